@@ -33,14 +33,14 @@ async function goByKeys({ page }: Tab, key: string, heading: string): Promise<vo
   await page.keyboard.press('/');
 }
 
-/** What the shell has said last of the width of its window. */
+/** The number of columns that the shell printed last. */
 const columnsOn = (screen: Locator): Promise<number> =>
-  eventually('the shell says how wide it is', async () => {
+  eventually('the shell prints its columns', async () => {
     const [, columns] = [...(await screen.innerText()).matchAll(/cols (\d+)/g)].at(-1) ?? [];
     return columns === undefined ? null : Number(columns);
   });
 
-/** One real machine, whose agent waits for approval until the first test gives it. */
+/** One real machine. Its agent awaits approval until the first test approves it. */
 const test = base.extend<{ $file: { web: HostAgent } }>({
   web: [
     async ({ orchestrator }, use) => {
@@ -60,7 +60,7 @@ const test = base.extend<{ $file: { web: HostAgent } }>({
 });
 
 describe.skipIf(reason !== null)(`with the console${reason === null ? '' : ` (${reason})`}`, () => {
-  test('an agent is approved, given a module and brought to it, by keys alone', async ({ tab, web, orchestrator }) => {
+  test('approves an agent and applies a module to it, by keyboard alone', async ({ tab, web, orchestrator }) => {
     const { page } = tab;
     await tab.signIn();
     await page.keyboard.type('ga');
@@ -121,35 +121,35 @@ describe.skipIf(reason !== null)(`with the console${reason === null ? '' : ` (${
     expect(await web.machine.sh('cat /srv/greeting')).toBe('hello\n');
   });
 
-  test('what was changed by hand shows by itself, and is put right', async ({ tab, web }) => {
+  test('shows a manual change without a reload, and repairs it', async ({ tab, web }) => {
     const { page } = tab;
     await tab.signIn('/reconcile');
-    await page.getByText('Everything is as it should be').waitFor();
+    await page.getByText('Everything is in sync').waitFor();
     await web.machine.sh('echo kilroy was here >> /srv/greeting');
-    const off = page.getByRole('list', { name: 'What is off' });
+    const off = page.getByRole('list', { name: 'Out of sync' });
     await off.getByText('drifted').waitFor();
     await off.getByRole('button', { name: /^web-1/ }).click();
     await off.getByText('kilroy was here').waitFor();
-    await off.getByRole('button', { name: 'Put right web-1' }).click();
-    await page.getByRole('dialog', { name: 'Put web-1 right' }).getByRole('button', { name: 'Apply' }).click();
+    await off.getByRole('button', { name: 'Repair web-1' }).click();
+    await page.getByRole('dialog', { name: 'Repair web-1' }).getByRole('button', { name: 'Apply' }).click();
     await page.waitForURL(/\/operations\//);
     await page.getByText('succeeded').first().waitFor();
     expect(await web.machine.sh('cat /srv/greeting')).toBe('hello\n');
     await tab.go('/reconcile');
-    await page.getByText('Everything is as it should be').waitFor();
+    await page.getByText('Everything is in sync').waitFor();
 
-    // What may stay is said to, and is no longer off.
+    // Accepted drift is no longer out of sync.
     await web.machine.sh('chmod 600 /srv/greeting');
     await page.getByRole('button', { name: 'Accept web-1' }).click();
     const accepting = page.getByRole('dialog');
     await accepting.getByRole('textbox').first().fill('until monday');
     await accepting.getByRole('button', { name: /^Accept/ }).click();
-    await page.getByText('Everything is as it should be').waitFor();
-    await page.getByRole('checkbox', { name: 'Also what was accepted' }).click();
+    await page.getByText('Everything is in sync').waitFor();
+    await page.getByRole('checkbox', { name: 'Show accepted' }).click();
     await page.getByText('accepted', { exact: true }).waitFor();
   });
 
-  test('a terminal is opened by keys, is there again after a reload, is looked at by others and replayed', async ({
+  test('opens a terminal by keyboard, rejoins it after a reload, lets others watch, and replays it', async ({
     tab,
     web,
     orchestrator,
@@ -166,27 +166,27 @@ describe.skipIf(reason !== null)(`with the console${reason === null ? '' : ` (${
     await page.keyboard.type('echo cols $(tput cols)\n');
     const wide = await columnsOn(screen(page));
     await page.setViewportSize({ width: 800, height: 700 });
-    await eventually('the shell is told how large its window is', async () => {
+    await eventually('the shell is resized', async () => {
       await page.keyboard.type('clear; echo cols $(tput cols)\n');
       return (await columnsOn(screen(page))) < wide ? true : null;
     });
 
-    // Another person looks on, in another browser.
+    // Another operator watches in another browser.
     const session = new URL(page.url()).pathname;
     const other = await Tab.open(browser, orchestrator);
     await other.signIn(session);
     await other.page
-      .getByText('Looking on')
-      .or(other.page.getByRole('button', { name: 'Look on' }))
+      .getByText('Watching')
+      .or(other.page.getByRole('button', { name: 'Watch' }))
       .first()
       .waitFor();
-    const look = other.page.getByRole('button', { name: 'Look on' });
-    if (await look.isVisible()) await look.click();
-    await other.page.getByText('Looking on').waitFor();
+    const watch = other.page.getByRole('button', { name: 'Watch' });
+    if (await watch.isVisible()) await watch.click();
+    await other.page.getByText('Watching').waitFor();
     await page.locator('.xterm-helper-textarea').focus();
     await page.keyboard.type('echo seen by both\n');
     await screen(other.page).getByText('seen by both').first().waitFor();
-    // Whoever looks on is not held fast by the screen; in control a way out is said, and leads out.
+    // A watcher can leave the screen with Tab; the controller with the described shortcut.
     const focused = (of: Page) => of.evaluate('document.activeElement.className');
     await other.page.locator('.xterm-helper-textarea').focus();
     await other.page.keyboard.press('Shift+Tab');
@@ -198,14 +198,14 @@ describe.skipIf(reason !== null)(`with the console${reason === null ? '' : ` (${
     await page.keyboard.press('Control+Shift+L');
     expect(await focused(page)).not.toContain('xterm');
     await page.locator('.xterm-helper-textarea').focus();
-    // Also on a phone it is said who is there.
+    // Connected operators are shown on a phone, too.
     const watcher = await Tab.open(browser, orchestrator, { viewport: { width: 390, height: 800 } });
     await watcher.signIn('/terminals');
     await watcher.page.getByRole('row', { name: 'web-1' }).getByText('ada, ada').first().waitFor();
     await watcher.close();
     await other.close();
 
-    // The page is loaded again, and the shell goes on.
+    // The shell continues after a reload.
     await page.keyboard.type('marker=still-there\n');
     await page.goto('about:blank');
     await tab.signIn(session);
@@ -223,27 +223,27 @@ describe.skipIf(reason !== null)(`with the console${reason === null ? '' : ` (${
     await page.keyboard.type('exit\n');
 
     await page.getByRole('button', { name: 'Replay' }).click();
-    const search = page.getByPlaceholder('Search in all that was shown');
+    const search = page.getByPlaceholder('Search the recording');
     await search.fill('is the answer');
     await page
-      .getByRole('region', { name: 'Found in the recording' })
+      .getByRole('region', { name: 'Search results' })
       .getByRole('button')
       .filter({ hasText: '42' })
       .first()
       .click();
     await screen(page).getByText('42 is the answer').first().waitFor();
-    // The keys of the page hold on the screen too, which they lead out of.
-    const place = page.getByRole('slider', { name: 'Place in the recording' });
+    // The page's shortcuts work on the screen, and Tab leaves it.
+    const place = page.getByRole('slider', { name: 'Position in the recording' });
     await page.locator('.xterm-helper-textarea').focus();
     await page.keyboard.press('Home');
-    await eventually('it is at its beginning', async () => ((await place.inputValue()) === '0' ? true : null));
+    await eventually('the replay is at its start', async () => ((await place.inputValue()) === '0' ? true : null));
     await tab.press('Tab', place);
     await page.keyboard.press('End');
     expect(Number(await place.inputValue())).toBeCloseTo(Number(await place.getAttribute('max')), 5);
     expect(await web.machine.sh('pgrep -xc bash || true')).toBe('0\n');
   });
 
-  test('a canary that fails halts the run, and the failed are tried again', async ({ tab, orchestrator }) => {
+  test('halts a run when a canary fails, and retries failed agents', async ({ tab, orchestrator }) => {
     const { page } = tab;
     const agents = await Promise.all(
       Array.from({ length: 6 }, (_, index) =>
@@ -259,14 +259,14 @@ describe.skipIf(reason !== null)(`with the console${reason === null ? '' : ` (${
     await page.getByRole('button', { name: 'Apply…' }).click();
     const dialog = page.getByRole('dialog', { name: 'Apply databases' });
     await dialog.getByRole('button', { name: 'Apply to 6 agents' }).click();
-    await page.getByText('It was halted').waitFor();
+    await page.getByText('Run halted').waitFor();
     await page.getByText('no space left on device').first().waitFor();
     const [run] = await call(listRuns, { query: { assignment: 'databases' } });
     expect(run).toMatchObject({ status: 'halted' });
     for (const agent of agents) agent.machine.fault('/srv/greeting', null);
-    await page.getByRole('button', { name: 'Retry the failed' }).click();
-    const retry = page.getByRole('dialog', { name: 'Retry the failed' });
-    await retry.getByRole('checkbox', { name: 'Also the 5' }).check();
+    await page.getByRole('button', { name: 'Retry failed agents' }).click();
+    const retry = page.getByRole('dialog', { name: 'Retry failed agents' });
+    await retry.getByRole('checkbox', { name: 'Include the 5' }).check();
     await retry.getByRole('button', { name: 'Apply to 6 agents' }).click();
     await eventually('the second run has succeeded', async () => {
       const runs = await call(listRuns, {});
@@ -276,7 +276,7 @@ describe.skipIf(reason !== null)(`with the console${reason === null ? '' : ` (${
     for (const agent of agents) agent.disconnect();
   });
 
-  test('fifty agents are approved at one time', async ({ tab, orchestrator }) => {
+  test('approves fifty agents at once', async ({ tab, orchestrator }) => {
     const { page } = tab;
     const numbers = Array.from({ length: 50 }, (_, index) => index + 1);
     const agents = await Promise.all(
@@ -285,11 +285,11 @@ describe.skipIf(reason !== null)(`with the console${reason === null ? '' : ` (${
       ),
     );
     await tab.signIn('/agents?status=pending&filter=role%3Dkiosk');
-    await page.getByText('No agent is like that').waitFor();
+    await page.getByText('No matching agents').waitFor();
     const body = { approve: false, uses: agents.length, tags: { role: 'kiosk' } };
     const { token } = await orchestrator.call(createEnrolmentToken, { body });
     for (const agent of agents) await agent.connect(orchestrator.agentPort, token);
-    // They appear by themselves.
+    // They appear without a reload.
     await page.getByRole('button', { name: 'Pending 50' }).waitFor();
     await page.getByRole('checkbox', { name: 'Choose all' }).click();
     await page.getByRole('button', { name: 'Approve 50' }).click();
@@ -302,7 +302,7 @@ describe.skipIf(reason !== null)(`with the console${reason === null ? '' : ` (${
     for (const agent of agents) agent.disconnect();
   });
 
-  test('what an agent says is text everywhere, whatever it says', async ({ tab, orchestrator }) => {
+  test('shows hostile texts of an agent as text on every page', async ({ tab, orchestrator }) => {
     const { page } = tab;
     const { call } = orchestrator;
     const evil = '<img src=x onerror="window.ran=1"><script>window.ran=1</script>\u202egnp.exe\u001b[2J\u0007';
@@ -311,7 +311,7 @@ describe.skipIf(reason !== null)(`with the console${reason === null ? '' : ` (${
       attributes: { platform: 'linux', distro: evil, [`${evil.slice(0, 40)}`]: evil.repeat(8) },
     });
     const endless = await ShowcaseAgent.create({ hostname: 'y'.repeat(64 * 1024), attributes: {} });
-    // That long is no name of a host: it is not even written down.
+    // The orchestrator refuses a hostname of this length.
     await expect(endless.connect(orchestrator.agentPort, await orchestrator.token(null))).rejects.toThrow(
       /the link ended/,
     );

@@ -12,7 +12,7 @@ import { noBrowser, test } from './test.ts';
 const reason = noBrowser();
 const themes = ['light', 'dark'] as const;
 
-/** Looks at what the page shows in both themes. @returns what is wrong */
+/** Checks the page in both themes. @returns violations */
 async function inBothThemes({ page }: Tab, part: string | null): Promise<string[]> {
   const faults: string[] = [];
   for (const theme of themes) {
@@ -24,13 +24,13 @@ async function inBothThemes({ page }: Tab, part: string | null): Promise<string[
   return faults;
 }
 
-/** Goes to each page and looks at it. @returns what is wrong, by page */
+/** Checks each page. @returns violations by page */
 async function walk(tab: Tab, pages: ReadonlyMap<string, string>): Promise<Record<string, string[]>> {
   const seen: Record<string, string[]> = {};
   for (const [address, path] of pages) {
     await tab.go(path);
     await tab.settled();
-    // What stands around it is the same everywhere.
+    // The frame is the same on every page, so it is checked once.
     const faults = await inBothThemes(tab, Object.keys(seen).length === 0 ? null : '#content');
     if ((await tab.page.getByRole('heading', { level: 1 }).count()) !== 1) faults.push('not one heading of level 1');
     if (!(await tab.page.title()).endsWith('Muster')) faults.push(`its title is ${await tab.page.title()}`);
@@ -39,7 +39,7 @@ async function walk(tab: Tab, pages: ReadonlyMap<string, string>): Promise<Recor
   return Object.fromEntries(Object.entries(seen).filter(([, faults]) => faults.length > 0));
 }
 
-/** What a browser fetches before the code of any page: what the page itself names. By name, as it is sent. */
+/** The files that a browser loads before the code of any page, as sent, by name. */
 async function firstLoad(): Promise<Map<string, Buffer>> {
   const folder = await builtConsole();
   const page = readFileSync(join(folder, 'index.html'), 'utf8');
@@ -52,7 +52,7 @@ async function firstLoad(): Promise<Map<string, Buffer>> {
   );
 }
 
-test('what is fetched before a page is at most 200 kB, without the terminal and the editor', async () => {
+test('loads at most 200 kB before a page, without the terminal and the editor', async () => {
   const files = [...(await firstLoad())];
   expect(files.length).toBeGreaterThan(2);
   expect(files.reduce((sum, [, content]) => sum + content.length, 0)).toBeLessThanOrEqual(200_000);
@@ -61,7 +61,7 @@ test('what is fetched before a page is at most 200 kB, without the terminal and 
 });
 
 describe.skipIf(reason !== null)(`every page of the console${reason === null ? '' : ` (${reason})`}`, () => {
-  test('has no violation that axe finds while there is nothing to show', async ({ tab }) => {
+  test('has no axe violations while empty', async ({ tab }) => {
     await tab.untraced();
     await tab.page.goto(tab.url);
     await tab.page.getByRole('button', { name: 'Open key file' }).waitFor();
@@ -71,18 +71,18 @@ describe.skipIf(reason !== null)(`every page of the console${reason === null ? '
     expect(await walk(tab, new Map(addresses.map((address) => [address, address])))).toEqual({});
   });
 
-  test('has none with a fleet that is at work', async ({ tab, stage, orchestrator }) => {
+  test('has no axe violations with a working fleet', async ({ tab, stage, orchestrator }) => {
     const showcase = await Showcase.open(stage, orchestrator);
     await tab.untraced();
     await tab.signIn();
     expect(await walk(tab, await pagesOf(await tab.addresses(), showcase))).toEqual({});
 
-    // A session that is open, and what stands over it.
+    // An open terminal session and its dialog.
     const { page } = tab;
     await tab.go('/terminals/new/workshop');
     await page.getByRole('button', { name: 'Open terminal' }).click();
     await page.getByText('In control').waitFor();
-    await page.getByRole('button', { name: 'connected: show who' }).waitFor();
+    await page.getByRole('button', { name: 'connected: show names' }).waitFor();
     expect(await inBothThemes(tab, '#content')).toEqual([]);
     await page.getByRole('button', { name: 'End', exact: true }).click();
     const dialog = page.getByRole('alertdialog', { name: 'End this session?' });

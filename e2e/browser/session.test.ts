@@ -38,8 +38,8 @@ const moduleNamed = (name: string) =>
     resources: [{ resource: { 'package-apt': { name: 'jq' } } }],
   });
 
-describe.skipIf(reason !== null)(`a session at the console${reason === null ? '' : ` (${reason})`}`, () => {
-  test('begins with a key file, which is opened by keyboard and goes nowhere', async ({ tab, stage, orchestrator }) => {
+describe.skipIf(reason !== null)(`a console session${reason === null ? '' : ` (${reason})`}`, () => {
+  test('signs in with a key file by keyboard, and sends the key nowhere', async ({ tab, stage, orchestrator }) => {
     const { page } = tab;
     const sent: string[] = [];
     page.on('request', (request) => sent.push(request.postData() ?? ''));
@@ -48,7 +48,7 @@ describe.skipIf(reason !== null)(`a session at the console${reason === null ? ''
     await tab.press('Tab', page.getByRole('button', { name: 'Open key file' }));
     await page.keyboard.press('Enter');
     await (await chooser).setFiles(keyFile(stage, orchestrator));
-    // One lands where one wanted to go.
+    // Sign-in leads to the requested page.
     await page.getByRole('heading', { level: 1, name: 'Agents' }).waitFor();
     await page.getByText('Live', { exact: true }).waitFor();
     const { d } = orchestrator.operator.privateKey.export({ format: 'jwk' });
@@ -58,19 +58,19 @@ describe.skipIf(reason !== null)(`a session at the console${reason === null ? ''
       expect(body).not.toContain(secret.toString('hex'));
       expect(body).not.toContain(secret.toString('base64'));
     }
-    // Nothing of it is left in what outlives the tab.
+    // No secret is stored beyond the tab.
     expect(
       await page.evaluate('JSON.stringify([{ ...localStorage }, { ...sessionStorage }, document.cookie])'),
     ).not.toMatch(/token|[0-9a-f]{32}/);
   });
 
-  test('begins with a link of the command line, which is good once', async ({ tab, stage, orchestrator }) => {
+  test('signs in with a link of the CLI, which works once', async ({ tab, stage, orchestrator }) => {
     const program = stage.run('web-login', ['web-login'], operatorEnvironment(stage, orchestrator));
     await program.ended;
     const link = program.lastLines(10).find((line) => line.startsWith('https://')) as string;
     expect(new URL(link).origin).toBe(tab.url);
     await tab.page.goto(link);
-    // A link from somebody else must not sign this person in unasked, nor by a key that was held down elsewhere.
+    // A link must not sign in without confirmation, nor by Enter held down on another page.
     await tab.page.getByRole('heading', { name: 'Sign in as ada?' }).waitFor();
     await tab.page.keyboard.press('Enter');
     await tab.page.getByRole('heading', { name: 'Sign in as ada?' }).waitFor();
@@ -79,7 +79,7 @@ describe.skipIf(reason !== null)(`a session at the console${reason === null ? ''
     await tab.page.keyboard.press('Enter');
     await tab.page.getByRole('navigation', { name: 'Main' }).waitFor();
     expect(tab.page.url()).toBe(`${tab.url}/`);
-    // The same link again, in a tab that knows nobody.
+    // The same link again, in a signed-out tab.
     tab.watch.expects(/40\d.*redeem|40\d \(/);
     await tab.page.goto('about:blank');
     await tab.page.goto(link);
@@ -87,7 +87,7 @@ describe.skipIf(reason !== null)(`a session at the console${reason === null ? ''
     await tab.page.getByRole('button', { name: 'Open key file' }).waitFor();
   });
 
-  test('is not given to a server that passes the challenge of this one on', async ({ tab, stage, orchestrator }) => {
+  test('gives no session to a server that relays the challenge', async ({ tab, stage, orchestrator }) => {
     const relay = await startRelay(orchestrator.url);
     const page = await tab.another();
     await page.goto(relay.url);
@@ -102,7 +102,7 @@ describe.skipIf(reason !== null)(`a session at the console${reason === null ? ''
     relay.close();
   });
 
-  test('does not begin by a link that the person declines', async ({ tab, orchestrator }) => {
+  test('does not sign in by a declined link', async ({ tab, orchestrator }) => {
     const { page } = tab;
     const { url } = await orchestrator.call(webLogin, {});
     await page.goto(url);
@@ -114,16 +114,13 @@ describe.skipIf(reason !== null)(`a session at the console${reason === null ? ''
     expect(events.map(({ event_type }) => event_type)).toEqual(['auth.signed_out', 'auth.signed_in']);
   });
 
-  test('gives way to that of a link opened in the same tab only when the person agrees', async ({
-    tab,
-    orchestrator,
-  }) => {
+  test('replaces the session by that of a link only after confirmation', async ({ tab, orchestrator }) => {
     const { page } = tab;
     const bob = newOperator();
     const body = { public_key: bob.publicKey, username: 'bob', role: 'operator' as const };
     await orchestrator.call(addOperator, { body });
     const bobs = orchestrator.clientFor(bob);
-    /** The address of the page is the same but for its fragment: the browser does not load it again. */
+    /** Only the fragment of the address differs, so the browser does not reload the page. */
     const openLink = async (call: Client) => {
       const { url } = await call(webLogin, {});
       await page.evaluate("document.body.dataset.loaded = 'once'");
@@ -137,7 +134,7 @@ describe.skipIf(reason !== null)(`a session at the console${reason === null ? ''
     await editor.click();
     await page.keyboard.insertText('name: half\n');
 
-    // Declined, by whoever is in the middle of typing: what is typed presses nothing.
+    // Keys that are typed when the dialog opens do not confirm it.
     await openLink(bobs);
     await asked('bob').waitFor();
     expect(page.url()).toBe(`${tab.url}/modules/new`);
@@ -145,7 +142,7 @@ describe.skipIf(reason !== null)(`a session at the console${reason === null ? ''
     await page.keyboard.press('Enter');
     await page.keyboard.press('Escape');
     await asked('bob').getByText('You are signed in as ada').waitFor();
-    // A second link takes the place of the first, whose session ends.
+    // A second link replaces the first, whose session ends.
     const out = () => page.waitForResponse((answer) => answer.url().endsWith('/auth/logout'));
     let refused = out();
     const used = await openLink(bobs);
@@ -159,7 +156,7 @@ describe.skipIf(reason !== null)(`a session at the console${reason === null ? ''
     expect(await editor.innerText()).toContain('name: half');
     await page.getByText('Live', { exact: true }).waitFor();
 
-    // One that was used signs nobody in, and ends nothing.
+    // A used link signs no one in and ends no session.
     tab.watch.expects(/^answered 401: POST .*redeem/, /^console: .* status of 401 .*redeem/);
     await page.goto(used);
     const failed = page.getByRole('dialog', { name: 'This link does not sign in' });
@@ -168,7 +165,7 @@ describe.skipIf(reason !== null)(`a session at the console${reason === null ? ''
     await page.keyboard.press('Escape');
     await failed.waitFor({ state: 'hidden' });
 
-    // The same person goes on where they were.
+    // The same operator keeps their input.
     await openLink(orchestrator.call);
     refused = out();
     await asked('ada').getByRole('button', { name: 'Sign in' }).click();
@@ -176,7 +173,7 @@ describe.skipIf(reason !== null)(`a session at the console${reason === null ? ''
     await asked('ada').waitFor({ state: 'hidden' });
     expect(await editor.innerText()).toContain('name: half');
 
-    // Another person finds nothing of what the first one typed.
+    // Another operator does not see the first one's input.
     await openLink(bobs);
     refused = out();
     await asked('bob').getByRole('button', { name: 'Sign in' }).click();
@@ -191,13 +188,13 @@ describe.skipIf(reason !== null)(`a session at the console${reason === null ? ''
     ]);
   });
 
-  test('goes everywhere by keys, and says which there are', async ({ tab }) => {
+  test('navigates by keyboard, and lists the shortcuts', async ({ tab }) => {
     const { page } = tab;
     await tab.signIn();
     await page.keyboard.press('?');
-    await page.getByRole('dialog', { name: 'Keys' }).waitFor();
+    await page.getByRole('dialog', { name: 'Keyboard shortcuts' }).waitFor();
     await page.keyboard.press('Escape');
-    await page.getByRole('dialog', { name: 'Keys' }).waitFor({ state: 'hidden' });
+    await page.getByRole('dialog', { name: 'Keyboard shortcuts' }).waitFor({ state: 'hidden' });
     await page.keyboard.press('g');
     await page.keyboard.press('a');
     await page.getByRole('heading', { level: 1, name: 'Agents' }).waitFor();
@@ -210,7 +207,7 @@ describe.skipIf(reason !== null)(`a session at the console${reason === null ? ''
     await page.getByRole('heading', { level: 1, name: 'Agents' }).waitFor();
   });
 
-  test('that ends in the middle of an edit is begun anew over the page, and nothing is lost', async ({
+  test('keeps unsaved input when the session expires and the operator signs in again', async ({
     tab,
     stage,
     orchestrator,
@@ -238,7 +235,7 @@ describe.skipIf(reason !== null)(`a session at the console${reason === null ? ''
     });
   });
 
-  test('holds where the clock of the browser is hours off; the focus follows to a page, a stray click takes nothing typed', async ({
+  test('works with a wrong browser clock, moves the focus on navigation, and keeps input on a stray click', async ({
     tab,
   }) => {
     const { page } = tab;
@@ -263,7 +260,7 @@ describe.skipIf(reason !== null)(`a session at the console${reason === null ? ''
     expect(await dialog.getByLabel('Reason').inputValue()).toBe('new switches');
   });
 
-  test('keeps what is written through another tab and the removal of its module, and asks before a form goes', async ({
+  test('keeps a draft across tabs and removal of its module, and asks before discarding a form', async ({
     tab,
     orchestrator,
   }) => {
@@ -293,20 +290,17 @@ describe.skipIf(reason !== null)(`a session at the console${reason === null ? ''
     expect(await editor.innerText()).toContain('# one');
     tab.watch.expects(/^answered 404: GET .*\/(gone|it)/, /^console: .* status of 404 /);
     await orchestrator.call(removeModule, { params: { name: 'gone' } });
-    await page.getByText('Somebody has removed this module').waitFor();
+    await page.getByText('This module was removed').waitFor();
     await page.keyboard.press('Control+s');
     await page.getByRole('dialog').getByRole('button', { name: 'Save' }).click();
-    await page.getByText('Somebody has removed this module').waitFor({ state: 'hidden' });
+    await page.getByText('This module was removed').waitFor({ state: 'hidden' });
     expect(await orchestrator.call(getModule, { params: { name: 'gone' } })).toMatchObject({
       content: expect.stringMatching(/# one$/),
     });
     await orchestrator.call(removeModule, { params: { name: 'gone' } });
   });
 
-  test('outlives its orchestrator: the page says that it is gone, and goes on by itself', async ({
-    tab,
-    orchestrator,
-  }) => {
+  test('reports a lost orchestrator, and reconnects without a reload', async ({ tab, orchestrator }) => {
     const { page } = tab;
     await tab.signIn('/modules');
     await page.getByText('Live', { exact: true }).waitFor();
@@ -314,9 +308,9 @@ describe.skipIf(reason !== null)(`a session at the console${reason === null ? ''
       await page.keyboard.press('Control+k');
       await page.getByRole('combobox', { name: 'Search or go to' }).fill(text);
     };
-    // Now it knows which modules there are: none.
+    // The module list is loaded and empty.
     await search('meanwhile');
-    await page.getByText('Nothing is called that').waitFor();
+    await page.getByText('No results').waitFor();
     await page.keyboard.press('Escape');
     tab.watch.expects(
       /^failed: GET .*ERR_(CONNECTION|INCOMPLETE|EMPTY|SOCKET|TUNNEL)/,
@@ -328,12 +322,12 @@ describe.skipIf(reason !== null)(`a session at the console${reason === null ? ''
     await orchestrator.call(uploadModule, { body: { name: 'meanwhile', content: moduleNamed('meanwhile') } });
     await page.getByText('The orchestrator does not answer').waitFor({ state: 'hidden' });
     await page.getByText('Live', { exact: true }).waitFor();
-    // What came meanwhile is there, and nobody reloaded anything.
+    // The new module appears without a reload.
     await search('meanwhile');
     await page.getByRole('option', { name: 'meanwhile' }).waitFor();
   });
 
-  test('gives nothing to a page of another origin', async ({ tab, orchestrator, stage }) => {
+  test('refuses a page of another origin', async ({ tab, orchestrator, stage }) => {
     const agent = await stage.agent(orchestrator, 'web-1', { flags: ['--config', terminals(stage)] });
     const { ws_url } = await orchestrator.call(openTerminal, { params: { node_id: agent.nodeId } });
     const server = createServer((_, response) =>
@@ -356,11 +350,11 @@ describe.skipIf(reason !== null)(`a session at the console${reason === null ? ''
       socket.onclose = () => resolve('nothing');
     })`;
     expect(await attempt(socket)).toBe('nothing');
-    // Nor may it show the console in a frame.
+    // The console cannot be framed.
     await page.evaluate(
       `document.body.append(Object.assign(document.createElement('iframe'), { src: '${orchestrator.url}/' }))`,
     );
-    const frame = await eventually('the frame has loaded what it may', async () => page.frames()[1] ?? null);
+    const frame = await eventually('the frame is loaded', async () => page.frames()[1] ?? null);
     await frame.waitForLoadState();
     expect(await frame.locator('#root').count()).toBe(0);
     server.closeAllConnections();

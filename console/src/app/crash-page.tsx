@@ -1,14 +1,14 @@
 import { Failure } from '../parts/states.tsx';
 
-/** A page that broke, or whose code could not be loaded: the orchestrator may have been upgraded meanwhile. */
+/** Shown when a page throws, or when its code cannot be loaded because the orchestrator was upgraded. */
 export function CrashPage({ error, reset }: { readonly error: Error; readonly reset: () => void }) {
   const stale = /dynamically imported module|module script/i.test(error.message);
   return (
     <Failure
-      title={stale ? 'This page could not be loaded' : 'This page broke'}
+      title={stale ? 'This page could not be loaded' : 'Something went wrong on this page'}
       error={
         stale
-          ? new Error('The orchestrator may have been upgraded or restarted. Load the console anew to go on.')
+          ? new Error('The orchestrator may have been upgraded or restarted. Reload the console to continue.')
           : error
       }
       retry={stale ? () => window.location.reload() : reset}

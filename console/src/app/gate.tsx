@@ -1,11 +1,11 @@
 import { Navigate, useLocation } from '@tanstack/react-router';
 import { useSession } from '../api/sign-in/use-session.ts';
 import { Shell } from './shell.tsx';
-import { LinkOver, SignInOver, SignInPage } from './sign-in-page.tsx';
+import { ExpiredSessionDialog, SignInLinkDialog, SignInPage } from './sign-in-page.tsx';
 
 /**
- * Nothing is shown before somebody has signed in. When the session ends later, the page stays as it is, and one signs in
- * over it: what was typed is still there.
+ * Shows the sign-in page until an operator has signed in. When the session expires later, the sign-in form opens over the
+ * page, so that unsaved input is kept.
  */
 export function Gate() {
   const state = useSession();
@@ -14,9 +14,13 @@ export function Gate() {
   if (pathname === '/login') return <Navigate to="/" replace />;
   return (
     <>
-      {/* Somebody else begins anew: nothing that one person typed is another's to see. */}
+      {/* Remounts for another operator: unsaved input of one must not be visible to the other. */}
       <Shell key={state.person.operator_id} />
-      {state.status === 'expired' ? <SignInOver person={state.person} /> : <LinkOver person={state.person} />}
+      {state.status === 'expired' ? (
+        <ExpiredSessionDialog person={state.person} />
+      ) : (
+        <SignInLinkDialog person={state.person} />
+      )}
     </>
   );
 }

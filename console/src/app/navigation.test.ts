@@ -3,13 +3,13 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { destinations } from './navigation.ts';
 
-test('each place has a key of its own, and none that means something else', () => {
+test('gives every destination a unique key that does not start a sequence', () => {
   const pressed = destinations.map(({ key }) => key);
   expect(new Set(pressed).size).toBe(pressed.length);
   expect(pressed).not.toContain('g');
 });
 
-test('the page about the console names every key', () => {
+test('lists every key in docs/console.md', () => {
   const page = readFileSync(join(import.meta.dirname, '../../../docs/console.md'), 'utf8');
   const named = [...page.matchAll(/^\| `g (.)` \| go to (.+) \|$/gm)].map(([, key, label]) => `${key} ${label}`);
   expect(named).toEqual(destinations.map(({ key, label }) => `${key} ${label}`));

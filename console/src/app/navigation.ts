@@ -19,12 +19,12 @@ import {
   Users,
 } from 'lucide-react';
 
-/** Where one can go: what the menu, the keys after `g`, the palette and the help all read. */
+/** A page in the menu, the `g` key sequences, the command palette, and the help. */
 export interface Destination {
   readonly path: string;
   readonly label: string;
   readonly icon: LucideIcon;
-  /** After `g`. */
+  /** The second key of the sequence that starts with `g`. */
   readonly key: string;
 }
 
@@ -55,7 +55,7 @@ export const sections: readonly { readonly label: string; readonly destinations:
     ],
   },
   {
-    label: 'Watch',
+    label: 'Monitoring',
     destinations: [
       { path: '/windows', label: 'Maintenance', icon: CalendarClock, key: 'w' },
       { path: '/notifications', label: 'Notifications', icon: Bell, key: 'n' },
@@ -67,7 +67,7 @@ export const sections: readonly { readonly label: string; readonly destinations:
     label: 'Administration',
     destinations: [
       { path: '/operators', label: 'Operators', icon: Users, key: 'p' },
-      { path: '/enrolment', label: 'Enrolment', icon: Ticket, key: 'e' },
+      { path: '/enrolment', label: 'Enrollment', icon: Ticket, key: 'e' },
       { path: '/settings', label: 'Settings', icon: Settings, key: ',' },
     ],
   },

@@ -1,6 +1,7 @@
 /**
- * The page's policy lets in only style elements that carry the nonce of this answer. Libraries that make some (xterm,
- * scroll locks of dialogs) do not know it; so every style element gets it here when it is made. Scripts never do.
+ * Sets the nonce of this response on every style element when it is created. The content security policy allows only such
+ * style elements, and libraries that create some (xterm, the scroll locks of dialogs) do not know the nonce. Scripts never
+ * get it.
  */
 function markStyleElements(document: Document): void {
   const nonce = document.querySelector<HTMLMetaElement>('meta[property=csp-nonce]')?.content ?? '';
@@ -12,5 +13,5 @@ function markStyleElements(document: Document): void {
   }) as typeof document.createElement;
 }
 
-// On import, and in the chunk that runs before all others (vite.config.ts): some make theirs when they are loaded.
+// Runs on import, in the first chunk (vite.config.ts), because some libraries create style elements when they are loaded.
 markStyleElements(document);

@@ -5,16 +5,16 @@ import { Empty } from '../parts/states.tsx';
 
 export function NotFoundPage() {
   return (
-    <Page title="Nothing is here">
+    <Page title="Page not found">
       <Empty
-        title="There is no page at this address"
+        title="No page exists at this address"
         action={
           <Link to="/" className={buttonClasses('primary')}>
             Go to the overview
           </Link>
         }
       >
-        It may have been removed, or the link is not whole.
+        It may have been removed, or the link may be incomplete.
       </Empty>
     </Page>
   );

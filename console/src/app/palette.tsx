@@ -15,10 +15,10 @@ const itemClasses =
 const groupClasses =
   '[&_[cmdk-group-heading]]:px-2.5 [&_[cmdk-group-heading]]:py-1.5 [&_[cmdk-group-heading]]:font-medium [&_[cmdk-group-heading]]:text-muted [&_[cmdk-group-heading]]:text-xs';
 
-/** So many of each kind are shown; typing narrows them. */
-const most = 8;
+/** Maximum number of results of each kind. */
+const maxResults = 8;
 
-/** The way to everything by its name: pages, agents, modules. */
+/** The command palette: finds pages, agents, and modules by name. */
 export default function Palette({ onClose }: { readonly onClose: () => void }) {
   const [text, setText] = useState('');
   const navigate = useNavigate();
@@ -34,11 +34,11 @@ export default function Palette({ onClose }: { readonly onClose: () => void }) {
             .filter(({ name, initial_hostname, node_id }) =>
               `${name ?? ''} ${initial_hostname.slice(0, 256)} ${node_id}`.toLowerCase().includes(wanted),
             )
-            .slice(0, most),
+            .slice(0, maxResults),
     [agents, wanted],
   );
   const foundModules =
-    wanted === '' ? [] : (modules ?? []).filter(({ name }) => name.toLowerCase().includes(wanted)).slice(0, most);
+    wanted === '' ? [] : (modules ?? []).filter(({ name }) => name.toLowerCase().includes(wanted)).slice(0, maxResults);
   const go = (to: string, params?: Record<string, string>) => {
     onClose();
     void navigate({ to, params } as never);
@@ -56,12 +56,12 @@ export default function Palette({ onClose }: { readonly onClose: () => void }) {
             <Command.Input
               value={text}
               onValueChange={setText}
-              placeholder="An agent, a module, a page…"
+              placeholder="Agent, module, or page…"
               className="h-12 w-full border-b bg-transparent px-4 text-base outline-none placeholder:text-muted"
             />
             <Command.List className="max-h-[50vh] overflow-y-auto p-1.5">
               <Command.Empty className="px-3 py-8 text-center text-muted text-sm">
-                Nothing is called that. Agents are found by name, hostname and id.
+                No results. Agents are found by name, hostname, or id.
               </Command.Empty>
               {foundAgents.length > 0 && (
                 <Command.Group heading="Agents" className={groupClasses}>

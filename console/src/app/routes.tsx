@@ -6,8 +6,8 @@ import { Gate } from './gate.tsx';
 import { NotFoundPage } from './not-found-page.tsx';
 
 /**
- * Every page by its address. A page's code comes when somebody goes there; its states are in the parameters of its
- * address, as plain text (parts/url-state.ts).
+ * All pages by path. The code of a page is loaded on the first visit. A page keeps its state in the search parameters of
+ * its address, as plain text (parts/url-state.ts).
  */
 
 const root = createRootRoute({ component: Gate, notFoundComponent: NotFoundPage });
@@ -26,8 +26,8 @@ const page = <const Path extends string>(path: Path, load: () => Promise<Record<
 
 const routeTree = root.addChildren([
   page('/', () => import('../pages/overview/overview-page.tsx'), 'OverviewPage'),
-  // The gate leads on from there; what a page would ask for on the way, it would ask for again where that ends.
-  page('/login', async () => ({ Nothing: () => null }), 'Nothing'),
+  // The gate redirects. An empty page avoids queries that the destination would send again.
+  page('/login', async () => ({ EmptyPage: () => null }), 'EmptyPage'),
   page('/agents', () => import('../pages/agents/agents-page.tsx'), 'AgentsPage'),
   page('/agents/$agent', () => import('../pages/agents/agent-page.tsx'), 'AgentPage'),
   page('/reconcile', () => import('../pages/reconcile/reconcile-page.tsx'), 'ReconcilePage'),
@@ -52,7 +52,7 @@ const routeTree = root.addChildren([
   page('/channels', () => import('../pages/channels/channels-page.tsx'), 'ChannelsPage'),
   page('/audit', () => import('../pages/audit/audit-page.tsx'), 'AuditPage'),
   page('/operators', () => import('../pages/operators/operators-page.tsx'), 'OperatorsPage'),
-  page('/enrolment', () => import('../pages/enrolment/enrolment-page.tsx'), 'EnrolmentPage'),
+  page('/enrolment', () => import('../pages/enrollment/enrollment-page.tsx'), 'EnrollmentPage'),
   page('/settings', () => import('../pages/settings/settings-page.tsx'), 'SettingsPage'),
 ]);
 

@@ -19,7 +19,7 @@ import { setTheme, useTheme } from './theme.ts';
 const Palette = lazy(() => import('./palette.tsx'));
 const Help = lazy(() => import('./help.tsx'));
 
-/** What stands around every page: the menu, the way to everything, and how things are with the connection. */
+/** The frame of every page: navigation, command palette, and connection state. */
 export function Shell() {
   const [palette, setPalette] = useState(false);
   const [help, setHelp] = useState(false);
@@ -28,20 +28,20 @@ export function Shell() {
   const openHelp = useCallback(() => setHelp(true), []);
   useShortcuts({ openPalette, openHelp });
   const content = useRef<HTMLElement>(null);
-  useFocusOnArrival(content);
+  useFocusAfterNavigation(content);
   return (
     <div className="flex h-dvh flex-col">
-      {/* biome-ignore lint/a11y/useValidAnchor: it leads to a place on the page */}
+      {/* biome-ignore lint/a11y/useValidAnchor: the target is an element of this page */}
       <a
         href="#content"
         onClick={(event) => {
-          // The part of an address after # is for lines of what is shown.
+          // The fragment of the address is reserved for links to lines.
           event.preventDefault();
           content.current?.focus();
         }}
         className="sr-only rounded-md bg-accent px-3 py-1.5 text-on-accent focus:not-sr-only focus:absolute focus:top-2 focus:left-2 focus:z-50"
       >
-        Skip to the content
+        Skip to content
       </a>
       <div className="flex min-h-0 flex-1">
         <aside className="hidden w-54 shrink-0 flex-col border-r bg-surface md:flex">
@@ -81,7 +81,7 @@ export function Shell() {
               <LiveIndicator />
               <Bell />
               <IconButton
-                label="Keys and help"
+                label="Keyboard shortcuts"
                 className="max-sm:hidden"
                 onClick={openHelp}
                 icon={<CircleHelp className="size-4.5" />}
@@ -103,8 +103,8 @@ export function Shell() {
   );
 }
 
-/** On another page the keyboard and the screen reader begin with its content, unless it has put the focus somewhere. */
-function useFocusOnArrival(content: React.RefObject<HTMLElement | null>): void {
+/** Moves the focus to the content after navigation, unless the page or a dialog already has it. */
+function useFocusAfterNavigation(content: React.RefObject<HTMLElement | null>): void {
   const router = useRouter();
   useEffect(
     () =>
@@ -159,14 +159,13 @@ function Navigation({ onGo }: { readonly onGo?: () => void }) {
   );
 }
 
-/** That what one sees is what is so now. */
 function LiveIndicator() {
   const state = useLiveState();
   const lost = state === 'lost';
   return (
     <span
       className="px-1.5 text-muted text-xs max-sm:hidden"
-      title={lost ? 'The orchestrator does not answer' : 'Changes show by themselves'}
+      title={lost ? 'The orchestrator does not answer' : 'This page updates automatically'}
     >
       <Dot tone={lost ? 'bad' : state === 'live' ? 'good' : 'neutral'} live={lost}>
         {lost ? 'Not connected' : state === 'live' ? 'Live' : 'Connecting'}
@@ -181,8 +180,8 @@ function LostBanner() {
     <div role="status">
       {state === 'lost' && (
         <div className="border-b bg-warn-soft px-4 py-1.5 text-sm text-warn">
-          The orchestrator does not answer. What you see may be old; it is tried again by itself, and nothing you typed
-          is lost.
+          The orchestrator does not answer. This page may be out of date. The console reconnects automatically, and your
+          input is kept.
         </div>
       )}
     </div>

@@ -2,10 +2,10 @@ import { useNavigate } from '@tanstack/react-router';
 import { useEffect } from 'react';
 import { destinations } from './navigation.ts';
 
-/** Milliseconds in which the second key of `g a` is waited for. */
+/** Milliseconds to wait for the second key of a sequence such as `g a`. */
 const sequenceMs = 1_200;
 
-/** Keys belong to what is typed in, to the editor and to the terminal before they are ours. */
+/** Fields, the editor, and the terminal handle their own keys. */
 function isTyping(target: EventTarget | null): boolean {
   if (!(target instanceof HTMLElement)) return false;
   return target.isContentEditable || target.closest('input,textarea,select,[role=textbox],.xterm,.cm-editor') !== null;
@@ -13,23 +13,23 @@ function isTyping(target: EventTarget | null): boolean {
 
 const isDialogOpen = (): boolean => document.querySelector('[role=dialog],[role=alertdialog],[role=menu]') !== null;
 
-/** The first field for searching on the page: `/` goes there. */
-const searchField = '[data-search]';
+/** `/` focuses the first match on the page. */
+const searchFieldSelector = '[data-search]';
 
 export interface ShortcutActions {
   readonly openPalette: () => void;
   readonly openHelp: () => void;
 }
 
-/** The keys that hold on every page. */
+/** Handles the keyboard shortcuts that work on every page. */
 export function useShortcuts({ openPalette, openHelp }: ShortcutActions): void {
   const navigate = useNavigate();
   useEffect(() => {
-    let went = Number.NEGATIVE_INFINITY;
+    let sequenceStartedAt = Number.NEGATIVE_INFINITY;
     const onKeyDown = (event: KeyboardEvent) => {
       if ((event.metaKey || event.ctrlKey) && event.key.toLowerCase() === 'k' && !event.altKey && !event.shiftKey) {
         const inTerminal = event.target instanceof HTMLElement && event.target.closest('.xterm') !== null;
-        // Over a dialog it would lead away from what is typed there.
+        // Navigating away from an open dialog would lose its input.
         if (inTerminal || isDialogOpen()) return;
         event.preventDefault();
         openPalette();
@@ -37,8 +37,8 @@ export function useShortcuts({ openPalette, openHelp }: ShortcutActions): void {
       }
       if (event.defaultPrevented || event.metaKey || event.ctrlKey || event.altKey || isTyping(event.target)) return;
       if (isDialogOpen()) return;
-      if (event.timeStamp - went < sequenceMs) {
-        went = Number.NEGATIVE_INFINITY;
+      if (event.timeStamp - sequenceStartedAt < sequenceMs) {
+        sequenceStartedAt = Number.NEGATIVE_INFINITY;
         const destination = destinations.find(({ key }) => key === event.key);
         if (destination !== undefined) {
           event.preventDefault();
@@ -46,13 +46,13 @@ export function useShortcuts({ openPalette, openHelp }: ShortcutActions): void {
         }
         return;
       }
-      if (event.key === 'g') went = event.timeStamp;
+      if (event.key === 'g') sequenceStartedAt = event.timeStamp;
       else if (event.key === '?') {
         event.preventDefault();
         openHelp();
       } else if (event.key === '/') {
         event.preventDefault();
-        const field = document.querySelector<HTMLInputElement>(searchField);
+        const field = document.querySelector<HTMLInputElement>(searchFieldSelector);
         if (field === null) openPalette();
         else {
           field.focus();

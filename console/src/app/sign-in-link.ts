@@ -1,8 +1,8 @@
 import { type HeldSignIn, redeemCode } from '../api/sign-in/sign-in.ts';
 
 /**
- * The link of `muster web-login`: its code is in the fragment of the address, which browsers send to no server. A browser
- * that opens the link in a tab of this console does not load the page again where only the fragment differs.
+ * Handles the link of `muster web-login`. Its code is in the fragment of the address, which browsers do not send to servers.
+ * When the link is opened in a tab of this console and only the fragment differs, the browser does not reload the page.
  */
 
 export type LinkedSignIn =
@@ -13,12 +13,12 @@ export type LinkedSignIn =
 let current: LinkedSignIn | null = null;
 const listeners = new Set<() => void>();
 
-function become(next: LinkedSignIn | null): void {
+function setState(next: LinkedSignIn | null): void {
   current = next;
   for (const listener of listeners) listener();
 }
 
-/** Removes the code from the address before anything else sees it. */
+/** Reads the code and removes it from the address, before other code can see it. */
 function takeCode(): string | null {
   const code = new URLSearchParams(window.location.hash.slice(1)).get('code');
   if (code === null) return null;
@@ -26,45 +26,45 @@ function takeCode(): string | null {
   return code;
 }
 
-/** Redeems the code of the address, if there is one. A sign-in that an earlier link left unanswered is refused. */
+/** Redeems the code in the address, if any. Refuses a sign-in of an earlier link that is still unconfirmed. */
 async function redeem(): Promise<void> {
   const code = takeCode();
   if (code === null) return;
   if (current?.status === 'held') current.held.refuse();
   const redeeming = { status: 'redeeming' } as const;
-  become(redeeming);
+  setState(redeeming);
   try {
     const held = await redeemCode(code);
-    if (current === redeeming) become({ status: 'held', held });
+    if (current === redeeming) setState({ status: 'held', held });
     else held.refuse();
   } catch (error) {
-    if (current === redeeming) become({ status: 'failed', error });
+    if (current === redeeming) setState({ status: 'failed', error });
   }
 }
 
-/** Redeems the code of the link that led here, before anything is drawn, and that of each link opened here later. */
+/** Redeems the code of the current address before the first render, and the code of each link opened later. */
 export function followSignInLinks(): void {
   void redeem();
   window.addEventListener('hashchange', () => void redeem());
 }
 
-/** What the last link led to; null when it was answered, or there was none. */
+/** The sign-in of the last link; null without a link, or after the operator accepted or dismissed it. */
 export const linkedSignIn = {
   state: (): LinkedSignIn | null => current,
   subscribe(listener: () => void): () => void {
     listeners.add(listener);
     return () => listeners.delete(listener);
   },
-  /** Begins the session that waits for a person to agree. */
+  /** Starts the held session. */
   async accept(): Promise<void> {
     if (current?.status !== 'held') return;
     const { held } = current;
-    become(null);
+    setState(null);
     await held.begin();
   },
-  /** Ends the session that waits, or forgets what went wrong. */
+  /** Ends the held session, or clears the error. */
   dismiss(): void {
     if (current?.status === 'held') current.held.refuse();
-    if (current !== null) become(null);
+    if (current !== null) setState(null);
   },
 };

@@ -30,8 +30,8 @@ export function SignInPage() {
   );
 }
 
-/** Over the page, when the session ended in the middle of something. */
-export function SignInOver({ person }: { readonly person: Person }) {
+/** Opens over the page when the session expires. */
+export function ExpiredSessionDialog({ person }: { readonly person: Person }) {
   return (
     <Dialog
       open
@@ -40,13 +40,13 @@ export function SignInOver({ person }: { readonly person: Person }) {
       title="Your session has ended"
       description={
         <>
-          Sign in again as <Text text={person.username} /> to go on. What you typed is still here; somebody else begins
-          anew.
+          Sign in again as <Text text={person.username} /> to continue; your input is kept. If another operator signs
+          in, it is discarded.
         </>
       }
       footer={
         <Button look="quiet" onClick={() => void session.leave()}>
-          Give up and sign out
+          Discard and sign out
         </Button>
       }
     >
@@ -57,8 +57,8 @@ export function SignInOver({ person }: { readonly person: Person }) {
 
 const useLinkedSignIn = () => useSyncExternalStore(linkedSignIn.subscribe, linkedSignIn.state);
 
-/** Over the page of somebody who is signed in and opens a link: the session stays until they agree to the other one. */
-export function LinkOver({ person }: { readonly person: Person }) {
+/** Asks a signed-in operator who opens a sign-in link. The current session continues until they confirm. */
+export function SignInLinkDialog({ person }: { readonly person: Person }) {
   const linked = useLinkedSignIn();
   if (linked === null || linked.status === 'redeeming') return null;
   const close = (open: boolean) => !open && linkedSignIn.dismiss();
@@ -85,8 +85,8 @@ export function LinkOver({ person }: { readonly person: Person }) {
         <>
           You are signed in as <Text text={person.username} />. The link you opened signs you in as the {role}{' '}
           <Text text={username} />, and ends your session.{' '}
-          {operator_id === person.operator_id ? '' : 'What you typed and did not save is lost. '}
-          Go on only if you asked for the link yourself.
+          {operator_id === person.operator_id ? '' : 'Unsaved changes are lost. '}
+          Continue only if you requested the link yourself.
         </>
       }
       footer={
@@ -101,7 +101,7 @@ export function LinkOver({ person }: { readonly person: Person }) {
   );
 }
 
-/** A key that waits for its passphrase, and is kept no longer. */
+/** A key file that needs its passphrase. Kept in memory only until then. */
 interface LockedKey {
   readonly text: string;
   readonly name: string;
@@ -147,7 +147,7 @@ function SignInForm() {
       <section className="rounded-lg border bg-surface p-4">
         <h2 className="mb-1 font-semibold text-sm">With your key file</h2>
         <p className="mb-3 text-muted text-sm">
-          The key signs here, in your browser, and goes nowhere else. It is usually{' '}
+          The key signs in your browser and is not sent anywhere. It is usually{' '}
           <code className="font-mono text-xs">~/.config/muster/operator.key</code>.
         </p>
         {locked === null ? (
@@ -167,8 +167,8 @@ function SignInForm() {
       <section className="rounded-lg border bg-surface p-4">
         <h2 className="mb-1 font-semibold text-sm">With the command line</h2>
         <p className="mb-2 text-muted text-sm">
-          Where you are signed in with <code className="font-mono text-xs">muster</code>, ask for a link and open it
-          here. It is good once, for a minute.
+          Where you are signed in with <code className="font-mono text-xs">muster</code>, request a link and open it
+          here. It works once, for one minute.
         </p>
         <Code text="muster web-login" />
       </section>
@@ -176,7 +176,7 @@ function SignInForm() {
   );
 }
 
-/** A link may come from anybody: it signs nobody in without being asked. */
+/** Asks for confirmation, because a link may come from an attacker. */
 function ConfirmSignIn({ person: { username, role } }: { readonly person: Person }) {
   return (
     <section className="rounded-lg border bg-surface p-4" aria-labelledby="confirm-sign-in">
@@ -184,10 +184,10 @@ function ConfirmSignIn({ person: { username, role } }: { readonly person: Person
         Sign in as <Text text={username} />?
       </h2>
       <p className="mb-3 text-muted text-sm">
-        The link you opened signs you in as this {role}. Go on only if you asked for the link yourself.
+        The link you opened signs you in with the role {role}. Continue only if you requested the link yourself.
       </p>
       <div className="flex gap-2">
-        {/* Without focus: a page that opens this one must not get its Enter from a key that is held down there. */}
+        {/* No autofocus: Enter held down on the page that opened this one must not confirm. */}
         <Button look="primary" className="flex-1" onClick={() => void linkedSignIn.accept()}>
           Sign in
         </Button>
@@ -197,7 +197,7 @@ function ConfirmSignIn({ person: { username, role } }: { readonly person: Person
   );
 }
 
-/** A file that is opened or dropped, or text that is pasted. */
+/** Takes a key as an opened file, a dropped file, or pasted text. */
 function KeyChoice({
   busy,
   onKey,
@@ -215,15 +215,15 @@ function KeyChoice({
   const read = async (chosen: File | undefined) => {
     if (chosen === undefined) return;
     try {
-      // Whatever is larger is no key, and is not read.
+      // A larger file is not a key; this text fails with the same error without reading it.
       const text = chosen.size > mostKeyBytes ? 'x'.repeat(mostKeyBytes + 1) : await chosen.text();
       onKey(text, chosen.name);
     } catch (cause) {
-      onProblem(new Error('The browser could not read this file. Check that you may read it.', { cause }));
+      onProblem(new Error('The browser could not read this file. Check its permissions.', { cause }));
     }
   };
 
-  // Wherever it is dropped: a browser opens what falls beside, and shows the key in place of the page.
+  // Accepts a drop anywhere: outside a drop target, the browser would open the file and show the key.
   const latest = useRef(read);
   latest.current = read;
   useEffect(() => {
@@ -279,7 +279,7 @@ function KeyChoice({
             event.preventDefault();
             setPasted('');
             setPasting(false);
-            onKey(pasted, 'the key you pasted');
+            onKey(pasted, 'the pasted key');
           }}
         >
           <TextArea
@@ -361,7 +361,7 @@ function PassphraseForm({
         <Button type="submit" look="primary" busy={busy} disabled={passphrase === ''} className="flex-1">
           Unlock and sign in
         </Button>
-        <Button onClick={onBack}>Another key</Button>
+        <Button onClick={onBack}>Use another key</Button>
       </div>
     </form>
   );
@@ -371,7 +371,7 @@ function UnknownKeyNotice({ error }: { readonly error: UnknownKey }) {
   return (
     <div role="alert" className="space-y-2 rounded-md border border-bad/40 bg-bad-soft px-3 py-2 text-sm">
       <p className="text-bad">{error.message}</p>
-      <p>An admin lets it in with its public half:</p>
+      <p>An admin can add it with its public key:</p>
       <Code text={`muster operator add NAME ${error.publicKey}`} />
     </div>
   );

@@ -7,7 +7,7 @@ const key = 'muster.theme';
 const dark = window.matchMedia('(prefers-color-scheme: dark)');
 const listeners = new Set<() => void>();
 
-/** A browser may be told to keep nothing: then the choice holds for this tab. */
+/** Without local storage, the choice applies to this tab only. */
 const stored = (): Theme => {
   try {
     const value = window.localStorage.getItem(key);
@@ -25,7 +25,7 @@ function show(): void {
   for (const listener of listeners) listener();
 }
 
-/** Shows the theme before anything is drawn, and follows the system and the other tabs. */
+/** Applies the theme before the first render, and follows the system and other tabs. */
 export function startTheme(): void {
   dark.addEventListener('change', show);
   window.addEventListener('storage', (event) => {
@@ -42,7 +42,7 @@ export function setTheme(theme: Theme): void {
   try {
     window.localStorage.setItem(key, theme);
   } catch {
-    // It holds here all the same.
+    // Local storage is unavailable: the choice applies to this tab only.
   }
 }
 
@@ -53,6 +53,6 @@ const subscribe = (listener: () => void) => {
 
 export const useTheme = (): Theme => useSyncExternalStore(subscribe, () => chosen);
 
-/** What is shown now: what charts, editors and terminals, which draw by themselves, follow. */
+/** The applied theme, for charts, editors, and terminals, which set their own colors. */
 export const useShownTheme = (): 'light' | 'dark' =>
   useSyncExternalStore(subscribe, () => (document.documentElement.dataset.theme === 'dark' ? 'dark' : 'light'));

@@ -4,7 +4,7 @@ import { useAgentNames } from '../api/agents.ts';
 import { useOperatorNames } from '../api/operators.ts';
 import { Line } from '../parts/text.tsx';
 
-/** Ways from one noun to another, called by the name that people know it by. */
+/** Links to the pages of agents, operations, runs, modules, and assignments. */
 
 const linkClasses = 'min-w-0 max-w-full inline-flex rounded text-accent hover:underline';
 
@@ -35,7 +35,7 @@ export function RunLink({ id, children }: { readonly id: string; readonly childr
 }
 
 export function ModuleLinks({ modules }: { readonly modules: readonly string[] }) {
-  if (modules.length === 0) return <span className="text-muted">those of its assignments</span>;
+  if (modules.length === 0) return <span className="text-muted">assigned modules</span>;
   return (
     <span className="flex min-w-0 flex-wrap gap-x-2">
       {modules.map((module) => (
@@ -55,9 +55,9 @@ export function AssignmentLink({ name }: { readonly name: string }) {
   );
 }
 
-/** Who did it: operators are few, and have no page each. */
+/** The name of an operator. Operators have no page of their own. */
 export function OperatorName({ id }: { readonly id: string }) {
   const names = useOperatorNames();
-  // Until the names are known, the start of the id; the configuration's own doings have no operator.
+  // Shows the start of the id until names are loaded. Actions of the configuration have a word instead of an id.
   return <Line text={names.get(id) ?? (id.length === 32 ? `${id.slice(0, 8)}…` : id)} most={64} />;
 }

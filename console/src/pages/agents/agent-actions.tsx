@@ -9,12 +9,11 @@ import { Button, buttonClasses, IconButton } from '../../parts/button.tsx';
 import { Confirm } from '../../parts/dialog/dialog.tsx';
 import { Menu, MenuItem, MenuLine } from '../../parts/dialog/menu.tsx';
 import { told, toldProblem } from '../../parts/dialog/toast.tsx';
-import { addressOf, calledOf } from './agent-state.ts';
+import { agentParam, displayName } from './agent-state.ts';
 import { ApproveDialog } from './approve-dialog.tsx';
 
 export type AgentDialog = 'approve' | 'reject' | 'remove' | 'apply' | null;
 
-/** What can be done with one agent. */
 export function AgentActions({
   agent,
   dialog,
@@ -42,7 +41,7 @@ export function AgentActions({
     told('Copied');
   };
   const close = () => onDialog(null);
-  const name = calledOf(agent).slice(0, 64);
+  const name = displayName(agent).slice(0, 64);
   const approved = status === 'approved';
   return (
     <>
@@ -56,7 +55,7 @@ export function AgentActions({
           {connected && (
             <Link
               to="/terminals/new/$agent"
-              params={{ agent: addressOf(agent) }}
+              params={{ agent: agentParam(agent) }}
               className={buttonClasses('plain')}
               preload={false}
             >
@@ -68,7 +67,7 @@ export function AgentActions({
             icon={<ListChecks aria-hidden="true" className="size-4" />}
             busy={plan.isPending}
             disabled={!connected}
-            title={connected ? undefined : 'It is not connected'}
+            title={connected ? undefined : 'The agent is not connected'}
             onClick={() => plan.mutate()}
           >
             Plan
@@ -77,7 +76,7 @@ export function AgentActions({
             look="primary"
             icon={<Play aria-hidden="true" className="size-4" />}
             disabled={!connected}
-            title={connected ? undefined : 'It is not connected'}
+            title={connected ? undefined : 'The agent is not connected'}
             onClick={() => onDialog('apply')}
           >
             Apply…
@@ -92,7 +91,7 @@ export function AgentActions({
             Check drift
           </MenuItem>
         )}
-        <MenuItem icon={<Copy aria-hidden="true" className="size-4" />} onSelect={() => void copy(calledOf(agent))}>
+        <MenuItem icon={<Copy aria-hidden="true" className="size-4" />} onSelect={() => void copy(displayName(agent))}>
           Copy name
         </MenuItem>
         <MenuItem icon={<Copy aria-hidden="true" className="size-4" />} onSelect={() => void copy(node_id)}>
@@ -124,8 +123,8 @@ export function AgentActions({
         danger={false}
         onConfirm={async () => goTo((await startApply({ node_id, modules: [] })).operation_id)}
       >
-        What its assignments give it is brought about now, and what they no longer give is removed. A plan shows it
-        beforehand.
+        This applies everything that the assignments of this agent declare, and removes what they no longer declare. To
+        preview the changes, plan first.
       </Confirm>
       <Confirm
         open={dialog === 'reject'}
@@ -134,8 +133,8 @@ export function AgentActions({
         action="Reject"
         onConfirm={() => rejectAgent(node_id)}
       >
-        Its link is closed and its running work is cancelled. What was applied stays on the machine. It can be approved
-        again{approved && ', under the same name'}.
+        This closes its connection and cancels its operations. Applied resources stay on the machine. You can approve it
+        again{approved && ' under the same name'}.
       </Confirm>
       <Confirm
         open={dialog === 'remove'}
@@ -147,13 +146,13 @@ export function AgentActions({
           await navigate({ to: '/agents' });
         }}
       >
-        The orchestrator forgets it, with its tags and its state. When it connects again it waits for approval anew.
+        This deletes the agent with its tags and its state. If it connects again, it needs a new approval.
       </Confirm>
     </>
   );
 }
 
-/** The names of the others are what its own must differ from. */
+/** Needs the other agents, because names are unique. */
 function Approve({ agent, onClose }: { readonly agent: Agent; readonly onClose: () => void }) {
   const { data } = useQuery(agentsQuery);
   return data === undefined ? null : <ApproveDialog agents={[agent]} all={data} onClose={onClose} />;

@@ -8,7 +8,7 @@ import { TagChip } from '../../parts/tag-chip.tsx';
 import { tagsThatFit } from '../../parts/tag-room.ts';
 import { cutText, Line, visibleText } from '../../parts/text.tsx';
 import { Time } from '../../parts/time.tsx';
-import { addressOf, calledOf, sinceOf, stateOf, systemOf, tones } from './agent-state.ts';
+import { agentParam, displayName, stateOf, stateSince, systemText, tones } from './agent-state.ts';
 
 export const reasons: Record<OffReason, { readonly text: string; readonly tone: Tone }> = {
   apply_failed: { text: 'apply failed', tone: 'bad' },
@@ -18,13 +18,12 @@ export const reasons: Record<OffReason, { readonly text: string; readonly tone: 
   pending_removals: { text: 'removals', tone: 'info' },
 };
 
-/** The states in the order in which one looks at them. */
+/** Most urgent first. */
 const order = { pending: 0, away: 1, connected: 2, rejected: 3 } as const;
 
 const share = (used: number | null | undefined, total: number | null | undefined): number | null =>
   used === null || used === undefined || !total ? null : used / total;
 
-/** The columns of the table, from what else is known of the agents. */
 export function agentColumns({
   samples,
   off,
@@ -32,7 +31,7 @@ export function agentColumns({
 }: {
   readonly samples: Readonly<Record<string, Sample>>;
   readonly off: ReadonlyMap<string, OffAgent>;
-  /** Pixels. */
+  /** Width of the tags column in pixels. */
   readonly tagRoom: number;
 }): readonly Column<Agent>[] {
   const sampleOf = ({ node_id }: Agent): Sample | undefined => samples[node_id];
@@ -43,17 +42,17 @@ export function agentColumns({
       id: 'agent',
       header: 'Agent',
       width: 'minmax(9rem,2.2fr)',
-      sort: calledOf,
+      sort: displayName,
       cell: (agent) => (
         <Link
           to="/agents/$agent"
-          params={{ agent: addressOf(agent) }}
+          params={{ agent: agentParam(agent) }}
           tabIndex={-1}
           className="flex min-w-0 items-center gap-2 rounded font-medium hover:underline"
         >
           <Dot tone={tones[stateOf(agent)]} />
           <span className={agent.name === null ? 'flex min-w-0 font-normal text-muted italic' : 'flex min-w-0'}>
-            <Line text={calledOf(agent)} most={64} />
+            <Line text={displayName(agent)} most={64} />
           </span>
         </Link>
       ),
@@ -62,12 +61,12 @@ export function agentColumns({
       id: 'state',
       header: 'State',
       width: '8.5rem',
-      sort: (agent) => order[stateOf(agent)] * 1e12 - sinceOf(agent),
+      sort: (agent) => order[stateOf(agent)] * 1e12 - stateSince(agent),
       cell: (agent) => (
         <span className="flex min-w-0 items-baseline gap-1.5">
           <span>{stateOf(agent)}</span>
           <span className="text-muted text-xs">
-            <Time at={sinceOf(agent)} />
+            <Time at={stateSince(agent)} />
           </span>
         </span>
       ),
@@ -121,8 +120,8 @@ export function agentColumns({
       header: 'System',
       width: 'minmax(6rem,1fr)',
       from: 'lg',
-      sort: (agent) => systemOf(agent).slice(0, 100) || null,
-      cell: (agent) => <Line text={systemOf(agent)} most={60} />,
+      sort: (agent) => systemText(agent).slice(0, 100) || null,
+      cell: (agent) => <Line text={systemText(agent)} most={60} />,
     },
     {
       id: 'hostname',

@@ -1,5 +1,5 @@
 import type { Agent } from '@muster/protocol/http';
-import { describe, expect, it } from 'vitest';
+import { expect, test } from 'vitest';
 import { type AgentTab, chooseAgents } from './agent-filter.ts';
 
 const agent = (node_id: string, parts: Partial<Agent> = {}): Agent => ({
@@ -29,31 +29,29 @@ const chosen = (choice: Partial<{ search: string; selector: string; tab: AgentTa
   chooseAgents(fleet, { search: '', selector: '', tab: 'all', ...choice }, new Set(['web-1']));
 const ids = (choice: Parameters<typeof chosen>[0]) => chosen(choice).rows.map(({ node_id }) => node_id);
 
-describe('the agents that are shown', () => {
-  it('are found by name, hostname, id, address and tags, each word somewhere', () => {
-    expect(ids({ search: 'WEB 2' })).toEqual(['web-1', 'web-2', 'new', 'gone'].filter((id) => id.startsWith('web')));
-    expect(ids({ search: 'web-2' })).toEqual(['web-2']);
-    expect(ids({ search: '198.51' })).toEqual(['new']);
-    expect(ids({ search: 'role=web' })).toEqual(['web-1', 'web-2']);
-    expect(ids({ search: 'former' })).toEqual(['gone']);
-  });
+test('finds agents that contain every word in name, hostname, id, address, or tags', () => {
+  expect(ids({ search: 'WEB 2' })).toEqual(['web-1', 'web-2', 'new', 'gone'].filter((id) => id.startsWith('web')));
+  expect(ids({ search: 'web-2' })).toEqual(['web-2']);
+  expect(ids({ search: '198.51' })).toEqual(['new']);
+  expect(ids({ search: 'role=web' })).toEqual(['web-1', 'web-2']);
+  expect(ids({ search: 'former' })).toEqual(['gone']);
+});
 
-  it('are those of a selector; one that does not read chooses none away', () => {
-    expect(ids({ selector: 'role=web attr.distro=debian' })).toEqual(['web-1', 'web-2']);
-    expect(ids({ selector: 'role=' })).toHaveLength(4);
-  });
+test('filters by selector, and ignores an invalid one', () => {
+  expect(ids({ selector: 'role=web attr.distro=debian' })).toEqual(['web-1', 'web-2']);
+  expect(ids({ selector: 'role=' })).toHaveLength(4);
+});
 
-  it('are those of a tab, and each tab tells how many it has', () => {
-    expect(ids({ tab: 'away' })).toEqual(['web-2']);
-    expect(ids({ tab: 'off' })).toEqual(['web-1']);
-    expect(chosen({ search: 'web' }).counts).toEqual({
-      all: 2,
-      approved: 2,
-      connected: 1,
-      away: 1,
-      off: 1,
-      pending: 0,
-      rejected: 0,
-    });
+test('filters by tab, and counts the agents of each tab', () => {
+  expect(ids({ tab: 'away' })).toEqual(['web-2']);
+  expect(ids({ tab: 'off' })).toEqual(['web-1']);
+  expect(chosen({ search: 'web' }).counts).toEqual({
+    all: 2,
+    approved: 2,
+    connected: 1,
+    away: 1,
+    off: 1,
+    pending: 0,
+    rejected: 0,
   });
 });

@@ -17,8 +17,6 @@ import { StatusDot } from '../../parts/work-status.tsx';
 import { OperatorName } from '../links.tsx';
 import { ViewersLine } from '../terminals/viewers.tsx';
 
-/** What was done with one agent, newest first. */
-
 interface Listed<Item> {
   readonly items: readonly Item[] | undefined;
   readonly error: unknown;
@@ -55,7 +53,7 @@ function List<Item>({
       {more !== undefined && (
         <div className="border-t p-3 text-center">
           <Button busy={more.busy} onClick={more.load}>
-            Show older ones
+            Show older
           </Button>
         </div>
       )}
@@ -85,14 +83,14 @@ function listedOf<Page, Item>(query: Paged<Page>, itemsOf: (page: Page) => reado
   };
 }
 
-export function OperationsList({ agent, most }: { readonly agent: Agent; readonly most?: number }) {
+export function OperationsList({ agent, maxItems }: { readonly agent: Agent; readonly maxItems?: number }) {
   const query = useInfiniteQuery(operationsQuery({ agent: agent.node_id }));
   const listed = listedOf(query, ({ operations }) => operations);
   return (
     <List
       label="Operations"
-      listed={most === undefined ? listed : { ...listed, items: listed.items?.slice(0, most), more: undefined }}
-      empty={<Empty title="Nothing was done with it yet">A plan shows what an apply would change.</Empty>}
+      listed={maxItems === undefined ? listed : { ...listed, items: listed.items?.slice(0, maxItems), more: undefined }}
+      empty={<Empty title="No operations yet">A plan shows what an apply would change.</Empty>}
       row={({ operation_id, kind, status, summary, error, created_at, requested_by }) => (
         <li key={operation_id}>
           <Link to="/operations/$operation" params={{ operation: operation_id }} className={rowClasses}>
@@ -137,11 +135,7 @@ export function DriftList({ agent }: { readonly agent: Agent }) {
     <List
       label="Checks"
       listed={{ items: data, error, retry: () => void refetch() }}
-      empty={
-        <Empty title="It was never checked">
-          Once something was applied, it is checked by itself at times, and whenever somebody asks.
-        </Empty>
-      }
+      empty={<Empty title="Not checked yet">After the first apply, drift is checked on schedule, and on demand.</Empty>}
       row={({ drift_id, status, trigger, checked_at, summary, error, accepted }) => (
         <li key={drift_id}>
           <Link to="/drift/$record" params={{ record: drift_id }} className={rowClasses}>
@@ -175,11 +169,7 @@ export function TerminalsList({ agent }: { readonly agent: Agent }) {
     <List
       label="Terminal sessions"
       listed={listedOf(query, (page) => page.filter(({ node_id }) => node_id === agent.node_id))}
-      empty={
-        <Empty title="No terminal was opened on it">
-          What is typed and shown in a terminal is recorded, and can be looked at here afterwards.
-        </Empty>
-      }
+      empty={<Empty title="No terminal sessions yet">Terminal sessions are recorded. You can replay them here.</Empty>}
       row={({ session_id, status, operator_id, opened_at, closed_at, attached }) => (
         <li key={session_id}>
           <Link to="/terminals/$session" params={{ session: session_id }} className={rowClasses}>
@@ -222,7 +212,7 @@ export function HistoryList({ agent }: { readonly agent: Agent }) {
     <List
       label="History"
       listed={listedOf(query, ({ events }) => events)}
-      empty={<Empty title="The audit log has nothing of it any more">Events are kept for a time.</Empty>}
+      empty={<Empty title="No audit events">Old events are removed when their retention ends.</Empty>}
       row={({ id, event_type, severity, summary, actor, timestamp }) => (
         <li key={id}>
           <Link to="/audit" search={{ agent: agent.node_id, event: id } as never} className={rowClasses}>

@@ -15,17 +15,16 @@ import { Text } from '../../parts/text.tsx';
 import { shortDuration, Time } from '../../parts/time.tsx';
 import { reasons } from './agent-columns.tsx';
 import { OperationsList } from './agent-lists.tsx';
-import { systemOf } from './agent-state.ts';
+import { systemText } from './agent-state.ts';
 import { TagsEditor } from './tags-editor.tsx';
 
 const pins: Record<Agent['pin_source'], string> = {
-  flag: 'given when it was connected',
-  pinned: 'known from before',
+  flag: 'given at enrollment',
+  pinned: 'pinned earlier',
   discovery: 'from discovery',
-  first_use: 'trusted unseen',
+  first_use: 'trusted on first use',
 };
 
-/** What one wants to know of an agent first. */
 export function AgentOverview({ agent }: { readonly agent: Agent }) {
   const { attributes, status } = agent;
   const of = (key: string) => (Object.hasOwn(attributes, key) ? (attributes[key] as string) : '');
@@ -39,12 +38,12 @@ export function AgentOverview({ agent }: { readonly agent: Agent }) {
             <Facts
               facts={[
                 ['Hostname', <Text key="hostname" text={agent.initial_hostname} most={80} />],
-                ['System', <Text key="system" text={systemOf(agent) || '–'} most={80} />],
+                ['System', <Text key="system" text={systemText(agent) || '–'} most={80} />],
                 ['Kernel', <Text key="kernel" text={of('kernel') || '–'} most={80} />],
                 ['Architecture', <Text key="arch" text={of('arch') || '–'} most={40} />],
                 ['Processors', <Text key="cpus" text={of('cpus') || '–'} most={20} />],
                 ['Memory', Number.isFinite(memory) && memory > 0 ? amountText(memory, 'B') : '–'],
-                ['Virtualisation', <Text key="virtualization" text={of('virtualization') || '–'} most={40} />],
+                ['Virtualization', <Text key="virtualization" text={of('virtualization') || '–'} most={40} />],
                 [
                   'Address',
                   <code key="ip" className="font-mono text-xs">
@@ -54,7 +53,7 @@ export function AgentOverview({ agent }: { readonly agent: Agent }) {
                 ['Agent version', <Text key="version" text={agent.agent_version} most={40} />],
                 ['Node id', <Id key="id" id={agent.node_id} length={12} />],
                 [
-                  'Orchestrator’s key',
+                  'Orchestrator key',
                   <span key="pin" className={agent.pin_source === 'first_use' ? 'text-warn' : undefined}>
                     {pins[agent.pin_source]}
                   </span>,
@@ -66,7 +65,7 @@ export function AgentOverview({ agent }: { readonly agent: Agent }) {
           {status === 'approved' && (
             <section>
               <h2 className="pt-1 pb-2 font-semibold text-sm">Latest operations</h2>
-              <OperationsList agent={agent} most={5} />
+              <OperationsList agent={agent} maxItems={5} />
             </section>
           )}
         </div>
@@ -81,7 +80,7 @@ export function AgentOverview({ agent }: { readonly agent: Agent }) {
   );
 }
 
-/** What is not as it should be, and the way to put it right. */
+/** Why the agent is out of sync, with a link to fix it. */
 function Attention({ agent }: { readonly agent: Agent }) {
   const { data } = useQuery({
     ...reconcileQuery(),
@@ -93,7 +92,7 @@ function Attention({ agent }: { readonly agent: Agent }) {
   return (
     <Callout
       tone="warn"
-      title="It is not as it should be"
+      title="This agent is out of sync"
       action={
         <Link to="/reconcile" className={buttonClasses('plain')}>
           Reconcile

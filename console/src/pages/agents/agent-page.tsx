@@ -16,30 +16,29 @@ import { useUrlState } from '../../parts/url-state.ts';
 import { AgentActions, type AgentDialog } from './agent-actions.tsx';
 import { DriftList, HistoryList, OperationsList, TerminalsList } from './agent-lists.tsx';
 import { AgentOverview } from './agent-overview.tsx';
-import { calledOf, sinceOf, stateOf, systemOf, tones } from './agent-state.ts';
+import { displayName, stateOf, stateSince, systemText, tones } from './agent-state.ts';
 import { ApprovalCheck } from './approval-check.tsx';
 import { AttributesTab } from './attributes-tab.tsx';
 import { MetricsTab } from './metrics-tab.tsx';
 import { StateTab } from './state-tab.tsx';
 
-/** One agent: what is known of it, and what can be done with it. */
 export function AgentPage() {
   const { agent: id } = useParams({ strict: false }) as { agent: string };
   const { data, error, refetch } = useQuery(agentQuery(id));
-  if (data !== undefined) return <Known key={data.node_id} agent={data} />;
+  if (data !== undefined) return <AgentDetails key={data.node_id} agent={data} />;
   const isGone = error instanceof ApiError && error.problem.status === 404;
   return (
     <Page title="Agent" name={visibleText(cutText(id, 64))}>
       {isGone ? (
         <Empty
-          title="There is no such agent"
+          title="Agent not found"
           action={
             <Link to="/agents" className={buttonClasses('primary')}>
               All agents
             </Link>
           }
         >
-          It may have been removed, or be called otherwise.
+          It may have been removed or renamed.
         </Empty>
       ) : error === null ? (
         <SkeletonRows rows={10} label="Loading the agent" />
@@ -53,7 +52,7 @@ export function AgentPage() {
 const tabNames = ['overview', 'metrics', 'state', 'drift', 'operations', 'terminals', 'attributes', 'history'] as const;
 type TabName = (typeof tabNames)[number];
 
-function Known({ agent }: { readonly agent: Agent }) {
+function AgentDetails({ agent }: { readonly agent: Agent }) {
   const [chosen, setTab] = useUrlState<TabName>('tab', 'overview');
   const [dialog, setDialog] = useState<AgentDialog>(null);
   const state = stateOf(agent);
@@ -75,30 +74,30 @@ function Known({ agent }: { readonly agent: Agent }) {
   const tab = tabs.some(({ value }) => value === chosen) ? chosen : 'overview';
   return (
     <Page
-      name={visibleText(cutText(calledOf(agent), 64))}
+      name={visibleText(cutText(displayName(agent), 64))}
       title={
         <span className="flex min-w-0 items-center gap-2.5">
-          <Line text={calledOf(agent)} most={64} />
+          <Line text={displayName(agent)} most={64} />
           <Badge tone={tones[state]}>{state}</Badge>
         </span>
       }
       subtitle={
         <span className="flex flex-wrap items-center gap-x-2">
           <span>
-            {agent.connected ? 'since ' : approved ? 'last seen ' : 'connected last '}
-            <Time at={sinceOf(agent)} />
+            {agent.connected ? 'since ' : approved ? 'last seen ' : 'last connected '}
+            <Time at={stateSince(agent)} />
           </span>
           <span aria-hidden="true">·</span>
-          <Text text={systemOf(agent) || 'system not known'} most={60} />
+          <Text text={systemText(agent) || 'unknown system'} most={60} />
           <span aria-hidden="true">·</span>
           <code className="font-mono text-xs">{agent.initial_ip}</code>
           {approved && agent.pin_source === 'first_use' && (
             <span
               className="inline-flex items-center gap-1 text-warn"
-              title="It had no key of this orchestrator when it connected first, and took the one it was shown."
+              title="The agent had no key for this orchestrator at its first connection and accepted the one it was sent."
             >
               <TriangleAlert aria-hidden="true" className="size-3.5" />
-              trusted the orchestrator unseen
+              trusted the orchestrator on first use
             </span>
           )}
         </span>
@@ -110,7 +109,7 @@ function Known({ agent }: { readonly agent: Agent }) {
           <ApprovalCheck agent={agent} onApprove={() => setDialog('approve')} />
         </div>
       )}
-      <Tabs label="Of this agent" value={tab} onChange={(next) => setTab(next, true)} tabs={tabs} />
+      <Tabs label="Agent" value={tab} onChange={(next) => setTab(next, true)} tabs={tabs} />
     </Page>
   );
 }

@@ -1,12 +1,15 @@
 import type { Agent } from '@muster/protocol/http';
 import type { Tone } from '../../parts/badge.tsx';
 
-/** How an agent stands, as one looks for it. Pure. */
+/** Display values of agents. Pure. */
 
 export const agentStates = ['connected', 'away', 'pending', 'rejected'] as const;
 export type AgentState = (typeof agentStates)[number];
 
-/** Away: approved and not connected now. Lost is who is away for longer than the grace time, and only the overview counts them. */
+/**
+ * The state of an agent. `away` means approved and not connected. The overview counts agents as lost after they are away for
+ * longer than the grace period.
+ */
 export function stateOf({ status, connected }: Pick<Agent, 'status' | 'connected'>): AgentState {
   if (status !== 'approved') return status;
   return connected ? 'connected' : 'away';
@@ -19,18 +22,18 @@ export const tones: Record<AgentState, Tone> = {
   rejected: 'neutral',
 };
 
-/** Since when it is as it is: what is known of an agent that is not connected is as old as that. */
-export const sinceOf = (agent: Agent): number => (agent.connected ? agent.connected_at : agent.last_seen_at);
+/** Unix seconds since when the agent is in its state. */
+export const stateSince = (agent: Agent): number => (agent.connected ? agent.connected_at : agent.last_seen_at);
 
-/** What people call it. */
-export const calledOf = ({ name, initial_hostname, node_id }: Agent): string => name ?? (initial_hostname || node_id);
+export const displayName = ({ name, initial_hostname, node_id }: Agent): string =>
+  name ?? (initial_hostname || node_id);
 
-/** How it is called in addresses. */
-export const addressOf = ({ name, node_id, status }: Agent): string =>
+/** The name or id of an agent for links to its page. */
+export const agentParam = ({ name, node_id, status }: Agent): string =>
   status === 'approved' && name !== null ? name : node_id;
 
-/** As it says of itself: the system and its version. */
-export function systemOf({ attributes }: Agent): string {
+/** The operating system and its version, as the agent reports them. */
+export function systemText({ attributes }: Agent): string {
   const of = (key: string) => (Object.hasOwn(attributes, key) ? attributes[key] : undefined);
   return [of('distro') ?? of('platform'), of('version')].filter(Boolean).join(' ');
 }

@@ -20,7 +20,7 @@ import { DataTable, type Sorting } from '../../parts/table/data-table.tsx';
 import { useUrlState } from '../../parts/url-state.ts';
 import { agentColumns } from './agent-columns.tsx';
 import { type AgentTab, agentTabs, chooseAgents } from './agent-filter.ts';
-import { addressOf, calledOf } from './agent-state.ts';
+import { agentParam, displayName } from './agent-state.ts';
 import { BulkBar } from './bulk-bar.tsx';
 import { ViewsMenu } from './views-menu.tsx';
 
@@ -30,9 +30,8 @@ const noOff: ReadonlyMap<string, OffAgent> = new Map();
 const byId = (off: OffAgent[]): ReadonlyMap<string, OffAgent> => new Map(off.map((each) => [each.node_id, each]));
 
 const keyOf = ({ node_id }: Agent): string => node_id;
-const labelOf = (agent: Agent): string => calledOf(agent).slice(0, 80);
+const labelOf = (agent: Agent): string => displayName(agent).slice(0, 80);
 
-/** All agents: found, filtered, chosen, and what is done with many at one time. */
 export function AgentsPage() {
   const navigate = useNavigate();
   const isAdmin = useIsAdmin();
@@ -49,7 +48,7 @@ export function AgentsPage() {
   const [sort, setSort] = useUrlState('sort', 'agent');
   const search = useTyped(q, setQ);
   const selector = useTyped(filter, setFilter);
-  // Typing comes first: the rows follow when there is time.
+  // Keeps typing responsive: the rows are updated with lower priority.
   const searchText = useDeferredValue(search.text);
   const selectorText = useDeferredValue(selector.text);
   const offIds = useMemo(() => new Set(off.keys()), [off]);
@@ -82,7 +81,7 @@ export function AgentsPage() {
     return chosenAgents.length - shown;
   }, [rows, chosen, chosenAgents]);
   const open = useCallback(
-    (agent: Agent) => void navigate({ to: '/agents/$agent', params: { agent: addressOf(agent) } }),
+    (agent: Agent) => void navigate({ to: '/agents/$agent', params: { agent: agentParam(agent) } }),
     [navigate],
   );
   const isFiltered = search.text !== '' || selector.text !== '' || tab !== 'all';
@@ -136,7 +135,7 @@ export function AgentsPage() {
             hidden={hidden}
             all={agents}
             onClear={() => setChosen(new Set())}
-            onFree={(ids) => setChosen((now) => new Set([...now].filter((id) => !ids.includes(id))))}
+            onDeselect={(ids) => setChosen((now) => new Set([...now].filter((id) => !ids.includes(id))))}
           />
         )}
         <div ref={table} className="min-h-0 flex-1 overflow-hidden rounded-lg border bg-surface">
@@ -162,10 +161,8 @@ export function AgentsPage() {
               onPreference={setPreference}
               empty={
                 isFiltered ? (
-                  <Empty title="No agent is like that">
-                    {tab === 'off'
-                      ? 'All that was found is as it should be.'
-                      : 'Take something of the search, the selector or the state away.'}
+                  <Empty title="No matching agents">
+                    {tab === 'off' ? 'All agents found are in sync.' : 'Try removing a filter.'}
                   </Empty>
                 ) : (
                   <Empty
@@ -173,12 +170,12 @@ export function AgentsPage() {
                     action={
                       isAdmin && (
                         <Link to="/enrolment" className={buttonClasses('primary')}>
-                          Make an enrolment token
+                          Create an enrollment token
                         </Link>
                       )
                     }
                   >
-                    Make a token, paste the line it comes with on a machine, and the machine appears here.
+                    Create a token and run its command on a machine. The machine then appears here.
                   </Empty>
                 )
               }
@@ -190,13 +187,13 @@ export function AgentsPage() {
   );
 }
 
-/** How the whole fleet stands, whatever is searched for. */
+/** Counts of the whole fleet, regardless of filters. */
 function fleetText(agents: readonly Agent[]): string {
   const { connected, away, pending } = chooseAgents(agents, { search: '', selector: '', tab: 'all' }, noIds).counts;
   return [
     `${connected} connected`,
     ...(away > 0 ? [`${away} away`] : []),
-    ...(pending > 0 ? [pending === 1 ? '1 waits for approval' : `${pending} wait for approval`] : []),
+    ...(pending > 0 ? [pending === 1 ? '1 awaits approval' : `${pending} await approval`] : []),
   ].join(' · ');
 }
 const noIds: ReadonlySet<string> = new Set();
@@ -211,14 +208,13 @@ const labels: Record<AgentTab, string> = {
   rejected: 'Rejected',
 };
 
-/** Which of the agents that were found are shown. */
 function Tabs({
   tab,
   counts,
   onTab,
 }: {
   readonly tab: AgentTab;
-  /** Null: not known yet. */
+  /** Null while loading. */
   readonly counts: Readonly<Record<AgentTab, number>> | null;
   readonly onTab: (tab: AgentTab) => void;
 }) {

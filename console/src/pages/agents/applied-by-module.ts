@@ -8,7 +8,7 @@ export interface AppliedModule {
   readonly entries: readonly AppliedEntry[];
 }
 
-/** Applied state by module, what is not as it should be before the rest. Pure. */
+/** Applied state by module, with deviating entries first. Pure. */
 export function appliedByModule({ applied, unapplied, pending_removals }: State): readonly AppliedModule[] {
   const groups = new Map<string, AppliedEntry[]>();
   const take = (entries: readonly Entry[], standing: AppliedEntry['standing']) => {

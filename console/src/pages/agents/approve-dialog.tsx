@@ -8,7 +8,7 @@ import { fieldClasses } from '../../parts/form/field.tsx';
 import { Line } from '../../parts/text.tsx';
 import { faultsOf, namesFor } from './naming.ts';
 
-/** Lists what each will be called, to be changed before they are approved: a name is given once, for good. */
+/** Approves agents. Their names can be edited first, because they are permanent. */
 export function ApproveDialog({
   agents,
   all,
@@ -16,12 +16,12 @@ export function ApproveDialog({
   onDone,
 }: {
   readonly agents: readonly Agent[];
-  /** The whole fleet: whose names are taken. */
+  /** The whole fleet, to find names that are taken. */
   readonly all: readonly Agent[];
   readonly onClose: () => void;
   readonly onDone?: (ids: readonly string[]) => void;
 }) {
-  // As they were when it was opened: what is approved meanwhile must not move the others.
+  // A snapshot: rows must not move while agents are approved.
   const [waiting] = useState(agents);
   const [taken] = useState(() => {
     const ours = new Set(agents.map(({ node_id }) => node_id));
@@ -37,7 +37,7 @@ export function ApproveDialog({
       wide
       onOpenChange={(open) => !open && onClose()}
       title={count === 1 ? 'Approve this agent' : `Approve ${count} agents`}
-      description="An approved agent may be given modules, secrets and commands. Its name is for good."
+      description="Approved agents can receive modules, secrets, and commands. Names are permanent."
       action={count === 1 ? 'Approve' : `Approve ${count}`}
       done="approved"
       ready={faults.size === 0}

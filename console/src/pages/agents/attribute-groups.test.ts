@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest';
+import { expect, test } from 'vitest';
 import { attributeGroups } from './attribute-groups.ts';
 
 const attributes = {
@@ -12,14 +12,12 @@ const attributes = {
 const names = (search: string) =>
   attributeGroups(attributes, search).map(({ name, entries }) => `${name}: ${entries.map(([key]) => key).join(' ')}`);
 
-describe('attributes', () => {
-  it('stand in groups by what is before their first dot, the machine’s own first', () => {
-    expect(names('')).toEqual(['machine: .odd arch distro', 'disk: disk.sda', 'net: net.eth0.ip net.eth0.mac']);
-  });
+test('groups attributes by the text before their first dot, ungrouped ones first', () => {
+  expect(names('')).toEqual(['machine: .odd arch distro', 'disk: disk.sda', 'net: net.eth0.ip net.eth0.mac']);
+});
 
-  it('are found by name and value', () => {
-    expect(names('ETH0 10.')).toEqual(['net: net.eth0.ip']);
-    expect(names('ssd')).toEqual(['disk: disk.sda']);
-    expect(names('nothing')).toEqual([]);
-  });
+test('finds attributes by name and value', () => {
+  expect(names('ETH0 10.')).toEqual(['net: net.eth0.ip']);
+  expect(names('ssd')).toEqual(['disk: disk.sda']);
+  expect(names('nothing')).toEqual([]);
 });

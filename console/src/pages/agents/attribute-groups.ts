@@ -1,4 +1,4 @@
-/** What an agent says of its machine, in groups as the dots of the names make them. Pure. */
+/** Groups the attributes of an agent by the text before the first dot of their names. Pure. */
 
 export interface AttributeGroup {
   readonly name: string;

@@ -8,7 +8,7 @@ import { Line, Text } from '../../parts/text.tsx';
 import { useUrlState } from '../../parts/url-state.ts';
 import { attributeGroups } from './attribute-groups.ts';
 
-/** What the agent says of its machine. Any of it may be a lie, and all of it is text. */
+/** The attributes that the agent reports. They are untrusted and shown as text. */
 export function AttributesTab({ agent }: { readonly agent: Agent }) {
   const [search, setSearch] = useUrlState('find', '');
   const groups = useMemo(() => attributeGroups(agent.attributes, search), [agent.attributes, search]);
@@ -27,8 +27,8 @@ export function AttributesTab({ agent }: { readonly agent: Agent }) {
         />
       </div>
       {groups.length === 0 && (
-        <Empty title={count === 0 ? 'It has told nothing yet' : 'No attribute is like that'}>
-          {count === 0 && 'An agent tells what machine it is on when it connects.'}
+        <Empty title={count === 0 ? 'No attributes yet' : 'No matching attributes'}>
+          {count === 0 && 'An agent reports attributes of its machine when it connects.'}
         </Empty>
       )}
       <div className="grid items-start gap-3 xl:grid-cols-2">

@@ -11,27 +11,26 @@ import { Menu, MenuItem } from '../../parts/dialog/menu.tsx';
 import { told, toldProblem } from '../../parts/dialog/toast.tsx';
 import { FanOutDialog } from '../../parts/form/fan-out-form.tsx';
 import { Text } from '../../parts/text.tsx';
-import { calledOf } from './agent-state.ts';
+import { displayName } from './agent-state.ts';
 import { ApproveDialog } from './approve-dialog.tsx';
 import { TagDialog } from './tag-dialog.tsx';
 
 type Open = 'approve' | 'reject' | 'tag' | 'untag' | 'apply' | 'drift' | null;
 
-/** What can be done with the agents that are chosen. */
+/** Actions on the selected agents. */
 export function BulkBar({
   chosen,
   hidden,
   all,
   onClear,
-  onFree,
+  onDeselect,
 }: {
   readonly chosen: readonly Agent[];
-  /** How many of them the filters do not show. */
+  /** Number of selected agents that the filters hide. */
   readonly hidden: number;
   readonly all: readonly Agent[];
   readonly onClear: () => void;
-  /** These are no longer chosen. */
-  readonly onFree: (ids: readonly string[]) => void;
+  readonly onDeselect: (ids: readonly string[]) => void;
 }) {
   const [open, setOpen] = useState<Open>(null);
   const [busy, setBusy] = useState(false);
@@ -54,17 +53,17 @@ export function BulkBar({
   };
   const copy = async (texts: readonly string[]) => {
     await navigator.clipboard.writeText(texts.join('\n'));
-    told(`${texts.length} copied`);
+    told(`Copied ${texts.length}`);
   };
-  const notShown = hidden > 0 ? ` ${hidden} of those chosen are not shown: the search or a filter hides them.` : '';
+  const notShown = hidden > 0 ? ` ${hidden} of the selected agents are hidden by filters.` : '';
   const icon = 'size-4';
   return (
     <section
-      aria-label="Chosen agents"
+      aria-label="Selected agents"
       className="flex flex-wrap items-center gap-2 rounded-lg border border-accent/40 bg-accent-soft px-3 py-2"
     >
       <div role="status" className="mr-auto font-medium text-sm">
-        {chosen.length} chosen{hidden > 0 && <span className="font-normal text-muted"> · {hidden} not shown</span>}
+        {chosen.length} selected{hidden > 0 && <span className="font-normal text-muted"> · {hidden} hidden</span>}
       </div>
       {approvable.length > 0 && (
         <Button small look="primary" onClick={() => setOpen('approve')}>
@@ -99,8 +98,11 @@ export function BulkBar({
           </Button>
         }
       >
-        <MenuItem onSelect={() => setOpen('untag')}>Take a tag away…</MenuItem>
-        <MenuItem icon={<Copy aria-hidden="true" className={icon} />} onSelect={() => void copy(chosen.map(calledOf))}>
+        <MenuItem onSelect={() => setOpen('untag')}>Remove a tag…</MenuItem>
+        <MenuItem
+          icon={<Copy aria-hidden="true" className={icon} />}
+          onSelect={() => void copy(chosen.map(displayName))}
+        >
           Copy names
         </MenuItem>
         <MenuItem
@@ -113,9 +115,9 @@ export function BulkBar({
           Reject {rejectable.length}…
         </MenuItem>
       </Menu>
-      <IconButton small label="Choose none" icon={<X className={icon} />} onClick={onClear} />
+      <IconButton small label="Clear selection" icon={<X className={icon} />} onClick={onClear} />
 
-      {open === 'approve' && <ApproveDialog agents={approvable} all={all} onClose={close} onDone={onFree} />}
+      {open === 'approve' && <ApproveDialog agents={approvable} all={all} onClose={close} onDone={onDeselect} />}
       {(open === 'tag' || open === 'untag') && <TagDialog agents={chosen} remove={open === 'untag'} onClose={close} />}
       {open === 'reject' && <RejectDialog agents={rejectable} onClose={close} />}
       {open === 'drift' && (
@@ -123,7 +125,7 @@ export function BulkBar({
           open
           onOpenChange={close}
           title={`Check ${approved.length} ${approved.length === 1 ? 'agent' : 'agents'} for drift`}
-          description={`Each machine is compared with what was last applied. Nothing is changed.${notShown}`}
+          description={`Compares each machine with its last apply. Changes nothing.${notShown}`}
           action={`Check ${approved.length}`}
           done="checked"
           items={itemsOf(approved)}
@@ -136,7 +138,7 @@ export function BulkBar({
           open
           onOpenChange={close}
           title={`Apply to ${approved.length} ${approved.length === 1 ? 'agent' : 'agents'}`}
-          description={`Each gets what its assignments give it.${notShown}`}
+          description={`Applies the assignments of each agent.${notShown}`}
           action={approved.length === 1 ? 'Apply' : `Apply to ${approved.length} agents`}
           count={approved.length}
           onStart={async (options) => goTo((await runOnAgents({ kind: 'apply', node_ids, ...options })).run_id)}
@@ -146,33 +148,33 @@ export function BulkBar({
   );
 }
 
-const itemsOf = (agents: readonly Agent[]) => agents.map((agent) => ({ id: agent.node_id, name: calledOf(agent) }));
+const itemsOf = (agents: readonly Agent[]) => agents.map((agent) => ({ id: agent.node_id, name: displayName(agent) }));
 
 function RejectDialog({ agents, onClose }: { readonly agents: readonly Agent[]; readonly onClose: () => void }) {
-  // As they were when it was opened: one after the other becomes rejected while it goes on.
-  const [those] = useState(agents);
+  // A snapshot: the selection changes while agents are rejected.
+  const [targets] = useState(agents);
   return (
     <EachDialog
       open
       danger
       onOpenChange={onClose}
-      title={`Reject ${those.length} ${those.length === 1 ? 'agent' : 'agents'}`}
-      description="Their links are closed and their running work is cancelled. They can be approved again."
-      action={`Reject ${those.length}`}
+      title={`Reject ${targets.length} ${targets.length === 1 ? 'agent' : 'agents'}`}
+      description="Closes their connections and cancels their operations. You can approve them again."
+      action={`Reject ${targets.length}`}
       done="rejected"
-      items={itemsOf(those)}
+      items={itemsOf(targets)}
       act={({ id }) => rejectAgent(id)}
       onDone={(ids) => told(`${ids.length} rejected`)}
     >
       <p className="text-sm">
         <Text
-          text={those
+          text={targets
             .slice(0, 12)
-            .map((agent) => calledOf(agent).slice(0, 64))
+            .map((agent) => displayName(agent).slice(0, 64))
             .join(', ')}
           most={1_000}
         />
-        {those.length > 12 && ` and ${those.length - 12} more`}
+        {targets.length > 12 && ` and ${targets.length - 12} more`}
       </p>
     </EachDialog>
   );

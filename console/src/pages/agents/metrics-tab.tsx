@@ -16,13 +16,12 @@ const ranges = { '1h': 3_600, '6h': 6 * 3_600, '24h': 86_400, '7d': 7 * 86_400, 
 type RangeName = keyof typeof ranges;
 const names: Record<RangeName, string> = { '1h': 'Hour', '6h': '6 hours', '24h': 'Day', '7d': 'Week', '30d': 'Month' };
 
-/** What the machine was measured to do. */
 export function MetricsTab({ agent }: { readonly agent: Agent }) {
   const [range, setRange] = useUrlState<RangeName>('range', '24h');
   const [zoom, setZoom] = useUrlState('zoom', '');
   const seconds = ranges[range] ?? ranges['24h'];
   const zoomed = zoomOf(zoom);
-  // What is looked at closely is asked for as finely as it can be told apart.
+  // A zoomed range is queried at the finest useful resolution.
   const now = Math.floor(momentNow() / 1000);
   const since = zoomed === null ? seconds : Math.ceil(Math.max(seconds, now - zoomed.from) / 3_600) * 3_600;
   const step = stepFor(zoomed === null ? seconds : Math.max(zoomed.to - zoomed.from, since / 8));
@@ -41,7 +40,7 @@ export function MetricsTab({ agent }: { readonly agent: Agent }) {
                 if (zoom === '') setRange(name);
                 else {
                   setZoom('');
-                  // One address at a time: the next is made from the one before.
+                  // Two updates in one task would both start from the same address.
                   window.setTimeout(() => setRange(name));
                 }
               }}
@@ -66,17 +65,17 @@ export function MetricsTab({ agent }: { readonly agent: Agent }) {
             </Button>
           </>
         )}
-        <span className="ml-auto text-muted text-xs max-md:hidden">Drag to come nearer, double-click to go back.</span>
+        <span className="ml-auto text-muted text-xs max-md:hidden">Drag to zoom in, double-click to reset.</span>
       </div>
       {error !== null && data === undefined ? (
         <Failure error={error} retry={() => void refetch()} />
       ) : data === undefined ? (
         <ChartSkeletons />
       ) : data.samples.length === 0 ? (
-        <Empty title="Nothing was measured in this time">
+        <Empty title="No samples in this range">
           {agent.connected
-            ? 'An agent sends what it measures once a minute, unless told otherwise: the first samples come soon.'
-            : 'The agent is not connected. What it measures meanwhile comes when it is back.'}
+            ? 'Agents send samples once a minute by default. The first samples arrive soon.'
+            : 'The agent is not connected. It sends its stored samples when it reconnects.'}
         </Empty>
       ) : (
         <Suspense fallback={<ChartSkeletons />}>

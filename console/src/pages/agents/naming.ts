@@ -1,8 +1,8 @@
 import { isName } from '@muster/protocol/identity';
 
-/** What agents that wait for approval will be called: after their hostnames, each by a name of its own. Pure. */
+/** Suggests unique names for agents that await approval, from their hostnames. Pure. */
 
-/** A name from what a machine calls itself, as near as can be; null when nothing of it is left. */
+/** A valid name that is close to the hostname; null if no valid character is left. */
 export function nameFrom(hostname: string): string | null {
   const name = [
     ...(hostname.slice(0, 1_000).normalize('NFC').split('.')[0] as string)
@@ -15,18 +15,18 @@ export function nameFrom(hostname: string): string | null {
   return isName(name) ? name : null;
 }
 
-export interface ToName {
+export interface UnnamedAgent {
   readonly node_id: string;
-  /** An agent that was named once keeps its name. */
+  /** Set if the agent was named before; it keeps that name. */
   readonly name: string | null;
   readonly initial_hostname: string;
 }
 
 /**
- * A name for each, by node id.
- * @param taken names of the agents that have one already
+ * Names by node id.
+ * @param taken names of other agents
  */
-export function namesFor(agents: readonly ToName[], taken: ReadonlySet<string>): Map<string, string> {
+export function namesFor(agents: readonly UnnamedAgent[], taken: ReadonlySet<string>): Map<string, string> {
   const used = new Set([...taken].map((name) => name.toLowerCase()));
   const names = new Map<string, string>();
   for (const { node_id, name, initial_hostname } of agents) {
@@ -39,14 +39,14 @@ export function namesFor(agents: readonly ToName[], taken: ReadonlySet<string>):
   return names;
 }
 
-/** Why a name will not do, by node id. */
+/** Error messages of invalid names, by node id. */
 export function faultsOf(names: ReadonlyMap<string, string>, taken: ReadonlySet<string>): Map<string, string> {
   const faults = new Map<string, string>();
   const first = new Map<string, string>();
   for (const [id, name] of names) {
-    if (!isName(name)) faults.set(id, '1 to 64 letters, digits, - and _, the first a letter');
-    else if (taken.has(name)) faults.set(id, 'an agent has this name already');
-    else if (first.has(name)) faults.set(id, 'two would have this name');
+    if (!isName(name)) faults.set(id, '1 to 64 letters, digits, - or _, starting with a letter');
+    else if (taken.has(name)) faults.set(id, 'another agent has this name');
+    else if (first.has(name)) faults.set(id, 'duplicate name');
     else first.set(name, id);
   }
   return faults;

@@ -1,6 +1,6 @@
 import { useSyncExternalStore } from 'react';
 
-/** Views of the agents that somebody gave a name: a preference in this browser. What a view is, its address says whole. */
+/** Named views of the agents page, stored in this browser. A view is the search parameters of the page's address. */
 
 export interface SavedView {
   readonly name: string;
@@ -12,7 +12,7 @@ const key = 'muster.views.agents';
 const listeners = new Set<() => void>();
 let views: readonly SavedView[] | null = null;
 
-/** What was kept may be of somebody's hand. Pure. */
+/** Parses stored views and drops invalid ones, which may come from manual edits. Pure. */
 export function readViews(text: string | null): readonly SavedView[] {
   try {
     const value: unknown = JSON.parse(text ?? '[]');
@@ -33,16 +33,16 @@ const snapshot = (): readonly SavedView[] => {
   return views;
 };
 
-function keep(next: readonly SavedView[]): void {
+function store(next: readonly SavedView[]): void {
   views = next;
   window.localStorage.setItem(key, JSON.stringify(next));
   for (const listener of listeners) listener();
 }
 
 export const saveView = (view: SavedView): void =>
-  keep([...snapshot().filter(({ name }) => name !== view.name), view].sort((a, b) => a.name.localeCompare(b.name)));
+  store([...snapshot().filter(({ name }) => name !== view.name), view].sort((a, b) => a.name.localeCompare(b.name)));
 
-export const forgetView = (name: string): void => keep(snapshot().filter((view) => view.name !== name));
+export const removeView = (name: string): void => store(snapshot().filter((view) => view.name !== name));
 
 const textOf = (search: Readonly<Record<string, string>>): string => JSON.stringify(Object.entries(search).sort());
 

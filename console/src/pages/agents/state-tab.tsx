@@ -15,18 +15,13 @@ const looks: Record<AppliedEntry['standing'], { readonly text: string; readonly 
   pending_removal: { text: 'to be removed', tone: 'info' },
 };
 
-/** Applied state: every resource by its module. */
 export function StateTab({ agent }: { readonly agent: Agent }) {
   const { data, error, refetch } = useQuery(stateQuery(agent.node_id));
   if (data === undefined)
     return error === null ? <SkeletonRows rows={8} /> : <Failure error={error} retry={() => void refetch()} />;
   const groups = appliedByModule(data);
   if (groups.length === 0)
-    return (
-      <Empty title="Nothing was applied to it yet">
-        An apply brings what its assignments give it; what it leaves on the machine is listed here.
-      </Empty>
-    );
+    return <Empty title="No applied resources">Resources are listed here after the first apply.</Empty>;
   return (
     <div className="space-y-3">
       <Outline state={data} />
@@ -81,8 +76,7 @@ function Outline({ state }: { readonly state: State }) {
       </span>
       {snapshot_operation_id !== null && (
         <>
-          . Drift is measured against{' '}
-          <OperationLink id={snapshot_operation_id}>the last apply that succeeded</OperationLink>.
+          . Drift is compared with <OperationLink id={snapshot_operation_id}>the last successful apply</OperationLink>.
         </>
       )}
     </p>

@@ -5,9 +5,9 @@ import { setTag, useSelectorVocabulary } from '../../api/agents.ts';
 import { EachDialog } from '../../parts/dialog/each-dialog.tsx';
 import { told } from '../../parts/dialog/toast.tsx';
 import { Input } from '../../parts/form/field.tsx';
-import { calledOf } from './agent-state.ts';
+import { displayName } from './agent-state.ts';
 
-/** Sets one tag on many, or takes it away from those that have it. */
+/** Sets or removes one tag on many agents. */
 export function TagDialog({
   agents,
   remove,
@@ -21,29 +21,29 @@ export function TagDialog({
   const [value, setValue] = useState('');
   const id = useId();
   const { keys, values } = useSelectorVocabulary();
-  const [those] = useState(agents);
-  const concerned = remove ? those.filter(({ tags }) => Object.hasOwn(tags, key)) : those;
+  const [targets] = useState(agents);
+  const affected = remove ? targets.filter(({ tags }) => Object.hasOwn(tags, key)) : targets;
   const known = remove
-    ? [...new Set(those.flatMap(({ tags }) => Object.keys(tags)))].sort()
+    ? [...new Set(targets.flatMap(({ tags }) => Object.keys(tags)))].sort()
     : keys()
         .map(({ value }) => value)
         .filter((name) => !name.startsWith('attr.'));
-  const count = concerned.length;
+  const count = affected.length;
   const verb = remove ? 'Untag' : 'Tag';
   return (
     <EachDialog
       open
       onOpenChange={(open) => !open && onClose()}
-      title={`${verb} ${those.length} ${those.length === 1 ? 'agent' : 'agents'}`}
+      title={`${verb} ${targets.length} ${targets.length === 1 ? 'agent' : 'agents'}`}
       description={
         remove
-          ? 'Assignments whose selector needs the tag no longer match them; what was applied stays until the next apply.'
-          : 'Assignments whose selector matches the tag concern them from the next apply.'
+          ? 'Assignments that select this tag no longer match. Applied resources stay until the next apply.'
+          : 'Assignments that select this tag take effect with the next apply.'
       }
       action={`${verb} ${count}`}
       done={remove ? 'untagged' : 'tagged'}
       ready={isTagKey(key) && isTagValue(value) && count > 0}
-      items={concerned.map((agent) => ({ id: agent.node_id, name: calledOf(agent), agent }))}
+      items={affected.map((agent) => ({ id: agent.node_id, name: displayName(agent), agent }))}
       act={({ agent }) => setTag(agent, key, remove ? null : value)}
       onDone={(ids) => told(`${ids.length} ${remove ? 'untagged' : 'tagged'}`)}
     >
@@ -53,8 +53,8 @@ export function TagDialog({
           list={`${id}-keys`}
           value={key}
           onChange={(event) => setKey(event.target.value)}
-          error={key === '' || isTagKey(key) ? null : 'letters, digits, . _ - /, the first a letter'}
-          hint={remove && key !== '' ? `${count} of them have it` : undefined}
+          error={key === '' || isTagKey(key) ? null : 'letters, digits, . _ - /, starting with a letter'}
+          hint={remove && key !== '' ? `${count} agents have it` : undefined}
         />
         {!remove && (
           <Input
@@ -63,7 +63,7 @@ export function TagDialog({
             value={value}
             onChange={(event) => setValue(event.target.value)}
             error={isTagValue(value) ? null : 'up to 256 characters, without control characters'}
-            hint="may be empty"
+            hint="can be empty"
           />
         )}
         <datalist id={`${id}-keys`}>

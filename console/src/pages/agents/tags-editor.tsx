@@ -8,7 +8,7 @@ import { fieldClasses } from '../../parts/form/field.tsx';
 import { Problem } from '../../parts/states.tsx';
 import { Text } from '../../parts/text.tsx';
 
-/** The tags of an agent, changed where they stand: Enter keeps, Escape leaves it as it was. Shown before it is answered. */
+/** Edits the tags of an agent in place: Enter saves, Escape cancels. Changes show before the orchestrator confirms them. */
 export function TagsEditor({ agent }: { readonly agent: Agent }) {
   const [error, setError] = useState<unknown>(null);
   const [editing, setEditing] = useState<string | null>(null);
@@ -39,7 +39,7 @@ export function TagsEditor({ agent }: { readonly agent: Agent }) {
                 options={vocabulary.values(key).map((each) => each.value)}
                 onEnd={(next, by) => {
                   setEditing(null);
-                  // The focus stays where one was.
+                  // Returns the focus to the edited row.
                   if (by === 'key') requestAnimationFrame(() => rows.current.get(key)?.focus());
                   if (next !== null && next !== value) void change(key, next);
                 }}
@@ -60,7 +60,7 @@ export function TagsEditor({ agent }: { readonly agent: Agent }) {
             )}
             <IconButton
               small
-              label={`Take ${key} away`}
+              label={`Remove ${key}`}
               icon={<Trash2 aria-hidden="true" className="size-3.5" />}
               onClick={() => {
                 void change(key, null);
@@ -69,7 +69,9 @@ export function TagsEditor({ agent }: { readonly agent: Agent }) {
             />
           </li>
         ))}
-        {entries.length === 0 && <li className="py-2 text-muted text-sm">No tags. Selectors choose agents by them.</li>}
+        {entries.length === 0 && (
+          <li className="py-2 text-muted text-sm">No tags. Selectors match agents by their tags.</li>
+        )}
       </ul>
       <Problem error={error} />
       <NewTag
@@ -94,12 +96,11 @@ function ValueField({
   readonly label: string;
   readonly value: string;
   readonly options: readonly string[];
-  /** Null: it stays what it was. */
+  /** Null cancels the edit. */
   readonly onEnd: (value: string | null, by: 'key' | 'leaving') => void;
 }) {
   const id = useId();
   const field = useRef<HTMLInputElement>(null);
-  // Whoever asked for it writes in it next.
   useEffect(() => {
     field.current?.focus();
     field.current?.select();
@@ -137,7 +138,7 @@ function ValueField({
   );
 }
 
-/** `key` and `value`, or `key=value` in the first. */
+/** Adds a tag. The key field also accepts `key=value`. */
 function NewTag({
   keys,
   values,
@@ -154,17 +155,17 @@ function NewTag({
   const [value, setValue] = useState('');
   const [tried, setTried] = useState(false);
   const split = key.indexOf('=');
-  const [name, worth] = split === -1 ? [key.trim(), value] : [key.slice(0, split).trim(), key.slice(split + 1)];
+  const [name, tagValue] = split === -1 ? [key.trim(), value] : [key.slice(0, split).trim(), key.slice(split + 1)];
   const fault = !isTagKey(name)
-    ? 'A key is letters, digits, . _ - /, the first a letter.'
-    : isTagValue(worth)
+    ? 'A key has letters, digits, . _ - /, and starts with a letter.'
+    : isTagValue(tagValue)
       ? null
-      : 'A value is up to 256 characters, without control characters.';
+      : 'A value has up to 256 characters and no control characters.';
   const submit = (event: FormEvent) => {
     event.preventDefault();
     setTried(true);
     if (fault !== null) return;
-    onAdd(name, worth);
+    onAdd(name, tagValue);
     setKey('');
     setValue('');
     setTried(false);
@@ -175,7 +176,7 @@ function NewTag({
       <div className="flex items-center gap-2">
         <input
           ref={field}
-          aria-label="Key of a new tag"
+          aria-label="New tag key"
           aria-invalid={(tried && fault !== null) || undefined}
           aria-describedby={`${id}-fault`}
           placeholder="key"
@@ -188,7 +189,7 @@ function NewTag({
           onChange={(event) => setKey(event.target.value)}
         />
         <input
-          aria-label="Value of a new tag"
+          aria-label="New tag value"
           placeholder="value"
           list={`${id}-values`}
           className={`${fieldClasses} h-8`}
@@ -196,7 +197,7 @@ function NewTag({
           autoCapitalize="off"
           spellCheck={false}
           disabled={split !== -1}
-          value={split === -1 ? value : worth}
+          value={split === -1 ? value : tagValue}
           onChange={(event) => setValue(event.target.value)}
         />
         <Button type="submit" icon={<Plus aria-hidden="true" className="size-4" />} disabled={key === ''}>

@@ -6,9 +6,8 @@ import { Dialog } from '../../parts/dialog/dialog.tsx';
 import { Menu, MenuHeading, MenuItem, MenuLine } from '../../parts/dialog/menu.tsx';
 import { Input } from '../../parts/form/field.tsx';
 import { Line } from '../../parts/text.tsx';
-import { forgetView, isSameSearch, saveView, useSavedViews } from './saved-views.ts';
+import { isSameSearch, removeView, saveView, useSavedViews } from './saved-views.ts';
 
-/** Views one comes back to. Each is an address: it can be sent to somebody too. */
 export function ViewsMenu() {
   const views = useSavedViews();
   const search = useSearch({ strict: false }) as Record<string, string>;
@@ -31,7 +30,7 @@ export function ViewsMenu() {
         <MenuHeading>Views</MenuHeading>
         {views.length === 0 && (
           <p className="max-w-56 px-2 pb-1 text-muted text-xs">
-            Search, filter and sort as you like, then save it here. The address says it too.
+            Search, filter, and sort, then save the view here. Its address can be shared, too.
           </p>
         )}
         {views.map((view) => (
@@ -47,8 +46,8 @@ export function ViewsMenu() {
           Save this view…
         </MenuItem>
         {here !== undefined && (
-          <MenuItem danger onSelect={() => forgetView(here.name)}>
-            Forget this view
+          <MenuItem danger onSelect={() => removeView(here.name)}>
+            Delete this view
           </MenuItem>
         )}
       </Menu>
@@ -102,9 +101,7 @@ function NameDialog({
           maxLength={60}
           value={name}
           onChange={(event) => setName(event.target.value)}
-          hint={
-            taken.includes(wanted) ? 'This takes the place of the view that has this name.' : 'Kept in this browser.'
-          }
+          hint={taken.includes(wanted) ? 'Replaces the existing view with this name.' : 'Stored in this browser.'}
         />
       </form>
     </Dialog>

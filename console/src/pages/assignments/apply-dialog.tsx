@@ -7,7 +7,6 @@ import { Select } from '../../parts/form/field.tsx';
 import { visibleText } from '../../parts/text.tsx';
 import { milliseconds, relativeTime, useNow } from '../../parts/time.tsx';
 
-/** Applies an assignment: how it goes out, and from which plan. */
 export function ApplyDialog({
   open,
   onOpenChange,
@@ -30,7 +29,7 @@ export function ApplyDialog({
       open={open}
       onOpenChange={onOpenChange}
       title={`Apply ${visibleText(assignment.name)}`}
-      description="Each agent is brought to all that its assignments say, this one among them."
+      description="Applies all assignments of each agent, including this one."
       action={count === null ? 'Apply' : `Apply to ${count === 1 ? '1 agent' : `${count} agents`}`}
       count={count}
       onStart={async (options) => {
@@ -42,19 +41,19 @@ export function ApplyDialog({
       }}
     >
       <Select
-        label="What is done"
+        label="Changes to apply"
         hint={
           plan === ''
-            ? 'Whatever each machine needs at that moment.'
-            : 'Each agent does exactly what it planned, or nothing when something has changed since.'
+            ? 'Each agent applies what it needs at that time.'
+            : 'Each agent applies exactly its plan, or nothing if something has changed since.'
         }
         value={plan}
         onChange={(event) => setPlan(event.target.value)}
       >
-        <option value="">What is needed now</option>
+        <option value="">Current changes</option>
         {plans.slice(0, 20).map(({ run_id, started_at, status }) => (
           <option key={run_id} value={run_id}>
-            Exactly the plan of {relativeTime(milliseconds(started_at), now)} ({status}, …{run_id.slice(-8)})
+            Plan of {relativeTime(milliseconds(started_at), now)} ({status}, …{run_id.slice(-8)})
           </option>
         ))}
       </Select>

@@ -1,6 +1,6 @@
 import type { Assignment } from '@muster/protocol/http';
-import { describe, expect, test } from 'vitest';
-import { changesOf, faultsOf, fieldsFrom, nothingYet } from './assignment-fields.ts';
+import { expect, test } from 'vitest';
+import { changesOf, emptyFields, faultsOf, fieldsFrom } from './assignment-fields.ts';
 
 const base: Assignment = {
   ...{ name: 'base', modules: ['motd', 'web'], selector: 'role=web', description: null, mode: 'enforce' },
@@ -9,23 +9,21 @@ const base: Assignment = {
 const fields = fieldsFrom(base);
 const parameters = base.parameters as Record<string, Record<string, never>>;
 
-describe('what a changed form asks for', () => {
-  test('nothing when nothing changed', () => expect(changesOf(base, fields, parameters)).toBeNull());
-  test('only what changed', () => {
-    expect(changesOf(base, { ...fields, selector: 'role=db' }, parameters)).toEqual({ selector: 'role=db' });
-    expect(changesOf(base, { ...fields, mode: 'audit', windowOnly: true }, parameters)).toEqual({
-      ...{ mode: 'audit', window_only: true },
-    });
+test('requests nothing if nothing changed', () => expect(changesOf(base, fields, parameters)).toBeNull());
+test('requests only changed fields', () => {
+  expect(changesOf(base, { ...fields, selector: 'role=db' }, parameters)).toEqual({ selector: 'role=db' });
+  expect(changesOf(base, { ...fields, mode: 'audit', windowOnly: true }, parameters)).toEqual({
+    ...{ mode: 'audit', window_only: true },
   });
-  test('the order of modules counts', () =>
-    expect(changesOf(base, { ...fields, modules: ['web', 'motd'] }, parameters)).toEqual({ modules: ['web', 'motd'] }));
-  test('a description that is taken away', () =>
-    expect(changesOf({ ...base, description: 'x' }, fields, parameters)).toEqual({ description: '' }));
-  test('all parameters, when one differs', () => expect(changesOf(base, fields, {})).toEqual({ parameters: {} }));
 });
+test('requests a changed order of modules', () =>
+  expect(changesOf(base, { ...fields, modules: ['web', 'motd'] }, parameters)).toEqual({ modules: ['web', 'motd'] }));
+test('requests the removal of a description', () =>
+  expect(changesOf({ ...base, description: 'x' }, fields, parameters)).toEqual({ description: '' }));
+test('requests all parameters if one differs', () => expect(changesOf(base, fields, {})).toEqual({ parameters: {} }));
 
-test('what is missing is said at its field', () => {
-  expect(Object.keys(faultsOf(nothingYet))).toEqual(['name', 'modules', 'selector']);
+test('reports missing values by field', () => {
+  expect(Object.keys(faultsOf(emptyFields))).toEqual(['name', 'modules', 'selector']);
   expect(faultsOf({ ...fields, selector: 'role=' })).toHaveProperty('selector');
   expect(faultsOf(fields)).toEqual({});
 });

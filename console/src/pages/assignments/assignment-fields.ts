@@ -3,7 +3,7 @@ import { parseSelector } from '@muster/protocol/selector';
 import type { AssignmentBody } from '../../api/assignments.ts';
 import { type ParameterTexts, textsOf } from './parameters.ts';
 
-/** The form of an assignment, but for its parameters (parameters.ts). Pure. */
+/** The fields of an assignment form, without its parameters (parameters.ts). Pure. */
 
 export interface AssignmentFields {
   readonly name: string;
@@ -15,7 +15,7 @@ export interface AssignmentFields {
   readonly texts: ParameterTexts;
 }
 
-export const nothingYet: AssignmentFields = {
+export const emptyFields: AssignmentFields = {
   ...{ name: '', description: '', modules: [], selector: '', mode: 'enforce', windowOnly: false, texts: {} },
 };
 
@@ -31,16 +31,16 @@ export const fieldsFrom = (assignment: Assignment): AssignmentFields => ({
 
 export type FieldFaults = Partial<Record<'name' | 'modules' | 'selector' | 'description', string>>;
 
-/** What the orchestrator would refuse, said at its field. */
+/** Error messages by field, for values that the orchestrator would refuse. */
 export function faultsOf({ name, modules, selector, description }: AssignmentFields): FieldFaults {
   const faults: FieldFaults = {};
-  if (name.trim() === '') faults.name = 'Give it a name.';
-  else if (name.length > 128) faults.name = 'A name is up to 128 characters.';
+  if (name.trim() === '') faults.name = 'Enter a name.';
+  else if (name.length > 128) faults.name = 'A name has up to 128 characters.';
   if (modules.length === 0) faults.modules = 'Add a module.';
   const parsed = parseSelector(selector);
-  if (selector.trim() === '') faults.selector = 'Say which agents: an empty selector matches none.';
+  if (selector.trim() === '') faults.selector = 'Enter a selector. An empty one matches no agent.';
   else if (!parsed.ok) faults.selector = parsed.fault.message;
-  if (description.length > 1024) faults.description = 'A description is up to 1024 characters.';
+  if (description.length > 1024) faults.description = 'A description has up to 1024 characters.';
   return faults;
 }
 
@@ -49,8 +49,8 @@ type Parameters = Record<string, Record<string, never>>;
 const isSame = (a: unknown, b: unknown): boolean => JSON.stringify(a) === JSON.stringify(b);
 
 /**
- * What a changed form asks for: only what differs from what it began with, so that what somebody else has changed
- * meanwhile stays. Null when nothing does.
+ * The update that a form requests: only fields that differ from the base, so that concurrent changes of other fields are
+ * kept. Null if nothing differs.
  */
 export function changesOf(base: Assignment, fields: AssignmentFields, parameters: Parameters): AssignmentBody | null {
   const before = fieldsFrom(base);

@@ -10,8 +10,8 @@ import { Checkbox, Input, TextArea } from '../../parts/form/field.tsx';
 import { SelectorInput } from '../../parts/form/selector-input.tsx';
 import { Panel } from '../../parts/panel.tsx';
 import { Problem } from '../../parts/states.tsx';
-import { useLeaving } from '../leaving.tsx';
-import { type AssignmentFields, changesOf, faultsOf, fieldsFrom, nothingYet } from './assignment-fields.ts';
+import { useLeaveGuard } from '../use-leave-guard.tsx';
+import { type AssignmentFields, changesOf, emptyFields, faultsOf, fieldsFrom } from './assignment-fields.ts';
 import { MatchedAgents, matchText } from './matched-agents.tsx';
 import { matching } from './matching.ts';
 import { ModuleOrderField } from './module-order.tsx';
@@ -20,21 +20,21 @@ import { ParametersForm, useParameterFields } from './parameters-form.tsx';
 
 const noParameters = {};
 
-/** Makes an assignment, or changes one. What is typed stays until it is stored, whatever is refused. */
+/** Creates or changes an assignment. Keeps its input until the orchestrator has accepted it. */
 export function AssignmentForm({
   base,
   onDone,
   onCancel,
 }: {
-  /** Null: a new one. As it was when the form opened. */
+  /** The assignment when the form opened; null for a new one. */
   readonly base: Assignment | null;
   readonly onDone: (assignment: Assignment) => void;
   readonly onCancel: () => void;
 }) {
   const group = useId();
   const [start] = useState(base);
-  const [fields, setFields] = useState<AssignmentFields>(() => (base === null ? nothingYet : fieldsFrom(base)));
-  const [tried, setTried] = useState(false);
+  const [fields, setFields] = useState<AssignmentFields>(() => (base === null ? emptyFields : fieldsFrom(base)));
+  const [submitted, setSubmitted] = useState(false);
   const [busy, setBusy] = useState(false);
   const [error, setError] = useState<unknown>(null);
   const change = (part: Partial<AssignmentFields>) => setFields((before) => ({ ...before, ...part }));
@@ -42,7 +42,7 @@ export function AssignmentForm({
   const modules = useQuery(modulesQuery);
   const all = useMemo(() => modules.data?.map(({ name }) => name) ?? [], [modules.data]);
   const declared = useParameterFields(fields.modules, start?.parameters ?? noParameters);
-  // Of modules that were taken out, nothing is kept.
+  // Drops parameters of modules that were removed from the list.
   const parameterFields = declared.fields.filter(({ module }) => fields.modules.includes(module));
   const parameters = readParameters(parameterFields, fields.texts);
   const faults = faultsOf(fields);
@@ -55,14 +55,14 @@ export function AssignmentForm({
 
   const changed =
     start === null
-      ? JSON.stringify(fields) !== JSON.stringify(nothingYet)
+      ? JSON.stringify(fields) !== JSON.stringify(emptyFields)
       : 'faults' in parameters || changesOf(start, fields, parameters.parameters) !== null;
-  const { guard, allow } = useLeaving(changed, 'What you have changed is not saved.', true);
+  const { guard, allow } = useLeaveGuard(changed, 'Your changes are not saved.', true);
 
   const save = async () => {
-    setTried(true);
+    setSubmitted(true);
     if (Object.keys(faults).length > 0 || 'faults' in parameters) {
-      // The first field that says what is wrong.
+      // Focuses the first field with an error.
       requestAnimationFrame(() => document.querySelector<HTMLElement>('[aria-invalid=true]')?.focus());
       return;
     }
@@ -101,14 +101,14 @@ export function AssignmentForm({
         void save();
       }}
     >
-      <Panel title="What" className="self-start">
+      <Panel title="Modules" className="self-start">
         <div className="space-y-4">
           {start === null && (
             <Input
               label="Name"
-              hint="Where several match an agent, their modules come in the order of the assignments’ names."
+              hint="If several assignments match an agent, their modules run in the order of the assignment names."
               value={fields.name}
-              error={tried ? faults.name : null}
+              error={submitted ? faults.name : null}
               onChange={(event) => change({ name: event.target.value })}
             />
           )}
@@ -116,7 +116,7 @@ export function AssignmentForm({
             modules={fields.modules}
             all={all}
             onChange={(list) => change({ modules: list })}
-            error={tried ? (faults.modules ?? null) : null}
+            error={submitted ? (faults.modules ?? null) : null}
           />
           <TextArea
             label="Description"
@@ -127,7 +127,7 @@ export function AssignmentForm({
           />
         </div>
       </Panel>
-      <Panel title="Where and how" className="self-start">
+      <Panel title="Agents and mode" className="self-start">
         <div className="space-y-4">
           <div>
             <SelectorInput
@@ -135,11 +135,11 @@ export function AssignmentForm({
               value={fields.selector}
               onChange={(text) => change({ selector: text })}
               vocabulary={vocabulary}
-              error={tried && fields.selector.trim() === '' ? faults.selector : null}
+              error={submitted && fields.selector.trim() === '' ? faults.selector : null}
             />
             <p role="status" className="mt-2 text-sm">
               {agents.isPending || matched === null ? (
-                <span className="text-muted">{matched === null ? 'The selector is not whole yet.' : 'Counting…'}</span>
+                <span className="text-muted">{matched === null ? 'The selector is incomplete.' : 'Counting…'}</span>
               ) : (
                 <>
                   <span className="text-muted">Matches </span>
@@ -158,10 +158,10 @@ export function AssignmentForm({
             <div className="grid gap-2 sm:grid-cols-2">
               {(
                 [
-                  ['enforce', 'Enforce', 'An apply brings machines to this'],
-                  ['audit', 'Audit', 'Deviations are reported, and nothing is changed'],
+                  ['enforce', 'Enforce', 'Applies changes to machines'],
+                  ['audit', 'Audit', 'Reports deviations, changes nothing'],
                 ] as const
-              ).map(([mode, label, says]) => (
+              ).map(([mode, label, hint]) => (
                 <label
                   key={mode}
                   className={classNames(
@@ -179,7 +179,7 @@ export function AssignmentForm({
                   <span>
                     <span className="block font-medium text-sm">{label}</span>
                     <span className={classNames('block text-xs', fields.mode === mode ? 'text-text' : 'text-muted')}>
-                      {says}
+                      {hint}
                     </span>
                   </span>
                 </label>
@@ -188,7 +188,7 @@ export function AssignmentForm({
           </fieldset>
           <Checkbox
             label="Only in maintenance windows"
-            hint="Outside of one that matches the agent, it is neither applied nor taken away."
+            hint="Outside a window that matches the agent, it is neither applied nor removed."
             checked={fields.windowOnly}
             onChange={(event) => change({ windowOnly: event.target.checked })}
           />
@@ -199,7 +199,7 @@ export function AssignmentForm({
           <ParametersForm
             fields={parameterFields}
             texts={fields.texts}
-            faults={tried ? parameterFaults : noParameters}
+            faults={submitted ? parameterFaults : noParameters}
             isPending={declared.isPending}
             onChange={(texts) => change({ texts })}
           />
@@ -208,13 +208,7 @@ export function AssignmentForm({
       <div className="sticky bottom-0 z-10 -mx-4 space-y-3 border-t bg-canvas px-4 py-3 sm:-mx-6 sm:px-6 lg:col-span-2">
         <Problem error={error} />
         <div className="flex flex-wrap justify-end gap-2">
-          <Button
-            onClick={() => {
-              onCancel();
-            }}
-          >
-            Cancel
-          </Button>
+          <Button onClick={onCancel}>Cancel</Button>
           <Button look="primary" type="submit" busy={busy} disabled={start !== null && !changed}>
             {start === null ? 'Create assignment' : 'Save changes'}
           </Button>

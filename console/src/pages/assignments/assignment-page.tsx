@@ -31,21 +31,21 @@ import { textOf } from './parameters.ts';
 export function AssignmentPage() {
   const { assignment: name = '' } = useParams({ strict: false });
   const query = useQuery(assignmentQuery(name));
-  if (query.data !== undefined) return <KnownAssignment key={name} assignment={query.data} />;
+  if (query.data !== undefined) return <AssignmentDetails key={name} assignment={query.data} />;
   return (
     <Page title={visibleText(name)}>
       {query.isPending ? (
         <SkeletonRows />
       ) : query.error instanceof ApiError && query.error.problem.status === 404 ? (
         <Empty
-          title="There is no assignment of this name"
+          title="Assignment not found"
           action={
             <Link to="/assignments" className={buttonClasses()}>
               All assignments
             </Link>
           }
         >
-          It may have been removed. What was applied stays until the next apply on each agent.
+          It may have been removed. Applied resources stay until the next apply on each agent.
         </Empty>
       ) : (
         <Failure error={query.error} retry={() => void query.refetch()} />
@@ -56,7 +56,7 @@ export function AssignmentPage() {
 
 type Tab = 'overview' | 'runs' | 'edit';
 
-function KnownAssignment({ assignment }: { readonly assignment: Assignment & { readonly matches: string[] } }) {
+function AssignmentDetails({ assignment }: { readonly assignment: Assignment & { readonly matches: string[] } }) {
   const { name, mode, matches } = assignment;
   const navigate = useNavigate();
   const [tab, setTab] = useUrlState<Tab>('tab', 'overview');
@@ -79,9 +79,9 @@ function KnownAssignment({ assignment }: { readonly assignment: Assignment & { r
       subtitle={
         <span className="flex flex-wrap items-center gap-x-2">
           <Badge tone={mode === 'audit' ? 'info' : 'neutral'}>{mode}</Badge>
-          {assignment.window_only && <Badge>only in windows</Badge>}
+          {assignment.window_only && <Badge>windows only</Badge>}
           <span>
-            made by <OperatorName id={assignment.created_by} />, <Time at={assignment.created_at} />
+            created by <OperatorName id={assignment.created_by} />, <Time at={assignment.created_at} />
           </span>
         </span>
       }
@@ -112,7 +112,7 @@ function KnownAssignment({ assignment }: { readonly assignment: Assignment & { r
       }
     >
       <Tabs<Tab>
-        label="Parts of the assignment"
+        label="Assignment"
         value={tab}
         onChange={setTab}
         tabs={[
@@ -130,7 +130,7 @@ function KnownAssignment({ assignment }: { readonly assignment: Assignment & { r
                 base={assignment}
                 onCancel={() => setTab('overview')}
                 onDone={() => {
-                  told('Saved. It takes effect with the next apply.');
+                  told('Saved. Changes take effect with the next apply.');
                   setTab('overview');
                 }}
               />
@@ -151,8 +151,8 @@ function KnownAssignment({ assignment }: { readonly assignment: Assignment & { r
           void navigate({ to: '/assignments' });
         }}
       >
-        It matches {matched.length === 0 ? 'no agent' : matchText(matched)}. What was applied stays there until the next
-        apply, which takes away what nothing asks for any more.
+        It matches {matched.length === 0 ? 'no agent' : matchText(matched)}. Applied resources stay there until the next
+        apply, which removes those that no assignment declares.
       </Confirm>
     </Page>
   );
@@ -172,17 +172,17 @@ function Overview({
     Object.entries(set).map(([name, value]) => ({ module, name, value: textOf(value) })),
   );
   const runs = useInfiniteQuery(runsQuery({ assignment: assignment.name }));
-  const never = runs.data?.pages[0]?.length === 0;
+  const hasNoRuns = runs.data?.pages[0]?.length === 0;
   return (
     <div className="space-y-4">
-      {never && (
-        <Callout tone="info" title="It was not run yet">
-          Plan it first: a plan changes nothing, and shows what an apply would do on each agent.
+      {hasNoRuns && (
+        <Callout tone="info" title="No runs yet">
+          Plan it first. A plan shows what an apply would change on each agent, and changes nothing.
         </Callout>
       )}
       <div className="grid gap-4 lg:grid-cols-2">
         <div className="min-w-0 space-y-4">
-          <Panel title="What">
+          <Panel title="Assignment">
             <div className="space-y-4">
               {description !== null && (
                 <p>
@@ -191,18 +191,18 @@ function Overview({
               )}
               <Facts
                 facts={[
-                  ['Modules, in their order', <ModuleLinks key="modules" modules={modules} />],
+                  ['Modules, in order', <ModuleLinks key="modules" modules={modules} />],
                   [
                     'Selector',
                     <code key="selector" className="font-mono text-xs [overflow-wrap:anywhere]">
-                      {selector === '' ? 'empty: it matches none' : visibleText(selector)}
+                      {selector === '' ? 'empty, matches no agent' : visibleText(selector)}
                     </code>,
                   ],
                 ]}
               />
             </div>
           </Panel>
-          {!never && <AssignmentRuns name={assignment.name} title="Last runs" most={5} />}
+          {!hasNoRuns && <AssignmentRuns name={assignment.name} title="Last runs" maxRuns={5} />}
         </div>
         <Panel
           title={isKnown ? `Matches ${matched.length === 0 ? 'no agent' : matchText(matched)}` : 'Matches'}
@@ -211,9 +211,7 @@ function Overview({
           {!isKnown ? (
             <SkeletonRows rows={2} />
           ) : matched.length === 0 ? (
-            <p className="text-muted text-sm">
-              No approved agent is like that now. Change the selector, or tag agents.
-            </p>
+            <p className="text-muted text-sm">No approved agent matches now. Change the selector, or tag agents.</p>
           ) : (
             <MatchedAgents agents={matched} />
           )}
@@ -252,12 +250,12 @@ function Overview({
 export function NewAssignmentPage() {
   const navigate = useNavigate();
   return (
-    <Page title="New assignment" subtitle="Modules for the agents that a selector matches, those of later included.">
+    <Page title="New assignment" subtitle="Assigns modules to all current and future agents that match a selector.">
       <AssignmentForm
         base={null}
         onCancel={() => void navigate({ to: '/assignments' })}
         onDone={({ name }) => {
-          told('Made. Plan it to see what it comes to.');
+          told('Created. Plan it to see its changes.');
           void navigate({ to: '/assignments/$assignment', params: { assignment: name } });
         }}
       />

@@ -25,7 +25,7 @@ const columns: readonly Column<RunEntry>[] = [
   { id: 'status', header: 'Status', width: 'minmax(7rem,1fr)', cell: ({ status }) => <StatusBadge status={status} /> },
   {
     id: 'by',
-    header: 'Asked for by',
+    header: 'Requested by',
     width: 'minmax(7rem,1fr)',
     from: 'sm',
     cell: ({ requested_by }) => <OperatorName id={requested_by} />,
@@ -43,20 +43,19 @@ const columns: readonly Column<RunEntry>[] = [
   },
 ];
 
-/** Each time that it was planned or applied over its agents. */
+/** The runs of an assignment, newest first. */
 export function AssignmentRuns({
   name,
   title,
-  most = Number.POSITIVE_INFINITY,
+  maxRuns = Number.POSITIVE_INFINITY,
 }: {
   readonly name: string;
   readonly title?: string;
-  /** Only so many of the newest. */
-  readonly most?: number;
+  readonly maxRuns?: number;
 }) {
   const navigate = useNavigate();
   const query = useInfiniteQuery(runsQuery({ assignment: name }));
-  const rows = useMemo(() => query.data?.pages.flat().slice(0, most) ?? [], [query.data, most]);
+  const rows = useMemo(() => query.data?.pages.flat().slice(0, maxRuns) ?? [], [query.data, maxRuns]);
   return (
     <Panel flush {...(title === undefined ? {} : { title })}>
       {query.isPending ? (
@@ -71,12 +70,10 @@ export function AssignmentRuns({
           rowKey={({ run_id }) => run_id}
           onOpen={({ run_id }) => void navigate({ to: '/runs/$run', params: { run: run_id } })}
           onNearEnd={() => {
-            if (rows.length < most) readOn(query);
+            if (rows.length < maxRuns) readOn(query);
           }}
           empty={
-            <Empty title="It was not run yet">
-              Plan it to see what an apply would do on each agent, then apply it, some agents first.
-            </Empty>
+            <Empty title="No runs yet">Plan the assignment to see what an apply would change, then apply it.</Empty>
           }
         />
       )}

@@ -23,7 +23,7 @@ import { matching } from './matching.ts';
 
 interface Row {
   readonly assignment: Assignment;
-  /** Undefined while the agents are not known. */
+  /** Undefined while the agents are loading. */
   readonly matched: readonly Agent[] | undefined;
   readonly lastRun: RunEntry | undefined;
 }
@@ -116,10 +116,9 @@ const columns: readonly Column<Row>[] = [
   },
 ];
 
-const holds = ({ name, modules, selector, description }: Assignment, wanted: string): boolean =>
+const matchesSearch = ({ name, modules, selector, description }: Assignment, wanted: string): boolean =>
   [name, ...modules, selector, description ?? ''].some((text) => text.toLowerCase().includes(wanted));
 
-/** Which agents get which modules. */
 export function AssignmentsPage() {
   const navigate = useNavigate();
   const [search, setSearch] = useUrlState<string>('q', '');
@@ -138,7 +137,7 @@ export function AssignmentsPage() {
     }));
   }, [assignments.data, agents.data, runs.data]);
   const rows = useMemo(
-    () => known.filter(({ assignment }) => holds(assignment, search.trim().toLowerCase())),
+    () => known.filter(({ assignment }) => matchesSearch(assignment, search.trim().toLowerCase())),
     [known, search],
   );
   const add = (
@@ -148,7 +147,7 @@ export function AssignmentsPage() {
     </Link>
   );
   return (
-    <Page title="Assignments" subtitle="Which agents get which modules, by what they are like." actions={add} fill>
+    <Page title="Assignments" subtitle="Assign modules to agents by selector." actions={add} fill>
       <ListPanel
         query={assignments}
         rows={10}
@@ -178,14 +177,11 @@ export function AssignmentsPage() {
           fill
           empty={
             search === '' ? (
-              <Empty title="No assignment yet" action={add}>
-                An assignment gives modules to the agents that a selector matches, now and later.
+              <Empty title="No assignments yet" action={add}>
+                An assignment gives modules to all agents that match a selector.
               </Empty>
             ) : (
-              <Empty
-                title="No assignment is like that"
-                action={<Button onClick={() => setSearch('')}>Show all</Button>}
-              />
+              <Empty title="No matching assignments" action={<Button onClick={() => setSearch('')}>Show all</Button>} />
             )
           }
         />

@@ -4,14 +4,14 @@ import { Dot } from '../../parts/badge.tsx';
 import { Button } from '../../parts/button.tsx';
 import { AgentLink } from '../links.tsx';
 
-const first = 24;
+const initialCount = 24;
 
-/** Who is meant, by name: some at first, the rest on demand. */
+/** Lists the matching agents: some at first, more on demand. */
 export function MatchedAgents({ agents }: { readonly agents: readonly Agent[] }) {
-  const [shown, setShown] = useState(first);
+  const [shown, setShown] = useState(initialCount);
   return (
     <div>
-      <ul className="flex flex-wrap gap-1.5" aria-label="Agents that match">
+      <ul className="flex flex-wrap gap-1.5" aria-label="Matching agents">
         {agents.slice(0, shown).map(({ node_id, name, connected }) => (
           <li key={node_id} className="inline-flex max-w-60 items-center gap-1.5 rounded border px-1.5 py-0.5 text-xs">
             <Dot tone={connected ? 'good' : 'neutral'} />
@@ -29,7 +29,7 @@ export function MatchedAgents({ agents }: { readonly agents: readonly Agent[] })
   );
 }
 
-/** As `12 agents, 3 of them not connected`. */
+/** For example `12 agents, 3 not connected`. */
 export function matchText(agents: readonly Agent[]): string {
   const away = agents.filter(({ connected }) => !connected).length;
   const count = agents.length === 1 ? '1 agent' : `${agents.length} agents`;

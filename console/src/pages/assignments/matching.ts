@@ -3,10 +3,10 @@ import { isEmpty, matchesSelector, parseSelector } from '@muster/protocol/select
 
 const collator = new Intl.Collator(undefined, { numeric: true });
 
-/** As people look for them: `web-9` before `web-10`. */
+/** Natural order: `web-9` before `web-10`. */
 export const byName = (a: Agent, b: Agent): number => collator.compare(a.name ?? '', b.name ?? '');
 
-/** Which agents an assignment's selector matches: approved ones, and none for an empty selector. Pure. */
+/** Approved agents that match an assignment's selector, none for an empty selector, null for an invalid one. Pure. */
 export function matching(selector: string, agents: readonly Agent[]): readonly Agent[] | null {
   const parsed = parseSelector(selector);
   if (!parsed.ok) return null;

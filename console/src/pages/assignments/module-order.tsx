@@ -4,9 +4,9 @@ import { IconButton } from '../../parts/button.tsx';
 import { classNames } from '../../parts/class-names.ts';
 import { Picker } from '../../parts/form/picker.tsx';
 import { Line, visibleText } from '../../parts/text.tsx';
-import { moved } from './moved.ts';
+import { moveItem } from './move-item.ts';
 
-/** Modules in their order: with buttons, or dragged. */
+/** An ordered list of modules, changed with buttons or by dragging. */
 export function ModuleOrderField({
   modules,
   all,
@@ -14,30 +14,30 @@ export function ModuleOrderField({
   error,
 }: {
   readonly modules: readonly string[];
-  /** Names of all that there are. */
+  /** Names of all modules. */
   readonly all: readonly string[];
   readonly onChange: (modules: readonly string[]) => void;
   readonly error?: string | null;
 }) {
   const [dragged, setDragged] = useState<number | null>(null);
-  const [said, setSaid] = useState('');
+  const [announcement, setAnnouncement] = useState('');
   const move = (from: number, to: number) => {
     if (to < 0 || to >= modules.length) return;
-    onChange(moved(modules, from, to));
-    setSaid(`${modules[from]} is now number ${to + 1} of ${modules.length}`);
+    onChange(moveItem(modules, from, to));
+    setAnnouncement(`${modules[from]} is now number ${to + 1} of ${modules.length}`);
   };
   const over = (event: DragEvent, index: number) => {
     if (dragged === null) return;
     event.preventDefault();
     if (dragged === index) return;
-    onChange(moved(modules, dragged, index));
+    onChange(moveItem(modules, dragged, index));
     setDragged(index);
   };
   return (
     <fieldset className="min-w-0">
-      <legend className="mb-1 font-medium text-sm">Modules, in their order</legend>
+      <legend className="mb-1 font-medium text-sm">Modules, in order</legend>
       {modules.length > 0 && (
-        <ol className="mb-2 divide-y rounded-md border" aria-label="Modules, in their order">
+        <ol className="mb-2 divide-y rounded-md border" aria-label="Modules, in order">
           {modules.map((name, index) => (
             <li
               key={name}
@@ -55,7 +55,7 @@ export function ModuleOrderField({
               <span className="tabular w-5 text-right text-muted text-xs">{index + 1}</span>
               <span className="flex min-w-0 flex-1">
                 <Line text={name} most={64} />
-                {!all.includes(name) && <span className="ml-2 shrink-0 text-xs">is not there any more</span>}
+                {!all.includes(name) && <span className="ml-2 shrink-0 text-xs">was removed</span>}
               </span>
               <IconButton
                 small
@@ -73,7 +73,7 @@ export function ModuleOrderField({
               />
               <IconButton
                 small
-                label={`Take ${visibleText(name)} out`}
+                label={`Remove ${visibleText(name)}`}
                 icon={<X className="size-3.5" />}
                 onClick={() => onChange(modules.toSpliced(index, 1))}
               />
@@ -84,15 +84,15 @@ export function ModuleOrderField({
       <Picker
         label="Add a module"
         hideLabel
-        placeholder={modules.length === 0 ? 'Add a module: type some of its name' : 'Add another'}
-        none={all.length === 0 ? 'There is no module yet: write one first' : 'No other module is called that'}
+        placeholder={modules.length === 0 ? 'Add a module: type part of its name' : 'Add another'}
+        none={all.length === 0 ? 'No modules yet: create one first' : 'No matching module'}
         options={all.filter((name) => !modules.includes(name)).map((name) => ({ value: name, label: name }))}
         value=""
         onPick={(name) => onChange([...modules, name])}
         error={error}
       />
       <p role="status" className="sr-only">
-        {said}
+        {announcement}
       </p>
     </fieldset>
   );

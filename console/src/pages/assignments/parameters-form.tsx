@@ -9,7 +9,7 @@ import { Skeleton } from '../../parts/states.tsx';
 import { Line, visibleText } from '../../parts/text.tsx';
 import { fieldsOf, type ParameterField, type ParameterTexts, type ParameterValues } from './parameters.ts';
 
-/** What the modules declare, read from their texts as they are stored now. */
+/** Fields for the parameters that the stored modules declare. */
 export function useParameterFields(
   modules: readonly string[],
   given: ParameterValues,
@@ -30,7 +30,7 @@ export function useParameterFields(
   return { fields, isPending: texts.isPending };
 }
 
-/** What the modules can be told, by module. */
+/** Parameter inputs, grouped by module. */
 export function ParametersForm({
   fields,
   texts,
@@ -100,7 +100,7 @@ function ParameterInput({
   if (type === 'boolean')
     return (
       <Select {...common} onChange={(event) => onChange(event.target.value)}>
-        <option value="">{fallback === null ? 'Choose' : `As by default: ${fallback}`}</option>
+        <option value="">{fallback === null ? 'Choose' : `Default: ${fallback}`}</option>
         <option value="true">true</option>
         <option value="false">false</option>
       </Select>
@@ -124,7 +124,7 @@ function ParameterInput({
           <Input {...common} readOnly />
         </div>
         {text !== '' && (
-          <IconButton label={`Take ${shown} away`} icon={<X className="size-4" />} onClick={() => onChange('')} />
+          <IconButton label={`Remove ${shown}`} icon={<X className="size-4" />} onClick={() => onChange('')} />
         )}
       </div>
     );

@@ -1,30 +1,30 @@
 import { parseDocument, stringify } from 'yaml';
 import { type DeclaredParameter, isTooDeep } from '../../editor/outline.ts';
 
-/** The values that an assignment sets for its modules, as a form shows them. Pure. */
+/** Form fields for the parameters that an assignment sets for its modules. Pure. */
 
-/** By module, by parameter, as the API has them. */
+/** Values by module and parameter, as in the API. */
 export type ParameterValues = Readonly<Record<string, Readonly<Record<string, unknown>>>>;
 
 export interface ParameterField {
   readonly module: string;
   readonly name: string;
-  /** `unknown`: the module declares no such parameter any more. */
+  /** `unknown` if the module no longer declares the parameter. */
   readonly type: 'string' | 'integer' | 'number' | 'boolean' | 'list' | 'map' | 'unknown';
   readonly description: string | null;
-  /** As it is written in a field; null: there is none, so a value must be set. */
+  /** The default as field text; null if there is none, so that a value is required. */
   readonly fallback: string | null;
   readonly key: string;
 }
 
-/** What is typed, by the key of the field; an empty text leaves the default. */
+/** Typed texts by field key. An empty text means the default. */
 export type ParameterTexts = Readonly<Record<string, string>>;
 
 export const fieldKey = (module: string, name: string): string => JSON.stringify([module, name]);
 
 const types: readonly string[] = ['string', 'integer', 'number', 'boolean', 'list', 'map'];
 
-/** A value as one writes it. An empty text is written with quotes, as nothing means the default. */
+/** Formats a value as field text. An empty string becomes `""`, because an empty field means the default. */
 export function textOf(value: unknown): string {
   if (value === undefined || value === null) return '';
   if (typeof value === 'string') return value === '' || /^\s*["']/.test(value) ? JSON.stringify(value) : value;
@@ -33,8 +33,8 @@ export function textOf(value: unknown): string {
 }
 
 /**
- * The fields of the form: what each module declares, in that order, then whatever is set that no module declares.
- * @param declared by module; undefined while it is not known
+ * The fields of the form: the declared parameters of each module in order, then given values that no module declares.
+ * @param declared parameters by module; a module is absent until it is loaded
  */
 export function fieldsOf(
   modules: readonly string[],
@@ -69,16 +69,16 @@ export const textsOf = (given: ParameterValues): ParameterTexts =>
     ),
   );
 
-type Read = { readonly value: unknown } | { readonly fault: string };
+type ReadResult = { readonly value: unknown } | { readonly fault: string };
 
-const readYaml = (text: string, fits: (value: unknown) => boolean, fault: string): Read => {
+const readYaml = (text: string, isValid: (value: unknown) => boolean, fault: string): ReadResult => {
   if (isTooDeep(text)) return { fault };
   try {
     const document = parseDocument(text, { logLevel: 'silent' });
     if (document.errors.length > 0) return { fault };
-    // No alias: what they could blow up to is nobody's to send.
+    // Rejects aliases, because they can expand without bound.
     const value = document.toJS({ maxAliasCount: 0 });
-    return fits(value) ? { value } : { fault };
+    return isValid(value) ? { value } : { fault };
   } catch {
     return { fault };
   }
@@ -87,35 +87,35 @@ const readYaml = (text: string, fits: (value: unknown) => boolean, fault: string
 const isMap = (value: unknown): boolean => typeof value === 'object' && value !== null && !Array.isArray(value);
 
 /** @param text not empty */
-export function readValue(type: ParameterField['type'], text: string): Read {
+export function readValue(type: ParameterField['type'], text: string): ReadResult {
   const trimmed = text.trim();
   switch (type) {
     case 'string': {
       if (!/^\s*["']/.test(text)) return { value: text };
-      return readYaml(trimmed, (value) => typeof value === 'string', 'Close the quotes, or leave them out.');
+      return readYaml(trimmed, (value) => typeof value === 'string', 'Close or remove the quotes.');
     }
     case 'integer':
       return /^-?\d{1,16}$/.test(trimmed) && Number.isSafeInteger(Number(trimmed))
         ? { value: Number(trimmed) }
-        : { fault: 'Write a whole number.' };
+        : { fault: 'Enter a whole number.' };
     case 'number':
       return /^-?(\d+\.?\d*|\.\d+)(e[-+]?\d+)?$/i.test(trimmed) && Number.isFinite(Number(trimmed))
         ? { value: Number(trimmed) }
-        : { fault: 'Write a number.' };
+        : { fault: 'Enter a number.' };
     case 'boolean':
       return trimmed === 'true' || trimmed === 'false'
         ? { value: trimmed === 'true' }
         : { fault: 'Choose true or false.' };
     case 'list':
-      return readYaml(text, Array.isArray, 'Write a list: one “- element” a line, or [a, b].');
+      return readYaml(text, Array.isArray, 'Enter a list: one “- element” per line, or [a, b].');
     case 'map':
-      return readYaml(text, isMap, 'Write a mapping: one “key: value” a line.');
+      return readYaml(text, isMap, 'Enter a mapping: one “key: value” per line.');
     case 'unknown':
-      return { fault: 'The module declares no such parameter: take it away.' };
+      return { fault: 'The module does not declare this parameter. Remove it.' };
   }
 }
 
-/** What to send; or what is wrong, by the key of the field. Values of modules that are not listed are left out. */
+/** The parameters to send, or error messages by field key. */
 export function readParameters(
   fields: readonly ParameterField[],
   texts: ParameterTexts,
@@ -125,7 +125,7 @@ export function readParameters(
   for (const { module, name, type, fallback, key } of fields) {
     const text = texts[key] ?? '';
     if (text.trim() === '') {
-      if (fallback === null && type !== 'unknown') faults[key] = 'It has no default: set it.';
+      if (fallback === null && type !== 'unknown') faults[key] = 'Enter a value: the parameter has no default.';
       continue;
     }
     const read = readValue(type, text);

@@ -20,12 +20,11 @@ import { useUrlState } from '../../parts/url-state.ts';
 import { auditFilterOf } from './audit-filter.ts';
 import { Retention } from './retention.tsx';
 import { TargetLink } from './target-link.tsx';
-import { Verdict } from './verdict.tsx';
+import { VerifyButton } from './verify-button.tsx';
 
 const tones: Record<AuditEvent['severity'], Tone> = { info: 'neutral', warning: 'warn', critical: 'bad' };
 const categories = [...new Set(Object.keys(eventTypes).map((type) => type.split('.')[0] as string))].toSorted();
 
-/** Who did what, to what, and when: all of it, in a chain that shows when it was tampered with. */
 export function AuditPage() {
   const [category, setCategory] = useUrlState('category', '');
   const [operator, setOperator] = useUrlState('operator', '');
@@ -54,10 +53,10 @@ export function AuditPage() {
   return (
     <Page
       title="Audit log"
-      subtitle="Who did what, to what, and when. Each event holds the hash of the one before it."
+      subtitle="Who did what, to what, and when. Each event contains the hash of the previous one."
       actions={
         <>
-          <Verdict />
+          <VerifyButton />
           <Button icon={<Download className="size-4" />} busy={save.isPending} onClick={() => save.mutate()}>
             Export
           </Button>
@@ -66,11 +65,11 @@ export function AuditPage() {
       }
     >
       <search className="mb-3 grid grid-cols-2 gap-2 sm:grid-cols-3 lg:grid-cols-5">
-        <Select label="Kind" value={category} onChange={(event) => setCategory(event.target.value)}>
-          <option value="">All kinds</option>
+        <Select label="Event type" value={category} onChange={(event) => setCategory(event.target.value)}>
+          <option value="">All types</option>
           {categories.map((name) => (
             <optgroup key={name} label={name}>
-              <option value={name}>{name}: all</option>
+              <option value={name}>All {name} events</option>
               {Object.keys(eventTypes)
                 .filter((type) => type.startsWith(`${name}.`))
                 .map((type) => (
@@ -104,8 +103,8 @@ export function AuditPage() {
         ) : events === undefined ? (
           <SkeletonRows rows={12} />
         ) : events.length === 0 ? (
-          <Empty title={filtered ? 'Nothing matches' : 'Nothing has happened yet'}>
-            {filtered && 'Take a filter away, or look at an earlier time.'}
+          <Empty title={filtered ? 'No matching events' : 'No events yet'}>
+            {filtered && 'Try removing a filter, or choose an earlier time.'}
           </Empty>
         ) : (
           <ul aria-label="Events" className="divide-y">
@@ -122,7 +121,7 @@ export function AuditPage() {
         {hasNextPage && (
           <div className="border-t p-3 text-center">
             <Button busy={isFetchingNextPage} onClick={() => void fetchNextPage()}>
-              Show older ones
+              Show older
             </Button>
           </div>
         )}

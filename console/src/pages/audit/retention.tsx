@@ -8,20 +8,20 @@ import { told } from '../../parts/dialog/toast.tsx';
 import { Input } from '../../parts/form/field.tsx';
 import { Problem, Skeleton } from '../../parts/states.tsx';
 
-/** For how long events are kept, and how old ones are removed now. */
+/** Sets the retention of audit events, and removes old ones now. */
 export function Retention({ onClose }: { readonly onClose: () => void }) {
   const { data } = useQuery(retentionQuery);
   const { data: configured } = useQuery(settingsQuery);
   const [days, setDays] = useState<string | null>(null);
   const [before, setBefore] = useState('');
   const [count, setCount] = useState<number | null>(null);
-  const usual = (configured?.settings.audit as { retention_days?: number } | undefined)?.retention_days;
+  const configuredDays = (configured?.settings.audit as { retention_days?: number } | undefined)?.retention_days;
   const shown = days ?? data?.retention_days?.toString() ?? '';
   const save = useMutation({
     mutationFn: () => setRetention(shown === '' ? null : Number(shown)),
     onSuccess: ({ retention_days }) => {
       told(
-        retention_days === null ? 'The configuration’s retention holds' : `Events are kept for ${retention_days} days`,
+        retention_days === null ? 'Retention reset to the configuration' : `Events are kept for ${retention_days} days`,
       );
       setDays(null);
     },
@@ -45,13 +45,15 @@ export function Retention({ onClose }: { readonly onClose: () => void }) {
           >
             <Problem error={save.error} />
             <Input
-              label="Keep events for so many days"
+              label="Keep events for (days)"
               type="number"
               min={1}
               value={shown}
-              placeholder={usual === undefined ? '' : usual === 0 ? 'for ever' : String(usual)}
+              placeholder={
+                configuredDays === undefined ? '' : configuredDays === 0 ? 'forever' : String(configuredDays)
+              }
               onChange={(event) => setDays(event.target.value)}
-              hint={`Left empty, the configuration holds${usual === undefined ? '' : usual === 0 ? ': events are kept for ever' : `: ${usual} days`}.`}
+              hint={`If empty, the configuration applies${configuredDays === undefined ? '' : configuredDays === 0 ? ': events are kept forever' : `: ${configuredDays} days`}.`}
             />
             <Button type="submit" look="primary" busy={save.isPending}>
               Save
@@ -66,12 +68,12 @@ export function Retention({ onClose }: { readonly onClose: () => void }) {
           >
             <Problem error={ask.error} />
             <Input
-              label="Remove events from before"
+              label="Remove events before"
               type="datetime-local"
               required
               value={before}
               onChange={(event) => setBefore(event.target.value)}
-              hint="The hash of the last one that goes is kept, so that the rest can still be verified."
+              hint="Keeps the hash of the last removed event, so that the rest can still be verified."
             />
             <Button type="submit" look="danger" busy={ask.isPending}>
               Count and remove…
@@ -82,14 +84,14 @@ export function Retention({ onClose }: { readonly onClose: () => void }) {
       <Confirm
         open={count !== null}
         onOpenChange={() => setCount(null)}
-        title={count === 0 ? 'No event is that old' : `Remove ${count?.toLocaleString()} events?`}
-        action="Remove them"
+        title={count === 0 ? 'No events to remove' : `Remove ${count?.toLocaleString()} events?`}
+        action="Remove"
         onConfirm={async () => {
           const { deleted } = await prune(new Date(before).toISOString(), 'remove');
-          told(`${deleted.toLocaleString()} events were removed`);
+          told(`Removed ${deleted.toLocaleString()} events`);
         }}
       >
-        {count === 0 ? 'Nothing would be removed.' : 'They cannot be had back, but from an export or a backup.'}
+        {count === 0 ? 'No event is older than this time.' : 'You can restore them only from an export or a backup.'}
       </Confirm>
     </Dialog>
   );

@@ -4,8 +4,8 @@ import { Line } from '../../parts/text.tsx';
 
 type Party = AuditEvent['target'];
 
-/** Where one looks at who did something, or what it was done to. Null: there is no page of it. */
-export function addressOf({ type, id, name }: Party): string | null {
+/** The path of the page that shows an actor or target; null if there is none. */
+export function pathOf({ type, id, name }: Party): string | null {
   switch (type) {
     case 'agent':
       return `/agents/${encodeURIComponent(name || id)}`;
@@ -37,7 +37,7 @@ export function addressOf({ type, id, name }: Party): string | null {
 export function TargetLink({ party }: { readonly party: Party }) {
   const text = party.name || party.id || party.type;
   if (text === '') return <span className="text-muted">–</span>;
-  const address = addressOf(party);
+  const address = pathOf(party);
   if (address === null) return <Line text={text} />;
   return (
     <Link to={address as '/'} className="flex min-w-0 hover:underline">

@@ -13,19 +13,19 @@ interface ConfigField {
   readonly label: string;
   readonly hint?: string;
   readonly optional?: true;
-  /** Comes masked; sent back as it came it stays as it is. */
+  /** Masked by the API. Sending the mask back keeps the value. */
   readonly secret?: true;
 }
 
 const fields: Readonly<Record<ChannelType, readonly ConfigField[]>> = {
   webhook: [
-    { key: 'url', label: 'Address', hint: 'Each event is posted there as JSON.' },
+    { key: 'url', label: 'Address', hint: 'Receives each event as a JSON POST request.' },
     {
       key: 'secret',
       label: 'Signing secret',
       optional: true,
       secret: true,
-      hint: 'With it each post carries X-Signature-256, an HMAC of the body.',
+      hint: 'Adds the header X-Signature-256, an HMAC of the body.',
     },
   ],
   discord: [
@@ -36,15 +36,15 @@ const fields: Readonly<Record<ChannelType, readonly ConfigField[]>> = {
       hint: 'From the channel’s settings: Integrations, Webhooks.',
     },
   ],
-  slack: [{ key: 'webhook_url', label: 'Webhook address', secret: true, hint: 'Of an incoming webhook of your app.' }],
+  slack: [{ key: 'webhook_url', label: 'Webhook address', secret: true, hint: 'The incoming webhook of your app.' }],
   ntfy: [
-    { key: 'url', label: 'Server', optional: true, hint: 'https://ntfy.sh when left empty.' },
+    { key: 'url', label: 'Server', optional: true, hint: 'Default: https://ntfy.sh' },
     { key: 'topic', label: 'Topic', hint: 'Letters, digits, - and _.' },
     { key: 'token', label: 'Access token', optional: true, secret: true },
   ],
 };
 
-/** A new channel, or a change of one. */
+/** Adds or changes a notification channel. */
 export function ChannelForm({ channel, onClose }: { readonly channel: Channel | null; readonly onClose: () => void }) {
   const [type, setType] = useState<ChannelType>(channel?.channel_type ?? 'webhook');
   const [name, setName] = useState(channel?.name ?? '');
@@ -57,7 +57,7 @@ export function ChannelForm({ channel, onClose }: { readonly channel: Channel | 
       return channel === null ? addChannel(name, type, given) : changeChannel(channel.id, name, given);
     },
     onSuccess: () => {
-      told(channel === null ? `The channel ${name} was added` : `The channel ${name} was changed`);
+      told(channel === null ? `Added the channel ${name}` : `Changed the channel ${name}`);
       onClose();
     },
   });
@@ -85,10 +85,10 @@ export function ChannelForm({ channel, onClose }: { readonly channel: Channel | 
       >
         <Problem error={save.error} />
         {channel === null && (
-          <Select label="Kind" value={type} onChange={(event) => setType(event.target.value as ChannelType)}>
-            {channelTypes.map((kind) => (
-              <option key={kind} value={kind}>
-                {kind}
+          <Select label="Type" value={type} onChange={(event) => setType(event.target.value as ChannelType)}>
+            {channelTypes.map((each) => (
+              <option key={each} value={each}>
+                {each}
               </option>
             ))}
           </Select>
@@ -111,7 +111,7 @@ export function ChannelForm({ channel, onClose }: { readonly channel: Channel | 
             onFocus={(event) => secret && event.target.select()}
             hint={
               channel !== null && secret && channel.config[key]
-                ? `${hint ?? ''} Left as it is shown, it keeps its value.`.trim()
+                ? `${hint ?? ''} Leave unchanged to keep its value.`.trim()
                 : hint
             }
           />

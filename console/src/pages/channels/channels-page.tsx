@@ -16,7 +16,6 @@ import { Line, Text } from '../../parts/text.tsx';
 import { Time } from '../../parts/time.tsx';
 import { ChannelForm } from './channel-form.tsx';
 
-/** Where notifications are carried to. */
 export function ChannelsPage() {
   const { data, error, refetch } = useQuery(channelsQuery);
   const isAdmin = useIsAdmin();
@@ -30,7 +29,7 @@ export function ChannelsPage() {
   return (
     <Page
       title="Channels"
-      subtitle={`Notifications go to each of these, at least once, and are tried again while the far end is down.${isAdmin ? '' : ' Admins add and change them.'}`}
+      subtitle={`Each notification is delivered to every channel at least once, with retries.${isAdmin ? '' : ' Only admins can change them.'}`}
       actions={data !== undefined && data.length > 0 && add}
     >
       {error ? (
@@ -43,14 +42,10 @@ export function ChannelsPage() {
         </Panel>
       ) : data.length === 0 ? (
         <Panel>
-          <Empty
-            title="Nobody is told of anything yet"
-            icon={<Megaphone className="size-7" strokeWidth={1.4} />}
-            action={add}
-          >
+          <Empty title="No channels yet" icon={<Megaphone className="size-7" strokeWidth={1.4} />} action={add}>
             {isAdmin
-              ? 'Add a webhook, or a channel of Discord, Slack or ntfy, and you hear of lost agents, drift and failed runs where you are.'
-              : 'An admin can add a webhook, or a channel of Discord, Slack or ntfy.'}
+              ? 'Add a webhook or a Discord, Slack, or ntfy channel to be notified of lost agents, drift, and failed runs.'
+              : 'An admin can add a webhook or a Discord, Slack, or ntfy channel.'}
           </Empty>
         </Panel>
       ) : (
@@ -77,10 +72,10 @@ export function ChannelsPage() {
         action="Remove channel"
         onConfirm={async () => {
           await deleteChannel(removing?.id ?? '');
-          told(`The channel ${removing?.name} was removed`);
+          told(`Removed the channel ${removing?.name}`);
         }}
       >
-        What waits to be sent to it goes with it.
+        Pending notifications for this channel are deleted.
       </Confirm>
     </Page>
   );
@@ -138,7 +133,7 @@ function ChannelCard({
         </dd>
       </dl>
       <div className="mt-3 empty:hidden" role="status">
-        {attempt.data && <Badge tone="good">Delivered: the far end answered {attempt.data.status}</Badge>}
+        {attempt.data && <Badge tone="good">Delivered: the server answered {attempt.data.status}</Badge>}
       </div>
       <Problem error={attempt.error} />
     </Panel>

@@ -21,7 +21,7 @@ const columns: readonly Column<DriftRecord>[] = [
   { id: 'agent', header: 'Agent', width: 'minmax(6rem,2fr)', cell: ({ node_id }) => <AgentLink id={node_id} /> },
   {
     id: 'status',
-    header: 'Found',
+    header: 'Result',
     width: '8rem',
     cell: (record) => (
       <Link to="/drift/$record" params={{ record: record.drift_id }} className="rounded hover:underline">
@@ -31,7 +31,7 @@ const columns: readonly Column<DriftRecord>[] = [
   },
   {
     id: 'what',
-    header: 'What',
+    header: 'Resources',
     width: 'minmax(10rem,4fr)',
     from: 'sm',
     cell: ({ resources, summary, error, status }) =>
@@ -49,7 +49,7 @@ const columns: readonly Column<DriftRecord>[] = [
   },
   {
     id: 'trigger',
-    header: 'Why it was checked',
+    header: 'Trigger',
     width: 'minmax(8rem,1fr)',
     from: 'lg',
     cell: ({ trigger }) => <span className="text-muted">{triggerWords[trigger]}</span>,
@@ -67,7 +67,6 @@ const columns: readonly Column<DriftRecord>[] = [
   },
 ];
 
-/** The newest check of each agent. */
 export function DriftPage() {
   const [status, setStatus] = useUrlState<string>('status', '');
   const [filter, setFilter] = useUrlState<string>('filter', '');
@@ -80,10 +79,10 @@ export function DriftPage() {
   return (
     <Page
       title="Drift"
-      subtitle="The newest check of each agent: whether the machine is still as it was left."
+      subtitle="The latest check of each agent, compared with its last apply."
       actions={
         <Link to="/reconcile" className={buttonClasses('plain')}>
-          Put right what is off
+          Reconcile
         </Link>
       }
       fill
@@ -104,7 +103,7 @@ export function DriftPage() {
               />
             </div>
             <div className="w-36">
-              <Select label="Found" hideLabel value={status} onChange={(event) => setStatus(event.target.value)}>
+              <Select label="Result" hideLabel value={status} onChange={(event) => setStatus(event.target.value)}>
                 <option value="">Any result</option>
                 {driftStatuses.map((each) => (
                   <option key={each} value={each}>
@@ -127,10 +126,10 @@ export function DriftPage() {
           fill
           empty={
             filtered ? (
-              <Empty title="No agent is like that" action={<Button onClick={clear}>Show all</Button>} />
+              <Empty title="No matching agents" action={<Button onClick={clear}>Show all</Button>} />
             ) : (
-              <Empty title="Nothing was checked yet">
-                After its first apply a machine is checked by itself, and can be checked from its page at any time.
+              <Empty title="No checks yet">
+                After the first apply, a machine is checked on schedule. You can also check it from its page.
               </Empty>
             )
           }

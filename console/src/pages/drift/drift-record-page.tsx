@@ -21,11 +21,10 @@ import { SummaryLine } from '../../parts/summary.tsx';
 import { Text } from '../../parts/text.tsx';
 import { Time } from '../../parts/time.tsx';
 import { AgentLink, OperationLink, OperatorName } from '../links.tsx';
-import { AcceptDialog, WithdrawDialog } from './accept.tsx';
+import { AcceptDialog, WithdrawDialog } from './acceptance-dialogs.tsx';
 import { DriftStatus, triggerWords } from './drift-status.tsx';
 import { driftedSince } from './drifted-since.ts';
 
-/** What one check found, and what one does about it. */
 export function DriftRecordPage() {
   const { record: id } = useParams({ strict: false }) as { record: string };
   const query = useQuery(driftRecordQuery(id));
@@ -42,13 +41,13 @@ export function DriftRecordPage() {
         <Failure error={query.error} retry={() => void query.refetch()} title="This check could not be loaded" />
       </Page>
     );
-  return <Shown key={id} record={query.data} />;
+  return <DriftDetails key={id} record={query.data} />;
 }
 
-function Shown({ record }: { readonly record: DriftRecord }) {
+function DriftDetails({ record }: { readonly record: DriftRecord }) {
   const { node_id, status, accepted, trigger, drift_id } = record;
   const { data: others } = useQuery(agentDriftQuery(node_id));
-  // Checks of audit assignments are a line of their own.
+  // Checks of audit assignments form a separate history.
   const alike = others?.filter((other) => (other.trigger === 'audit') === (trigger === 'audit'));
   const newest = trigger === 'audit' ? undefined : alike?.[0];
   const since = alike === undefined ? null : driftedSince(record, alike);
@@ -71,14 +70,14 @@ function Shown({ record }: { readonly record: DriftRecord }) {
         {newest !== undefined && newest.drift_id !== drift_id && newest.checked_at >= record.checked_at && (
           <Callout
             tone="info"
-            title="There is a newer check of this agent"
+            title="A newer check of this agent exists"
             action={
               <Link
                 to="/drift/$record"
                 params={{ record: newest.drift_id }}
                 className="rounded text-accent text-sm hover:underline"
               >
-                See the newest
+                Show the latest
               </Link>
             }
           />
@@ -103,7 +102,7 @@ function Shown({ record }: { readonly record: DriftRecord }) {
         <Panel>
           <Facts
             facts={[
-              ['Found', <SummaryLine key="s" wrap summary={record.summary} telling="drift" />],
+              ['Result', <SummaryLine key="s" wrap summary={record.summary} telling="drift" />],
               status === 'drifted' && since !== null
                 ? [
                     'Drifted since',
@@ -114,13 +113,13 @@ function Shown({ record }: { readonly record: DriftRecord }) {
                   ]
                 : null,
               ['Checked', <Time key="c" at={record.checked_at} />],
-              ['Why it was checked', triggerWords[trigger]],
+              ['Trigger', triggerWords[trigger]],
               record.snapshot_operation_id === ''
                 ? null
                 : [
-                    'Against',
+                    'Compared with',
                     <OperationLink key="o" id={record.snapshot_operation_id}>
-                      its last apply
+                      the last apply
                     </OperationLink>,
                   ],
               ['Check', <Id key="i" id={drift_id} />],
@@ -129,15 +128,15 @@ function Shown({ record }: { readonly record: DriftRecord }) {
         </Panel>
         <section aria-labelledby="resources">
           <h2 id="resources" className="sr-only">
-            Resources that deviate
+            Deviating resources
           </h2>
           <ResourceResults
             results={record.resources}
             telling="drift"
             empty={
               <div className="rounded-lg border bg-surface">
-                <Empty title={status === 'in_sync' ? 'Everything is as it was left' : 'Nothing was compared'}>
-                  {status === 'in_sync' ? 'No resource deviates.' : 'Check again to know how the machine is.'}
+                <Empty title={status === 'in_sync' ? 'No drift' : 'Nothing was compared'}>
+                  {status === 'in_sync' ? 'No resource deviates.' : 'Check again to compare the machine.'}
                 </Empty>
               </div>
             }
@@ -151,7 +150,7 @@ function Shown({ record }: { readonly record: DriftRecord }) {
 function Actions({ record }: { readonly record: DriftRecord }) {
   const { node_id, status, accepted, drift_id, trigger } = record;
   const navigate = useNavigate();
-  const [asked, setAsked] = useState<'repair' | 'accept' | 'withdraw' | null>(null);
+  const [dialog, setDialog] = useState<'repair' | 'accept' | 'withdraw' | null>(null);
   const check = useMutation({
     mutationFn: () => checkNow(node_id),
     onSuccess: (found) => void navigate({ to: '/drift/$record', params: { record: found.drift_id } }),
@@ -163,14 +162,14 @@ function Actions({ record }: { readonly record: DriftRecord }) {
         Check again
       </Button>
       {drifted && accepted === null && (
-        <Button icon={<Check className="size-4" />} onClick={() => setAsked('accept')}>
+        <Button icon={<Check className="size-4" />} onClick={() => setDialog('accept')}>
           Accept
         </Button>
       )}
-      {drifted && accepted !== null && <Button onClick={() => setAsked('withdraw')}>Withdraw the acceptance</Button>}
+      {drifted && accepted !== null && <Button onClick={() => setDialog('withdraw')}>Withdraw acceptance</Button>}
       {drifted && trigger !== 'audit' && (
-        <Button look="primary" icon={<Wrench className="size-4" />} onClick={() => setAsked('repair')}>
-          Put it right
+        <Button look="primary" icon={<Wrench className="size-4" />} onClick={() => setDialog('repair')}>
+          Repair
         </Button>
       )}
       {check.isError && (
@@ -178,15 +177,15 @@ function Actions({ record }: { readonly record: DriftRecord }) {
           <Problem error={check.error} />
         </div>
       )}
-      {asked === 'accept' && (
-        <AcceptDialog driftIds={[drift_id]} resources={record.resources} onClose={() => setAsked(null)} />
+      {dialog === 'accept' && (
+        <AcceptDialog driftIds={[drift_id]} resources={record.resources} onClose={() => setDialog(null)} />
       )}
-      {asked === 'withdraw' && <WithdrawDialog driftId={drift_id} onClose={() => setAsked(null)} />}
+      {dialog === 'withdraw' && <WithdrawDialog driftId={drift_id} onClose={() => setDialog(null)} />}
       <Confirm
-        open={asked === 'repair'}
-        onOpenChange={(open) => !open && setAsked(null)}
+        open={dialog === 'repair'}
+        onOpenChange={(open) => !open && setDialog(null)}
         danger={false}
-        title="Put it right?"
+        title="Repair this drift?"
         action="Apply"
         onConfirm={async () => {
           const { modules } = await queryClient.fetchQuery(operationQuery(record.snapshot_operation_id));
@@ -195,8 +194,8 @@ function Actions({ record }: { readonly record: DriftRecord }) {
           void navigate({ to: '/operations/$operation', params: { operation: operation.operation_id } });
         }}
       >
-        The agent is brought to what its assignments say now: what deviates is repaired, and what has changed in its
-        modules since is done as well.
+        This applies the current assignments of the agent: it repairs the deviations, and applies changes that its
+        modules have had since.
       </Confirm>
     </>
   );

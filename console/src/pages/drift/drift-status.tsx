@@ -1,9 +1,9 @@
 import type { DriftRecord } from '@muster/protocol/http';
 import { Dot, type Tone } from '../../parts/badge.tsx';
 
-type Shown = DriftRecord['status'] | 'accepted';
+type ShownStatus = DriftRecord['status'] | 'accepted';
 
-const looks: Record<Shown, { readonly tone: Tone; readonly word: string }> = {
+const looks: Record<ShownStatus, { readonly tone: Tone; readonly word: string }> = {
   in_sync: { tone: 'good', word: 'in sync' },
   drifted: { tone: 'warn', word: 'drifted' },
   accepted: { tone: 'neutral', word: 'accepted' },
@@ -11,7 +11,7 @@ const looks: Record<Shown, { readonly tone: Tone; readonly word: string }> = {
   cancelled: { tone: 'neutral', word: 'cancelled' },
 };
 
-const shownStatus = ({ status, accepted }: Pick<DriftRecord, 'status' | 'accepted'>): Shown =>
+const shownStatus = ({ status, accepted }: Pick<DriftRecord, 'status' | 'accepted'>): ShownStatus =>
   status === 'drifted' && accepted !== null ? 'accepted' : status;
 
 export function DriftStatus({ record }: { readonly record: Pick<DriftRecord, 'status' | 'accepted'> }) {
@@ -20,8 +20,8 @@ export function DriftStatus({ record }: { readonly record: Pick<DriftRecord, 'st
 }
 
 export const triggerWords: Record<DriftRecord['trigger'], string> = {
-  operator: 'asked for',
-  schedule: 'on schedule',
-  watch: 'a change was seen',
-  audit: 'of an audit assignment',
+  operator: 'operator',
+  schedule: 'schedule',
+  watch: 'change detected',
+  audit: 'audit assignment',
 };

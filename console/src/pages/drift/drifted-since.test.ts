@@ -5,7 +5,7 @@ const check = (drift_id: string, checked_at: number, status: 'drifted' | 'in_syn
   ...{ drift_id, checked_at, status, snapshot_operation_id: snapshot },
 });
 
-test('the first of those in a row, past checks that failed', () => {
+test('finds the first check of an unbroken run of drift, and skips failed checks', () => {
   const checks = [
     check('d', 40, 'drifted'),
     check('c', 30, 'failed'),
@@ -15,11 +15,11 @@ test('the first of those in a row, past checks that failed', () => {
   expect(driftedSince(check('d', 40, 'drifted'), checks)).toEqual({ at: 20, atLeast: false });
 });
 
-test('an apply in between begins anew', () => {
+test('starts again after an apply', () => {
   const checks = [check('b', 20, 'drifted'), check('a', 10, 'drifted', 'an earlier apply')];
   expect(driftedSince(check('b', 20, 'drifted'), checks)).toEqual({ at: 20, atLeast: false });
 });
 
-test('a record that is too old to be among them is at least as old as itself', () => {
+test('reports a lower bound for a record that is older than the given checks', () => {
   expect(driftedSince(check('old', 5, 'drifted'), [check('b', 20, 'drifted')])).toEqual({ at: 5, atLeast: true });
 });

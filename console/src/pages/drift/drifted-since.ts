@@ -1,9 +1,9 @@
 import type { DriftRecord } from '@muster/protocol/http';
 
 /**
- * Since when an agent deviates: the first check of the unbroken line of those that found drift. Pure.
- * @param newestFirst checks of this agent, of which the record may be one
- * @returns Unix seconds, and whether it may be longer than these checks tell
+ * When an agent started to drift: the first check of the unbroken run of checks that found drift. Pure.
+ * @param newestFirst checks of this agent; may include the record
+ * @returns Unix seconds, and whether the drift may have started earlier than these checks show
  */
 export function driftedSince(
   record: Pick<DriftRecord, 'drift_id' | 'checked_at' | 'snapshot_operation_id'>,
@@ -13,12 +13,12 @@ export function driftedSince(
   const from = newestFirst.findIndex(({ drift_id }) => drift_id === record.drift_id);
   if (from === -1) return { at, atLeast: true };
   for (const { status, checked_at, snapshot_operation_id } of newestFirst.slice(from + 1)) {
-    // A check that failed says nothing; another apply began anew.
+    // A failed check is inconclusive; another snapshot means that an apply came between.
     if (status === 'in_sync' || snapshot_operation_id !== record.snapshot_operation_id) return { at, atLeast: false };
     if (status === 'drifted') at = checked_at;
   }
-  return { at, atLeast: newestFirst.length >= mostChecks };
+  return { at, atLeast: newestFirst.length >= maxChecks };
 }
 
-/** So many checks are asked for. */
-const mostChecks = 50;
+/** Page size of the query for checks. */
+const maxChecks = 50;

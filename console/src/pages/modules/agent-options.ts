@@ -1,7 +1,7 @@
 import type { Agent } from '@muster/protocol/http';
 import type { PickerOption } from '../../parts/form/picker.tsx';
 
-/** The agents that something can be tried on: approved ones, those that are there first. */
+/** Approved agents as picker options, connected ones first. */
 export const agentOptions = (agents: readonly Agent[]): PickerOption[] =>
   agents
     .filter(({ status }) => status === 'approved')

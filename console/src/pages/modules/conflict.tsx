@@ -3,9 +3,9 @@ import { Callout } from '../../parts/callout.tsx';
 import { Time } from '../../parts/time.tsx';
 import { OperatorName } from '../links.tsx';
 import type { Draft, Stored } from './draft.ts';
-import { TwoTexts } from './two-texts.tsx';
+import { TextDiff } from './text-diff.tsx';
 
-/** Somebody else stored another text while this one was written: both are shown, and nothing is lost unasked. */
+/** Shows both texts after another operator saved a revision during editing, and lets the user choose. */
 export function Conflict({
   draft,
   latest,
@@ -23,28 +23,28 @@ export function Conflict({
         tone="warn"
         title={
           <>
-            <OperatorName id={latest.uploaded_by} /> stored revision {latest.revision} <Time at={latest.uploaded_at} />,
-            while you were writing
+            <OperatorName id={latest.uploaded_by} /> saved revision {latest.revision} <Time at={latest.uploaded_at} />,
+            while you were editing
           </>
         }
         action={
           <>
             <Button small onClick={onTake}>
-              Drop mine, take revision {latest.revision}
+              Discard mine, use revision {latest.revision}
             </Button>
             <Button small look="primary" onClick={onKeep}>
-              Keep mine as the next
+              Keep mine
             </Button>
           </>
         }
       >
-        Nothing of yours is lost. Compare the two, bring over what you need, then keep yours: it is saved on top.
+        Your text is not lost. Compare the two, copy what you need, then keep yours and save it as the next revision.
       </Callout>
-      <TwoTexts
+      <TextDiff
         before={latest.content}
         after={draft.text}
-        beforeLabel={`Revision ${latest.revision}, theirs`}
-        afterLabel="What you have written"
+        beforeLabel={`Revision ${latest.revision}`}
+        afterLabel="Your text"
       />
     </div>
   );

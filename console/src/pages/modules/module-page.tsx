@@ -14,11 +14,11 @@ import { Tabs } from '../../parts/tabs.tsx';
 import { Line, visibleText } from '../../parts/text.tsx';
 import { Time } from '../../parts/time.tsx';
 import { useUrlState } from '../../parts/url-state.ts';
-import { useLeaving } from '../leaving.tsx';
 import { AssignmentLink, OperatorName } from '../links.tsx';
+import { useLeaveGuard } from '../use-leave-guard.tsx';
 import { Conflict } from './conflict.tsx';
-import { type Draft, followed, keptMine, type Stored, standing, takenStored } from './draft.ts';
-import { Editing, useJudgement } from './editing.tsx';
+import { type Draft, draftOf, draftStatus, fastForward, rebase, type Stored } from './draft.ts';
+import { ModuleEditor, useModuleCheck } from './module-editor.tsx';
 import { OrderTab } from './order-tab.tsx';
 import { RevisionsTab } from './revisions-tab.tsx';
 import { SaveDialog } from './save-dialog.tsx';
@@ -28,7 +28,7 @@ import { UsageTab } from './usage-tab.tsx';
 
 const editorHeight = 'h-[max(22rem,calc(100dvh-13.5rem))]';
 
-/** Ctrl-S wherever the focus is, not only in the editor. */
+/** Saves on Ctrl-S anywhere on the page. */
 function useSaveKey(save: () => void): void {
   const latest = useRef(save);
   latest.current = save;
@@ -36,7 +36,7 @@ function useSaveKey(save: () => void): void {
     const onKeyDown = (event: KeyboardEvent) => {
       if (!(event.ctrlKey || event.metaKey) || event.key.toLowerCase() !== 's' || event.shiftKey || event.altKey)
         return;
-      // The editor has heard it already.
+      // The editor handles its own Ctrl-S and prevents the default.
       if (!event.defaultPrevented && document.querySelector('[role=dialog],[role=alertdialog]') === null)
         latest.current();
       event.preventDefault();
@@ -50,21 +50,21 @@ export function ModulePage() {
   const { module: name = '' } = useParams({ strict: false });
   const query = useQuery(moduleQuery(name));
   if (query.data !== undefined)
-    return <WrittenModule key={name} latest={query.data} isRemoved={isNoModule(query.error)} />;
+    return <ModuleDetails key={name} latest={query.data} isRemoved={isNoModule(query.error)} />;
   return (
     <Page title={visibleText(name)}>
       {query.isPending ? (
         <SkeletonRows />
       ) : isNoModule(query.error) ? (
         <Empty
-          title="There is no module of this name"
+          title="Module not found"
           action={
             <Link to="/modules" className={buttonClasses()}>
               All modules
             </Link>
           }
         >
-          It may have been removed. What it put on machines stays until the next apply there.
+          It may have been removed. Its resources stay on machines until the next apply there.
         </Empty>
       ) : (
         <Failure error={query.error} retry={() => void query.refetch()} />
@@ -75,25 +75,25 @@ export function ModulePage() {
 
 type Tab = 'editor' | 'try' | 'revisions' | 'order' | 'usage';
 
-function WrittenModule({
+function ModuleDetails({
   latest,
   isRemoved,
 }: {
   readonly latest: Stored;
-  /** By somebody else, while it was open here: it is as it was last known. */
+  /** Removed while the page was open; `latest` is the last known revision. */
   readonly isRemoved: boolean;
 }) {
   const { name } = latest;
   const navigate = useNavigate();
   const [tab, setTab] = useUrlState<Tab>('tab', 'editor');
-  const [kept, setDraft] = useState<Draft>(() => takenStored(latest));
-  const draft = followed(kept, latest);
-  if (draft !== kept) setDraft(draft);
+  const [stored, setDraft] = useState<Draft>(() => draftOf(latest));
+  const draft = fastForward(stored, latest);
+  if (draft !== stored) setDraft(draft);
   const memory = useRef<unknown>(null);
-  const stands = standing(draft, latest);
-  const unsaved = stands === 'edited' || stands === 'conflict' || isRemoved;
+  const status = draftStatus(draft, latest);
+  const unsaved = status === 'edited' || status === 'conflict' || isRemoved;
 
-  const { judgement, outline, error } = useJudgement(draft.text);
+  const { judgement, outline, error } = useModuleCheck(draft.text);
   const assignments = useQuery(assignmentsQuery);
   const users = useMemo(
     () => assignments.data?.filter(({ modules }) => modules.includes(name)) ?? [],
@@ -102,26 +102,26 @@ function WrittenModule({
 
   const [saving, setSaving] = useState<{ then?: () => void } | null>(null);
   const [removing, setRemoving] = useState(false);
-  const { guard, allow } = useLeaving(
-    stands === 'edited' || stands === 'conflict',
-    `What you have written of ${visibleText(name)} is not saved.`,
+  const { guard, allow } = useLeaveGuard(
+    status === 'edited' || status === 'conflict',
+    `Your changes to ${visibleText(name)} are not saved.`,
   );
 
   const save = (then?: () => void) => {
-    if (!unsaved) told('There is nothing to save: it is as it is stored.');
-    else if (stands === 'conflict') {
+    if (!unsaved) told('No changes to save.');
+    else if (status === 'conflict') {
       setTab('editor');
-      told('Somebody saved meanwhile: first choose what becomes of the two.');
+      told('Another operator saved a revision. Resolve the conflict first.');
     } else if (judgement.state === 'faulty') {
       setTab('editor');
-      told('Mend the faults first: each of them leads to its line.');
+      told('Fix the faults first. Select one to go to its line.');
     } else setSaving(then === undefined ? {} : { then });
   };
   useSaveKey(save);
 
   const onSaved = (stored: Stored) => {
     if (stored.name === name) {
-      setDraft(takenStored(stored));
+      setDraft(draftOf(stored));
       told(`Saved as revision ${stored.revision}.`);
       saving?.then?.();
     } else {
@@ -139,7 +139,7 @@ function WrittenModule({
           <span>
             <OperatorName id={latest.uploaded_by} />, <Time at={latest.uploaded_at} />
           </span>
-          {unsaved && <span className="font-medium text-warn">· {isRemoved ? 'removed' : 'not saved'}</span>}
+          {unsaved && <span className="font-medium text-warn">· {isRemoved ? 'removed' : 'unsaved changes'}</span>}
         </span>
       }
       actions={
@@ -150,8 +150,8 @@ function WrittenModule({
             </Button>
           )}
           {unsaved && !isRemoved && (
-            <Button onClick={() => setDraft(takenStored(latest))} disabled={stands === 'conflict'}>
-              Undo all
+            <Button onClick={() => setDraft(draftOf(latest))} disabled={status === 'conflict'}>
+              Discard changes
             </Button>
           )}
           <Button look="primary" onClick={() => save()} disabled={!unsaved}>
@@ -162,13 +162,13 @@ function WrittenModule({
     >
       {isRemoved && (
         <div className="mb-3">
-          <Callout tone="warn" title="Somebody has removed this module">
-            Its text is still here. Save it to have the module back, with what you have written.
+          <Callout tone="warn" title="This module was removed">
+            Its text is still here. Save it to create the module again with your changes.
           </Callout>
         </div>
       )}
       <Tabs<Tab>
-        label="Parts of the module"
+        label="Module"
         value={tab}
         onChange={setTab}
         tabs={[
@@ -177,16 +177,16 @@ function WrittenModule({
             label: 'Editor',
             content: () => (
               <div className="space-y-3">
-                {stands === 'conflict' && (
+                {status === 'conflict' && (
                   <Conflict
                     draft={draft}
                     latest={latest}
-                    onKeep={() => setDraft(keptMine(draft, latest))}
-                    onTake={() => setDraft(takenStored(latest))}
+                    onKeep={() => setDraft(rebase(draft, latest))}
+                    onTake={() => setDraft(draftOf(latest))}
                   />
                 )}
                 <div className={editorHeight}>
-                  <Editing
+                  <ModuleEditor
                     label={`Text of ${visibleText(name)}`}
                     text={draft.text}
                     onChange={(text) => setDraft((before) => ({ ...before, text }))}
@@ -213,7 +213,7 @@ function WrittenModule({
                 onRestore={(revision, content) => {
                   setDraft((before) => ({ ...before, text: content }));
                   setTab('editor');
-                  told(`The text of revision ${revision} is in the editor: save it to make it the current one.`);
+                  told(`Loaded revision ${revision} into the editor. Save it to make it current.`);
                 }}
               />
             ),
@@ -248,11 +248,11 @@ function WrittenModule({
           void navigate({ to: '/modules' });
         }}
       >
-        <p>What it put on machines stays until the next apply there, which takes it away.</p>
+        <p>Its resources stay on machines until the next apply there removes them.</p>
         {users.length > 0 && (
           <div className="mt-2">
-            <Callout tone="warn" title="Assignments name it">
-              Take it out of these first, otherwise it is refused:
+            <Callout tone="warn" title="Assignments use this module">
+              Remove it from these first; otherwise the removal is refused:
               <span className="flex flex-wrap gap-x-3">
                 {users.map((assignment) => (
                   <AssignmentLink key={assignment.name} name={assignment.name} />
@@ -269,25 +269,25 @@ function WrittenModule({
 export function NewModulePage() {
   const navigate = useNavigate();
   const [text, setText] = useState('');
-  const { judgement, outline, error } = useJudgement(text);
+  const { judgement, outline, error } = useModuleCheck(text);
   const { name } = outline;
   const modules = useQuery(modulesQuery);
   const taken = name !== null && (modules.data?.some((module) => module.name === name) ?? false);
   const unsaved = text.trim() !== '' && !starters.some(({ content }) => content === text);
   const [saving, setSaving] = useState(false);
-  const { guard, allow } = useLeaving(unsaved, 'What you have written is not saved.');
+  const { guard, allow } = useLeaveGuard(unsaved, 'Your module is not saved.');
   const save = () => {
-    if (text.trim() === '') told('Write something first, or begin with one of the examples.');
-    else if (name === null || name.trim() === '') told('Give it a name first: “name:” at the top.');
-    else if (judgement.state === 'faulty') told('Mend the faults first: each of them leads to its line.');
-    else if (taken) told('There is a module of this name: open that one to change it, or choose another name.');
+    if (text.trim() === '') told('Enter a module first, or start from an example.');
+    else if (name === null || name.trim() === '') told('Set “name:” at the top first.');
+    else if (judgement.state === 'faulty') told('Fix the faults first. Select one to go to its line.');
+    else if (taken) told('A module with this name exists. Open it to change it, or choose another name.');
     else setSaving(true);
   };
   useSaveKey(save);
   return (
     <Page
       title="New module"
-      subtitle="What a machine should be like, as YAML."
+      subtitle="Declares the desired state of machines as YAML."
       actions={
         <Button look="primary" onClick={save}>
           Save…
@@ -299,18 +299,18 @@ export function NewModulePage() {
           {taken && name !== null && (
             <Callout
               tone="warn"
-              title="There is a module of this name"
+              title="A module with this name exists"
               action={
                 <Link to="/modules/$module" params={{ module: name }} className={buttonClasses()}>
                   Open it
                 </Link>
               }
             >
-              <Line text={name} /> is stored already: change it there, or give this one another name.
+              <Line text={name} /> already exists. Change it there, or choose another name.
             </Callout>
           )}
           <div className="h-[max(22rem,calc(100dvh-9.5rem))]">
-            <Editing
+            <ModuleEditor
               label="Text of the new module"
               text={text}
               onChange={setText}
@@ -321,9 +321,9 @@ export function NewModulePage() {
           </div>
         </div>
         <section className="order-1 lg:order-2">
-          <h2 className="mb-2 font-semibold text-sm">Begin with</h2>
+          <h2 className="mb-2 font-semibold text-sm">Start from an example</h2>
           <ul className="grid grid-cols-2 gap-2 lg:grid-cols-1">
-            {starters.map(({ label, says, content }) => (
+            {starters.map(({ label, description, content }) => (
               <li key={label}>
                 <button
                   type="button"
@@ -333,18 +333,18 @@ export function NewModulePage() {
                   onClick={() => setText(content)}
                 >
                   <span className="block font-medium text-sm">{label}</span>
-                  <span className="block text-muted text-xs max-sm:hidden">{says}</span>
+                  <span className="block text-muted text-xs max-sm:hidden">{description}</span>
                 </button>
               </li>
             ))}
           </ul>
           {unsaved && (
             <p className="mt-2 text-muted text-xs">
-              You have written something.{' '}
+              The editor contains changes.{' '}
               <button type="button" className="rounded text-accent hover:underline" onClick={() => setText('')}>
-                Empty the editor
+                Clear the editor
               </button>{' '}
-              to begin with another.
+              to use another example.
             </p>
           )}
         </section>
@@ -357,7 +357,7 @@ export function NewModulePage() {
         name={name ?? ''}
         onSaved={(stored) => {
           allow();
-          told(`Saved. Now try it as a plan on an agent.`);
+          told('Saved. Now try it as a plan on an agent.');
           void navigate({ to: '/modules/$module', params: { module: stored.name }, search: { tab: 'try' } as never });
         }}
       />

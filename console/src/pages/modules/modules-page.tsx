@@ -76,7 +76,6 @@ const columns: readonly Column<Row>[] = [
   },
 ];
 
-/** What machines can be made like. */
 export function ModulesPage() {
   const navigate = useNavigate();
   const [search, setSearch] = useUrlState<string>('q', '');
@@ -99,7 +98,7 @@ export function ModulesPage() {
     </Link>
   );
   return (
-    <Page title="Modules" subtitle="What machines should be like: each a text with its revisions." actions={add} fill>
+    <Page title="Modules" subtitle="Declarations of desired state, with their revisions." actions={add} fill>
       <ListPanel
         query={modules}
         rows={10}
@@ -127,15 +126,12 @@ export function ModulesPage() {
           fill
           empty={
             search === '' ? (
-              <Empty title="No module yet" action={add}>
-                A module says what a machine should be like: files, packages, services, accounts. Begin with an example,
-                and try it as a plan on one agent.
+              <Empty title="No modules yet" action={add}>
+                A module declares files, packages, services, and accounts of a machine. Start from an example and try it
+                as a plan on one agent.
               </Empty>
             ) : (
-              <Empty
-                title="No module is called that"
-                action={<Button onClick={() => setSearch('')}>Show all</Button>}
-              />
+              <Empty title="No matching modules" action={<Button onClick={() => setSearch('')}>Show all</Button>} />
             )
           }
         />

@@ -10,7 +10,7 @@ import { Line } from '../../parts/text.tsx';
 import { useUrlState } from '../../parts/url-state.ts';
 import { agentOptions } from './agent-options.ts';
 
-/** In which order the resources of a module come, and what waits for what: as it is written, or as one agent gets it. */
+/** The execution order and dependencies of a module's resources, in general or for one agent. */
 export function OrderTab({ name }: { readonly name: string }) {
   const agents = useQuery(agentsQuery);
   const [agent, setAgent] = useUrlState<string>('agent', '');
@@ -20,27 +20,27 @@ export function OrderTab({ name }: { readonly name: string }) {
       <div className="flex flex-wrap items-end gap-2">
         <div className="w-72 max-sm:w-full">
           <Picker
-            label="As which agent gets it"
-            placeholder="As it is written; type an agent's name"
+            label="Agent"
+            placeholder="Any agent; type a name to choose one"
             options={agentOptions(agents.data ?? [])}
             value={agent}
             onPick={setAgent}
           />
         </div>
-        {agent !== '' && <Button onClick={() => setAgent('')}>As it is written</Button>}
+        {agent !== '' && <Button onClick={() => setAgent('')}>Any agent</Button>}
       </div>
       <Panel flush>
         {order.isPending ? (
           <SkeletonRows />
         ) : order.isError ? (
           <Failure
-            title={agent === '' ? 'The order could not be found' : 'This agent cannot have it'}
+            title={agent === '' ? 'The order could not be loaded' : 'The module cannot be applied to this agent'}
             error={order.error}
             retry={() => void order.refetch()}
           />
         ) : order.data.resources.length === 0 ? (
-          <Empty title="No resource">
-            {agent === '' ? 'This module holds none yet.' : 'None of it is for this agent.'}
+          <Empty title="No resources">
+            {agent === '' ? 'This module has no resources yet.' : 'No resource of this module is for this agent.'}
           </Empty>
         ) : (
           <OrderList resources={order.data.resources} />
@@ -50,7 +50,7 @@ export function OrderTab({ name }: { readonly name: string }) {
   );
 }
 
-const waits = [
+const dependencies = [
   ['depends_on', 'after'],
   ['reload_on', 'reloaded by'],
   ['restart_on', 'restarted by'],
@@ -58,13 +58,13 @@ const waits = [
 ] as const;
 
 function OrderList({ resources }: { readonly resources: ModuleOrder['resources'] }) {
-  const called = (index: number) => resources[index]?.id ?? resources[index]?.identity ?? String(index + 1);
+  const nameOf = (index: number) => resources[index]?.id ?? resources[index]?.identity ?? String(index + 1);
   return (
     <ol className="divide-y">
       {resources.map((resource, index) => {
         const triggers = new Set([...resource.reload_on, ...resource.restart_on, ...resource.rerun_on]);
         return (
-          // biome-ignore lint/suspicious/noArrayIndexKey: the order is what they are
+          // biome-ignore lint/suspicious/noArrayIndexKey: resources are identified by their position
           <li key={index} className="flex flex-wrap items-center gap-x-4 gap-y-1 px-4 py-2 text-sm">
             <span className="tabular w-6 text-right text-muted text-xs">{index + 1}</span>
             <span className="flex min-w-32 font-medium max-sm:flex-1">
@@ -75,11 +75,11 @@ function OrderList({ resources }: { readonly resources: ModuleOrder['resources']
               {resource.identity !== null && <Line text={resource.identity} />}
             </span>
             <span className="flex flex-wrap gap-1.5 max-sm:pl-10">
-              {waits.map(([field, word]) => {
+              {dependencies.map(([field, word]) => {
                 const of = resource[field].filter((place) => field !== 'depends_on' || !triggers.has(place));
                 return of.length === 0 ? null : (
                   <span key={field} className="rounded bg-raised px-1.5 py-0.5 text-muted text-xs">
-                    {word} {of.map(called).join(', ')}
+                    {word} {of.map(nameOf).join(', ')}
                   </span>
                 );
               })}

@@ -10,15 +10,15 @@ import { Failure, Skeleton, SkeletonRows } from '../../parts/states.tsx';
 import { Time } from '../../parts/time.tsx';
 import { useUrlState } from '../../parts/url-state.ts';
 import { OperatorName } from '../links.tsx';
-import { TwoTexts } from './two-texts.tsx';
+import { TextDiff } from './text-diff.tsx';
 
-/** All that was ever stored of a module: any two compared, an old one taken up again. */
+/** The revisions of a module: compares two, restores an old one. */
 export function RevisionsTab({
   name,
   onRestore,
 }: {
   readonly name: string;
-  /** Takes the text of an old revision into the editor. */
+  /** Loads the text of an old revision into the editor. */
   readonly onRestore: (revision: number, content: string) => void;
 }) {
   const revisions = useQuery(revisionsQuery(name));
@@ -85,9 +85,7 @@ export function RevisionsTab({
       <div className="min-w-0">
         {numbers.length < 2 ? (
           <Panel>
-            <p className="text-muted text-sm">
-              There is one revision. Save a change, and the two can be compared here.
-            </p>
+            <p className="text-muted text-sm">This module has one revision. Save a change to compare revisions here.</p>
           </Panel>
         ) : (
           <>
@@ -115,12 +113,12 @@ function Compared({ name, from, to }: { readonly name: string; readonly from: nu
     return (
       <Panel>
         <p className="text-muted text-sm">
-          {from === to ? 'Choose two that differ.' : `Revisions ${from} and ${to} hold the same text.`}
+          {from === to ? 'Choose two different revisions.' : `Revisions ${from} and ${to} have the same text.`}
         </p>
       </Panel>
     );
   return (
-    <TwoTexts
+    <TextDiff
       before={before.data.content}
       after={after.data.content}
       beforeLabel={`Revision ${from}`}

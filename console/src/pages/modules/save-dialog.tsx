@@ -6,17 +6,17 @@ import { Code } from '../../parts/copy.tsx';
 import { Dialog } from '../../parts/dialog/dialog.tsx';
 import { Problem } from '../../parts/states.tsx';
 import { visibleText } from '../../parts/text.tsx';
-import { type Draft, type Stored, standing } from './draft.ts';
-import { TwoTexts } from './two-texts.tsx';
+import { type Draft, draftStatus, type Stored } from './draft.ts';
+import { TextDiff } from './text-diff.tsx';
 
-/** Somebody else was faster. The page, which knows both texts, shows them. */
-class StoredMeanwhile extends Error {
+/** Another operator saved a revision first. The page behind the dialog shows both texts. */
+class SavedMeanwhile extends Error {
   constructor(revision: number) {
-    super(`Somebody stored revision ${revision} while you were writing: see what differs, and save again.`);
+    super(`Revision ${revision} was saved while you were editing. Review the differences and save again.`);
   }
 }
 
-/** What will change, before it is stored. */
+/** Shows the changes before saving them. */
 export function SaveDialog({
   open,
   onOpenChange,
@@ -28,27 +28,27 @@ export function SaveDialog({
   readonly open: boolean;
   readonly onOpenChange: (open: boolean) => void;
   readonly draft: Draft;
-  /** As it is written in the text: that is the module it is stored as. */
+  /** The name in the text, under which the module is saved. */
   readonly name: string;
-  /** What the button says. */
+  /** The label of the button. */
   readonly action?: string;
   readonly onSaved: (stored: Stored) => void;
 }) {
   const [busy, setBusy] = useState(false);
   const [error, setError] = useState<unknown>(null);
   const { base, text } = draft;
-  const isOther = base !== null && base.name !== name;
+  const isRenamed = base !== null && base.name !== name;
   const save = async () => {
     setBusy(true);
     setError(null);
     try {
-      if (base !== null && !isOther) {
-        // Where it was removed meanwhile, what was written makes it anew.
+      if (base !== null && !isRenamed) {
+        // If the module was removed meanwhile, saving creates it again.
         const latest = await freshModule(name).catch((error: unknown) => {
           if (isNoModule(error)) return null;
           throw error;
         });
-        if (latest !== null && standing(draft, latest) === 'conflict') throw new StoredMeanwhile(latest.revision);
+        if (latest !== null && draftStatus(draft, latest) === 'conflict') throw new SavedMeanwhile(latest.revision);
       }
       const stored = await uploadModule(name, text);
       onOpenChange(false);
@@ -68,16 +68,16 @@ export function SaveDialog({
       }}
       wide
       title={
-        base === null || isOther ? `Save the new module ${visibleText(name)}` : `Save revision ${base.revision + 1}`
+        base === null || isRenamed ? `Save the new module ${visibleText(name)}` : `Save revision ${base.revision + 1}`
       }
       description={
-        base === null || isOther
-          ? 'It does nothing before an assignment or an operator applies it.'
-          : 'It takes effect on each agent with the next apply there.'
+        base === null || isRenamed
+          ? 'It has no effect until an assignment or an operator applies it.'
+          : 'It takes effect on each agent with the next apply.'
       }
       footer={
         <>
-          <Button onClick={() => onOpenChange(false)}>Go on writing</Button>
+          <Button onClick={() => onOpenChange(false)}>Continue editing</Button>
           <Button look="primary" busy={busy} onClick={() => void save()} autoFocus>
             {action}
           </Button>
@@ -85,19 +85,19 @@ export function SaveDialog({
       }
     >
       <div className="space-y-3">
-        {isOther && (
-          <Callout tone="warn" title="The name in it was changed">
-            It is stored as a module of its own, {visibleText(name)}. {visibleText(base.name)} stays as it is.
+        {isRenamed && (
+          <Callout tone="warn" title="The name was changed">
+            It is saved as a new module, {visibleText(name)}. {visibleText(base.name)} is not changed.
           </Callout>
         )}
-        {base === null || isOther ? (
+        {base === null || isRenamed ? (
           <Code text={text} />
         ) : (
-          <TwoTexts
+          <TextDiff
             before={base.content}
             after={text}
-            beforeLabel={`Revision ${base.revision}, as it is stored`}
-            afterLabel="What you save"
+            beforeLabel={`Revision ${base.revision}`}
+            afterLabel="Your text"
           />
         )}
         <Problem error={error} />

@@ -2,6 +2,9 @@ import { parseModule } from '@muster/protocol/module';
 import { expect, test } from 'vitest';
 import { starters } from './starters.ts';
 
-test.each(starters.filter(({ content }) => !content.startsWith('name: \n')))('$label is valid', ({ content }) => {
-  expect(parseModule(content)).toMatchObject({ ok: true, warnings: [] });
-});
+test.each(starters.filter(({ content }) => !content.startsWith('name: \n')))(
+  'starter $label is a valid module',
+  ({ content }) => {
+    expect(parseModule(content)).toMatchObject({ ok: true, warnings: [] });
+  },
+);

@@ -1,15 +1,15 @@
-/** Modules to begin from: each of them is valid, and something that people do. */
+/** Example modules to start from. */
 
 export interface Starter {
   readonly label: string;
-  readonly says: string;
+  readonly description: string;
   readonly content: string;
 }
 
 export const starters: readonly Starter[] = [
   {
     label: 'A file',
-    says: 'with content of a template, its owner and mode',
+    description: 'content from a template, owner, and mode',
     content: `name: motd
 supports:
   - platform: linux
@@ -17,7 +17,7 @@ templates:
   - id: motd
     content: |
       Welcome to \${{ agent.name }}.
-      Managed by Muster: what is changed here by hand is put back.
+      Managed by Muster: manual changes are reverted.
 resources:
   - id: motd
     resource:
@@ -31,7 +31,7 @@ resources:
   },
   {
     label: 'A package and its service',
-    says: 'installed, configured, reloaded when its configuration changes',
+    description: 'installed, configured, and reloaded on configuration changes',
     content: `name: nginx
 supports:
   - { platform: linux, distro: debian, init_system: systemd }
@@ -39,7 +39,7 @@ parameters:
   port:
     type: integer
     default: 80
-    description: Where it listens
+    description: Port to listen on
 resources:
   - id: package
     resource:
@@ -67,7 +67,7 @@ verify:
   },
   {
     label: 'Accounts',
-    says: 'an account for each of a list that assignments set',
+    description: 'one account per entry of a list parameter',
     content: `name: people
 supports:
   - platform: linux
@@ -93,7 +93,7 @@ resources:
   },
   {
     label: 'A script',
-    says: 'that runs only where it has something to do',
+    description: 'runs only if its check fails',
     content: `name: swap-off
 supports:
   - platform: linux
@@ -110,7 +110,7 @@ resources:
   },
   {
     label: 'A scheduled job',
-    says: 'a line of cron and the setting of the kernel that it needs',
+    description: 'a cron entry and a kernel setting',
     content: `name: housekeeping
 supports:
   - platform: linux
@@ -130,8 +130,8 @@ resources:
 `,
   },
   {
-    label: 'Nothing yet',
-    says: 'only what every module needs',
+    label: 'Empty',
+    description: 'only the required fields',
     content: 'name: \nsupports:\n  - platform: linux\nresources:\n',
   },
 ];

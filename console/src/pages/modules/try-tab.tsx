@@ -16,8 +16,8 @@ import { AgentLink, OperationLink } from '../links.tsx';
 import { agentOptions } from './agent-options.ts';
 
 /**
- * Tries a module as a plan on one agent: what would be done there, resource by resource, and then exactly that.
- * A plan runs what is stored, so what is being written is saved first.
+ * Plans a module on one agent, and applies exactly that plan. A plan uses the saved revision, so unsaved changes are saved
+ * first.
  */
 export function TryTab({
   name,
@@ -26,14 +26,14 @@ export function TryTab({
 }: {
   readonly name: string;
   readonly unsaved: boolean;
-  /** Asks for the text to be saved; then calls back. */
+  /** Opens the save dialog and calls back after saving. */
   readonly save: (then: () => void) => void;
 }) {
   const agents = useQuery(agentsQuery);
   const [agent, setAgent] = useUrlState<string>('agent', '');
   const [operation, setOperation] = useUrlState<string>('plan', '');
   const options = agentOptions(agents.data ?? []);
-  const called = options.find(({ value }) => value === agent)?.label;
+  const agentName = options.find(({ value }) => value === agent)?.label;
   const plan = useMutation({
     mutationFn: () => startPlan({ node_id: agent, modules: [name] }),
     onSuccess: ({ operation_id }) => setOperation(operation_id),
@@ -53,8 +53,8 @@ export function TryTab({
           <div className="w-80 max-sm:w-full">
             <Picker
               label="Agent"
-              placeholder="Type some of its name"
-              none="No approved agent is called that"
+              placeholder="Type part of a name"
+              none="No matching approved agent"
               options={options}
               value={agent}
               onPick={setAgent}
@@ -62,12 +62,12 @@ export function TryTab({
           </div>
           <Button type="submit" look="primary" busy={plan.isPending} disabled={agent === ''}>
             {unsaved
-              ? `Save and plan${called === undefined ? '' : ` on ${called}`}`
-              : `Plan${called === undefined ? '' : ` on ${called}`}`}
+              ? `Save and plan${agentName === undefined ? '' : ` on ${agentName}`}`
+              : `Plan${agentName === undefined ? '' : ` on ${agentName}`}`}
           </Button>
           <p className="min-w-0 basis-full text-muted text-sm">
-            A plan changes nothing. It shows what an apply of this module, with what assignments give the agent, would
-            do there.
+            A plan changes nothing. It shows what an apply of this module, together with the agent’s assignments, would
+            change.
           </p>
         </form>
         {plan.isError && (
@@ -88,7 +88,7 @@ function PlanResult({ id, name }: { readonly id: string; readonly name: string }
   if (query.isPending) return <SkeletonRows />;
   if (query.isError) return <Failure error={query.error} retry={() => void query.refetch()} />;
   const { node_id, status, summary, error, resources, created_at, kind, modules } = query.data;
-  // What is tried comes first, whatever else the agent has.
+  // The tried module first, then the agent's other modules.
   const ofThis = resources.filter(({ module }) => module === name);
   const sorted = [...ofThis, ...resources.filter(({ module }) => module !== name)];
   const others = resources.length - ofThis.length;
@@ -102,7 +102,7 @@ function PlanResult({ id, name }: { readonly id: string; readonly name: string }
           </span>
           <StatusBadge status={status} />
           <span className="font-normal text-muted text-xs">
-            <Time at={created_at} /> · <OperationLink id={id}>the whole operation</OperationLink>
+            <Time at={created_at} /> · <OperationLink id={id}>show operation</OperationLink>
           </span>
         </span>
       }
@@ -111,7 +111,7 @@ function PlanResult({ id, name }: { readonly id: string; readonly name: string }
         kind === 'plan' &&
         applied === null && (
           <Button look="primary" onClick={() => setAsking(true)}>
-            Apply exactly this…
+            Apply this plan…
           </Button>
         )
       }
@@ -128,18 +128,16 @@ function PlanResult({ id, name }: { readonly id: string; readonly name: string }
           running={!hasEnded(status)}
           empty={
             hasEnded(status) ? (
-              error === null && (
-                <Empty title="Nothing of it is for this agent">No clause of `supports` matches it.</Empty>
-              )
+              error === null && <Empty title="No resources for this agent">No `supports` clause matches it.</Empty>
             ) : (
-              <SkeletonRows rows={3} label="The agent is at it" />
+              <SkeletonRows rows={3} label="The agent is planning" />
             )
           }
         />
         {others > 0 && (
           <p className="text-muted text-xs">
-            {others} of these {others === 1 ? 'is' : 'are'} of other modules, that assignments give this agent or that
-            were applied before.
+            {others} of these {others === 1 ? 'belongs' : 'belong'} to other modules that are assigned to this agent or
+            were applied earlier.
           </p>
         )}
       </div>
@@ -147,21 +145,21 @@ function PlanResult({ id, name }: { readonly id: string; readonly name: string }
         open={asking}
         onOpenChange={setAsking}
         danger={false}
-        title="Apply exactly this?"
+        title="Apply this plan?"
         action="Apply"
         onConfirm={async () => {
           const { operation_id } = await startApply({ node_id, modules, plan_id: id });
           setApplied(operation_id);
         }}
       >
-        Everything that this plan shows is done on <AgentLink id={node_id} />, and nothing else. If the machine, a
-        module or an assignment has changed since, it is refused.
+        This applies exactly the changes of this plan to <AgentLink id={node_id} />. If the machine, a module, or an
+        assignment has changed since, the apply is refused.
       </Confirm>
     </Panel>
   );
 }
 
-/** What became of it, as it goes on. */
+/** The progress of the apply. */
 function Applied({ id }: { readonly id: string }) {
   const { data } = useQuery(operationQuery(id));
   return (

@@ -8,7 +8,7 @@ import { Empty } from '../../parts/states.tsx';
 import { Line, Text } from '../../parts/text.tsx';
 import { AssignmentLink } from '../links.tsx';
 
-/** Which assignments give this module to agents, with what it can be told. */
+/** The assignments that use this module, and its parameters. */
 export function UsageTab({
   assignments,
   parameters,
@@ -23,14 +23,14 @@ export function UsageTab({
       <Panel title="Used by" flush className="self-start">
         {assignments.length === 0 ? (
           <Empty
-            title="No assignment names it"
+            title="Not assigned"
             action={
               <Link to="/assignments/new" className={buttonClasses()}>
                 New assignment
               </Link>
             }
           >
-            Put it into one, and the agents that match get it with the next apply.
+            Add it to an assignment to apply it to matching agents.
           </Empty>
         ) : (
           <ul className="divide-y">
@@ -48,8 +48,8 @@ export function UsageTab({
       </Panel>
       <Panel title="Parameters" flush className="self-start">
         {parameters.length === 0 ? (
-          <Empty title="It takes no parameters">
-            Declare some under <code className="font-mono">parameters</code>, and assignments can set them.
+          <Empty title="No parameters">
+            Declare parameters under <code className="font-mono">parameters</code> to set them in assignments.
           </Empty>
         ) : (
           <ul className="divide-y">

@@ -2,15 +2,14 @@ import { useEffect, useState } from 'react';
 import { validate } from '../../api/modules.ts';
 import type { Verdict } from '../../editor/faults.ts';
 
-/** Milliseconds without a key before a text is sent. */
-const restMs = 300;
-/** What the orchestrator reads at most. */
-const mostBytes = 2 * 1024 * 1024;
+/** Milliseconds without typing before a text is sent. */
+const debounceMs = 300;
+/** Maximum size that the orchestrator accepts. */
+const maxBytes = 2 * 1024 * 1024;
 
 /**
- * What the orchestrator says of a text, some time after the last key. Whatever was asked for a text that has changed is
- * called off.
- * @returns the last verdict, which may be of the text before; and why there is none
+ * Validates a text at the orchestrator after a pause in typing. Aborts requests for outdated texts.
+ * @returns the last verdict, which may be of an earlier text, and the error of the last request
  */
 export function useVerdict(text: string): { verdict: Verdict | null; error: unknown } {
   const [state, setState] = useState<{ verdict: Verdict | null; error: unknown }>({ verdict: null, error: null });
@@ -19,23 +18,23 @@ export function useVerdict(text: string): { verdict: Verdict | null; error: unkn
       setState({ verdict: { text, faults: [], warnings: [] }, error: null });
       return;
     }
-    if (new Blob([text]).size > mostBytes) {
+    if (new Blob([text]).size > maxBytes) {
       const fault = { path: '', message: 'a module is at most 2 MiB', line: 1, column: 1 };
       setState({ verdict: { text, faults: [fault], warnings: [] }, error: null });
       return;
     }
-    const asked = new AbortController();
+    const request = new AbortController();
     const timer = window.setTimeout(async () => {
       try {
-        const { faults, warnings } = await validate(text, asked.signal);
-        if (!asked.signal.aborted) setState({ verdict: { text, faults, warnings }, error: null });
+        const { faults, warnings } = await validate(text, request.signal);
+        if (!request.signal.aborted) setState({ verdict: { text, faults, warnings }, error: null });
       } catch (error) {
-        if (!asked.signal.aborted) setState(({ verdict }) => ({ verdict, error }));
+        if (!request.signal.aborted) setState(({ verdict }) => ({ verdict, error }));
       }
-    }, restMs);
+    }, debounceMs);
     return () => {
       window.clearTimeout(timer);
-      asked.abort();
+      request.abort();
     };
   }, [text]);
   return state;

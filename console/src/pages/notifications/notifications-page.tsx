@@ -14,13 +14,13 @@ import { Empty, Failure, Newer, SkeletonRows } from '../../parts/states.tsx';
 import { Text } from '../../parts/text.tsx';
 import { Time } from '../../parts/time.tsx';
 import { useUrlState } from '../../parts/url-state.ts';
-import { addressOf } from '../audit/target-link.tsx';
-import { uniqueById } from './unique.ts';
+import { pathOf } from '../audit/target-link.tsx';
+import { uniqueById } from './unique-by-id.ts';
 
 const tones: Record<Notification['severity'], Tone> = { info: 'info', warning: 'warn', critical: 'bad' };
 
-/** Where one looks into what an event tells of. */
-const places: Readonly<Record<string, string>> = {
+/** Fallback pages by event category. */
+const categoryPaths: Readonly<Record<string, string>> = {
   agent: '/agents',
   drift: '/reconcile',
   state: '/operations',
@@ -32,25 +32,25 @@ const places: Readonly<Record<string, string>> = {
   disk: '/settings',
   system: '/settings',
 };
-const placeOf = ({ event_type }: Notification): string => places[event_type.split('.')[0] ?? ''] ?? '/audit';
+const fallbackPathOf = ({ event_type }: Notification): string =>
+  categoryPaths[event_type.split('.')[0] ?? ''] ?? '/audit';
 
-/** What happened that an operator should know. Read is what this operator has read. */
 export function NotificationsPage() {
   const [shown, setShown] = useUrlState<'all' | 'unread'>('show', 'all');
   const { data, error, isStale, refetch, hasNextPage, fetchNextPage, isFetchingNextPage } = useInfiniteQuery(
     notificationsQuery(shown === 'unread'),
   );
   const navigate = useNavigate();
-  const look = useMutation({
+  const openTarget = useMutation({
     mutationFn: (notification: Notification) =>
       findEvent(notification.event_id, notification.event_type, notification.timestamp_ms),
     onSuccess: (event, notification) =>
-      void navigate({ to: (event && addressOf(event.target)) ?? placeOf(notification) }),
-    onError: (_, notification) => void navigate({ to: placeOf(notification) }),
+      void navigate({ to: (event && pathOf(event.target)) ?? fallbackPathOf(notification) }),
+    onError: (_, notification) => void navigate({ to: fallbackPathOf(notification) }),
   });
   const readAll = useMutation({ mutationFn: markAllRead, onError: toldProblem });
   const read = useMutation({ mutationFn: markRead, onError: toldProblem });
-  // Pages are counted from the newest: one that came meanwhile pushes others into the next page.
+  // Pages are offsets from the newest, so a new notification shifts others into the next page.
   const notifications = data && uniqueById(data.pages.flatMap((page) => page.notifications));
   const unread = data?.pages[0]?.unread_count ?? 0;
 
@@ -59,17 +59,17 @@ export function NotificationsPage() {
       title="Notifications"
       subtitle={
         <>
-          What happened that you should know.{' '}
+          Events that need your attention. To receive them elsewhere, add{' '}
           <Link to="/channels" className="text-accent underline">
-            Channels
-          </Link>{' '}
-          carry it to where people are.
+            channels
+          </Link>
+          .
         </>
       }
       actions={
         <>
           <Button aria-pressed={shown === 'unread'} onClick={() => setShown(shown === 'unread' ? 'all' : 'unread')}>
-            {shown === 'unread' ? 'Show all' : 'Only unread'}
+            {shown === 'unread' ? 'Show all' : 'Show unread'}
           </Button>
           <Button
             icon={<CheckCheck className="size-4" />}
@@ -92,10 +92,10 @@ export function NotificationsPage() {
           <SkeletonRows />
         ) : notifications.length === 0 ? (
           <Empty
-            title={shown === 'unread' ? 'You have read everything' : 'Nothing has happened yet'}
+            title={shown === 'unread' ? 'No unread notifications' : 'No notifications yet'}
             icon={<BellOff className="size-7" strokeWidth={1.4} />}
           >
-            Agents that are lost or wait for approval, drift, failed applies and halted runs show here.
+            Lost agents, agents that await approval, drift, failed applies, and halted runs appear here.
           </Empty>
         ) : (
           <ul className="divide-y" aria-label="Notifications">
@@ -118,20 +118,20 @@ export function NotificationsPage() {
                     <code className="font-mono">{notification.event_type}</code>
                     <Time at={notification.timestamp_ms / 1000} />
                     <span>{notification.severity}</span>
-                    {notification.suppressed && <Badge>in a maintenance window, not sent</Badge>}
+                    {notification.suppressed && <Badge>maintenance window, not sent</Badge>}
                   </p>
                 </div>
                 <div className="-ml-2 flex shrink-0 gap-1 max-sm:pl-5">
                   <Link
-                    to={placeOf(notification) as '/audit'}
+                    to={fallbackPathOf(notification) as '/audit'}
                     onClick={(event) => {
                       if (event.metaKey || event.ctrlKey || event.shiftKey) return;
                       event.preventDefault();
-                      look.mutate(notification);
+                      openTarget.mutate(notification);
                     }}
                     className={buttonClasses('quiet', true)}
                   >
-                    Look
+                    Open
                   </Link>
                   {!notification.read && (
                     <Button small look="quiet" onClick={() => read.mutate(notification.id)}>
@@ -146,7 +146,7 @@ export function NotificationsPage() {
         {hasNextPage && (
           <div className="border-t p-3 text-center">
             <Button busy={isFetchingNextPage} onClick={() => void fetchNextPage()}>
-              Show older ones
+              Show older
             </Button>
           </div>
         )}

@@ -22,7 +22,6 @@ import { Time } from '../../parts/time.tsx';
 import { hasEnded, StatusBadge } from '../../parts/work-status.tsx';
 import { AgentLink, ModuleLinks, OperationLink, OperatorName, RunLink } from '../links.tsx';
 
-/** What was done or planned on one machine: how it stands, and every resource with its changes. */
 export function OperationPage() {
   const { operation: id } = useParams({ strict: false }) as { operation: string };
   const query = useQuery(operationQuery(id));
@@ -39,10 +38,10 @@ export function OperationPage() {
         <Failure error={query.error} retry={() => void query.refetch()} title="This operation could not be loaded" />
       </Page>
     );
-  return <Shown key={id} operation={query.data} />;
+  return <OperationDetails key={id} operation={query.data} />;
 }
 
-function Shown({ operation }: { readonly operation: Operation }) {
+function OperationDetails({ operation }: { readonly operation: Operation }) {
   const { kind, status, node_id } = operation;
   const ended = hasEnded(status);
   const { data: output } = useQuery(outputQuery(operation));
@@ -62,9 +61,9 @@ function Shown({ operation }: { readonly operation: Operation }) {
     >
       <div className="space-y-4">
         {isStale(operation) && (
-          <Callout tone="warn" title="The plan no longer fits: nothing was done">
-            The machine, a module, a secret or what is desired has changed since the plan. Plan again to see what would
-            be done now.
+          <Callout tone="warn" title="The plan is stale: nothing was changed">
+            The machine, a module, a secret, or an assignment has changed since the plan. Plan again to see the current
+            changes.
           </Callout>
         )}
         {operation.error !== null && !isStale(operation) && (
@@ -77,12 +76,12 @@ function Shown({ operation }: { readonly operation: Operation }) {
             facts={[
               ['Result', <SummaryLine key="s" wrap summary={operation.summary} telling={kind} />],
               ['Modules', <ModuleLinks key="m" modules={operation.modules} />],
-              ['Asked for by', <OperatorName key="o" id={operation.requested_by} />],
-              ['Asked for', <Time key="c" at={operation.created_at} />],
+              ['Requested by', <OperatorName key="o" id={operation.requested_by} />],
+              ['Requested', <Time key="c" at={operation.created_at} />],
               operation.started_at === null ? null : ['Started', <Time key="t" at={operation.started_at} />],
               operation.finished_at === null ? null : ['Ended', <Took key="f" operation={operation} />],
               operation.run_id === null ? null : ['Part of run', <RunLink key="r" id={operation.run_id} />],
-              operation.plan_id === null ? null : ['By plan', <OperationLink key="p" id={operation.plan_id} />],
+              operation.plan_id === null ? null : ['From plan', <OperationLink key="p" id={operation.plan_id} />],
               ['Operation', <Id key="i" id={operation.operation_id} />],
             ]}
           />
@@ -99,14 +98,14 @@ function Shown({ operation }: { readonly operation: Operation }) {
             running={status === 'running'}
             empty={
               <div className="rounded-lg border bg-surface">
-                <Empty title={ended ? 'It did nothing to any resource' : 'Nothing is told yet'}>
+                <Empty title={ended ? 'No resources' : 'No results yet'}>
                   {ended
                     ? operation.error === null
-                      ? 'No module applies to this machine, and nothing was left to take away.'
-                      : 'It ended before the first resource; why stands above.'
+                      ? 'No module applies to this machine, and there was nothing to remove.'
+                      : 'The operation ended before the first resource. See the reason above.'
                     : status === 'queued'
-                      ? 'It waits for the agent: one operation runs at a time, and an agent that is away gets it when it is back.'
-                      : 'Each resource shows here when the agent has told of it.'}
+                      ? 'Queued. An agent runs one operation at a time; a disconnected agent runs it when it reconnects.'
+                      : 'Each resource appears here when the agent reports it.'}
                 </Empty>
               </div>
             }
@@ -117,18 +116,18 @@ function Shown({ operation }: { readonly operation: Operation }) {
   );
 }
 
-/** An apply that was held to a plan, and found that it no longer fits when its turn came. */
+/** True for an apply of a plan that was stale when the apply started. */
 const isStale = ({ plan_id, status, error }: Operation): boolean =>
   plan_id !== null && status === 'failed' && error?.startsWith('plan_stale') === true;
 
 const reasonTitle: Record<Operation['status'], string> = {
-  queued: 'It waits',
-  running: 'It goes on',
-  succeeded: 'It succeeded',
-  failed: 'It failed',
-  cancelled: 'It was cancelled',
-  interrupted: 'How it ended is not known',
-  expired: 'The agent did not come in time',
+  queued: 'Queued',
+  running: 'Running',
+  succeeded: 'Succeeded',
+  failed: 'Failed',
+  cancelled: 'Cancelled',
+  interrupted: 'Interrupted: the outcome is unknown',
+  expired: 'Expired: the agent did not connect in time',
 };
 
 function Took({ operation: { started_at, finished_at } }: { readonly operation: Operation }) {
@@ -141,7 +140,7 @@ function Took({ operation: { started_at, finished_at } }: { readonly operation: 
   );
 }
 
-/** How many resources are done: how many there will be is known when the agent is through. */
+/** Shows the number of finished resources. The total is unknown until the agent is done. */
 function Progress({ operation: { status, resources } }: { readonly operation: Operation }) {
   return (
     <div className="mt-4" role="status">
@@ -149,7 +148,7 @@ function Progress({ operation: { status, resources } }: { readonly operation: Op
         <div className={status === 'running' ? 'h-full w-full animate-pulse bg-info' : 'h-full w-0'} />
       </div>
       <p className="mt-1 text-muted text-xs">
-        {status === 'queued' ? 'Waits for its turn.' : `${resources.length} resources are done.`}
+        {status === 'queued' ? 'Queued.' : `${resources.length} resources done.`}
       </p>
     </div>
   );
@@ -180,7 +179,7 @@ function Actions({ operation }: { readonly operation: Operation }) {
       )}
       {kind === 'plan' && status === 'succeeded' && changes > 0 && (
         <Button look="primary" icon={<Play className="size-4" />} onClick={() => setApplying(true)}>
-          Apply exactly this
+          Apply this plan
         </Button>
       )}
       {hasEnded(status) && (status !== 'succeeded' || kind === 'plan') && (
@@ -201,8 +200,8 @@ function Actions({ operation }: { readonly operation: Operation }) {
         onConfirm={() => cancel(operation_id)}
       >
         {status === 'queued'
-          ? 'It has not begun: nothing will be done.'
-          : 'It ends after the resource it is at. What is done stays done.'}
+          ? 'It has not started. Nothing will be changed.'
+          : 'The agent stops after its current resource. Changes that were made stay.'}
       </Confirm>
       <ApplyPlan
         key={String(applying)}
@@ -216,7 +215,7 @@ function Actions({ operation }: { readonly operation: Operation }) {
   );
 }
 
-/** An apply that is held to the plan: it is refused when the plan no longer fits, and then one plans again. */
+/** Applies exactly a plan. If the plan is stale, the apply is refused and the dialog offers to plan again. */
 function ApplyPlan({
   open,
   onOpenChange,
@@ -237,7 +236,7 @@ function ApplyPlan({
       open={open}
       onOpenChange={onOpenChange}
       danger={false}
-      title={stale ? 'This plan no longer fits' : 'Apply exactly this plan?'}
+      title={stale ? 'This plan is stale' : 'Apply this plan?'}
       action={stale ? 'Plan again' : 'Apply'}
       onConfirm={async () => {
         if (stale) return onPlanAgain();
@@ -250,12 +249,12 @@ function ApplyPlan({
       }}
     >
       {stale ? (
-        'The machine, a module, a secret or what is desired has changed since. Nothing was done. Plan again to see what would be done now.'
+        'The machine, a module, a secret, or an assignment has changed since. Nothing was changed. Plan again to see the current changes.'
       ) : (
         <>
           {summary.changed > 0 && <>{summary.changed} to change. </>}
           {summary.removed > 0 && <>{summary.removed} to remove. </>}
-          The agent does exactly what is shown, or nothing if the machine has changed since.
+          The agent applies exactly these changes, or none if something has changed since.
         </>
       )}
     </Confirm>

@@ -69,7 +69,7 @@ const columns: readonly Column<OperationEntry>[] = [
     from: 'lg',
     cell: ({ modules }) => (
       <span className="flex min-w-0 text-muted">
-        <Line text={modules.length === 0 ? 'of its assignments' : modules.join(', ')} />
+        <Line text={modules.length === 0 ? 'assigned modules' : modules.join(', ')} />
       </span>
     ),
   },
@@ -86,14 +86,14 @@ const columns: readonly Column<OperationEntry>[] = [
   },
   {
     id: 'by',
-    header: 'Asked for by',
+    header: 'Requested by',
     width: '8rem',
     from: 'xl',
     cell: ({ requested_by }) => <OperatorName id={requested_by} />,
   },
   {
     id: 'took',
-    header: 'Took',
+    header: 'Duration',
     width: '5.5rem',
     align: 'right',
     from: 'lg',
@@ -105,7 +105,7 @@ const columns: readonly Column<OperationEntry>[] = [
   },
   {
     id: 'created',
-    header: 'When',
+    header: 'Requested',
     width: '5rem',
     align: 'right',
     cell: ({ created_at }) => (
@@ -116,7 +116,6 @@ const columns: readonly Column<OperationEntry>[] = [
   },
 ];
 
-/** What was done on which machine, newest first. */
 export function OperationsPage() {
   const [status, setStatus] = useUrlState<string>('status', '');
   const [kind, setKind] = useUrlState<string>('kind', '');
@@ -128,7 +127,7 @@ export function OperationsPage() {
   const filtered = status !== '' || kind !== '' || agent !== '';
   const clear = () => void navigate({ to: '/operations', search: {} as never });
   return (
-    <Page title="Operations" subtitle="What was done or planned on each machine, newest first." fill>
+    <Page title="Operations" subtitle="Plans and applies of each machine, newest first." fill>
       <ListPanel
         query={query}
         rows={12}
@@ -138,7 +137,7 @@ export function OperationsPage() {
               <Input
                 label="Agent"
                 hideLabel
-                placeholder="Agent: its name or id"
+                placeholder="Agent name or id"
                 data-search
                 value={typed.text}
                 onChange={(event) => typed.set(event.target.value)}
@@ -175,11 +174,10 @@ export function OperationsPage() {
           fill
           empty={
             filtered ? (
-              <Empty title="No operation is like that" action={<Button onClick={clear}>Show all</Button>} />
+              <Empty title="No matching operations" action={<Button onClick={clear}>Show all</Button>} />
             ) : (
-              <Empty title="Nothing was applied or planned yet">
-                Plan or apply a module from an agent's page, or an assignment from its own: each machine's part of it
-                shows here.
+              <Empty title="No operations yet">
+                Plan or apply from the page of an agent or an assignment. The operation of each machine appears here.
               </Empty>
             )
           }

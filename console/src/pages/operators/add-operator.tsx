@@ -14,7 +14,9 @@ export function AddOperator({ onClose }: { readonly onClose: () => void }) {
     mutationFn: ({ key, name, role }: { key: string; name: string; role: Role }) => {
       const hex = readPublicKey(key);
       if (hex === null)
-        throw new Error('This is not a public key: it has 64 hexadecimal characters, or begins with ssh-ed25519.');
+        throw new Error(
+          'This is not a public key. Enter 64 hexadecimal characters, or a line that starts with ssh-ed25519.',
+        );
       return addNewOperator(hex, name, role);
     },
     onSuccess: ({ username }) => {
@@ -27,7 +29,7 @@ export function AddOperator({ onClose }: { readonly onClose: () => void }) {
       open
       onOpenChange={(open) => !open && onClose()}
       title="Add operator"
-      description="They send you their public key. The private one stays with them."
+      description="Ask the person for their public key. They keep the private key."
       footer={
         <>
           <Button onClick={onClose}>Cancel</Button>
@@ -56,24 +58,24 @@ export function AddOperator({ onClose }: { readonly onClose: () => void }) {
           name="name"
           required
           autoFocus
-          hint="Letters, digits, - and _; the first a letter. It stays for good."
+          hint="Letters, digits, - or _, starting with a letter. Names are permanent."
         />
         <Input
           label="Public key"
           name="key"
           required
           className="font-mono"
-          hint="64 hexadecimal characters, or a line that begins with ssh-ed25519."
+          hint="64 hexadecimal characters, or a line that starts with ssh-ed25519."
         />
         <div className="text-muted text-sm">
-          <p className="mb-1">They make a key and print its public half by:</p>
+          <p className="mb-1">To create a key and print its public key, they run:</p>
           <Code text="muster operator init && muster operator whoami --public-key" />
         </div>
         <Select
           label="Role"
           name="role"
           defaultValue="operator"
-          hint="Admins also manage operators, channels, windows and enrolment."
+          hint="Admins also manage operators, channels, maintenance windows, and enrollment."
         >
           <option value="operator">operator</option>
           <option value="admin">admin</option>

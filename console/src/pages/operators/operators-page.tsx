@@ -18,7 +18,6 @@ import { Time } from '../../parts/time.tsx';
 import { useUrlState } from '../../parts/url-state.ts';
 import { AddOperator } from './add-operator.tsx';
 
-/** Who may sign in, and who once could. */
 export function OperatorsPage() {
   const { data, error, refetch } = useQuery(operatorsQuery);
   const isAdmin = useIsAdmin();
@@ -86,7 +85,7 @@ export function OperatorsPage() {
   return (
     <Page
       title="Operators"
-      subtitle={`The people who may sign in. Each has a key of their own; there are no passwords.${isAdmin ? '' : ' Admins add and remove them.'}`}
+      subtitle={`People who can sign in. Each uses their own key; there are no passwords.${isAdmin ? '' : ' Only admins can change them.'}`}
       actions={
         <>
           <Button onClick={() => setShown(shown === 'all' ? 'active' : 'all')} aria-pressed={shown === 'all'}>
@@ -123,11 +122,11 @@ export function OperatorsPage() {
         action="Remove operator"
         onConfirm={async () => {
           const removed = await deleteOperator(removing?.operator_id ?? '');
-          told(`${removing?.username} was removed. ${endedText(removed)}`.trim());
+          told(`Removed ${removing?.username}. ${endedText(removed)}`.trim());
         }}
       >
-        Their sessions, streams and terminals end, and the enrollment tokens and links for the console that they made
-        are void. The key and the name cannot be used again; what they did stays in the audit log.
+        This ends their sessions, streams, and terminals, and revokes their enrollment tokens and sign-in links. Their
+        key and name cannot be used again. Their actions stay in the audit log.
       </Confirm>
     </Page>
   );

@@ -9,13 +9,13 @@ const line = (key: Buffer, kind = 'ssh-ed25519') => {
   return `ssh-ed25519 ${Buffer.concat([field(Buffer.from(kind)), field(key)]).toString('base64')}`;
 };
 
-test('a key is read from hexadecimal text and from the line of OpenSSH', () => {
+test('reads a key from hexadecimal text and from an OpenSSH line', () => {
   expect(readPublicKey(` ${raw.toString('hex').toUpperCase()}\n`)).toBe(raw.toString('hex'));
   expect(readPublicKey(line(raw))).toBe(raw.toString('hex'));
   expect(readPublicKey(`${line(raw)} ada@laptop\n`)).toBe(raw.toString('hex'));
 });
 
-test('what is no Ed25519 key is none', () => {
+test('returns null for other texts and key types', () => {
   expect(readPublicKey('')).toBeNull();
   expect(readPublicKey(raw.toString('hex').slice(1))).toBeNull();
   expect(readPublicKey(line(raw.subarray(1)))).toBeNull();

@@ -14,11 +14,11 @@ const quiet: Overview = {
 };
 const now = Date.parse('2026-11-22T06:00:00Z');
 
-test('a fleet that is well needs nobody', () => {
+test('lists nothing for a healthy fleet', () => {
   expect(needsOf(quiet, now)).toEqual([]);
 });
 
-test('what failed comes before what waits, and what waits before what only deviates', () => {
+test('lists failures before approvals, and approvals before drift', () => {
   const needs = needsOf(
     {
       ...quiet,
@@ -35,11 +35,11 @@ test('what failed comes before what waits, and what waits before what only devia
   expect(needs.map(({ id }) => id)).toEqual([
     ...['apply_failed', 'lost', 'expired', 'pending', 'drifted', 'drift_failed', 'expiring'],
   ]);
-  expect(needs.find(({ id }) => id === 'pending')?.title).toBe('1 agent waits for approval');
+  expect(needs.find(({ id }) => id === 'pending')?.title).toBe('1 agent awaits approval');
   expect(needs.find(({ id }) => id === 'drifted')?.title).toBe('3 agents have drifted');
 });
 
-test('each agent counts once', () => {
+test('counts each agent once', () => {
   const shares = agentShares({ ...quiet, agents: { pending: 2, rejected: 1, approved: 10, connected: 6, lost: 3 } });
   expect(shares.map(({ count }) => count)).toEqual([6, 4, 2]);
 });

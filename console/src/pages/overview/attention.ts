@@ -1,13 +1,13 @@
 import type { Overview } from '@muster/protocol/http';
 import type { Tone } from '../../parts/badge.tsx';
 
-/** What needs somebody, the most pressing first. Pure. */
+/** Items that need attention, most urgent first. Pure. */
 
 export interface Need {
   readonly id: string;
   readonly tone: Tone;
   readonly title: string;
-  /** What one does about it. */
+  /** The label of the link. */
   readonly action: string;
   readonly to: string;
   readonly search?: Readonly<Record<string, string>>;
@@ -22,16 +22,12 @@ export function needsOf({ agents, off, drift, secrets_expiring }: Overview, now:
   const needs: (Need & { readonly count: number })[] = [
     {
       ...{ id: 'apply_failed', tone: 'bad', count: off.apply_failed, action: 'See why' },
-      title: counted(
-        off.apply_failed,
-        'agent whose last apply did not succeed',
-        'agents whose last apply did not succeed',
-      ),
+      title: counted(off.apply_failed, 'agent whose last apply failed', 'agents whose last apply failed'),
       ...{ to: '/reconcile', search: { reason: 'apply_failed' } },
     },
     {
       ...{ id: 'lost', tone: 'bad', count: agents.lost, action: 'See which' },
-      title: counted(agents.lost, 'agent is lost: away for long', 'agents are lost: away for long'),
+      title: counted(agents.lost, 'agent is lost', 'agents are lost'),
       ...{ to: '/agents', search: { status: 'away', sort: 'state' } },
     },
     {
@@ -41,11 +37,11 @@ export function needsOf({ agents, off, drift, secrets_expiring }: Overview, now:
     },
     {
       ...{ id: 'pending', tone: 'info', count: agents.pending, action: 'Approve or reject' },
-      title: counted(agents.pending, 'agent waits for approval', 'agents wait for approval'),
+      title: counted(agents.pending, 'agent awaits approval', 'agents await approval'),
       ...{ to: '/agents', search: { status: 'pending' } },
     },
     {
-      ...{ id: 'drifted', tone: 'warn', count: off.drifted, action: 'Put right' },
+      ...{ id: 'drifted', tone: 'warn', count: off.drifted, action: 'Repair' },
       title: counted(off.drifted, 'agent has drifted', 'agents have drifted'),
       ...{ to: '/reconcile', search: { reason: 'drifted' } },
     },
@@ -70,7 +66,7 @@ export interface Share {
   readonly tone: Tone;
 }
 
-/** Agents by how they stand, each once, in the words and with the numbers of their own page. */
+/** Agents by state, each counted once, with the labels and numbers of the agents page. */
 export function agentShares({ agents: { approved, connected, pending } }: Overview): Share[] {
   return [
     { id: 'connected', label: 'connected', count: connected, tone: 'good' },

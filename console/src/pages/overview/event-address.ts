@@ -7,7 +7,7 @@ const pages = [
   ['session_id', '/terminals'],
 ] as const;
 
-/** The page of what an event tells of, where that is more than its target. Pure. */
+/** The path of the operation, run, drift record, or session that an event names; null if it names none. Pure. */
 export function eventAddress({ metadata }: Pick<AuditEvent, 'metadata'>): string | null {
   for (const [field, page] of pages) {
     const id = metadata[field];

@@ -5,7 +5,7 @@ import { buttonClasses } from '../../parts/button.tsx';
 import { classNames } from '../../parts/class-names.ts';
 import { Panel } from '../../parts/panel.tsx';
 
-/** What a new installation needs, in the order in which one does it. */
+/** The setup steps of a new installation, in order. */
 export function FirstSteps({
   isAdmin,
   pending,
@@ -18,48 +18,54 @@ export function FirstSteps({
   readonly modules: number;
 }) {
   const enrolled = approved + pending > 0;
-  const steps: readonly { title: string; says: string; done: boolean; icon: ReactNode; to: string; action: string }[] =
-    [
-      {
-        title: 'Connect the first machine',
-        says: isAdmin
-          ? 'Make an enrolment token: you get a line to paste on the machine, which installs the agent and connects it.'
-          : 'Ask an administrator for the line that installs the agent and connects it.',
-        done: enrolled,
-        icon: <Server className="size-4" />,
-        to: isAdmin ? '/enrolment' : '/agents',
-        action: isAdmin ? 'Get the line to paste' : 'See agents',
-      },
-      {
-        title: 'Approve it',
-        says: 'Compare what it says it is, give it a name, and it may be told what to do.',
-        done: approved > 0,
-        icon: <Check className="size-4" />,
-        to: '/agents',
-        action: 'Approve',
-      },
-      {
-        title: 'Write a module',
-        says: 'A module says how files, packages and services should be. Try it as a plan first: that changes nothing.',
-        done: modules > 0,
-        icon: <Boxes className="size-4" />,
-        to: '/modules/new',
-        action: 'New module',
-      },
-      {
-        title: 'Assign it',
-        says: 'An assignment gives modules to every agent that a selector matches, those to come included.',
-        done: false,
-        icon: <Target className="size-4" />,
-        to: '/assignments/new',
-        action: 'New assignment',
-      },
-    ];
+  const steps: readonly {
+    title: string;
+    description: string;
+    done: boolean;
+    icon: ReactNode;
+    to: string;
+    action: string;
+  }[] = [
+    {
+      title: 'Connect the first machine',
+      description: isAdmin
+        ? 'Create an enrollment token. Its command installs and connects the agent on the machine.'
+        : 'Ask an admin for the command that installs and connects the agent.',
+      done: enrolled,
+      icon: <Server className="size-4" />,
+      to: isAdmin ? '/enrolment' : '/agents',
+      action: isAdmin ? 'Create a token' : 'See agents',
+    },
+    {
+      title: 'Approve it',
+      description: 'Verify its identity and give it a name. Approved agents can receive modules and commands.',
+      done: approved > 0,
+      icon: <Check className="size-4" />,
+      to: '/agents',
+      action: 'Approve',
+    },
+    {
+      title: 'Write a module',
+      description: 'A module declares files, packages, and services. Plan it first: a plan changes nothing.',
+      done: modules > 0,
+      icon: <Boxes className="size-4" />,
+      to: '/modules/new',
+      action: 'New module',
+    },
+    {
+      title: 'Assign it',
+      description: 'An assignment gives modules to all current and future agents that match a selector.',
+      done: false,
+      icon: <Target className="size-4" />,
+      to: '/assignments/new',
+      action: 'New assignment',
+    },
+  ];
   const next = steps.findIndex(({ done }) => !done);
   return (
-    <Panel title="Begin here" flush>
+    <Panel title="Get started" flush>
       <ol className="divide-y">
-        {steps.map(({ title, says, done, icon, to, action }, index) => (
+        {steps.map(({ title, description, done, icon, to, action }, index) => (
           <li key={title} className="flex flex-wrap items-center gap-x-4 gap-y-2 px-4 py-3">
             <span
               aria-hidden="true"
@@ -79,7 +85,7 @@ export function FirstSteps({
                 {title}
                 {done && <span className="sr-only"> (done)</span>}
               </p>
-              {!done && <p className="text-muted text-sm">{says}</p>}
+              {!done && <p className="text-muted text-sm">{description}</p>}
             </div>
             {!done && (
               <Link to={to as '/'} className={buttonClasses(index === next ? 'primary' : 'plain')}>

@@ -17,7 +17,6 @@ import { FirstSteps } from './first-steps.tsx';
 import { RecentEvents } from './recent-events.tsx';
 import { Shares } from './shares.tsx';
 
-/** The fleet at a glance: what needs somebody first, how everything stands, what is going on. */
 export function OverviewPage() {
   const query = useQuery(overviewQuery);
   const { data: modules } = useQuery(modulesQuery);
@@ -49,7 +48,7 @@ export function OverviewPage() {
       subtitle={
         <>
           {agents.approved === 1 ? '1 agent' : `${agents.approved} agents`}
-          {/* While events come it holds now, however long ago it was asked for. */}
+          {/* While the event stream is connected, the data is current. */}
           {!live && (
             <>
               , as of <Time at={overview.as_of} />
@@ -107,7 +106,7 @@ function Attention({ needs }: { readonly needs: readonly Need[] }) {
       {needs.length === 0 ? (
         <p className="flex items-center gap-2.5 px-4 py-4 text-sm">
           <ShieldCheck aria-hidden="true" className="size-5 text-good" strokeWidth={1.6} />
-          All is well: nothing needs you.
+          Nothing needs attention.
         </p>
       ) : (
         <ul className="divide-y">
@@ -131,7 +130,7 @@ function Attention({ needs }: { readonly needs: readonly Need[] }) {
   );
 }
 
-const mostRuns = 5;
+const maxRuns = 5;
 
 function Running({ queued, running }: { readonly queued: number; readonly running: number }) {
   const query = useInfiniteQuery(runsQuery({ status: 'running' }));
@@ -152,7 +151,7 @@ function Running({ queued, running }: { readonly queued: number; readonly runnin
         <Failure error={query.error} retry={() => void query.refetch()} />
       ) : (
         <ul className="divide-y">
-          {runs.slice(0, mostRuns).map(({ run_id, kind, assignment, started_at }) => (
+          {runs.slice(0, maxRuns).map(({ run_id, kind, assignment, started_at }) => (
             <li key={run_id}>
               <Link
                 to="/runs/$run"
@@ -162,7 +161,7 @@ function Running({ queued, running }: { readonly queued: number; readonly runnin
                 <Dot tone="info" live />
                 <Badge tone={kind === 'plan' ? 'info' : 'neutral'}>{kind}</Badge>
                 <span className="flex min-w-0 flex-1 font-medium">
-                  <Line text={assignment ?? 'agents that were named'} />
+                  <Line text={assignment ?? 'selected agents'} />
                 </span>
                 <span className="shrink-0 text-muted text-xs">
                   <Time at={started_at} />
@@ -170,12 +169,10 @@ function Running({ queued, running }: { readonly queued: number; readonly runnin
               </Link>
             </li>
           ))}
-          {runs.length > mostRuns && (
-            <li className="px-4 py-2 text-muted text-xs">and {runs.length - mostRuns} more</li>
-          )}
+          {runs.length > maxRuns && <li className="px-4 py-2 text-muted text-xs">and {runs.length - maxRuns} more</li>}
           <li className="px-4 py-2.5 text-muted text-sm">
             {running + queued === 0 ? (
-              'No machine is at work.'
+              'No operations are running.'
             ) : (
               <>
                 <Link to="/operations" search={{ status: 'running' } as never} className="rounded hover:underline">
@@ -183,7 +180,7 @@ function Running({ queued, running }: { readonly queued: number; readonly runnin
                 </Link>
                 {', '}
                 <Link to="/operations" search={{ status: 'queued' } as never} className="rounded hover:underline">
-                  <span className="tabular text-text">{queued}</span> waiting
+                  <span className="tabular text-text">{queued}</span> queued
                 </Link>
               </>
             )}

@@ -6,13 +6,12 @@ import { Panel } from '../../parts/panel.tsx';
 import { Empty, Failure, SkeletonRows } from '../../parts/states.tsx';
 import { Line } from '../../parts/text.tsx';
 import { Time } from '../../parts/time.tsx';
-import { addressOf } from '../audit/target-link.tsx';
+import { pathOf } from '../audit/target-link.tsx';
 import { eventAddress } from './event-address.ts';
 
 const tones: Record<AuditEvent['severity'], Tone> = { info: 'neutral', warning: 'warn', critical: 'bad' };
 const words: Record<AuditEvent['severity'], string> = { info: '', warning: 'warning: ', critical: 'critical: ' };
 
-/** What has just happened, as it happens. */
 export function RecentEvents() {
   const query = useRecentEvents();
   return (
@@ -30,7 +29,7 @@ export function RecentEvents() {
       ) : query.isError ? (
         <Failure error={query.error} retry={() => void query.refetch()} />
       ) : query.data.length === 0 ? (
-        <Empty title="Nothing has happened yet" />
+        <Empty title="No events yet" />
       ) : (
         <section className="max-h-128 overflow-y-auto" aria-label="Recent events" tabIndex={0}>
           <ol className="divide-y">
@@ -56,7 +55,7 @@ export function RecentEvents() {
 }
 
 function EventText({ event }: { readonly event: AuditEvent }) {
-  const address = eventAddress(event) ?? addressOf(event.target);
+  const address = eventAddress(event) ?? pathOf(event.target);
   const text = (
     <>
       {words[event.severity] !== '' && <span className="sr-only">{words[event.severity]}</span>}

@@ -11,7 +11,7 @@ const fills: Record<Tone, string> = {
   neutral: 'bg-line-strong',
 };
 
-/** A whole in its parts: a bar, and each part with its count as a way to it. */
+/** A bar of shares, with a linked count for each. */
 export function Shares({
   label,
   shares,

@@ -13,7 +13,7 @@ import { Line, Text } from '../../parts/text.tsx';
 import { Time } from '../../parts/time.tsx';
 import { AssignmentLink, OperationLink, OperatorName, RunLink } from '../links.tsx';
 
-/** What is off with one agent, loaded when somebody looks. */
+/** Why an agent is out of sync, loaded when its row is opened. */
 export function OffDetails({
   agent,
   onWithdraw,
@@ -28,7 +28,7 @@ export function OffDetails({
         <section key={entry.drift_id} className="space-y-2">
           <h3 className="flex flex-wrap items-center gap-x-1.5 text-sm">
             {entry.assignment === null ? (
-              'Deviates from what was applied'
+              'Drifted from its last apply'
             ) : (
               <>
                 Deviates from the audit assignment <AssignmentLink name={entry.assignment} />
@@ -54,7 +54,7 @@ export function OffDetails({
       {failed_operation !== null && (
         <section className="space-y-2">
           <h3 className="flex flex-wrap items-center gap-x-1.5 text-sm">
-            Its newest apply <OperationLink id={failed_operation.operation_id}>{failed_operation.status}</OperationLink>
+            Latest apply <OperationLink id={failed_operation.operation_id}>{failed_operation.status}</OperationLink>
             <span className="text-muted">
               <Time at={failed_operation.finished_at} />
             </span>
@@ -70,7 +70,7 @@ export function OffDetails({
       {failed_check !== null && (
         <section className="space-y-1 text-sm">
           <h3>
-            Its newest check failed <Time at={failed_check.checked_at} />
+            Latest check failed <Time at={failed_check.checked_at} />
           </h3>
           {failed_check.error !== null && (
             <p className="rounded-md bg-bad-soft px-2.5 py-1.5 text-bad">
@@ -125,16 +125,16 @@ function FailedResources({ operationId }: { readonly operationId: string }) {
   );
 }
 
-const mostEntries = 20;
+const maxEntries = 20;
 
-/** What the last apply did not bring about, or left behind. */
+/** Resources that the last apply did not apply or remove. */
 function Unfinished({ nodeId }: { readonly nodeId: string }) {
   const query = useQuery(stateQuery(nodeId));
   if (query.isPending) return <Skeleton className="h-16 w-full rounded-md" />;
   if (query.isError) return <Failure error={query.error} retry={() => void query.refetch()} />;
   const lists = [
     ['Not applied', query.data.unapplied],
-    ['No longer wanted, and still there', query.data.pending_removals],
+    ['To be removed', query.data.pending_removals],
   ] as const;
   return lists
     .filter(([, entries]) => entries.length > 0)
@@ -142,7 +142,7 @@ function Unfinished({ nodeId }: { readonly nodeId: string }) {
       <section key={title} className="space-y-1">
         <h3 className="text-sm">{title}</h3>
         <ul className="divide-y rounded-md border text-sm">
-          {entries.slice(0, mostEntries).map(({ module, type, identity, reason }) => (
+          {entries.slice(0, maxEntries).map(({ module, type, identity, reason }) => (
             <li key={`${module}/${type}:${identity}`} className="flex flex-wrap items-center gap-x-2 px-3 py-1.5">
               <span className="text-muted text-xs">{type}</span>
               <span className="flex min-w-0 font-mono text-xs">
@@ -155,8 +155,8 @@ function Unfinished({ nodeId }: { readonly nodeId: string }) {
               )}
             </li>
           ))}
-          {entries.length > mostEntries && (
-            <li className="px-3 py-1.5 text-muted text-xs">and {entries.length - mostEntries} more</li>
+          {entries.length > maxEntries && (
+            <li className="px-3 py-1.5 text-muted text-xs">and {entries.length - maxEntries} more</li>
           )}
         </ul>
       </section>

@@ -10,7 +10,7 @@ import { AgentLink } from '../links.tsx';
 import { acceptable, canRepair, type OffGroup, reasonLooks } from './off.ts';
 import { OffDetails } from './off-details.tsx';
 
-/** One agent that is off, or many that are off alike: what it is in a line, the whole of it when opened. */
+/** One agent that is out of sync, or a group with the same reasons. Expands to the details. */
 export function OffRow({
   group: { agents },
   chosen,
@@ -29,16 +29,16 @@ export function OffRow({
   const [open, setOpen] = useState(false);
   const [first] = agents as [OffAgent, ...OffAgent[]];
   const alone = agents.length === 1;
-  const called = alone ? (first.name ?? first.node_id) : `${agents.length} agents`;
-  const repairs = agents.some(canRepair);
-  const accepts = agents.some((agent) => acceptable(agent).length > 0);
+  const label = alone ? (first.name ?? first.node_id) : `${agents.length} agents`;
+  const repairable = agents.some(canRepair);
+  const canAccept = agents.some((agent) => acceptable(agent).length > 0);
   const since = first.drift.find(({ accepted }) => accepted === null)?.since ?? first.failed_operation?.finished_at;
   return (
     <li className={classNames(chosen && 'bg-accent-soft/40')}>
       <div className="flex flex-wrap items-center gap-x-3 gap-y-1.5 px-3 py-2">
         <input
           type="checkbox"
-          aria-label={`Choose ${called}`}
+          aria-label={`Select ${label}`}
           className="size-4 shrink-0 accent-[var(--accent)]"
           checked={chosen}
           onChange={(event) => onChoose(event.target.checked)}
@@ -58,7 +58,7 @@ export function OffRow({
               )}
             />
             <span className="flex min-w-0 font-medium">
-              <Line text={called} most={64} />
+              <Line text={label} most={64} />
             </span>
             {alone && !first.connected && (
               <span className="text-muted text-xs">
@@ -84,14 +84,14 @@ export function OffRow({
           </button>
         </h2>
         <div className="ml-auto flex gap-1.5">
-          {accepts && (
+          {canAccept && (
             <Button small look="quiet" icon={<Check className="size-3.5" />} onClick={onAccept}>
-              Accept<span className="sr-only"> {called}</span>
+              Accept<span className="sr-only"> {label}</span>
             </Button>
           )}
-          {repairs && (
+          {repairable && (
             <Button small icon={<Wrench className="size-3.5" />} onClick={onRepair}>
-              Put right<span className="sr-only"> {called}</span>
+              Repair<span className="sr-only"> {label}</span>
             </Button>
           )}
         </div>
@@ -112,22 +112,22 @@ export function OffRow({
   );
 }
 
-const mostNames = 200;
+const maxNames = 200;
 
 function Members({ agents }: { readonly agents: readonly OffAgent[] }) {
   const [first] = agents as [OffAgent, ...OffAgent[]];
   return (
     <div className="space-y-2">
       <ul className="flex max-h-48 flex-wrap gap-1 overflow-y-auto" aria-label="Agents">
-        {agents.slice(0, mostNames).map(({ node_id, name }) => (
+        {agents.slice(0, maxNames).map(({ node_id, name }) => (
           <li key={node_id} className="inline-flex max-w-60 rounded bg-raised px-1.5 text-xs">
             <AgentLink id={node_id} name={name} />
           </li>
         ))}
-        {agents.length > mostNames && <li className="text-muted text-xs">and {agents.length - mostNames} more</li>}
+        {agents.length > maxNames && <li className="text-muted text-xs">and {agents.length - maxNames} more</li>}
       </ul>
       <p className="text-muted text-xs">
-        They are off by the same counts; what differs on them was not compared. Shown as on{' '}
+        These agents have the same counts; their deviations were not compared. Shown:{' '}
         <Line text={first.name ?? first.node_id} most={64} />.
       </p>
     </div>

@@ -13,14 +13,14 @@ const agent = (name: string, over: Partial<OffAgent> = {}): OffAgent => ({
   ...(over as object),
 });
 
-test('few are listed each by itself, many together where they are off alike', () => {
+test('lists few agents one by one, and groups many with the same reasons', () => {
   const many = Array.from({ length: 40 }, (_, at) => agent(`web-${at}`));
   expect(groupOff(many.slice(0, 3)).map(({ agents }) => agents.length)).toEqual([1, 1, 1]);
   const odd = agent('odd', { drift: [drift({ summary: { ...summary, changed: 2 } })] });
   expect(groupOff([...many, odd]).map(({ agents }) => agents.length)).toEqual([40, 1]);
 });
 
-test('their own names in an error do not keep them apart', () => {
+test('ignores the agent name in an error when grouping', () => {
   const failed = (name: string) =>
     agent(name, {
       reasons: ['apply_failed'],
@@ -32,13 +32,13 @@ test('their own names in an error do not keep them apart', () => {
   expect(groupOff(Array.from({ length: 30 }, (_, at) => failed(`web-${at}`)))).toHaveLength(1);
 });
 
-test('what was accepted is neither accepted again nor a reason for an apply', () => {
+test('excludes accepted drift from accepting and repairing', () => {
   const accepted = { by: 'x', at: 1, reason: 'known' };
   const known = agent('a', { reasons: [], drift: [drift({ accepted })] });
   expect([acceptable(known), canRepair(known)]).toEqual([[], false]);
 });
 
-test('no apply puts right what an audit assignment deviates from', () => {
+test('excludes drift of an audit assignment from repairing', () => {
   const audited = agent('a', { drift: [drift({ assignment: 'hardening', drift_id: 'audit' })] });
   expect([acceptable(audited), canRepair(audited)]).toEqual([['audit'], false]);
 });

@@ -2,7 +2,7 @@ import type { Summary } from '@muster/protocol';
 import type { OffAgent, OffReason } from '@muster/protocol/http';
 import type { Tone } from '../../parts/badge.tsx';
 
-/** What is off with agents, in the order and words in which a person looks at it. Pure. */
+/** Labels and grouping of agents that are out of sync. Pure. */
 
 export const reasonLooks: Readonly<Record<OffReason, { readonly word: string; readonly tone: Tone }>> = {
   apply_failed: { word: 'apply failed', tone: 'bad' },
@@ -12,13 +12,13 @@ export const reasonLooks: Readonly<Record<OffReason, { readonly word: string; re
   pending_removals: { word: 'to remove', tone: 'neutral' },
 };
 
-/** Deviations from what was applied, and from audit assignments, that count. */
+/** Drift that is not accepted, including that of audit assignments. */
 const openDrift = ({ drift }: OffAgent) => drift.filter(({ accepted }) => accepted === null);
 
-/** What one can accept: what counts, and may be repaired or not. */
+/** Ids of drift records that can be accepted. */
 export const acceptable = (agent: OffAgent): readonly string[] => openDrift(agent).map(({ drift_id }) => drift_id);
 
-/** Whether an apply does anything about it: of an audit assignment none does. */
+/** Whether an apply can help. Drift of an audit assignment is never repaired. */
 export const canRepair = (agent: OffAgent): boolean =>
   agent.failed_operation !== null ||
   agent.unapplied > 0 ||
@@ -32,8 +32,8 @@ const counts = ({ changed, removed, failed, skipped }: Summary): readonly number
   skipped,
 ];
 
-/** What agents that are off alike have in common, as far as the list tells: reasons, counts, the error. */
-const likeness = (agent: OffAgent, name: string): string =>
+/** The key by which agents are grouped: reasons, counts, and the error without the agent's name. */
+const groupKey = (agent: OffAgent, name: string): string =>
   JSON.stringify([
     agent.reasons,
     agent.drift.map(({ assignment, summary, accepted }) => [assignment, counts(summary), accepted !== null]),
@@ -50,15 +50,15 @@ export interface OffGroup {
   readonly agents: readonly OffAgent[];
 }
 
-/** So few are listed one by one. */
-const fewAgents = 25;
+/** Up to this number, agents are listed one by one. */
+const maxUngrouped = 25;
 
-/** Many together where they are off alike, in the order of their worst; few each by themselves. */
+/** Groups many agents with the same reasons, in the order of their first member; leaves few agents ungrouped. */
 export function groupOff(agents: readonly OffAgent[]): readonly OffGroup[] {
-  if (agents.length <= fewAgents) return agents.map((agent) => ({ key: agent.node_id, agents: [agent] }));
+  if (agents.length <= maxUngrouped) return agents.map((agent) => ({ key: agent.node_id, agents: [agent] }));
   const groups = new Map<string, OffAgent[]>();
   for (const agent of agents) {
-    const key = likeness(agent, agent.name ?? agent.node_id);
+    const key = groupKey(agent, agent.name ?? agent.node_id);
     const group = groups.get(key);
     if (group === undefined) groups.set(key, [agent]);
     else group.push(agent);

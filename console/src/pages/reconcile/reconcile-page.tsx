@@ -10,20 +10,18 @@ import { useTyped } from '../../parts/form/use-debounced.ts';
 import { Page } from '../../parts/page.tsx';
 import { Empty, Failure, SkeletonRows } from '../../parts/states.tsx';
 import { useUrlState } from '../../parts/url-state.ts';
-import { AcceptDialog, WithdrawDialog } from '../drift/accept.tsx';
+import { AcceptDialog, WithdrawDialog } from '../drift/acceptance-dialogs.tsx';
 import { acceptable, canRepair, groupOff, reasonLooks } from './off.ts';
 import { OffRow } from './off-row.tsx';
 import { RepairDialog } from './repair-dialog.tsx';
 
-/** So many rows are drawn at first. */
-const firstRows = 60;
+const initialRows = 60;
 
 type Asked =
   | { readonly kind: 'repair'; readonly agents: readonly OffAgent[] }
   | { readonly kind: 'accept'; readonly driftIds: readonly string[] }
   | { readonly kind: 'withdraw'; readonly driftId: string };
 
-/** All that is not as it should be, and one action to put each right, or to say that it may stay. */
 export function ReconcilePage() {
   const [reason, setReason] = useUrlState<OffReason | ''>('reason', '');
   const [filter, setFilter] = useUrlState<string>('filter', '');
@@ -32,7 +30,7 @@ export function ReconcilePage() {
   const query = useQuery(reconcileQuery({ reason, filter: filter.trim(), accepted: accepted === 'yes' }));
   const [chosen, setChosen] = useState<ReadonlySet<string>>(new Set());
   const [asked, setAsked] = useState<Asked | null>(null);
-  const [most, setMost] = useState(firstRows);
+  const [maxRows, setMaxRows] = useState(initialRows);
   const navigate = useNavigate();
   const agents = query.data ?? none;
   const groups = useMemo(() => groupOff(agents), [agents]);
@@ -50,11 +48,11 @@ export function ReconcilePage() {
   return (
     <Page
       title="Reconcile"
-      subtitle="Every agent that is not as it should be, the worst first."
+      subtitle="Agents that are out of sync, most urgent first."
       actions={
         picked.length > 0 && (
           <>
-            <span className="text-muted text-sm">{picked.length} chosen</span>
+            <span className="text-muted text-sm">{picked.length} selected</span>
             <Button
               icon={<Check className="size-4" />}
               disabled={picked.every((agent) => acceptable(agent).length === 0)}
@@ -68,7 +66,7 @@ export function ReconcilePage() {
               disabled={!picked.some(canRepair)}
               onClick={() => setAsked({ kind: 'repair', agents: picked.filter(canRepair) })}
             >
-              Put right
+              Repair
             </Button>
           </>
         )
@@ -87,12 +85,12 @@ export function ReconcilePage() {
         </div>
         <div className="w-40">
           <Select
-            label="What is off"
+            label="Reason"
             hideLabel
             value={reason}
             onChange={(event) => setReason(event.target.value as OffReason | '')}
           >
-            <option value="">Whatever is off</option>
+            <option value="">Any reason</option>
             {offReasons.map((each) => (
               <option key={each} value={each}>
                 {reasonLooks[each].word}
@@ -101,16 +99,16 @@ export function ReconcilePage() {
           </Select>
         </div>
         <Checkbox
-          label="Also what was accepted"
+          label="Show accepted"
           checked={accepted === 'yes' && reason === ''}
           disabled={reason !== ''}
-          title={reason === '' ? undefined : 'What was accepted is off for no reason: choose “Whatever is off”'}
+          title={reason === '' ? undefined : 'Accepted drift has no reason. To show it, choose “Any reason”.'}
           onChange={(event) => setAccepted(event.target.checked ? 'yes' : '')}
         />
         {agents.length > 1 && (
           <div className="sm:ml-auto">
             <Checkbox
-              label={`Choose all ${agents.length}`}
+              label={`Select all ${agents.length}`}
               checked={allChosen}
               onChange={(event) => choose(agents, event.target.checked)}
             />
@@ -127,24 +125,21 @@ export function ReconcilePage() {
         <div className="rounded-lg border bg-surface">
           {filtered ? (
             <Empty
-              title="Nothing like that is off"
+              title="No matching agents"
               action={
                 <Button onClick={() => void navigate({ to: '/reconcile', search: {} as never })}>Show all</Button>
               }
             />
           ) : (
-            <Empty
-              title="Everything is as it should be"
-              icon={<ShieldCheck className="size-9 text-good" strokeWidth={1.4} />}
-            >
-              No machine deviates from what was applied to it, and nothing waits to be applied. What changes that shows
-              here by itself.
+            <Empty title="Everything is in sync" icon={<ShieldCheck className="size-9 text-good" strokeWidth={1.4} />}>
+              No machine deviates from its last apply, and nothing remains to be applied. New deviations appear here
+              automatically.
             </Empty>
           )}
         </div>
       ) : (
-        <ul className="divide-y overflow-hidden rounded-lg border bg-surface" aria-label="What is off">
-          {groups.slice(0, most).map((group) => (
+        <ul className="divide-y overflow-hidden rounded-lg border bg-surface" aria-label="Out of sync">
+          {groups.slice(0, maxRows).map((group) => (
             <OffRow
               key={group.key}
               group={group}
@@ -155,10 +150,10 @@ export function ReconcilePage() {
               onWithdraw={(driftId) => setAsked({ kind: 'withdraw', driftId })}
             />
           ))}
-          {groups.length > most && (
+          {groups.length > maxRows && (
             <li className="p-2 text-center">
-              <Button small onClick={() => setMost(most + 5 * firstRows)}>
-                Show {Math.min(groups.length - most, 5 * firstRows)} more
+              <Button small onClick={() => setMaxRows(maxRows + 5 * initialRows)}>
+                Show {Math.min(groups.length - maxRows, 5 * initialRows)} more
               </Button>
             </li>
           )}

@@ -12,10 +12,10 @@ import { FanOutDialog } from '../../parts/form/fan-out-form.tsx';
 import { Checkbox } from '../../parts/form/field.tsx';
 import { Problem } from '../../parts/states.tsx';
 
-const kept =
-  'Each is brought to what it should have: what deviates is repaired, and what has changed in its modules since is done as well.';
+const description =
+  'Applies the current assignments of each agent: repairs deviations, and applies changes that its modules have had since.';
 
-/** Puts agents right: one by an operation of its own, several by a run. Both may be planned first. */
+/** Repairs one agent with an operation, or several with a run. Both can be planned first. */
 export function RepairDialog({
   agents,
   onClose,
@@ -53,7 +53,7 @@ function RepairOne({ agent, onClose }: { readonly agent: OffAgent; readonly onCl
     <Dialog
       open
       onOpenChange={(open) => !open && onClose()}
-      title={`Put ${name ?? node_id} right`}
+      title={`Repair ${name ?? node_id}`}
       footer={
         <>
           <Button onClick={onClose}>Cancel</Button>
@@ -77,10 +77,12 @@ function RepairOne({ agent, onClose }: { readonly agent: OffAgent; readonly onCl
     >
       <div className="space-y-3 text-sm">
         <p>
-          The agent is brought to what it should have: what deviates is repaired, and what has changed in its modules
-          since is done as well.
+          This applies the current assignments of the agent: it repairs deviations, and applies changes that its modules
+          have had since.
         </p>
-        {!connected && <p className="text-warn">It is not connected now: this is refused until it is back.</p>}
+        {!connected && (
+          <p className="text-warn">The agent is not connected. The operation is refused until it reconnects.</p>
+        )}
         <Problem error={error ?? beyond.error} />
       </div>
     </Dialog>
@@ -98,8 +100,8 @@ function RepairMany({ agents, onClose }: { readonly agents: readonly OffAgent[];
     <FanOutDialog
       open
       onOpenChange={(open) => !open && onClose()}
-      title={`Put ${agents.length} agents right`}
-      description={kept}
+      title={`Repair ${agents.length} agents`}
+      description={description}
       action={`${verb} on ${agents.length} agents`}
       count={agents.length}
       ready={runs !== null}
@@ -117,16 +119,16 @@ function RepairMany({ agents, onClose }: { readonly agents: readonly OffAgent[];
     >
       <Checkbox
         label="Plan first"
-        hint="Shows what an apply would do, those that are alike once. Nothing is changed."
+        hint="Shows what an apply would change, grouped by agents with the same changes."
         checked={planFirst}
         onChange={(event) => setPlanFirst(event.target.checked)}
       />
       {away > 0 && (
-        <p className="text-sm text-warn">{away === 1 ? '1 of them is' : `${away} of them are`} not connected now.</p>
+        <p className="text-sm text-warn">{away === 1 ? '1 agent is' : `${away} agents are`} not connected.</p>
       )}
       {runs !== null && runs.length > 1 && (
         <p className="text-muted text-sm">
-          This takes {runs.length} runs: some have modules that no assignment gives them, and those differ.
+          This starts {runs.length} runs, because some agents have different modules without an assignment.
         </p>
       )}
       <Problem error={beyond.error} />

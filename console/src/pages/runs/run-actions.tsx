@@ -13,20 +13,20 @@ import { Problem } from '../../parts/states.tsx';
 import { hasEnded } from '../../parts/work-status.tsx';
 import { countsOf, outcomeOfResult } from './run-groups.ts';
 
-type Asked = 'cancel' | 'apply' | 'retry' | null;
+type RunDialog = 'cancel' | 'apply' | 'retry' | null;
 
 const agentsText = (count: number): string => (count === 1 ? '1 agent' : `${count} agents`);
 
-/** What one does next with a run: approve its plan, stop it, or do again where it failed. */
+/** Actions on a run: approve its plan, cancel it, or retry failed agents. */
 export function RunActions({ run, terms }: { readonly run: Run; readonly terms: RunTerms | null }) {
   const { kind, status, results, assignment } = run;
   const navigate = useNavigate();
-  const [asked, setAsked] = useState<Asked>(null);
+  const [dialog, setDialog] = useState<RunDialog>(null);
   const counts = countsOf(results);
   const ended = hasEnded(status) && run.finished_at !== null;
-  const missed = counts.failed + counts.untried + counts.cancelled;
+  const incomplete = counts.failed + counts.untried + counts.cancelled;
   const goTo = (to: Run) => void navigate({ to: '/runs/$run', params: { run: to.run_id } });
-  const close = (open: boolean) => !open && setAsked(null);
+  const close = (open: boolean) => !open && setDialog(null);
   const modules = terms?.modules ?? [];
   const planAgain = useMutation({
     mutationFn: () =>
@@ -49,7 +49,7 @@ export function RunActions({ run, terms }: { readonly run: Run; readonly terms: 
   return (
     <>
       {status === 'running' && (
-        <Button look="danger" icon={<Ban className="size-4" />} onClick={() => setAsked('cancel')}>
+        <Button look="danger" icon={<Ban className="size-4" />} onClick={() => setDialog('cancel')}>
           Cancel
         </Button>
       )}
@@ -59,13 +59,13 @@ export function RunActions({ run, terms }: { readonly run: Run; readonly terms: 
         </Button>
       )}
       {ended && kind === 'plan' && counts.changed > 0 && (
-        <Button look="primary" icon={<Play className="size-4" />} onClick={() => setAsked('apply')}>
+        <Button look="primary" icon={<Play className="size-4" />} onClick={() => setDialog('apply')}>
           Approve and apply
         </Button>
       )}
-      {ended && kind === 'apply' && missed > 0 && (
-        <Button look="primary" icon={<RotateCcw className="size-4" />} onClick={() => setAsked('retry')}>
-          {counts.failed > 0 ? 'Retry the failed' : 'Go on with the rest'}
+      {ended && kind === 'apply' && incomplete > 0 && (
+        <Button look="primary" icon={<RotateCcw className="size-4" />} onClick={() => setDialog('retry')}>
+          {counts.failed > 0 ? 'Retry failed agents' : 'Run remaining agents'}
         </Button>
       )}
       {planAgain.isError && (
@@ -74,32 +74,32 @@ export function RunActions({ run, terms }: { readonly run: Run; readonly terms: 
         </div>
       )}
       <Confirm
-        open={asked === 'cancel'}
+        open={dialog === 'cancel'}
         onOpenChange={close}
         title="Cancel this run?"
         action="Cancel the run"
         onConfirm={() => cancelWholeRun(run.run_id)}
       >
-        {counts.waiting > 0 && <>Who waits is not tried any more. </>}
-        Who is at it ends after the resource it is at. What is done stays done.
+        {counts.waiting > 0 && <>Waiting agents are skipped. </>}
+        Running agents stop after their current resource. Changes that were made stay.
       </Confirm>
-      {asked === 'apply' && (
+      {dialog === 'apply' && (
         <FanOutDialog
           open
           onOpenChange={close}
           title="Approve this plan and apply it"
-          description={`${agentsText(counts.changed)} to change, ${counts.same} as declared. Each does exactly what is shown here, or nothing if something has changed since.`}
+          description={`${agentsText(counts.changed)} to change, ${counts.same} unchanged. Each agent applies exactly these changes, or none if something has changed since.`}
           action={`Apply to ${agentsText(results.length)}`}
           count={results.length}
           onStart={applyPlan}
         />
       )}
-      {asked === 'retry' && <Retry run={run} modules={modules} onClose={() => setAsked(null)} onStarted={goTo} />}
+      {dialog === 'retry' && <Retry run={run} modules={modules} onClose={() => setDialog(null)} onStarted={goTo} />}
     </>
   );
 }
 
-/** A new run, of exactly those where this one did not succeed. */
+/** Starts a new run of the agents that did not succeed. */
 function Retry({
   run: { results, kind },
   modules,
@@ -119,8 +119,8 @@ function Retry({
     <FanOutDialog
       open
       onOpenChange={(open) => !open && onClose()}
-      title={failed.length > 0 ? 'Retry the failed' : 'Go on with the rest'}
-      description="A new run of exactly these agents, with what is desired of each now."
+      title={failed.length > 0 ? 'Retry failed agents' : 'Run remaining agents'}
+      description="Starts a new run of these agents with their current desired state."
       action={`Apply to ${agentsText(chosen.length)}`}
       count={chosen.length}
       ready={chosen.length > 0}
@@ -131,7 +131,7 @@ function Retry({
     >
       {failed.length > 0 && left.length > 0 && (
         <Checkbox
-          label={`Also the ${left.length} that ${left.length === 1 ? 'was' : 'were'} not tried or cancelled`}
+          label={`Include the ${left.length} that ${left.length === 1 ? 'was' : 'were'} skipped or cancelled`}
           checked={withRest}
           onChange={(event) => setWithRest(event.target.checked)}
         />

@@ -13,7 +13,6 @@ import { AgentLink } from '../links.tsx';
 import { outcomeOfResult, type RunResult } from './run-groups.ts';
 import { looks, wordOf } from './run-progress.tsx';
 
-/** Each agent of a run, and how it went there. */
 export function RunAgents({ run, canaries }: { readonly run: Run; readonly canaries: ReadonlySet<string> }) {
   const { results, kind } = run;
   const [outcome, setOutcome] = useUrlState<string>('outcome', '');
@@ -41,9 +40,9 @@ export function RunAgents({ run, canaries }: { readonly run: Run; readonly canar
         sort: ({ status }) => status,
         cell: (result) =>
           outcomeOfResult(result) === 'untried' ? (
-            <span className="text-muted">not tried</span>
+            <span className="text-muted">skipped</span>
           ) : outcomeOfResult(result) === 'waiting' && result.operation_id === null ? (
-            <span className="text-muted">not its turn yet</span>
+            <span className="text-muted">waiting</span>
           ) : (
             <StatusDot status={result.status} />
           ),
@@ -129,9 +128,9 @@ export function RunAgents({ run, canaries }: { readonly run: Run; readonly canar
         }
         empty={
           results.length === 0 ? (
-            <Empty title="It matched no agent">The selector of the assignment matched nobody when this began.</Empty>
+            <Empty title="No agents">The selector of the assignment matched no agent when the run started.</Empty>
           ) : (
-            <Empty title="No agent is like that">Search for another name, or see any outcome.</Empty>
+            <Empty title="No matching agents">Try another name, or any outcome.</Empty>
           )
         }
       />

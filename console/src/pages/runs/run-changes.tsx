@@ -23,11 +23,11 @@ import {
 } from './run-groups.ts';
 import { wordOf } from './run-progress.tsx';
 
-/** So many operations are compared by themselves; the others when somebody wants to know. */
-const firstCompared = 60;
+/** Number of operations to compare automatically, and with each click on the button. */
+const initiallyCompared = 60;
 const moreCompared = 500;
-/** So many groups stand open at first. */
-const openGroups = 3;
+/** Number of groups that are open at first. */
+const initiallyOpen = 3;
 
 const tones: Record<Outcome, Tone> = {
   waiting: 'neutral',
@@ -39,25 +39,25 @@ const tones: Record<Outcome, Tone> = {
   cancelled: 'warn',
 };
 
-/** What a run did or would do: each kind of change once, with how many agents it is on. */
+/** The changes of a run, grouped by agents with the same changes. */
 export function RunChanges({ run }: { readonly run: Run }) {
   const { results, kind } = run;
-  const [most, setMost] = useState(firstCompared);
-  const wanted = useSameList(useMemo(() => firstToCompare(results, most), [results, most]));
-  const names = useSameNames(results);
+  const [maxCompared, setMaxCompared] = useState(initiallyCompared);
+  const wanted = useStableList(useMemo(() => firstToCompare(results, maxCompared), [results, maxCompared]));
+  const names = useStableNames(results);
   const likenessHere = useCallback(
     (operation: Operation) => likenessOf(operation, names.get(operation.node_id) ?? null),
     [names],
   );
   const { likeness, examples, left, error, retry } = useLikeness(wanted, likenessHere);
-  // The maps grow in place; how many are left says that they did.
+  // The maps are mutated in place; `left` changes with them.
   // biome-ignore lint/correctness/useExhaustiveDependencies: see above
   const groups = useMemo(() => groupResults(results, likeness, examples), [results, likeness, examples, left]);
   const uncompared = groups.reduce((sum, group) => sum + group.uncompared.length, 0);
   if (groups.length === 0)
     return (
       <div className="rounded-lg border bg-surface">
-        <Empty title="No agent is through yet">What each did shows here, those that did the same together.</Empty>
+        <Empty title="No agent is done yet">Changes appear here, grouped by agents with the same changes.</Empty>
       </div>
     );
   return (
@@ -73,40 +73,40 @@ export function RunChanges({ run }: { readonly run: Run }) {
       {left === 0 && uncompared > 0 && (
         <div className="flex flex-wrap items-center gap-3 rounded-lg border bg-surface px-4 py-2 text-sm">
           <span className="min-w-64 flex-1">
-            {uncompared} agents are grouped by their counts only: they were not compared line by line yet.
+            {uncompared} agents are grouped by counts only. Their changes were not compared yet.
           </span>
-          <Button small onClick={() => setMost(most + moreCompared)}>
+          <Button small onClick={() => setMaxCompared(maxCompared + moreCompared)}>
             Compare {Math.min(uncompared, moreCompared)} more
           </Button>
           {uncompared > moreCompared && (
-            <Button small onClick={() => setMost(results.length)}>
+            <Button small onClick={() => setMaxCompared(results.length)}>
               Compare all
             </Button>
           )}
         </div>
       )}
-      {left > 0 && most > firstCompared && (
+      {left > 0 && maxCompared > initiallyCompared && (
         <p role="status" className="text-muted text-sm">
           Comparing: {left} left.
         </p>
       )}
       {groups.map((group, index) => (
-        <Group key={group.key} group={group} kind={kind} comparing={left > 0} openAtFirst={index < openGroups} />
+        <Group key={group.key} group={group} kind={kind} comparing={left > 0} openAtFirst={index < initiallyOpen} />
       ))}
     </div>
   );
 }
 
-/** What the agents of a run are called: they keep their names, and are the same from its start to its end. */
-function useSameNames(results: readonly RunResult[]): ReadonlyMap<string, string | null> {
+/** Agent names by id. The agents of a run and their names do not change. */
+function useStableNames(results: readonly RunResult[]): ReadonlyMap<string, string | null> {
   const first = useRef(results);
   return useMemo(() => new Map(first.current.map(({ node_id, name }) => [node_id, name])), []);
 }
 
-/** The same list as before while it has the same in it. */
-function useSameList(list: readonly string[]): readonly string[] {
+/** Returns the previous list while the items are equal. */
+function useStableList(list: readonly string[]): readonly string[] {
   const text = list.join(' ');
-  // biome-ignore lint/correctness/useExhaustiveDependencies: the text is the list
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the text represents the list
   return useMemo(() => list, [text]);
 }
 
@@ -149,7 +149,7 @@ function Group({
             {wordOf(outcome, kind)}
           </Badge>
           {uncompared.length > 0 && !comparing && (
-            <span className="text-muted text-xs">{uncompared.length} of them by their counts only</span>
+            <span className="text-muted text-xs">{uncompared.length} grouped by counts only</span>
           )}
           <span className="ml-auto text-xs">
             <SummaryLine wrap summary={(example?.summary ?? first?.summary) || null} telling={kind} />
@@ -161,7 +161,7 @@ function Group({
           <Names results={results} />
           {results.length > 1 && example !== null && group.key.includes(ownName) && (
             <p className="text-muted text-xs">
-              Shown as on <ExampleName results={results} example={example} />; on each with its own name.
+              Shown: <ExampleName results={results} example={example} />. Other agents have their own name in its place.
             </p>
           )}
           {error && (
@@ -194,12 +194,12 @@ function ExampleName({ results, example }: { readonly results: readonly RunResul
   return <Line text={results.find(({ node_id }) => node_id === example.node_id)?.name ?? example.node_id} most={64} />;
 }
 
-const firstNames = 12;
-const mostNames = 500;
+const initialNames = 12;
+const maxNames = 500;
 
 function Names({ results }: { readonly results: readonly RunResult[] }) {
   const [all, setAll] = useState(false);
-  const shown = results.slice(0, all ? mostNames : firstNames);
+  const shown = results.slice(0, all ? maxNames : initialNames);
   return (
     <ul className="flex max-h-60 flex-wrap items-center gap-1 overflow-y-auto" aria-label="Agents">
       {shown.map(({ node_id, name, operation_id }) => (
@@ -220,8 +220,8 @@ function Names({ results }: { readonly results: readonly RunResult[] }) {
           </Button>
         </li>
       )}
-      {all && results.length > mostNames && (
-        <li className="text-muted text-xs">and {results.length - mostNames} more: see them among the agents.</li>
+      {all && results.length > maxNames && (
+        <li className="text-muted text-xs">and {results.length - maxNames} more. See the agents tab.</li>
       )}
     </ul>
   );

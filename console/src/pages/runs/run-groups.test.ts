@@ -26,7 +26,7 @@ const resource = (over: Partial<ResourceResult>): ResourceResult => ({
 const operation = (over: Partial<Operation>) =>
   ({ status: 'succeeded', error: null, resources: [resource({})], ...over }) as Operation;
 
-test('speed, and what stayed as it was, make no difference', () => {
+test('ignores duration and unchanged resources when comparing', () => {
   const one = operation({});
   const other = operation({
     resources: [resource({ duration_ms: 900 }), resource({ identity: '/etc/y', status: 'unchanged', action: 'none' })],
@@ -35,7 +35,7 @@ test('speed, and what stayed as it was, make no difference', () => {
   expect(likenessOf(one, 'web-1')).not.toBe(likenessOf(operation({ resources: [resource({ diff: '+b' })] }), 'web-1'));
 });
 
-test('a file with the name of its machine in it is alike on all of them', () => {
+test('ignores the agent name in diffs when comparing', () => {
   const on = (name: string, line = `server_name ${name}.example.net`) =>
     likenessOf(
       operation({
@@ -54,7 +54,7 @@ test('a file with the name of its machine in it is alike on all of them', () => 
   expect(on('web-1', 'server_name web-10')).not.toBe(on('web-10', 'server_name web-10'));
 });
 
-test('agents that did the same are one group, failures first, then the largest', () => {
+test('groups agents with the same changes, failures first, then by size', () => {
   const results = [
     changed('a'),
     changed('b'),
@@ -78,7 +78,7 @@ test('agents that did the same are one group, failures first, then the largest',
   ]);
 });
 
-test('who is not compared yet stands with the only group it can be like', () => {
+test('adds uncompared agents to the only group that they can belong to', () => {
   const results = [changed('a'), changed('b'), changed('c')];
   const [only, ...rest] = groupResults(results, new Map([['op-a', 'x']]), new Map());
   expect(rest).toEqual([]);
@@ -86,7 +86,7 @@ test('who is not compared yet stands with the only group it can be like', () => 
   expect(only?.uncompared.map(({ name }) => name)).toEqual(['b', 'c']);
 });
 
-test('who may be like two groups stands in neither', () => {
+test('keeps uncompared agents apart if they can belong to two groups', () => {
   const likeness = new Map([
     ['op-a', 'x'],
     ['op-b', 'y'],
@@ -99,7 +99,7 @@ test('who may be like two groups stands in neither', () => {
   ]);
 });
 
-test('of ten thousand, a few of each kind are compared first', () => {
+test('compares a few of each kind of 10,000 agents first', () => {
   const many = Array.from({ length: 10_000 }, (_, at) => changed(`many-${at}`));
   const odd = result('odd', { summary: summary({ changed: 2, unchanged: 1 }) });
   const ids = firstToCompare([...many, odd, result('same')], 60);
@@ -108,7 +108,7 @@ test('of ten thousand, a few of each kind are compared first', () => {
   expect(ids).not.toContain('op-same');
 });
 
-test('who was not tried is told apart from who was cancelled', () => {
+test('distinguishes skipped from cancelled agents', () => {
   const reason = 'not tried: the run was halted, because a canary did not succeed';
   const results = [
     result('late', { status: 'cancelled', operation_id: null, summary: null, error: reason }),

@@ -1,10 +1,10 @@
 import type { Operation, Run } from '@muster/protocol/http';
 
-/** The results of a run as a person reads them: who did the same once, however many they are. Pure. */
+/** Groups the results of a run by agents with the same changes. Pure. */
 
 export type RunResult = Run['results'][number];
 
-/** How it went for an agent, as far as the run itself tells. */
+/** The outcome of an agent, derived from the run without its operation. */
 export type Outcome = 'waiting' | 'running' | 'same' | 'changed' | 'failed' | 'untried' | 'cancelled';
 
 export function outcomeOfResult({ status, summary, operation_id }: RunResult): Outcome {
@@ -22,43 +22,43 @@ export function outcomeOfResult({ status, summary, operation_id }: RunResult): O
   }
 }
 
-/** Of how many agents each outcome is. */
+/** Number of agents by outcome. */
 export function countsOf(results: readonly RunResult[]): Readonly<Record<Outcome, number>> {
   const counts = { waiting: 0, running: 0, same: 0, changed: 0, failed: 0, untried: 0, cancelled: 0 };
   for (const result of results) counts[outcomeOfResult(result)]++;
   return counts;
 }
 
-/** A diff that is nearly as long as may be told was cut, and does not tell all. In characters. */
-const wholeDiff = 60_000;
+/** Characters. A longer diff may have been truncated by the agent. */
+const maxCompleteDiff = 60_000;
 
-/** Where a diff shows what is in a file, its hash tells nothing more, and is another one with each name in it. */
-const tellingChanges = ({ changes, diff }: Operation['resources'][number]) =>
-  diff === null || diff === '' || diff.length > wholeDiff
+/** Drops the content hash if a complete diff shows the content, because the hash differs with every agent name in it. */
+const comparedChanges = ({ changes, diff }: Operation['resources'][number]) =>
+  diff === null || diff === '' || diff.length > maxCompleteDiff
     ? changes
     : changes.filter(({ field }) => field !== 'content');
 
-/** Stands for the agent's own name in what is compared. */
+/** Replaces the agent's own name in compared texts. */
 export const ownName = '\u241fagent\u241f';
 
 const escaped = (text: string): string => text.replace(/[.*+?^${}()|[\]\\]/g, '\\$&');
 
 /**
- * What makes the results of an operation others: all but when, where and how fast, and how much beside it stayed as it
- * was. A file with the name of its machine in it is alike on all of them.
+ * The text by which operations are compared: changed resources without durations, with the agent's own name replaced. Files
+ * that differ only in the name of their machine compare as equal.
  */
 export function likenessOf({ status, error, resources }: Operation, name: string | null): string {
-  const told = resources.filter((result) => result.status !== 'unchanged' || result.message !== null);
+  const reported = resources.filter((result) => result.status !== 'unchanged' || result.message !== null);
   const text = JSON.stringify([
     status,
-    told.length === 0 ? error : null,
-    told.map((result) => ({ ...result, duration_ms: 0, changes: tellingChanges(result) })),
+    reported.length === 0 ? error : null,
+    reported.map((result) => ({ ...result, duration_ms: 0, changes: comparedChanges(result) })),
   ]);
   return name === null ? text : text.replace(new RegExp(`(?<![\\w-])${escaped(name)}(?![\\w-])`, 'gu'), ownName);
 }
 
-/** As far as the run itself tells: who differs in this did not do the same. */
-const coarseLikeness = ({ status, summary, operation_id, error }: RunResult): string =>
+/** A comparison key from the run alone: agents with different keys did not make the same changes. */
+const coarseKey = ({ status, summary, operation_id, error }: RunResult): string =>
   JSON.stringify(
     operation_id === null || summary === null || summary.total === 0
       ? [status, error]
@@ -69,14 +69,14 @@ export interface RunGroup {
   readonly key: string;
   readonly outcome: Outcome;
   readonly results: readonly RunResult[];
-  /** One of them whole; null while none is loaded, or where there is nothing to load. */
+  /** The operation of one member; null while loading, or if there is none. */
   readonly example: Operation | null;
-  /** Those of the group that were not compared yet: they have the same counts. */
+  /** Members that were grouped by counts only and not compared yet. */
   readonly uncompared: readonly RunResult[];
 }
 
-/** Those whose resources tell more than the run does. */
-const hasMore = (result: RunResult): boolean => {
+/** Whether the operation has resources to compare. */
+const isComparable = (result: RunResult): boolean => {
   const outcome = outcomeOfResult(result);
   return (
     result.operation_id !== null &&
@@ -86,31 +86,31 @@ const hasMore = (result: RunResult): boolean => {
 };
 
 /**
- * Whose operations to compare first: from each of what may be groups in turn, so that all of them show soon.
- * @returns ids of operations, at most so many
+ * Chooses operations to compare first, in turn from each possible group, so that all groups show soon.
+ * @returns at most `max` ids of operations
  */
-export function firstToCompare(results: readonly RunResult[], most: number): string[] {
+export function firstToCompare(results: readonly RunResult[], max: number): string[] {
   const coarse = new Map<string, string[]>();
   for (const result of results) {
-    if (!hasMore(result)) continue;
-    const key = coarseLikeness(result);
+    if (!isComparable(result)) continue;
+    const key = coarseKey(result);
     const ids = coarse.get(key);
     if (ids === undefined) coarse.set(key, [result.operation_id as string]);
     else ids.push(result.operation_id as string);
   }
   const lists = [...coarse.values()];
   const chosen: string[] = [];
-  for (let turn = 0; chosen.length < most && lists.some((list) => turn < list.length); turn++)
+  for (let turn = 0; chosen.length < max && lists.some((list) => turn < list.length); turn++)
     for (const list of lists) {
       const id = list[turn];
-      if (id !== undefined && chosen.length < most) chosen.push(id);
+      if (id !== undefined && chosen.length < max) chosen.push(id);
     }
   return chosen;
 }
 
 const order: readonly Outcome[] = ['failed', 'changed', 'cancelled', 'untried', 'same', 'running', 'waiting'];
 
-/** Who ended alike together: what failed first, then what changed, the largest group first. */
+/** Groups finished agents: failed ones first, then changed ones, larger groups first. */
 export function groupResults(
   results: readonly RunResult[],
   likeness: ReadonlyMap<string, string>,
@@ -125,7 +125,7 @@ export function groupResults(
   }
   const groups = new Map<string, Draft>();
   const leftOver = new Map<string, RunResult[]>();
-  /** By coarse likeness: the groups that those not compared yet may belong to. */
+  /** By coarse key: the groups that uncompared agents may belong to. */
   const byCoarse = new Map<string, Set<Draft>>();
   const groupAt = (key: string, outcome: Outcome, example: Operation | null): Draft => {
     const found = groups.get(key);
@@ -137,13 +137,13 @@ export function groupResults(
   for (const result of results) {
     const outcome = outcomeOfResult(result);
     if (outcome === 'waiting' || outcome === 'running') continue;
-    if (!hasMore(result)) {
-      // Whose plan says nothing to do are alike, whatever they have beside it.
-      const key = outcome === 'same' ? 'same' : coarseLikeness(result);
+    if (!isComparable(result)) {
+      // All agents without changes form one group.
+      const key = outcome === 'same' ? 'same' : coarseKey(result);
       groupAt(key, outcome, null).results.push(result);
       continue;
     }
-    const coarse = coarseLikeness(result);
+    const coarse = coarseKey(result);
     const fine = likeness.get(result.operation_id as string);
     if (fine === undefined) {
       const list = leftOver.get(coarse);
@@ -159,7 +159,7 @@ export function groupResults(
   }
   for (const [coarse, list] of leftOver) {
     const candidates = [...(byCoarse.get(coarse) ?? [])];
-    // The only one they can be like so far; of several, nobody knows.
+    // Unambiguous if there is only one candidate.
     const [only] = candidates;
     if (candidates.length === 1 && only !== undefined) {
       only.results.push(...list);
@@ -178,7 +178,7 @@ export function groupResults(
 
 const notTried = /^not tried: the run was halted, because (.+)$/s;
 
-/** Why a run was halted, from those who were not tried for it. Null when nobody was left. */
+/** Why a run was halted, from the errors of skipped agents; null if none was skipped. */
 export function haltReason(results: readonly RunResult[]): string | null {
   for (const { error } of results) {
     const reason = error === null ? null : notTried.exec(error)?.[1];
@@ -188,12 +188,12 @@ export function haltReason(results: readonly RunResult[]): string | null {
 }
 
 /**
- * Who was a canary: those whose operations were made first, as the run gives turns in order.
- * @param canary how many went first
+ * The canaries of a run: the agents whose operations were created first.
+ * @param canary number of canaries
  */
 export function canariesOf(results: readonly RunResult[], canary: number): ReadonlySet<string> {
-  const begun = results.filter(({ operation_id }) => operation_id !== null);
-  const inTurn = begun.toSorted((one, other) =>
+  const started = results.filter(({ operation_id }) => operation_id !== null);
+  const inTurn = started.toSorted((one, other) =>
     (one.operation_id as string) < (other.operation_id as string) ? -1 : 1,
   );
   return new Set(inTurn.slice(0, canary).map(({ node_id }) => node_id));

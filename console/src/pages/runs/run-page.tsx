@@ -23,7 +23,6 @@ import { RunChanges } from './run-changes.tsx';
 import { canariesOf, countsOf, haltReason, outcomeOfResult } from './run-groups.ts';
 import { RunProgress } from './run-progress.tsx';
 
-/** A plan or an apply over many agents: how far it is, what it does where, and what one does next. */
 export function RunPage() {
   const { run: id } = useParams({ strict: false }) as { run: string };
   const query = useQuery(runQuery(id));
@@ -40,19 +39,19 @@ export function RunPage() {
         <Failure error={query.error} retry={() => void query.refetch()} title="This run could not be loaded" />
       </Page>
     );
-  return <Shown key={id} run={query.data} />;
+  return <RunDetails key={id} run={query.data} />;
 }
 
-const nobody: ReadonlySet<string> = new Set();
+const noCanaries: ReadonlySet<string> = new Set();
 
-function Shown({ run }: { readonly run: Run }) {
+function RunDetails({ run }: { readonly run: Run }) {
   const { kind, status, results, assignment } = run;
   const { data: terms } = useQuery(runTermsQuery(run));
   const [view, setView] = useUrlState<'changes' | 'agents'>('view', kind === 'plan' ? 'changes' : 'agents');
   const [outcome] = useUrlState<string>('outcome', '');
   const navigate = useNavigate();
   const canary = terms?.canary ?? 0;
-  const canaries = useMemo(() => (canary === 0 ? nobody : canariesOf(results, canary)), [results, canary]);
+  const canaries = useMemo(() => (canary === 0 ? noCanaries : canariesOf(results, canary)), [results, canary]);
   const verb = kind === 'plan' ? 'Plan' : 'Apply';
   return (
     <Page
@@ -80,7 +79,7 @@ function Shown({ run }: { readonly run: Run }) {
                   {results.length}
                 </span>,
               ],
-              ['Asked for by', <OperatorName key="o" id={run.requested_by} />],
+              ['Requested by', <OperatorName key="o" id={run.requested_by} />],
               ['Started', <Time key="s" at={run.started_at} />],
               run.finished_at === null
                 ? null
@@ -96,7 +95,7 @@ function Shown({ run }: { readonly run: Run }) {
                       )}
                     </span>,
                   ],
-              terms?.plan_run_id ? ['By plan', <RunLink key="p" id={terms.plan_run_id} />] : null,
+              terms?.plan_run_id ? ['From plan', <RunLink key="p" id={terms.plan_run_id} />] : null,
               ['Run', <Id key="i" id={run.run_id} />],
             ]}
           />
@@ -118,13 +117,13 @@ function Shown({ run }: { readonly run: Run }) {
           </div>
         </Panel>
         <Tabs
-          label="The run"
+          label="Run"
           value={view}
           onChange={setView}
           tabs={[
             {
               value: 'changes',
-              label: kind === 'plan' ? 'What would change' : 'What it did',
+              label: kind === 'plan' ? 'What would change' : 'Changes',
               content: () => <RunChanges run={run} />,
             },
             {
@@ -145,15 +144,15 @@ function Halted({ run: { results } }: { readonly run: Run }) {
   return (
     <Callout
       tone="bad"
-      title={reason === null ? 'It was halted because of its failures' : <Text text={`It was halted: ${reason}`} />}
+      title={reason === null ? 'Run halted because of failures' : <Text text={`Run halted: ${reason}`} />}
     >
-      {untried > 0 && <>{untried === 1 ? '1 agent was' : `${untried} agents were`} not tried. </>}
-      Look at what failed, put it right, and retry.
+      {untried > 0 && <>{untried === 1 ? '1 agent was' : `${untried} agents were`} skipped. </>}
+      Fix the failures, then retry.
     </Callout>
   );
 }
 
-/** How it goes out, and how far that is. */
+/** Rollout settings of a run, and the progress of its waves. */
 function Waves({
   run: { results, status },
   terms,
@@ -170,10 +169,10 @@ function Waves({
   const others = results.filter(({ node_id }) => !canaries.has(node_id));
   const waves = [
     ...(canary > 0
-      ? [{ name: 'Canary', of: first, total: Math.min(canary, results.length), note: 'first, and all must succeed' }]
+      ? [{ name: 'Canary', of: first, total: Math.min(canary, results.length), note: 'runs first, all must succeed' }]
       : []),
     {
-      name: canary > 0 ? 'Others' : 'Agents',
+      name: canary > 0 ? 'Remaining' : 'Agents',
       of: others,
       total: results.length - (canary > 0 ? Math.min(canary, results.length) : 0),
       note: batch === null ? null : `at most ${batch} at a time`,

@@ -3,19 +3,18 @@ import { countsOf, type Outcome, outcomeOfResult, type RunResult } from './run-g
 
 interface Look {
   readonly outcome: Outcome;
-  /** In an apply, in a plan. */
   readonly words: readonly [apply: string, plan: string];
   readonly fill: string;
 }
 
-/** In the order in which they stand in the bar. */
+/** In the order of the bar. */
 export const looks: readonly Look[] = [
   { outcome: 'changed', words: ['changed', 'to change'], fill: 'bg-good' },
-  { outcome: 'same', words: ['as declared', 'as declared'], fill: 'bg-good/45' },
-  { outcome: 'failed', words: ['failed', 'could not be planned'], fill: 'bg-bad' },
+  { outcome: 'same', words: ['unchanged', 'unchanged'], fill: 'bg-good/45' },
+  { outcome: 'failed', words: ['failed', 'planning failed'], fill: 'bg-bad' },
   { outcome: 'cancelled', words: ['cancelled', 'cancelled'], fill: 'bg-warn' },
   { outcome: 'running', words: ['running', 'running'], fill: 'bg-info' },
-  { outcome: 'untried', words: ['not tried', 'not tried'], fill: 'bg-line-strong' },
+  { outcome: 'untried', words: ['skipped', 'skipped'], fill: 'bg-line-strong' },
   { outcome: 'waiting', words: ['waiting', 'waiting'], fill: 'bg-line' },
 ];
 
@@ -25,10 +24,10 @@ export const wordOf = (outcome: Outcome, kind: 'apply' | 'plan'): string =>
 const fillOf = (outcome: Outcome, kind: 'apply' | 'plan'): string =>
   kind === 'plan' && outcome === 'changed' ? 'bg-warn' : (looks.find((look) => look.outcome === outcome)?.fill ?? '');
 
-/** So many agents are drawn one by one. */
-const mostCells = 1_000;
+/** Up to this number, each agent is drawn as a cell. */
+const maxCells = 1_000;
 
-/** How far a run is: a bar by outcome, what its colours mean, and each agent as a cell while they are not too many. */
+/** The progress of a run: a bar by outcome, its legend, and a cell for each agent. */
 export function RunProgress({
   results,
   kind,
@@ -83,7 +82,7 @@ export function RunProgress({
             ),
         )}
       </div>
-      {results.length > 1 && results.length <= mostCells && (
+      {results.length > 1 && results.length <= maxCells && (
         <div className="mt-3 flex flex-wrap gap-1" aria-hidden="true">
           {results.map((result) => (
             <span

@@ -33,7 +33,7 @@ const columns: readonly Column<RunEntry>[] = [
           <Badge tone={kind === 'plan' ? 'info' : 'neutral'}>{kind}</Badge>
         </span>
         {assignment === null ? (
-          <span className="truncate text-muted">agents that were named</span>
+          <span className="truncate text-muted">selected agents</span>
         ) : (
           <Line text={assignment} />
         )}
@@ -43,7 +43,7 @@ const columns: readonly Column<RunEntry>[] = [
   { id: 'status', header: 'Status', width: '6.5rem', cell: ({ status }) => <StatusDot status={status} /> },
   {
     id: 'by',
-    header: 'Asked for by',
+    header: 'Requested by',
     width: 'minmax(7rem,1fr)',
     from: 'md',
     cell: ({ requested_by }) => <OperatorName id={requested_by} />,
@@ -61,7 +61,7 @@ const columns: readonly Column<RunEntry>[] = [
   },
   {
     id: 'took',
-    header: 'Took',
+    header: 'Duration',
     width: '6rem',
     align: 'right',
     from: 'sm',
@@ -84,7 +84,6 @@ const columns: readonly Column<RunEntry>[] = [
   },
 ];
 
-/** What went out over many agents at once, newest first. */
 export function RunsPage() {
   const [status, setStatus] = useUrlState<string>('status', '');
   const [assignment, setAssignment] = useUrlState<string>('assignment', '');
@@ -128,17 +127,16 @@ export function RunsPage() {
           rows={rows}
           columns={columns}
           rowKey={({ run_id }) => run_id}
-          rowLabel={({ kind, assignment: name }) => `${kind} of ${name ?? 'agents that were named'}`}
+          rowLabel={({ kind, assignment: name }) => `${kind} of ${name ?? 'selected agents'}`}
           onOpen={({ run_id }) => void navigate({ to: '/runs/$run', params: { run: run_id } })}
           onNearEnd={() => readOn(query)}
           fill
           empty={
             filtered ? (
-              <Empty title="No run is like that" action={<Button onClick={clear}>Show all</Button>} />
+              <Empty title="No matching runs" action={<Button onClick={clear}>Show all</Button>} />
             ) : (
-              <Empty title="Nothing went out to many agents yet">
-                Plan or apply an assignment, or choose agents and do it on them: how far it is, and who did the same,
-                shows here.
+              <Empty title="No runs yet">
+                Plan or apply an assignment, or select agents and plan or apply them. Runs show their progress here.
               </Empty>
             )
           }

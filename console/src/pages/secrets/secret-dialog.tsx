@@ -17,7 +17,7 @@ import { Line } from '../../parts/text.tsx';
 import {
   dayOf,
   endOfDay,
-  isInTheOpen,
+  isPlainHttp,
   kindOf,
   nameFault,
   type RestrictionKind,
@@ -27,7 +27,7 @@ import {
 
 const dots = '••••••••••••';
 
-/** Keeps a new secret, or changes one. Its value is never shown again. */
+/** Creates or changes a secret. A stored value is never shown. */
 export function SecretDialog({ secret, onClose }: { readonly secret: Secret | null; readonly onClose: () => void }) {
   const [name, setName] = useState(secret?.name ?? '');
   const [description, setDescription] = useState(secret?.description ?? '');
@@ -40,25 +40,25 @@ export function SecretDialog({ secret, onClose }: { readonly secret: Secret | nu
   const fault = nameFault(name);
   const save = useMutation({
     mutationFn: () => {
-      const wish = {
+      const body = {
         description,
         expires_at: endOfDay(day, secret?.expires_at ?? null),
         restriction: restrictionOf(kind, agents, selector),
         value: replaces ? value : null,
       };
-      return secret === null ? keepSecret(name, wish) : changeSecret(secret.name, wish);
+      return secret === null ? keepSecret(name, body) : changeSecret(secret.name, body);
     },
     onSuccess: () => {
-      told(secret === null ? `${name} is kept` : `${secret.name} was changed`);
+      told(secret === null ? `Saved ${name}` : `Changed ${secret.name}`);
       onClose();
     },
   });
-  const openly = isInTheOpen(window.location.protocol, window.location.hostname);
+  const isUnencrypted = isPlainHttp(window.location.protocol, window.location.hostname);
   const isTyped = value !== '' || (secret === null && (name !== '' || description !== ''));
   return (
     <Dialog
       open
-      // What was typed is not lost by a key too many.
+      // Escape must not discard typed values.
       lasting={isTyped}
       onOpenChange={(open) => !open && onClose()}
       title={secret === null ? 'New secret' : `Change ${secret.name}`}
@@ -87,9 +87,9 @@ export function SecretDialog({ secret, onClose }: { readonly secret: Secret | nu
         }}
       >
         <Problem error={save.error} />
-        {openly && (
-          <Callout tone="warn" title="This page came over plain HTTP">
-            A value would be sent in the open, and the orchestrator refuses it. Open the console over HTTPS.
+        {isUnencrypted && (
+          <Callout tone="warn" title="This page uses plain HTTP">
+            The value would be sent unencrypted, so the orchestrator refuses it. Open the console over HTTPS.
           </Callout>
         )}
         {secret === null ? (
@@ -102,11 +102,11 @@ export function SecretDialog({ secret, onClose }: { readonly secret: Secret | nu
             value={name}
             error={fault}
             onChange={(event) => setName(event.target.value)}
-            hint={`Modules use it as \${{ secrets.${name === '' || fault !== null ? 'NAME' : name} }}.`}
+            hint={`Reference in modules: \${{ secrets.${name === '' || fault !== null ? 'NAME' : name} }}`}
           />
         ) : (
           <div>
-            <p className="mb-1 font-medium text-sm">In modules</p>
+            <p className="mb-1 font-medium text-sm">Reference in modules</p>
             <Code text={`\${{ secrets.${secret.name} }}`} />
           </div>
         )}
@@ -115,12 +115,12 @@ export function SecretDialog({ secret, onClose }: { readonly secret: Secret | nu
           value={description}
           maxLength={1024}
           onChange={(event) => setDescription(event.target.value)}
-          hint="What it opens, and where it comes from."
+          hint="What the secret is for, and where it comes from."
         />
         {secret !== null && (
           <Checkbox
             label="Replace the value"
-            hint="The value that is kept cannot be shown."
+            hint="The stored value cannot be shown."
             checked={replaces}
             onChange={(event) => {
               setReplaces(event.target.checked);
@@ -137,8 +137,8 @@ export function SecretDialog({ secret, onClose }: { readonly secret: Secret | nu
           onChange={(event) => setDay(event.target.value)}
           hint={
             day === ''
-              ? 'Never. You are told thirty days before a day that is set here.'
-              : 'From then on nothing resolves it.'
+              ? 'Never expires. If you set a date, you are notified 30 days before.'
+              : 'Modules cannot use the secret after this date.'
           }
         />
         <Restriction
@@ -154,7 +154,7 @@ export function SecretDialog({ secret, onClose }: { readonly secret: Secret | nu
   );
 }
 
-/** Hidden while it is typed; several lines, since keys have several. */
+/** A masked text area, because keys have several lines. */
 function ValueField({ value, onChange }: { readonly value: string; readonly onChange: (value: string) => void }) {
   const [shown, setShown] = useState(false);
   return (
@@ -168,7 +168,7 @@ function ValueField({ value, onChange }: { readonly value: string; readonly onCh
         placeholder={dots}
         value={value}
         onChange={(event) => onChange(event.target.value)}
-        hint="Encrypted where it is kept, and never shown again. Lines are kept as they are."
+        hint="Stored encrypted and never shown again. Line breaks are preserved."
       />
       <div className="mt-1 flex flex-wrap items-center gap-1">
         <Button
@@ -214,11 +214,11 @@ function Restriction({
   const matches = useQuery({ ...matchesQuery(selector), enabled: withSelector && selector.trim() !== '' });
   return (
     <fieldset className="space-y-3">
-      <Select label="Who may have it" value={kind} onChange={(event) => onKind(event.target.value as RestrictionKind)}>
+      <Select label="Allowed agents" value={kind} onChange={(event) => onKind(event.target.value as RestrictionKind)}>
         <option value="any">Any approved agent</option>
-        <option value="agents">Only agents that are named</option>
+        <option value="agents">Only selected agents</option>
         <option value="selector">Only agents that match a selector</option>
-        <option value="both">Named agents that match a selector</option>
+        <option value="both">Selected agents that match a selector</option>
       </Select>
       {(kind === 'agents' || kind === 'both') && <AgentChoice chosen={agents} onChange={onAgents} />}
       {withSelector && (
@@ -229,12 +229,12 @@ function Restriction({
           vocabulary={vocabulary}
           hint={
             selector.trim() === ''
-              ? 'An empty selector matches nobody.'
+              ? 'An empty selector matches no agent.'
               : matches.isError
                 ? messageOf(matches.error)
                 : matches.data === undefined
                   ? 'Looking for agents…'
-                  : `Matches ${matches.data.length} ${matches.data.length === 1 ? 'agent' : 'agents'} now, and whichever match later.`
+                  : `Matches ${matches.data.length} ${matches.data.length === 1 ? 'agent' : 'agents'} now, and any that match later.`
           }
         />
       )}
@@ -242,8 +242,8 @@ function Restriction({
   );
 }
 
-/** So many agents are offered at once; typing narrows them. */
-const mostOffered = 50;
+/** Maximum number of unselected agents in the list. */
+const maxOffered = 50;
 
 function AgentChoice({
   chosen,
@@ -254,7 +254,7 @@ function AgentChoice({
 }) {
   const { data } = useQuery(agentsQuery);
   const [text, setText] = useState('');
-  const offered = useMemo(() => offeredOf(data ?? [], chosen, text), [data, chosen, text]);
+  const options = useMemo(() => agentOptions(data ?? [], chosen, text), [data, chosen, text]);
   return (
     <div>
       <Input
@@ -268,16 +268,16 @@ function AgentChoice({
         }}
         hint={
           chosen.length === 0
-            ? 'With none chosen, nobody may have it.'
-            : `${chosen.length} ${chosen.length === 1 ? 'agent is' : 'agents are'} chosen.`
+            ? 'Without selected agents, no agent can use the secret.'
+            : `${chosen.length} ${chosen.length === 1 ? 'agent' : 'agents'} selected.`
         }
       />
       <ul
         className="mt-2 max-h-40 space-y-1 overflow-y-auto rounded-md border p-2"
-        aria-label="Agents to choose"
+        aria-label="Available agents"
         tabIndex={-1}
       >
-        {offered.map(({ node_id, name, initial_hostname }) => (
+        {options.map(({ node_id, name, initial_hostname }) => (
           <li key={node_id}>
             <Checkbox
               label={<Line text={name ?? initial_hostname} most={80} />}
@@ -288,16 +288,16 @@ function AgentChoice({
             />
           </li>
         ))}
-        {offered.length === 0 && <li className="text-muted text-sm">No approved agent is called that.</li>}
+        {options.length === 0 && <li className="text-muted text-sm">No matching approved agents.</li>}
       </ul>
     </div>
   );
 }
 
-type Offered = Pick<Agent, 'node_id' | 'name' | 'initial_hostname'>;
+type AgentOption = Pick<Agent, 'node_id' | 'name' | 'initial_hostname'>;
 
-/** Those that are chosen first, also ones that are gone; then approved ones that the text is found in. */
-function offeredOf(agents: readonly Agent[], chosen: readonly string[], text: string): readonly Offered[] {
+/** Selected agents first, including removed ones, then approved agents that match the text. */
+function agentOptions(agents: readonly Agent[], chosen: readonly string[], text: string): readonly AgentOption[] {
   const byId = new Map(agents.map((agent) => [agent.node_id, agent]));
   const first = chosen.map((id) => byId.get(id) ?? { node_id: id, name: null, initial_hostname: id });
   const wanted = text.trim().toLowerCase();
@@ -307,5 +307,5 @@ function offeredOf(agents: readonly Agent[], chosen: readonly string[], text: st
       !chosen.includes(node_id) &&
       `${name ?? ''} ${initial_hostname.slice(0, 256)} ${node_id}`.toLowerCase().includes(wanted),
   );
-  return [...first, ...others.slice(0, mostOffered)];
+  return [...first, ...others.slice(0, maxOffered)];
 }

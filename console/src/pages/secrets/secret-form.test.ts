@@ -3,7 +3,7 @@ import {
   dayOf,
   endOfDay,
   expiryOf,
-  isInTheOpen,
+  isPlainHttp,
   kindOf,
   nameFault,
   randomValue,
@@ -15,17 +15,17 @@ test.each([
   ['agents', { node_ids: ['a'], tags: null }],
   ['selector', { node_ids: null, tags: 'role=web' }],
   ['both', { node_ids: ['a'], tags: 'role=web' }],
-] as const)('a restriction to %s is read and made alike', (kind, restriction) => {
+] as const)('reads and builds a restriction to %s', (kind, restriction) => {
   expect(kindOf(restriction as never)).toBe(kind);
   expect(restrictionOf(kind, ['a'], 'role=web')).toEqual(restriction);
 });
 
-test('a restriction without parts is none, and one to no agents stays one', () => {
+test('reads an empty restriction as any, and keeps a restriction to no agents', () => {
   expect(kindOf({ node_ids: null, tags: null })).toBe('any');
   expect(restrictionOf('agents', [], '')).toEqual({ node_ids: [], tags: null });
 });
 
-test('a day ends where one is, and the same day leaves the time alone', () => {
+test('ends a day in local time, and keeps the time of an unchanged day', () => {
   const before = new Date(2027, 0, 31, 8, 30).toISOString();
   expect(dayOf(before)).toBe('2027-01-31');
   expect(endOfDay('2027-01-31', before)).toBe(before);
@@ -33,29 +33,29 @@ test('a day ends where one is, and the same day leaves the time alone', () => {
   expect([endOfDay('', before), dayOf(null)]).toEqual([null, '']);
 });
 
-test('when a secret ends', () => {
+test('classifies the expiry of a secret', () => {
   const now = Date.parse('2027-01-01T00:00:00Z');
   expect(
     [null, '2026-12-31T00:00:00Z', '2027-01-30T00:00:00Z', '2027-02-01T00:00:00Z'].map((at) => expiryOf(at, now)),
   ).toEqual(['none', 'expired', 'soon', 'later']);
 });
 
-test('a random value takes every letter as often, and leaves out what would not', () => {
+test('generates values without bias', () => {
   let next = 0;
   const value = randomValue((bytes) => {
     for (const index of bytes.keys()) bytes[index] = next++ % 256;
   });
   expect(value).toMatch(/^[\w-]{32}$/);
-  // 255 is beyond four times the alphabet of 57 letters: skipped.
+  // 255 exceeds the largest multiple of the alphabet's 57 letters and is skipped.
   let round = 0;
   const skipped = randomValue((bytes) => bytes.fill(round++ === 0 ? 255 : 0));
   expect(skipped).toBe('A'.repeat(32));
 });
 
-test('names, and places where a value is not taken', () => {
+test('validates names, and detects plain HTTP', () => {
   expect([nameFault(''), nameFault('db_password-2')]).toEqual([null, null]);
   expect([nameFault('2x'), nameFault('a b'), nameFault('x'.repeat(65))]).not.toContain(null);
-  expect(isInTheOpen('http:', '10.0.0.5')).toBe(true);
-  for (const host of ['localhost', '127.0.0.1', '[::1]']) expect(isInTheOpen('http:', host)).toBe(false);
-  expect(isInTheOpen('https:', '10.0.0.5')).toBe(false);
+  expect(isPlainHttp('http:', '10.0.0.5')).toBe(true);
+  for (const host of ['localhost', '127.0.0.1', '[::1]']) expect(isPlainHttp('http:', host)).toBe(false);
+  expect(isPlainHttp('https:', '10.0.0.5')).toBe(false);
 });

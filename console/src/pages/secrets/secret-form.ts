@@ -1,6 +1,6 @@
 import type { Secret } from '@muster/protocol/http';
 
-/** What the form of a secret decides. Pure, but for chance where one asks for it. */
+/** Logic of the secret form. Pure; randomness is injected. */
 
 export type RestrictionKind = 'any' | 'agents' | 'selector' | 'both';
 
@@ -23,7 +23,7 @@ export const restrictionOf = (
         tags: kind === 'selector' || kind === 'both' ? tags : null,
       };
 
-/** As the field of a day has it, of the place where one is. @param at RFC 3339 */
+/** The local date of a time, in the format of `<input type="date">`. @param at RFC 3339 */
 export function dayOf(at: string | null): string {
   if (at === null) return '';
   const time = new Date(at);
@@ -31,7 +31,7 @@ export function dayOf(at: string | null): string {
   return `${time.getFullYear()}-${two(time.getMonth() + 1)}-${two(time.getDate())}`;
 }
 
-/** The end of that day, as the API takes it; what was there when the day is the same. @param before RFC 3339 */
+/** The end of a local day as RFC 3339; the previous time if the day is unchanged. @param before RFC 3339 */
 export function endOfDay(day: string, before: string | null): string | null {
   if (day === '') return null;
   if (dayOf(before) === day) return before;
@@ -52,11 +52,11 @@ export function expiryOf(expires_at: string | null, now: number): Expiry {
 const alphabet = 'ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz23456789-_';
 const length = 32;
 
-/** A value that nobody guesses: 188 bits, without letters that look alike. */
+/** A random value of 188 bits, without letters that look alike. */
 export function randomValue(random: (bytes: Uint8Array<ArrayBuffer>) => void): string {
   let value = '';
   const bytes = new Uint8Array(64);
-  // Bytes beyond a multiple of the alphabet would favour its first letters.
+  // Bytes beyond a multiple of the alphabet's length would favor its first letters.
   const limit = 256 - (256 % alphabet.length);
   while (value.length < length) {
     random(bytes);
@@ -69,8 +69,8 @@ export function randomValue(random: (bytes: Uint8Array<ArrayBuffer>) => void): s
 export const nameFault = (name: string): string | null =>
   name === '' || /^[A-Za-z_][A-Za-z0-9_-]{0,63}$/.test(name)
     ? null
-    : 'Up to 64 letters, digits, “_” and “-”; the first is a letter or “_”.';
+    : 'Up to 64 letters, digits, “_” or “-”, starting with a letter or “_”.';
 
-/** A value goes over HTTPS only, or stays on the machine. */
-export const isInTheOpen = (protocol: string, hostname: string): boolean =>
+/** Whether values would be sent unencrypted to another machine. */
+export const isPlainHttp = (protocol: string, hostname: string): boolean =>
   protocol === 'http:' && !/^(localhost|127(\.\d+){3}|\[::1\])$/.test(hostname);

@@ -20,7 +20,6 @@ import { OperatorName } from '../links.tsx';
 import { SecretDialog } from './secret-dialog.tsx';
 import { expiryOf } from './secret-form.ts';
 
-/** Values that modules use and nobody reads: who may have them, and until when. */
 export function SecretsPage() {
   const isAdmin = useIsAdmin();
   const names = useAgentNames();
@@ -28,7 +27,7 @@ export function SecretsPage() {
   const query = useQuery(secretsQuery);
   const [search, setSearch] = useUrlState('q', '');
   const [sort, setSort] = useUrlState<string>('sort', 'name');
-  /** `new`, or the name of one: the dialog is in the address. */
+  /** `new!`, or the name of a secret: the dialog is part of the address. */
   const [edited, setEdited] = useUrlState('edit', '');
   const [removing, setRemoving] = useState<string | null>(null);
   const [rotating, setRotating] = useState(false);
@@ -71,7 +70,7 @@ export function SecretsPage() {
     },
     {
       id: 'restriction',
-      header: 'Who may have it',
+      header: 'Allowed agents',
       width: '2fr',
       from: 'lg',
       cell: ({ restriction }) => <Line text={restrictionText(restriction, names)} />,
@@ -93,7 +92,7 @@ export function SecretsPage() {
     },
     {
       id: 'by',
-      header: 'By',
+      header: 'Updated by',
       width: '1fr',
       from: 'lg',
       cell: ({ updated_by }) => <OperatorName id={updated_by} />,
@@ -126,7 +125,7 @@ export function SecretsPage() {
     <Page
       fill
       title="Secrets"
-      subtitle="Values that modules use. They are encrypted where they are kept, and never shown again."
+      subtitle="Values for modules. Stored encrypted and never shown again."
       actions={
         <>
           {(query.data?.length ?? 0) > 0 && (
@@ -170,7 +169,7 @@ export function SecretsPage() {
             empty={
               search === '' ? (
                 <Empty
-                  title="No secret is kept yet"
+                  title="No secrets yet"
                   icon={<KeyRound className="size-7" strokeWidth={1.4} />}
                   action={
                     <Button look="primary" onClick={() => setEdited('new!', true)}>
@@ -178,10 +177,10 @@ export function SecretsPage() {
                     </Button>
                   }
                 >
-                  Passwords, keys and tokens that modules put on machines belong here, not into a module.
+                  Store passwords, keys, and tokens here instead of in modules.
                 </Empty>
               ) : (
-                <Empty title="No secret is called that">Search for something else.</Empty>
+                <Empty title="No matching secrets">Try another search.</Empty>
               )
             }
           />
@@ -194,12 +193,12 @@ export function SecretsPage() {
         open={removing !== null}
         onOpenChange={(next) => !next && setRemoving(null)}
         title={`Remove ${removing ?? ''}?`}
-        action="Remove the secret"
+        action="Remove secret"
         onConfirm={async () => {
           if (removing !== null) await removeSecretForGood(removing);
         }}
       >
-        Modules that use it no longer resolve. What was put on machines with it stays there.
+        Modules that use it will fail. Its values stay on machines.
       </Confirm>
       {rotating && <RotateDialog onClose={() => setRotating(false)} />}
     </Page>
@@ -223,12 +222,12 @@ function restrictionText(restriction: Secret['restriction'], names: ReadonlyMap<
   if (restriction?.node_ids != null)
     parts.push(
       restriction.node_ids.length === 0
-        ? 'nobody'
+        ? 'no agent'
         : restriction.node_ids.length <= 3
           ? restriction.node_ids.map((id) => names.get(id) ?? id.slice(0, 8)).join(', ')
           : `${restriction.node_ids.length} agents`,
     );
-  if (restriction?.tags != null) parts.push(restriction.tags === '' ? 'nobody' : restriction.tags);
+  if (restriction?.tags != null) parts.push(restriction.tags === '' ? 'no agent' : restriction.tags);
   return parts.length === 0 ? 'any approved agent' : parts.join(' and ');
 }
 
@@ -239,7 +238,7 @@ function RotateDialog({ onClose }: { readonly onClose: () => void }) {
     <Dialog
       open
       onOpenChange={(open) => !open && onClose()}
-      title="Rotate the key of the secrets"
+      title="Rotate the encryption key"
       footer={
         data === undefined ? (
           <>
@@ -259,25 +258,25 @@ function RotateDialog({ onClose }: { readonly onClose: () => void }) {
         <Problem error={rotate.error} />
         {data === undefined ? (
           <p>
-            Every value is encrypted anew under another key. All of them can be used throughout. When it is interrupted,
-            nothing is lost: do it again.
+            This re-encrypts every value with a new key. Secrets stay available meanwhile. If the rotation is
+            interrupted, nothing is lost; start it again.
           </p>
         ) : (
           <>
             <p role="status">
-              {data.reencrypted} {data.reencrypted === 1 ? 'value is' : 'values are'} under the key{' '}
-              <code className="font-mono text-xs">{visibleText(data.key_id)}</code> now.
+              {data.reencrypted} {data.reencrypted === 1 ? 'value' : 'values'} re-encrypted with the key{' '}
+              <code className="font-mono text-xs">{visibleText(data.key_id)}</code>.
             </p>
             {data.retired.length > 0 && (
               <p>
-                Nothing needs {data.retired.length === 1 ? 'this key' : 'these keys'} any more:{' '}
+                No longer needed {data.retired.length === 1 ? 'key' : 'keys'}:{' '}
                 <code className="font-mono text-xs">{visibleText(data.retired.join(', '))}</code>
               </p>
             )}
             {data.unreadable.length > 0 && (
               <p className="text-bad">
-                Left as they are, since their key is not there: {visibleText(data.unreadable.join(', '))}. Put the key
-                back, or give them a value again.
+                Not re-encrypted because their key is missing: {visibleText(data.unreadable.join(', '))}. Restore the
+                key, or set new values.
               </p>
             )}
           </>

@@ -32,28 +32,24 @@ const columns: Column<Setting>[] = [
   },
   {
     id: 'source',
-    header: 'From',
+    header: 'Source',
     width: '7rem',
     from: 'sm',
     cell: ({ source }) => <Badge tone={source === 'default' ? 'neutral' : 'info'}>{source}</Badge>,
   },
 ];
 
-/** How the orchestrator is, and the configuration that is in force. */
 export function SettingsPage() {
   const isAdmin = useIsAdmin();
   return (
-    <Page
-      title="Settings and health"
-      subtitle="Settings are changed in the configuration file; this shows what is in force."
-    >
+    <Page title="Settings and health" subtitle="The active configuration. To change it, edit the configuration file.">
       <div className="space-y-4">
         <Health />
         {isAdmin ? (
           <Configuration />
         ) : (
           <Panel>
-            <Empty title="The configuration is shown to admins" />
+            <Empty title="Only admins can see the configuration" />
           </Panel>
         )}
       </div>
@@ -61,13 +57,12 @@ export function SettingsPage() {
   );
 }
 
-const why: Readonly<Record<string, string>> = {
-  database: 'The database takes no writes: nothing can be changed until it does. Look at its disk and its log.',
-  secrets_key:
-    'A key for secrets is missing: those it locks cannot be read. Put the key back where the configuration says.',
+const remedies: Readonly<Record<string, string>> = {
+  database: 'The database refuses writes, so nothing can be changed. Check its disk and its log.',
+  secrets_key: 'An encryption key is missing, so its secrets cannot be read. Restore the key at the configured path.',
   metrics:
-    'Samples of the machines cannot be stored. Agents keep theirs, a day at most, and send them once they can be; the log says why.',
-  disk: 'The disk is nearly full: what would grow is refused. Make room, or give the data directory a larger disk.',
+    'Metric samples cannot be stored. Agents keep up to one day of samples and send them later. See the log for the reason.',
+  disk: 'The disk is nearly full, so writes that grow it are refused. Free space, or use a larger disk for the data directory.',
 };
 
 function Health() {
@@ -87,12 +82,12 @@ function Health() {
       </Panel>
     );
   const { database, secrets_readable, metrics, disk } = health.data;
-  const isWell = status.data.status === 'ok';
+  const isHealthy = status.data.status === 'ok';
   return (
-    <Panel title="Health" actions={<Dot tone={isWell ? 'good' : 'bad'}>{isWell ? 'All is well' : 'Degraded'}</Dot>}>
+    <Panel title="Health" actions={<Dot tone={isHealthy ? 'good' : 'bad'}>{isHealthy ? 'Healthy' : 'Degraded'}</Dot>}>
       {status.data.reasons.map((reason) => (
         <p key={reason} role="alert" className="mb-3 rounded-md bg-bad-soft px-3 py-2 text-bad text-sm">
-          {why[reason] ?? reason}
+          {remedies[reason] ?? reason}
         </p>
       ))}
       <dl className="grid gap-x-8 gap-y-4 text-sm sm:grid-cols-2 lg:grid-cols-4">
@@ -101,19 +96,18 @@ function Health() {
         </Fact>
         <Fact name="Database">
           <Dot tone={database.writable ? 'good' : 'bad'}>
-            {database.kind === 'sqlite' ? 'SQLite' : 'PostgreSQL'},{' '}
-            {database.writable ? 'takes writes' : 'takes no writes'}
+            {database.kind === 'sqlite' ? 'SQLite' : 'PostgreSQL'}, {database.writable ? 'writable' : 'refuses writes'}
           </Dot>
         </Fact>
         <Fact name="Secrets">
           <Dot tone={secrets_readable ? 'good' : 'bad'}>
-            {secrets_readable ? 'every key is there' : 'a key is missing'}
+            {secrets_readable ? 'all keys available' : 'a key is missing'}
           </Dot>
         </Fact>
         <Fact name="Samples">
-          <Dot tone={metrics.writable ? 'good' : 'bad'}>{metrics.writable ? 'are stored' : 'cannot be stored'}</Dot>
+          <Dot tone={metrics.writable ? 'good' : 'bad'}>{metrics.writable ? 'writable' : 'cannot be stored'}</Dot>
         </Fact>
-        <Fact name="Key that agents pin">
+        <Fact name="Public key">
           <Id id={status.data.public_key} length={12} />
         </Fact>
         {disk !== null && (
@@ -128,7 +122,7 @@ function Health() {
               </div>
               <p className="mt-1 text-muted text-xs">
                 {bytesText(disk.free_bytes)} free of {bytesText(disk.size_bytes)}
-                {disk.reserve_bytes > 0 && `; what would grow is refused below ${bytesText(disk.reserve_bytes)}`}
+                {disk.reserve_bytes > 0 && `; writes that grow it are refused below ${bytesText(disk.reserve_bytes)}`}
               </p>
             </dd>
           </div>
@@ -151,7 +145,7 @@ function Configuration() {
   const rows = data === undefined ? [] : settingsOf(data).filter(({ key }) => key.includes(text.trim().toLowerCase()));
   return (
     <Panel
-      title="Configuration in force"
+      title="Active configuration"
       flush
       actions={
         <div className="relative w-56">
@@ -179,7 +173,7 @@ function Configuration() {
           columns={columns}
           rowKey={({ key }) => key}
           rowHeight={34}
-          empty={<Empty title="No key is called that" />}
+          empty={<Empty title="No matching keys" />}
         />
       )}
     </Panel>

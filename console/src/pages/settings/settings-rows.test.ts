@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { bytesText, settingsOf } from './settings-rows.ts';
 
-test('settings are a flat list by key, with where each comes from', () => {
+test('flattens settings by key, with their sources', () => {
   const settings = {
     drift: { enabled: true, interval: 600 },
     api_port: 4748,
@@ -18,7 +18,7 @@ test('settings are a flat list by key, with where each comes from', () => {
   ]);
 });
 
-test('bytes are said in the unit that fits', () => {
+test('formats bytes in the largest fitting unit', () => {
   expect(bytesText(0)).toBe('0 B');
   expect(bytesText(1023)).toBe('1023 B');
   expect(bytesText(1536)).toBe('1.5 KiB');

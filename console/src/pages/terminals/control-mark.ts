@@ -1,4 +1,4 @@
-/** This tab is in control of a session: when it is loaded anew, it is again. */
+/** Remembers that this tab controls a session, so that it takes control again after a reload. */
 
 const keyOf = (session_id: string) => `muster.terminal.${session_id}`;
 

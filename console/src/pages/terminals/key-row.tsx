@@ -5,14 +5,14 @@ import type { ExtraKey } from '../../terminal/keys.ts';
 
 const characters = ['|', '~', '/', '-'];
 
-/** The keys that a phone does not have. They leave the focus where it is, so that its keyboard stays. */
+/** Keys that phones do not have. They do not take the focus, so that the on-screen keyboard stays open. */
 export function KeyRow({
   ctrl,
   onCtrl,
   onKey,
   onText,
 }: {
-  /** The next key is typed with Ctrl. */
+  /** Whether Ctrl applies to the next key. */
   readonly ctrl: boolean;
   readonly onCtrl: (held: boolean) => void;
   readonly onKey: (key: ExtraKey) => void;

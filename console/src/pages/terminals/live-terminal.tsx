@@ -26,12 +26,12 @@ import { ScreenMenu } from './screen-menu.tsx';
 import { endText, exitText } from './session-text.ts';
 import { Viewers } from './viewers.tsx';
 
-/** Milliseconds that a changed room is left to settle. */
+/** Milliseconds to wait after a size change before resizing. */
 const settleMs = 80;
-/** Lines that are kept above the screen. */
+/** Lines above the screen. */
 const scrollback = 5_000;
 
-/** A session that is open, in control or looking on. */
+/** An open session, in control or watching. */
 export function LiveTerminal({
   session_id,
   mode,
@@ -41,7 +41,7 @@ export function LiveTerminal({
 }: {
   readonly session_id: string;
   readonly mode: TerminalMode;
-  /** Of a session that was opened just now; null: attach. */
+  /** The socket of a session that was just opened; null to attach to an existing one. */
   readonly wsUrl: string | null;
   readonly session: TerminalSessionDetail | undefined;
   readonly onReplay: () => void;
@@ -66,7 +66,7 @@ export function LiveTerminal({
     setCtrl(held);
   };
 
-  // biome-ignore lint/correctness/useExhaustiveDependencies: a session has one connection; what else changes is handed on below
+  // biome-ignore lint/correctness/useExhaustiveDependencies: a session has one connection; other changes are applied by the effects below
   useEffect(() => {
     if (place.current === null) return;
     let timer = 0;
@@ -75,7 +75,7 @@ export function LiveTerminal({
       window.clearTimeout(timer);
       timer = window.setTimeout(() => {
         const isOpen = own.state.kind === 'open';
-        // Whoever looks on, or waits, sees it as it is where it runs.
+        // Watchers keep the size of the controlling terminal.
         const room = (isOpen && controls) || isOver(own.state) ? shown.room() : null;
         if (room === null) return;
         const { cols, rows } = shown.size;
@@ -166,7 +166,7 @@ export function LiveTerminal({
     if (isOver(state)) markControl(session_id, false);
   }, [state, session_id]);
 
-  // A bell is shown for a moment.
+  // Hides the bell after a moment.
   useEffect(() => {
     if (rings === 0) return;
     const timer = window.setTimeout(() => setRings(0), 1_500);
@@ -228,7 +228,7 @@ export function LiveTerminal({
         )}
         <IconButton
           small
-          label="Search on the screen (Ctrl Shift F)"
+          label="Search the screen (Ctrl Shift F)"
           icon={<Search className="size-4" />}
           onClick={() => setSearching(!searching)}
         />
@@ -281,7 +281,7 @@ export function LiveTerminal({
           window.setTimeout(() => screen.current?.focus());
         }}
       >
-        <p>A shell may run each line as it comes.</p>
+        <p>A shell may run each line immediately.</p>
         <Preview text={asked ?? ''} />
       </Confirm>
       <Confirm
@@ -294,7 +294,7 @@ export function LiveTerminal({
           if (linkAsked !== null) window.open(linkAsked, '_blank', 'noopener,noreferrer');
         }}
       >
-        <p>It was shown by the machine, and may lead anywhere.</p>
+        <p>The machine printed this link. It may be unsafe.</p>
         <Preview text={linkAsked ?? ''} />
       </Confirm>
       <Confirm
@@ -304,7 +304,7 @@ export function LiveTerminal({
         action="End the session"
         onConfirm={() => closeTerminal(session_id)}
       >
-        Its shell and what runs in it are ended. The recording is kept.
+        This ends its shell and all programs in it. The recording is kept.
       </Confirm>
     </div>
   );
@@ -322,7 +322,7 @@ const Preview = ({ text }: { readonly text: string }) => (
 const looks: Record<LinkState['kind'], readonly [Tone, string]> = {
   connecting: ['info', 'Connecting…'],
   open: ['good', 'In control'],
-  lost: ['warn', 'Connection lost, trying again…'],
+  lost: ['warn', 'Connection lost, reconnecting…'],
   taken_over: ['warn', 'Taken over'],
   exited: ['neutral', 'Ended'],
   ended: ['neutral', 'Ended'],
@@ -332,7 +332,7 @@ function LinkDot({ state }: { readonly state: LinkState }) {
   const [tone, text] = looks[state.kind];
   return (
     <Dot tone={tone} live={state.kind === 'connecting' || state.kind === 'lost'}>
-      {state.kind === 'open' && state.mode === 'view' ? 'Looking on' : text}
+      {state.kind === 'open' && state.mode === 'view' ? 'Watching' : text}
     </Dot>
   );
 }
@@ -344,7 +344,7 @@ function LinkNotice({
   onReplay,
 }: {
   readonly state: LinkState;
-  /** Why the session ended, where that is known. */
+  /** Why the session ended; null if unknown. */
   readonly reason: string | null;
   readonly onTake: (mode: TerminalMode) => void;
   readonly onReplay: () => void;
@@ -355,10 +355,10 @@ function LinkNotice({
         actions={
           <>
             <Button small onClick={() => onTake('view')}>
-              Look on
+              Watch
             </Button>
             <Button small look="primary" onClick={() => onTake('control')}>
-              Take it back
+              Take control back
             </Button>
           </>
         }
@@ -389,7 +389,7 @@ const Notice = ({ actions, children }: { readonly actions: ReactNode; readonly c
   </div>
 );
 
-/** Finds text in what is on the screen and above it. */
+/** Searches the screen and the scrollback. */
 function ScreenSearch({
   onFind,
   onClose,
@@ -414,9 +414,9 @@ function ScreenSearch({
     >
       <div className="min-w-0 flex-1 sm:max-w-72">
         <Input
-          label="Search on the screen"
+          label="Search the screen"
           hideLabel
-          placeholder="Search on the screen"
+          placeholder="Search the screen"
           autoFocus
           value={text}
           aria-invalid={!found}
@@ -426,12 +426,12 @@ function ScreenSearch({
           }}
         />
       </div>
-      <IconButton small label="Before" type="submit" icon={<ArrowUp className="size-4" />} />
-      <IconButton small label="After" icon={<ArrowDown className="size-4" />} onClick={() => find(false)} />
+      <IconButton small label="Previous match" type="submit" icon={<ArrowUp className="size-4" />} />
+      <IconButton small label="Next match" icon={<ArrowDown className="size-4" />} onClick={() => find(false)} />
       <span role="status" className="flex-1 text-muted text-xs">
         {found ? '' : 'Not found'}
       </span>
-      <IconButton small label="Close the search" icon={<X className="size-4" />} onClick={onClose} />
+      <IconButton small label="Close search" icon={<X className="size-4" />} onClick={onClose} />
     </form>
   );
 }

@@ -17,19 +17,18 @@ import { Screen } from '../../terminal/screen.ts';
 import type { TextHit } from '../../terminal/text-lines.ts';
 import { clockTime } from './session-text.ts';
 
-/** Lines that are searched before the page may do something else, and hits that are listed. */
-const searchedAtOnce = 20_000;
-const mostHits = 500;
-/** Bytes that are read, and milliseconds that may go by, before the page may do something else. */
-const readAtOnce = 128 * 1024;
-const busyMs = 25;
-/** While it is read, it is searched anew after so much. */
-const searchedAnewBytes = 4 * 1024 * 1024;
-/** Seconds. */
+/** Lines to search before yielding to the page. */
+const searchBatchLines = 20_000;
+const maxHits = 500;
+/** Bytes to parse before checking the time, and milliseconds to work before yielding to the page. */
+const readBatchBytes = 128 * 1024;
+const maxBusyMs = 25;
+/** While loading, the search runs again after this many bytes. */
+const searchIntervalBytes = 4 * 1024 * 1024;
 const stepSeconds = 5;
-const fontSizes = { least: 9, most: 16 };
-/** Of a letter, by its height. */
-const letterWidth = 0.605;
+const fontSizes = { min: 9, max: 16 };
+/** Width of a character relative to the font size. */
+const characterWidth = 0.605;
 
 interface Loading {
   readonly state: 'loading' | 'whole' | 'failed';
@@ -38,7 +37,7 @@ interface Loading {
   readonly error?: unknown;
 }
 
-/** The recording of a session: played, sought through and searched. */
+/** Plays and searches the recording of a session. */
 export function ReplayTerminal({ session }: { readonly session: TerminalSessionDetail }) {
   const { session_id } = session;
   const place = useRef<HTMLDivElement>(null);
@@ -51,17 +50,17 @@ export function ReplayTerminal({ session }: { readonly session: TerminalSessionD
   const [skip, setSkip] = useUrlState<string>('idle', 'skip');
   const [query, setQuery] = useUrlState('q', '');
   const [attempt, setAttempt] = useState(0);
-  /** How much of the way is done, in percent; null: it is there. */
+  /** Progress of a seek in percent; null when done. */
   const [seeking, setSeeking] = useState<number | null>(null);
   const seeks = useRef(0);
   const at = useRef(0);
-  /** Where the address wants to begin, until it has been reached. */
-  const wanted = useRef<number | null>(Number.parseFloat(asked) || null);
+  /** The start position from the address, until that part is loaded. */
+  const pendingSeek = useRef<number | null>(Number.parseFloat(asked) || null);
 
   const seek = useCallback((to: number) => {
     const all = held.current;
     if (all === null) return;
-    wanted.current = null;
+    pendingSeek.current = null;
     at.current = Math.max(0, Math.min(to, all.recording.duration));
     setPosition(at.current);
     const turn = ++seeks.current;
@@ -75,15 +74,15 @@ export function ReplayTerminal({ session }: { readonly session: TerminalSessionD
     });
   }, []);
 
-  // biome-ignore lint/correctness/useExhaustiveDependencies: read once for a session and attempt
+  // biome-ignore lint/correctness/useExhaustiveDependencies: loads once per session and attempt
   useEffect(() => {
     if (place.current === null) return;
     const stop = new AbortController();
     const box = place.current;
     let fitted = 0;
     const fit = () => {
-      const pixels = Math.floor(((box.clientWidth - 24) / screen.size.cols / letterWidth) * 2) / 2;
-      const size = Math.max(fontSizes.least, Math.min(fontSizes.most, pixels));
+      const pixels = Math.floor(((box.clientWidth - 24) / screen.size.cols / characterWidth) * 2) / 2;
+      const size = Math.max(fontSizes.min, Math.min(fontSizes.max, pixels));
       if (size !== fitted) screen.fontSize = size;
       fitted = size;
     };
@@ -96,30 +95,30 @@ export function ReplayTerminal({ session }: { readonly session: TerminalSessionD
     const recording = new Recording();
     const read = async () => {
       let bytes = 0;
-      let told = 0;
-      let rested = performance.now();
+      let reportedAt = 0;
+      let yieldedAt = performance.now();
       for await (const piece of await readTranscript(session_id, 'asciicast', stop.signal)) {
-        for (let from = 0; from < piece.length; from += readAtOnce) {
-          recording.feed(piece.subarray(from, from + readAtOnce));
-          if (performance.now() - rested < busyMs) continue;
-          // So that the page can do something else in between.
+        for (let from = 0; from < piece.length; from += readBatchBytes) {
+          recording.feed(piece.subarray(from, from + readBatchBytes));
+          if (performance.now() - yieldedAt < maxBusyMs) continue;
+          // Yields to the page.
           await new Promise((resolve) => window.setTimeout(resolve));
-          rested = performance.now();
+          yieldedAt = performance.now();
         }
         bytes += piece.length;
         held.current ??= { recording, screen, replay: new Replay(recording, screen) };
-        // The first text, rather than an empty screen.
-        if (at.current === 0 && wanted.current === null && recording.text.times[0] !== undefined)
+        // Starts at the first text instead of an empty screen.
+        if (at.current === 0 && pendingSeek.current === null && recording.text.times[0] !== undefined)
           seek(recording.text.times[0]);
-        if (performance.now() - told < 100) continue;
-        told = performance.now();
+        if (performance.now() - reportedAt < 100) continue;
+        reportedAt = performance.now();
         setLoading({ state: 'loading', bytes, duration: recording.duration });
-        if (wanted.current !== null && recording.duration >= wanted.current) seek(wanted.current);
+        if (pendingSeek.current !== null && recording.duration >= pendingSeek.current) seek(pendingSeek.current);
       }
       recording.end();
       held.current ??= { recording, screen, replay: new Replay(recording, screen) };
       setLoading({ state: 'whole', bytes, duration: recording.duration });
-      if (wanted.current !== null) seek(wanted.current);
+      if (pendingSeek.current !== null) seek(pendingSeek.current);
       else if (at.current === 0) seek(recording.text.times[0] ?? recording.times[0] ?? 0);
     };
     read().catch((error: unknown) => {
@@ -141,7 +140,7 @@ export function ReplayTerminal({ session }: { readonly session: TerminalSessionD
     const tick = (now: number) => {
       frame = requestAnimationFrame(tick);
       const all = held.current;
-      // While the screen is behind, time stands still.
+      // Pauses while the screen catches up.
       if (all === null || busy) {
         last = now;
         return;
@@ -219,11 +218,11 @@ export function ReplayTerminal({ session }: { readonly session: TerminalSessionD
         <div className="flex shrink-0 items-center justify-end gap-2 border-b p-1.5">
           <div className="w-full sm:w-72">
             <Input
-              label="Search in its text"
+              label="Search the recording"
               hideLabel
               type="search"
               data-search=""
-              placeholder="Search in all that was shown"
+              placeholder="Search the recording"
               value={query}
               onChange={(event) => setQuery(event.target.value)}
             />
@@ -247,16 +246,16 @@ export function ReplayTerminal({ session }: { readonly session: TerminalSessionD
               icon={playing ? <Pause className="size-4" /> : <Play className="size-4" />}
               onClick={toggle}
             />
-            <IconButton label="From the beginning" icon={<RotateCcw className="size-4" />} onClick={() => seekTo(0)} />
+            <IconButton label="Restart" icon={<RotateCcw className="size-4" />} onClick={() => seekTo(0)} />
             <span className="tabular w-12 text-right text-muted text-xs">{clockTime(position)}</span>
             <input
               type="range"
-              aria-label="Place in the recording"
+              aria-label="Position in the recording"
               aria-valuetext={`${clockTime(position)} of ${clockTime(loading.duration)}`}
               className="h-5 min-w-0 flex-1 accent-[var(--accent)]"
               min={0}
               max={Math.max(loading.duration, 0.1)}
-              // In steps it would not get to an end that is none of them.
+              // Steps would make an end between two steps unreachable.
               step="any"
               value={position}
               onChange={(event) => seek(Number(event.target.value))}
@@ -280,7 +279,7 @@ export function ReplayTerminal({ session }: { readonly session: TerminalSessionD
           />
           {seeking !== null && (
             <span className="tabular text-muted text-xs">
-              <span role="status">Catching up</span>, {seeking} %
+              <span role="status">Seeking</span>, {seeking} %
             </span>
           )}
           {loading.state === 'loading' && (
@@ -297,7 +296,9 @@ export function ReplayTerminal({ session }: { readonly session: TerminalSessionD
         <Hits
           query={query}
           recording={() => held.current?.recording ?? null}
-          loaded={loading.state === 'whole' ? Number.POSITIVE_INFINITY : Math.floor(loading.bytes / searchedAnewBytes)}
+          loaded={
+            loading.state === 'whole' ? Number.POSITIVE_INFINITY : Math.floor(loading.bytes / searchIntervalBytes)
+          }
           position={position}
           onHit={(hit) => {
             setPlaying(false);
@@ -319,13 +320,13 @@ function SaveMenu({ session_id }: { readonly session_id: string }) {
   };
   return (
     <Menu trigger={<IconButton label="Download the recording" icon={<Download className="size-4" />} />}>
-      <MenuItem onSelect={() => void save('asciicast')}>As asciicast, with times</MenuItem>
-      <MenuItem onSelect={() => void save('raw')}>As the bytes it showed</MenuItem>
+      <MenuItem onSelect={() => void save('asciicast')}>As asciicast, with timing</MenuItem>
+      <MenuItem onSelect={() => void save('raw')}>As raw output</MenuItem>
     </Menu>
   );
 }
 
-/** Finds text anywhere in the recording, and leads to when it was shown. */
+/** Lists matches in the recording, and seeks to them. */
 function Hits({
   query,
   recording,
@@ -335,7 +336,7 @@ function Hits({
 }: {
   readonly query: string;
   readonly recording: () => Recording | null;
-  /** Grows while it is read. */
+  /** Increases while loading, to search again. */
   readonly loaded: number;
   readonly position: number;
   readonly onHit: (hit: TextHit) => void;
@@ -343,7 +344,7 @@ function Hits({
   const [hits, setHits] = useState<readonly TextHit[]>([]);
   const [busy, setBusy] = useState(false);
 
-  // biome-ignore lint/correctness/useExhaustiveDependencies: searched anew when more of it was read
+  // biome-ignore lint/correctness/useExhaustiveDependencies: searches again when more is loaded
   useEffect(() => {
     let over = false;
     const search = async () => {
@@ -351,8 +352,8 @@ function Hits({
       const found: TextHit[] = [];
       if (text !== undefined) {
         setBusy(true);
-        for (let from = 0; from < text.texts.length && found.length < mostHits; from += searchedAtOnce) {
-          found.push(...text.find(query, from, from + searchedAtOnce, mostHits - found.length));
+        for (let from = 0; from < text.texts.length && found.length < maxHits; from += searchBatchLines) {
+          found.push(...text.find(query, from, from + searchBatchLines, maxHits - found.length));
           await new Promise((resolve) => window.setTimeout(resolve));
           if (over) return;
         }
@@ -370,15 +371,15 @@ function Hits({
   const current = hits.findLast((hit) => hit.at <= position);
   return (
     <section
-      aria-label="Found in the recording"
+      aria-label="Search results"
       className="flex max-h-[40%] min-h-0 shrink-0 flex-col rounded-lg border bg-surface lg:max-h-none lg:w-80"
     >
       <p role="status" className="px-3 py-2 text-muted text-xs">
         {busy
           ? 'Searching…'
           : hits.length === 0
-            ? 'Not found'
-            : `${hits.length}${hits.length >= mostHits ? ' or more' : ''} found`}
+            ? 'No matches'
+            : `${hits.length}${hits.length >= maxHits ? ' or more' : ''} found`}
       </p>
       {hits.length > 0 && (
         <ol className="min-h-0 flex-1 divide-y overflow-y-auto border-t">

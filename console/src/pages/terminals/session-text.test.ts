@@ -4,23 +4,23 @@ import { clockTime, endText, exitText, modeOf, secondsOf } from './session-text.
 const held = { operator_id: 'me', username: 'me', mode: 'control', since: 1 } as const;
 
 test.each([
-  ['own, nobody there', { operator_id: 'me', attached: [] }, '', false, 'control'],
-  ['own, held by another tab', { operator_id: 'me', attached: [held] }, '', false, 'view'],
-  ['own, held by this tab before it was loaded anew', { operator_id: 'me', attached: [held] }, '', true, 'control'],
-  ['another’s', { operator_id: 'you', attached: [] }, '', false, 'view'],
-  ['asked to take over', { operator_id: 'you', attached: [] }, 'control', false, 'control'],
-  ['asked to look on', { operator_id: 'me', attached: [] }, 'view', true, 'view'],
-] as const)('how a page joins: %s', (_, { operator_id, attached }, asked, before, mode) => {
-  expect(modeOf({ operator_id, attached: [...attached] }, 'me', asked, before)).toBe(mode);
+  ['own, not controlled', { operator_id: 'me', attached: [] }, '', false, 'control'],
+  ['own, controlled by another tab', { operator_id: 'me', attached: [held] }, '', false, 'view'],
+  ['own, controlled by this tab before a reload', { operator_id: 'me', attached: [held] }, '', true, 'control'],
+  ['of another operator', { operator_id: 'you', attached: [] }, '', false, 'view'],
+  ['control is requested', { operator_id: 'you', attached: [] }, 'control', false, 'control'],
+  ['watching is requested', { operator_id: 'me', attached: [] }, 'view', true, 'view'],
+] as const)('chooses the mode of a session: %s', (_, { operator_id, attached }, requested, before, mode) => {
+  expect(modeOf({ operator_id, attached: [...attached] }, 'me', requested, before)).toBe(mode);
 });
 
-test('times as players show them', () => {
+test('formats durations as a clock', () => {
   expect([0, 7.9, 67, 3_729, -1].map(clockTime)).toEqual(['0:00', '0:07', '1:07', '1:02:09', '0:00']);
   const session = { opened_at: 100, closed_at: null } as never;
   expect([secondsOf(session, 160), secondsOf({ opened_at: 100, closed_at: 130 } as never, 999)]).toEqual([60, 30]);
 });
 
-test('how a shell ended', () => {
+test('describes how a shell ended', () => {
   expect([exitText(0, null), exitText(3, null), exitText(null, 'SIGHUP'), exitText(null, null)]).toEqual([
     'The shell has ended.',
     'The shell ended with exit code 3.',
@@ -29,7 +29,7 @@ test('how a shell ended', () => {
   ]);
 });
 
-test('why a session ended', () => {
+test('describes why a session ended', () => {
   expect([
     endText('terminal_idle', 'nothing was typed', null),
     endText('terminal_ended', 'x', null),

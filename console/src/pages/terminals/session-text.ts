@@ -1,10 +1,10 @@
 import type { TerminalSession } from '@muster/protocol/http';
 
-/** What sessions are called and said to be. Pure. */
+/** Display texts of terminal sessions. Pure. */
 
 export const statusTones = { active: 'good', closed: 'neutral', interrupted: 'warn' } as const;
 
-/** As `4:07` or `1:02:09`. */
+/** For example `4:07` or `1:02:09`. */
 export function clockTime(seconds: number): string {
   const whole = Math.max(0, Math.floor(seconds));
   const [h, m, s] = [Math.floor(whole / 3600), Math.floor((whole % 3600) / 60), whole % 60];
@@ -12,27 +12,26 @@ export function clockTime(seconds: number): string {
   return h > 0 ? `${h}:${two(m)}:${two(s)}` : `${m}:${two(s)}`;
 }
 
-/** Seconds that a session took, or has taken so far. @param now Unix seconds */
+/** Duration of a session in seconds, until now if it is open. @param now Unix seconds */
 export const secondsOf = ({ opened_at, closed_at }: TerminalSession, now: number): number =>
   Math.max(0, (closed_at ?? now) - opened_at);
 
 /**
- * How a page joins a session: in control where it was before, or where it is this person's own and nobody is; else it
- * looks on first, and says how to take over.
+ * The mode in which a page joins a session: control if this tab had it before, or for one's own session without a
+ * controller; otherwise view, from which the operator can take control.
  */
 export function modeOf(
   session: Pick<TerminalSession, 'operator_id' | 'attached'>,
   me: string,
-  asked: string,
+  requested: string,
   wasInControl: boolean,
 ): 'control' | 'view' {
-  if (asked === 'control' || asked === 'view') return asked;
+  if (requested === 'control' || requested === 'view') return requested;
   if (wasInControl) return 'control';
   const isHeld = session.attached.some(({ mode }) => mode === 'control');
   return session.operator_id === me && !isHeld ? 'control' : 'view';
 }
 
-/** How a shell ended, for people. */
 export function exitText(code: number | null, signal: string | null): string {
   if (signal !== null) return `The shell was ended by ${signal}.`;
   if (code === null) return 'The shell has ended.';
@@ -40,9 +39,10 @@ export function exitText(code: number | null, signal: string | null): string {
 }
 
 /**
- * Why a session ended, for people.
- * @param code of the notice, and what that said
- * @param reason that the session itself has; null: not known yet
+ * Describes why a session ended.
+ * @param code the code of the end notice
+ * @param message the text of the end notice
+ * @param reason the reason that the session itself has; null if not loaded
  */
 export function endText(code: string, message: string, reason: string | null): string {
   if (code !== 'terminal_ended') return message;

@@ -21,10 +21,10 @@ import { modeOf, secondsOf, statusTones } from './session-text.ts';
 const LiveTerminal = lazy(async () => ({ default: (await import('./live-terminal.tsx')).LiveTerminal }));
 const ReplayTerminal = lazy(async () => ({ default: (await import('./replay-terminal.tsx')).ReplayTerminal }));
 
-/** What was opened here just now: its first connection is used by the page of the session. */
-let opened: TerminalAddress | null = null;
+/** The session that `NewTerminalPage` just opened, whose socket the session page uses. */
+let justOpened: TerminalAddress | null = null;
 
-/** A session that is open, or the recording of one that has ended. */
+/** An open session, or the recording of an ended one. */
 export function TerminalPage() {
   const { session: session_id } = useParams({ strict: false }) as { session: string };
   return <Session key={session_id} session_id={session_id} />;
@@ -35,11 +35,11 @@ function Session({ session_id }: { readonly session_id: string }) {
   const { data: session, error, refetch } = useQuery(terminalQuery(session_id));
   const [asked] = useUrlState<string>('mode', '');
   const [address] = useState(() => {
-    const mine = opened?.session_id === session_id ? opened : null;
-    opened = null;
+    const mine = justOpened?.session_id === session_id ? justOpened : null;
+    justOpened = null;
     return mine;
   });
-  /** As it was when the page was opened: one that ends in sight stays as it is. */
+  /** Decided when the page opens, so that a session that ends while it is shown stays on the screen. */
   const [mode, setMode] = useState<'control' | 'view' | 'replay' | null>(address === null ? null : 'control');
   if (mode === null && session !== undefined)
     setMode(
@@ -58,8 +58,8 @@ function Session({ session_id }: { readonly session_id: string }) {
       if (session.transcript_path === null)
         return (
           <Failure
-            title="Nothing is kept of this session"
-            error={new Error('Its recording was removed when it became too old.')}
+            title="Recording not available"
+            error={new Error('The recording was removed when its retention ended.')}
           />
         );
       return <ReplayTerminal session={session} />;
@@ -134,18 +134,18 @@ function Facts({ session }: { readonly session: Parameters<typeof secondsOf>[0] 
 
 const shells = ['', '/bin/bash', '/bin/sh', '/bin/zsh'];
 
-/** What can be done about a terminal that did not open. */
+/** Advice by error code. */
 const remedies: Readonly<Record<string, string>> = {
-  agent_not_found: 'Go to the agents and choose another.',
+  agent_not_found: 'Choose another agent.',
   agent_not_approved: 'Approve the agent first.',
-  agent_offline: 'Wait until it is connected, and try again.',
-  agent_timeout: 'It may be busy, or its connection slow. Try again.',
+  agent_offline: 'Wait until it is connected, then try again.',
+  agent_timeout: 'The agent may be busy or its connection slow. Try again.',
   terminal_disabled: 'On the machine, set “remote_terminal: enabled: true” in the agent’s configuration.',
-  terminal_limit: 'End a session that is no longer needed, and try again.',
-  terminal_shell_refused: 'Choose the agent’s own shell.',
+  terminal_limit: 'End a session that is no longer needed, then try again.',
+  terminal_shell_refused: 'Choose the default shell.',
 };
 
-/** Opens a terminal on an agent, then leads to its session. */
+/** Opens a terminal on an agent, then navigates to its session. */
 export function NewTerminalPage() {
   const { agent } = useParams({ strict: false }) as { agent: string };
   const navigate = useNavigate();
@@ -156,11 +156,11 @@ export function NewTerminalPage() {
     setBusy(true);
     setError(null);
     try {
-      // About what has room; the page of the session fits it once it knows.
+      // An estimate in characters of 9 by 22 pixels; the session page resizes it.
       const cols = Math.max(40, Math.min(400, Math.floor(document.documentElement.clientWidth / 9)));
       const rows = Math.max(10, Math.min(200, Math.floor(document.documentElement.clientHeight / 22)));
       const address = await openTerminal(agent, { cols, rows, shell });
-      opened = address;
+      justOpened = address;
       await navigate({
         to: '/terminals/$session' as never,
         params: { session: address.session_id } as never,
@@ -194,17 +194,17 @@ export function NewTerminalPage() {
               label="Shell"
               value={shell}
               onChange={(event) => setShell(event.target.value)}
-              hint="Another than its own only where the agent’s configuration lets operators choose."
+              hint="Other shells work only if the agent’s configuration allows them."
             >
               {shells.map((each) => (
                 <option key={each} value={each}>
-                  {each === '' ? 'The agent’s own' : each}
+                  {each === '' ? 'Default' : each}
                 </option>
               ))}
             </Select>
             <p className="text-muted text-sm">
-              Everything that the session shows is recorded, and can be replayed. It goes on for a while when the
-              connection is lost, and is there again when you come back.
+              The output of the session is recorded and can be replayed. If the connection is lost, the session
+              continues for a while, and you can rejoin it.
             </p>
             <Problem error={error} />
             {remedies[code] !== undefined && <p className="text-sm">{remedies[code]}</p>}

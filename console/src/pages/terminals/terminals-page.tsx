@@ -25,12 +25,11 @@ const statuses = ['', 'active', 'closed', 'interrupted'] as const;
 type Status = (typeof statuses)[number];
 const statusLabels: Record<Status, string> = {
   '': 'All sessions',
-  active: 'Open now',
+  active: 'Open',
   closed: 'Closed',
   interrupted: 'Interrupted',
 };
 
-/** All sessions: open ones to join, ended ones to replay. */
 export function TerminalsPage() {
   const person = usePerson();
   const navigate = useNavigate();
@@ -46,10 +45,13 @@ export function TerminalsPage() {
   const rows = useMemo(() => {
     const wanted = search.trim().toLowerCase();
     if (wanted === '') return all;
-    const has = (text: string | undefined) => text?.toLowerCase().includes(wanted) ?? false;
+    const contains = (text: string | undefined) => text?.toLowerCase().includes(wanted) ?? false;
     return all.filter(
       ({ node_id, operator_id, session_id }) =>
-        has(agents.get(node_id)) || has(operators.get(operator_id)) || has(session_id) || has(node_id),
+        contains(agents.get(node_id)) ||
+        contains(operators.get(operator_id)) ||
+        contains(session_id) ||
+        contains(node_id),
     );
   }, [all, search, agents, operators]);
 
@@ -93,7 +95,7 @@ export function TerminalsPage() {
     { id: 'since', header: 'Opened', width: '6rem', cell: ({ opened_at }) => <Time at={opened_at} /> },
     {
       id: 'duration',
-      header: 'For',
+      header: 'Duration',
       width: '4.5rem',
       from: 'md',
       align: 'right',
@@ -108,7 +110,7 @@ export function TerminalsPage() {
         is !== 'active' ? (
           <span className="text-muted">–</span>
         ) : attached.length === 0 ? (
-          <span className="text-muted">nobody</span>
+          <span className="text-muted">none</span>
         ) : (
           <Line text={viewersText(attached)} />
         ),
@@ -127,7 +129,7 @@ export function TerminalsPage() {
     <Page
       fill
       title="Terminals"
-      subtitle="Shells on machines: open ones to join, ended ones to replay."
+      subtitle="Shell sessions on machines. Join open sessions, replay ended ones."
       actions={
         <>
           <div className="w-44">
@@ -175,10 +177,10 @@ export function TerminalsPage() {
               }
               empty={
                 search !== '' || status !== '' ? (
-                  <Empty title="No session is like that">Search for something else, or show all sessions.</Empty>
+                  <Empty title="No matching sessions">Try another search, or show all sessions.</Empty>
                 ) : (
                   <Empty
-                    title="Nobody has opened a terminal yet"
+                    title="No terminal sessions yet"
                     icon={<SquareTerminal className="size-7" strokeWidth={1.4} />}
                     action={
                       <Link to="/agents" className={buttonClasses('primary')}>
@@ -186,8 +188,7 @@ export function TerminalsPage() {
                       </Link>
                     }
                   >
-                    Open one from an agent’s page. The agent offers terminals where its configuration says
-                    “remote_terminal: enabled: true”.
+                    Open one from the page of an agent. Its configuration must contain “remote_terminal: enabled: true”.
                   </Empty>
                 )
               }
@@ -195,7 +196,7 @@ export function TerminalsPage() {
             {query.hasNextPage && (
               <div className="border-t p-2 text-center">
                 <Button small busy={query.isFetchingNextPage} onClick={() => void query.fetchNextPage()}>
-                  Show older ones
+                  Show older
                 </Button>
               </div>
             )}
@@ -211,7 +212,7 @@ export function TerminalsPage() {
           if (ending !== null) await closeTerminal(ending.session_id);
         }}
       >
-        Its shell on <Line text={agents.get(ending?.node_id ?? '') ?? ''} /> and what runs in it are ended. The
+        This ends its shell on <Line text={agents.get(ending?.node_id ?? '') ?? ''} /> and all programs in it. The
         recording is kept.
       </Confirm>
     </Page>
@@ -227,7 +228,7 @@ function Actions({
   readonly mayJoin: boolean;
   readonly onEnd: () => void;
 }) {
-  if (!mayJoin) return <span className="text-muted text-xs">another’s</span>;
+  if (!mayJoin) return <span className="text-muted text-xs">not yours</span>;
   const to = { to: '/terminals/$session' as never, params: { session: session.session_id } as never };
   if (session.status !== 'active')
     return (
@@ -238,7 +239,7 @@ function Actions({
   return (
     <span className="flex gap-1">
       <Link {...to} search={{ mode: 'view' } as never} className={buttonClasses('quiet', true)}>
-        Look on
+        Watch
       </Link>
       <Button small look="danger" onClick={onEnd}>
         End

@@ -7,16 +7,16 @@ import { Time } from '../../parts/time.tsx';
 
 type Attached = TerminalSession['attached'];
 
-/** Who is connected to a session now: how many, and on demand who. */
+/** The number of operators connected to a session, with their names in a menu. */
 export function Viewers({ attached, onOpen }: { readonly attached: Attached; readonly onOpen: () => void }) {
-  const what = attached.length === 1 ? '1 is connected' : `${attached.length} are connected`;
+  const summary = `${attached.length} connected`;
   return (
     <Menu
       trigger={
         <button
           type="button"
-          aria-label={`${what}: show who`}
-          title={what}
+          aria-label={`${summary}: show names`}
+          title={summary}
           className={buttonClasses('quiet', true)}
           onClick={onOpen}
         >
@@ -25,14 +25,14 @@ export function Viewers({ attached, onOpen }: { readonly attached: Attached; rea
         </button>
       }
     >
-      <MenuHeading>{attached.length === 0 ? 'Nobody is connected' : 'Connected now'}</MenuHeading>
+      <MenuHeading>{attached.length === 0 ? 'No one is connected' : 'Connected'}</MenuHeading>
       <ul>
-        {attached.map((who, index) => (
-          // biome-ignore lint/suspicious/noArrayIndexKey: one person may be there from two tabs
+        {attached.map((viewer, index) => (
+          // biome-ignore lint/suspicious/noArrayIndexKey: one operator may be connected from two tabs
           <li key={index} className="flex items-center justify-between gap-6 px-2 py-1">
-            <Text text={who.username} most={40} />
+            <Text text={viewer.username} most={40} />
             <span className="text-muted text-xs">
-              {who.mode === 'control' ? 'in control' : 'looks on'}, <Time at={who.since} />
+              {viewer.mode === 'control' ? 'in control' : 'watching'}, <Time at={viewer.since} />
             </span>
           </li>
         ))}
@@ -41,7 +41,7 @@ export function Viewers({ attached, onOpen }: { readonly attached: Attached; rea
   );
 }
 
-/** The same in a line, where there is no room for a column. */
+/** The connected operators in one line, for narrow screens. */
 export const ViewersLine = ({ attached }: { readonly attached: Attached }) =>
   attached.length > 0 && (
     <span className="flex min-w-0 items-center gap-1 text-2xs text-muted">
@@ -52,5 +52,4 @@ export const ViewersLine = ({ attached }: { readonly attached: Attached }) =>
     </span>
   );
 
-/** The same in a cell. */
 export const viewersText = (attached: Attached): string => attached.map(({ username }) => username).join(', ');

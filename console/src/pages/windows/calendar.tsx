@@ -5,8 +5,8 @@ import { Line } from '../../parts/text.tsx';
 import { absoluteTime } from '../../parts/time.tsx';
 import { onDay, stageOf, weeksOf } from './month.ts';
 
-/** So many of a day are named; the list beside it has all. */
-const most = 3;
+/** Maximum number of windows shown per day; the list shows all. */
+const maxPerDay = 3;
 
 const stageClasses = {
   open: 'bg-warn-soft text-warn',
@@ -19,7 +19,7 @@ const weekdays = Array.from({ length: 7 }, (_, day) =>
 );
 const wholeDay = new Intl.DateTimeFormat(undefined, { dateStyle: 'full' });
 
-/** A month with its windows. */
+/** A month with its maintenance windows. */
 export function Calendar({
   year,
   month,
@@ -34,7 +34,7 @@ export function Calendar({
   readonly now: number;
   readonly windows: readonly Window[];
   readonly onWindow: (window: Window) => void;
-  /** Plans one on this day; without it one cannot. */
+  /** Plans a window on a day; absent if the operator is not allowed to. */
   readonly onDay?: (from: Date) => void;
 }) {
   const weeks = useMemo(() => weeksOf(year, month), [year, month]);
@@ -65,7 +65,7 @@ export function Calendar({
                 >
                   <DayNumber day={day.from} isToday={isToday} inMonth={day.inMonth} {...(plan ? { plan } : {})} />
                   <ul className="mt-0.5 space-y-0.5">
-                    {shown.slice(0, most).map((window) => (
+                    {shown.slice(0, maxPerDay).map((window) => (
                       <li key={window.id}>
                         <button
                           type="button"
@@ -81,8 +81,8 @@ export function Calendar({
                       </li>
                     ))}
                   </ul>
-                  {shown.length > most && (
-                    <span className="px-1 text-2xs text-muted">and {shown.length - most} more</span>
+                  {shown.length > maxPerDay && (
+                    <span className="px-1 text-2xs text-muted">and {shown.length - maxPerDay} more</span>
                   )}
                 </td>
               );

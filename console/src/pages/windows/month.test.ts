@@ -1,17 +1,17 @@
 import { expect, test } from 'vitest';
 import { changeOf, fieldTime, monthOf, monthText, onDay, stageOf, weeksOf } from './month.ts';
 
-test('a month is shown in whole weeks from Monday', () => {
+test('shows a month in whole weeks from Monday', () => {
   const weeks = weeksOf(2026, 10);
   expect(weeks).toHaveLength(6);
   expect(weeks[0]?.[0]?.from).toEqual(new Date(2026, 9, 26));
   expect(weeks.at(-1)?.at(-1)?.from).toEqual(new Date(2026, 11, 6));
   expect(weeks.flat().filter(({ inMonth }) => inMonth)).toHaveLength(30);
-  expect(weeksOf(2027, 1)).toHaveLength(4); // begins on a Monday and has 28 days
+  expect(weeksOf(2027, 1)).toHaveLength(4); // starts on a Monday and has 28 days
   for (const week of weeks) for (const day of week) expect(day.until > day.from).toBe(true);
 });
 
-test('a window is on every day that it touches, and not on the one at whose midnight it ends', () => {
+test('shows a window on every day that it overlaps, but not on a day at whose midnight it ends', () => {
   const at = (day: number, hour: number) => new Date(2026, 10, day, hour).getTime() / 1000;
   const window = { starts_at: at(10, 22), ends_at: at(12, 0) };
   const days = weeksOf(2026, 10).flat();
@@ -22,7 +22,7 @@ test('a window is on every day that it touches, and not on the one at whose midn
   expect(stageOf(window, window.ends_at * 1000)).toBe('over');
 });
 
-test('months are named in the address', () => {
+test('parses and formats months of the address', () => {
   expect(monthOf('2026-11')).toEqual({ year: 2026, month: 10 });
   expect(monthOf('2026-13')).toBeNull();
   expect(monthOf('')).toBeNull();
@@ -30,14 +30,14 @@ test('months are named in the address', () => {
   expect(monthText(2026, 0, -1)).toBe('2025-12');
 });
 
-test('a field takes local time', () => {
+test('formats local time for a field', () => {
   const at = new Date(2026, 10, 22, 6, 5).getTime();
   expect(fieldTime(at)).toBe('2026-11-22T06:05');
   expect(new Date(fieldTime(at)).getTime()).toBe(at);
 });
 
-test('only what somebody changed is changed', () => {
-  // Ends within a minute, as whoever plans by the command line may have it.
+test('requests only changed values', () => {
+  // Ends at seconds that a field cannot show; possible for windows planned by the CLI.
   const window = { ends_at: new Date(2026, 10, 22, 6, 5, 42).getTime() / 1000, reason: 'switches' };
   const ends = fieldTime(window.ends_at * 1000);
   expect(changeOf(window, { ends, reason: 'switches' })).toEqual({});

@@ -1,7 +1,7 @@
-/** A month as a calendar shows it, in local time. Pure. */
+/** Calendar months and maintenance windows in local time. Pure. */
 
 export interface Day {
-  /** Local midnight, where it begins and where it ends. Days are not all of 24 hours. */
+  /** Local midnights at the start and at the end. A day does not always have 24 hours. */
   readonly from: Date;
   readonly until: Date;
   readonly inMonth: boolean;
@@ -11,8 +11,8 @@ const addDays = (date: Date, days: number): Date =>
   new Date(date.getFullYear(), date.getMonth(), date.getDate() + days);
 
 /**
- * Whole weeks, from Monday, that hold the month.
- * @param month from 0, as Date has it
+ * The whole weeks, from Monday, that contain the month.
+ * @param month from 0, as in Date
  */
 export function weeksOf(year: number, month: number): Day[][] {
   const first = new Date(year, month, 1);
@@ -28,7 +28,7 @@ export function weeksOf(year: number, month: number): Day[][] {
   return weeks;
 }
 
-/** What is open at some time of the day, the first to begin first. Times in Unix seconds. */
+/** Windows that overlap the day, sorted by start. Times are Unix seconds. */
 export function onDay<W extends { readonly starts_at: number; readonly ends_at: number }>(
   windows: readonly W[],
   { from, until }: Day,
@@ -38,19 +38,19 @@ export function onDay<W extends { readonly starts_at: number; readonly ends_at: 
     .toSorted((a, b) => a.starts_at - b.starts_at);
 }
 
-/** As `2026-11`; null when it is none. */
+/** Parses a month such as `2026-11`; null if invalid. */
 export function monthOf(text: string): { year: number; month: number } | null {
   const [, year, month] = /^(\d{4})-(0[1-9]|1[0-2])$/.exec(text) ?? [];
   return year === undefined ? null : { year: Number(year), month: Number(month) - 1 };
 }
 
-/** The month so many months later, as `2026-11`. */
-export function monthText(year: number, month: number, later = 0): string {
-  const date = new Date(year, month + later, 1);
+/** Formats a month plus an offset in months, for example `2026-11`. */
+export function monthText(year: number, month: number, offset = 0): string {
+  const date = new Date(year, month + offset, 1);
   return `${date.getFullYear()}-${String(date.getMonth() + 1).padStart(2, '0')}`;
 }
 
-/** What a field for date and time takes: local time, to the minute. @param at Unix milliseconds */
+/** Local time in the format of `<input type="datetime-local">`. @param at Unix milliseconds */
 export function fieldTime(at: number): string {
   const date = new Date(at - new Date(at).getTimezoneOffset() * 60_000);
   return date.toISOString().slice(0, 16);
@@ -63,8 +63,8 @@ export const stageOf = (window: { readonly starts_at: number; readonly ends_at: 
   window.ends_at * 1000 <= now ? 'over' : window.starts_at * 1000 <= now ? 'open' : 'planned';
 
 /**
- * What a form changes of a window. A field holds whole minutes, and the hour that a clock is set back has each of its
- * minutes twice: a field that nobody touched says nothing.
+ * The values of a form that differ from the window. An unchanged field is omitted, because a field has no seconds, and is
+ * ambiguous in the hour in which clocks are set back.
  */
 export function changeOf(
   window: { readonly ends_at: number; readonly reason: string },
@@ -78,6 +78,6 @@ export function changeOf(
 
 const short = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'short' });
 
-/** From when to when, without what both have in common. Times in Unix seconds. */
+/** Formats the range of a window without repeating common parts. Times are Unix seconds. */
 export const rangeText = ({ starts_at, ends_at }: { readonly starts_at: number; readonly ends_at: number }): string =>
   short.formatRange(starts_at * 1000, ends_at * 1000);

@@ -14,8 +14,8 @@ import { useTyped } from '../../parts/form/use-debounced.ts';
 import { messageOf, Problem } from '../../parts/states.tsx';
 import { changeOf, fieldTime } from './month.ts';
 
-/** A window to change, or a new one, on the day that it was asked for. */
-export interface WindowWish {
+/** A window to change, or null for a new one, with the chosen day if any. */
+export interface WindowFormTarget {
   readonly window: Window | null;
   readonly from: Date | null;
 }
@@ -23,8 +23,8 @@ export interface WindowWish {
 const hour = 3_600_000;
 const { timeZone } = new Intl.DateTimeFormat().resolvedOptions();
 
-/** A new window that begins with the next hour, or late in the evening of its day. */
-function firstTimes(from: Date | null, now: number): { starts: string; ends: string } {
+/** Initial times of a new window: 22:00 of the chosen day, or the next full hour, for two hours. */
+function initialTimes(from: Date | null, now: number): { starts: string; ends: string } {
   const next = Math.ceil(now / hour) * hour;
   const evening = from === null ? next : new Date(from).setHours(22, 0, 0, 0);
   const starts = evening > now ? evening : next;
@@ -32,35 +32,35 @@ function firstTimes(from: Date | null, now: number): { starts: string; ends: str
 }
 
 export function WindowForm({
-  wish: { window, from },
+  target: { window, from },
   now,
   onClose,
 }: {
-  readonly wish: WindowWish;
+  readonly target: WindowFormTarget;
   readonly now: number;
   readonly onClose: () => void;
 }) {
-  const [first] = useState(() => firstTimes(from, now));
-  const [starts, setStarts] = useState(window === null ? first.starts : fieldTime(window.starts_at * 1000));
-  const [ends, setEnds] = useState(window === null ? first.ends : fieldTime(window.ends_at * 1000));
+  const [initial] = useState(() => initialTimes(from, now));
+  const [starts, setStarts] = useState(window === null ? initial.starts : fieldTime(window.starts_at * 1000));
+  const [ends, setEnds] = useState(window === null ? initial.ends : fieldTime(window.ends_at * 1000));
   const [reason, setReason] = useState(window?.reason ?? '');
   const [everyAgent, setEveryAgent] = useState(true);
   const [selector, setSelector] = useState('');
   const change = window && changeOf(window, { ends, reason });
-  const tooEarly = (window === null || change?.ends_at !== undefined) && Date.parse(ends) <= Date.parse(starts);
-  const noWhom = window === null && !everyAgent && selector.trim() === '';
+  const endsTooEarly = (window === null || change?.ends_at !== undefined) && Date.parse(ends) <= Date.parse(starts);
+  const lacksSelector = window === null && !everyAgent && selector.trim() === '';
   const save = useMutation({
     mutationFn: () => {
       if (window !== null) {
-        const wish = changeOf(window, { ends, reason });
-        return Object.keys(wish).length === 0 ? Promise.resolve(window) : changeWindow(window.id, wish);
+        const changes = changeOf(window, { ends, reason });
+        return Object.keys(changes).length === 0 ? Promise.resolve(window) : changeWindow(window.id, changes);
       }
       const ends_at = Math.floor(Date.parse(ends) / 1000);
       const starts_at = Math.floor(Date.parse(starts) / 1000);
       return planWindow({ starts_at, ends_at, reason, ...(everyAgent ? {} : { selector }) });
     },
     onSuccess: () => {
-      told(window === null ? 'The window is planned' : 'The window was changed');
+      told(window === null ? 'Maintenance window created' : 'Maintenance window changed');
       onClose();
     },
   });
@@ -72,7 +72,13 @@ export function WindowForm({
       footer={
         <>
           <Button onClick={onClose}>Cancel</Button>
-          <Button look="primary" type="submit" form="window" busy={save.isPending} disabled={tooEarly || noWhom}>
+          <Button
+            look="primary"
+            type="submit"
+            form="window"
+            busy={save.isPending}
+            disabled={endsTooEarly || lacksSelector}
+          >
             {window === null ? 'Create window' : 'Save'}
           </Button>
         </>
@@ -94,17 +100,17 @@ export function WindowForm({
           maxLength={1024}
           value={reason}
           onChange={(event) => setReason(event.target.value)}
-          hint="What is done, as others should read it."
+          hint="Visible to all operators."
         />
         <div className="grid gap-4 sm:grid-cols-2">
           <Input
-            label="Begins"
+            label="Starts"
             type="datetime-local"
             required
             disabled={window !== null}
             value={starts}
             onChange={(event) => setStarts(event.target.value)}
-            hint={`In your time: ${timeZone}`}
+            hint={`Time zone: ${timeZone}`}
           />
           <Input
             label="Ends"
@@ -112,7 +118,7 @@ export function WindowForm({
             required
             value={ends}
             onChange={(event) => setEnds(event.target.value)}
-            error={tooEarly ? 'Must be after it begins' : null}
+            error={endsTooEarly ? 'Must be after the start' : null}
           />
         </div>
         {window === null ? (
@@ -122,11 +128,11 @@ export function WindowForm({
               checked={everyAgent}
               onChange={(event) => setEveryAgent(event.target.checked)}
             />
-            {!everyAgent && <Whom selector={selector} onChange={setSelector} />}
+            {!everyAgent && <SelectorField selector={selector} onChange={setSelector} />}
           </>
         ) : (
           <p className="text-muted text-sm">
-            When it begins and whom it is for stay as they were. For others, end this one and plan another.
+            You cannot change the start and the agents. End this window and create another instead.
           </p>
         )}
       </form>
@@ -134,19 +140,25 @@ export function WindowForm({
   );
 }
 
-/** A selector, and whom it matches now: a window is for who matches while it is open. */
-function Whom({ selector, onChange }: { readonly selector: string; readonly onChange: (selector: string) => void }) {
-  const [rested, setRested] = useState(selector);
-  const typed = useTyped(rested, setRested);
+/** The selector of a window, with the number of agents that match now. A window applies to agents that match while it is open. */
+function SelectorField({
+  selector,
+  onChange,
+}: {
+  readonly selector: string;
+  readonly onChange: (selector: string) => void;
+}) {
+  const [settled, setSettled] = useState(selector);
+  const typed = useTyped(settled, setSettled);
   const vocabulary = useSelectorVocabulary();
-  const matches = useQuery({ ...matchesQuery(rested), enabled: rested.trim() !== '' });
+  const matches = useQuery({ ...matchesQuery(settled), enabled: settled.trim() !== '' });
   const count = matches.data?.length;
-  const parsed = parseSelector(rested);
+  const parsed = parseSelector(settled);
   const attributes = parsed.ok ? attributesOf(parsed.selector) : [];
   return (
     <>
       <SelectorInput
-        label="For the agents that match"
+        label="Selector"
         value={typed.text}
         onChange={(text) => {
           typed.set(text);
@@ -154,19 +166,19 @@ function Whom({ selector, onChange }: { readonly selector: string; readonly onCh
         }}
         vocabulary={vocabulary}
         hint={
-          rested.trim() === ''
+          settled.trim() === ''
             ? 'An empty selector matches no agent.'
             : matches.isError
               ? messageOf(matches.error)
               : count === undefined
                 ? 'Looking for agents…'
-                : `Matches ${count} ${count === 1 ? 'agent' : 'agents'} now, and whichever match while it is open.`
+                : `Matches ${count} ${count === 1 ? 'agent' : 'agents'} now, and any that match while it is open.`
         }
       />
       {attributes.length > 0 && (
         <p role="alert" className="text-sm text-warn">
-          Agents say their attributes of themselves: an agent that was taken over can choose to be in this window, and
-          mute what is told of it. Select by tags instead.
+          Agents report their own attributes. A compromised agent can match this window to mute its notifications.
+          Select by tags instead.
         </p>
       )}
     </>

@@ -17,15 +17,14 @@ import { absoluteTime, momentNow, Time, useNow } from '../../parts/time.tsx';
 import { useUrlState } from '../../parts/url-state.ts';
 import { Calendar } from './calendar.tsx';
 import { monthOf, monthText, rangeText, stageOf, type WindowStage } from './month.ts';
-import { WindowForm, type WindowWish } from './window-form.tsx';
+import { WindowForm, type WindowFormTarget } from './window-form.tsx';
 
 const stages: Readonly<Record<WindowStage, { tone: Tone; label: string }>> = {
-  open: { tone: 'warn', label: 'open now' },
+  open: { tone: 'warn', label: 'open' },
   planned: { tone: 'info', label: 'planned' },
-  over: { tone: 'neutral', label: 'over' },
+  over: { tone: 'neutral', label: 'ended' },
 };
 
-/** When work is done that nobody should be called for. */
 export function WindowsPage() {
   const { data, error, refetch } = useQuery(windowsQuery);
   const isAdmin = useIsAdmin();
@@ -33,7 +32,7 @@ export function WindowsPage() {
   const today = new Date(now);
   const [monthName, setMonth] = useUrlState('month', '');
   const { year, month } = monthOf(monthName) ?? { year: today.getFullYear(), month: today.getMonth() };
-  const [form, setForm] = useState<WindowWish | null>(null);
+  const [form, setForm] = useState<WindowFormTarget | null>(null);
   const [ending, setEnding] = useState<Window | null>(null);
   const [removing, setRemoving] = useState<Window | null>(null);
   const listed = useMemo(() => sortForList(data ?? [], now), [data, now]);
@@ -43,7 +42,7 @@ export function WindowsPage() {
   return (
     <Page
       title="Maintenance windows"
-      subtitle={`While one is open, nobody is notified about its agents, and assignments that wait for a window are applied there.${isAdmin ? '' : ' Admins make them.'}`}
+      subtitle={`An open window mutes notifications about its agents and allows assignments that are restricted to windows.${isAdmin ? '' : ' Only admins can create them.'}`}
       actions={
         isAdmin && (
           <Button look="primary" icon={<Plus className="size-4" />} onClick={planOne}>
@@ -67,19 +66,14 @@ export function WindowsPage() {
               <>
                 <IconButton
                   small
-                  label="Month before"
+                  label="Previous month"
                   icon={<ChevronLeft className="size-4" />}
                   onClick={() => go(-1)}
                 />
                 <Button small onClick={() => setMonth('')}>
                   Today
                 </Button>
-                <IconButton
-                  small
-                  label="Month after"
-                  icon={<ChevronRight className="size-4" />}
-                  onClick={() => go(1)}
-                />
+                <IconButton small label="Next month" icon={<ChevronRight className="size-4" />} onClick={() => go(1)} />
               </>
             }
           >
@@ -97,11 +91,11 @@ export function WindowsPage() {
               <SkeletonRows />
             ) : listed.length === 0 ? (
               <Empty
-                title="No window is planned"
+                title="No maintenance windows"
                 icon={<CalendarClock className="size-7" strokeWidth={1.4} />}
                 action={isAdmin && <Button onClick={planOne}>New window</Button>}
               >
-                Plan one before you reboot machines, and nobody is woken.
+                Plan a window before maintenance to mute notifications.
               </Empty>
             ) : (
               <ul className="max-h-[36rem] divide-y overflow-y-auto" aria-label="Maintenance windows">
@@ -121,19 +115,19 @@ export function WindowsPage() {
           </Panel>
         </div>
       )}
-      {form !== null && <WindowForm wish={form} now={now} onClose={() => setForm(null)} />}
+      {form !== null && <WindowForm target={form} now={now} onClose={() => setForm(null)} />}
       <Confirm
         open={ending !== null}
         onOpenChange={() => setEnding(null)}
         title="End this window now?"
-        action="End it"
+        action="End window"
         danger={false}
         onConfirm={async () => {
           await changeWindow(ending?.id ?? '', { ends_at: Math.floor(momentNow() / 1000) });
-          told('The window has ended');
+          told('Maintenance window ended');
         }}
       >
-        From now on its agents call again. What was not sent because of it is not sent later.
+        Notifications about its agents resume. Muted notifications are not sent later.
       </Confirm>
       <Confirm
         open={removing !== null}
@@ -142,16 +136,16 @@ export function WindowsPage() {
         action="Remove window"
         onConfirm={async () => {
           await deleteWindow(removing?.id ?? '');
-          told('The window was removed');
+          told('Maintenance window removed');
         }}
       >
-        <Text text={removing?.reason ?? ''} />. An open one closes with it.
+        <Text text={removing?.reason ?? ''} />. If it is open, it ends now.
       </Confirm>
     </Page>
   );
 }
 
-/** What is open or to come, the soonest first; then what is over, the latest first. */
+/** Open and planned windows first, soonest first; then ended ones, latest first. */
 function sortForList(windows: readonly Window[], now: number): Window[] {
   const over = (window: Window) => stageOf(window, now) === 'over';
   return windows.toSorted((a, b) => {
@@ -192,14 +186,14 @@ function Entry({
         {stage !== 'over' && (
           <>
             {' '}
-            ({stage === 'open' ? 'ends ' : 'begins '}
+            ({stage === 'open' ? 'ends ' : 'starts '}
             <Time at={stage === 'open' ? window.ends_at : window.starts_at} />)
           </>
         )}
       </p>
       <p className="flex min-w-0 items-center gap-1 text-muted text-xs">
         {window.selector === null ? (
-          'every agent'
+          'all agents'
         ) : window.selector === '' ? (
           'no agent'
         ) : (

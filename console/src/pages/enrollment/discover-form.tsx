@@ -8,21 +8,21 @@ import { Input } from '../../parts/form/field.tsx';
 import { Problem } from '../../parts/states.tsx';
 import { Text } from '../../parts/text.tsx';
 
-/** Calls agents in the network that do not know where to go yet. */
+/** Broadcasts a discovery call to agents that have no orchestrator yet. */
 export function DiscoverForm({ onClose }: { readonly onClose: () => void }) {
   const [target, setTarget] = useState('');
-  const call = useMutation({ mutationFn: () => discoverAgents(target.trim() === '' ? undefined : target.trim()) });
+  const discover = useMutation({ mutationFn: () => discoverAgents(target.trim() === '' ? undefined : target.trim()) });
   return (
     <Dialog
       open
       onOpenChange={(open) => !open && onClose()}
       title="Discover agents"
-      description="A signed call goes out by UDP. Agents that wait for one connect, and wait for your approval."
+      description="Sends a signed UDP message. Agents that wait for discovery connect and await approval."
       footer={
         <>
           <Button onClick={onClose}>Close</Button>
-          <Button look="primary" type="submit" form="discover" busy={call.isPending}>
-            Call
+          <Button look="primary" type="submit" form="discover" busy={discover.isPending}>
+            Discover
           </Button>
         </>
       }
@@ -32,31 +32,31 @@ export function DiscoverForm({ onClose }: { readonly onClose: () => void }) {
         className="space-y-4"
         onSubmit={(event) => {
           event.preventDefault();
-          call.mutate();
+          discover.mutate();
         }}
       >
-        <Problem error={call.error} />
+        <Problem error={discover.error} />
         <Input
-          label="Where to (optional)"
+          label="Target (optional)"
           placeholder="10.0.3.17:4749"
           autoFocus
           value={target}
           onChange={(event) => setTarget(event.target.value)}
-          hint="One machine as host:port. Left empty, the call goes to every network that this orchestrator is in."
+          hint="One machine as host:port. If empty, the call is broadcast to all networks of the orchestrator."
         />
         <div role="status" className="text-sm">
-          {call.data && (
+          {discover.data && (
             <>
-              <p>Called:</p>
+              <p>Sent to:</p>
               <ul className="list-disc pl-5 font-mono text-xs">
-                {call.data.sent_to.map((place) => (
+                {discover.data.sent_to.map((place) => (
                   <li key={place}>
                     <Text text={place} />
                   </li>
                 ))}
               </ul>
               <p className="mt-2">
-                Who answers shows under{' '}
+                Agents that answer appear under{' '}
                 <Link to="/agents" search={{ status: 'pending' } as never} className="text-accent underline">
                   pending agents
                 </Link>{' '}

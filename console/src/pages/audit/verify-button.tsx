@@ -7,8 +7,8 @@ import { Dialog } from '../../parts/dialog/dialog.tsx';
 import { Problem, Skeleton } from '../../parts/states.tsx';
 import { Text } from '../../parts/text.tsx';
 
-/** Computes the chain anew, and says whether it holds. */
-export function Verdict() {
+/** Verifies the hash chain of the audit log and shows the result. */
+export function VerifyButton() {
   const verify = useMutation({ mutationFn: () => verifyChain() });
   const { data, error, isPending } = verify;
   return (
@@ -19,36 +19,36 @@ export function Verdict() {
       <Dialog
         open={!verify.isIdle}
         onOpenChange={(open) => !open && verify.reset()}
-        title={data === undefined ? 'Verifying the log' : data.ok ? 'The log is whole' : 'The log was changed'}
+        title={data === undefined ? 'Verifying the log' : data.ok ? 'The log is intact' : 'The log was tampered with'}
       >
         {isPending && <Skeleton className="h-20" />}
         <Problem error={error} />
         {data?.fault && (
           <div role="alert" className="mb-3 rounded-md bg-bad-soft px-3 py-2 text-bad text-sm">
-            At place {data.fault.place} the chain does not fit: <Text text={data.fault.message} />. What stands there is
-            not what was written. Compare it with an export or a backup from before.
+            The chain is broken at position {data.fault.place}: <Text text={data.fault.message} />. The log was changed
+            after it was written. Compare it with an earlier export or backup.
           </div>
         )}
         {data && (
           <dl className="grid grid-cols-[auto_minmax(0,1fr)] gap-x-6 gap-y-1.5 text-sm">
-            <dt className="text-muted">Events that fit</dt>
+            <dt className="text-muted">Verified events</dt>
             <dd className="tabular">{data.verified.toLocaleString()}</dd>
-            <dt className="text-muted">Begins after place</dt>
+            <dt className="text-muted">Starts after position</dt>
             <dd className="tabular">{data.anchor.place.toLocaleString()}</dd>
-            <dt className="text-muted">Newest place</dt>
+            <dt className="text-muted">Latest position</dt>
             <dd className="tabular">{data.head.place.toLocaleString()}</dd>
-            <dt className="text-muted">Its hash</dt>
+            <dt className="text-muted">Hash at latest position</dt>
             <dd>
               <Id id={data.head.hash} length={16} />
             </dd>
-            <dt className="text-muted">Waiting for a place</dt>
+            <dt className="text-muted">Not yet chained</dt>
             <dd className="tabular">{data.unchained}</dd>
           </dl>
         )}
         {data?.ok && (
           <p className="mt-3 text-muted text-sm">
-            Keep the hash of the newest place somewhere else. A log that was rewritten as a whole fits itself, but no
-            longer holds that hash at that place.
+            Store the hash of the latest position elsewhere. A completely rewritten log verifies, but does not have that
+            hash at that position.
           </p>
         )}
       </Dialog>

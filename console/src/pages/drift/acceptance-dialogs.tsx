@@ -6,14 +6,14 @@ import { Confirm, Dialog } from '../../parts/dialog/dialog.tsx';
 import { TextArea } from '../../parts/form/field.tsx';
 import { Problem } from '../../parts/states.tsx';
 
-/** Asks why a deviation may stay, and says so of each that is named. */
+/** Accepts drift records with a reason. */
 export function AcceptDialog({
   driftIds,
   resources,
   onClose,
 }: {
   readonly driftIds: readonly string[];
-  /** As far as they are known: of hidden ones something more is said. */
+  /** The deviating resources, if loaded. Sensitive or unknown ones show an extra note. */
   readonly resources?: readonly ResourceResult[];
   readonly onClose: () => void;
 }) {
@@ -36,8 +36,8 @@ export function AcceptDialog({
     <Dialog
       open
       onOpenChange={(open) => !open && onClose()}
-      title={driftIds.length === 1 ? 'Accept this deviation' : `Accept ${driftIds.length} deviations`}
-      description="It no longer counts as off, for as long as checks find the same or less of it. An apply still puts it right."
+      title={driftIds.length === 1 ? 'Accept this drift' : `Accept ${driftIds.length} drift records`}
+      description="Accepted drift no longer counts as out of sync while checks find the same deviations or fewer. An apply still repairs it."
       footer={
         <>
           <Button onClick={onClose}>Cancel</Button>
@@ -57,8 +57,8 @@ export function AcceptDialog({
       >
         <TextArea
           autoFocus
-          label="Why it may stay"
-          hint="Everybody sees it, and the audit log keeps it."
+          label="Reason"
+          hint="Visible to all operators and recorded in the audit log."
           maxLength={1024}
           required
           value={reason}
@@ -66,13 +66,12 @@ export function AcceptDialog({
         />
         {driftIds.length > 1 && (
           <p className="text-muted text-xs">
-            What deviates was not compared from one machine to the other: each accepts what was found on it. Look at
-            some of them first.
+            Deviations were not compared between machines. Each machine accepts its own. Review some of them first.
           </p>
         )}
         {hides && (
           <p className="text-muted text-xs">
-            Values of secrets are compared in their hidden form: a further change of a hidden value is not noticed.
+            Secret values are compared in masked form, so later changes of a masked value are not detected.
           </p>
         )}
         <Problem error={error} />
@@ -87,11 +86,11 @@ export function WithdrawDialog({ driftId, onClose }: { readonly driftId: string;
       open
       onOpenChange={(open) => !open && onClose()}
       danger={false}
-      title="Let it count as off again?"
-      action="Withdraw the acceptance"
+      title="Withdraw the acceptance?"
+      action="Withdraw"
       onConfirm={() => withdrawAcceptance(driftId)}
     >
-      The machine stays as it is. The deviation shows among what is off, until it is put right or accepted anew.
+      The drift counts as out of sync again until it is repaired or accepted. The machine is not changed.
     </Confirm>
   );
 }

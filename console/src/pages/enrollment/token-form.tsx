@@ -10,31 +10,31 @@ import { Problem } from '../../parts/states.tsx';
 import { Text } from '../../parts/text.tsx';
 import { tagsOf } from './token-state.ts';
 
-const lives = [
+const lifetimes = [
   [3_600, 'an hour'],
   [86_400, 'a day'],
   [604_800, 'a week'],
   [2_592_000, '30 days'],
 ] as const;
 
-/** Makes a token, and shows the line to paste: once. */
+/** Creates an enrollment token and shows its command once. */
 export function TokenForm({ onClose }: { readonly onClose: () => void }) {
   const [uses, setUses] = useState('1');
   const [name, setName] = useState('');
   const [tags, setTags] = useState('');
-  const [life, setLife] = useState(String(lives[0][0]));
+  const [lifetime, setLifetime] = useState(String(lifetimes[0][0]));
   const [approve, setApprove] = useState(true);
-  // The orchestrator takes a name only for the one agent that comes in by this token alone.
-  const named = uses === '1' && approve;
+  // The orchestrator accepts a name only for a single-use token with automatic approval.
+  const canName = uses === '1' && approve;
   const make = useMutation({
     mutationFn: () =>
       Promise.resolve().then(() =>
         makeEnrolmentToken({
-          expires_in: Number(life),
+          expires_in: Number(lifetime),
           uses: Number(uses),
           approve,
           tags: tagsOf(tags),
-          ...(named && name.trim() !== '' ? { name: name.trim() } : {}),
+          ...(canName && name.trim() !== '' ? { name: name.trim() } : {}),
         }),
       ),
   });
@@ -44,13 +44,13 @@ export function TokenForm({ onClose }: { readonly onClose: () => void }) {
       open
       onOpenChange={(open) => !open && onClose()}
       wide={made !== undefined}
-      title={made === undefined ? 'New enrolment token' : 'Paste this on the machine'}
+      title={made === undefined ? 'New enrollment token' : 'Run this on the machine'}
       footer={
         made === undefined ? (
           <>
             <Button onClick={onClose}>Cancel</Button>
             <Button look="primary" type="submit" form="token" busy={make.isPending}>
-              Make token
+              Create token
             </Button>
           </>
         ) : (
@@ -72,7 +72,7 @@ export function TokenForm({ onClose }: { readonly onClose: () => void }) {
           <Problem error={make.error} />
           <div className="grid gap-4 sm:grid-cols-2">
             <Input
-              label="For how many machines"
+              label="Number of machines"
               type="number"
               min={1}
               max={10_000}
@@ -81,8 +81,8 @@ export function TokenForm({ onClose }: { readonly onClose: () => void }) {
               value={uses}
               onChange={(event) => setUses(event.target.value)}
             />
-            <Select label="Good for" value={life} onChange={(event) => setLife(event.target.value)}>
-              {lives.map(([seconds, text]) => (
+            <Select label="Valid for" value={lifetime} onChange={(event) => setLifetime(event.target.value)}>
+              {lifetimes.map(([seconds, text]) => (
                 <option key={seconds} value={seconds}>
                   {text}
                 </option>
@@ -92,13 +92,13 @@ export function TokenForm({ onClose }: { readonly onClose: () => void }) {
           {uses === '1' && (
             <Input
               label="Name (optional)"
-              value={named ? name : ''}
-              disabled={!named}
+              value={canName ? name : ''}
+              disabled={!canName}
               onChange={(event) => setName(event.target.value)}
               hint={
-                named
-                  ? 'What the agent is called. Without one it is called as its machine is.'
-                  : 'Whoever approves it gives it a name.'
+                canName
+                  ? 'The name of the agent. Default: the hostname of its machine.'
+                  : 'The operator who approves the agent names it.'
               }
             />
           )}
@@ -109,24 +109,24 @@ export function TokenForm({ onClose }: { readonly onClose: () => void }) {
             onChange={(event) => setTags(event.target.value)}
           />
           <Checkbox
-            label="Approve at once"
-            hint="Otherwise an operator approves each agent that comes with it."
+            label="Approve automatically"
+            hint="Otherwise an operator approves each agent."
             checked={approve}
             onChange={(event) => setApprove(event.target.checked)}
           />
         </form>
       ) : (
         <div className="space-y-4">
-          <p className="text-muted text-sm">Run it as root. The token in it is shown only now.</p>
+          <p className="text-muted text-sm">Run it as root. The token is shown only once.</p>
           {made.note !== null && (
-            <Callout tone="info" title="The agent must be installed there already">
-              There is no line that installs it: <Text text={made.note} most={500} />
+            <Callout tone="info" title="The agent must already be installed">
+              No installation command is available: <Text text={made.note} most={500} />
             </Callout>
           )}
           <Code text={made.command} />
           {made.connect_command !== made.command && (
             <>
-              <p className="text-muted text-sm">Where the agent is installed already:</p>
+              <p className="text-muted text-sm">If the agent is already installed:</p>
               <Code text={made.connect_command} />
             </>
           )}

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
-import { uniqueById } from './unique.ts';
+import { uniqueById } from './unique-by-id.ts';
 
-test('what two pages have in common is there once, where it was first', () => {
+test('keeps the first of items with the same id', () => {
   const [a, b, c] = ['a', 'b', 'c'].map((id) => ({ id }));
   expect(uniqueById([a, b, b, c, a] as { id: string }[])).toEqual([a, b, c]);
 });

@@ -1,22 +1,22 @@
-/** What a token is still good for. @param now Unix milliseconds */
+/** @param now Unix milliseconds */
 export function tokenState(
   token: { readonly revoked_at: number | null; readonly uses_left: number; readonly expires_at: number },
   now: number,
-): 'good' | 'revoked' | 'used up' | 'expired' {
+): 'valid' | 'revoked' | 'used up' | 'expired' {
   if (token.revoked_at !== null) return 'revoked';
   if (token.uses_left <= 0) return 'used up';
-  return token.expires_at * 1000 <= now ? 'expired' : 'good';
+  return token.expires_at * 1000 <= now ? 'expired' : 'valid';
 }
 
 /**
- * Tags as a person types them: `role=web site=paris`, with spaces or commas between.
- * @throws Error naming what is no tag
+ * Parses tags such as `role=web site=paris`, separated by spaces or commas.
+ * @throws Error that names an invalid tag
  */
 export function tagsOf(text: string): Record<string, string> {
   const tags: Record<string, string> = {};
   for (const part of text.split(/[\s,]+/).filter(Boolean)) {
     const at = part.indexOf('=');
-    if (at < 1) throw new Error(`“${part}” is no tag: write key=value`);
+    if (at < 1) throw new Error(`“${part}” is not a tag. Use key=value`);
     tags[part.slice(0, at)] = part.slice(at + 1);
   }
   return tags;

@@ -3,8 +3,8 @@ import { Skeleton } from '../../parts/states.tsx';
 
 const DiffView = lazy(() => import('../../editor/diff-view.tsx'));
 
-/** Two texts of a module, with what differs. */
-export function TwoTexts(texts: {
+/** A diff of two texts, loaded with the editor. */
+export function TextDiff(texts: {
   readonly before: string;
   readonly after: string;
   readonly beforeLabel: string;

@@ -19,21 +19,21 @@ import { TokenForm } from './token-form.tsx';
 import { tokenState } from './token-state.ts';
 
 const tones: Readonly<Record<ReturnType<typeof tokenState>, Tone>> = {
-  good: 'good',
+  valid: 'good',
   'used up': 'neutral',
   expired: 'neutral',
   revoked: 'warn',
 };
 
-/** How machines come in: a line to paste on them, or a call into the network for agents that wait for one. */
-export function EnrolmentPage() {
+/** Enrolls machines by token or by network discovery. */
+export function EnrollmentPage() {
   const isAdmin = useIsAdmin();
   const [making, setMaking] = useState(false);
   const [discovering, setDiscovering] = useState(false);
   return (
     <Page
-      title="Enrolment"
-      subtitle="A token lets a machine in by one line that is pasted there. Discovery calls agents that were installed without one."
+      title="Enrollment"
+      subtitle="Enroll a machine with a token and one command, or discover installed agents in the network."
       actions={
         <>
           <Button icon={<Radar className="size-4" />} onClick={() => setDiscovering(true)}>
@@ -51,7 +51,7 @@ export function EnrolmentPage() {
         {isAdmin ? (
           <Tokens onNew={() => setMaking(true)} />
         ) : (
-          <Empty title="Tokens are shown to admins">Ask one for the line to paste on a new machine.</Empty>
+          <Empty title="Only admins can see tokens">Ask an admin for the command to run on a new machine.</Empty>
         )}
       </Panel>
       {making && <TokenForm onClose={() => setMaking(false)} />}
@@ -95,12 +95,12 @@ function Tokens({ onNew }: { readonly onNew: () => void }) {
       header: 'Approval',
       width: '8rem',
       from: 'md',
-      cell: ({ approve }) => (approve ? 'at once' : 'by an operator'),
+      cell: ({ approve }) => (approve ? 'automatic' : 'manual'),
     },
-    { id: 'expires', header: 'Ends', width: '7rem', from: 'sm', cell: ({ expires_at }) => <Time at={expires_at} /> },
+    { id: 'expires', header: 'Expires', width: '7rem', from: 'sm', cell: ({ expires_at }) => <Time at={expires_at} /> },
     {
       id: 'made',
-      header: 'Made',
+      header: 'Created',
       width: '1fr',
       from: 'lg',
       cell: ({ created_at, created_by }) => (
@@ -115,7 +115,7 @@ function Tokens({ onNew }: { readonly onNew: () => void }) {
       width: '6rem',
       align: 'right',
       cell: (token) =>
-        tokenState(token, now) === 'good' && (
+        tokenState(token, now) === 'valid' && (
           <Button small look="danger" onClick={() => setRevoking(token)}>
             Revoke
           </Button>
@@ -127,17 +127,17 @@ function Tokens({ onNew }: { readonly onNew: () => void }) {
   return (
     <>
       <DataTable
-        label="Enrolment tokens"
+        label="Enrollment tokens"
         rows={data}
         columns={columns}
         rowKey={({ id }) => id}
         empty={
           <Empty
-            title="No token was made yet"
+            title="No tokens yet"
             icon={<Ticket className="size-7" strokeWidth={1.4} />}
             action={<Button onClick={onNew}>New token</Button>}
           >
-            Make one, paste its line on a machine, and the machine is in the fleet within seconds.
+            Create a token and run its command on a machine. The machine joins the fleet within seconds.
           </Empty>
         }
       />
@@ -148,10 +148,10 @@ function Tokens({ onNew }: { readonly onNew: () => void }) {
         action="Revoke token"
         onConfirm={async () => {
           await revokeToken(revoking?.id ?? '');
-          told('The token is useless now');
+          told('Token revoked');
         }}
       >
-        Nobody can enrol with it any more. Agents that came in by it stay.
+        No more agents can enroll with it. Agents that it enrolled stay.
       </Confirm>
     </>
   );

@@ -12,12 +12,12 @@ import type { Known } from '../../editor/proposals.ts';
 import type { JsonSchema } from '../../editor/schema.ts';
 import { Keys } from '../../parts/kbd.tsx';
 import { messageOf, Skeleton } from '../../parts/states.tsx';
-import { useRested } from './use-rested.ts';
+import { useSettledText } from './use-settled-text.ts';
 import { useVerdict } from './use-verdict.ts';
 
 const CodeEditor = lazy(() => import('../../editor/code-editor.tsx'));
 
-/** What completion may refer to, as far as it is known. */
+/** Names that completion proposes; null until the schema is loaded. */
 function useKnown(): Known | null {
   const { data: schema } = useQuery(moduleSchemaQuery);
   const { data: secrets } = useQuery(secretsQuery);
@@ -35,21 +35,21 @@ function useKnown(): Known | null {
   );
 }
 
-/** What is known of a text: its syntax at once, the rest when it has been judged. */
-export function useJudgement(text: string): { judgement: Judgement; outline: ModuleOutline; error: unknown } {
+/** Checks a text: its syntax immediately, the rest once the orchestrator has answered. */
+export function useModuleCheck(text: string): { judgement: Judgement; outline: ModuleOutline; error: unknown } {
   const { verdict, error } = useVerdict(text);
-  const rested = useRested(text);
-  const outline = useMemo(() => outlineOf(rested), [rested]);
-  const judged = useMemo(() => judge(rested, verdict), [rested, verdict]);
+  const settled = useSettledText(text);
+  const outline = useMemo(() => outlineOf(settled), [settled]);
+  const judged = useMemo(() => judge(settled, verdict), [settled, verdict]);
   const judgement = useMemo<Judgement>(
-    () => (rested === text ? judged : { ...judged, state: 'checking' }),
-    [judged, rested, text],
+    () => (settled === text ? judged : { ...judged, state: 'checking' }),
+    [judged, settled, text],
   );
   return { judgement, outline, error };
 }
 
-/** The text of a module, what is wrong with it, and how to get on without a mouse. */
-export function Editing({
+/** The editor of a module with its faults and keyboard hints. */
+export function ModuleEditor({
   label,
   text,
   onChange,
@@ -63,9 +63,9 @@ export function Editing({
   readonly onChange: (text: string) => void;
   readonly onSave: () => void;
   readonly judgement: Judgement;
-  /** Why it could not be judged. */
+  /** Why the check failed. */
   readonly error: unknown;
-  /** What can be undone, while another tab is shown. */
+  /** Keeps the undo history while another tab is open. */
   readonly memory?: EditorMemory;
 }) {
   const editor = useRef<EditorHandle>(null);
@@ -94,25 +94,25 @@ export function Editing({
       )}
       <footer className="flex min-h-9 shrink-0 flex-wrap items-center gap-x-4 gap-y-1 border-t bg-raised px-3 py-1 text-xs">
         <p role="status" className="min-w-0 flex-1">
-          <Standing judgement={judgement} error={error} isEmpty={text.trim() === ''} />
+          <CheckStatus judgement={judgement} error={error} isEmpty={text.trim() === ''} />
         </p>
         <p className="hidden items-center gap-3 text-muted md:flex">
-          <Hint keys="Ctrl Space" does="proposes" />
-          <Hint keys="Ctrl S" does="saves" />
-          <Hint keys="Esc Tab" does="leaves" />
+          <Hint keys="Ctrl Space" action="completes" />
+          <Hint keys="Ctrl S" action="saves" />
+          <Hint keys="Esc Tab" action="leaves the editor" />
         </p>
       </footer>
     </div>
   );
 }
 
-const Hint = ({ keys, does }: { readonly keys: string; readonly does: string }) => (
+const Hint = ({ keys, action }: { readonly keys: string; readonly action: string }) => (
   <span className="inline-flex items-center gap-1">
-    <Keys keys={keys} /> {does}
+    <Keys keys={keys} /> {action}
   </span>
 );
 
-function Standing({
+function CheckStatus({
   judgement: { marks, state },
   error,
   isEmpty,
@@ -121,7 +121,7 @@ function Standing({
   readonly error: unknown;
   readonly isEmpty: boolean;
 }) {
-  if (isEmpty) return <span className="text-muted">Nothing is written yet.</span>;
+  if (isEmpty) return <span className="text-muted">The module is empty.</span>;
   if (state === 'checking')
     return (
       <span className="inline-flex items-center gap-1.5 text-muted">
@@ -152,7 +152,7 @@ function EditorSkeleton() {
   return (
     <div role="status" aria-label="Loading the editor" className="space-y-2.5 p-4">
       {['w-1/4', 'w-1/3', 'w-1/5', 'w-2/5', 'w-1/2', 'w-1/3', 'w-2/5', 'w-1/4'].map((width, line) => (
-        // biome-ignore lint/suspicious/noArrayIndexKey: they are all alike
+        // biome-ignore lint/suspicious/noArrayIndexKey: the lines are interchangeable
         <Skeleton key={line} className={`h-3 ${width}`} />
       ))}
     </div>

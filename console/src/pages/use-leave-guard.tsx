@@ -3,11 +3,12 @@ import { useRef } from 'react';
 import { Confirm } from '../parts/dialog/dialog.tsx';
 
 /**
- * Asks before a page is left that holds something unsaved; another tab of the same page is no leaving.
- * @param withTab it is: what is unsaved goes with the tab
- * @returns what is drawn for it, and how to go without being asked: after saving, after removing
+ * Asks for confirmation before navigation discards unsaved changes. Switching tabs within the page does not ask by default.
+ * @param what the message of the dialog
+ * @param withTab ask on switching tabs too, because that discards the changes
+ * @returns the dialog to render, and a function that allows the next navigation, for use after saving or removing
  */
-export function useLeaving(
+export function useLeaveGuard(
   unsaved: boolean,
   what: string,
   withTab = false,
@@ -29,7 +30,7 @@ export function useLeaving(
           if (!open && blocker.status === 'blocked') blocker.reset();
         }}
         title="Leave without saving?"
-        action="Leave, and drop it"
+        action="Discard and leave"
         onConfirm={async () => blocker.proceed?.()}
       >
         {what}
