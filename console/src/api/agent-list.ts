@@ -12,4 +12,4 @@ export const agentList = {
 };
 
 /** Asks for them, if they are not known, before anything shows them. */
-export const askForAgents = (): void => void queryClient.prefetchQuery(agentList);
+export const prefetchAgents = (): void => void queryClient.prefetchQuery(agentList);

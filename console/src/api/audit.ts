@@ -39,7 +39,8 @@ export const auditQuery = (filter: AuditFilter) =>
   });
 
 /** Begins again with the newest, for who had read on. */
-export const readNewest = (filter: AuditFilter) => queryClient.resetQueries({ queryKey: auditQuery(filter).queryKey });
+export const reloadNewest = (filter: AuditFilter) =>
+  queryClient.resetQueries({ queryKey: auditQuery(filter).queryKey });
 
 /** The event that a notification tells of; null when it was removed from the log. @param at Unix milliseconds */
 export async function findEvent(id: string, event_type: string, at: number): Promise<AuditEvent | null> {

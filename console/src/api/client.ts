@@ -76,7 +76,7 @@ let heard: Promise<void> = Promise.resolve();
  * What is read from now on waits for this, which ends by itself and never fails: whoever reads first and listens then
  * misses what happens between (live.ts).
  */
-export function readAfter(listening: Promise<void>): void {
+export function delayReadsUntil(listening: Promise<void>): void {
   heard = listening;
 }
 
@@ -102,4 +102,4 @@ const sendInSession: Transport = async (request) => {
 export const call: Client = createClient({ url: '', token: session.token, transport: sendInSession });
 
 /** A client for what is done before there is a session. */
-export const callOpenly: Client = createClient({ url: '', transport: send });
+export const callWithoutSession: Client = createClient({ url: '', transport: send });

@@ -16,7 +16,7 @@ export const enrolmentTokensQuery = queryOptions({
   queryFn: ({ signal }) => call(listEnrolmentTokens, { query: { include_ended: 'true' }, all: true, signal }),
 });
 
-export interface EnrolmentWish {
+export interface TokenRequest {
   /** Seconds. */
   readonly expires_in: number;
   readonly uses: number;
@@ -25,7 +25,7 @@ export interface EnrolmentWish {
   readonly approve: boolean;
 }
 
-export const makeEnrolmentToken = (wish: EnrolmentWish) => call(createEnrolmentToken, { body: wish });
+export const makeEnrolmentToken = (wish: TokenRequest) => call(createEnrolmentToken, { body: wish });
 
 export const revokeToken = (id: string) => call(revokeEnrolmentToken, { params: { id } });
 

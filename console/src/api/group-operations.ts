@@ -10,7 +10,7 @@ import { keys } from './query-keys.ts';
  * So a run over ten thousand agents is as many small answers at the most, and never as many operations in memory.
  */
 
-export interface Likeness {
+export interface OperationGroups {
   /** By operation id: what it did, as a text that is equal where that is. */
   readonly likeness: ReadonlyMap<string, string>;
   /** By that text: the first that was seen. */
@@ -25,7 +25,10 @@ export interface Likeness {
 const atOnce = 6;
 
 /** @param wanted ids of operations that have ended; the first come first */
-export function useLikeness(wanted: readonly string[], likenessOf: (operation: Operation) => string): Likeness {
+export function useOperationGroups(
+  wanted: readonly string[],
+  likenessOf: (operation: Operation) => string,
+): OperationGroups {
   const known = useRef({ likeness: new Map<string, string>(), examples: new Map<string, Operation>() });
   const [, draw] = useState(0);
   const [error, setError] = useState<unknown>(null);

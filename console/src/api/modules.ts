@@ -52,7 +52,7 @@ export const validate = (content: string, signal: AbortSignal) => call(validateM
 export const freshModule = (name: string) => queryClient.fetchQuery({ ...moduleQuery(name), staleTime: 0 });
 
 /** Whether it is so because there is no such module. */
-export const isNoModule = (error: unknown): boolean => error instanceof ApiError && error.problem.status === 404;
+export const isModuleNotFound = (error: unknown): boolean => error instanceof ApiError && error.problem.status === 404;
 
 /** Stores a revision. @returns it, as it is stored */
 export async function uploadModule(name: string, content: string) {

@@ -29,7 +29,7 @@ export const notificationsQuery = (unread: boolean) =>
   });
 
 /** Begins again with the newest, for who had read on. */
-export const readNewestNotifications = (unread: boolean) =>
+export const reloadNewestNotifications = (unread: boolean) =>
   queryClient.resetQueries({ queryKey: notificationsQuery(unread).queryKey });
 
 const readAnew = () => queryClient.invalidateQueries({ queryKey: keys.notifications });

@@ -54,7 +54,7 @@ export const outputQuery = ({ operation_id, node_id }: Pick<Operation, 'operatio
     queryFn: ({ signal }) => call(getOperationOutput, { params: { node_id, operation_id }, signal }),
   });
 
-export interface ApplyWish {
+export interface ApplyRequest {
   readonly node_id: string;
   readonly modules: readonly string[];
   /** Exactly what this plan says, or nothing. */
@@ -62,7 +62,7 @@ export interface ApplyWish {
 }
 
 /** Asks for it and does not wait for its end: the operation goes on by itself, and events tell of it. */
-export const startApply = ({ node_id, modules, plan_id }: ApplyWish) =>
+export const startApply = ({ node_id, modules, plan_id }: ApplyRequest) =>
   started(
     call(applyAgent, {
       params: { node_id },
@@ -71,7 +71,7 @@ export const startApply = ({ node_id, modules, plan_id }: ApplyWish) =>
     }),
   );
 
-export const startPlan = ({ node_id, modules }: Omit<ApplyWish, 'plan_id'>) =>
+export const startPlan = ({ node_id, modules }: Omit<ApplyRequest, 'plan_id'>) =>
   started(call(planAgent, { params: { node_id }, body: { modules: [...modules] }, respondAsync: true }));
 
 async function started(asked: Promise<Operation>): Promise<Operation> {

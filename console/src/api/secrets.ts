@@ -18,7 +18,7 @@ export const secretsQuery = queryOptions({
 });
 
 /** What a form says of a secret. */
-export interface SecretWish {
+export interface SecretDraft {
   readonly description: string;
   /** RFC 3339; null: never. */
   readonly expires_at: string | null;
@@ -30,17 +30,17 @@ export interface SecretWish {
 
 const stale = () => queryClient.invalidateQueries({ queryKey: keys.secrets });
 
-export async function keepSecret(name: string, wish: SecretWish): Promise<void> {
+export async function storeSecret(name: string, wish: SecretDraft): Promise<void> {
   await call(createSecret, { body: { ...bodyOf(wish), name, value: wish.value ?? '' } as never });
   await stale();
 }
 
-export async function changeSecret(name: string, wish: SecretWish): Promise<void> {
+export async function changeSecret(name: string, wish: SecretDraft): Promise<void> {
   await call(updateSecret, { params: { name }, body: bodyOf(wish) as never });
   await stale();
 }
 
-const bodyOf = ({ description, expires_at, restriction, value }: SecretWish) => ({
+const bodyOf = ({ description, expires_at, restriction, value }: SecretDraft) => ({
   description,
   expires_at,
   restriction: restriction ?? {},

@@ -35,7 +35,7 @@ export const terminalQuery = (session_id: string) =>
   });
 
 /** Whoever stops looking on is no event: asked for again where it is shown. */
-export const lookAtTerminalAgain = (session_id: string): void =>
+export const refetchTerminal = (session_id: string): void =>
   void queryClient.invalidateQueries({ queryKey: keys.terminal(session_id) });
 
 export type TerminalMode = 'control' | 'view';

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { beyondAssignments, runsToRepair } from './unassigned-modules.ts';
+import { runsToRepair, unassignedModules } from './unassigned-modules.ts';
 
 const assignments = [
   { modules: ['base'], matches: ['a', 'b', 'c'] },
@@ -7,7 +7,7 @@ const assignments = [
 ];
 
 test('what an assignment gives need not be named; what somebody put there by hand must be', () => {
-  const beyond = beyondAssignments(
+  const beyond = unassignedModules(
     [
       { node_id: 'a', modules: ['base', 'web', 'tls'] },
       { node_id: 'b', modules: ['base', 'motd'] },
@@ -19,7 +19,7 @@ test('what an assignment gives need not be named; what somebody put there by han
 });
 
 test('machines of every kind that only have what they are assigned are one run', () => {
-  const beyond = beyondAssignments(
+  const beyond = unassignedModules(
     [
       { node_id: 'a', modules: ['base', 'web'] },
       { node_id: 'b', modules: ['base'] },

@@ -21,7 +21,7 @@ export interface Gives {
 }
 
 /** By node id, each agent's modules that no assignment gives it. */
-export function beyondAssignments(
+export function unassignedModules(
   agents: readonly Holds[],
   assignments: readonly Gives[],
 ): ReadonlyMap<string, readonly string[]> {
@@ -48,19 +48,19 @@ export function runsToRepair(
 }
 
 /** What must be named for each of them, by the assignments as they are now. */
-export async function loadBeyond(agents: readonly Holds[]): Promise<ReadonlyMap<string, readonly string[]>> {
+export async function loadUnassignedModules(agents: readonly Holds[]): Promise<ReadonlyMap<string, readonly string[]>> {
   const assignments = await queryClient.fetchQuery({
     queryKey: keys.assignments,
     queryFn: ({ signal }) => call(listAssignments, { all: true, signal }),
   });
   const gives = await Promise.all(assignments.map(({ name }) => call(getAssignment, { params: { name } })));
-  return beyondAssignments(agents, gives);
+  return unassignedModules(agents, gives);
 }
 
 export const beyondQuery = (agents: readonly Holds[]) =>
   queryOptions({
     queryKey: [...keys.assignments, 'beyond', ...agents.map(({ node_id }) => node_id)],
-    queryFn: () => loadBeyond(agents),
+    queryFn: () => loadUnassignedModules(agents),
     // Assignments may have changed since somebody last asked.
     gcTime: 0,
     staleTime: 0,

@@ -1,4 +1,4 @@
-import { type HeldSignIn, redeemCode } from '../api/sign-in/sign-in.ts';
+import { type PendingSignIn, redeemCode } from '../api/sign-in/sign-in.ts';
 
 /**
  * Handles the link of `muster web-login`. Its code is in the fragment of the address, which browsers do not send to servers.
@@ -7,7 +7,7 @@ import { type HeldSignIn, redeemCode } from '../api/sign-in/sign-in.ts';
 
 export type LinkedSignIn =
   | { readonly status: 'redeeming' }
-  | { readonly status: 'held'; readonly held: HeldSignIn }
+  | { readonly status: 'held'; readonly held: PendingSignIn }
   | { readonly status: 'failed'; readonly error: unknown };
 
 let current: LinkedSignIn | null = null;

@@ -348,7 +348,7 @@ function PassphraseForm({
       <Input
         label={
           <>
-            Passphrase of <Text text={name} most={60} />
+            Passphrase of <Text text={name} maxLength={60} />
           </>
         }
         type="password"

@@ -1,6 +1,6 @@
 // First, before any module creates style elements.
 import './nonce.ts';
-import { askForAgents } from '../api/agent-list.ts';
+import { prefetchAgents } from '../api/agent-list.ts';
 import { session } from '../api/client.ts';
 import { startLive } from '../api/live/event-stream.ts';
 import { startLiveAgents } from '../api/live/live-agents.ts';
@@ -13,7 +13,7 @@ import { followSignInLinks } from './sign-in-link.ts';
  */
 
 /** Large queries to start at sign-in instead of at the first render, by path. */
-const earlyQueries: Readonly<Record<string, () => void>> = { '/agents': askForAgents };
+const earlyQueries: Readonly<Record<string, () => void>> = { '/agents': prefetchAgents };
 
 startLive();
 startLiveAgents();

@@ -13,7 +13,7 @@ export function AgentLink({ id, name }: { readonly id: string; readonly name?: s
   const called = name ?? names.get(id) ?? id;
   return (
     <Link to="/agents/$agent" params={{ agent: id }} className={linkClasses}>
-      <Line text={called} most={64} />
+      <Line text={called} maxLength={64} />
     </Link>
   );
 }
@@ -40,7 +40,7 @@ export function ModuleLinks({ modules }: { readonly modules: readonly string[] }
     <span className="flex min-w-0 flex-wrap gap-x-2">
       {modules.map((module) => (
         <Link key={module} to="/modules/$module" params={{ module }} className={linkClasses}>
-          <Line text={module} most={64} />
+          <Line text={module} maxLength={64} />
         </Link>
       ))}
     </span>
@@ -50,7 +50,7 @@ export function ModuleLinks({ modules }: { readonly modules: readonly string[] }
 export function AssignmentLink({ name }: { readonly name: string }) {
   return (
     <Link to="/assignments/$assignment" params={{ assignment: name }} className={linkClasses}>
-      <Line text={name} most={64} />
+      <Line text={name} maxLength={64} />
     </Link>
   );
 }
@@ -59,5 +59,5 @@ export function AssignmentLink({ name }: { readonly name: string }) {
 export function OperatorName({ id }: { readonly id: string }) {
   const names = useOperatorNames();
   // Shows the start of the id until names are loaded. Actions of the configuration have a word instead of an id.
-  return <Line text={names.get(id) ?? (id.length === 32 ? `${id.slice(0, 8)}…` : id)} most={64} />;
+  return <Line text={names.get(id) ?? (id.length === 32 ? `${id.slice(0, 8)}…` : id)} maxLength={64} />;
 }

@@ -1,7 +1,7 @@
 import type { Summary as Counts } from '@muster/protocol';
 import type { Tone } from './badge.tsx';
 import { classNames } from './class-names.ts';
-import { summaryParts, type Telling } from './resource/resource-groups.ts';
+import { type ResultKind, summaryParts } from './resource/resource-groups.ts';
 
 const tones: Record<Tone, string> = {
   good: 'text-good',
@@ -14,18 +14,18 @@ const tones: Record<Tone, string> = {
 /** The counts of an operation in a line, without those that are none. */
 export function SummaryLine({
   summary,
-  telling,
+  resultKind,
   wrap = false,
 }: {
   readonly summary: Counts | null;
-  readonly telling: Telling;
+  readonly resultKind: ResultKind;
   /** Over several lines where there is little room, rather than cut. */
   readonly wrap?: boolean;
 }) {
   if (summary === null || summary.total === 0) return <span className="text-muted">–</span>;
   return (
     <span className={classNames('tabular', !wrap && 'truncate')}>
-      {summaryParts(summary, telling).map(({ text, tone }, index) => (
+      {summaryParts(summary, resultKind).map(({ text, tone }, index) => (
         <span key={text}>
           {index > 0 && <span className="text-muted"> · </span>}
           <span className={classNames(tones[tone])}>{text}</span>

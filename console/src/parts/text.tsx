@@ -20,17 +20,17 @@ const codeOf = (character: string): string =>
 export const visibleText = (text: string): string => (invisible.test(text) ? text.replace(invisibleAll, codeOf) : text);
 
 /** At most so many UTF-16 units, never half a character. */
-export function cutText(text: string, most: number): string {
-  if (text.length <= most) return text;
-  const code = text.charCodeAt(most - 1);
-  return text.slice(0, code >= 0xd800 && code <= 0xdbff ? most - 1 : most);
+export function cutText(text: string, maxLength: number): string {
+  if (text.length <= maxLength) return text;
+  const code = text.charCodeAt(maxLength - 1);
+  return text.slice(0, code >= 0xd800 && code <= 0xdbff ? maxLength - 1 : maxLength);
 }
 
-export function Text({ text, most = 200 }: { readonly text: string; readonly most?: number }) {
+export function Text({ text, maxLength = 200 }: { readonly text: string; readonly maxLength?: number }) {
   const [whole, setWhole] = useState(false);
-  const isCut = text.length > most && !whole;
+  const isCut = text.length > maxLength && !whole;
   // Where text comes to tens of kilobytes, it is not drawn before somebody asks.
-  const shown = visibleText(isCut ? cutText(text, most) : text);
+  const shown = visibleText(isCut ? cutText(text, maxLength) : text);
   return (
     <bdi className="[overflow-wrap:anywhere]">
       {shown}
@@ -53,14 +53,14 @@ export function Text({ text, most = 200 }: { readonly text: string; readonly mos
 }
 
 /** In one line, of at most about so many characters, with a mark where there was more. */
-export const lineText = (text: string, most: number): string =>
-  visibleText(cutText(text, most).replace(/\s+/g, ' ')) + (text.length > most ? '…' : '');
+export const lineText = (text: string, maxLength: number): string =>
+  visibleText(cutText(text, maxLength).replace(/\s+/g, ' ')) + (text.length > maxLength ? '…' : '');
 
 /** The same in one line, without the way to see all of it: for cells and links. */
-export function Line({ text, most = 200 }: { readonly text: string; readonly most?: number }) {
+export function Line({ text, maxLength = 200 }: { readonly text: string; readonly maxLength?: number }) {
   return (
     <bdi className="truncate" title={text.length > 30 ? visibleText(cutText(text, 1000)) : undefined}>
-      {lineText(text, most)}
+      {lineText(text, maxLength)}
     </bdi>
   );
 }

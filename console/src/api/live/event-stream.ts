@@ -1,5 +1,5 @@
 import { followEvents } from '@muster/protocol/http';
-import { call, readAfter, session } from '../client.ts';
+import { call, delayReadsUntil, session } from '../client.ts';
 import { markStale, queryClient } from '../query-client.ts';
 import { createFrames } from './event-frames.ts';
 import { categories, type LiveMessage, messageOf, staleAfter } from './stale.ts';
@@ -80,7 +80,7 @@ function begin(): void {
   };
   const alarm = window.setTimeout(readAnyway, openingMs);
   signal.addEventListener('abort', readAnyway);
-  readAfter(opening.promise);
+  delayReadsUntil(opening.promise);
   const onOpen = () => {
     window.clearTimeout(alarm);
     opening.resolve();

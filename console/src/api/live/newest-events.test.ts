@@ -1,6 +1,6 @@
 import type { AuditEvent } from '@muster/protocol/http';
 import { expect, test } from 'vitest';
-import { mostEvents, withNewer } from './newest-events.ts';
+import { maxEvents, withNewer } from './newest-events.ts';
 
 const event = (id: string) => ({ id }) as AuditEvent;
 const ids = (events: readonly AuditEvent[]) => events.map(({ id }) => id).join('');
@@ -10,7 +10,7 @@ test('what comes later stands first, each once', () => {
 });
 
 test('no more are kept than are shown', () => {
-  const many = Array.from({ length: mostEvents }, (_, at) => event(`old-${at}`));
+  const many = Array.from({ length: maxEvents }, (_, at) => event(`old-${at}`));
   const kept = withNewer(many, [event('new')]);
-  expect([kept.length, kept[0]?.id]).toEqual([mostEvents, 'new']);
+  expect([kept.length, kept[0]?.id]).toEqual([maxEvents, 'new']);
 });

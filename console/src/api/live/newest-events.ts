@@ -1,9 +1,9 @@
 import type { AuditEvent } from '@muster/protocol/http';
 
-export const mostEvents = 50;
+export const maxEvents = 50;
 
 /** With what has come since, newest first, each once. */
 export function withNewer(events: readonly AuditEvent[], newer: readonly AuditEvent[]): AuditEvent[] {
   const known = new Set(events.map(({ id }) => id));
-  return [...newer.filter(({ id }) => !known.has(id)).toReversed(), ...events].slice(0, mostEvents);
+  return [...newer.filter(({ id }) => !known.has(id)).toReversed(), ...events].slice(0, maxEvents);
 }

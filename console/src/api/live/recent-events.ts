@@ -4,7 +4,7 @@ import { useEffect } from 'react';
 import { call } from '../client.ts';
 import { queryClient } from '../query-client.ts';
 import { onLiveMessage } from './event-stream.ts';
-import { mostEvents as most, withNewer } from './newest-events.ts';
+import { maxEvents as most, withNewer } from './newest-events.ts';
 
 /** Asked for once; what comes after is added from the stream. Not under the key of the log: events do not make it stale. */
 const recentEventsQuery = queryOptions({

@@ -1,7 +1,7 @@
 import { ApiError } from '@muster/protocol/client';
 import { challenge, redeemWebLogin, verify } from '@muster/protocol/http';
 import { serverOfOrigin, signInBytes } from '@muster/protocol/sign-in';
-import { callOpenly, session } from '../client.ts';
+import { callWithoutSession, session } from '../client.ts';
 import { hexOf } from './der.ts';
 import type { Person } from './session.ts';
 
@@ -24,8 +24,8 @@ export class UnknownKey extends Error {
  * @returns the session, held back
  * @throws ApiError when it was used already, or is older than a minute
  */
-export async function redeemCode(code: string): Promise<HeldSignIn> {
-  const signedIn = await callOpenly(redeemWebLogin, { body: { code } });
+export async function redeemCode(code: string): Promise<PendingSignIn> {
+  const signedIn = await callWithoutSession(redeemWebLogin, { body: { code } });
   return {
     person: signedIn.operator,
     begin: () => session.begin(signedIn),
@@ -34,7 +34,7 @@ export async function redeemCode(code: string): Promise<HeldSignIn> {
 }
 
 /** A session that waits for a person to say yes. */
-export interface HeldSignIn {
+export interface PendingSignIn {
   readonly person: Person;
   begin(): Promise<void>;
   /** Ends it at the orchestrator too. */
@@ -60,7 +60,7 @@ export async function signInWithKey(
   const seed = await readKeyFile(text, passphrase);
   try {
     const publicKey = hexOf(ed25519PublicKey(seed));
-    const { nonce, form } = await callOpenly(challenge, { body: { public_key: publicKey, form: 2 } }).catch(
+    const { nonce, form } = await callWithoutSession(challenge, { body: { public_key: publicKey, form: 2 } }).catch(
       (error: unknown) => {
         throw error instanceof ApiError && error.problem.code === 'operator_unknown'
           ? new UnknownKey(publicKey, error)
@@ -71,7 +71,7 @@ export async function signInWithKey(
       throw new Error('This orchestrator does not offer sign-ins that are bound to it. Nothing was signed.');
     const server = serverOfOrigin(origin);
     const signature = hexOf(await signEd25519(seed, signInBytes({ server, publicKey, nonce })));
-    await session.begin(callOpenly(verify, { body: { public_key: publicKey, signature, server, nonce } }));
+    await session.begin(callWithoutSession(verify, { body: { public_key: publicKey, signature, server, nonce } }));
   } finally {
     seed.fill(0);
   }

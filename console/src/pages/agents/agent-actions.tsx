@@ -8,7 +8,7 @@ import { startApply, startPlan } from '../../api/operations.ts';
 import { Button, buttonClasses, IconButton } from '../../parts/button.tsx';
 import { Confirm } from '../../parts/dialog/dialog.tsx';
 import { Menu, MenuItem, MenuLine } from '../../parts/dialog/menu.tsx';
-import { told, toldProblem } from '../../parts/dialog/toast.tsx';
+import { notify, notifyError } from '../../parts/dialog/toast.tsx';
 import { agentParam, displayName } from './agent-state.ts';
 import { ApproveDialog } from './approve-dialog.tsx';
 
@@ -29,16 +29,16 @@ export function AgentActions({
   const plan = useMutation({
     mutationFn: () => startPlan({ node_id, modules: [] }),
     onSuccess: ({ operation_id }) => goTo(operation_id),
-    onError: toldProblem,
+    onError: notifyError,
   });
   const check = useMutation({
     mutationFn: () => checkNow(node_id),
     onSuccess: ({ drift_id }) => void navigate({ to: '/drift/$record', params: { record: drift_id } }),
-    onError: toldProblem,
+    onError: notifyError,
   });
   const copy = async (text: string) => {
     await navigator.clipboard.writeText(text);
-    told('Copied');
+    notify('Copied');
   };
   const close = () => onDialog(null);
   const name = displayName(agent).slice(0, 64);

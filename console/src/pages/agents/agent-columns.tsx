@@ -52,7 +52,7 @@ export function agentColumns({
         >
           <Dot tone={tones[stateOf(agent)]} />
           <span className={agent.name === null ? 'flex min-w-0 font-normal text-muted italic' : 'flex min-w-0'}>
-            <Line text={displayName(agent)} most={64} />
+            <Line text={displayName(agent)} maxLength={64} />
           </span>
         </Link>
       ),
@@ -121,7 +121,7 @@ export function agentColumns({
       width: 'minmax(6rem,1fr)',
       from: 'lg',
       sort: (agent) => systemText(agent).slice(0, 100) || null,
-      cell: (agent) => <Line text={systemText(agent)} most={60} />,
+      cell: (agent) => <Line text={systemText(agent)} maxLength={60} />,
     },
     {
       id: 'hostname',
@@ -131,7 +131,7 @@ export function agentColumns({
       sort: ({ initial_hostname }) => initial_hostname.slice(0, 100),
       cell: ({ initial_hostname }) => (
         <span className="flex min-w-0 text-muted">
-          <Line text={initial_hostname} most={100} />
+          <Line text={initial_hostname} maxLength={100} />
         </span>
       ),
     },
@@ -155,7 +155,7 @@ export function agentColumns({
       sort: ({ agent_version }) => agent_version.slice(0, 40),
       cell: ({ agent_version }) => (
         <span className="tabular flex min-w-0 text-muted">
-          <Line text={agent_version} most={40} />
+          <Line text={agent_version} maxLength={40} />
         </span>
       ),
     },

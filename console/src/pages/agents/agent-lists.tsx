@@ -106,7 +106,7 @@ export function OperationsList({ agent, maxItems }: { readonly agent: Agent; rea
                   <Line text={error} />
                 </span>
               ) : (
-                <SummaryLine summary={summary} telling={kind} />
+                <SummaryLine summary={summary} resultKind={kind} />
               )}
             </span>
             <span className="flex w-28 min-w-0 shrink-0 text-muted text-xs max-md:hidden">
@@ -148,7 +148,7 @@ export function DriftList({ agent }: { readonly agent: Agent }) {
                   <Line text={error} />
                 </span>
               ) : (
-                <SummaryLine summary={summary} telling="drift" />
+                <SummaryLine summary={summary} resultKind="drift" />
               )}
               {accepted !== null && <Badge tone="info">accepted</Badge>}
             </span>
@@ -219,10 +219,10 @@ export function HistoryList({ agent }: { readonly agent: Agent }) {
             <Dot tone={severities[severity] ?? 'neutral'} />
             <code className="w-40 shrink-0 truncate font-mono text-muted text-xs max-lg:hidden">{event_type}</code>
             <span className="flex min-w-0 flex-1">
-              <Line text={summary} most={300} />
+              <Line text={summary} maxLength={300} />
             </span>
             <span className="flex w-28 min-w-0 shrink-0 text-muted text-xs max-md:hidden">
-              <Line text={actor.name || actor.type} most={40} />
+              <Line text={actor.name || actor.type} maxLength={40} />
             </span>
             <span className={age}>
               <Time at={timestamp} />

@@ -37,20 +37,20 @@ export function AgentOverview({ agent }: { readonly agent: Agent }) {
           <Panel title="Machine">
             <Facts
               facts={[
-                ['Hostname', <Text key="hostname" text={agent.initial_hostname} most={80} />],
-                ['System', <Text key="system" text={systemText(agent) || '–'} most={80} />],
-                ['Kernel', <Text key="kernel" text={of('kernel') || '–'} most={80} />],
-                ['Architecture', <Text key="arch" text={of('arch') || '–'} most={40} />],
-                ['Processors', <Text key="cpus" text={of('cpus') || '–'} most={20} />],
+                ['Hostname', <Text key="hostname" text={agent.initial_hostname} maxLength={80} />],
+                ['System', <Text key="system" text={systemText(agent) || '–'} maxLength={80} />],
+                ['Kernel', <Text key="kernel" text={of('kernel') || '–'} maxLength={80} />],
+                ['Architecture', <Text key="arch" text={of('arch') || '–'} maxLength={40} />],
+                ['Processors', <Text key="cpus" text={of('cpus') || '–'} maxLength={20} />],
                 ['Memory', Number.isFinite(memory) && memory > 0 ? amountText(memory, 'B') : '–'],
-                ['Virtualization', <Text key="virtualization" text={of('virtualization') || '–'} most={40} />],
+                ['Virtualization', <Text key="virtualization" text={of('virtualization') || '–'} maxLength={40} />],
                 [
                   'Address',
                   <code key="ip" className="font-mono text-xs">
                     {agent.initial_ip}
                   </code>,
                 ],
-                ['Agent version', <Text key="version" text={agent.agent_version} most={40} />],
+                ['Agent version', <Text key="version" text={agent.agent_version} maxLength={40} />],
                 ['Node id', <Id key="id" id={agent.node_id} length={12} />],
                 [
                   'Orchestrator key',

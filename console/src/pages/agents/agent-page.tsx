@@ -77,7 +77,7 @@ function AgentDetails({ agent }: { readonly agent: Agent }) {
       name={visibleText(cutText(displayName(agent), 64))}
       title={
         <span className="flex min-w-0 items-center gap-2.5">
-          <Line text={displayName(agent)} most={64} />
+          <Line text={displayName(agent)} maxLength={64} />
           <Badge tone={tones[state]}>{state}</Badge>
         </span>
       }
@@ -88,7 +88,7 @@ function AgentDetails({ agent }: { readonly agent: Agent }) {
             <Time at={stateSince(agent)} />
           </span>
           <span aria-hidden="true">·</span>
-          <Text text={systemText(agent) || 'unknown system'} most={60} />
+          <Text text={systemText(agent) || 'unknown system'} maxLength={60} />
           <span aria-hidden="true">·</span>
           <code className="font-mono text-xs">{agent.initial_ip}</code>
           {approved && agent.pin_source === 'first_use' && (

@@ -10,7 +10,7 @@ import { buttonClasses } from '../../parts/button.tsx';
 import { classNames } from '../../parts/class-names.ts';
 import { Input } from '../../parts/form/field.tsx';
 import { SelectorInput } from '../../parts/form/selector-input.tsx';
-import { useTyped } from '../../parts/form/use-debounced.ts';
+import { useDebouncedText } from '../../parts/form/use-debounced.ts';
 import { Page } from '../../parts/page.tsx';
 import { Empty, Failure, SkeletonRows } from '../../parts/states.tsx';
 import { useColumnPreference } from '../../parts/table/column-preference.ts';
@@ -46,8 +46,8 @@ export function AgentsPage() {
   const [filter, setFilter] = useUrlState('filter', '');
   const [tab, setTab] = useUrlState<AgentTab>('status', 'all');
   const [sort, setSort] = useUrlState('sort', 'agent');
-  const search = useTyped(q, setQ);
-  const selector = useTyped(filter, setFilter);
+  const search = useDebouncedText(q, setQ);
+  const selector = useDebouncedText(filter, setFilter);
   // Keeps typing responsive: the rows are updated with lower priority.
   const searchText = useDeferredValue(search.text);
   const selectorText = useDeferredValue(selector.text);

@@ -21,7 +21,7 @@ export function ApprovalCheck({ agent, onApprove }: { readonly agent: Agent; rea
         <li>
           You expect a machine with the hostname{' '}
           <strong>
-            <Text text={initial_hostname} most={100} />
+            <Text text={initial_hostname} maxLength={100} />
           </strong>{' '}
           to connect from <code className="font-mono text-xs">{initial_ip}</code>. The agent chooses the hostname; the
           address comes from the connection.

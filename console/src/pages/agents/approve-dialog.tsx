@@ -3,7 +3,7 @@ import { useMemo, useState } from 'react';
 import { approveAgent } from '../../api/agents.ts';
 import { Id } from '../../parts/copy.tsx';
 import { EachDialog } from '../../parts/dialog/each-dialog.tsx';
-import { told } from '../../parts/dialog/toast.tsx';
+import { notify } from '../../parts/dialog/toast.tsx';
 import { fieldClasses } from '../../parts/form/field.tsx';
 import { Line } from '../../parts/text.tsx';
 import { faultsOf, namesFor } from './naming.ts';
@@ -44,7 +44,7 @@ export function ApproveDialog({
       items={waiting.map(({ node_id, name }) => ({ id: node_id, name: nameOf(node_id), named: name !== null }))}
       act={({ id, name, named }) => approveAgent(id, named ? undefined : name)}
       onDone={(ids) => {
-        if (ids.length > 0) told(ids.length === 1 ? 'Approved' : `${ids.length} agents approved`);
+        if (ids.length > 0) notify(ids.length === 1 ? 'Approved' : `${ids.length} agents approved`);
         onDone?.(ids);
       }}
     >
@@ -83,7 +83,7 @@ export function ApproveDialog({
                   </td>
                   <td className="max-w-48 px-3">
                     <span className="flex min-w-0">
-                      <Line text={initial_hostname} most={80} />
+                      <Line text={initial_hostname} maxLength={80} />
                     </span>
                   </td>
                   <td className="px-3 font-mono text-muted text-xs">{initial_ip}</td>

@@ -33,15 +33,15 @@ export function AttributesTab({ agent }: { readonly agent: Agent }) {
       )}
       <div className="grid items-start gap-3 xl:grid-cols-2">
         {groups.map(({ name, entries }) => (
-          <Panel key={name} flush title={<Line text={name} most={60} />}>
+          <Panel key={name} flush title={<Line text={name} maxLength={60} />}>
             <dl className="divide-y">
               {entries.map(([key, value]) => (
                 <div key={key} className="group flex items-start gap-3 px-4 py-1.5 text-sm">
                   <dt className="w-2/5 max-w-56 shrink-0 break-words font-mono text-muted text-xs leading-5">
-                    <Text text={key} most={80} />
+                    <Text text={key} maxLength={80} />
                   </dt>
                   <dd className="min-w-0 flex-1">
-                    <Text text={value} most={160} />
+                    <Text text={value} maxLength={160} />
                   </dd>
                   <dd className="-my-1 opacity-0 focus-within:opacity-100 group-hover:opacity-100">
                     <CopyButton text={value} label={`Copy the value of ${key.slice(0, 60)}`} />

@@ -8,7 +8,7 @@ import { runOnAgents } from '../../api/runs.ts';
 import { Button, IconButton } from '../../parts/button.tsx';
 import { EachDialog } from '../../parts/dialog/each-dialog.tsx';
 import { Menu, MenuItem } from '../../parts/dialog/menu.tsx';
-import { told, toldProblem } from '../../parts/dialog/toast.tsx';
+import { notify, notifyError } from '../../parts/dialog/toast.tsx';
 import { FanOutDialog } from '../../parts/form/fan-out-form.tsx';
 import { Text } from '../../parts/text.tsx';
 import { displayName } from './agent-state.ts';
@@ -46,14 +46,14 @@ export function BulkBar({
     try {
       goTo((await runOnAgents({ kind: 'plan', node_ids })).run_id);
     } catch (error) {
-      toldProblem(error);
+      notifyError(error);
     } finally {
       setBusy(false);
     }
   };
   const copy = async (texts: readonly string[]) => {
     await navigator.clipboard.writeText(texts.join('\n'));
-    told(`Copied ${texts.length}`);
+    notify(`Copied ${texts.length}`);
   };
   const notShown = hidden > 0 ? ` ${hidden} of the selected agents are hidden by filters.` : '';
   const icon = 'size-4';
@@ -130,7 +130,7 @@ export function BulkBar({
           done="checked"
           items={itemsOf(approved)}
           act={({ id }) => checkNow(id)}
-          onDone={(ids) => told(`${ids.length} checked`)}
+          onDone={(ids) => notify(`${ids.length} checked`)}
         />
       )}
       {open === 'apply' && (
@@ -164,7 +164,7 @@ function RejectDialog({ agents, onClose }: { readonly agents: readonly Agent[]; 
       done="rejected"
       items={itemsOf(targets)}
       act={({ id }) => rejectAgent(id)}
-      onDone={(ids) => told(`${ids.length} rejected`)}
+      onDone={(ids) => notify(`${ids.length} rejected`)}
     >
       <p className="text-sm">
         <Text
@@ -172,7 +172,7 @@ function RejectDialog({ agents, onClose }: { readonly agents: readonly Agent[]; 
             .slice(0, 12)
             .map((agent) => displayName(agent).slice(0, 64))
             .join(', ')}
-          most={1_000}
+          maxLength={1_000}
         />
         {targets.length > 12 && ` and ${targets.length - 12} more`}
       </p>

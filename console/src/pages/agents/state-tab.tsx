@@ -40,7 +40,7 @@ export function StateTab({ agent }: { readonly agent: Agent }) {
               >
                 <span className="w-32 shrink-0 text-muted text-xs max-sm:w-auto">{entry.type}</span>
                 <span className="flex min-w-0 flex-1 font-mono text-xs">
-                  <Line text={entry.identity} most={200} />
+                  <Line text={entry.identity} maxLength={200} />
                 </span>
                 {entry.reason !== null && (
                   <span className="flex min-w-0 max-w-80 text-muted text-xs">

@@ -3,7 +3,7 @@ import { isTagKey, isTagValue } from '@muster/protocol/selector';
 import { useId, useState } from 'react';
 import { setTag, useSelectorVocabulary } from '../../api/agents.ts';
 import { EachDialog } from '../../parts/dialog/each-dialog.tsx';
-import { told } from '../../parts/dialog/toast.tsx';
+import { notify } from '../../parts/dialog/toast.tsx';
 import { Input } from '../../parts/form/field.tsx';
 import { displayName } from './agent-state.ts';
 
@@ -45,7 +45,7 @@ export function TagDialog({
       ready={isTagKey(key) && isTagValue(value) && count > 0}
       items={affected.map((agent) => ({ id: agent.node_id, name: displayName(agent), agent }))}
       act={({ agent }) => setTag(agent, key, remove ? null : value)}
-      onDone={(ids) => told(`${ids.length} ${remove ? 'untagged' : 'tagged'}`)}
+      onDone={(ids) => notify(`${ids.length} ${remove ? 'untagged' : 'tagged'}`)}
     >
       <div className="grid gap-3 sm:grid-cols-2">
         <Input

@@ -55,7 +55,7 @@ export function TagsEditor({ agent }: { readonly agent: Agent }) {
                 onClick={() => setEditing(key)}
                 className="min-h-7 min-w-0 flex-1 cursor-text rounded px-2 py-0.5 text-left hover:bg-hover"
               >
-                {value === '' ? <span className="text-muted">(empty)</span> : <Text text={value} most={120} />}
+                {value === '' ? <span className="text-muted">(empty)</span> : <Text text={value} maxLength={120} />}
               </button>
             )}
             <IconButton

@@ -23,7 +23,11 @@ export function ViewsMenu() {
             className="max-w-44"
             aria-label={here === undefined ? 'Views' : `View: ${here.name}`}
           >
-            {here === undefined ? <span className="max-sm:hidden">Views</span> : <Line text={here.name} most={40} />}
+            {here === undefined ? (
+              <span className="max-sm:hidden">Views</span>
+            ) : (
+              <Line text={here.name} maxLength={40} />
+            )}
           </Button>
         }
       >
@@ -38,7 +42,7 @@ export function ViewsMenu() {
             <span aria-hidden="true" className="w-4 text-accent">
               {view === here ? '✓' : ''}
             </span>
-            <Line text={view.name} most={40} />
+            <Line text={view.name} maxLength={40} />
           </MenuItem>
         ))}
         <MenuLine />

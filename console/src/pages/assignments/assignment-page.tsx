@@ -11,7 +11,7 @@ import { Badge } from '../../parts/badge.tsx';
 import { Button, buttonClasses } from '../../parts/button.tsx';
 import { Callout } from '../../parts/callout.tsx';
 import { Confirm } from '../../parts/dialog/dialog.tsx';
-import { told, toldProblem } from '../../parts/dialog/toast.tsx';
+import { notify, notifyError } from '../../parts/dialog/toast.tsx';
 import { Facts } from '../../parts/facts.tsx';
 import { Page } from '../../parts/page.tsx';
 import { Panel } from '../../parts/panel.tsx';
@@ -71,7 +71,7 @@ function AssignmentDetails({ assignment }: { readonly assignment: Assignment & {
   const plan = useMutation({
     mutationFn: () => runAssignment(name, 'plan'),
     onSuccess: ({ run_id }) => toRun(run_id),
-    onError: toldProblem,
+    onError: notifyError,
   });
   return (
     <Page
@@ -130,7 +130,7 @@ function AssignmentDetails({ assignment }: { readonly assignment: Assignment & {
                 base={assignment}
                 onCancel={() => setTab('overview')}
                 onDone={() => {
-                  told('Saved. Changes take effect with the next apply.');
+                  notify('Saved. Changes take effect with the next apply.');
                   setTab('overview');
                 }}
               />
@@ -186,7 +186,7 @@ function Overview({
             <div className="space-y-4">
               {description !== null && (
                 <p>
-                  <Text text={description} most={400} />
+                  <Text text={description} maxLength={400} />
                 </p>
               )}
               <Facts
@@ -255,7 +255,7 @@ export function NewAssignmentPage() {
         base={null}
         onCancel={() => void navigate({ to: '/assignments' })}
         onDone={({ name }) => {
-          told('Created. Plan it to see its changes.');
+          notify('Created. Plan it to see its changes.');
           void navigate({ to: '/assignments/$assignment', params: { assignment: name } });
         }}
       />

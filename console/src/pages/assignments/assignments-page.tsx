@@ -40,7 +40,7 @@ const columns: readonly Column<Row>[] = [
         params={{ assignment: name }}
         className="inline-flex max-w-full rounded font-medium text-text hover:underline"
       >
-        <Line text={name} most={64} />
+        <Line text={name} maxLength={64} />
       </Link>
     ),
   },

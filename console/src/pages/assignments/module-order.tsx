@@ -54,7 +54,7 @@ export function ModuleOrderField({
               <GripVertical aria-hidden="true" className="size-4 shrink-0 cursor-grab text-muted" />
               <span className="tabular w-5 text-right text-muted text-xs">{index + 1}</span>
               <span className="flex min-w-0 flex-1">
-                <Line text={name} most={64} />
+                <Line text={name} maxLength={64} />
                 {!all.includes(name) && <span className="ml-2 shrink-0 text-xs">was removed</span>}
               </span>
               <IconButton

@@ -52,7 +52,7 @@ export function ParametersForm({
       {modules.map((module) => (
         <fieldset key={module} className="min-w-0">
           <legend className="mb-2 flex max-w-full font-mono text-muted text-xs">
-            <Line text={module} most={64} />
+            <Line text={module} maxLength={64} />
           </legend>
           <div className="grid gap-x-4 gap-y-3 sm:grid-cols-2">
             {fields

@@ -2,14 +2,14 @@ import { type AuditEvent, eventTypes } from '@muster/protocol/http';
 import { useInfiniteQuery, useMutation } from '@tanstack/react-query';
 import { ChevronRight, Download } from 'lucide-react';
 import { useMemo, useState } from 'react';
-import { auditQuery, exportEvents, readNewest } from '../../api/audit.ts';
+import { auditQuery, exportEvents, reloadNewest } from '../../api/audit.ts';
 import { useIsAdmin } from '../../api/sign-in/use-session.ts';
 import { Badge, Dot, type Tone } from '../../parts/badge.tsx';
 import { Button } from '../../parts/button.tsx';
 import { classNames } from '../../parts/class-names.ts';
-import { toldProblem } from '../../parts/dialog/toast.tsx';
+import { notifyError } from '../../parts/dialog/toast.tsx';
 import { Input, Select } from '../../parts/form/field.tsx';
-import { useTyped } from '../../parts/form/use-debounced.ts';
+import { useDebouncedText } from '../../parts/form/use-debounced.ts';
 import { Page } from '../../parts/page.tsx';
 import { Panel } from '../../parts/panel.tsx';
 import { saveFile } from '../../parts/save-file.ts';
@@ -32,8 +32,8 @@ export function AuditPage() {
   const [after, setAfter] = useUrlState('after', '');
   const [before, setBefore] = useUrlState('before', '');
   const [open, setOpen] = useUrlState('event', '');
-  const typedOperator = useTyped(operator, setOperator);
-  const typedAgent = useTyped(agent, setAgent);
+  const typedOperator = useDebouncedText(operator, setOperator);
+  const typedAgent = useDebouncedText(agent, setAgent);
   const [pruning, setPruning] = useState(false);
   const isAdmin = useIsAdmin();
   const filter = useMemo(
@@ -45,7 +45,7 @@ export function AuditPage() {
   );
   const save = useMutation({
     mutationFn: async () => saveFile(await exportEvents(filter), 'muster-audit.jsonl'),
-    onError: toldProblem,
+    onError: notifyError,
   });
   const events = data?.pages.flatMap((page) => page.events);
   const filtered = Object.keys(filter).length > 0;
@@ -97,7 +97,7 @@ export function AuditPage() {
         <Input label="Until" type="datetime-local" value={before} onChange={(event) => setBefore(event.target.value)} />
       </search>
       <Panel flush>
-        {data && data.pages.length > 1 && isStale && <Newer onShow={() => void readNewest(filter)} />}
+        {data && data.pages.length > 1 && isStale && <Newer onShow={() => void reloadNewest(filter)} />}
         {error && !data ? (
           <Failure error={error} retry={() => void refetch()} />
         ) : events === undefined ? (
@@ -158,7 +158,7 @@ function EventRow({
         </span>
         <code className="w-44 shrink-0 truncate font-mono text-xs max-lg:hidden">{event.event_type}</code>
         <span className="flex min-w-0 flex-1">
-          <Line text={event.summary} most={300} />
+          <Line text={event.summary} maxLength={300} />
         </span>
         <span className="flex w-32 min-w-0 shrink-0 text-muted text-xs max-md:hidden">
           <Line text={event.actor.name || event.actor.type} />
@@ -186,7 +186,7 @@ function Details({ event }: { readonly event: AuditEvent }) {
     ],
     ...Object.entries(event.metadata).map(([key, value]): [string, React.ReactNode] => [
       key,
-      <Text key={key} text={typeof value === 'string' ? value : JSON.stringify(value)} most={500} />,
+      <Text key={key} text={typeof value === 'string' ? value : JSON.stringify(value)} maxLength={500} />,
     ]),
   ];
   return (

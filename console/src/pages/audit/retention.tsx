@@ -4,7 +4,7 @@ import { prune, retentionQuery, setRetention } from '../../api/audit.ts';
 import { settingsQuery } from '../../api/system.ts';
 import { Button } from '../../parts/button.tsx';
 import { Confirm, Dialog } from '../../parts/dialog/dialog.tsx';
-import { told } from '../../parts/dialog/toast.tsx';
+import { notify } from '../../parts/dialog/toast.tsx';
 import { Input } from '../../parts/form/field.tsx';
 import { Problem, Skeleton } from '../../parts/states.tsx';
 
@@ -20,7 +20,7 @@ export function Retention({ onClose }: { readonly onClose: () => void }) {
   const save = useMutation({
     mutationFn: () => setRetention(shown === '' ? null : Number(shown)),
     onSuccess: ({ retention_days }) => {
-      told(
+      notify(
         retention_days === null ? 'Retention reset to the configuration' : `Events are kept for ${retention_days} days`,
       );
       setDays(null);
@@ -88,7 +88,7 @@ export function Retention({ onClose }: { readonly onClose: () => void }) {
         action="Remove"
         onConfirm={async () => {
           const { deleted } = await prune(new Date(before).toISOString(), 'remove');
-          told(`Removed ${deleted.toLocaleString()} events`);
+          notify(`Removed ${deleted.toLocaleString()} events`);
         }}
       >
         {count === 0 ? 'No event is older than this time.' : 'You can restore them only from an export or a backup.'}

@@ -4,7 +4,7 @@ import { useState } from 'react';
 import { addChannel, changeChannel } from '../../api/channels.ts';
 import { Button } from '../../parts/button.tsx';
 import { Dialog } from '../../parts/dialog/dialog.tsx';
-import { told } from '../../parts/dialog/toast.tsx';
+import { notify } from '../../parts/dialog/toast.tsx';
 import { Input, Select } from '../../parts/form/field.tsx';
 import { Problem } from '../../parts/states.tsx';
 
@@ -57,7 +57,7 @@ export function ChannelForm({ channel, onClose }: { readonly channel: Channel | 
       return channel === null ? addChannel(name, type, given) : changeChannel(channel.id, name, given);
     },
     onSuccess: () => {
-      told(channel === null ? `Added the channel ${name}` : `Changed the channel ${name}`);
+      notify(channel === null ? `Added the channel ${name}` : `Changed the channel ${name}`);
       onClose();
     },
   });

@@ -8,7 +8,7 @@ import { useIsAdmin } from '../../api/sign-in/use-session.ts';
 import { Badge } from '../../parts/badge.tsx';
 import { Button } from '../../parts/button.tsx';
 import { Confirm } from '../../parts/dialog/dialog.tsx';
-import { told } from '../../parts/dialog/toast.tsx';
+import { notify } from '../../parts/dialog/toast.tsx';
 import { Page } from '../../parts/page.tsx';
 import { Panel } from '../../parts/panel.tsx';
 import { Empty, Failure, Problem, SkeletonRows } from '../../parts/states.tsx';
@@ -72,7 +72,7 @@ export function ChannelsPage() {
         action="Remove channel"
         onConfirm={async () => {
           await deleteChannel(removing?.id ?? '');
-          told(`Removed the channel ${removing?.name}`);
+          notify(`Removed the channel ${removing?.name}`);
         }}
       >
         Pending notifications for this channel are deleted.

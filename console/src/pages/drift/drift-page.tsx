@@ -5,12 +5,12 @@ import { useMemo } from 'react';
 import { latestDriftQuery } from '../../api/drift.ts';
 import { Button, buttonClasses } from '../../parts/button.tsx';
 import { Input, Select } from '../../parts/form/field.tsx';
-import { useTyped } from '../../parts/form/use-debounced.ts';
+import { useDebouncedText } from '../../parts/form/use-debounced.ts';
 import { Page } from '../../parts/page.tsx';
 import { Empty } from '../../parts/states.tsx';
 import { SummaryLine } from '../../parts/summary.tsx';
 import { type Column, DataTable } from '../../parts/table/data-table.tsx';
-import { ListPanel, readOn } from '../../parts/table/list-panel.tsx';
+import { fetchMore, ListPanel } from '../../parts/table/list-panel.tsx';
 import { Line } from '../../parts/text.tsx';
 import { Time } from '../../parts/time.tsx';
 import { useUrlState } from '../../parts/url-state.ts';
@@ -44,7 +44,7 @@ const columns: readonly Column<DriftRecord>[] = [
           <Line text={resources.map(({ identity }) => identity).join(', ')} />
         </span>
       ) : (
-        <SummaryLine summary={summary} telling="drift" />
+        <SummaryLine summary={summary} resultKind="drift" />
       ),
   },
   {
@@ -70,7 +70,7 @@ const columns: readonly Column<DriftRecord>[] = [
 export function DriftPage() {
   const [status, setStatus] = useUrlState<string>('status', '');
   const [filter, setFilter] = useUrlState<string>('filter', '');
-  const typed = useTyped(filter, setFilter);
+  const typed = useDebouncedText(filter, setFilter);
   const query = useInfiniteQuery(latestDriftQuery({ status, filter: filter.trim() }));
   const navigate = useNavigate();
   const rows = useMemo(() => query.data?.pages.flat() ?? [], [query.data]);
@@ -122,7 +122,7 @@ export function DriftPage() {
           columns={columns}
           rowKey={({ drift_id }) => drift_id}
           onOpen={({ drift_id }) => void navigate({ to: '/drift/$record', params: { record: drift_id } })}
-          onNearEnd={() => readOn(query)}
+          onNearEnd={() => fetchMore(query)}
           fill
           empty={
             filtered ? (

@@ -6,7 +6,7 @@ import { useState } from 'react';
 import { agentDriftQuery, checkNow, driftRecordQuery } from '../../api/drift.ts';
 import { operationQuery, startApply } from '../../api/operations.ts';
 import { queryClient } from '../../api/query-client.ts';
-import { loadBeyond } from '../../api/unassigned-modules.ts';
+import { loadUnassignedModules } from '../../api/unassigned-modules.ts';
 import { Badge } from '../../parts/badge.tsx';
 import { Button } from '../../parts/button.tsx';
 import { Callout } from '../../parts/callout.tsx';
@@ -84,7 +84,7 @@ function DriftDetails({ record }: { readonly record: DriftRecord }) {
         )}
         {record.error !== null && (
           <Callout tone="bad" title="The check failed">
-            <Text text={record.error} most={600} />
+            <Text text={record.error} maxLength={600} />
           </Callout>
         )}
         {accepted !== null && (
@@ -96,13 +96,13 @@ function DriftDetails({ record }: { readonly record: DriftRecord }) {
               </span>
             }
           >
-            <Text text={accepted.reason} most={600} />
+            <Text text={accepted.reason} maxLength={600} />
           </Callout>
         )}
         <Panel>
           <Facts
             facts={[
-              ['Result', <SummaryLine key="s" wrap summary={record.summary} telling="drift" />],
+              ['Result', <SummaryLine key="s" wrap summary={record.summary} resultKind="drift" />],
               status === 'drifted' && since !== null
                 ? [
                     'Drifted since',
@@ -132,7 +132,7 @@ function DriftDetails({ record }: { readonly record: DriftRecord }) {
           </h2>
           <ResourceResults
             results={record.resources}
-            telling="drift"
+            resultKind="drift"
             empty={
               <div className="rounded-lg border bg-surface">
                 <Empty title={status === 'in_sync' ? 'No drift' : 'Nothing was compared'}>
@@ -189,7 +189,7 @@ function Actions({ record }: { readonly record: DriftRecord }) {
         action="Apply"
         onConfirm={async () => {
           const { modules } = await queryClient.fetchQuery(operationQuery(record.snapshot_operation_id));
-          const beyond = await loadBeyond([{ node_id, modules }]);
+          const beyond = await loadUnassignedModules([{ node_id, modules }]);
           const operation = await startApply({ node_id, modules: beyond.get(node_id) ?? [] });
           void navigate({ to: '/operations/$operation', params: { operation: operation.operation_id } });
         }}

@@ -7,7 +7,7 @@ import { useIsAdmin } from '../../api/sign-in/use-session.ts';
 import { Badge, type Tone } from '../../parts/badge.tsx';
 import { Button } from '../../parts/button.tsx';
 import { Confirm } from '../../parts/dialog/dialog.tsx';
-import { told } from '../../parts/dialog/toast.tsx';
+import { notify } from '../../parts/dialog/toast.tsx';
 import { Page } from '../../parts/page.tsx';
 import { Panel } from '../../parts/panel.tsx';
 import { Empty, Failure, SkeletonRows } from '../../parts/states.tsx';
@@ -148,7 +148,7 @@ function Tokens({ onNew }: { readonly onNew: () => void }) {
         action="Revoke token"
         onConfirm={async () => {
           await revokeToken(revoking?.id ?? '');
-          told('Token revoked');
+          notify('Token revoked');
         }}
       >
         No more agents can enroll with it. Agents that it enrolled stay.

@@ -120,7 +120,7 @@ export function TokenForm({ onClose }: { readonly onClose: () => void }) {
           <p className="text-muted text-sm">Run it as root. The token is shown only once.</p>
           {made.note !== null && (
             <Callout tone="info" title="The agent must already be installed">
-              No installation command is available: <Text text={made.note} most={500} />
+              No installation command is available: <Text text={made.note} maxLength={500} />
             </Callout>
           )}
           <Code text={made.command} />

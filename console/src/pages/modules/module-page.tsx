@@ -3,11 +3,11 @@ import { Link, useNavigate, useParams } from '@tanstack/react-router';
 import { Trash2 } from 'lucide-react';
 import { useEffect, useMemo, useRef, useState } from 'react';
 import { assignmentsQuery } from '../../api/assignments.ts';
-import { isNoModule, moduleQuery, modulesQuery, removeModule } from '../../api/modules.ts';
+import { isModuleNotFound, moduleQuery, modulesQuery, removeModule } from '../../api/modules.ts';
 import { Button, buttonClasses } from '../../parts/button.tsx';
 import { Callout } from '../../parts/callout.tsx';
 import { Confirm } from '../../parts/dialog/dialog.tsx';
-import { told } from '../../parts/dialog/toast.tsx';
+import { notify } from '../../parts/dialog/toast.tsx';
 import { Page } from '../../parts/page.tsx';
 import { Empty, Failure, SkeletonRows } from '../../parts/states.tsx';
 import { Tabs } from '../../parts/tabs.tsx';
@@ -50,12 +50,12 @@ export function ModulePage() {
   const { module: name = '' } = useParams({ strict: false });
   const query = useQuery(moduleQuery(name));
   if (query.data !== undefined)
-    return <ModuleDetails key={name} latest={query.data} isRemoved={isNoModule(query.error)} />;
+    return <ModuleDetails key={name} latest={query.data} isRemoved={isModuleNotFound(query.error)} />;
   return (
     <Page title={visibleText(name)}>
       {query.isPending ? (
         <SkeletonRows />
-      ) : isNoModule(query.error) ? (
+      ) : isModuleNotFound(query.error) ? (
         <Empty
           title="Module not found"
           action={
@@ -108,13 +108,13 @@ function ModuleDetails({
   );
 
   const save = (then?: () => void) => {
-    if (!unsaved) told('No changes to save.');
+    if (!unsaved) notify('No changes to save.');
     else if (status === 'conflict') {
       setTab('editor');
-      told('Another operator saved a revision. Resolve the conflict first.');
+      notify('Another operator saved a revision. Resolve the conflict first.');
     } else if (judgement.state === 'faulty') {
       setTab('editor');
-      told('Fix the faults first. Select one to go to its line.');
+      notify('Fix the faults first. Select one to go to its line.');
     } else setSaving(then === undefined ? {} : { then });
   };
   useSaveKey(save);
@@ -122,7 +122,7 @@ function ModuleDetails({
   const onSaved = (stored: Stored) => {
     if (stored.name === name) {
       setDraft(draftOf(stored));
-      told(`Saved as revision ${stored.revision}.`);
+      notify(`Saved as revision ${stored.revision}.`);
       saving?.then?.();
     } else {
       allow();
@@ -213,7 +213,7 @@ function ModuleDetails({
                 onRestore={(revision, content) => {
                   setDraft((before) => ({ ...before, text: content }));
                   setTab('editor');
-                  told(`Loaded revision ${revision} into the editor. Save it to make it current.`);
+                  notify(`Loaded revision ${revision} into the editor. Save it to make it current.`);
                 }}
               />
             ),
@@ -277,10 +277,10 @@ export function NewModulePage() {
   const [saving, setSaving] = useState(false);
   const { guard, allow } = useLeaveGuard(unsaved, 'Your module is not saved.');
   const save = () => {
-    if (text.trim() === '') told('Enter a module first, or start from an example.');
-    else if (name === null || name.trim() === '') told('Set “name:” at the top first.');
-    else if (judgement.state === 'faulty') told('Fix the faults first. Select one to go to its line.');
-    else if (taken) told('A module with this name exists. Open it to change it, or choose another name.');
+    if (text.trim() === '') notify('Enter a module first, or start from an example.');
+    else if (name === null || name.trim() === '') notify('Set “name:” at the top first.');
+    else if (judgement.state === 'faulty') notify('Fix the faults first. Select one to go to its line.');
+    else if (taken) notify('A module with this name exists. Open it to change it, or choose another name.');
     else setSaving(true);
   };
   useSaveKey(save);
@@ -357,7 +357,7 @@ export function NewModulePage() {
         name={name ?? ''}
         onSaved={(stored) => {
           allow();
-          told('Saved. Now try it as a plan on an agent.');
+          notify('Saved. Now try it as a plan on an agent.');
           void navigate({ to: '/modules/$module', params: { module: stored.name }, search: { tab: 'try' } as never });
         }}
       />

@@ -34,7 +34,7 @@ const columns: readonly Column<Row>[] = [
         params={{ module: name }}
         className="inline-flex max-w-full rounded font-medium text-text hover:underline"
       >
-        <Line text={name} most={64} />
+        <Line text={name} maxLength={64} />
       </Link>
     ),
   },

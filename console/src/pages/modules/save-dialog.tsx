@@ -1,5 +1,5 @@
 import { useState } from 'react';
-import { freshModule, isNoModule, uploadModule } from '../../api/modules.ts';
+import { freshModule, isModuleNotFound, uploadModule } from '../../api/modules.ts';
 import { Button } from '../../parts/button.tsx';
 import { Callout } from '../../parts/callout.tsx';
 import { Code } from '../../parts/copy.tsx';
@@ -45,7 +45,7 @@ export function SaveDialog({
       if (base !== null && !isRenamed) {
         // If the module was removed meanwhile, saving creates it again.
         const latest = await freshModule(name).catch((error: unknown) => {
-          if (isNoModule(error)) return null;
+          if (isModuleNotFound(error)) return null;
           throw error;
         });
         if (latest !== null && draftStatus(draft, latest) === 'conflict') throw new SavedMeanwhile(latest.revision);

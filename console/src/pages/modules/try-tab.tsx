@@ -118,13 +118,13 @@ function PlanResult({ id, name }: { readonly id: string; readonly name: string }
     >
       <div className="space-y-3 p-4">
         <p>
-          <SummaryLine summary={summary} telling="plan" />
+          <SummaryLine summary={summary} resultKind="plan" />
         </p>
         {error !== null && <Problem error={new Error(error)} />}
         {applied !== null && <Applied id={applied} />}
         <ResourceResults
           results={sorted}
-          telling="plan"
+          resultKind="plan"
           running={!hasEnded(status)}
           empty={
             hasEnded(status) ? (
@@ -168,7 +168,7 @@ function Applied({ id }: { readonly id: string }) {
       {data !== undefined && (
         <>
           <StatusBadge status={data.status} />
-          <SummaryLine summary={data.summary} telling="apply" />
+          <SummaryLine summary={data.summary} resultKind="apply" />
         </>
       )}
     </p>

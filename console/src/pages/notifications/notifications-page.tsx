@@ -3,11 +3,11 @@ import { useInfiniteQuery, useMutation } from '@tanstack/react-query';
 import { Link, useNavigate } from '@tanstack/react-router';
 import { BellOff, CheckCheck } from 'lucide-react';
 import { findEvent } from '../../api/audit.ts';
-import { markAllRead, markRead, notificationsQuery, readNewestNotifications } from '../../api/notifications.ts';
+import { markAllRead, markRead, notificationsQuery, reloadNewestNotifications } from '../../api/notifications.ts';
 import { Badge, Dot, type Tone } from '../../parts/badge.tsx';
 import { Button, buttonClasses } from '../../parts/button.tsx';
 import { classNames } from '../../parts/class-names.ts';
-import { toldProblem } from '../../parts/dialog/toast.tsx';
+import { notifyError } from '../../parts/dialog/toast.tsx';
 import { Page } from '../../parts/page.tsx';
 import { Panel } from '../../parts/panel.tsx';
 import { Empty, Failure, Newer, SkeletonRows } from '../../parts/states.tsx';
@@ -48,8 +48,8 @@ export function NotificationsPage() {
       void navigate({ to: (event && pathOf(event.target)) ?? fallbackPathOf(notification) }),
     onError: (_, notification) => void navigate({ to: fallbackPathOf(notification) }),
   });
-  const readAll = useMutation({ mutationFn: markAllRead, onError: toldProblem });
-  const read = useMutation({ mutationFn: markRead, onError: toldProblem });
+  const readAll = useMutation({ mutationFn: markAllRead, onError: notifyError });
+  const read = useMutation({ mutationFn: markRead, onError: notifyError });
   // Pages are offsets from the newest, so a new notification shifts others into the next page.
   const notifications = data && uniqueById(data.pages.flatMap((page) => page.notifications));
   const unread = data?.pages[0]?.unread_count ?? 0;
@@ -84,7 +84,7 @@ export function NotificationsPage() {
     >
       <Panel flush>
         {data && data.pages.length > 1 && isStale && (
-          <Newer onShow={() => void readNewestNotifications(shown === 'unread')} />
+          <Newer onShow={() => void reloadNewestNotifications(shown === 'unread')} />
         )}
         {error && !data ? (
           <Failure error={error} retry={() => void refetch()} />
@@ -112,7 +112,7 @@ export function NotificationsPage() {
                 </span>
                 <div className="min-w-0 flex-1 basis-[calc(100%-2rem)] sm:basis-0">
                   <p className={classNames('text-sm', !notification.read && 'font-medium')}>
-                    <Text text={notification.summary} most={300} />
+                    <Text text={notification.summary} maxLength={300} />
                   </p>
                   <p className="flex flex-wrap items-center gap-x-2 text-muted text-xs">
                     <code className="font-mono">{notification.event_type}</code>

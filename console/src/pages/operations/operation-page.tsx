@@ -5,7 +5,7 @@ import { useNavigate, useParams } from '@tanstack/react-router';
 import { Ban, Play, RotateCcw } from 'lucide-react';
 import { useState } from 'react';
 import { cancel, operationQuery, outputQuery, startApply, startPlan } from '../../api/operations.ts';
-import { loadBeyond } from '../../api/unassigned-modules.ts';
+import { loadUnassignedModules } from '../../api/unassigned-modules.ts';
 import { Button } from '../../parts/button.tsx';
 import { Callout } from '../../parts/callout.tsx';
 import { Id } from '../../parts/copy.tsx';
@@ -68,13 +68,13 @@ function OperationDetails({ operation }: { readonly operation: Operation }) {
         )}
         {operation.error !== null && !isStale(operation) && (
           <Callout tone={status === 'failed' || status === 'interrupted' ? 'bad' : 'warn'} title={reasonTitle[status]}>
-            <Text text={operation.error} most={600} />
+            <Text text={operation.error} maxLength={600} />
           </Callout>
         )}
         <Panel>
           <Facts
             facts={[
-              ['Result', <SummaryLine key="s" wrap summary={operation.summary} telling={kind} />],
+              ['Result', <SummaryLine key="s" wrap summary={operation.summary} resultKind={kind} />],
               ['Modules', <ModuleLinks key="m" modules={operation.modules} />],
               ['Requested by', <OperatorName key="o" id={operation.requested_by} />],
               ['Requested', <Time key="c" at={operation.created_at} />],
@@ -93,7 +93,7 @@ function OperationDetails({ operation }: { readonly operation: Operation }) {
           </h2>
           <ResourceResults
             results={operation.resources}
-            telling={kind}
+            resultKind={kind}
             output={output?.output}
             running={status === 'running'}
             empty={
@@ -164,7 +164,7 @@ function Actions({ operation }: { readonly operation: Operation }) {
   const plans = kind === 'plan' || isStale(operation);
   const again = useMutation({
     mutationFn: async () => {
-      const beyond = await loadBeyond([{ node_id, modules }]);
+      const beyond = await loadUnassignedModules([{ node_id, modules }]);
       return (plans ? startPlan : startApply)({ node_id, modules: beyond.get(node_id) ?? [] });
     },
     onSuccess: goTo,

@@ -7,13 +7,13 @@ import { operationsQuery } from '../../api/operations.ts';
 import { Badge } from '../../parts/badge.tsx';
 import { Button } from '../../parts/button.tsx';
 import { Input, Select } from '../../parts/form/field.tsx';
-import { useTyped } from '../../parts/form/use-debounced.ts';
+import { useDebouncedText } from '../../parts/form/use-debounced.ts';
 import { Page } from '../../parts/page.tsx';
 import { durationText } from '../../parts/resource/resource-row.tsx';
 import { Empty } from '../../parts/states.tsx';
 import { SummaryLine } from '../../parts/summary.tsx';
 import { type Column, DataTable } from '../../parts/table/data-table.tsx';
-import { ListPanel, readOn } from '../../parts/table/list-panel.tsx';
+import { fetchMore, ListPanel } from '../../parts/table/list-panel.tsx';
 import { Line } from '../../parts/text.tsx';
 import { Time } from '../../parts/time.tsx';
 import { useUrlState } from '../../parts/url-state.ts';
@@ -59,7 +59,7 @@ const columns: readonly Column<OperationEntry>[] = [
           <Line text={error} />
         </span>
       ) : (
-        <SummaryLine summary={summary} telling={kind} />
+        <SummaryLine summary={summary} resultKind={kind} />
       ),
   },
   {
@@ -120,7 +120,7 @@ export function OperationsPage() {
   const [status, setStatus] = useUrlState<string>('status', '');
   const [kind, setKind] = useUrlState<string>('kind', '');
   const [agent, setAgent] = useUrlState<string>('agent', '');
-  const typed = useTyped(agent, setAgent);
+  const typed = useDebouncedText(agent, setAgent);
   const query = useInfiniteQuery(operationsQuery({ status, kind, agent: agent.trim() }));
   const navigate = useNavigate();
   const rows = useMemo(() => query.data?.pages.flatMap(({ operations }) => operations) ?? [], [query.data]);
@@ -170,7 +170,7 @@ export function OperationsPage() {
           onOpen={({ operation_id }) =>
             void navigate({ to: '/operations/$operation', params: { operation: operation_id } })
           }
-          onNearEnd={() => readOn(query)}
+          onNearEnd={() => fetchMore(query)}
           fill
           empty={
             filtered ? (

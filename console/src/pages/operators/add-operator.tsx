@@ -4,7 +4,7 @@ import { addNewOperator } from '../../api/operators.ts';
 import { Button } from '../../parts/button.tsx';
 import { Code } from '../../parts/copy.tsx';
 import { Dialog } from '../../parts/dialog/dialog.tsx';
-import { told } from '../../parts/dialog/toast.tsx';
+import { notify } from '../../parts/dialog/toast.tsx';
 import { Input, Select } from '../../parts/form/field.tsx';
 import { Problem } from '../../parts/states.tsx';
 import { readPublicKey } from './public-key.ts';
@@ -20,7 +20,7 @@ export function AddOperator({ onClose }: { readonly onClose: () => void }) {
       return addNewOperator(hex, name, role);
     },
     onSuccess: ({ username }) => {
-      told(`${username} can sign in now`);
+      notify(`${username} can sign in now`);
       onClose();
     },
   });

@@ -8,7 +8,7 @@ import { Badge } from '../../parts/badge.tsx';
 import { Button } from '../../parts/button.tsx';
 import { Id } from '../../parts/copy.tsx';
 import { Confirm } from '../../parts/dialog/dialog.tsx';
-import { told } from '../../parts/dialog/toast.tsx';
+import { notify } from '../../parts/dialog/toast.tsx';
 import { Page } from '../../parts/page.tsx';
 import { Panel } from '../../parts/panel.tsx';
 import { Empty, Failure, SkeletonRows } from '../../parts/states.tsx';
@@ -122,7 +122,7 @@ export function OperatorsPage() {
         action="Remove operator"
         onConfirm={async () => {
           const removed = await deleteOperator(removing?.operator_id ?? '');
-          told(`Removed ${removing?.username}. ${endedText(removed)}`.trim());
+          notify(`Removed ${removing?.username}. ${endedText(removed)}`.trim());
         }}
       >
         This ends their sessions, streams, and terminals, and revokes their enrollment tokens and sign-in links. Their

@@ -74,7 +74,7 @@ export function OffDetails({
           </h3>
           {failed_check.error !== null && (
             <p className="rounded-md bg-bad-soft px-2.5 py-1.5 text-bad">
-              <Text text={failed_check.error} most={600} />
+              <Text text={failed_check.error} maxLength={600} />
             </p>
           )}
         </section>
@@ -92,7 +92,7 @@ function DriftDiff({ driftId }: { readonly driftId: string }) {
   return (
     <ResultList
       results={query.data.resources}
-      telling="drift"
+      resultKind="drift"
       onAnchor={(anchor) =>
         void navigate({ to: '/drift/$record', params: { record: driftId }, hash: anchorText(anchor) })
       }
@@ -111,12 +111,12 @@ function FailedResources({ operationId }: { readonly operationId: string }) {
     <>
       {error !== null && failed.length === 0 && (
         <p className="rounded-md bg-bad-soft px-2.5 py-1.5 text-bad text-sm">
-          <Text text={error} most={600} />
+          <Text text={error} maxLength={600} />
         </p>
       )}
       <ResultList
         results={failed}
-        telling="apply"
+        resultKind="apply"
         onAnchor={(anchor) =>
           void navigate({ to: '/operations/$operation', params: { operation: operationId }, hash: anchorText(anchor) })
         }

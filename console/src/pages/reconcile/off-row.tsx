@@ -58,7 +58,7 @@ export function OffRow({
               )}
             />
             <span className="flex min-w-0 font-medium">
-              <Line text={label} most={64} />
+              <Line text={label} maxLength={64} />
             </span>
             {alone && !first.connected && (
               <span className="text-muted text-xs">
@@ -128,7 +128,7 @@ function Members({ agents }: { readonly agents: readonly OffAgent[] }) {
       </ul>
       <p className="text-muted text-xs">
         These agents have the same counts; their deviations were not compared. Shown:{' '}
-        <Line text={first.name ?? first.node_id} most={64} />.
+        <Line text={first.name ?? first.node_id} maxLength={64} />.
       </p>
     </div>
   );

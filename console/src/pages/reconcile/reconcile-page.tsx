@@ -6,7 +6,7 @@ import { useMemo, useState } from 'react';
 import { reconcileQuery } from '../../api/fleet.ts';
 import { Button } from '../../parts/button.tsx';
 import { Checkbox, Input, Select } from '../../parts/form/field.tsx';
-import { useTyped } from '../../parts/form/use-debounced.ts';
+import { useDebouncedText } from '../../parts/form/use-debounced.ts';
 import { Page } from '../../parts/page.tsx';
 import { Empty, Failure, SkeletonRows } from '../../parts/states.tsx';
 import { useUrlState } from '../../parts/url-state.ts';
@@ -26,7 +26,7 @@ export function ReconcilePage() {
   const [reason, setReason] = useUrlState<OffReason | ''>('reason', '');
   const [filter, setFilter] = useUrlState<string>('filter', '');
   const [accepted, setAccepted] = useUrlState<'' | 'yes'>('accepted', '');
-  const typed = useTyped(filter, setFilter);
+  const typed = useDebouncedText(filter, setFilter);
   const query = useQuery(reconcileQuery({ reason, filter: filter.trim(), accepted: accepted === 'yes' }));
   const [chosen, setChosen] = useState<ReadonlySet<string>>(new Set());
   const [asked, setAsked] = useState<Asked | null>(null);

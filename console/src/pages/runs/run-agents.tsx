@@ -57,7 +57,7 @@ export function RunAgents({ run, canaries }: { readonly run: Run; readonly canar
               <Line text={error} />
             </span>
           ) : (
-            <SummaryLine summary={summary} telling={kind} />
+            <SummaryLine summary={summary} resultKind={kind} />
           ),
       },
       {

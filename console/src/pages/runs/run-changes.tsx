@@ -2,7 +2,7 @@ import type { Operation, Run } from '@muster/protocol/http';
 import { useNavigate } from '@tanstack/react-router';
 import { ChevronRight } from 'lucide-react';
 import { useCallback, useMemo, useRef, useState } from 'react';
-import { useLikeness } from '../../api/group-operations.ts';
+import { useOperationGroups } from '../../api/group-operations.ts';
 import { Badge, type Tone } from '../../parts/badge.tsx';
 import { Button } from '../../parts/button.tsx';
 import { classNames } from '../../parts/class-names.ts';
@@ -49,7 +49,7 @@ export function RunChanges({ run }: { readonly run: Run }) {
     (operation: Operation) => likenessOf(operation, names.get(operation.node_id) ?? null),
     [names],
   );
-  const { likeness, examples, left, error, retry } = useLikeness(wanted, likenessHere);
+  const { likeness, examples, left, error, retry } = useOperationGroups(wanted, likenessHere);
   // The maps are mutated in place; `left` changes with them.
   // biome-ignore lint/correctness/useExhaustiveDependencies: see above
   const groups = useMemo(() => groupResults(results, likeness, examples), [results, likeness, examples, left]);
@@ -152,7 +152,7 @@ function Group({
             <span className="text-muted text-xs">{uncompared.length} grouped by counts only</span>
           )}
           <span className="ml-auto text-xs">
-            <SummaryLine wrap summary={(example?.summary ?? first?.summary) || null} telling={kind} />
+            <SummaryLine wrap summary={(example?.summary ?? first?.summary) || null} resultKind={kind} />
           </span>
         </button>
       </h2>
@@ -166,13 +166,13 @@ function Group({
           )}
           {error && (
             <p className="rounded-md bg-bad-soft px-2.5 py-1.5 text-bad text-sm">
-              <Text text={error} most={600} />
+              <Text text={error} maxLength={600} />
             </p>
           )}
           {example !== null ? (
             <ResultList
               results={example.resources.filter(({ status, message }) => status !== 'unchanged' || message !== null)}
-              telling={kind}
+              resultKind={kind}
               onAnchor={(anchor) =>
                 void navigate({
                   to: '/operations/$operation',
@@ -191,7 +191,9 @@ function Group({
 }
 
 function ExampleName({ results, example }: { readonly results: readonly RunResult[]; readonly example: Operation }) {
-  return <Line text={results.find(({ node_id }) => node_id === example.node_id)?.name ?? example.node_id} most={64} />;
+  return (
+    <Line text={results.find(({ node_id }) => node_id === example.node_id)?.name ?? example.node_id} maxLength={64} />
+  );
 }
 
 const initialNames = 12;
@@ -208,7 +210,7 @@ function Names({ results }: { readonly results: readonly RunResult[] }) {
             <AgentLink id={node_id} name={name} />
           ) : (
             <OperationLink id={operation_id}>
-              <Line text={name ?? node_id} most={64} />
+              <Line text={name ?? node_id} maxLength={64} />
             </OperationLink>
           )}
         </li>

@@ -6,12 +6,12 @@ import { type RunEntry, runsQuery } from '../../api/runs.ts';
 import { Badge } from '../../parts/badge.tsx';
 import { Button } from '../../parts/button.tsx';
 import { Input, Select } from '../../parts/form/field.tsx';
-import { useTyped } from '../../parts/form/use-debounced.ts';
+import { useDebouncedText } from '../../parts/form/use-debounced.ts';
 import { Page } from '../../parts/page.tsx';
 import { durationText } from '../../parts/resource/resource-row.tsx';
 import { Empty } from '../../parts/states.tsx';
 import { type Column, DataTable } from '../../parts/table/data-table.tsx';
-import { ListPanel, readOn } from '../../parts/table/list-panel.tsx';
+import { fetchMore, ListPanel } from '../../parts/table/list-panel.tsx';
 import { Line } from '../../parts/text.tsx';
 import { Time } from '../../parts/time.tsx';
 import { useUrlState } from '../../parts/url-state.ts';
@@ -87,7 +87,7 @@ const columns: readonly Column<RunEntry>[] = [
 export function RunsPage() {
   const [status, setStatus] = useUrlState<string>('status', '');
   const [assignment, setAssignment] = useUrlState<string>('assignment', '');
-  const typed = useTyped(assignment, setAssignment);
+  const typed = useDebouncedText(assignment, setAssignment);
   const query = useInfiniteQuery(runsQuery({ status, assignment: assignment.trim() }));
   const navigate = useNavigate();
   const rows = useMemo(() => query.data?.pages.flat() ?? [], [query.data]);
@@ -129,7 +129,7 @@ export function RunsPage() {
           rowKey={({ run_id }) => run_id}
           rowLabel={({ kind, assignment: name }) => `${kind} of ${name ?? 'selected agents'}`}
           onOpen={({ run_id }) => void navigate({ to: '/runs/$run', params: { run: run_id } })}
-          onNearEnd={() => readOn(query)}
+          onNearEnd={() => fetchMore(query)}
           fill
           empty={
             filtered ? (

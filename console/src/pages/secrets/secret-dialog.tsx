@@ -4,12 +4,12 @@ import { Dices, Eye, EyeOff } from 'lucide-react';
 import { useMemo, useState } from 'react';
 import { agentsQuery, useSelectorVocabulary } from '../../api/agents.ts';
 import { matchesQuery } from '../../api/matches.ts';
-import { changeSecret, keepSecret } from '../../api/secrets.ts';
+import { changeSecret, storeSecret } from '../../api/secrets.ts';
 import { Button } from '../../parts/button.tsx';
 import { Callout } from '../../parts/callout.tsx';
 import { Code, CopyButton } from '../../parts/copy.tsx';
 import { Dialog } from '../../parts/dialog/dialog.tsx';
-import { told } from '../../parts/dialog/toast.tsx';
+import { notify } from '../../parts/dialog/toast.tsx';
 import { Checkbox, Input, Select, TextArea } from '../../parts/form/field.tsx';
 import { SelectorInput } from '../../parts/form/selector-input.tsx';
 import { messageOf, Problem } from '../../parts/states.tsx';
@@ -46,10 +46,10 @@ export function SecretDialog({ secret, onClose }: { readonly secret: Secret | nu
         restriction: restrictionOf(kind, agents, selector),
         value: replaces ? value : null,
       };
-      return secret === null ? keepSecret(name, body) : changeSecret(secret.name, body);
+      return secret === null ? storeSecret(name, body) : changeSecret(secret.name, body);
     },
     onSuccess: () => {
-      told(secret === null ? `Saved ${name}` : `Changed ${secret.name}`);
+      notify(secret === null ? `Saved ${name}` : `Changed ${secret.name}`);
       onClose();
     },
   });
@@ -280,7 +280,7 @@ function AgentChoice({
         {options.map(({ node_id, name, initial_hostname }) => (
           <li key={node_id}>
             <Checkbox
-              label={<Line text={name ?? initial_hostname} most={80} />}
+              label={<Line text={name ?? initial_hostname} maxLength={80} />}
               checked={chosen.includes(node_id)}
               onChange={(event) =>
                 onChange(event.target.checked ? [...chosen, node_id] : chosen.filter((id) => id !== node_id))

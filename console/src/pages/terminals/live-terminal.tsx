@@ -6,8 +6,8 @@ import {
   attachTerminal,
   closeTerminal,
   isFinal,
-  lookAtTerminalAgain,
   openTerminalSocket,
+  refetchTerminal,
   type TerminalMode,
 } from '../../api/terminals.ts';
 import { Dot, type Tone } from '../../parts/badge.tsx';
@@ -124,7 +124,7 @@ export function LiveTerminal({
         },
         changed: (next) => {
           setState(next);
-          if (next.kind !== 'connecting') lookAtTerminalAgain(session_id);
+          if (next.kind !== 'connecting') refetchTerminal(session_id);
           if (next.kind !== 'open') return;
           controls = next.mode === 'control';
           shown.readOnly = !controls;
@@ -220,7 +220,7 @@ export function LiveTerminal({
             <BellRing aria-hidden="true" className="size-3.5" /> Bell
           </span>
         )}
-        {!over && <Viewers attached={session?.attached ?? []} onOpen={() => lookAtTerminalAgain(session_id)} />}
+        {!over && <Viewers attached={session?.attached ?? []} onOpen={() => refetchTerminal(session_id)} />}
         {state.kind === 'open' && state.mode === 'view' && (
           <Button small onClick={() => take('control')}>
             Take control

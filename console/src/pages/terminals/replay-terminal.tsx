@@ -4,7 +4,7 @@ import { type KeyboardEvent, useCallback, useEffect, useRef, useState } from 're
 import { downloadTranscript, readTranscript } from '../../api/terminals.ts';
 import { IconButton } from '../../parts/button.tsx';
 import { Menu, MenuItem } from '../../parts/dialog/menu.tsx';
-import { toldProblem } from '../../parts/dialog/toast.tsx';
+import { notifyError } from '../../parts/dialog/toast.tsx';
 import { Checkbox, Input, Select } from '../../parts/form/field.tsx';
 import { saveFile } from '../../parts/save-file.ts';
 import { Failure, Skeleton } from '../../parts/states.tsx';
@@ -315,7 +315,7 @@ function SaveMenu({ session_id }: { readonly session_id: string }) {
     try {
       saveFile(await downloadTranscript(session_id, format), `${session_id}.${format === 'raw' ? 'raw' : 'cast'}`);
     } catch (error) {
-      toldProblem(error);
+      notifyError(error);
     }
   };
   return (

@@ -123,11 +123,11 @@ function Facts({ session }: { readonly session: Parameters<typeof secondsOf>[0] 
     <span className="flex min-w-0 flex-wrap items-center gap-x-2 gap-y-0.5">
       <Badge tone={statusTones[session.status]}>{session.status}</Badge>
       <span>
-        opened by <Line text={operators.get(session.operator_id) ?? session.operator_id} most={40} />,{' '}
+        opened by <Line text={operators.get(session.operator_id) ?? session.operator_id} maxLength={40} />,{' '}
         <Time at={session.opened_at} />
       </span>
       <span className="tabular">{shortDuration(secondsOf(session, now))}</span>
-      {session.end_reason !== null && <Line text={session.end_reason} most={120} />}
+      {session.end_reason !== null && <Line text={session.end_reason} maxLength={120} />}
     </span>
   );
 }
@@ -177,7 +177,7 @@ export function NewTerminalPage() {
       name={`Terminal on ${agent}`}
       title={
         <>
-          Terminal on <Line text={agent} most={80} />
+          Terminal on <Line text={agent} maxLength={80} />
         </>
       }
     >

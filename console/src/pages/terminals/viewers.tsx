@@ -30,7 +30,7 @@ export function Viewers({ attached, onOpen }: { readonly attached: Attached; rea
         {attached.map((viewer, index) => (
           // biome-ignore lint/suspicious/noArrayIndexKey: one operator may be connected from two tabs
           <li key={index} className="flex items-center justify-between gap-6 px-2 py-1">
-            <Text text={viewer.username} most={40} />
+            <Text text={viewer.username} maxLength={40} />
             <span className="text-muted text-xs">
               {viewer.mode === 'control' ? 'in control' : 'watching'}, <Time at={viewer.since} />
             </span>

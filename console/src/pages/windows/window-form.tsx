@@ -7,10 +7,10 @@ import { matchesQuery } from '../../api/matches.ts';
 import { changeWindow, planWindow } from '../../api/windows.ts';
 import { Button } from '../../parts/button.tsx';
 import { Dialog } from '../../parts/dialog/dialog.tsx';
-import { told } from '../../parts/dialog/toast.tsx';
+import { notify } from '../../parts/dialog/toast.tsx';
 import { Checkbox, Input } from '../../parts/form/field.tsx';
 import { SelectorInput } from '../../parts/form/selector-input.tsx';
-import { useTyped } from '../../parts/form/use-debounced.ts';
+import { useDebouncedText } from '../../parts/form/use-debounced.ts';
 import { messageOf, Problem } from '../../parts/states.tsx';
 import { changeOf, fieldTime } from './month.ts';
 
@@ -60,7 +60,7 @@ export function WindowForm({
       return planWindow({ starts_at, ends_at, reason, ...(everyAgent ? {} : { selector }) });
     },
     onSuccess: () => {
-      told(window === null ? 'Maintenance window created' : 'Maintenance window changed');
+      notify(window === null ? 'Maintenance window created' : 'Maintenance window changed');
       onClose();
     },
   });
@@ -149,7 +149,7 @@ function SelectorField({
   readonly onChange: (selector: string) => void;
 }) {
   const [settled, setSettled] = useState(selector);
-  const typed = useTyped(settled, setSettled);
+  const typed = useDebouncedText(settled, setSettled);
   const vocabulary = useSelectorVocabulary();
   const matches = useQuery({ ...matchesQuery(settled), enabled: settled.trim() !== '' });
   const count = matches.data?.length;

@@ -8,7 +8,7 @@ import { changeWindow, deleteWindow, windowsQuery } from '../../api/windows.ts';
 import { Badge, type Tone } from '../../parts/badge.tsx';
 import { Button, IconButton } from '../../parts/button.tsx';
 import { Confirm } from '../../parts/dialog/dialog.tsx';
-import { told } from '../../parts/dialog/toast.tsx';
+import { notify } from '../../parts/dialog/toast.tsx';
 import { Page } from '../../parts/page.tsx';
 import { Panel } from '../../parts/panel.tsx';
 import { Empty, Failure, SkeletonRows } from '../../parts/states.tsx';
@@ -124,7 +124,7 @@ export function WindowsPage() {
         danger={false}
         onConfirm={async () => {
           await changeWindow(ending?.id ?? '', { ends_at: Math.floor(momentNow() / 1000) });
-          told('Maintenance window ended');
+          notify('Maintenance window ended');
         }}
       >
         Notifications about its agents resume. Muted notifications are not sent later.
@@ -136,7 +136,7 @@ export function WindowsPage() {
         action="Remove window"
         onConfirm={async () => {
           await deleteWindow(removing?.id ?? '');
-          told('Maintenance window removed');
+          notify('Maintenance window removed');
         }}
       >
         <Text text={removing?.reason ?? ''} />. If it is open, it ends now.

@@ -126,7 +126,7 @@ export function EachDialog<Item extends Each>({
             {failures.map(({ item, error }) => (
               <li key={item.id} className="px-3 py-2">
                 <div className="font-medium">
-                  <Text text={item.name} most={100} />
+                  <Text text={item.name} maxLength={100} />
                 </div>
                 <div className="text-bad text-xs">
                   <Text text={messageOf(error)} />

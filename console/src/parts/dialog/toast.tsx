@@ -21,10 +21,10 @@ async function show(tell: (toast: Loaded['toast']) => void): Promise<void> {
   tell(loaded.toast);
 }
 
-export const told = (message: string): void => void show((toast) => void toast(lineText(message, 300)));
+export const notify = (message: string): void => void show((toast) => void toast(lineText(message, 300)));
 
 /** As told, for what went wrong; it stays until it is closed. */
-export const toldProblem = (error: unknown): void => {
+export const notifyError = (error: unknown): void => {
   const code = error instanceof ApiError ? error.problem.code : undefined;
   void show((toast) => void toast.error(messageOf(error), { description: code, duration: 12_000 }));
 };

@@ -7,7 +7,10 @@ const restMs = 300;
  * The text of a field that decides what is asked for: shown at once, and handed on when whoever types has come to rest.
  * @param value what counts now; when it changes from elsewhere, the field follows
  */
-export function useTyped(value: string, hand: (text: string) => void): { text: string; set: (text: string) => void } {
+export function useDebouncedText(
+  value: string,
+  hand: (text: string) => void,
+): { text: string; set: (text: string) => void } {
   const [text, setText] = useState(value);
   const timer = useRef(0);
   const handed = useRef(value);

@@ -1,18 +1,18 @@
 import type { FieldChange } from '@muster/protocol';
 import { Text } from '../text.tsx';
-import { columnsOf, type Telling } from './resource-groups.ts';
+import { columnsOf, type ResultKind } from './resource-groups.ts';
 
 const cell = 'px-2.5 py-1 align-top';
 
 /** The fields of a resource that differ, each from what to what. */
 export function ChangesTable({
   changes,
-  telling,
+  resultKind,
 }: {
   readonly changes: readonly FieldChange[];
-  readonly telling: Telling;
+  readonly resultKind: ResultKind;
 }) {
-  const [from, to] = columnsOf(telling);
+  const [from, to] = columnsOf(resultKind);
   return (
     <div className="overflow-x-auto rounded-md border" tabIndex={0} role="group" aria-label="Fields that differ">
       <table className="w-full border-collapse text-xs">
@@ -53,7 +53,7 @@ function Value({ value }: { readonly value: string | null }) {
   if (value === null) return <span className="text-muted italic">none</span>;
   return (
     <span className="whitespace-pre-wrap font-mono">
-      <Text text={value} most={400} />
+      <Text text={value} maxLength={400} />
     </span>
   );
 }

@@ -97,8 +97,8 @@ test.each([
   ['failed', 'restart', 'apply', 'restart failed'],
   ['failed', 'none', 'apply', 'failed'],
   ['unknown', 'run', 'apply', 'may have half run'],
-] as const)('%s %s in %s is called %s', (status, action, telling, word) => {
-  expect(outcomeOf(result({ status, action }), telling).word).toBe(word);
+] as const)('%s %s in %s is called %s', (status, action, resultKind, word) => {
+  expect(outcomeOf(result({ status, action }), resultKind).word).toBe(word);
 });
 
 test('a trigger is told by what it is; by its id when that is not among the results', () => {

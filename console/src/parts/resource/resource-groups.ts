@@ -4,7 +4,7 @@ import type { Tone } from '../badge.tsx';
 /** How the results of an operation are put in order for reading. Pure. */
 
 /** What the results tell of: an apply, a plan, or what a check found on the machine. */
-export type Telling = 'apply' | 'plan' | 'drift';
+export type ResultKind = 'apply' | 'plan' | 'drift';
 
 export type Show = 'all' | 'changed' | 'failed';
 
@@ -79,7 +79,7 @@ const deviates: Readonly<Record<ResourceResult['action'], string>> = {
 };
 
 /** What became of a resource, in a word or two. */
-export function outcomeOf({ action, status }: ResourceResult, telling: Telling): { word: string; tone: Tone } {
+export function outcomeOf({ action, status }: ResourceResult, resultKind: ResultKind): { word: string; tone: Tone } {
   switch (status) {
     case 'failed':
       return { word: action === 'none' ? 'failed' : `${action} failed`, tone: 'bad' };
@@ -92,13 +92,13 @@ export function outcomeOf({ action, status }: ResourceResult, telling: Telling):
   }
   const tone = action === 'create' ? 'good' : action === 'remove' ? 'bad' : action === 'update' ? 'warn' : 'info';
   if (status === 'changed') return { word: did[action], tone };
-  if (telling === 'drift') return { word: deviates[action], tone: 'warn' };
+  if (resultKind === 'drift') return { word: deviates[action], tone: 'warn' };
   return { word: action === 'none' ? 'would change' : `would ${action}`, tone };
 }
 
 /** What the two columns of its changes are called. */
-export const columnsOf = (telling: Telling): readonly [from: string, to: string] =>
-  telling === 'drift' ? ['Found', 'Should be'] : telling === 'plan' ? ['Now', 'Would be'] : ['Before', 'After'];
+export const columnsOf = (resultKind: ResultKind): readonly [from: string, to: string] =>
+  resultKind === 'drift' ? ['Found', 'Should be'] : resultKind === 'plan' ? ['Now', 'Would be'] : ['Before', 'After'];
 
 /** A trigger in words: `file /etc/nginx.conf`. Ids are those of its module. */
 export function triggerText(id: string, { module }: ResourceResult, all: readonly ResourceResult[]): string {
@@ -157,15 +157,15 @@ export interface SummaryPart {
 }
 
 /** A summary in words, without what is none. */
-export function summaryParts(summary: Summary, telling: Telling): SummaryPart[] {
+export function summaryParts(summary: Summary, resultKind: ResultKind): SummaryPart[] {
   const deviate = summary.changed === 1 ? ' deviates' : ' deviate';
-  const would = telling === 'plan' ? ' to change' : telling === 'drift' ? deviate : ' changed';
+  const would = resultKind === 'plan' ? ' to change' : resultKind === 'drift' ? deviate : ' changed';
   const parts: (SummaryPart & { count: number })[] = [
     { count: summary.failed, text: `${summary.failed} failed`, tone: 'bad' },
-    { count: summary.changed, text: `${summary.changed}${would}`, tone: telling === 'apply' ? 'good' : 'warn' },
+    { count: summary.changed, text: `${summary.changed}${would}`, tone: resultKind === 'apply' ? 'good' : 'warn' },
     {
       count: summary.removed,
-      text: `${summary.removed} ${telling === 'plan' ? 'to remove' : telling === 'drift' ? 'not wanted' : 'removed'}`,
+      text: `${summary.removed} ${resultKind === 'plan' ? 'to remove' : resultKind === 'drift' ? 'not wanted' : 'removed'}`,
       tone: 'warn',
     },
     { count: summary.skipped, text: `${summary.skipped} skipped`, tone: 'neutral' },

@@ -19,10 +19,10 @@ import {
   keyedResults,
   openAtFirst,
   piecesOf,
+  type ResultKind,
   resultAt,
   type Show,
   shownResults,
-  type Telling,
   triggerText,
 } from './resource-groups.ts';
 import { ResourceOutput, ResourceRow } from './resource-row.tsx';
@@ -39,13 +39,13 @@ const searchFrom = 12;
  */
 export function ResourceResults({
   results,
-  telling,
+  resultKind,
   output,
   running = false,
   empty,
 }: {
   readonly results: readonly ResourceResult[];
-  readonly telling: Telling;
+  readonly resultKind: ResultKind;
   /** What scripts printed, by `module/identity`. */
   readonly output?: OperationOutput['output'] | undefined;
   /** More is to come. */
@@ -58,10 +58,10 @@ export function ResourceResults({
   const [search, setSearch] = useUrlState<string>('find', '');
   return (
     <ResultList
-      {...{ results, telling, output, running, empty, anchor, onAnchor, show, search }}
+      {...{ results, resultKind, output, running, empty, anchor, onAnchor, show, search }}
       tools={
         <>
-          <ShowChoice show={show} onShow={setShow} results={results} telling={telling} />
+          <ShowChoice show={show} onShow={setShow} results={results} resultKind={resultKind} />
           {results.length >= searchFrom && (
             <div className="w-56 max-sm:w-full">
               <Input
@@ -86,7 +86,7 @@ export function ResourceResults({
  */
 export function ResultList({
   results,
-  telling,
+  resultKind,
   output,
   running = false,
   empty,
@@ -97,7 +97,7 @@ export function ResultList({
   tools,
 }: {
   readonly results: readonly ResourceResult[];
-  readonly telling: Telling;
+  readonly resultKind: ResultKind;
   readonly output?: OperationOutput['output'] | undefined;
   readonly running?: boolean;
   readonly empty?: ReactNode;
@@ -166,7 +166,7 @@ export function ResultList({
           </div>
         ))}
         {groups.map(({ module, results: ofModule }) => (
-          <ModuleSection key={module} module={module} results={ofModule} telling={telling}>
+          <ModuleSection key={module} module={module} results={ofModule} resultKind={resultKind}>
             <Rows
               results={ofModule}
               kept={named?.key ?? null}
@@ -174,7 +174,7 @@ export function ResultList({
                 <ResourceRow
                   key={each.key}
                   each={each}
-                  telling={telling}
+                  resultKind={resultKind}
                   triggers={each.result.triggered_by.map((id) => triggerText(id, each.result, results))}
                   output={outputOf(output, each.result)}
                   open={isOpen(each.key)}
@@ -203,18 +203,18 @@ function ShowChoice({
   show,
   onShow,
   results,
-  telling,
+  resultKind,
 }: {
   readonly show: Show;
   readonly onShow: (show: Show) => void;
   readonly results: readonly ResourceResult[];
-  readonly telling: Telling;
+  readonly resultKind: ResultKind;
 }) {
   const failed = results.filter(hasFailed).length;
   const changed = results.filter(hasChanged).length + failed;
   const choices: readonly { value: Show; label: string; count: number }[] = [
     { value: 'all', label: 'All', count: results.length },
-    { value: 'changed', label: telling === 'drift' ? 'Deviating' : 'Changed or failed', count: changed },
+    { value: 'changed', label: resultKind === 'drift' ? 'Deviating' : 'Changed or failed', count: changed },
     { value: 'failed', label: 'Failed', count: failed },
   ];
   return (
@@ -241,12 +241,12 @@ function ShowChoice({
 function ModuleSection({
   module,
   results,
-  telling,
+  resultKind,
   children,
 }: {
   readonly module: string;
   readonly results: readonly KeyedResult[];
-  readonly telling: Telling;
+  readonly resultKind: ResultKind;
   readonly children: ReactNode;
 }) {
   const failed = results.filter(({ result }) => hasFailed(result)).length;
@@ -259,7 +259,7 @@ function ModuleSection({
           {failed > 0 && <span className="text-bad">{failed} failed</span>}
           {changed > 0 && changed < results.length && (
             <span className="text-muted">
-              {changed} {telling === 'plan' ? 'to change' : 'changed'}
+              {changed} {resultKind === 'plan' ? 'to change' : 'changed'}
             </span>
           )}
           <span className="text-muted">{results.length === 1 ? '1 resource' : `${results.length} resources`}</span>

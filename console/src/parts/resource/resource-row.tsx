@@ -23,7 +23,7 @@ import type { Anchor } from './anchor.ts';
 import { ChangesTable } from './changes-table.tsx';
 import { Diff } from './diff.tsx';
 import { Output } from './output.tsx';
-import { hasDetail, type KeyedResult, outcomeOf, type Telling } from './resource-groups.ts';
+import { hasDetail, type KeyedResult, outcomeOf, type ResultKind } from './resource-groups.ts';
 
 const toneText: Record<Tone, string> = {
   good: 'text-good',
@@ -47,7 +47,7 @@ export type ScriptOutput = OperationOutput['output'][string];
 
 export interface ResourceRowProps {
   readonly each: KeyedResult;
-  readonly telling: Telling;
+  readonly resultKind: ResultKind;
   /** What fired it, in words. */
   readonly triggers: readonly string[];
   readonly output: ScriptOutput | undefined;
@@ -61,7 +61,7 @@ export interface ResourceRowProps {
 /** One resource: what became of it, and under that how. */
 export function ResourceRow({
   each: { key, result },
-  telling,
+  resultKind,
   triggers,
   output,
   open,
@@ -69,7 +69,7 @@ export function ResourceRow({
   anchor,
   onAnchor,
 }: ResourceRowProps) {
-  const { word, tone } = outcomeOf(result, telling);
+  const { word, tone } = outcomeOf(result, resultKind);
   const Icon = iconOf(result);
   // Where a diff shows what is in a file, the hashes of it say nothing more.
   const changes = result.changes.filter(({ field }) => field !== 'content' || !result.diff);
@@ -107,11 +107,11 @@ export function ResourceRow({
           <Icon aria-hidden="true" className={classNames('size-4 shrink-0', toneText[tone])} />
           <span className="shrink-0 text-muted text-xs max-sm:hidden">{result.type}</span>
           <span className="flex min-w-0 font-mono text-xs">
-            <Line text={result.identity} most={300} />
+            <Line text={result.identity} maxLength={300} />
           </span>
           <span className={classNames('ml-auto shrink-0 text-xs', toneText[tone])}>{word}</span>
         </button>
-        {result.corrective && telling !== 'drift' && <Badge tone="info">repairs drift</Badge>}
+        {result.corrective && resultKind !== 'drift' && <Badge tone="info">repairs drift</Badge>}
         {result.sensitive && (
           <span className="inline-flex items-center gap-1 text-muted text-xs" title="Values of secrets are hidden">
             <EyeOff aria-hidden="true" className="size-3.5" />
@@ -157,10 +157,10 @@ export function ResourceRow({
                   : 'bg-raised',
               )}
             >
-              <Text text={result.message} most={1_200} />
+              <Text text={result.message} maxLength={1_200} />
             </p>
           )}
-          {changes.length > 0 && <ChangesTable changes={changes} telling={telling} />}
+          {changes.length > 0 && <ChangesTable changes={changes} resultKind={resultKind} />}
           {result.diff !== null && result.diff !== '' && (
             <Diff
               unified={result.diff}

@@ -18,7 +18,7 @@ export interface Paging {
 }
 
 /** Reads on, where there is more and nobody does so already. */
-export function readOn({ hasNextPage, isFetchingNextPage, fetchNextPage }: Paging): void {
+export function fetchMore({ hasNextPage, isFetchingNextPage, fetchNextPage }: Paging): void {
   if (hasNextPage && !isFetchingNextPage) void fetchNextPage();
 }
 
