@@ -4,17 +4,18 @@ import { isNetwork } from './browser-calls.ts';
 /**
  * Which file may import which, decided on paths alone.
  *
- * Everything may import the protocol. The apps never import each other. Inside an app the layers below say who knows
- * whom; what is not listed is forbidden. `compose.ts` and `main.ts` wire, so they know every layer and no layer knows them.
+ * Everything may import the protocol. The apps never import each other. Inside an app, a layer may import the layers that
+ * are listed here after its name, and no others. `compose` and `main.ts` wire the parts: they may import every layer, and
+ * no layer imports them.
  */
 const layers: Record<string, Record<string, readonly string[]>> = {
   orchestrator: {
     http: ['domain', 'bus', 'identity', 'admission'],
     gateway: ['domain', 'bus', 'identity', 'admission'],
-    // Which connections a port takes, before anything is known of who is at the other end.
+    // Which connections a port accepts, before the peer has said anything.
     admission: [],
     schedule: ['domain', 'bus'],
-    // What is done to a database while no orchestrator runs on it: there is no domain then.
+    // Commands on the database of a stopped orchestrator: no domain runs then.
     offline: ['domain', 'store', 'identity'],
     deliver: ['domain'],
     screen: ['domain', 'store'],
@@ -34,12 +35,32 @@ const layers: Record<string, Record<string, readonly string[]>> = {
     terminal: ['host'],
     host: [],
   },
+  cli: {
+    program: [
+      ...['verbs', 'completion', 'shapes', 'execution', 'context'],
+      ...['transport', 'keys', 'terminal', 'text'],
+    ],
+    verbs: [
+      ...['completion', 'shapes', 'doctor', 'execution', 'context'],
+      ...['transport', 'keys', 'terminal', 'text'],
+    ],
+    completion: ['context', 'text'],
+    doctor: ['execution', 'context', 'transport', 'keys', 'text'],
+    execution: ['context', 'transport', 'keys', 'terminal', 'text'],
+    context: ['transport', 'keys', 'terminal', 'text'],
+    terminal: ['transport', 'text'],
+    transport: ['keys', 'text'],
+    // The JSON that verbs print, as schemas.
+    shapes: [],
+    keys: [],
+    text: [],
+  },
   console: {
     app: ['pages', 'api', 'parts', 'terminal', 'editor', 'charts'],
-    // They take data from the API, and show it with parts.
+    // Pages get data from the API and show it with parts.
     pages: ['api', 'parts', 'terminal', 'editor', 'charts'],
     api: [],
-    // What is heavy, and comes when it is needed. It is handed what it shows.
+    // Heavy parts, loaded when they are needed. They get what they show as properties.
     terminal: ['parts'],
     editor: ['parts'],
     charts: ['parts'],
@@ -47,13 +68,17 @@ const layers: Record<string, Record<string, readonly string[]>> = {
   },
 };
 
+/** Layers of an app that serve every other one, as files directly in `src` do. They import no layer. */
+const shared: Record<string, readonly string[]> = { orchestrator: ['config'] };
+
 const apps = ['orchestrator', 'agent', 'cli', 'console'];
-/** These hold the whole together from outside, so they may look anywhere. */
+/** These test the whole from outside, so they may import everything. */
 const anywhere = ['e2e', 'bench'];
 const entryFiles = ['main.ts', 'main.tsx', 'compose.ts'];
+const entryFolder = 'compose';
 const protocolPackages = ['zod', 'yaml', 'fastest-levenshtein'];
 
-/** Packages and modules that only these layers of an app may import; the first is where what is missing belongs. */
+/** Packages and modules that only some layers of an app may import. A missing function belongs in the first of these layers. */
 const confined: { app: string; layers: readonly string[]; modules: readonly string[]; why: string }[] = [
   {
     app: 'orchestrator',
@@ -79,8 +104,8 @@ const confined: { app: string; layers: readonly string[]; modules: readonly stri
 /**
  * Judges one import.
  * @param from path of the importing file, relative to the root, with `/`
- * @param specifier what it imports, as written
- * @returns null when the arrow is right, else which arrow it is and what to do
+ * @param specifier as written in the import
+ * @returns null for an import that is allowed, else the arrow and what to do
  */
 export function judge(from: string, specifier: string): string | null {
   const source = placeOf(from);
@@ -94,27 +119,26 @@ export function judge(from: string, specifier: string): string | null {
 }
 
 /**
- * Judges what a file of the console asks of the browser: the API is asked in one place, and nothing makes text into a page.
+ * Judges a call of the browser's by the console: only one layer makes requests, and no text becomes HTML.
  * @param name as `fetch` or `innerHTML`
- * @returns null when it may
+ * @returns null for a call that is allowed
  */
 export function judgeBrowserCall(from: string, name: string): string | null {
   const { workspace, layer, test } = placeOf(from);
   if (workspace !== 'console' || layer === null || test) return null;
   const where = `console/${layer || posix.basename(from)} → ${name}`;
-  if (!isNetwork(name))
-    return `${where}: what comes from agents and operators is text; make elements, and put it into them as text`;
+  if (!isNetwork(name)) return `${where}: agents and operators send text; create elements, and set their text`;
   return layer === 'api'
     ? null
-    : `${where}: only console/src/api asks the orchestrator; add a function there and hand in what it gives`;
+    : `${where}: only console/src/api sends requests to the orchestrator; add a function there and pass in its result`;
 }
 
 const ownershipFile = 'agent/src/host/files/ownership.ts';
 
 /**
- * Judges a call that sets an owner or permissions: what decides and what acts are each in one place of the agent.
+ * Judges a call that sets an owner or permissions: one file of the agent does.
  * @param name as `fchmodSync`
- * @returns null when it may
+ * @returns null for a call that is allowed
  */
 export function judgeOwnershipCall(from: string, name: string): string | null {
   const { workspace, layer, test } = placeOf(from);
@@ -141,7 +165,7 @@ function placeOf(path: string): Place {
     workspace,
     layer: inSource ? (parts.length > 3 ? (parts[2] as string) : '') : null,
     test: /\.test\.tsx?$/.test(path) || parts.slice(1).some((part) => part === 'test' || part === 'fixtures'),
-    entry: inSource && parts.length === 3 && entryFiles.includes(parts[2] as string),
+    entry: inSource && (parts.length === 3 ? entryFiles.includes(parts[2] as string) : parts[2] === entryFolder),
   };
 }
 
@@ -150,20 +174,22 @@ function judgeFile(from: Place, to: Place): string | null {
   if (from.test) return null;
   if (to.test) return `${from.path} → test code ${to.path}: move what both need out of the tests`;
   if (to.entry && !from.entry)
-    return `${from.path} → ${to.path}: it wires the parts and nothing depends on it; hand in what is needed from there`;
+    return `${from.path} → ${to.path}: it wires the parts, and nothing imports it; pass in what is needed from there`;
   if (from.entry || from.layer === null) return null;
 
   const rules = layers[from.workspace];
   if (!rules || from.layer === to.layer) return null;
-  // Files directly in `src` serve every layer, so they may lean on none; package.json is nobody's.
-  if (to.layer === '' || to.path === `${to.workspace}/package.json`) return null;
+  const isShared = ({ workspace, layer }: Place) => layer === '' || shared[workspace]?.includes(layer ?? '') === true;
+  // package.json is in no layer.
+  if (isShared(to) || to.path === `${to.workspace}/package.json`) return null;
   const where = `${from.workspace}/${from.layer || 'src'} → ${to.workspace}/${to.layer ?? to.path}`;
-  if (from.layer === '')
-    return `${where}: files directly in src serve every layer and know none; move the file into a layer, or wire it in compose.ts`;
+  if (isShared(from))
+    return `${where}: this file serves every layer and imports none; move it into a layer, or wire it in compose`;
   const allowed = rules[from.layer];
-  if (!allowed) return `${where}: the folder ${from.layer} is not known; give it its arrows in tools/checks/arrows.ts`;
+  if (!allowed)
+    return `${where}: the folder ${from.layer} has no rule; list the layers it may import in tools/checks/arrows.ts`;
   if (to.layer !== null && allowed.includes(to.layer)) return null;
-  return `${where}: ${from.layer} may import ${allowed.length === 0 ? 'no other layer' : allowed.join(', ')}; turn the arrow round, or hand the function in from compose.ts`;
+  return `${where}: ${from.layer} may import ${allowed.length === 0 ? 'no other layer' : allowed.join(', ')}; turn the arrow around, or pass the function in from compose`;
 }
 
 function judgeWorkspace(from: Place, target: string, path?: string): string | null {
@@ -171,11 +197,11 @@ function judgeWorkspace(from: Place, target: string, path?: string): string | nu
   if (from.workspace === 'protocol')
     return target === 'protocol' && path === undefined
       ? `${arrow}: inside the protocol, import by relative path`
-      : `${arrow}: the protocol imports nothing of the product; move what both need into the protocol`;
+      : `${arrow}: the protocol imports no other workspace; move what both need into the protocol`;
   if (target === 'protocol')
     return path === undefined
       ? null
-      : `${arrow}: import the protocol by name, '@muster/protocol', so that only what it exports is used`;
+      : `${arrow}: import the protocol by name, '@muster/protocol', to use only its exports`;
   if (target === from.workspace) return `${arrow}: inside a workspace, import by relative path`;
   if (apps.includes(from.workspace) && [...apps, ...anywhere, 'tools'].includes(target))
     return `${arrow}: the apps never import each other; move what both need into the protocol, or talk over the API`;

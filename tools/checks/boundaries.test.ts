@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { wrongArrows } from './boundaries.ts';
+import { wrongImports } from './boundaries.ts';
 import { importsOf } from './imports.ts';
 
 let root: string;
@@ -15,14 +15,14 @@ const write = (path: string, text: string) => {
   mkdirSync(join(root, dirname(path)), { recursive: true });
   writeFileSync(join(root, path), text);
 };
-/** The faults of a tree of one file. */
+/** The faults of a tree with one file. */
 const faultsOf = (path: string, ...imports: string[]) => {
   write(path, imports.map((specifier) => `import '${specifier}';\n`).join(''));
-  return wrongArrows(root);
+  return wrongImports(root);
 };
 
-describe('imports of a file', () => {
-  test('every way to name a module is found, with its line', () => {
+describe('importsOf', () => {
+  test('finds every way to name a module, with its line', () => {
     const text = [
       "import { a } from './a.ts';",
       "import type { B } from './b.ts';",
@@ -39,12 +39,12 @@ describe('imports of a file', () => {
     );
   });
 
-  test('text that does not parse is an error, not a file without imports', () => {
+  test('refuses text that does not parse', () => {
     expect(() => importsOf('x.ts', 'import {')).toThrow('x.ts does not parse');
   });
 });
 
-describe('arrows that are right', () => {
+describe('allows the import', () => {
   test.each([
     ['orchestrator/src/http/routes/agents.ts', '../../domain/agents.ts'],
     ['orchestrator/src/domain/agents.ts', '../store/agents.ts'],
@@ -55,6 +55,13 @@ describe('arrows that are right', () => {
     ['orchestrator/src/version.ts', '../package.json'],
     ['orchestrator/src/compose.ts', './store/agents.ts'],
     ['orchestrator/src/main.ts', './compose.ts'],
+    ['orchestrator/src/compose/start.ts', '../store/agents.ts'],
+    ['orchestrator/src/main.ts', './compose/start.ts'],
+    ['orchestrator/src/http/app.ts', '../config/schema.ts'],
+    ['cli/src/main.ts', './program/program.ts'],
+    ['cli/src/verbs/agents/agents.ts', '../../execution/each.ts'],
+    ['cli/src/context/connect.ts', '../transport/client.ts'],
+    ['cli/src/text/style.ts', '../directories.ts'],
     ['orchestrator/src/domain/agents.ts', '@muster/protocol/wire'],
     ['orchestrator/src/store/unit.test.ts', '../domain/agents.ts'],
     ['agent/src/connection/link.ts', '../converge/engine.ts'],
@@ -81,7 +88,7 @@ describe('arrows that are right', () => {
   });
 });
 
-describe('arrows that are wrong', () => {
+describe('refuses the import', () => {
   test.each([
     ['orchestrator/src/store/agents.ts', '../domain/agents.ts', 'orchestrator/store → orchestrator/domain'],
     ['orchestrator/src/bus/bus.ts', '../store/agents.ts', 'orchestrator/bus → orchestrator/store'],
@@ -90,10 +97,17 @@ describe('arrows that are wrong', () => {
     ['orchestrator/src/http/app.ts', '../store/agents.ts', 'orchestrator/http → orchestrator/store'],
     ['orchestrator/src/http/app.ts', '../gateway/link.ts', 'orchestrator/http → orchestrator/gateway'],
     ['orchestrator/src/http/app.ts', '../compose.ts', 'it wires the parts'],
-    ['orchestrator/src/log.ts', './domain/agents.ts', 'files directly in src'],
+    ['orchestrator/src/http/app.ts', '../compose/start.ts', 'it wires the parts'],
+    ['orchestrator/src/config/schema.ts', '../http/app.ts', 'this file serves every layer'],
+    ['cli/src/text/style.ts', '../context/output.ts', 'cli/text → cli/context'],
+    ['cli/src/context/output.ts', '../execution/each.ts', 'cli/context → cli/execution'],
+    ['cli/src/execution/each.ts', '../verbs/agents/agents.ts', 'cli/execution → cli/verbs'],
+    ['cli/src/verbs/agents/agents.ts', '../../program/run.ts', 'cli/verbs → cli/program'],
+    ['cli/src/exit.ts', './context/output.ts', 'this file serves every layer'],
+    ['orchestrator/src/log.ts', './domain/agents.ts', 'this file serves every layer'],
     ['orchestrator/src/domain/agents.ts', 'kysely', 'orchestrator/domain → kysely'],
     ['orchestrator/src/compose.ts', 'better-sqlite3', 'queries live in the store only'],
-    ['orchestrator/src/terminals/x.ts', '../store/agents.ts', 'the folder terminals is not known'],
+    ['orchestrator/src/terminals/x.ts', '../store/agents.ts', 'the folder terminals has no rule'],
     ['orchestrator/src/domain/agents.ts', './agents.test.ts', 'test code'],
     ['orchestrator/src/domain/agents.ts', '../../test/fixture.ts', 'test code'],
     ['agent/src/host/clock.ts', '../resources/file.ts', 'agent/host → agent/resources'],
@@ -126,48 +140,63 @@ describe('arrows that are wrong', () => {
     expect(faults[0]).toContain(says);
   });
 
-  test('the line is that of the import, and each fault is told', () => {
+  test('reports each wrong import with its line', () => {
     expect(faultsOf('agent/src/converge/plan.ts', '../host/clock.ts', 'node:fs', '../connection/link.ts')).toEqual([
       expect.stringMatching(/^agent\/src\/converge\/plan\.ts:2 {2}agent\/converge → node:fs/),
       expect.stringMatching(/^agent\/src\/converge\/plan\.ts:3 {2}agent\/converge → agent\/connection/),
     ]);
   });
 
-  test('the console asks the orchestrator in one place', () => {
+  test('reports a cycle of files, of types too, and of folders', () => {
+    write('protocol/src/wire/a.ts', "import type { B } from './b.ts';\nimport '../module/c.ts';\n");
+    write('protocol/src/wire/b.ts', "const a = await import('./a.ts');\n");
+    write('protocol/src/module/c.ts', "import '../wire/d.ts';\n");
+    write('protocol/src/wire/d.ts', '');
+    expect(wrongImports(root)).toEqual([
+      expect.stringContaining('protocol/src/wire/a.ts ↔ protocol/src/wire/b.ts: import cycle;'),
+      expect.stringContaining('protocol/src/{module,wire}: import cycle of folders;'),
+    ]);
+    write('protocol/src/module/c.ts', '');
+    write('protocol/src/module/c.test.ts', "import '../wire/d.ts';\n");
+    write('protocol/src/wire/b.ts', "import './missing.ts';\n");
+    expect(wrongImports(root)).toEqual([]);
+  });
+
+  test('lets only console/src/api make requests', () => {
     const asks = "fetch('/x');\nnew WebSocket(url);\nnew window.EventSource(url);\nnavigator.sendBeacon(url);";
     write('console/src/api/live.ts', asks);
     write('console/src/api/live.test.ts', asks);
-    expect(wrongArrows(root)).toEqual([]);
+    expect(wrongImports(root)).toEqual([]);
     write('console/src/terminal/screen.ts', asks);
-    expect(wrongArrows(root)).toEqual(
+    expect(wrongImports(root)).toEqual(
       ['fetch', 'WebSocket', 'EventSource', 'sendBeacon'].map((name, index) =>
         expect.stringContaining(`console/src/terminal/screen.ts:${index + 1}  console/terminal → ${name}: only`),
       ),
     );
   });
 
-  test('the console makes no text into a page, and has names of its own', () => {
+  test('lets no text become HTML in the console, and allows own functions of the same name', () => {
     write(
       'console/src/api/x.tsx',
       'a.innerHTML = b;\nconst c = <p dangerouslySetInnerHTML={d} />;\na.insertAdjacentHTML("x", b);\neval(b);',
     );
-    expect(wrongArrows(root)).toEqual(
+    expect(wrongImports(root)).toEqual(
       ['innerHTML', 'dangerouslySetInnerHTML', 'insertAdjacentHTML', 'eval'].map((name, index) =>
-        expect.stringContaining(`console/src/api/x.tsx:${index + 1}  console/api → ${name}: what comes from`),
+        expect.stringContaining(`console/src/api/x.tsx:${index + 1}  console/api → ${name}: agents and operators`),
       ),
     );
     write('console/src/api/x.tsx', 'query.fetch();\nconst fetched = a.innerHTML;\ntype A = WebSocket;');
-    expect(wrongArrows(root)).toEqual([]);
+    expect(wrongImports(root)).toEqual([]);
   });
 
-  test('one file of the agent sets owners and permissions', () => {
+  test('lets only ownership.ts set owners and permissions in the agent', () => {
     const calls =
       "import { fchmodSync } from 'node:fs';\nfs['lchown'](p, 1, 1);\nawait handle.chmod(1);\nrun('chown');\n";
     write('agent/src/host/files/ownership.ts', calls);
     write('agent/src/host/x.test.ts', calls);
-    expect(wrongArrows(root)).toEqual([]);
+    expect(wrongImports(root)).toEqual([]);
     write('agent/src/host/x.ts', calls);
-    expect(wrongArrows(root)).toEqual(
+    expect(wrongImports(root)).toEqual(
       ['fchmodSync', 'lchown', 'chmod', 'chown'].map((name, index) =>
         expect.stringContaining(
           `agent/src/host/x.ts:${index + 1}  agent/src/host/x.ts → ${name}: only agent/src/host/files/own`,
@@ -175,12 +204,12 @@ describe('arrows that are wrong', () => {
       ),
     );
     write('agent/src/host/x.ts', "// chmod\nthrow new Error('run: chmod 700 x');\n");
-    expect(wrongArrows(root)).toEqual([]);
+    expect(wrongImports(root)).toEqual([]);
   });
 
-  test('what is installed or built is not looked at', () => {
+  test('skips installed and built files', () => {
     write('protocol/node_modules/x/index.js', "import 'fs';");
     write('agent/dist/agent.js', "import '../../orchestrator/src/main.ts';");
-    expect(wrongArrows(root)).toEqual([]);
+    expect(wrongImports(root)).toEqual([]);
   });
 });

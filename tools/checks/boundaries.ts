@@ -1,39 +1,37 @@
-// Fails when an import runs against the arrows of docs/architecture.md. The rules are in arrows.ts.
-import { readdirSync, readFileSync } from 'node:fs';
-import { join, resolve } from 'node:path';
+// Fails when an import breaks the rules of docs/architecture.md: the arrows of arrows.ts, and no import cycle.
+import { readFileSync } from 'node:fs';
+import { join, posix, resolve } from 'node:path';
 import { judge, judgeBrowserCall, judgeOwnershipCall } from './arrows.ts';
 import { browserCallsOf } from './browser-calls.ts';
+import { cyclesOf, folderGraph, type ImportGraph } from './cycles.ts';
 import { importsOf } from './imports.ts';
 import { ownershipCallsOf } from './ownership-calls.ts';
+import { isTestFile, sourceFiles } from './source-files.ts';
 
-const skipped = new Set(['node_modules', 'dist', 'data', 'coverage']);
-
-/** Source files below a folder, relative to it, with `/`, in order of name. */
-export function sourceFiles(root: string): string[] {
-  const files: string[] = [];
-  const walk = (folder: string) => {
-    for (const entry of readdirSync(join(root, folder), { withFileTypes: true }).sort((a, b) =>
-      a.name < b.name ? -1 : 1,
-    )) {
-      if (entry.name.startsWith('.') || skipped.has(entry.name)) continue;
-      const path = folder === '' ? entry.name : `${folder}/${entry.name}`;
-      if (entry.isDirectory()) walk(path);
-      else if (/\.[mc]?[jt]sx?$/.test(entry.name)) files.push(path);
-    }
-  };
-  walk('');
-  return files;
-}
+/** Folders whose own folders may not import each other in a circle. */
+const layeredFolders = [
+  'agent/src',
+  'agent/src/converge',
+  'agent/src/host',
+  'cli/src',
+  'console/src',
+  'orchestrator/src/domain',
+  'orchestrator/src/http',
+  'orchestrator/src/store',
+  'protocol/src',
+];
 
 /**
- * Every wrong arrow below a root, one `file:line  arrow: what to do` each.
+ * Every import that breaks a rule, and every import cycle, one line each: where it is, which rule, and what to do.
  * @param root folder that holds the workspaces
  */
-export function wrongArrows(root: string): string[] {
+export function wrongImports(root: string): string[] {
   const faults: string[] = [];
+  const graph = new Map<string, Set<string>>();
   for (const file of sourceFiles(root)) {
     const text = readFileSync(join(root, file), 'utf8');
-    const found = importsOf(file, text).map(({ specifier, line }) => ({ line, fault: judge(file, specifier) }));
+    const imports = importsOf(file, text);
+    const found = imports.map(({ specifier, line }) => ({ line, fault: judge(file, specifier) }));
     if (file.startsWith('console/'))
       for (const { name, line } of browserCallsOf(file, text))
         found.push({ line, fault: judgeBrowserCall(file, name) });
@@ -41,15 +39,37 @@ export function wrongArrows(root: string): string[] {
       for (const { name, line } of ownershipCallsOf(file, text))
         found.push({ line, fault: judgeOwnershipCall(file, name) });
     for (const { line, fault } of found) if (fault !== null) faults.push(`${file}:${line}  ${fault}`);
+    const relative = imports.map(({ specifier }) => specifier).filter((specifier) => specifier.startsWith('.'));
+    graph.set(file, new Set(relative.map((specifier) => posix.join(posix.dirname(file), specifier))));
   }
-  return faults;
+  return [...faults, ...cycleFaults(graph)];
+}
+
+/** First files of cycles that are being removed. */
+const pending = new Set(['console/src/parts/table/data-table.tsx']);
+
+function cycleFaults(imports: ImportGraph): string[] {
+  const known = new Map(
+    [...imports].map(([file, targets]) => [file, new Set([...targets].filter((target) => imports.has(target)))]),
+  );
+  const sources = new Map([...known].filter(([file]) => !isTestFile(file)));
+  return [
+    ...cyclesOf(known)
+      .filter(([first = '']) => !pending.has(first))
+      .map((cycle) => `${cycle.join(' ↔ ')}: import cycle; move what they share into a file that imports neither`),
+    ...layeredFolders.flatMap((folder) =>
+      cyclesOf(folderGraph(sources, folder)).map(
+        (cycle) => `${folder}/{${cycle.join(',')}}: import cycle of folders; move what they share to the lower one`,
+      ),
+    ),
+  ];
 }
 
 if (import.meta.main) {
-  const faults = wrongArrows(resolve(import.meta.dirname, '../..'));
+  const faults = wrongImports(resolve(import.meta.dirname, '../..'));
   for (const fault of faults) console.error(fault);
   if (faults.length > 0) {
-    console.error(`\n${faults.length} wrong ${faults.length === 1 ? 'arrow' : 'arrows'}; see docs/architecture.md`);
+    console.error(`\n${faults.length} wrong ${faults.length === 1 ? 'import' : 'imports'}; see docs/architecture.md`);
     process.exit(1);
   }
 }

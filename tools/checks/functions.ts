@@ -1,9 +1,9 @@
 import { parseSync, Visitor } from 'oxc-parser';
 import { lineAt, lineStarts } from './lines.ts';
 
-/** A function as it stands in a file. */
+/** A function and its length. */
 export interface MeasuredFunction {
-  /** As declared or assigned; `anonymous` where it has no name. */
+  /** As declared or assigned; `anonymous` without a name. */
   name: string;
   /** From 1. */
   line: number;
@@ -13,16 +13,16 @@ export interface MeasuredFunction {
 
 /**
  * Functions of more than a number of lines, outer ones first.
- * @param file name for the parser, which tells by it whether the text is TypeScript
+ * @param file the parser decides by its ending whether the text is TypeScript or JSX
  */
-export function longFunctions(file: string, text: string, most: number): MeasuredFunction[] {
+export function functionsOver(maxLines: number, file: string, text: string): MeasuredFunction[] {
   const starts = lineStarts(text);
   const names = new Map<number, string>();
   const found: MeasuredFunction[] = [];
   const measure = (node: { start: number; end: number; id?: { name: string } | null }) => {
     const line = lineAt(starts, node.start);
     const lines = lineAt(starts, node.end) - line + 1;
-    if (lines > most) found.push({ name: node.id?.name ?? names.get(node.start) ?? 'anonymous', line, lines });
+    if (lines > maxLines) found.push({ name: node.id?.name ?? names.get(node.start) ?? 'anonymous', line, lines });
   };
   new Visitor({
     VariableDeclarator: (node) => {

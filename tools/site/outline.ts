@@ -28,7 +28,7 @@ const sections: Readonly<Record<string, readonly string[]>> = {
   API: ['api.md', 'sign-in-by-hand.md', 'errors.md'],
   Operations: ['operations.md', 'operations/'],
   Security: ['security.md', 'threat-model.md', 'hardening.md', 'audit-events.md'],
-  Project: ['architecture.md', 'contributing.md', 'checklists/'],
+  Project: ['architecture.md', 'contributing.md', 'style.md', 'checklists/'],
   Decisions: ['decisions/'],
 };
 

@@ -3,6 +3,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
+import { checks } from '../checks/names.ts';
 import { openScratch } from './scratch.ts';
 import type { Tally } from './tally.ts';
 import { type Outcome, verdict } from './test-summary.ts';
@@ -21,8 +22,6 @@ const tier = (name: string) => async () => {
   return { ran, tally: readTally(path) };
 };
 
-/** They read the same files and use one core each for most of their time: all at once, each told when its turn comes. */
-const checks = ['types', 'lint', 'arrows', 'unused', 'docs', 'packages'];
 const tiers = ['unit', 'contract', 'e2e'];
 
 /** Runs a command to its end, with what it prints on this terminal, or kept. */
@@ -43,7 +42,7 @@ async function run(command: string, args: string[], env: Record<string, string> 
   return { ran };
 }
 
-/** Begins a check now; what it printed is shown when it is asked for. */
+/** Starts a check now, next to the others. @returns waits for its end and prints its output */
 function check(name: string): Act {
   const kept: Buffer[] = [];
   const running = run('npm', ['run', '--silent', `check:${name}`], {}, kept);

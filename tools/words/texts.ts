@@ -73,7 +73,7 @@ export function textsOf(file: string, source: string): WrittenText[] {
         callee.type === 'MemberExpression' &&
         callee.property.type === 'Identifier' &&
         logLevels.has(callee.property.name) &&
-        /(?:^|\.)log$/.test(source.slice(callee.object.start, callee.object.end))
+        /(?:^|[.#])log$/.test(source.slice(callee.object.start, callee.object.end))
       )
         for (const argument of given) take('log', argument);
     },

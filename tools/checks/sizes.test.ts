@@ -1,0 +1,58 @@
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { sizeFaults } from './sizes.ts';
+
+let root: string;
+beforeEach(() => {
+  root = mkdtempSync(join(tmpdir(), 'muster-sizes-'));
+});
+afterEach(() => rmSync(root, { recursive: true }));
+
+const write = (path: string, text: string) => {
+  mkdirSync(join(root, dirname(path)), { recursive: true });
+  writeFileSync(join(root, path), text);
+};
+const functionOf = (lines: number, name = 'work') => `function ${name}() {\n${'  step();\n'.repeat(lines - 2)}}\n`;
+const faults = (functions: Record<string, string> = {}, folders: Record<string, string> = {}) =>
+  sizeFaults(root, { functions, folders });
+
+test('takes a function of 100 lines and refuses one of 101, by name and line', () => {
+  write('agent/src/a.ts', functionOf(100));
+  expect(faults()).toEqual([]);
+  write('agent/src/a.ts', `\nconst small = 1;\n${functionOf(101)}`);
+  expect(faults()).toEqual(['agent/src/a.ts:3  work has 101 lines; divide it into functions of at most 100']);
+});
+
+test('names arrow functions, methods, and properties', () => {
+  const body = `{\n${'  step();\n'.repeat(100)}}`;
+  write(
+    'a.ts',
+    `const arrow = () => ${body};\nclass A {\n  method() ${body}\n}\nexport const b = { property: () => ${body} };`,
+  );
+  expect(faults().map((fault) => fault.split(/ +/)[1])).toEqual(['arrow', 'method', 'property']);
+});
+
+test('takes an exception, and refuses one without a use', () => {
+  write('agent/src/a.ts', functionOf(101));
+  expect(faults({ 'agent/src/a.ts#work': 'a table' })).toEqual([]);
+  expect(faults({ 'agent/src/a.ts#work': 'a table', 'agent/src/b.ts#gone': 'a table' })).toEqual([
+    expect.stringContaining('agent/src/b.ts#gone is not a long function any more'),
+  ]);
+});
+
+test('does not judge test files', () => {
+  write('agent/src/a.test.ts', functionOf(200));
+  for (let index = 0; index < 30; index++) write(`agent/src/x/${index}.test.ts`, '');
+  expect(faults()).toEqual([]);
+});
+
+test('refuses a folder of more than 25 source files, and an exception for a smaller one', () => {
+  for (let index = 0; index < 25; index++) write(`agent/src/x/${index}.ts`, '');
+  expect(faults()).toEqual([]);
+  expect(faults({}, { 'agent/src/x': 'generated' })).toEqual([expect.stringContaining('is not crowded any more')]);
+  write('agent/src/x/more.ts', '');
+  expect(faults()).toEqual(['agent/src/x  holds 26 source files; divide it into folders of at most 25']);
+  expect(faults({}, { 'agent/src/x': 'generated' })).toEqual([]);
+});

@@ -1,0 +1,59 @@
+import { expect, test } from 'vitest';
+import { textsOf } from './texts.ts';
+
+const found = (file: string, source: string) => textsOf(file, source).map(({ kind, line, text }) => [kind, line, text]);
+
+test('finds comments, with lines of // below each other as one', () => {
+  const source = [
+    '// One thought',
+    '// on two lines.',
+    'const a = 1; // The end.',
+    '',
+    '/**',
+    ' * A block',
+    ' * of two lines.',
+    ' */',
+  ];
+  expect(found('a.ts', source.join('\n'))).toEqual([
+    ['comment', 1, 'One thought on two lines.'],
+    ['comment', 3, 'The end.'],
+    ['comment', 5, 'A block of two lines.'],
+  ]);
+});
+
+test('leaves out comments for tools', () => {
+  expect(found('a.ts', '// biome-ignore lint/x: because\n// @ts-expect-error\n/// <reference types="x" />\n')).toEqual(
+    [],
+  );
+});
+
+test('tells log lines from messages, and leaves out identifiers', () => {
+  const source = [
+    "this.#log.warn({ id }, 'failed to write the file');",
+    'throw new Error(`no such agent ${name} here`);',
+    "const key = 'agent_removed';",
+    "out.warn('the certificate is not checked');",
+  ];
+  expect(found('a.ts', source.join('\n'))).toEqual([
+    ['log', 1, 'failed to write the file'],
+    ['message', 2, 'no such agent … here'],
+    ['message', 4, 'the certificate is not checked'],
+  ]);
+});
+
+test('finds the text between elements', () => {
+  expect(found('a.tsx', 'const a = <p>\n  No agent matches the filter.\n</p>;')).toEqual([
+    ['message', 1, 'No agent matches the filter.'],
+  ]);
+});
+
+test('finds the names of tests, and no other literal of a test file', () => {
+  const source = [
+    "test('refuses a used token', () => { expect('three words here').toBe(''); });",
+    "test.each([1])('counts %s', () => {});",
+  ];
+  expect(found('a.test.ts', source.join('\n'))).toEqual([
+    ['test', 1, 'refuses a used token'],
+    ['test', 2, 'counts %s'],
+  ]);
+});
