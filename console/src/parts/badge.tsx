@@ -1,7 +1,7 @@
 import type { ReactNode } from 'react';
 import { classNames } from './class-names.ts';
 
-/** What a state means to whoever looks: never told by colour alone. */
+/** The meaning of a state. Always shown with text, never by color alone. */
 export type Tone = 'good' | 'warn' | 'bad' | 'info' | 'neutral';
 
 const soft: Record<Tone, string> = {
@@ -32,7 +32,7 @@ export function Badge({ tone = 'neutral', children }: { readonly tone?: Tone; re
   );
 }
 
-/** A dot with what it says. `live` ones breathe while something is under way. */
+/** A colored dot before its label. `live` animates it. */
 export function Dot({
   tone,
   live = false,

@@ -7,7 +7,7 @@ export interface ButtonProps extends ButtonHTMLAttributes<HTMLButtonElement> {
   readonly look?: ButtonLook;
   readonly small?: boolean;
   readonly icon?: ReactNode;
-  /** Something is under way: it says so, and cannot be pressed again. */
+  /** Shows progress and disables the button. */
   readonly busy?: boolean;
   readonly ref?: Ref<HTMLButtonElement>;
 }
@@ -39,7 +39,7 @@ export function Button({ look, small, icon, busy, children, className, disabled,
   );
 }
 
-/** A button that is only an icon. Its name is what a screen reader says, and what the pointer shows. */
+/** A button with only an icon. The label is its accessible name and its tooltip. */
 export function IconButton({
   label,
   icon,

@@ -17,7 +17,7 @@ const titles: Record<Tone, string> = {
   neutral: '',
 };
 
-/** What one should know before anything else on the page, with what to do about it. */
+/** A message at the top of a page that needs attention, with its actions. */
 export function Callout({
   tone,
   title,

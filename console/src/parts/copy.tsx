@@ -3,7 +3,7 @@ import { useState } from 'react';
 import { IconButton } from './button.tsx';
 import { visibleText } from './text.tsx';
 
-/** Copies a text, and says for a moment that it has. */
+/** Copies a text and confirms it for a moment. */
 export function CopyButton({ text, label = 'Copy' }: { readonly text: string; readonly label?: string }) {
   const [copied, setCopied] = useState(false);
   const copy = async () => {
@@ -21,7 +21,7 @@ export function CopyButton({ text, label = 'Copy' }: { readonly text: string; re
   );
 }
 
-/** An id: short, in the type of code, whole on hover, and to be copied. */
+/** The end of an id, with the whole id as tooltip and a copy button. */
 export function Id({ id, length = 8 }: { readonly id: string; readonly length?: number }) {
   return (
     <span className="inline-flex items-center">
@@ -33,7 +33,7 @@ export function Id({ id, length = 8 }: { readonly id: string; readonly length?: 
   );
 }
 
-/** A line of code to be copied whole. */
+/** A command or code line with a copy button. */
 export function Code({ text }: { readonly text: string }) {
   return (
     <div className="flex items-start gap-2 rounded-md border bg-raised py-1.5 pr-1.5 pl-3">

@@ -1,10 +1,10 @@
-/** Keys to press, as `g a`: each in a frame of its own. */
+/** Keys to press in sequence, separated by spaces: `g a`. */
 export function Keys({ keys }: { readonly keys: string }) {
   return (
     <span className="inline-flex items-center gap-0.5">
       {keys.split(' ').map((key, index) => (
         <kbd
-          // biome-ignore lint/suspicious/noArrayIndexKey: the order is what they are
+          // biome-ignore lint/suspicious/noArrayIndexKey: a fixed list
           key={index}
           className="inline-flex h-5 min-w-5 items-center justify-center rounded border bg-raised px-1 font-sans text-2xs text-muted"
         >

@@ -1,6 +1,6 @@
 import { classNames } from './class-names.ts';
 
-/** How much of something is used, as a small bar with its figure. @param share 0 to 1; null: not known */
+/** A usage bar with its percentage. @param share 0 to 1; null if unknown */
 export function Meter({ share }: { readonly share: number | null }) {
   if (share === null || !Number.isFinite(share)) return <span className="text-muted">–</span>;
   const percent = Math.round(Math.min(1, Math.max(0, share)) * 100);

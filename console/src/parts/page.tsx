@@ -2,8 +2,8 @@ import { type ReactNode, useEffect } from 'react';
 import { lineText } from './text.tsx';
 
 /**
- * A page: its title, what it says under it, its actions, and its content. `fill` gives the content the height that is
- * left, for tables and terminals that scroll by themselves.
+ * The frame of a page: title, subtitle, actions and content. `fill` gives the content the rest of the height, for tables
+ * and terminals with their own scrolling.
  */
 export function Page({
   title,
@@ -14,7 +14,7 @@ export function Page({
   children,
 }: {
   readonly title: ReactNode;
-  /** For the tab of the browser; the title when that is text. */
+  /** The title of the browser tab; defaults to `title` if that is text. */
   readonly name?: string;
   readonly subtitle?: ReactNode;
   readonly actions?: ReactNode;

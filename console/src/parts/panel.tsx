@@ -1,7 +1,7 @@
 import type { ReactNode } from 'react';
 import { classNames } from './class-names.ts';
 
-/** A framed part of a page, with a heading of its own. */
+/** A framed section of a page with a heading. */
 export function Panel({
   title,
   actions,
@@ -12,7 +12,7 @@ export function Panel({
   readonly title?: ReactNode;
   readonly actions?: ReactNode;
   readonly children: ReactNode;
-  /** Without a margin inside: for tables and lists, which have their own. */
+  /** No padding inside: for tables and lists, which have their own. */
   readonly flush?: boolean;
   readonly className?: string;
 }) {

@@ -5,9 +5,9 @@ import { Button } from './button.tsx';
 import { classNames } from './class-names.ts';
 import { cutText, visibleText } from './text.tsx';
 
-/** What is shown in place of what is not there: nothing yet, nothing at all, or an error. */
+/** The states of content that is not there: loading, empty, failed. */
 
-/** The shape of what comes. Never a spinner. */
+/** A placeholder with the shape of the content. The console has no spinners. */
 export function Skeleton({ className }: { readonly className?: string }) {
   return (
     <span
@@ -22,7 +22,7 @@ export function SkeletonRows({ rows = 6, label = 'Loading' }: { readonly rows?: 
   return (
     <div role="status" aria-label={label} className="divide-y">
       {Array.from({ length: rows }, (_, row) => (
-        // biome-ignore lint/suspicious/noArrayIndexKey: they are all alike
+        // biome-ignore lint/suspicious/noArrayIndexKey: all rows are the same
         <div key={row} className="flex h-10 items-center gap-4 px-4">
           <Skeleton className="h-3 w-1/4" />
           <Skeleton className="h-3 w-1/3" />
@@ -33,7 +33,7 @@ export function SkeletonRows({ rows = 6, label = 'Loading' }: { readonly rows?: 
   );
 }
 
-/** Nothing is there: why, and what one does about it. */
+/** Explains why a list is empty and offers the next step. */
 export function Empty({
   title,
   icon,
@@ -57,20 +57,20 @@ export function Empty({
   );
 }
 
-/** Above a list in which somebody has read on: what is newer does not push away what they look at. */
+/** Offers to load newer entries above a list that the reader has scrolled, instead of moving the entries. */
 export const Newer = ({ onShow }: { readonly onShow: () => void }) => (
   <div role="status" className="border-b bg-accent-soft px-3 py-1.5 text-center">
     <Button small look="quiet" onClick={onShow}>
-      There is more since: show the newest
+      Show newer entries
     </Button>
   </div>
 );
 
-/** What an error says to a person. */
+/** The message of an error, safe to show. */
 export const messageOf = (error: unknown): string =>
   visibleText(cutText(error instanceof Error ? error.message : String(error), 4_000));
 
-/** Something went wrong: what, where, and what one can do. */
+/** Shows an error in place of content, with its API code and request id. */
 export function Failure({
   error,
   retry,
@@ -106,16 +106,16 @@ export function Failure({
   );
 }
 
-/** An error next to what it is about: under a form, in a dialog. With each fault that the orchestrator named. */
+/** Shows an error in a form or dialog, with the faults that the orchestrator named. */
 export function Problem({ error }: { readonly error: unknown }) {
   const shown = useRef<HTMLDivElement>(null);
-  // It stands above a form whose button is below: whoever pressed that sees it.
+  // The submit button may be far below the error.
   useEffect(() => {
     if (error) shown.current?.scrollIntoView({ block: 'nearest' });
   }, [error]);
   if (error === null || error === undefined) return null;
   const named = error instanceof ApiError ? (error.problem.errors ?? []) : [];
-  // One fault is often the whole message: it is not said twice.
+  // A single fault often repeats the message.
   const faults = named.length === 1 && named[0]?.message === messageOf(error) ? [] : named;
   return (
     <div ref={shown} role="alert" className="rounded-md border border-bad/40 bg-bad-soft px-3 py-2 text-bad text-sm">

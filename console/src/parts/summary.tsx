@@ -11,7 +11,7 @@ const tones: Record<Tone, string> = {
   neutral: 'text-muted',
 };
 
-/** The counts of an operation in a line, without those that are none. */
+/** The counts of an operation in one line, without zeros. */
 export function SummaryLine({
   summary,
   resultKind,
@@ -19,7 +19,7 @@ export function SummaryLine({
 }: {
   readonly summary: Counts | null;
   readonly resultKind: ResultKind;
-  /** Over several lines where there is little room, rather than cut. */
+  /** Wraps where there is little room, instead of truncating. */
   readonly wrap?: boolean;
 }) {
   if (summary === null || summary.total === 0) return <span className="text-muted">–</span>;

@@ -1,7 +1,7 @@
 import { Tabs as Radix } from 'radix-ui';
 import type { ReactNode } from 'react';
 
-/** Tabs whose choice the caller keeps, usually in the address. Only what is chosen is there. */
+/** Tabs controlled by the caller, usually through the address. Renders only the selected content. */
 export function Tabs<T extends string>({
   value,
   onChange,

@@ -1,6 +1,6 @@
 import { cutText, visibleText } from './text.tsx';
 
-/** A tag as `key=value`, cut where it is long. */
+/** A tag as `key=value`, truncated if long. */
 export function TagChip({ name, value }: { readonly name: string; readonly value: string }) {
   return (
     <span

@@ -9,15 +9,15 @@ test.each([
   [240, [0, 1]],
   [340, [0, 1, 2]],
   [400, [0, 1, 2, 3]],
-])('in %s pixels there is room for those at %j', (room, places) => {
-  expect(tagsThatFit(tags, room)).toEqual(places);
+])('fits into %s pixels the tags at %j', (room, indexes) => {
+  expect(tagsThatFit(tags, room)).toEqual(indexes);
 });
 
-test('a short one stands where a longer one before it does not', () => {
+test('fits a short tag after a long one that does not fit', () => {
   expect(tagsThatFit(['beat=10000', 'environment=staging', 'role=web', 'site=paris'], 216)).toEqual([0, 2]);
 });
 
-test('none are none, and a long one is cut', () => {
+test('keeps one tag even where it is too long, and none of an empty list', () => {
   expect([tagsThatFit([], 200), tagsThatFit([`a=${'b'.repeat(500)}`], 100), tagsThatFit(['a', 'b'], 50)]).toEqual([
     ...[[], [0], [0, 1]],
   ]);

@@ -4,16 +4,16 @@ import { cutText, lineText, visibleText } from './text.tsx';
 
 test.each([
   ['control sequences', '\x1b[31mred\x07', '⟨1B⟩[31mred⟨07⟩'],
-  ['marks that turn the line round', 'a\u202egpj.exe', 'a⟨202E⟩gpj.exe'],
-  ['what draws nothing', 'a\u200bb\u3164c\ufeff', 'a⟨200B⟩b⟨3164⟩c⟨FEFF⟩'],
-  ['separators of lines', 'a\u2028b\r\n', 'a⟨2028⟩b⟨0D⟩\n'],
-  ['beyond the first plane', 'a\u{e0041}', 'a⟨E0041⟩'],
-  ['nothing else', '<b>é 漢字 🙂\t&amp;</b>\n', '<b>é 漢字 🙂\t&amp;</b>\n'],
-])('%s: spelled out', (_, text, shown) => {
+  ['bidirectional marks', 'a\u202egpj.exe', 'a⟨202E⟩gpj.exe'],
+  ['zero-width characters', 'a\u200bb\u3164c\ufeff', 'a⟨200B⟩b⟨3164⟩c⟨FEFF⟩'],
+  ['line separators', 'a\u2028b\r\n', 'a⟨2028⟩b⟨0D⟩\n'],
+  ['characters beyond the first plane', 'a\u{e0041}', 'a⟨E0041⟩'],
+  ['nothing in visible text', '<b>é 漢字 🙂\t&amp;</b>\n', '<b>é 漢字 🙂\t&amp;</b>\n'],
+])('shows as codes: %s', (_, text, shown) => {
   expect(visibleText(text)).toBe(shown);
 });
 
-test('whatever comes, nothing invisible is left', () => {
+test('leaves nothing invisible in any text', () => {
   fc.assert(
     fc.property(fc.string({ unit: 'binary' }), (text) => {
       expect(visibleText(text)).not.toMatch(/(?![\n\t])[\p{Cc}\p{Cf}]/u);
@@ -21,7 +21,7 @@ test('whatever comes, nothing invisible is left', () => {
   );
 });
 
-test('a text is cut to a length, never within a character', () => {
+test('truncates a text without splitting a character', () => {
   expect([cutText('abc', 3), cutText('abcd', 3), cutText('ab🙂d', 3), cutText('ab🙂d', 4)]).toEqual([
     'abc',
     'abc',
@@ -36,7 +36,7 @@ test('a text is cut to a length, never within a character', () => {
   );
 });
 
-test('a line says that there is more only where there is', () => {
+test('marks a line as truncated only if it is', () => {
   expect(lineText('two  words\n', 20)).toBe('two words ');
   expect(lineText('x'.repeat(65_536), 3)).toBe('xxx…');
   expect(lineText('a\u202eb', 20)).toBe('a⟨202E⟩b');

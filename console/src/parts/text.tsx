@@ -1,13 +1,13 @@
 import { useState } from 'react';
 
 /**
- * Text that came from a machine or a person, and may be anything: it is only ever text. What would be invisible, or turn
- * the rest of the line round, is shown as its code; what is very long is cut, with the whole on demand.
+ * Shows untrusted text from machines and people. Invisible characters and characters that reorder the line are shown as
+ * their codes. Long text is truncated; the reader can expand it.
  */
 
 /**
- * Control and format characters (bidirectional and zero-width marks among them), line separators, and letters that draw
- * nothing; not line feeds and tabs.
+ * Control and format characters (including bidirectional and zero-width marks), line separators, and letters without a
+ * glyph. Line feeds and tabs are not included.
  */
 const invisible = /(?![\n\t])[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]|\u034f|\u115f|\u1160|\u17b4|\u17b5|\u3164|\uffa0/u;
 const invisibleAll = new RegExp(invisible.source, 'gu');
@@ -16,10 +16,10 @@ const invisibleAll = new RegExp(invisible.source, 'gu');
 const codeOf = (character: string): string =>
   `⟨${(character.codePointAt(0) as number).toString(16).toUpperCase().padStart(2, '0')}⟩`;
 
-/** The text with everything invisible spelled out. */
+/** Replaces every invisible character with its code. */
 export const visibleText = (text: string): string => (invisible.test(text) ? text.replace(invisibleAll, codeOf) : text);
 
-/** At most so many UTF-16 units, never half a character. */
+/** Truncates to at most `maxLength` UTF-16 units without splitting a surrogate pair. */
 export function cutText(text: string, maxLength: number): string {
   if (text.length <= maxLength) return text;
   const code = text.charCodeAt(maxLength - 1);
@@ -29,7 +29,7 @@ export function cutText(text: string, maxLength: number): string {
 export function Text({ text, maxLength = 200 }: { readonly text: string; readonly maxLength?: number }) {
   const [whole, setWhole] = useState(false);
   const isCut = text.length > maxLength && !whole;
-  // Where text comes to tens of kilobytes, it is not drawn before somebody asks.
+  // The text may have tens of kilobytes: render all of it only on request.
   const shown = visibleText(isCut ? cutText(text, maxLength) : text);
   return (
     <bdi className="[overflow-wrap:anywhere]">
@@ -52,11 +52,11 @@ export function Text({ text, maxLength = 200 }: { readonly text: string; readonl
   );
 }
 
-/** In one line, of at most about so many characters, with a mark where there was more. */
+/** Joins the text into one line of at most about `maxLength` characters; `…` marks a truncated text. */
 export const lineText = (text: string, maxLength: number): string =>
   visibleText(cutText(text, maxLength).replace(/\s+/g, ' ')) + (text.length > maxLength ? '…' : '');
 
-/** The same in one line, without the way to see all of it: for cells and links. */
+/** Shows text in one line that cannot be expanded: for cells and links. */
 export function Line({ text, maxLength = 200 }: { readonly text: string; readonly maxLength?: number }) {
   return (
     <bdi className="truncate" title={text.length > 30 ? visibleText(cutText(text, 1000)) : undefined}>

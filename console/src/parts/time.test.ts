@@ -15,7 +15,7 @@ test.each([
   expect(shortDuration(seconds)).toBe(shown);
 });
 
-test('before, after and now', () => {
+test('formats a past, a future and a present time relative to now', () => {
   const now = 1_800_000_000_000;
   expect([
     relativeTime(now - 240_000, now),
@@ -26,14 +26,14 @@ test('before, after and now', () => {
   ]).toEqual(['4m ago', 'in 3h', 'now', 'now', 'in 6s']);
 });
 
-test('times as the API gives them', () => {
+test('reads Unix seconds and RFC 3339 as milliseconds', () => {
   expect([milliseconds(1_800_000_000), milliseconds('2027-01-15T08:00:00Z')]).toEqual([
     1_800_000_000_000, 1_800_000_000_000,
   ]);
   expect(milliseconds('soon')).toBeNaN();
 });
 
-test('a time beyond all calendars is none', () => {
+test('recognizes times that a browser cannot show', () => {
   expect([1e300, Number.NaN, Number.POSITIVE_INFINITY, 8.65e15].map(isTime)).toEqual([false, false, false, false]);
   expect(isTime(milliseconds(-62_000_000_000))).toBe(true);
 });

@@ -1,22 +1,20 @@
 import { useSyncExternalStore } from 'react';
 
-/** Times as people say them, the whole of it on hover. */
-
 const listeners = new Set<() => void>();
 let clock: () => number = Date.now;
 let now = clock();
 
-/** Whose clock times are told by: that of a browser may be hours off. @param read Unix milliseconds */
+/** Sets the clock for relative times, since a browser's clock may be hours off. @param read returns Unix milliseconds */
 export function setClock(read: () => number): void {
   clock = read;
 }
 
-/** Unix milliseconds, to the moment: for what is sent. */
+/** The exact current time in Unix milliseconds, for values to send. `useNow` is up to five seconds behind. */
 export const momentNow = (): number => clock();
 
 let timer: number | null = null;
 
-/** One clock for all that is shown: it turns every five seconds, and not while the tab is hidden. */
+/** All times on the page share one timer, which pauses while the tab is hidden. */
 function subscribe(listener: () => void): () => void {
   listeners.add(listener);
   timer ??= window.setInterval(() => {
@@ -32,7 +30,7 @@ function subscribe(listener: () => void): () => void {
   };
 }
 
-/** Unix milliseconds, of that clock. */
+/** Unix milliseconds, updated every five seconds. */
 export const useNow = (): number => {
   if (listeners.size === 0) now = clock();
   return useSyncExternalStore(subscribe, () => now);
@@ -56,7 +54,7 @@ export function shortDuration(seconds: number): string {
 /** As `4m ago`, `in 3h`, `now`. Both in Unix milliseconds. */
 export function relativeTime(at: number, from: number): string {
   const seconds = Math.round((from - at) / 1000);
-  // The clock that is shown turns every five seconds: what has just ended may be that far ahead of it.
+  // The page's clock updates every five seconds, so a fresh time may be up to five seconds ahead of it.
   if (seconds < 5 && seconds > -6) return 'now';
   return seconds > 0 ? `${shortDuration(seconds)} ago` : `in ${shortDuration(-seconds)}`;
 }
@@ -66,13 +64,13 @@ const whole = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyl
 /** @param at Unix milliseconds */
 export const absoluteTime = (at: number): string => whole.format(at);
 
-/** Unix milliseconds of what the API says: Unix seconds, or RFC 3339. */
+/** Converts a time of the API, in Unix seconds or RFC 3339, to Unix milliseconds. */
 export const milliseconds = (at: number | string): number => (typeof at === 'number' ? at * 1000 : Date.parse(at));
 
-/** Whether it is one that a browser can show: who made it up may have gone further. */
+/** Whether `Date` can represent this time. Untrusted input may be out of its range (ECMA-262, section 21.4.1.1). */
 export const isTime = (ms: number): boolean => Math.abs(ms) <= 8.64e15;
 
-/** A point in time, as the API gives it. */
+/** Shows a time of the API relative to now, with the absolute time as tooltip. */
 export function Time({ at }: { readonly at: number | string | null | undefined }) {
   const present = useNow();
   if (at === null || at === undefined) return <span className="text-muted">–</span>;

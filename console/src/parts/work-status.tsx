@@ -2,8 +2,6 @@ import type { OperationStatus } from '@muster/protocol';
 import type { Run } from '@muster/protocol/http';
 import { Badge, Dot, type Tone } from './badge.tsx';
 
-/** How operations and runs stand, in their words and tones. */
-
 export type WorkStatus = OperationStatus | Run['status'];
 
 export const hasEnded = (status: WorkStatus): boolean => status !== 'queued' && status !== 'running';

@@ -6,12 +6,12 @@ import { classNames } from '../class-names.ts';
 import { Problem } from '../states.tsx';
 import { lineText } from '../text.tsx';
 
-// As high as the dialogs: of two, the veil of the upper one lies over the lower.
-const veil = 'fixed inset-0 z-50 bg-[oklch(0.15_0.02_260/45%)]';
+// The same z-index as the dialogs, so that the overlay of a second dialog covers the first.
+const overlay = 'fixed inset-0 z-50 bg-[oklch(0.15_0.02_260/45%)]';
 const sheet =
   'fixed z-50 flex max-h-[92dvh] flex-col border bg-surface shadow-float outline-none inset-x-0 bottom-0 rounded-t-xl sm:inset-auto sm:top-[8vh] sm:left-1/2 sm:max-h-[84vh] sm:-translate-x-1/2 sm:rounded-xl';
 
-/** A dialog over the page; a sheet from below on a phone. Escape closes it, the focus goes back where it was. */
+/** A dialog over the page, or a bottom sheet on a phone. Escape closes it and restores the focus. */
 export function Dialog({
   open,
   onOpenChange,
@@ -28,9 +28,9 @@ export function Dialog({
   readonly title: string;
   readonly description?: ReactNode;
   readonly wide?: boolean;
-  /** Stays until what it asks for is done: neither Escape nor a click beside it closes it. */
+  /** Neither Escape nor a click outside closes it. */
   readonly lasting?: boolean;
-  /** No button has the focus at first: a key that was held down before it opened presses none. */
+  /** Focuses the dialog instead of its first button, so that a key held down before it opened presses nothing. */
   readonly calm?: boolean;
   readonly footer?: ReactNode;
   readonly children?: ReactNode;
@@ -39,7 +39,7 @@ export function Dialog({
   return (
     <Radix.Root open={open} onOpenChange={onOpenChange}>
       <Radix.Portal>
-        <Radix.Overlay className={veil} />
+        <Radix.Overlay className={overlay} />
         <Radix.Content
           className={classNames(sheet, wide ? 'sm:w-[min(60rem,94vw)]' : 'sm:w-[min(32rem,94vw)]')}
           {...(description === undefined ? { 'aria-describedby': undefined } : {})}
@@ -52,13 +52,15 @@ export function Dialog({
           onInput={() => {
             typed.current = true;
           }}
-          // A click that goes astray takes nothing away that somebody typed.
+          // A stray click must not discard what was typed.
           onInteractOutside={(event) => (lasting || typed.current) && event.preventDefault()}
-          onEscapeKeyDown={(event) => (lasting || isOffering(event.target)) && event.preventDefault()}
+          onEscapeKeyDown={(event) => (lasting || hasOpenList(event.target)) && event.preventDefault()}
         >
           <header className="flex items-start gap-3 border-b px-5 py-3">
             <div className="min-w-0 flex-1">
-              <Radix.Title className="break-words font-semibold text-base">{lineText(title, mostTitle)}</Radix.Title>
+              <Radix.Title className="break-words font-semibold text-base">
+                {lineText(title, maxTitleLength)}
+              </Radix.Title>
               {description !== undefined && (
                 <Radix.Description asChild>
                   <div className="text-muted text-sm">{description}</div>
@@ -81,14 +83,14 @@ export function Dialog({
   );
 }
 
-/** Titles name things, and names may be anything. */
-const mostTitle = 160;
+/** Titles contain names, which may be long. */
+const maxTitleLength = 160;
 
-/** A field that offers something: Escape closes that first. */
-const isOffering = (target: EventTarget | null): boolean =>
+/** Whether the target is a combobox with an open list, which Escape closes first. */
+const hasOpenList = (target: EventTarget | null): boolean =>
   target instanceof Element && target.matches('[role=combobox][aria-expanded=true]');
 
-/** Asks before something is done that cannot be taken back. Stays open, with the reason, when it fails. */
+/** Asks for confirmation of an action that cannot be undone. Stays open and shows the error if it fails. */
 export function Confirm({
   open,
   onOpenChange,
@@ -102,7 +104,7 @@ export function Confirm({
   readonly onOpenChange: (open: boolean) => void;
   readonly title: string;
   readonly children?: ReactNode;
-  /** What the button says: the verb, not “OK”. */
+  /** The label of the button: a verb, not “OK”. */
   readonly action: string;
   readonly danger?: boolean;
   readonly onConfirm: () => Promise<unknown>;
@@ -125,17 +127,17 @@ export function Confirm({
     <RadixAlert.Root
       open={open}
       onOpenChange={(next) => {
-        // What is under way says how it ended before this goes.
+        // Stay open until the outcome is known.
         if (busy) return;
         if (!next) setError(null);
         onOpenChange(next);
       }}
     >
       <RadixAlert.Portal>
-        <RadixAlert.Overlay className={veil} />
+        <RadixAlert.Overlay className={overlay} />
         <RadixAlert.Content className={classNames(sheet, 'gap-3 p-5 sm:w-[min(28rem,94vw)]')}>
           <RadixAlert.Title className="break-words font-semibold text-base">
-            {lineText(title, mostTitle)}
+            {lineText(title, maxTitleLength)}
           </RadixAlert.Title>
           <RadixAlert.Description asChild>
             <div className="text-muted text-sm">{children}</div>

@@ -10,10 +10,41 @@ export interface Each {
   readonly name: string;
 }
 
-/** So many requests are under way at one time. */
 const atOnce = 6;
 
-/** Does the same with each of many, shows how far it is, and tells every failure by its name. */
+interface Failed<Item> {
+  readonly item: Item;
+  readonly error: unknown;
+}
+
+/** Acts on all items and keeps the progress. @param onEnd called with the ids that succeeded so far, and the failures */
+function useEach<Item extends Each>(
+  act: (item: Item) => Promise<unknown>,
+  onEnd: (ids: readonly string[], failed: readonly Failed<Item>[]) => void,
+) {
+  const [progress, setProgress] = useState<{ count: number; of: number } | null>(null);
+  const [failures, setFailures] = useState<readonly Failed<Item>[]>([]);
+  const succeeded = useRef<string[]>([]);
+  const start = async (items: readonly Item[]) => {
+    setFailures([]);
+    setProgress({ count: 0, of: items.length });
+    const failed = await eachOf(
+      items,
+      atOnce,
+      async (item) => {
+        await act(item);
+        succeeded.current.push(item.id);
+      },
+      (count) => setProgress({ count, of: items.length }),
+    );
+    setProgress(null);
+    setFailures(failed);
+    onEnd(succeeded.current, failed);
+  };
+  return { progress, failures, succeeded: succeeded.current, start };
+}
+
+/** Does the same with each of many items, shows the progress, and names every failure. */
 export function EachDialog<Item extends Each>({
   open,
   onOpenChange,
@@ -33,61 +64,45 @@ export function EachDialog<Item extends Each>({
   readonly onOpenChange: (open: boolean) => void;
   readonly title: string;
   readonly description?: ReactNode;
-  /** What the button says: `Approve 50`. */
+  /** The label of the button: `Approve 50`. */
   readonly action: string;
-  /** What became of those with which it went well: `approved`. */
+  /** The participle of the action: `approved`. */
   readonly done: string;
   readonly items: readonly Item[];
   readonly act: (item: Item) => Promise<unknown>;
-  /** False while what `children` ask for is not enough. */
+  /** False while `children` are incomplete. */
   readonly ready?: boolean;
   readonly danger?: boolean;
   readonly wide?: boolean;
   readonly children?: ReactNode;
-  /** Ids of those with which it went well, when all have been tried. */
+  /** Called with the ids that succeeded, when all items have been tried. */
   readonly onDone?: (ids: readonly string[]) => void;
 }) {
-  const [at, setAt] = useState<{ count: number; of: number } | null>(null);
-  const [failures, setFailures] = useState<readonly { item: Item; error: unknown }[] | null>(null);
-  const succeeded = useRef<string[]>([]);
-  const start = async (those: readonly Item[]) => {
-    setFailures(null);
-    setAt({ count: 0, of: those.length });
-    const failed = await eachOf(
-      those,
-      atOnce,
-      async (item) => {
-        await act(item);
-        succeeded.current.push(item.id);
-      },
-      (count) => setAt({ count, of: those.length }),
-    );
-    setAt(null);
-    setFailures(failed);
-    onDone?.(succeeded.current);
+  const { progress, failures, succeeded, start } = useEach(act, (ids, failed) => {
+    onDone?.(ids);
     if (failed.length === 0) onOpenChange(false);
-  };
-  const busy = at !== null;
-  const failed = failures !== null && failures.length > 0;
+  });
+  const busy = progress !== null;
+  const close = () => onOpenChange(false);
   return (
     <Dialog
       open={open}
-      // What was begun goes on; the dialog stays until it is known how it ended.
+      // Stays open until the outcome is known.
       onOpenChange={(next) => !busy && onOpenChange(next)}
       title={title}
       wide={wide}
       {...(description === undefined ? {} : { description })}
       footer={
-        failed ? (
+        failures.length > 0 ? (
           <>
             <Button onClick={() => void start(failures.map(({ item }) => item))}>Try these again</Button>
-            <Button look="primary" onClick={() => onOpenChange(false)}>
+            <Button look="primary" onClick={close}>
               Close
             </Button>
           </>
         ) : (
           <>
-            <Button disabled={busy} onClick={() => onOpenChange(false)}>
+            <Button disabled={busy} onClick={close}>
               Cancel
             </Button>
             <Button
@@ -103,41 +118,63 @@ export function EachDialog<Item extends Each>({
       }
     >
       <div role="status" className="empty:hidden">
-        {busy && (
-          <div className="space-y-1.5 pb-4">
-            <div className="tabular text-sm">
-              {at.count} of {at.of} {done}
-            </div>
-            <progress
-              aria-label={title}
-              max={at.of}
-              value={at.count}
-              className="block h-1.5 w-full overflow-hidden rounded-full accent-[var(--accent)]"
-            />
-          </div>
-        )}
+        {progress !== null && <Progress {...{ title, done, progress }} />}
       </div>
-      {failed ? (
-        <div role="alert" className="space-y-2 text-sm">
-          <p>
-            {succeeded.current.length} {done}. {failures.length} {failures.length === 1 ? 'was' : 'were'} not:
-          </p>
-          <ul className="divide-y rounded-md border">
-            {failures.map(({ item, error }) => (
-              <li key={item.id} className="px-3 py-2">
-                <div className="font-medium">
-                  <Text text={item.name} maxLength={100} />
-                </div>
-                <div className="text-bad text-xs">
-                  <Text text={messageOf(error)} />
-                </div>
-              </li>
-            ))}
-          </ul>
-        </div>
-      ) : (
-        children
-      )}
+      {failures.length > 0 ? <Failures {...{ failures, done }} succeeded={succeeded.length} /> : children}
     </Dialog>
+  );
+}
+
+function Progress({
+  title,
+  done,
+  progress: { count, of },
+}: {
+  readonly title: string;
+  readonly done: string;
+  readonly progress: { readonly count: number; readonly of: number };
+}) {
+  return (
+    <div className="space-y-1.5 pb-4">
+      <div className="tabular text-sm">
+        {count} of {of} {done}
+      </div>
+      <progress
+        aria-label={title}
+        max={of}
+        value={count}
+        className="block h-1.5 w-full overflow-hidden rounded-full accent-[var(--accent)]"
+      />
+    </div>
+  );
+}
+
+function Failures({
+  failures,
+  done,
+  succeeded,
+}: {
+  readonly failures: readonly Failed<Each>[];
+  readonly done: string;
+  readonly succeeded: number;
+}) {
+  return (
+    <div role="alert" className="space-y-2 text-sm">
+      <p>
+        {succeeded} {done}. {failures.length} {failures.length === 1 ? 'was' : 'were'} not:
+      </p>
+      <ul className="divide-y rounded-md border">
+        {failures.map(({ item, error }) => (
+          <li key={item.id} className="px-3 py-2">
+            <div className="font-medium">
+              <Text text={item.name} maxLength={100} />
+            </div>
+            <div className="text-bad text-xs">
+              <Text text={messageOf(error)} />
+            </div>
+          </li>
+        ))}
+      </ul>
+    </div>
   );
 }

@@ -1,8 +1,8 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { eachOf } from './each-of.ts';
 
-describe('something done with each', () => {
-  it('goes on after failures, tells them in order, and never does more at one time than it may', async () => {
+describe('eachOf', () => {
+  test('continues after failures, returns them in order, and limits the parallel calls', async () => {
     let running = 0;
     let most = 0;
     const counts: number[] = [];

@@ -1,7 +1,7 @@
 /**
- * Does something with each of many, so many at one time, whatever becomes of the others.
- * @param onProgress how many have been tried
- * @returns those with which it failed, in their order
+ * Calls `act` for every item, at most `atOnce` at a time, and continues after failures.
+ * @param onProgress called with the number of finished items
+ * @returns the failed items in their order
  */
 export async function eachOf<Item>(
   items: readonly Item[],

@@ -2,7 +2,7 @@ import { DropdownMenu } from 'radix-ui';
 import type { ReactNode } from 'react';
 import { classNames } from '../class-names.ts';
 
-/** A menu on a button. The trigger is what is given as `trigger`. */
+/** A menu that opens at its trigger. */
 export function Menu({
   trigger,
   align = 'end',
@@ -57,7 +57,7 @@ export function MenuItem({
   );
 }
 
-/** One that is on or off; the menu stays open. */
+/** An item that is on or off. The menu stays open when it changes. */
 export function MenuCheck({
   checked,
   onChange,

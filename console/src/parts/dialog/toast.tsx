@@ -3,42 +3,42 @@ import { useEffect, useState } from 'react';
 import { messageOf } from '../states.tsx';
 import { lineText } from '../text.tsx';
 
-/** Short notes on what was just done, below the page. What matters also stands where it belongs. */
+/** Toasts confirm what was just done. Important messages are also shown where they belong. */
 
 const load = () => import('./toaster.tsx');
 type Loaded = Awaited<ReturnType<typeof load>>;
 
-/** Resolves when somebody hears of notes. */
-const heard = Promise.withResolvers<void>();
+/** Resolves when the toaster can show toasts. */
+const ready = Promise.withResolvers<void>();
 let setLoaded: (loaded: Loaded) => void = () => {};
 
-/** When nobody answers it is tried with the next note: the page does without. */
-async function show(tell: (toast: Loaded['toast']) => void): Promise<void> {
+/** If the toaster cannot be loaded, this toast is dropped; the next one loads it again. */
+async function show(send: (toast: Loaded['toast']) => void): Promise<void> {
   const loaded = await load().catch(() => null);
   if (loaded === null) return;
   setLoaded(loaded);
-  await heard.promise;
-  tell(loaded.toast);
+  await ready.promise;
+  send(loaded.toast);
 }
 
 export const notify = (message: string): void => void show((toast) => void toast(lineText(message, 300)));
 
-/** As told, for what went wrong; it stays until it is closed. */
+/** Shows an error for 12 seconds, with its API code. */
 export const notifyError = (error: unknown): void => {
   const code = error instanceof ApiError ? error.problem.code : undefined;
   void show((toast) => void toast.error(messageOf(error), { description: code, duration: 12_000 }));
 };
 
-/** Milliseconds. Nobody has done anything yet, and a screen reader knows the place before the first note. */
-const laterMs = 3_000;
+/** Delays the download until after the page, but not until the first toast: screen readers must know the region first. */
+const loadAfterMs = 3_000;
 
-/** Comes after the page, or with the first note. */
+/** Loads the toaster after the page, or with the first toast. */
 export function Toaster({ theme }: { readonly theme: 'light' | 'dark' }) {
   const [Shown, setShown] = useState<Loaded['default'] | null>(null);
   useEffect(() => {
     setLoaded = (loaded) => setShown(() => loaded.default);
-    const timer = window.setTimeout(() => void show(() => {}), laterMs);
+    const timer = window.setTimeout(() => void show(() => {}), loadAfterMs);
     return () => window.clearTimeout(timer);
   }, []);
-  return Shown && <Shown theme={theme} onReady={heard.resolve} />;
+  return Shown && <Shown theme={theme} onReady={ready.resolve} />;
 }

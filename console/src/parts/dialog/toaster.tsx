@@ -3,7 +3,7 @@ import { Toaster as Sonner } from 'sonner';
 
 export { toast } from 'sonner';
 
-/** Where notes appear. @param onReady is told once it hears of them */
+/** @param onReady called when it can show toasts */
 export default function Toaster({
   theme,
   onReady,

@@ -16,11 +16,11 @@ import {
 import { Input, Select } from './field.tsx';
 
 const paces = [
-  { value: 'careful', label: 'Careful', says: 'one first, then a quarter at a time', draft: careful },
-  { value: 'at_once', label: 'All at once', says: 'everywhere, whatever fails', draft: atOnce },
+  { value: 'careful', label: 'Careful', detail: 'one first, then a quarter at a time', draft: careful },
+  { value: 'at_once', label: 'All at once', detail: 'every agent, regardless of failures', draft: atOnce },
 ] as const;
 
-/** How work goes out over many agents: a pace by name, or each of its settings. */
+/** Chooses the rollout options: a preset, or each option. */
 function FanOutForm({
   draft,
   onChange,
@@ -38,7 +38,7 @@ function FanOutForm({
       <fieldset>
         <legend className="mb-1 font-medium text-sm">Pace</legend>
         <div className="grid gap-2 sm:grid-cols-2">
-          {paces.map(({ value, label, says, draft: { canary, batch, maxFailures } }) => (
+          {paces.map(({ value, label, detail, draft: { canary, batch, maxFailures } }) => (
             <label
               key={value}
               className={classNames(
@@ -56,7 +56,7 @@ function FanOutForm({
               <span>
                 <span className="block font-medium text-sm">{label}</span>
                 <span className={classNames('block text-xs', chosen === value ? 'text-text' : 'text-muted')}>
-                  {says}
+                  {detail}
                 </span>
               </span>
             </label>
@@ -76,7 +76,7 @@ function FanOutForm({
         <Input
           label="At a time"
           placeholder="all"
-          hint="A number, or as 25%"
+          hint="A number or a share such as 25%"
           value={draft.batch}
           error={faults.batch}
           onChange={(event) => change({ batch: event.target.value })}
@@ -105,7 +105,7 @@ function FanOutForm({
         {draft.offline === 'queue' && (
           <Input
             label="Wait up to"
-            hint="as 30m, 24h, 7d"
+            hint="for example 30m, 24h, 7d"
             value={draft.wait}
             error={faults.wait}
             onChange={(event) => change({ wait: event.target.value })}
@@ -117,8 +117,8 @@ function FanOutForm({
 }
 
 /**
- * Asks how it goes out, says what that comes to, and starts it. Stays open, with the reason, when it is refused.
- * What of it is done (from which plan, with which modules) is the caller's, as `children` above the form.
+ * Asks for rollout options, describes their effect, and starts the run. Stays open and shows the error if it is refused.
+ * `children` ask for the rest, such as modules, above the form.
  */
 export function FanOutDialog({
   open,
@@ -136,13 +136,13 @@ export function FanOutDialog({
   readonly onOpenChange: (open: boolean) => void;
   readonly title: string;
   readonly description?: ReactNode;
-  /** What the button says: `Apply to 412 agents`. */
+  /** The label of the button: `Apply to 412 agents`. */
   readonly action: string;
-  /** How many agents it concerns; null while that is not known. */
+  /** Number of agents; null while unknown. */
   readonly count: number | null;
-  /** The form when it opens. */
+  /** The initial form. */
   readonly start?: FanOutDraft;
-  /** False while what is chosen in `children` is not enough. */
+  /** False while `children` are incomplete. */
   readonly ready?: boolean;
   readonly children?: ReactNode;
   readonly onStart: (options: FanOut) => Promise<unknown>;
@@ -196,7 +196,7 @@ export function FanOutDialog({
         {children}
         <FanOutForm draft={draft} onChange={setDraft} faults={'faults' in read && tried ? read.faults : {}} />
         <p aria-live="polite" className="rounded-md bg-raised px-3 py-2 text-sm">
-          {'options' in read ? sentence(read.options, count) : 'Something above cannot be read yet.'}
+          {'options' in read ? sentence(read.options, count) : 'An option above is not valid yet.'}
         </p>
         <Problem error={error} />
       </form>

@@ -3,11 +3,11 @@ import { atOnce, careful, type FanOutDraft, pace, readFanOut, sentence } from '.
 
 const read = (draft: Partial<FanOutDraft>) => readFanOut({ ...atOnce, ...draft });
 
-describe('what is typed becomes what is sent', () => {
-  test('nothing typed: everywhere, and who is away is told of', () =>
+describe('reading the form', () => {
+  test('reads an empty form as all at once, with absent agents reported', () =>
     expect(read({})).toEqual({ options: { offline: 'report' } }));
 
-  test('the careful pace', () =>
+  test('reads the careful pace', () =>
     expect(readFanOut(careful)).toEqual({
       options: { canary: 1, batch: '25%', max_failures: 0, offline: 'report' },
     }));
@@ -16,7 +16,7 @@ describe('what is typed becomes what is sent', () => {
     ['10', 10],
     [' 5 % ', '5%'],
     ['100%', '100%'],
-  ])('a batch of %s', (batch, sent) =>
+  ])('reads a batch of %s', (batch, sent) =>
     expect(read({ batch })).toEqual({ options: { batch: sent, offline: 'report' } }),
   );
 
@@ -24,11 +24,11 @@ describe('what is typed becomes what is sent', () => {
     ['90s', 90],
     ['30m', 1_800],
     ['7d', 604_800],
-  ])('agents that are away are waited for %s', (wait, ttl) =>
+  ])('reads a wait of %s for absent agents', (wait, ttl) =>
     expect(read({ offline: 'queue', wait })).toEqual({ options: { offline: 'queue', ttl } }),
   );
 
-  test('how long is not asked when nobody is waited for', () =>
+  test('ignores the wait if absent agents are not waited for', () =>
     expect(read({ wait: 'soon' })).toEqual({ options: { offline: 'report' } }));
 
   test.each<[keyof FanOutDraft, string]>([
@@ -43,22 +43,22 @@ describe('what is typed becomes what is sent', () => {
     ['batch', '2000000'],
     ['maxFailures', '-1'],
     ['maxFailures', 'none'],
-  ])('%s of "%s" is refused at that field', (field, text) =>
+  ])('refuses %s of "%s" at that field', (field, text) =>
     expect(Object.keys((read({ [field]: text }) as { faults: object }).faults)).toEqual([field]),
   );
 
-  test.each(['', '24', '0h', '366d', 'h'])('a wait of "%s" is refused', (wait) =>
+  test.each(['', '24', '0h', '366d', 'h'])('refuses a wait of "%s"', (wait) =>
     expect(read({ offline: 'queue', wait })).toHaveProperty('faults.wait'),
   );
 });
 
-test('the named paces are known again', () => {
+test('recognizes the named paces', () => {
   expect(pace(careful)).toBe('careful');
   expect(pace({ ...atOnce, offline: 'queue' })).toBe('at_once');
   expect(pace({ ...careful, batch: '10' })).toBe('own');
 });
 
-describe('what will happen, in words', () => {
+describe('describing the rollout', () => {
   test.each([
     [{}, 412, 'Goes to 412 agents at once.'],
     [{}, 1, 'Goes to 1 agent at once.'],
@@ -70,12 +70,12 @@ describe('what will happen, in words', () => {
       'Goes to 1 agent first and, only if it succeeds, to the other 411, at most 10 at a time.',
     ],
     [{ canary: 2 }, 5, 'Goes to 2 agents first and, only if all of them succeed, to the other 3 at once.'],
-    // Who is the only one needs nobody to go ahead.
+    // A single agent needs no canary.
     [{ canary: 1 }, 1, 'Goes to 1 agent at once.'],
     [{ canary: 1 }, null, 'Goes to 1 agent first and, only if it succeeds, to the others at once.'],
-  ])('%j over %s', (options, count, begins) => expect(sentence(options, count)).toContain(begins));
+  ])('describes %j over %s agents', (options, count, begins) => expect(sentence(options, count)).toContain(begins));
 
-  test('when it halts, and what becomes of who is away', () => {
+  test('says when it halts and what happens to absent agents', () => {
     expect(sentence({ max_failures: 0 }, 3)).toMatch(/Halts at the first failure\. .* count as failed\.$/);
     expect(sentence({ max_failures: 1, offline: 'queue' }, 3)).toMatch(/more than 1 failure\. .* waited for\.$/);
   });

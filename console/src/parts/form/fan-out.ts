@@ -1,6 +1,6 @@
-/** How work goes out over many agents, as one says it in a form. Pure. */
+/** The rollout options of a run over many agents, and the form for them. */
 
-/** What the API takes, but for which plan it is of. */
+/** As in the API, without the plan. */
 export interface FanOut {
   readonly canary?: number;
   /** A number of agents, or a share as `25%`. */
@@ -11,49 +11,49 @@ export interface FanOut {
   readonly ttl?: number;
 }
 
-/** The form as it is typed; an empty text is none. */
+/** The form as typed. An empty text means that the option is not set. */
 export interface FanOutDraft {
   readonly canary: string;
   readonly batch: string;
   readonly maxFailures: string;
   readonly offline: 'report' | 'queue';
-  /** How long agents that are not connected are waited for: `90s`, `30m`, `24h`, `7d`. */
+  /** How long to wait for agents that are not connected: `90s`, `30m`, `24h`, `7d`. */
   readonly wait: string;
 }
 
 export type FanOutFaults = Partial<Record<keyof FanOutDraft, string>>;
 
-/** Some first, then a quarter at a time, and at the first failure no further. */
+/** One agent first, then a quarter at a time; halts at the first failure. */
 export const careful: FanOutDraft = { canary: '1', batch: '25%', maxFailures: '0', offline: 'report', wait: '24h' };
-/** Everywhere, whatever becomes of some. */
+/** All agents at once, regardless of failures. */
 export const atOnce: FanOutDraft = { canary: '', batch: '', maxFailures: '', offline: 'report', wait: '24h' };
 
-/** The two that have a name, as long as nothing of how it goes out was changed. */
+/** The preset that matches the draft, or `own`. */
 export function pace({ canary, batch, maxFailures }: FanOutDraft): 'careful' | 'at_once' | 'own' {
   const is = (other: FanOutDraft) =>
     canary === other.canary && batch === other.batch && maxFailures === other.maxFailures;
   return is(careful) ? 'careful' : is(atOnce) ? 'at_once' : 'own';
 }
 
-const most = 1_000_000;
-const longestWait = 31_536_000;
+const maxNumber = 1_000_000;
+const maxWaitSeconds = 31_536_000;
 const units: Readonly<Record<string, number>> = { s: 1, m: 60, h: 3_600, d: 86_400 };
 
-const wholeNumber = (text: string, least: number): number | null => {
+const wholeNumber = (text: string, min: number): number | null => {
   if (!/^\d{1,7}$/.test(text)) return null;
   const number = Number(text);
-  return number >= least && number <= most ? number : null;
+  return number >= min && number <= maxNumber ? number : null;
 };
 
-/** Seconds; null when it is no such length of time. */
+/** Parses `30m` to seconds; null if it is not a duration or out of range. */
 function secondsOf(text: string): number | null {
   const found = /^(\d{1,8})\s*([smhd])$/.exec(text);
   if (found === null) return null;
   const seconds = Number(found[1]) * (units[found[2] as string] as number);
-  return seconds >= 1 && seconds <= longestWait ? seconds : null;
+  return seconds >= 1 && seconds <= maxWaitSeconds ? seconds : null;
 }
 
-/** @returns what to send, or what is wrong with which field */
+/** @returns the options to send, or an error for each invalid field */
 export function readFanOut(draft: FanOutDraft): { options: FanOut } | { faults: FanOutFaults } {
   const canary = draft.canary.trim();
   const batch = draft.batch.trim();
@@ -80,7 +80,7 @@ export function readFanOut(draft: FanOutDraft): { options: FanOut } | { faults: 
 
 const agents = (count: number): string => (count === 1 ? '1 agent' : `${count} agents`);
 
-/** What will happen, in a sentence or three. @param count of the agents, null when it is not known yet */
+/** Describes the rollout in one to three sentences. @param count of the agents; null if not known yet */
 export function sentence({ canary, batch, max_failures, offline }: FanOut, count: number | null): string {
   const size =
     typeof batch === 'string'

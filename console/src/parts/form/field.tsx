@@ -8,14 +8,14 @@ import {
 } from 'react';
 import { classNames } from '../class-names.ts';
 
-/** Fields of forms: a label, the field, what it is for, and what is wrong with it. */
+/** Form fields with label, hint and error. */
 
 export const fieldClasses =
   'w-full min-w-0 rounded-md border border-line-strong/60 bg-surface px-2.5 text-sm placeholder:text-muted hover:border-line-strong aria-invalid:border-bad disabled:opacity-60';
 
 export interface FieldProps {
   readonly label: ReactNode;
-  /** Not drawn, for where the place says it; a screen reader says it. */
+  /** Hides the label visually; screen readers still read it. */
   readonly hideLabel?: boolean;
   readonly hint?: ReactNode;
   readonly error?: string | null | undefined;

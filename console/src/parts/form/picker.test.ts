@@ -8,7 +8,7 @@ const options = [
 ];
 const found = (text: string) => pickerMatches(options, text).map(({ value }) => value);
 
-test('every word counts, wherever it stands; what begins with it comes first', () => {
+test('matches every word anywhere and puts labels that start with the first word first', () => {
   expect(found('')).toEqual(['a1', 'a2', 'a3']);
   expect(found('web')).toEqual(['a2', 'a3', 'a1']);
   expect(found('web debian')).toEqual(['a3', 'a1']);

@@ -1,4 +1,4 @@
-import { type KeyboardEvent, useId, useMemo, useRef, useState } from 'react';
+import { type KeyboardEvent, type Ref, useId, useMemo, useRef, useState } from 'react';
 import { classNames } from '../class-names.ts';
 import { Line } from '../text.tsx';
 import { fieldClasses } from './field.tsx';
@@ -6,14 +6,14 @@ import { fieldClasses } from './field.tsx';
 export interface PickerOption {
   readonly value: string;
   readonly label: string;
-  /** Said behind it, smaller. */
+  /** Shown after the label, smaller. */
   readonly detail?: string;
 }
 
-/** So many are offered at once; typing finds the others. */
-const mostShown = 50;
+/** Typing finds the options beyond these. */
+const maxShown = 50;
 
-/** Those that hold every word of the text, the ones that begin with it first. */
+/** Options that contain every word of the text. Labels that start with the first word come first. */
 export function pickerMatches(options: readonly PickerOption[], text: string): PickerOption[] {
   const words = text.toLowerCase().split(/\s+/).filter(Boolean);
   const found = options.filter(({ label, detail = '', value }) => {
@@ -26,36 +26,23 @@ export function pickerMatches(options: readonly PickerOption[], text: string): P
   return found.sort((a, b) => begins(a) - begins(b));
 }
 
-/** Chooses one of many by typing some of it. */
-export function Picker({
-  label,
-  hideLabel = false,
-  options,
-  value,
-  onPick,
-  placeholder,
-  none = 'Nothing is called that',
-  error = null,
-}: {
-  readonly label: string;
-  readonly hideLabel?: boolean;
-  readonly options: readonly PickerOption[];
-  /** What is chosen; empty: nothing. */
-  readonly value: string;
-  readonly onPick: (value: string) => void;
-  readonly placeholder?: string;
-  /** Said when nothing is found. */
-  readonly none?: string;
-  readonly error?: string | null | undefined;
-}) {
-  const id = useId();
+interface PickerState {
+  /** The typed text. Null: the list is closed and the field shows the current choice. */
+  readonly text: string | null;
+  readonly shown: readonly PickerOption[];
+  /** Number of matches that are not shown. */
+  readonly more: number;
+  /** Index of the highlighted option. */
+  readonly at: number;
+}
+
+/** Filters the options by the typed text and handles the keys. */
+function usePicker(options: readonly PickerOption[], onPick: (value: string) => void) {
   const list = useRef<HTMLDivElement>(null);
-  /** Null: the list is closed, and the field shows what is chosen. */
   const [text, setText] = useState<string | null>(null);
   const [at, setAt] = useState(0);
   const found = useMemo(() => (text === null ? [] : pickerMatches(options, text)), [options, text]);
-  const shown = found.slice(0, mostShown);
-  const chosen = options.find((option) => option.value === value);
+  const shown = found.slice(0, maxShown);
   const pick = (option: PickerOption | undefined) => {
     if (option === undefined) return;
     onPick(option.value);
@@ -80,6 +67,43 @@ export function Picker({
       setText(null);
     }
   };
+  const type = (next: string) => {
+    setText(next);
+    setAt(0);
+  };
+  const state: PickerState = { text, shown, more: found.length - shown.length, at };
+  return { state, list, setText, setAt, type, pick, onKeyDown };
+}
+
+/**
+ * A combobox: chooses one option by typing a part of it.
+ * Not built on cmdk, whose input always reports `aria-expanded="true"` and so has no closed state.
+ */
+export function Picker({
+  label,
+  hideLabel = false,
+  options,
+  value,
+  onPick,
+  placeholder,
+  none = 'No match',
+  error = null,
+}: {
+  readonly label: string;
+  readonly hideLabel?: boolean;
+  readonly options: readonly PickerOption[];
+  /** The current choice; empty if there is none. */
+  readonly value: string;
+  readonly onPick: (value: string) => void;
+  readonly placeholder?: string;
+  /** Shown if no option matches. */
+  readonly none?: string;
+  readonly error?: string | null | undefined;
+}) {
+  const id = useId();
+  const { state, list, setText, setAt, type, pick, onKeyDown } = usePicker(options, onPick);
+  const { text, shown, at } = state;
+  const current = options.find((option) => option.value === value);
   return (
     <div className="relative min-w-0">
       <label htmlFor={id} className={hideLabel ? 'sr-only' : 'mb-1 block font-medium text-sm'}>
@@ -98,54 +122,67 @@ export function Picker({
         spellCheck={false}
         className={classNames(fieldClasses, 'h-8')}
         placeholder={placeholder}
-        value={text ?? chosen?.label ?? value}
-        onChange={(event) => {
-          setText(event.target.value);
-          setAt(0);
-        }}
+        value={text ?? current?.label ?? value}
+        onChange={(event) => type(event.target.value)}
         onFocus={(event) => event.target.select()}
         onClick={() => setText(text ?? '')}
         onBlur={() => setText(null)}
         onKeyDown={onKeyDown}
       />
-      {text !== null && (
-        <div className="absolute inset-x-0 top-full z-30 mt-1 overflow-hidden rounded-lg border bg-surface shadow-float">
-          <div ref={list} id={`${id}-list`} role="listbox" aria-label={label} className="max-h-64 overflow-y-auto p-1">
-            {shown.map((option, index) => (
-              // biome-ignore lint/a11y/useKeyWithClickEvents: keys are heard where one types
-              <div
-                key={option.value}
-                id={`${id}-${index}`}
-                role="option"
-                aria-selected={index === at}
-                className={classNames(
-                  'flex h-8 cursor-default items-center gap-3 rounded-md px-2 text-sm',
-                  index === at && 'bg-hover',
-                )}
-                onMouseMove={() => setAt(index)}
-                onMouseDown={(event) => event.preventDefault()}
-                onClick={() => pick(option)}
-              >
-                <span className="flex min-w-0 flex-1">
-                  <Line text={option.label} />
-                </span>
-                {option.detail !== undefined && <span className="shrink-0 text-muted text-xs">{option.detail}</span>}
-              </div>
-            ))}
-          </div>
-          {shown.length === 0 && <p className="px-3 py-2 text-muted text-sm">{none}</p>}
-          {found.length > shown.length && (
-            <p className="border-t px-3 py-1.5 text-muted text-xs">
-              {found.length - shown.length} more: type to find one
-            </p>
-          )}
-        </div>
-      )}
+      {text !== null && <PickerList {...{ id, label, none, state, list }} onHover={setAt} onPick={pick} />}
       {error && (
         <p id={`${id}-error`} className="mt-1 text-bad text-xs">
           {error}
         </p>
       )}
+    </div>
+  );
+}
+
+function PickerList({
+  id,
+  label,
+  none,
+  state: { shown, more, at },
+  list,
+  onHover,
+  onPick,
+}: {
+  readonly id: string;
+  readonly label: string;
+  readonly none: string;
+  readonly state: PickerState;
+  readonly list: Ref<HTMLDivElement>;
+  readonly onHover: (index: number) => void;
+  readonly onPick: (option: PickerOption) => void;
+}) {
+  return (
+    <div className="absolute inset-x-0 top-full z-30 mt-1 overflow-hidden rounded-lg border bg-surface shadow-float">
+      <div ref={list} id={`${id}-list`} role="listbox" aria-label={label} className="max-h-64 overflow-y-auto p-1">
+        {shown.map((option, index) => (
+          // biome-ignore lint/a11y/useKeyWithClickEvents: the input has the focus and handles the keys
+          <div
+            key={option.value}
+            id={`${id}-${index}`}
+            role="option"
+            aria-selected={index === at}
+            className={classNames(
+              'flex h-8 cursor-default items-center gap-3 rounded-md px-2 text-sm',
+              index === at && 'bg-hover',
+            )}
+            onMouseMove={() => onHover(index)}
+            onMouseDown={(event) => event.preventDefault()}
+            onClick={() => onPick(option)}
+          >
+            <span className="flex min-w-0 flex-1">
+              <Line text={option.label} />
+            </span>
+            {option.detail !== undefined && <span className="shrink-0 text-muted text-xs">{option.detail}</span>}
+          </div>
+        ))}
+      </div>
+      {shown.length === 0 && <p className="px-3 py-2 text-muted text-sm">{none}</p>}
+      {more > 0 && <p className="border-t px-3 py-1.5 text-muted text-xs">{more} more: type to find them</p>}
     </div>
   );
 }

@@ -1,5 +1,5 @@
 import { parseSelector } from '@muster/protocol/selector';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { completionAt, quoted, type SelectorVocabulary } from './selector-completion.ts';
 
 const words: Record<string, string[]> = {
@@ -12,11 +12,11 @@ const vocabulary: SelectorVocabulary = {
   values: (key) => (words[key] ?? []).map((value) => ({ value, count: 1 })),
 };
 
-/** @param text with `|` where the cursor is */
+/** @param text with `|` at the cursor */
 const at = (text: string) => completionAt(text.replace('|', ''), text.indexOf('|'), vocabulary);
 const labels = (text: string) => at(text)?.options.map(({ label }) => label);
 
-/** What the text becomes by the first option. */
+/** The text after accepting the first option. */
 function taken(text: string): string {
   const completion = at(text);
   const written = text.replace('|', '');
@@ -25,7 +25,7 @@ function taken(text: string): string {
 }
 
 describe('completion of a selector', () => {
-  it.each([
+  test.each([
     ['|', ['role', 'site', 'attr.distro']],
     ['ro|', ['role', 'attr.distro']],
     ['dist|', ['attr.distro']],
@@ -40,15 +40,15 @@ describe('completion of a selector', () => {
     ['attr.distro=u|', ['ubuntu']],
     ['site="new |', ['new york']],
     ['unknown=|', []],
-  ])('offers at %s', (text, expected) => {
+  ])('offers options at %s', (text, expected) => {
     expect(labels(text)).toEqual(expected);
   });
 
-  it('offers operators after a whole key', () => {
+  test('offers operators after a complete key', () => {
     expect(labels('role|')).toEqual(['=', '!=', 'in (…)', 'notin (…)', 'exists']);
   });
 
-  it.each([
+  test.each([
     ['ro|', 'role'],
     ['ro|le', 'role'],
     ['role|', 'role='],
@@ -57,11 +57,11 @@ describe('completion of a selector', () => {
     ['site="n|', 'site="new york" '],
     ['role in (web,d|', 'role in (web,database'],
     ['!ro|', '!role '],
-  ])('writes %s on as %s', (text, expected) => {
+  ])('completes %s to %s', (text, expected) => {
     expect(taken(text)).toBe(expected);
   });
 
-  it('quotes what has to be, so that it reads back', () => {
+  test('quotes values so that they parse to the same value', () => {
     for (const value of ['web', 'two words', 'a"b\\c', '', 'x,y', 'a=b']) {
       const parsed = parseSelector(`k=${quoted(value)}`);
       expect(parsed).toMatchObject({ ok: true, selector: { terms: [{ values: [value] }] } });

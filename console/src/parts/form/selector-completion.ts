@@ -1,20 +1,20 @@
-/** What can be written next in a selector, decided on its text and the place of the cursor. Pure. */
+/** Completion of selectors from the text and the cursor. */
 
 export interface Counted {
   readonly value: string;
-  /** Agents that have it; null when that is not known. */
+  /** Number of agents that have it; null if unknown. */
   readonly count: number | null;
 }
 
-/** What a fleet has to select by. Asked for only while somebody types. */
+/** The keys and values of a fleet. Read only while somebody types. */
 export interface SelectorVocabulary {
-  /** Of tags as they are, of attributes as `attr.distro`. */
+  /** Tag keys, and attributes as `attr.distro`. */
   readonly keys: () => readonly Counted[];
   readonly values: (key: string) => readonly Counted[];
 }
 
 export interface CompletionOption {
-  /** What it puts in place of the text from `from` to `to`. */
+  /** Replaces the text from `from` to `to`. */
   readonly insert: string;
   readonly label: string;
   readonly detail: string;
@@ -23,19 +23,19 @@ export interface CompletionOption {
 export interface Completion {
   readonly from: number;
   readonly to: number;
-  /** True when the text is a beginning of the first option, so that Enter may take it. */
+  /** Whether something of the first option is typed already, so that Enter may accept it. */
   readonly begun: boolean;
   readonly options: readonly CompletionOption[];
 }
 
-const most = 50;
+const maxOptions = 50;
 
 const operators: readonly CompletionOption[] = [
   { insert: '=', label: '=', detail: 'is' },
   { insert: '!=', label: '!=', detail: 'is not, or is absent' },
   { insert: ' in (', label: 'in (…)', detail: 'is one of' },
   { insert: ' notin (', label: 'notin (…)', detail: 'is none of, or is absent' },
-  { insert: ' ', label: 'exists', detail: 'whatever it is' },
+  { insert: ' ', label: 'exists', detail: 'has any value' },
 ];
 
 const key = '[A-Za-z0-9._/:-]+';
@@ -45,14 +45,14 @@ const inList = new RegExp(
 );
 const atKey = new RegExp(`(?:^|\\s)(!?)(${key})?$`);
 
-/** As it is written: in quotes where it needs them. */
+/** Quotes a value if the selector grammar requires it. */
 export const quoted = (value: string): string =>
   /^[^\s()"',=!]+$/.test(value) ? value : `"${value.replace(/[\\"]/g, '\\$&')}"`;
 
-/** Those that begin so first, then those that have it within. */
+/** Matches that start with the text come before those that contain it. */
 function found<T extends Counted>(all: readonly T[], text: string): readonly T[] {
   const wanted = text.toLowerCase();
-  if (wanted === '') return all.slice(0, most);
+  if (wanted === '') return all.slice(0, maxOptions);
   const begins: T[] = [];
   const holds: T[] = [];
   for (const each of all) {
@@ -60,12 +60,12 @@ function found<T extends Counted>(all: readonly T[], text: string): readonly T[]
     if (at === 0) begins.push(each);
     else if (at > 0) holds.push(each);
   }
-  return [...begins, ...holds].slice(0, most);
+  return [...begins, ...holds].slice(0, maxOptions);
 }
 
 const agents = (count: number | null): string => (count === null ? '' : count === 1 ? '1 agent' : `${count} agents`);
 
-/** @param cursor where it stands in the text, in UTF-16 units */
+/** @param cursor offset in the text in UTF-16 units */
 export function completionAt(text: string, cursor: number, vocabulary: SelectorVocabulary): Completion | null {
   const before = text.slice(0, cursor);
   const list = inList.exec(before);
@@ -94,7 +94,7 @@ export function completionAt(text: string, cursor: number, vocabulary: SelectorV
   return { from: cursor - written.length, to: endOfWord(text, cursor), begun: written !== '', options };
 }
 
-/** What is written on from the cursor is replaced too. */
+/** The rest of the word after the cursor is replaced too. */
 function endOfWord(text: string, cursor: number): number {
   const rest = /^[A-Za-z0-9._/:-]*/.exec(text.slice(cursor));
   return cursor + (rest?.[0].length ?? 0);

@@ -1,112 +1,121 @@
 import { parseSelector } from '@muster/protocol/selector';
-import { type KeyboardEvent, type ReactNode, useId, useLayoutEffect, useRef, useState } from 'react';
+import { type KeyboardEvent, type ReactNode, type Ref, useId, useLayoutEffect, useRef, useState } from 'react';
 import { classNames } from '../class-names.ts';
 import { Line } from '../text.tsx';
 import { fieldClasses } from './field.tsx';
 import { type CompletionOption, completionAt, type SelectorVocabulary } from './selector-completion.ts';
 
-/**
- * A field for a selector. It offers keys, operators and values of the fleet as one types, and tells what is wrong with
- * the column where it is wrong.
- */
-export function SelectorInput({
-  label,
-  hideLabel = false,
-  value,
-  onChange,
-  onSubmit,
-  vocabulary,
-  hint,
-  error = null,
-  placeholder = 'role=web site in (paris,berlin)',
-  className,
-}: {
-  readonly label: string;
-  readonly hideLabel?: boolean;
+interface Options {
   readonly value: string;
   readonly onChange: (value: string) => void;
-  /** Enter, when nothing that is offered is taken by it. */
-  readonly onSubmit?: () => void;
+  /** Called on Enter, unless it accepts a completion. */
+  readonly onSubmit?: (() => void) | undefined;
   readonly vocabulary: SelectorVocabulary;
-  /** Under the field while nothing is wrong: what it matches, for one. */
-  readonly hint?: ReactNode;
-  /** What is wrong with it where its grammar is right. */
-  readonly error?: string | null | undefined;
-  readonly placeholder?: string;
-  readonly className?: string;
-}) {
-  const id = useId();
+}
+
+/** The completion of a selector field: what it offers, and how keys and typing change it. */
+function useSelectorField({ value, onChange, onSubmit, vocabulary }: Options) {
   const field = useRef<HTMLInputElement>(null);
   const list = useRef<HTMLDivElement>(null);
   const [open, setOpen] = useState(false);
   const [cursor, setCursor] = useState(0);
   const [active, setActive] = useState<number | null>(null);
-  /** Where the cursor goes once the text is there. */
-  const [goTo, setGoTo] = useState<number | null>(null);
+  /** Where to put the cursor once the new text is rendered. */
+  const [nextCursor, setNextCursor] = useState<number | null>(null);
   useLayoutEffect(() => {
-    if (goTo === null) return;
-    field.current?.setSelectionRange(goTo, goTo);
-    setGoTo(null);
-  }, [goTo]);
+    if (nextCursor === null) return;
+    field.current?.setSelectionRange(nextCursor, nextCursor);
+    setNextCursor(null);
+  }, [nextCursor]);
 
   const completion = open ? completionAt(value, Math.min(cursor, value.length), vocabulary) : null;
   const options = completion?.options ?? [];
   const shown = options.length > 0;
-  // What is begun is what Enter most likely means; otherwise it means the whole.
+  // Enter accepts the first option if a part of it is typed; otherwise Enter submits the selector.
   const at = active ?? (completion?.begun ? 0 : -1);
   useLayoutEffect(() => {
     if (shown && at >= 0) list.current?.children[at]?.scrollIntoView({ block: 'nearest' });
   }, [shown, at]);
 
   const parsed = parseSelector(value);
-  // Whoever is about to write on knows that it is not whole yet.
-  const isWriting = open && !parsed.ok && parsed.fault.column > cursor;
-  const fault = parsed.ok || isWriting ? (error ?? null) : `Column ${parsed.fault.column}: ${parsed.fault.message}`;
-
-  const take = (option: CompletionOption) => {
+  const accept = (option: CompletionOption) => {
     if (completion === null) return;
     const rest = value.slice(completion.to);
     const insert = rest.startsWith(' ') ? option.insert.trimEnd() : option.insert;
     onChange(value.slice(0, completion.from) + insert + rest);
     const end = completion.from + insert.length;
     setCursor(end);
-    setGoTo(end);
+    setNextCursor(end);
     setActive(null);
     field.current?.focus();
   };
-
+  const enter = (event: KeyboardEvent<HTMLInputElement>) => {
+    const option = shown ? options[at] : undefined;
+    const isTyped = option !== undefined && value.slice(completion?.from, completion?.to) === option.insert.trimEnd();
+    if (option !== undefined && !(isTyped && parsed.ok)) {
+      event.preventDefault();
+      accept(option);
+      return;
+    }
+    setOpen(false);
+    if (onSubmit !== undefined) event.preventDefault();
+    onSubmit?.();
+  };
   const onKeyDown = (event: KeyboardEvent<HTMLInputElement>) => {
     if (event.key === 'ArrowDown' || event.key === 'ArrowUp') {
       event.preventDefault();
       if (!open) setOpen(true);
       else if (shown)
         setActive((at + (event.key === 'ArrowDown' ? 1 : at < 0 ? 0 : -1) + options.length) % options.length);
-    } else if (event.key === 'Enter') {
-      const option = shown ? options[at] : undefined;
-      const isWritten =
-        option !== undefined && value.slice(completion?.from, completion?.to) === option.insert.trimEnd();
-      if (option !== undefined && !(isWritten && parsed.ok)) {
-        event.preventDefault();
-        take(option);
-      } else {
-        setOpen(false);
-        if (onSubmit !== undefined) event.preventDefault();
-        onSubmit?.();
-      }
-    } else if (event.key === 'Escape' && shown) {
+    } else if (event.key === 'Enter') enter(event);
+    else if (event.key === 'Escape' && shown) {
       event.preventDefault();
       event.stopPropagation();
       setOpen(false);
     }
   };
+  const type = (input: HTMLInputElement) => {
+    onChange(input.value);
+    setCursor(input.selectionStart ?? input.value.length);
+    setActive(null);
+    setOpen(true);
+  };
+  // A fault behind the cursor is expected while typing.
+  const isUnfinished = open && !parsed.ok && parsed.fault.column > cursor;
+  const fault = parsed.ok || isUnfinished ? null : `Column ${parsed.fault.column}: ${parsed.fault.message}`;
+  return { field, list, options, shown, at, fault, accept, onKeyDown, type, setCursor, setOpen };
+}
 
+/** A selector field. Completes keys, operators and values of the fleet, and shows the column of a fault. */
+export function SelectorInput({
+  label,
+  hideLabel = false,
+  hint,
+  error = null,
+  placeholder = 'role=web site in (paris,berlin)',
+  className,
+  ...options
+}: Options & {
+  readonly label: string;
+  readonly hideLabel?: boolean;
+  /** Shown under the field while it has no fault, such as what it matches. */
+  readonly hint?: ReactNode;
+  /** Shown if the grammar is right. */
+  readonly error?: string | null | undefined;
+  readonly placeholder?: string;
+  readonly className?: string;
+}) {
+  const id = useId();
+  const completion = useSelectorField(options);
+  const { shown, at } = completion;
+  const fault = completion.fault ?? error ?? null;
   return (
     <div className={classNames('relative min-w-0', className)}>
       <label htmlFor={id} className={hideLabel ? 'sr-only' : 'mb-1 block font-medium text-sm'}>
         {label}
       </label>
       <input
-        ref={field}
+        ref={completion.field}
         id={id}
         role="combobox"
         aria-expanded={shown}
@@ -120,49 +129,20 @@ export function SelectorInput({
         spellCheck={false}
         placeholder={placeholder}
         className={classNames(fieldClasses, 'h-8 font-mono text-xs')}
-        value={value}
-        onChange={(event) => {
-          onChange(event.target.value);
-          setCursor(event.target.selectionStart ?? event.target.value.length);
-          setActive(null);
-          setOpen(true);
-        }}
-        onSelect={(event) => setCursor(event.currentTarget.selectionStart ?? 0)}
-        onClick={() => setOpen(true)}
-        onBlur={() => setOpen(false)}
-        onKeyDown={onKeyDown}
+        value={options.value}
+        onChange={(event) => completion.type(event.target)}
+        onSelect={(event) => completion.setCursor(event.currentTarget.selectionStart ?? 0)}
+        onClick={() => completion.setOpen(true)}
+        onBlur={() => completion.setOpen(false)}
+        onKeyDown={completion.onKeyDown}
       />
-      <div
-        ref={list}
-        id={`${id}-list`}
-        role="listbox"
-        aria-label={`What can be written next in ${label}`}
-        hidden={!shown}
-        className="absolute inset-x-0 top-full z-30 mt-1 max-h-72 overflow-y-auto rounded-lg border bg-surface p-1 shadow-float"
-      >
-        {options.map((option, index) => (
-          // biome-ignore lint/a11y/useKeyWithClickEvents: keys are heard by the field, which has the focus
-          <div
-            key={option.label}
-            id={`${id}-${index}`}
-            role="option"
-            tabIndex={-1}
-            aria-selected={index === at}
-            // The field keeps the focus.
-            onPointerDown={(event) => event.preventDefault()}
-            onClick={() => take(option)}
-            className={classNames(
-              'flex h-7 cursor-default items-center gap-3 rounded-md px-2 text-xs',
-              index === at ? 'bg-accent-soft' : 'hover:bg-hover',
-            )}
-          >
-            <span className="flex min-w-0 flex-1 font-mono">
-              <Line text={option.label} />
-            </span>
-            <span className="shrink-0 text-muted">{option.detail}</span>
-          </div>
-        ))}
-      </div>
+      <CompletionList
+        {...{ id, at }}
+        label={`Completions of ${label}`}
+        list={completion.list}
+        options={completion.options}
+        onAccept={completion.accept}
+      />
       <div id={`${id}-note`} className="text-xs empty:hidden">
         {fault !== null ? (
           <p className="mt-1 text-bad">{fault}</p>
@@ -170,6 +150,57 @@ export function SelectorInput({
           hint !== undefined && <div className="mt-1 text-muted">{hint}</div>
         )}
       </div>
+    </div>
+  );
+}
+
+function CompletionList({
+  id,
+  label,
+  list,
+  options,
+  at,
+  onAccept,
+}: {
+  readonly id: string;
+  readonly label: string;
+  readonly list: Ref<HTMLDivElement>;
+  readonly options: readonly CompletionOption[];
+  /** Index of the highlighted option; -1 if there is none. */
+  readonly at: number;
+  readonly onAccept: (option: CompletionOption) => void;
+}) {
+  return (
+    <div
+      ref={list}
+      id={`${id}-list`}
+      role="listbox"
+      aria-label={label}
+      hidden={options.length === 0}
+      className="absolute inset-x-0 top-full z-30 mt-1 max-h-72 overflow-y-auto rounded-lg border bg-surface p-1 shadow-float"
+    >
+      {options.map((option, index) => (
+        // biome-ignore lint/a11y/useKeyWithClickEvents: the input has the focus and handles the keys
+        <div
+          key={option.label}
+          id={`${id}-${index}`}
+          role="option"
+          tabIndex={-1}
+          aria-selected={index === at}
+          // Keeps the focus in the input.
+          onPointerDown={(event) => event.preventDefault()}
+          onClick={() => onAccept(option)}
+          className={classNames(
+            'flex h-7 cursor-default items-center gap-3 rounded-md px-2 text-xs',
+            index === at ? 'bg-accent-soft' : 'hover:bg-hover',
+          )}
+        >
+          <span className="flex min-w-0 flex-1 font-mono">
+            <Line text={option.label} />
+          </span>
+          <span className="shrink-0 text-muted">{option.detail}</span>
+        </div>
+      ))}
     </div>
   );
 }

@@ -1,22 +1,21 @@
 import { useEffect, useRef, useState } from 'react';
 
-/** Milliseconds without a key before what was typed counts. */
-const restMs = 300;
+const delayMs = 300;
 
 /**
- * The text of a field that decides what is asked for: shown at once, and handed on when whoever types has come to rest.
- * @param value what counts now; when it changes from elsewhere, the field follows
+ * The text of a field that triggers requests: shown at once, and reported after a pause in typing.
+ * @param value the reported text; if it changes elsewhere, the field follows
  */
 export function useDebouncedText(
   value: string,
-  hand: (text: string) => void,
+  onText: (text: string) => void,
 ): { text: string; set: (text: string) => void } {
   const [text, setText] = useState(value);
   const timer = useRef(0);
-  const handed = useRef(value);
+  const reported = useRef(value);
   useEffect(() => {
-    if (value === handed.current) return;
-    handed.current = value;
+    if (value === reported.current) return;
+    reported.current = value;
     setText(value);
   }, [value]);
   useEffect(() => () => window.clearTimeout(timer.current), []);
@@ -26,9 +25,9 @@ export function useDebouncedText(
       setText(next);
       window.clearTimeout(timer.current);
       timer.current = window.setTimeout(() => {
-        handed.current = next;
-        hand(next);
-      }, restMs);
+        reported.current = next;
+        onText(next);
+      }, delayMs);
     },
   };
 }

@@ -14,7 +14,7 @@ test.each(places)('%o is written as %s and read again', (anchor, text) => {
   expect(readAnchor(text)).toEqual(anchor);
 });
 
-test('an identity that is half a character can be linked to', () => {
+test('escapes an identity with an unpaired surrogate', () => {
   expect(readAnchor(anchorText({ resource: 'm/\ud800', part: 'diff', line: null }))?.resource).toBe('m/\ufffd');
 });
 
@@ -22,6 +22,6 @@ test.each(['', 'content', 'L12', 'r=%E0%A4%A'])('%j names no place', (text) => {
   expect(readAnchor(text)).toBeNull();
 });
 
-test('what is not a line is passed over', () => {
+test('ignores parts that are not a line', () => {
   expect(readAnchor('r=a/b&L&L1234567890&Lx')).toEqual({ resource: 'a/b', part: 'diff', line: null });
 });

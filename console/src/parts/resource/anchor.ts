@@ -1,6 +1,6 @@
 /**
- * The part of an address after `#` that names a place in the results of an operation: a resource, or a line in its diff or
- * in what it printed. As `r=motd//etc/motd`, `r=motd//etc/motd&L12`, `r=site/deploy&stdout&L3`. Pure.
+ * The fragment of an address that names a resource in the results of an operation, or a line of its diff or output:
+ * `r=motd//etc/motd`, `r=motd//etc/motd&L12`, `r=site/deploy&stdout&L3`.
  */
 
 export type AnchorPart = 'diff' | 'stdout' | 'stderr';
@@ -9,11 +9,11 @@ export interface Anchor {
   /** `module/identity`. */
   readonly resource: string;
   readonly part: AnchorPart;
-  /** A line as it is numbered there; in a diff a number before (`B12`) where the line is gone, else the one after (`L12`). */
+  /** A line number such as `L12`; `B12` is the old number of a line removed by a diff. */
   readonly line: string | null;
 }
 
-/** What separates, and what would not survive in an address, is escaped; the rest stays readable. */
+/** Escapes separators and characters that addresses cannot hold, and keeps the rest readable. */
 const escaped = (text: string): string =>
   encodeURIComponent(text.toWellFormed()).replace(/%2F|%3A|%40|%2C|%24/g, decodeURIComponent);
 
@@ -22,7 +22,7 @@ export function anchorText({ resource, part, line }: Anchor): string {
   return `r=${escaped(resource)}${where}${line === null ? '' : `&${line}`}`;
 }
 
-/** @param text as it stands in the address, without `#`. @returns null when it names no such place */
+/** @param text the undecoded fragment without `#`. @returns null if it names no resource */
 export function readAnchor(text: string): Anchor | null {
   const [first = '', ...rest] = text.split('&');
   if (!first.startsWith('r=')) return null;

@@ -3,13 +3,13 @@ import { longestOf, outputLines } from './ansi.ts';
 
 const textOf = (text: string) => outputLines(text).map((line) => line.map((span) => span.text).join(''));
 
-test('lines, with or without an end to the last', () => {
+test('splits lines with and without a final line feed', () => {
   expect(textOf('')).toEqual([]);
   expect(textOf('a\nb\n')).toEqual(['a', 'b']);
   expect(textOf('a\r\n\nb')).toEqual(['a', '', 'b']);
 });
 
-test('a colour holds until another one, across lines', () => {
+test('keeps a color across lines until it changes', () => {
   expect(outputLines('a \x1b[1;31mred\nstill\x1b[0m not')).toEqual([
     [
       { text: 'a ', tone: null, bold: false },
@@ -22,7 +22,7 @@ test('a colour holds until another one, across lines', () => {
   ]);
 });
 
-test('the numbers of a colour of 256 are no codes of their own', () => {
+test('does not read the parameters of a 256-color code as codes', () => {
   expect(outputLines('\x1b[38;5;1mx\x1b[48;2;1;31;32my')).toEqual([
     [
       { text: 'x', tone: null, bold: false },
@@ -31,7 +31,7 @@ test('the numbers of a colour of 256 are no codes of their own', () => {
   ]);
 });
 
-test('a progress bar is shown as it ended', () => {
+test('shows the last state of a progress bar', () => {
   expect(textOf('10%\r50%\r100%\ndone')).toEqual(['100%', 'done']);
   expect(textOf('kept\r')).toEqual(['kept']);
   expect(textOf('\x1b[32m1\x1b[0m\r2')).toEqual(['2']);
@@ -50,18 +50,18 @@ test.each([
   expect(textOf(text).join('|')).toBe(left);
 });
 
-test('other control characters are left for whoever draws them to show', () => {
+test('keeps other control characters for the view', () => {
   expect(textOf('a\x07\x08b')).toEqual(['a\x07\x08b']);
 });
 
-test('a million escapes take no more than one walk over them', () => {
+test('reads a million escapes in linear time', () => {
   const before = process.cpuUsage().user;
   expect(textOf('\x1b]'.repeat(200_000))).toEqual([]);
   expect(textOf('\x1b[1;'.repeat(100_000)).length).toBeLessThan(2);
   expect(process.cpuUsage(undefined).user - before).toBeLessThan(10_000_000);
 });
 
-test('the longest of a million lines', () => {
+test('finds the longest of a million lines', () => {
   const lines = outputLines(`${'\n'.repeat(500_000)}abc\n\u001b[31mde\u001b[0mfgh\n`);
   expect([lines.length, longestOf(lines)]).toEqual([500_002, 5]);
 });

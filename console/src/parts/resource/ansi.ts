@@ -1,6 +1,6 @@
 /**
- * What a program printed, as lines of text with what their colours meant. Sequences that would move the cursor or do
- * anything else are left out; every other control character stays, for whoever draws it to show as its code. Pure.
+ * Splits program output into lines of styled text. Drops escape sequences except colors; other control characters stay,
+ * for the view to show as codes.
  */
 
 export type SpanTone = 'good' | 'warn' | 'bad' | 'info' | 'muted' | null;
@@ -13,7 +13,7 @@ export interface Span {
 
 export type OutputLine = readonly Span[];
 
-/** CSI sequences, OSC and other strings up to their end, and escapes of two characters. An unfinished one goes to the end. */
+/** CSI sequences, OSC and other string sequences, and two-character escapes (ECMA-48). An unfinished one extends to the end. */
 const sequences = /\x1b\[([0-?]*)[ -/]*([@-~]|$)|\x1b[P\]X^_][^\x07\x1b]*(?:\x07|\x1b\\|$)|\x1b[ -/]*[0-~]?/g;
 
 const tones: Readonly<Record<number, SpanTone>> = {
@@ -35,7 +35,7 @@ function restyle(style: Style, parameters: string): Style {
     else if (code === 1) bold = true;
     else if (code === 2) tone = 'muted';
     else if (code === 22) bold = false;
-    // A colour of 256 or of all: what it stands for is not known, and its numbers are not codes.
+    // A 256-color or RGB color has no known meaning; its parameters are not codes.
     else if (code === 38 || code === 48) at += codes[at + 1] === 5 ? 2 : 4;
     else if (code in tones) tone = tones[code] as SpanTone;
   }
@@ -49,7 +49,7 @@ export function outputLines(text: string): OutputLine[] {
     const parts = plain.split(/\r*\n/);
     parts.forEach((part, index) => {
       if (index > 0) lines.push([]);
-      // A carriage return begins the line anew, as progress bars do: the last state is what is left of it.
+      // A carriage return overwrites the line, as progress bars do: keep only its last state.
       const states = part.split('\r');
       const last = states.findLastIndex((state) => state !== '');
       if (last === -1) return;
@@ -69,12 +69,12 @@ export function outputLines(text: string): OutputLine[] {
   return lines;
 }
 
-/** Characters of the longest line. There may be a million of them. */
+/** The length of the longest line. Not `Math.max(...lengths)`: there may be a million lines. */
 export const longestOf = (lines: readonly OutputLine[]): number =>
   lines.reduce(
-    (most, line) =>
+    (longest, line) =>
       Math.max(
-        most,
+        longest,
         line.reduce((sum, { text }) => sum + text.length, 0),
       ),
     0,

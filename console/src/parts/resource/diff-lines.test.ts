@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { diffLines } from './diff-lines.ts';
 
-test('lines with their numbers before and after', () => {
+test('numbers lines before and after', () => {
   const unified = createTwoFilesPatch('a', 'b', 'one\ntwo\nthree', 'one\n2\nthree\n');
   expect(diffLines(unified).map(({ kind, text, before, after }) => [kind, text, before, after])).toEqual([
     ['hunk', '@@ -1,3 +1,3 @@', null, null],
@@ -16,7 +16,7 @@ test('lines with their numbers before and after', () => {
   ]);
 });
 
-test('lines that look like the head of a file are lines within a hunk', () => {
+test('reads lines that look like a header as content within a hunk', () => {
   const unified = createTwoFilesPatch('a', 'b', '-- x\n', '++ y\n');
   expect(diffLines(unified).map(({ kind, text }) => [kind, text])).toEqual([
     ['hunk', '@@ -1,1 +1,1 @@'],
@@ -25,13 +25,13 @@ test('lines that look like the head of a file are lines within a hunk', () => {
   ]);
 });
 
-test('what is no diff is shown as it is', () => {
+test('shows text that is not a diff unchanged', () => {
   expect(diffLines('too large to be compared\n')).toEqual([
     { kind: 'note', text: 'too large to be compared', before: null, after: null },
   ]);
 });
 
-test('of any two texts, what is removed and the same is the first, what is added and the same the second', () => {
+test('reconstructs both texts of any diff from its lines', () => {
   const text = fc.array(fc.constantFrom('', 'a', '- b', '+ c', '@@ -1 +1 @@', '\\ d', ' e'), { maxLength: 12 });
   fc.assert(
     fc.property(text, text, (first, second) => {

@@ -1,9 +1,7 @@
-/** A unified diff as lines to be drawn. Pure. */
-
 export interface DiffLine {
   readonly kind: 'added' | 'removed' | 'same' | 'hunk' | 'note';
   readonly text: string;
-  /** Line numbers before and after; null where there is none. */
+  /** Old and new line numbers; null if the line is only on the other side. */
   readonly before: number | null;
   readonly after: number | null;
 }
@@ -23,7 +21,7 @@ export function diffLines(unified: string): DiffLine[] {
       inHunk = true;
       lines.push({ kind: 'hunk', text: line, before: null, after: null });
     } else if (!inHunk) {
-      // The names of the files; whoever shows the diff says what it is about.
+      // Skips the header: the page already names the file.
       if (!/^(---|\+\+\+|Index: |={5,}|diff )/.test(line))
         lines.push({ kind: 'note', text: line, before: null, after: null });
     } else if (line.startsWith('+')) lines.push({ kind: 'added', text: line.slice(1), before: null, after: after++ });

@@ -14,17 +14,17 @@ const looks: Record<DiffLine['kind'], string> = {
 };
 const signs: Record<DiffLine['kind'], string> = { added: '+', removed: '−', same: ' ', hunk: '', note: '' };
 
-/** So many lines are drawn at first. */
-const first = 300;
+/** Lines rendered at first. */
+const firstLines = 300;
 
-/** What an address calls a line: by its number after, or before where it is gone. */
+/** The name of a line in the address: `L` with its new number, or `B` with its old number if it was removed. */
 const lineName = ({ before, after }: DiffLine): string | null =>
   after !== null ? `L${after}` : before !== null ? `B${before}` : null;
 
 /**
- * A unified diff, with line numbers before and after.
- * @param line the one to show and mark, as `L12` or `B3`
- * @param onLine makes the numbers buttons that name their line
+ * A unified diff with old and new line numbers.
+ * @param line the line to mark and scroll to, such as `L12` or `B3`
+ * @param onLine turns the line numbers into buttons
  */
 export function Diff({
   unified,
@@ -40,8 +40,8 @@ export function Diff({
   const lines = useMemo(() => diffLines(unified), [unified]);
   const [wantsAll, setAll] = useState(false);
   const markedAt = marked === null ? -1 : lines.findIndex((line) => lineName(line) === marked);
-  const all = wantsAll || markedAt >= first;
-  const shown = all ? lines : lines.slice(0, first);
+  const all = wantsAll || markedAt >= firstLines;
+  const shown = all ? lines : lines.slice(0, firstLines);
   const stop = markedAt >= 0 ? markedAt : shown.findIndex((line) => lineName(line) !== null);
   const markedRow = useRef<HTMLTableRowElement>(null);
   useEffect(() => {
@@ -54,7 +54,7 @@ export function Diff({
           <tbody>
             {shown.map((line, index) => (
               <tr
-                // biome-ignore lint/suspicious/noArrayIndexKey: lines have no other identity, and never move
+                // biome-ignore lint/suspicious/noArrayIndexKey: lines have no other identity and never move
                 key={index}
                 ref={index === markedAt ? markedRow : null}
                 aria-current={index === markedAt || undefined}
@@ -109,9 +109,9 @@ function LineNumber({
 }: {
   readonly line: DiffLine;
   readonly number: number | null;
-  /** Of the two numbers of a line the one that names it. */
+  /** Whether this one of the two numbers names the line. */
   readonly isMain: boolean;
-  /** The line where the Tab key stops. */
+  /** Whether the Tab key stops at this line. */
   readonly isStop: boolean;
   readonly onLine: ((line: string) => void) | undefined;
 }) {

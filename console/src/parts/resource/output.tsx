@@ -17,12 +17,31 @@ const tones: Record<Exclude<SpanTone, null>, string> = {
 
 /** Pixels. */
 const lineHeight = 20;
-const longestLine = 4_000;
+const maxLineLength = 4_000;
 
-/**
- * What a program printed, line by line, only as text; colours are kept, whatever else it asked of a terminal is not. While
- * it runs the newest line stays in sight, unless somebody has scrolled back to read.
- */
+/** Keeps the newest line in view until the reader scrolls back, and scrolls to the line that the address names. */
+function useOutputScroll(lines: readonly OutputLine[], running: boolean, markedAt: number) {
+  const scroller = useRef<HTMLDivElement>(null);
+  const [follows, setFollows] = useState(running);
+  const virtualizer = useVirtualizer({
+    count: lines.length,
+    getScrollElement: () => scroller.current,
+    estimateSize: () => lineHeight,
+    overscan: 20,
+  });
+  useEffect(() => {
+    if (follows && lines.length > 0) virtualizer.scrollToIndex(lines.length - 1, { align: 'end' });
+  }, [follows, lines, virtualizer]);
+  useEffect(() => {
+    if (markedAt < 0) return;
+    setFollows(false);
+    virtualizer.scrollToIndex(markedAt, { align: 'center' });
+    scroller.current?.scrollIntoView({ block: 'nearest' });
+  }, [markedAt, virtualizer]);
+  return { scroller, virtualizer, follows, setFollows };
+}
+
+/** The output of a program as lines of plain text. Keeps colors and drops all other terminal control sequences. */
 export function Output({
   text,
   label,
@@ -35,54 +54,22 @@ export function Output({
   readonly label: string;
   readonly running?: boolean;
   readonly truncated?: boolean;
-  /** As `L12`. */
+  /** The line to mark, such as `L12`. */
   readonly line?: string | null;
   readonly onLine?: (line: string) => void;
 }) {
   const lines = useMemo(() => outputLines(text), [text]);
-  const scroller = useRef<HTMLDivElement>(null);
-  const [follows, setFollows] = useState(running);
-  const virtualizer = useVirtualizer({
-    count: lines.length,
-    getScrollElement: () => scroller.current,
-    estimateSize: () => lineHeight,
-    overscan: 20,
-  });
   const markedAt = marked === null ? -1 : Number(marked.slice(1)) - 1;
-  // Lines do not wrap, so the longest one says how wide all of them are.
-  const width = useMemo(() => Math.min(longestLine, longestOf(lines)), [lines]);
-
-  useEffect(() => {
-    if (follows && lines.length > 0) virtualizer.scrollToIndex(lines.length - 1, { align: 'end' });
-  }, [follows, lines, virtualizer]);
-  useEffect(() => {
-    if (markedAt < 0) return;
-    setFollows(false);
-    virtualizer.scrollToIndex(markedAt, { align: 'center' });
-    scroller.current?.scrollIntoView({ block: 'nearest' });
-  }, [markedAt, virtualizer]);
-
+  const { scroller, virtualizer, follows, setFollows } = useOutputScroll(lines, running, markedAt);
+  // Lines do not wrap, so the longest one determines the width.
+  const width = useMemo(() => Math.min(maxLineLength, longestOf(lines)), [lines]);
   return (
     <div className="min-w-0 overflow-hidden rounded-md border">
       <div className="flex h-8 items-center gap-2 border-b bg-raised px-2.5 text-muted text-xs">
         <span className="flex-1 truncate">{label}</span>
-        {running && (
-          <button
-            type="button"
-            aria-pressed={follows}
-            onClick={() => setFollows(!follows)}
-            className={classNames('rounded px-1.5 py-0.5 hover:bg-hover', follows && 'text-accent')}
-          >
-            {follows ? 'Following' : 'Follow'}
-          </button>
-        )}
-        {running && (
-          <Dot tone="info" live>
-            running
-          </Dot>
-        )}
+        {running && <FollowSwitch follows={follows} onChange={setFollows} />}
         <span className="tabular">{lines.length === 1 ? '1 line' : `${lines.length} lines`}</span>
-        <CopyButton text={text} label="Copy what was printed" />
+        <CopyButton text={text} label="Copy output" />
       </div>
       <div
         ref={scroller}
@@ -109,31 +96,69 @@ export function Output({
               )}
               style={{ transform: `translateY(${start}px)` }}
             >
-              <span className="w-12 shrink-0 select-none pr-3 text-right text-muted">
-                {onLine === undefined ? (
-                  index + 1
-                ) : (
-                  <button
-                    type="button"
-                    data-line
-                    tabIndex={at === 0 ? 0 : -1}
-                    aria-label={`Link to line ${index + 1}`}
-                    className="hover:text-accent hover:underline"
-                    onClick={() => onLine(`L${index + 1}`)}
-                  >
-                    {index + 1}
-                  </button>
-                )}
-              </span>
+              <LineNumber number={index + 1} isTabStop={at === 0} onLine={onLine} />
               <Spans line={lines[index] as OutputLine} />
             </div>
           ))}
         </div>
       </div>
       {truncated && (
-        <p className="border-t px-2.5 py-1 text-muted text-xs">It printed more than is kept: this is not all of it.</p>
+        <p className="border-t px-2.5 py-1 text-muted text-xs">
+          The output was longer than the limit; the rest is lost.
+        </p>
       )}
     </div>
+  );
+}
+
+const FollowSwitch = ({
+  follows,
+  onChange,
+}: {
+  readonly follows: boolean;
+  readonly onChange: (follows: boolean) => void;
+}) => (
+  <>
+    <button
+      type="button"
+      aria-pressed={follows}
+      onClick={() => onChange(!follows)}
+      className={classNames('rounded px-1.5 py-0.5 hover:bg-hover', follows && 'text-accent')}
+    >
+      {follows ? 'Following' : 'Follow'}
+    </button>
+    <Dot tone="info" live>
+      running
+    </Dot>
+  </>
+);
+
+function LineNumber({
+  number,
+  isTabStop,
+  onLine,
+}: {
+  readonly number: number;
+  readonly isTabStop: boolean;
+  readonly onLine: ((line: string) => void) | undefined;
+}) {
+  return (
+    <span className="w-12 shrink-0 select-none pr-3 text-right text-muted">
+      {onLine === undefined ? (
+        number
+      ) : (
+        <button
+          type="button"
+          data-line
+          tabIndex={isTabStop ? 0 : -1}
+          aria-label={`Link to line ${number}`}
+          className="hover:text-accent hover:underline"
+          onClick={() => onLine(`L${number}`)}
+        >
+          {number}
+        </button>
+      )}
+    </span>
   );
 }
 
@@ -142,11 +167,11 @@ function Spans({ line }: { readonly line: OutputLine }) {
     <bdi className="whitespace-pre">
       {line.map(({ text, tone, bold }, index) => (
         <span
-          // biome-ignore lint/suspicious/noArrayIndexKey: the order is what they are
+          // biome-ignore lint/suspicious/noArrayIndexKey: a fixed list
           key={index}
           className={classNames(tone !== null && tones[tone], bold && 'font-semibold')}
         >
-          {visibleText(cutText(text, longestLine))}
+          {visibleText(cutText(text, maxLineLength))}
         </span>
       ))}
     </bdi>

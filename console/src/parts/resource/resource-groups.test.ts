@@ -37,7 +37,7 @@ const mixed = [
   result({ identity: 'e' }),
 ];
 
-test('two of one module with one identity have keys that tell them apart', () => {
+test('gives two resources of a module with the same identity different keys', () => {
   const keyed = keyedResults([
     result({ type: 'package', identity: 'nginx' }),
     result({ type: 'service', identity: 'nginx' }),
@@ -49,14 +49,14 @@ test('two of one module with one identity have keys that tell them apart', () =>
   expect(resultAt(keyed, 'web/none')).toBeNull();
 });
 
-test('modules stand in the order of their first resource, and hold all of theirs', () => {
+test('groups modules in the order of their first resource', () => {
   expect(groupsByModule(keyedResults(mixed)).map(({ module, results }) => [module, results.length])).toEqual([
     ['web', 4],
     ['db', 1],
   ]);
 });
 
-test('what failed shows among what changed', () => {
+test('shows failures among the changes', () => {
   const keyed = keyedResults(mixed);
   const shown = (...args: ['all' | 'changed' | 'failed', string]) =>
     shownResults(keyed, ...args).map((each) => each.result.identity);
@@ -65,7 +65,7 @@ test('what failed shows among what changed', () => {
   expect(shown('all', ' D ')).toEqual(['d']);
 });
 
-test('neighbours that changed nothing are one line; one that is linked to stands by itself', () => {
+test('folds unchanged neighbors, but not the linked one', () => {
   const keyed = keyedResults(mixed.filter(({ module }) => module === 'web'));
   const shape = (kept: string | null) =>
     piecesOf(keyed, kept).map((piece) => (piece.kind === 'one' ? piece.each.key : piece.results.length));
@@ -73,12 +73,12 @@ test('neighbours that changed nothing are one line; one that is linked to stands
   expect(shape('web/a')).toEqual(['web/a', 1, 'web/c', 1]);
 });
 
-test('what was skipped for a reason is not folded away', () => {
+test('does not fold a resource that was skipped with a message', () => {
   const keyed = keyedResults([result({ status: 'skipped', message: 'requires file:/etc/x, which failed' })]);
   expect(piecesOf(keyed, null)[0]?.kind).toBe('one');
 });
 
-test('failures stand open, changes until they are too much to read', () => {
+test('opens failures, and changes up to the limit', () => {
   const long = `@@ -1 +1 @@\n${'+x\n'.repeat(900)}`;
   const keyed = keyedResults([
     result({ identity: '1', status: 'changed', diff: long }),
@@ -96,18 +96,18 @@ test.each([
   ['would_change', 'remove', 'drift', 'not wanted'],
   ['failed', 'restart', 'apply', 'restart failed'],
   ['failed', 'none', 'apply', 'failed'],
-  ['unknown', 'run', 'apply', 'may have half run'],
+  ['unknown', 'run', 'apply', 'may have run partly'],
 ] as const)('%s %s in %s is called %s', (status, action, resultKind, word) => {
   expect(outcomeOf(result({ status, action }), resultKind).word).toBe(word);
 });
 
-test('a trigger is told by what it is; by its id when that is not among the results', () => {
+test('describes a trigger by type and identity, or by its id if it has no result', () => {
   const all = [result({ id: 'conf' }), result({ id: 'svc', type: 'service', identity: 'x' })];
   expect(triggerText('conf', all[1] as ResourceResult, all)).toBe('file /etc/x');
   expect(triggerText('gone', all[1] as ResourceResult, all)).toBe('gone');
 });
 
-test('a summary leaves out what is none', () => {
+test('leaves zeros out of a summary', () => {
   const summary = { total: 5, unchanged: 3, changed: 1, removed: 0, failed: 1, skipped: 0 };
   expect(summaryParts(summary, 'plan').map(({ text }) => text)).toEqual(['1 failed', '1 to change', '3 unchanged']);
 });

@@ -1,15 +1,15 @@
 import type { ResourceResult, Summary } from '@muster/protocol';
 import type { Tone } from '../badge.tsx';
 
-/** How the results of an operation are put in order for reading. Pure. */
+/** Groups, filters and describes the results of an operation. */
 
-/** What the results tell of: an apply, a plan, or what a check found on the machine. */
+/** Whether the results are of an apply, a plan, or a drift check. */
 export type ResultKind = 'apply' | 'plan' | 'drift';
 
 export type Show = 'all' | 'changed' | 'failed';
 
 export interface KeyedResult {
-  /** What a link names it by. */
+  /** The name in links. */
   readonly key: string;
   readonly result: ResourceResult;
 }
@@ -22,7 +22,7 @@ export interface ModuleGroup {
 export const hasFailed = ({ status }: ResourceResult): boolean => status === 'failed' || status === 'unknown';
 export const hasChanged = ({ status }: ResourceResult): boolean => status === 'changed' || status === 'would_change';
 
-/** Each with its key: `module/identity`, and where one module has two of that, `module/type:identity`. */
+/** Adds the keys: `module/identity`, or `module/type:identity` if a module has two resources with this identity. */
 export function keyedResults(results: readonly ResourceResult[]): KeyedResult[] {
   const short = ({ module, identity }: ResourceResult) => `${module}/${identity}`;
   const seen = new Map<string, number>();
@@ -33,13 +33,13 @@ export function keyedResults(results: readonly ResourceResult[]): KeyedResult[] 
   }));
 }
 
-/** The one that a link names; a link may name the first of two that share an identity. */
+/** Finds the result that a link names. `module/identity` of two resources names the first. */
 export const resultAt = (keyed: readonly KeyedResult[], key: string): KeyedResult | null =>
   keyed.find((each) => each.key === key) ??
   keyed.find(({ result }) => `${result.module}/${result.identity}` === key) ??
   null;
 
-/** By module, in the order in which they were carried out. */
+/** Groups by module, in the order of execution. */
 export function groupsByModule(keyed: readonly KeyedResult[]): ModuleGroup[] {
   const groups = new Map<string, KeyedResult[]>();
   for (const each of keyed) {
@@ -78,13 +78,13 @@ const deviates: Readonly<Record<ResourceResult['action'], string>> = {
   restart: 'would restart',
 };
 
-/** What became of a resource, in a word or two. */
+/** The outcome of a resource in a word or two. */
 export function outcomeOf({ action, status }: ResourceResult, resultKind: ResultKind): { word: string; tone: Tone } {
   switch (status) {
     case 'failed':
       return { word: action === 'none' ? 'failed' : `${action} failed`, tone: 'bad' };
     case 'unknown':
-      return { word: 'may have half run', tone: 'bad' };
+      return { word: 'may have run partly', tone: 'bad' };
     case 'skipped':
       return { word: 'skipped', tone: 'neutral' };
     case 'unchanged':
@@ -96,11 +96,11 @@ export function outcomeOf({ action, status }: ResourceResult, resultKind: Result
   return { word: action === 'none' ? 'would change' : `would ${action}`, tone };
 }
 
-/** What the two columns of its changes are called. */
+/** The headers of the columns with the old and new values. */
 export const columnsOf = (resultKind: ResultKind): readonly [from: string, to: string] =>
   resultKind === 'drift' ? ['Found', 'Should be'] : resultKind === 'plan' ? ['Now', 'Would be'] : ['Before', 'After'];
 
-/** A trigger in words: `file /etc/nginx.conf`. Ids are those of its module. */
+/** Describes a trigger: `file /etc/nginx.conf`. Ids are relative to the module of the result. */
 export function triggerText(id: string, { module }: ResourceResult, all: readonly ResourceResult[]): string {
   const by =
     all.find((each) => each.id === id && each.module === module) ??
@@ -108,14 +108,14 @@ export function triggerText(id: string, { module }: ResourceResult, all: readonl
   return by === undefined ? id : `${by.type} ${by.identity}`;
 }
 
-/** What there is to open under it. */
+/** Whether the result has details to open. */
 export const hasDetail = ({ changes, diff, message, triggered_by }: ResourceResult): boolean =>
   changes.length > 0 || (diff !== null && diff !== '') || message !== null || triggered_by.length > 0;
 
-/** So many lines of diffs and changes stand open at first; more than that, and one opens what one reads. */
-const openLines = 1_200;
+/** Maximum lines of changes and diffs that are open at first. */
+const maxOpenLines = 1_200;
 
-/** What stands open when the results are first seen: what failed, and what changed while that is not too much to read. */
+/** Keys of results that are open at first: up to 200 failures, and changes up to the maximum of lines. */
 export function openAtFirst(keyed: readonly KeyedResult[]): Set<string> {
   const open = new Set<string>();
   let lines = 0;
@@ -123,13 +123,13 @@ export function openAtFirst(keyed: readonly KeyedResult[]): Set<string> {
     if (hasFailed(result) && open.size < 200) open.add(key);
     else if (hasChanged(result) && hasDetail(result)) {
       lines += 3 + result.changes.length + (result.diff === null ? 0 : result.diff.split('\n').length);
-      if (lines <= openLines) open.add(key);
+      if (lines <= maxOpenLines) open.add(key);
     }
   }
   return open;
 }
 
-/** Runs of results that changed nothing, folded into one line each. */
+/** A single result, or consecutive unchanged results folded into one line. */
 export type Piece = { readonly kind: 'one'; readonly each: KeyedResult } | FoldedPiece;
 export interface FoldedPiece {
   readonly kind: 'folded';
@@ -137,12 +137,13 @@ export interface FoldedPiece {
   readonly results: readonly KeyedResult[];
 }
 
-/** @param kept the key of one that is never folded: an address names it */
-export function piecesOf(results: readonly KeyedResult[], kept: string | null): Piece[] {
+/** @param namedKey the key of the result that the address names, which is never folded */
+export function piecesOf(results: readonly KeyedResult[], namedKey: string | null): Piece[] {
   const pieces: (Piece & { results?: KeyedResult[] })[] = [];
   for (const each of results) {
     const { status } = each.result;
-    const folds = each.key !== kept && (status === 'unchanged' || (status === 'skipped' && !hasDetail(each.result)));
+    const folds =
+      each.key !== namedKey && (status === 'unchanged' || (status === 'skipped' && !hasDetail(each.result)));
     const last = pieces.at(-1);
     if (!folds) pieces.push({ kind: 'one', each });
     else if (last?.kind === 'folded' && last.status === status) last.results.push(each);
@@ -156,7 +157,7 @@ export interface SummaryPart {
   readonly tone: Tone;
 }
 
-/** A summary in words, without what is none. */
+/** The nonzero counts of a summary in words. */
 export function summaryParts(summary: Summary, resultKind: ResultKind): SummaryPart[] {
   const deviate = summary.changed === 1 ? ' deviates' : ' deviate';
   const would = resultKind === 'plan' ? ' to change' : resultKind === 'drift' ? deviate : ' changed';

@@ -25,34 +25,30 @@ import {
   shownResults,
   triggerText,
 } from './resource-groups.ts';
-import { ResourceOutput, ResourceRow } from './resource-row.tsx';
+import { ResourceOutput, ResourceRow, type ScriptOutput } from './resource-row.tsx';
 import { useAnchor } from './use-anchor.ts';
 
-/** So many rows of a module are drawn at first. */
+/** Rows of a module rendered at first. */
 const firstRows = 200;
-/** From so many on there is something to search in. */
+/** The search field is shown from this many results on. */
 const searchFrom = 12;
 
-/**
- * What an operation did, would do, or what a check found: by module, resource by resource, as a review of changes. What it
- * shows, and the place that somebody links to, are in the address (`show`, `find`, `#r=…`).
- */
-export function ResourceResults({
-  results,
-  resultKind,
-  output,
-  running = false,
-  empty,
-}: {
+interface ResultListProps {
   readonly results: readonly ResourceResult[];
   readonly resultKind: ResultKind;
-  /** What scripts printed, by `module/identity`. */
+  /** Output of scripts by `module/identity`. */
   readonly output?: OperationOutput['output'] | undefined;
-  /** More is to come. */
+  /** More results will follow. */
   readonly running?: boolean;
-  /** In place of results when there are none. */
+  /** Shown if there are no results. */
   readonly empty?: ReactNode;
-}) {
+}
+
+/**
+ * The results of an apply, a plan or a drift check, by module and resource. The filter and the linked place are kept in the
+ * address (`show`, `find`, `#r=…`).
+ */
+export function ResourceResults({ results, resultKind, output, running = false, empty }: ResultListProps) {
   const [anchor, onAnchor] = useAnchor();
   const [show, setShow] = useUrlState<Show>('show', 'all');
   const [search, setSearch] = useUrlState<string>('find', '');
@@ -80,10 +76,22 @@ export function ResourceResults({
   );
 }
 
-/**
- * The same as one of several on a page: without what filters it. What links to a place in it leads to where the results
- * stand by themselves.
- */
+/** Which results are open: those opened or closed by hand, and else the important ones and the one the address names. */
+function useOpenResults(keyed: readonly KeyedResult[], named: KeyedResult | null) {
+  const [toggled, setToggled] = useState<ReadonlyMap<string, boolean>>(new Map());
+  const openedFirst = useMemo(() => openAtFirst(keyed), [keyed]);
+  const isOpen = (key: string) => toggled.get(key) ?? (openedFirst.has(key) || key === named?.key);
+  const openable = keyed.filter(({ result }) => hasDetail(result));
+  const allOpen = openable.length > 0 && openable.every(({ key }) => isOpen(key));
+  return {
+    isOpen,
+    allOpen,
+    toggle: (key: string) => setToggled(new Map(toggled).set(key, !isOpen(key))),
+    toggleAll: () => setToggled(new Map(openable.map(({ key }) => [key, !allOpen]))),
+  };
+}
+
+/** Results without filters, for pages that show several lists. `onAnchor` leads to a page with only these results. */
 export function ResultList({
   results,
   resultKind,
@@ -95,12 +103,7 @@ export function ResultList({
   show = 'all',
   search = '',
   tools,
-}: {
-  readonly results: readonly ResourceResult[];
-  readonly resultKind: ResultKind;
-  readonly output?: OperationOutput['output'] | undefined;
-  readonly running?: boolean;
-  readonly empty?: ReactNode;
+}: ResultListProps & {
   readonly anchor?: Anchor | null;
   readonly onAnchor: (anchor: Anchor) => void;
   readonly show?: Show;
@@ -108,25 +111,18 @@ export function ResultList({
   readonly tools?: ReactNode;
 }) {
   const keyed = useMemo(() => keyedResults(results), [results]);
-  const [toggled, setToggled] = useState<ReadonlyMap<string, boolean>>(new Map());
-  const opened = useMemo(() => openAtFirst(keyed), [keyed]);
   const named = anchor === null ? null : resultAt(keyed, anchor.resource);
+  const { isOpen, allOpen, toggle, toggleAll } = useOpenResults(keyed, named);
   const shown = useMemo(() => {
-    const chosen = shownResults(keyed, show, search);
-    // What the address names is there, whatever is filtered.
-    return named === null || chosen.includes(named)
-      ? chosen
-      : keyed.filter((each) => each === named || chosen.includes(each));
+    const matching = shownResults(keyed, show, search);
+    // The filter never hides the result that the address names.
+    return named === null || matching.includes(named)
+      ? matching
+      : keyed.filter((each) => each === named || matching.includes(each));
   }, [keyed, show, search, named]);
   const groups = useMemo(() => groupsByModule(shown), [shown]);
-  // A program that runs has no result yet; what it prints is there all the same.
+  // A running script has output before its resource has a result.
   const early = Object.entries(output ?? {}).filter(([key]) => !keyed.some(({ result }) => isOf(key, result)));
-
-  const isOpen = (key: string) => toggled.get(key) ?? (opened.has(key) || key === named?.key);
-  const toggle = (key: string) => setToggled(new Map(toggled).set(key, !isOpen(key)));
-  const openable = keyed.filter(({ result }) => hasDetail(result));
-  const allOpen = openable.length > 0 && openable.every(({ key }) => isOpen(key));
-
   if (results.length === 0 && early.length === 0) return <>{empty}</>;
   return (
     <div className="min-w-0">
@@ -138,56 +134,70 @@ export function ResultList({
             look="quiet"
             className="ml-auto"
             icon={<UnfoldVertical aria-hidden="true" className="size-3.5" />}
-            onClick={() => setToggled(new Map(openable.map(({ key }) => [key, !allOpen])))}
+            onClick={toggleAll}
           >
             {allOpen ? 'Fold all' : 'Open all'}
           </Button>
         </div>
       )}
       {shown.length === 0 && early.length === 0 && (
-        <Empty title={show === 'failed' ? 'Nothing failed' : 'No resource is like that'}>
-          {show === 'all' ? 'Search for another part of its name.' : 'See all to know what else there was.'}
+        <Empty title={show === 'failed' ? 'Nothing failed' : 'No resource matches'}>
+          {show === 'all' ? 'Try another part of its name.' : 'Show all to see the other resources.'}
         </Empty>
       )}
       <div className="space-y-4">
         {early.map(([key, each]) => (
-          <div key={key} className="rounded-lg border bg-surface">
-            <h3 className="flex min-h-9 items-center border-b px-3 font-mono text-xs">
-              <Line text={key} />
-            </h3>
-            <div className="p-3">
-              <ResourceOutput
-                name={key}
-                output={each}
-                anchor={anchor?.resource === key ? anchor : null}
-                onAnchor={onAnchor}
-              />
-            </div>
-          </div>
+          <EarlyOutput key={key} {...{ name: key, output: each, anchor, onAnchor }} />
         ))}
         {groups.map(({ module, results: ofModule }) => (
           <ModuleSection key={module} module={module} results={ofModule} resultKind={resultKind}>
             <Rows
               results={ofModule}
-              kept={named?.key ?? null}
+              namedKey={named?.key ?? null}
               row={(each) => (
                 <ResourceRow
                   key={each.key}
-                  each={each}
-                  resultKind={resultKind}
+                  {...{ each, resultKind, onAnchor }}
                   triggers={each.result.triggered_by.map((id) => triggerText(id, each.result, results))}
                   output={outputOf(output, each.result)}
                   open={isOpen(each.key)}
                   onToggle={() => toggle(each.key)}
-                  anchor={each === named ? (anchor as Anchor) : null}
-                  onAnchor={onAnchor}
+                  anchor={each === named ? anchor : null}
                 />
               )}
             />
           </ModuleSection>
         ))}
       </div>
-      {running && <p className="mt-3 text-muted text-sm">More shows here as it is done.</p>}
+      {running && <p className="mt-3 text-muted text-sm">More results appear here as resources finish.</p>}
+    </div>
+  );
+}
+
+function EarlyOutput({
+  name,
+  output,
+  anchor,
+  onAnchor,
+}: {
+  readonly name: string;
+  readonly output: ScriptOutput;
+  readonly anchor: Anchor | null;
+  readonly onAnchor: (anchor: Anchor) => void;
+}) {
+  return (
+    <div className="rounded-lg border bg-surface">
+      <h3 className="flex min-h-9 items-center border-b px-3 font-mono text-xs">
+        <Line text={name} />
+      </h3>
+      <div className="p-3">
+        <ResourceOutput
+          name={name}
+          output={output}
+          anchor={anchor?.resource === name ? anchor : null}
+          onAnchor={onAnchor}
+        />
+      </div>
     </div>
   );
 }
@@ -272,17 +282,18 @@ function ModuleSection({
 
 function Rows({
   results,
-  kept,
+  namedKey,
   row,
 }: {
   readonly results: readonly KeyedResult[];
-  readonly kept: string | null;
+  readonly namedKey: string | null;
   readonly row: (each: KeyedResult) => ReactNode;
 }) {
-  const [most, setMost] = useState(firstRows);
-  const pieces = useMemo(() => piecesOf(results, kept), [results, kept]);
-  const keptAt = kept === null ? -1 : pieces.findIndex((piece) => piece.kind === 'one' && piece.each.key === kept);
-  const drawn = pieces.slice(0, Math.max(most, keptAt + 1));
+  const [limit, setLimit] = useState(firstRows);
+  const pieces = useMemo(() => piecesOf(results, namedKey), [results, namedKey]);
+  const namedAt =
+    namedKey === null ? -1 : pieces.findIndex((piece) => piece.kind === 'one' && piece.each.key === namedKey);
+  const drawn = pieces.slice(0, Math.max(limit, namedAt + 1));
   return (
     <div>
       {drawn.map((piece) =>
@@ -290,7 +301,7 @@ function Rows({
       )}
       {drawn.length < pieces.length && (
         <div className="border-t p-2 text-center">
-          <Button small onClick={() => setMost(most + 5 * firstRows)}>
+          <Button small onClick={() => setLimit(limit + 5 * firstRows)}>
             Show {Math.min(pieces.length - drawn.length, 5 * firstRows)} more
           </Button>
         </div>
@@ -307,7 +318,7 @@ function Folded({
   readonly row: (each: KeyedResult) => ReactNode;
 }) {
   const [open, setOpen] = useState(false);
-  const [most, setMost] = useState(firstRows);
+  const [limit, setLimit] = useState(firstRows);
   if (results.length === 1) return row(results[0] as KeyedResult);
   return (
     <div className="border-b last:border-b-0">
@@ -323,11 +334,11 @@ function Folded({
         />
         {results.length} {status}
       </button>
-      {open && <div>{results.slice(0, most).map(row)}</div>}
-      {open && most < results.length && (
+      {open && <div>{results.slice(0, limit).map(row)}</div>}
+      {open && limit < results.length && (
         <div className="p-2 text-center">
-          <Button small onClick={() => setMost(most + 5 * firstRows)}>
-            Show {Math.min(results.length - most, 5 * firstRows)} more
+          <Button small onClick={() => setLimit(limit + 5 * firstRows)}>
+            Show {Math.min(results.length - limit, 5 * firstRows)} more
           </Button>
         </div>
       )}

@@ -48,32 +48,20 @@ export type ScriptOutput = OperationOutput['output'][string];
 export interface ResourceRowProps {
   readonly each: KeyedResult;
   readonly resultKind: ResultKind;
-  /** What fired it, in words. */
+  /** Descriptions of the resources that triggered it. */
   readonly triggers: readonly string[];
   readonly output: ScriptOutput | undefined;
   readonly open: boolean;
   readonly onToggle: () => void;
-  /** The place in it that the address names, or null. */
+  /** The place in this resource that the address names, or null. */
   readonly anchor: Anchor | null;
   readonly onAnchor: (anchor: Anchor) => void;
 }
 
-/** One resource: what became of it, and under that how. */
-export function ResourceRow({
-  each: { key, result },
-  resultKind,
-  triggers,
-  output,
-  open,
-  onToggle,
-  anchor,
-  onAnchor,
-}: ResourceRowProps) {
-  const { word, tone } = outcomeOf(result, resultKind);
-  const Icon = iconOf(result);
-  // Where a diff shows what is in a file, the hashes of it say nothing more.
-  const changes = result.changes.filter(({ field }) => field !== 'content' || !result.diff);
-  const opens = hasDetail(result) || output !== undefined;
+/** One resource: a line with its outcome, and the details below it when open. */
+export function ResourceRow(props: ResourceRowProps) {
+  const { each, output, open, anchor } = props;
+  const opens = hasDetail(each.result) || output !== undefined;
   const place = useRef<HTMLDivElement>(null);
   const isNamed = anchor !== null;
   const namesLine = anchor !== null && anchor.line !== null;
@@ -88,95 +76,116 @@ export function ResourceRow({
         isNamed && 'bg-accent-soft/40 shadow-[inset_2px_0_0_var(--accent)]',
       )}
     >
-      <div className="group flex min-h-9 items-center gap-2 px-3 py-1 text-sm">
-        <button
-          type="button"
-          disabled={!opens}
-          aria-expanded={opens ? open : undefined}
-          onClick={onToggle}
-          className="flex min-w-0 flex-1 items-center gap-2 rounded text-left disabled:cursor-default"
-        >
-          <ChevronRight
-            aria-hidden="true"
-            className={classNames(
-              'size-3.5 shrink-0 text-muted transition-transform duration-100',
-              open && 'rotate-90',
-              !opens && 'invisible',
-            )}
-          />
-          <Icon aria-hidden="true" className={classNames('size-4 shrink-0', toneText[tone])} />
-          <span className="shrink-0 text-muted text-xs max-sm:hidden">{result.type}</span>
-          <span className="flex min-w-0 font-mono text-xs">
-            <Line text={result.identity} maxLength={300} />
-          </span>
-          <span className={classNames('ml-auto shrink-0 text-xs', toneText[tone])}>{word}</span>
-        </button>
-        {result.corrective && resultKind !== 'drift' && <Badge tone="info">repairs drift</Badge>}
-        {result.sensitive && (
-          <span className="inline-flex items-center gap-1 text-muted text-xs" title="Values of secrets are hidden">
-            <EyeOff aria-hidden="true" className="size-3.5" />
-            <span className="max-sm:sr-only">hidden</span>
-          </span>
-        )}
-        <span className="tabular w-14 shrink-0 text-right text-muted text-xs max-sm:hidden">
-          {durationText(result.duration_ms)}
-        </span>
-        <IconButton
-          small
-          label={`Link to ${result.type} ${result.identity.slice(0, 80)}`}
-          className="max-sm:hidden"
-          icon={<LinkIcon className="size-3.5" />}
-          onClick={() => {
-            onAnchor({ resource: key, part: 'diff', line: null });
-          }}
-        />
-      </div>
-      {open && opens && (
-        <div className="space-y-2.5 px-3 pb-3 sm:pl-11">
-          {triggers.length > 0 && (
-            <p className="text-muted text-sm">
-              Because of{' '}
-              {triggers.map((trigger, index) => (
-                // biome-ignore lint/suspicious/noArrayIndexKey: a list that never moves
-                <span key={index}>
-                  {index > 0 && ', '}
-                  <span className="font-mono text-text text-xs">
-                    <Text text={trigger} />
-                  </span>
-                </span>
-              ))}
-              .
-            </p>
-          )}
-          {result.message !== null && (
-            <p
-              className={classNames(
-                'whitespace-pre-wrap rounded-md px-2.5 py-1.5 text-sm',
-                tone === 'bad' && result.status !== 'changed' && result.status !== 'would_change'
-                  ? 'bg-bad-soft text-bad'
-                  : 'bg-raised',
-              )}
-            >
-              <Text text={result.message} maxLength={1_200} />
-            </p>
-          )}
-          {changes.length > 0 && <ChangesTable changes={changes} resultKind={resultKind} />}
-          {result.diff !== null && result.diff !== '' && (
-            <Diff
-              unified={result.diff}
-              label={`Changes of ${result.identity.slice(0, 200)}`}
-              line={anchor?.part === 'diff' ? anchor.line : null}
-              onLine={(line) => onAnchor({ resource: key, part: 'diff', line })}
-            />
-          )}
-          {output !== undefined && <ResourceOutput name={key} output={output} anchor={anchor} onAnchor={onAnchor} />}
-        </div>
-      )}
+      <Header {...props} opens={opens} />
+      {open && opens && <Details {...props} />}
     </div>
   );
 }
 
-/** What its script printed. */
+function Header({
+  each: { key, result },
+  resultKind,
+  open,
+  opens,
+  onToggle,
+  onAnchor,
+}: ResourceRowProps & { readonly opens: boolean }) {
+  const { word, tone } = outcomeOf(result, resultKind);
+  const Icon = iconOf(result);
+  return (
+    <div className="group flex min-h-9 items-center gap-2 px-3 py-1 text-sm">
+      <button
+        type="button"
+        disabled={!opens}
+        aria-expanded={opens ? open : undefined}
+        onClick={onToggle}
+        className="flex min-w-0 flex-1 items-center gap-2 rounded text-left disabled:cursor-default"
+      >
+        <ChevronRight
+          aria-hidden="true"
+          className={classNames(
+            'size-3.5 shrink-0 text-muted transition-transform duration-100',
+            open && 'rotate-90',
+            !opens && 'invisible',
+          )}
+        />
+        <Icon aria-hidden="true" className={classNames('size-4 shrink-0', toneText[tone])} />
+        <span className="shrink-0 text-muted text-xs max-sm:hidden">{result.type}</span>
+        <span className="flex min-w-0 font-mono text-xs">
+          <Line text={result.identity} maxLength={300} />
+        </span>
+        <span className={classNames('ml-auto shrink-0 text-xs', toneText[tone])}>{word}</span>
+      </button>
+      {result.corrective && resultKind !== 'drift' && <Badge tone="info">repairs drift</Badge>}
+      {result.sensitive && (
+        <span className="inline-flex items-center gap-1 text-muted text-xs" title="Values of secrets are hidden">
+          <EyeOff aria-hidden="true" className="size-3.5" />
+          <span className="max-sm:sr-only">hidden</span>
+        </span>
+      )}
+      <span className="tabular w-14 shrink-0 text-right text-muted text-xs max-sm:hidden">
+        {durationText(result.duration_ms)}
+      </span>
+      <IconButton
+        small
+        label={`Link to ${result.type} ${result.identity.slice(0, 80)}`}
+        className="max-sm:hidden"
+        icon={<LinkIcon className="size-3.5" />}
+        onClick={() => onAnchor({ resource: key, part: 'diff', line: null })}
+      />
+    </div>
+  );
+}
+
+function Details({ each: { key, result }, resultKind, triggers, output, anchor, onAnchor }: ResourceRowProps) {
+  const { tone } = outcomeOf(result, resultKind);
+  // The diff shows the content; its hashes add nothing.
+  const changes = result.changes.filter(({ field }) => field !== 'content' || !result.diff);
+  const isChange = result.status === 'changed' || result.status === 'would_change';
+  return (
+    <div className="space-y-2.5 px-3 pb-3 sm:pl-11">
+      {triggers.length > 0 && <Triggers triggers={triggers} />}
+      {result.message !== null && (
+        <p
+          className={classNames(
+            'whitespace-pre-wrap rounded-md px-2.5 py-1.5 text-sm',
+            tone === 'bad' && !isChange ? 'bg-bad-soft text-bad' : 'bg-raised',
+          )}
+        >
+          <Text text={result.message} maxLength={1_200} />
+        </p>
+      )}
+      {changes.length > 0 && <ChangesTable changes={changes} resultKind={resultKind} />}
+      {result.diff !== null && result.diff !== '' && (
+        <Diff
+          unified={result.diff}
+          label={`Changes of ${result.identity.slice(0, 200)}`}
+          line={anchor?.part === 'diff' ? anchor.line : null}
+          onLine={(line) => onAnchor({ resource: key, part: 'diff', line })}
+        />
+      )}
+      {output !== undefined && <ResourceOutput name={key} output={output} anchor={anchor} onAnchor={onAnchor} />}
+    </div>
+  );
+}
+
+const Triggers = ({ triggers }: { readonly triggers: readonly string[] }) => (
+  <p className="text-muted text-sm">
+    Because of{' '}
+    {triggers.map((trigger, index) => (
+      // biome-ignore lint/suspicious/noArrayIndexKey: a fixed list
+      <span key={index}>
+        {index > 0 && ', '}
+        <span className="font-mono text-text text-xs">
+          <Text text={trigger} />
+        </span>
+      </span>
+    ))}
+    .
+  </p>
+);
+
+/** The output of a resource's script. */
 export function ResourceOutput({
   name,
   output,
@@ -206,14 +215,14 @@ export function ResourceOutput({
       ))}
       <p className="text-muted text-xs">
         {running
-          ? 'It is running.'
-          : `${streams.length === 0 ? 'It printed nothing. ' : ''}${output.exit_code === null ? 'Its exit code is not known.' : `Exit code ${output.exit_code}.`}`}
+          ? 'Running.'
+          : `${streams.length === 0 ? 'No output. ' : ''}${output.exit_code === null ? 'Exit code unknown.' : `Exit code ${output.exit_code}.`}`}
       </p>
     </div>
   );
 }
 
-/** As `12 ms`, `3.4 s`, `2 min 5 s`; nothing for what took no time worth telling. */
+/** Formats as `12 ms`, `3.4 s`, `2 min 5 s`; empty below 1 ms. */
 export function durationText(ms: number): string {
   if (ms < 1) return '';
   if (ms < 1_000) return `${Math.round(ms)} ms`;

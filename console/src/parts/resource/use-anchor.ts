@@ -2,12 +2,9 @@ import { useLocation, useNavigate } from '@tanstack/react-router';
 import { useCallback, useMemo } from 'react';
 import { type Anchor, anchorText, readAnchor } from './anchor.ts';
 
-/**
- * The place in the results of an operation that the address names.
- * @returns it, and what goes to another one, or to none
- */
+/** @returns the place in the results that the address names, and its setter */
 export function useAnchor(): [Anchor | null, (anchor: Anchor | null) => void] {
-  // As it stands in the address: the router's own is decoded already, and cannot be taken apart any more.
+  // The router's `hash` is decoded, so its separators are ambiguous.
   const text = useLocation({ select: ({ href }) => href.split('#')[1] ?? '' });
   const anchor = useMemo(() => readAnchor(text), [text]);
   const navigate = useNavigate();

@@ -1,9 +1,6 @@
 import type { KeyboardEvent } from 'react';
 
-/**
- * The numbers of lines are one stop of the Tab key however many they are: the arrow keys walk from one to the next. Whoever
- * draws them marks the number of each line with `data-line`.
- */
+/** Moves the focus between line numbers with the arrow keys: all numbers together are one tab stop. Mark each with `data-line`. */
 export function walkLines(event: KeyboardEvent<HTMLElement>): void {
   const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
   const number = (event.target as HTMLElement).closest('[data-line]');

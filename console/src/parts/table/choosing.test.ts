@@ -1,30 +1,30 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { allToggled, rangeChosen, toggled } from './choosing.ts';
 
 const keys = ['a', 'b', 'c', 'd', 'e'];
 const after = (chosen: ReadonlySet<string>) => [...chosen].sort().join('');
 
 describe('choosing rows', () => {
-  it('takes one more, or one fewer', () => {
+  test('adds a row, or removes it', () => {
     expect(after(toggled(new Set('a'), 'c'))).toBe('ac');
     expect(after(toggled(new Set('ac'), 'c'))).toBe('a');
   });
 
-  it('takes all between the last one and this, whichever way', () => {
+  test('adds all rows between the anchor and this one, in both directions', () => {
     expect(after(rangeChosen(keys, new Set('b'), 'b', 'd'))).toBe('bcd');
     expect(after(rangeChosen(keys, new Set('ad'), 'd', 'b'))).toBe('abcd');
   });
 
-  it('frees all between, when the last one was freed', () => {
+  test('removes all rows in between if the anchor was removed', () => {
     expect(after(rangeChosen(keys, new Set('acde'), 'b', 'd'))).toBe('ae');
   });
 
-  it('takes one only when the last is no longer there', () => {
+  test('toggles only one row if the anchor is gone', () => {
     expect(after(rangeChosen(keys, new Set('x'), 'x', 'c'))).toBe('cx');
     expect(after(rangeChosen(keys, new Set(), null, 'c'))).toBe('c');
   });
 
-  it('takes all that are shown, and frees them again; what is not shown stays', () => {
+  test('adds all shown rows, removes them again, and keeps rows that are not shown', () => {
     expect(after(allToggled(keys, new Set('bx')))).toBe('abcdex');
     expect(after(allToggled(keys, new Set('abcdex')))).toBe('x');
   });

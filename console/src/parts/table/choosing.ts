@@ -1,6 +1,5 @@
-/** Which rows are chosen, decided on keys in the order in which they are shown. Pure. */
+/** Selection of rows by their keys. All functions return a new set. */
 
-/** One more, or one fewer. */
 export function toggled(chosen: ReadonlySet<string>, key: string): ReadonlySet<string> {
   const next = new Set(chosen);
   if (!next.delete(key)) next.add(key);
@@ -8,8 +7,9 @@ export function toggled(chosen: ReadonlySet<string>, key: string): ReadonlySet<s
 }
 
 /**
- * All from the row that was chosen last to this one become what that one is; what was chosen elsewhere stays.
- * @param anchor the row that was chosen or freed last; when it is no longer shown, only this row changes
+ * Gives all rows between the anchor and this row the state of the anchor, and keeps the others.
+ * @param keys in the order shown
+ * @param anchor the row toggled last; if it is not shown anymore, only this row is toggled
  */
 export function rangeChosen(
   keys: readonly string[],
@@ -29,7 +29,7 @@ export function rangeChosen(
   return next;
 }
 
-/** All that are shown, or none of them when they all were. What is chosen and not shown stays chosen. */
+/** Selects all shown rows, or deselects them if all were selected. Rows that are not shown keep their state. */
 export function allToggled(keys: readonly string[], chosen: ReadonlySet<string>): ReadonlySet<string> {
   const next = new Set(chosen);
   const all = keys.every((key) => chosen.has(key));

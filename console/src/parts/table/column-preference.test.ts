@@ -1,7 +1,7 @@
-import { expect, it } from 'vitest';
+import { expect, test } from 'vitest';
 import { readPreference } from './column-preference.ts';
 
-it('a preference for columns is read as far as it is one', () => {
+test('reads a column preference and skips its invalid parts', () => {
   expect(readPreference('{"hidden":["ip",3],"widths":{"name":120,"tags":"wide","seen":9}}')).toEqual({
     hidden: ['ip'],
     widths: { name: 120 },

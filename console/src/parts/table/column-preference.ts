@@ -1,9 +1,6 @@
 import { useCallback, useState } from 'react';
 
-/**
- * Which columns of a table somebody hides, and how wide they made the others: a preference of theirs in this browser, not
- * a state of the page that a link would carry.
- */
+/** Hidden and resized columns of a table: kept in this browser, not in the page's address. */
 export interface ColumnPreference {
   readonly hidden: readonly string[];
   /** Pixels, by column. */
@@ -12,7 +9,7 @@ export interface ColumnPreference {
 
 const nothing: ColumnPreference = { hidden: [], widths: {} };
 
-/** What was kept may be of another version, or of somebody's hand. Pure. */
+/** Reads a stored preference, which may be of another version or edited by hand. */
 export function readPreference(text: string | null): ColumnPreference | null {
   if (text === null) return null;
   try {
@@ -33,8 +30,8 @@ export function readPreference(text: string | null): ColumnPreference | null {
 }
 
 /**
- * @param name of the table, for what is kept
- * @param hidden columns that are hidden until somebody asks for them
+ * @param name identifies the table in the storage
+ * @param hidden columns hidden by default
  */
 export function useColumnPreference(
   name: string,

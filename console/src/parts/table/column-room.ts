@@ -1,22 +1,22 @@
 import { type RefObject, useEffect, useState } from 'react';
 
-/** Coarse, so that the rows are not drawn anew at every pixel of a window that is resized. */
-const grain = 24;
+/** Pixels. Coarse, so that rows do not render again at every pixel of a resize. */
+const step = 24;
 
 /**
- * How wide the cells of a column are, in pixels.
- * @param isThere false while the table inside of `table` is not drawn
+ * Measures the width of a column in pixels.
+ * @param isRendered false while the table inside of `table` is not rendered
  */
-export function useColumnRoom(table: RefObject<HTMLElement | null>, column: string, isThere: boolean): number {
+export function useColumnRoom(table: RefObject<HTMLElement | null>, column: string, isRendered: boolean): number {
   const [room, setRoom] = useState(0);
   useEffect(() => {
-    const head = isThere ? table.current?.querySelector(`[data-column="${column}"]`) : null;
+    const head = isRendered ? table.current?.querySelector(`[data-column="${column}"]`) : null;
     if (!head) return;
     const observer = new ResizeObserver(([entry]) =>
-      setRoom(Math.floor((entry?.contentRect.width ?? 0) / grain) * grain),
+      setRoom(Math.floor((entry?.contentRect.width ?? 0) / step) * step),
     );
     observer.observe(head);
     return () => observer.disconnect();
-  }, [table, column, isThere]);
+  }, [table, column, isRendered]);
   return room;
 }

@@ -1,6 +1,6 @@
 import type { CSSProperties } from 'react';
 
-/** How the cells of a column are laid out: alike in the header and in every row. */
+/** Styles of a column's cells, shared by the header and the rows. */
 
 export const fromClasses = {
   sm: 'max-sm:hidden',
@@ -10,17 +10,17 @@ export const fromClasses = {
   '2xl': 'max-2xl:hidden',
 } as const;
 
-/** The first column stays in sight where the others are scrolled past. */
+/** Keeps the first column in view when a narrow table scrolls sideways. */
 export const stickyClasses = 'max-md:sticky max-md:left-0 max-md:z-[1] max-md:bg-inherit';
 
 /**
- * `6rem` → fixed; `minmax(8rem,2fr)` → grows by its share, from 8rem; `2fr` → the same, from as much as a word needs.
- * @param pixels what somebody made of it
+ * Translates a column width to flex: `6rem` is fixed, `minmax(8rem,2fr)` grows by its share from 8rem, `2fr` from 4rem.
+ * @param pixels overrides the width after a resize
  */
 export function trackOf(width: string, pixels?: number): CSSProperties {
   if (pixels !== undefined) return { flex: `0 0 ${pixels}px` };
   const share = /([\d.]+)fr/.exec(width)?.[1];
   if (share === undefined) return { flex: `0 0 ${width}` };
-  const least = /minmax\(([^,]+),/.exec(width)?.[1];
-  return { flex: `${share} 1 0`, minWidth: least ?? '4rem' };
+  const minWidth = /minmax\(([^,]+),/.exec(width)?.[1] ?? '4rem';
+  return { flex: `${share} 1 0`, minWidth };
 }

@@ -1,10 +1,10 @@
 import { Columns3 } from 'lucide-react';
 import { IconButton } from '../button.tsx';
 import { Menu, MenuCheck, MenuHeading, MenuItem, MenuLine } from '../dialog/menu.tsx';
+import type { Column } from './column.ts';
 import type { ColumnPreference } from './column-preference.ts';
-import type { Column } from './data-table.tsx';
 
-/** Which columns a table shows. The first one always is: it says what a row is. */
+/** Shows and hides columns. The first column identifies the row and always stays. */
 export function ColumnsMenu<Row>({
   columns,
   preference,

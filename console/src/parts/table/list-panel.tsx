@@ -2,7 +2,7 @@ import type { ReactNode } from 'react';
 import { Button } from '../button.tsx';
 import { Failure, SkeletonRows } from '../states.tsx';
 
-/** Of a query: how far it is, and how it is tried again. */
+/** The part of a query that a list shows while it loads or after it failed. */
 export interface Loading {
   readonly isPending: boolean;
   readonly isError: boolean;
@@ -10,22 +10,19 @@ export interface Loading {
   readonly refetch: () => unknown;
 }
 
-/** Of a query that is read in pages. */
+/** The part of an infinite query that loads the next page. */
 export interface Paging {
   readonly hasNextPage: boolean;
   readonly isFetchingNextPage: boolean;
   readonly fetchNextPage: () => unknown;
 }
 
-/** Reads on, where there is more and nobody does so already. */
+/** Fetches the next page if there is one and it is not being fetched. */
 export function fetchMore({ hasNextPage, isFetchingNextPage, fetchNextPage }: Paging): void {
   if (hasNextPage && !isFetchingNextPage) void fetchNextPage();
 }
 
-/**
- * A list that has the height of its page: fields that narrow it, and below them the table, or in its place the shape of
- * it while it comes and what went wrong when it does not.
- */
+/** A list that fills its page: filters above, and the table, its placeholder, or the error below. */
 export function ListPanel({
   filters,
   onClear,
@@ -34,10 +31,10 @@ export function ListPanel({
   children,
 }: {
   readonly filters: ReactNode;
-  /** Takes the filters away; left out while there are none. */
+  /** Clears the filters; absent while none is set. */
   readonly onClear?: (() => void) | undefined;
   readonly query: Loading;
-  /** So many are drawn while they come. */
+  /** Number of placeholder rows while loading. */
   readonly rows: number;
   readonly children: ReactNode;
 }) {

@@ -1,7 +1,7 @@
 import { useUrlState } from '../url-state.ts';
-import type { Sorting } from './data-table.tsx';
+import type { Sorting } from './column.ts';
 
-/** How a table is sorted, in the address: `name`, or `-name` for the other way. */
+/** Keeps the sorting of a table in the address: `name` ascending, `-name` descending. */
 export function useSorting(fallback: Sorting): [Sorting, (sorting: Sorting) => void] {
   const [text, setText] = useUrlState('sort', textOf(fallback));
   return [{ column: text.replace(/^-/, ''), descending: text.startsWith('-') }, (sorting) => setText(textOf(sorting))];

@@ -1,20 +1,20 @@
 import { ChevronDown, ChevronUp } from 'lucide-react';
 import type { KeyboardEvent, PointerEvent } from 'react';
 import { classNames } from '../class-names.ts';
+import type { Column, Sorting } from './column.ts';
 import { fromClasses, stickyClasses, trackOf } from './column-track.ts';
-import type { Column, Sorting } from './data-table.tsx';
 
 interface TableHeaderProps<Row> {
   readonly columns: readonly Column<Row>[];
   readonly sorting: Sorting | null;
   readonly onSort: ((sorting: Sorting) => void) | undefined;
-  /** Null: rows are not chosen here. */
+  /** Null if rows cannot be chosen. */
   readonly choose: { readonly all: boolean; readonly some: boolean; readonly toggle: () => void } | null;
   readonly widths: Readonly<Record<string, number>> | undefined;
   readonly onWidth: ((column: string, pixels: number) => void) | undefined;
 }
 
-/** The names of the columns: sort by them, and drag their right edges. */
+/** Column headers: a click sorts, dragging the right edge resizes. */
 export function TableHeader<Row>({ columns, sorting, onSort, choose, widths, onWidth }: TableHeaderProps<Row>) {
   return (
     <div role="rowgroup" className="sticky top-0 z-10 border-b bg-surface">
@@ -80,20 +80,23 @@ export function TableHeader<Row>({ columns, sorting, onSort, choose, widths, onW
   );
 }
 
-const least = 48;
-const most = 1_200;
+/** Pixels. */
+const minWidth = 48;
+const maxWidth = 1_200;
 const keyStep = 16;
 
-/** The same as dragging its edge. */
+const clampWidth = (pixels: number): number => Math.round(Math.min(maxWidth, Math.max(minWidth, pixels)));
+
+/** Resizes with Shift and an arrow key. */
 function resizeByKey(event: KeyboardEvent<HTMLElement>, onWidth: (pixels: number) => void): void {
   const step = { ArrowLeft: -keyStep, ArrowRight: keyStep }[event.key];
   const cell = event.currentTarget.parentElement;
   if (!event.shiftKey || step === undefined || cell === null) return;
   event.preventDefault();
-  onWidth(Math.round(Math.min(most, Math.max(least, cell.getBoundingClientRect().width + step))));
+  onWidth(clampWidth(cell.getBoundingClientRect().width + step));
 }
 
-/** Follows the pointer until it is let go. */
+/** Resizes until the pointer is released. */
 function resize(event: PointerEvent<HTMLElement>, onWidth: (pixels: number) => void): void {
   const handle = event.currentTarget;
   const cell = handle.parentElement;
@@ -105,7 +108,7 @@ function resize(event: PointerEvent<HTMLElement>, onWidth: (pixels: number) => v
   handle.setPointerCapture(event.pointerId);
   handle.onpointermove = ({ clientX }) => {
     cancelAnimationFrame(frame);
-    frame = requestAnimationFrame(() => onWidth(Math.round(Math.min(most, Math.max(least, before + clientX - from)))));
+    frame = requestAnimationFrame(() => onWidth(clampWidth(before + clientX - from)));
   };
   handle.onlostpointercapture = () => {
     handle.onpointermove = null;

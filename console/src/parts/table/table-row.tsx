@@ -1,19 +1,19 @@
 import { type MouseEvent, memo } from 'react';
 import { classNames } from '../class-names.ts';
+import type { Column } from './column.ts';
 import { fromClasses, stickyClasses, trackOf } from './column-track.ts';
-import type { Column } from './data-table.tsx';
 
 interface TableRowProps<Row> {
   readonly id: string;
   readonly row: Row;
   readonly name: string;
   readonly index: number;
-  /** Pixels from the top of the rows, and how high it is. */
+  /** Distance from the first row, and height, in pixels. */
   readonly start: number;
   readonly size: number;
   readonly columns: readonly Column<Row>[];
   readonly widths: Readonly<Record<string, number>> | undefined;
-  /** Null: rows are not chosen here. */
+  /** Null if rows cannot be chosen. */
   readonly isChosen: boolean | null;
   readonly isTabStop: boolean;
   readonly opens: boolean;
@@ -22,7 +22,7 @@ interface TableRowProps<Row> {
   readonly onClick: (event: MouseEvent<HTMLElement>, id: string, row: unknown) => void;
 }
 
-/** A row of a DataTable. Drawn anew only when something of it changed: not when others are chosen, walked to or hovered. */
+/** A row of a DataTable, memoized: choosing, focusing or hovering another row does not render it again. */
 function Row<Data>({
   id,
   row,
@@ -40,7 +40,7 @@ function Row<Data>({
   onClick,
 }: TableRowProps<Data>) {
   return (
-    // biome-ignore lint/a11y/useKeyWithClickEvents: keys are heard where the rows are
+    // biome-ignore lint/a11y/useKeyWithClickEvents: the table handles the keys
     <div
       role="row"
       aria-rowindex={index + 2}

@@ -1,0 +1,49 @@
+import { defaultRangeExtractor, useVirtualizer } from '@tanstack/react-virtual';
+import { useEffect, useMemo, useRef, useState } from 'react';
+
+/** Asks for more rows this many rows before the end. */
+const nearEndRows = 20;
+
+/**
+ * Renders only the rows in view and moves the focus between rows.
+ * @param rowHeight in pixels
+ * @param onNearEnd called when the last rows are near
+ */
+export function useVirtualRows(keys: readonly string[], rowHeight: number, onNearEnd: (() => void) | undefined) {
+  const scroller = useRef<HTMLDivElement>(null);
+  /** The row that has the focus, or had it last. It stays rendered when scrolled out of view, to keep the focus. */
+  const [active, setActive] = useState<string | null>(null);
+  const activeIndex = useMemo(() => (active === null ? -1 : keys.indexOf(active)), [keys, active]);
+  const virtualizer = useVirtualizer({
+    count: keys.length,
+    getScrollElement: () => scroller.current,
+    estimateSize: () => rowHeight,
+    overscan: 10,
+    getItemKey: (index) => keys[index] as string,
+    rangeExtractor: (range) => {
+      const indexes = defaultRangeExtractor(range);
+      if (activeIndex === -1 || indexes.includes(activeIndex)) return indexes;
+      return [...indexes, activeIndex].sort((a, b) => a - b);
+    },
+  });
+  const items = virtualizer.getVirtualItems();
+  const isNearEnd = keys.length > 0 && (items.at(-1)?.index ?? 0) >= keys.length - nearEndRows;
+  useEffect(() => {
+    if (isNearEnd) onNearEnd?.();
+  }, [isNearEnd, onNearEnd]);
+
+  /** Focuses a row, or the nearest one that exists. @returns its key */
+  const focus = (index: number): string | undefined => {
+    const to = Math.max(0, Math.min(keys.length - 1, index));
+    setActive(keys[to] ?? null);
+    virtualizer.scrollToIndex(to);
+    requestAnimationFrame(() => scroller.current?.querySelector<HTMLElement>(`[data-index="${to}"]`)?.focus());
+    return keys[to];
+  };
+  return {
+    ...{ scroller, items, focus, setActive },
+    height: virtualizer.getTotalSize(),
+    /** The one row that the Tab key reaches. */
+    tabStop: activeIndex === -1 ? (virtualizer.range?.startIndex ?? 0) : activeIndex,
+  };
+}
