@@ -66,8 +66,9 @@ function responseOf(route: Route, value: unknown): Response {
   const media = route.media?.[status];
   if (media !== undefined)
     return new Response(String(value), { status, headers: { 'content-type': [media].flat()[0] as string } });
-  route.answers[status]?.parse(value);
-  return Response.json(value, { status });
+  const text = JSON.stringify(value);
+  route.answers[status]?.parse(JSON.parse(text));
+  return new Response(text, { status, headers: { 'content-type': 'application/json' } });
 }
 
 function problemResponse(code: ErrorCode, detail: string): Response {

@@ -1,97 +1,35 @@
 import type { Agent } from '@muster/protocol/http';
 import { useInfiniteQuery, useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
-import type { ReactNode } from 'react';
 import { auditQuery } from '../../api/audit.ts';
 import { agentDriftQuery } from '../../api/drift.ts';
 import { operationsQuery } from '../../api/operations.ts';
 import { terminalsQuery } from '../../api/terminals.ts';
 import { Badge, Dot, type Tone } from '../../parts/badge.tsx';
-import { Button } from '../../parts/button.tsx';
-import { Panel } from '../../parts/panel.tsx';
-import { Empty, Failure, SkeletonRows } from '../../parts/states.tsx';
+import { Empty } from '../../parts/states.tsx';
 import { SummaryLine } from '../../parts/summary.tsx';
+import { PagedList } from '../../parts/table/paged-list.tsx';
 import { Line } from '../../parts/text.tsx';
 import { Time } from '../../parts/time.tsx';
 import { StatusDot } from '../../parts/work-status.tsx';
 import { OperatorName } from '../links.tsx';
 import { ViewersLine } from '../terminals/viewers.tsx';
 
-interface Listed<Item> {
-  readonly items: readonly Item[] | undefined;
-  readonly error: unknown;
-  readonly retry: () => void;
-  readonly more?: { readonly busy: boolean; readonly load: () => void } | undefined;
-}
-
-function List<Item>({
-  label,
-  listed: { items, error, retry, more },
-  empty,
-  row,
-}: {
-  readonly label: string;
-  readonly listed: Listed<Item>;
-  readonly empty: ReactNode;
-  readonly row: (item: Item) => ReactNode;
-}) {
-  return (
-    <Panel flush>
-      {items === undefined ? (
-        error === null ? (
-          <SkeletonRows rows={8} />
-        ) : (
-          <Failure error={error} retry={retry} />
-        )
-      ) : items.length === 0 ? (
-        empty
-      ) : (
-        <ul aria-label={label} className="divide-y">
-          {items.map(row)}
-        </ul>
-      )}
-      {more !== undefined && (
-        <div className="border-t p-3 text-center">
-          <Button busy={more.busy} onClick={more.load}>
-            Show older
-          </Button>
-        </div>
-      )}
-    </Panel>
-  );
-}
-
 const rowClasses =
   'flex min-h-10 items-center gap-3 px-4 py-1 text-sm hover:bg-hover [content-visibility:auto] focus-visible:outline-offset-[-2px]';
 const age = 'w-18 shrink-0 text-right text-muted text-xs';
 
-interface Paged<Page> {
-  readonly data: { readonly pages: readonly Page[] } | undefined;
-  readonly error: unknown;
-  readonly refetch: () => unknown;
-  readonly hasNextPage: boolean;
-  readonly isFetchingNextPage: boolean;
-  readonly fetchNextPage: () => unknown;
-}
-
-function listedOf<Page, Item>(query: Paged<Page>, itemsOf: (page: Page) => readonly Item[]): Listed<Item> {
-  return {
-    items: query.data?.pages.flatMap(itemsOf),
-    error: query.error,
-    retry: () => void query.refetch(),
-    more: query.hasNextPage ? { busy: query.isFetchingNextPage, load: () => void query.fetchNextPage() } : undefined,
-  };
-}
-
 export function OperationsList({ agent, maxItems }: { readonly agent: Agent; readonly maxItems?: number }) {
   const query = useInfiniteQuery(operationsQuery({ agent: agent.node_id }));
-  const listed = listedOf(query, ({ operations }) => operations);
+  const operations = query.data?.pages.flatMap((page) => page.operations);
   return (
-    <List
+    <PagedList
       label="Operations"
-      listed={maxItems === undefined ? listed : { ...listed, items: listed.items?.slice(0, maxItems), more: undefined }}
+      query={maxItems === undefined ? query : { error: query.error, refetch: query.refetch }}
+      items={operations?.slice(0, maxItems)}
       empty={<Empty title="No operations yet">A plan shows what an apply would change.</Empty>}
-      row={({ operation_id, kind, status, summary, error, created_at, requested_by }) => (
+    >
+      {({ operation_id, kind, status, summary, error, created_at, requested_by }) => (
         <li key={operation_id}>
           <Link to="/operations/$operation" params={{ operation: operation_id }} className={rowClasses}>
             <span className="w-12 shrink-0">
@@ -118,7 +56,7 @@ export function OperationsList({ agent, maxItems }: { readonly agent: Agent; rea
           </Link>
         </li>
       )}
-    />
+    </PagedList>
   );
 }
 
@@ -130,13 +68,15 @@ const driftLooks: Record<string, { readonly text: string; readonly tone: Tone }>
 };
 
 export function DriftList({ agent }: { readonly agent: Agent }) {
-  const { data, error, refetch } = useQuery(agentDriftQuery(agent.node_id));
+  const query = useQuery(agentDriftQuery(agent.node_id));
   return (
-    <List
+    <PagedList
       label="Checks"
-      listed={{ items: data, error, retry: () => void refetch() }}
+      query={query}
+      items={query.data}
       empty={<Empty title="Not checked yet">After the first apply, drift is checked on schedule, and on demand.</Empty>}
-      row={({ drift_id, status, trigger, checked_at, summary, error, accepted }) => (
+    >
+      {({ drift_id, status, trigger, checked_at, summary, error, accepted }) => (
         <li key={drift_id}>
           <Link to="/drift/$record" params={{ record: drift_id }} className={rowClasses}>
             <span className="w-24 shrink-0">
@@ -159,18 +99,20 @@ export function DriftList({ agent }: { readonly agent: Agent }) {
           </Link>
         </li>
       )}
-    />
+    </PagedList>
   );
 }
 
 export function TerminalsList({ agent }: { readonly agent: Agent }) {
   const query = useInfiniteQuery(terminalsQuery(''));
   return (
-    <List
+    <PagedList
       label="Terminal sessions"
-      listed={listedOf(query, (page) => page.filter(({ node_id }) => node_id === agent.node_id))}
+      query={query}
+      items={query.data?.pages.flat().filter(({ node_id }) => node_id === agent.node_id)}
       empty={<Empty title="No terminal sessions yet">Terminal sessions are recorded. You can replay them here.</Empty>}
-      row={({ session_id, status, operator_id, opened_at, closed_at, attached }) => (
+    >
+      {({ session_id, status, operator_id, opened_at, closed_at, attached }) => (
         <li key={session_id}>
           <Link to="/terminals/$session" params={{ session: session_id }} className={rowClasses}>
             <span className="w-24 shrink-0">
@@ -200,7 +142,7 @@ export function TerminalsList({ agent }: { readonly agent: Agent }) {
           </Link>
         </li>
       )}
-    />
+    </PagedList>
   );
 }
 
@@ -209,11 +151,13 @@ const severities: Record<string, Tone> = { info: 'neutral', warning: 'warn', cri
 export function HistoryList({ agent }: { readonly agent: Agent }) {
   const query = useInfiniteQuery(auditQuery({ agent: agent.node_id }));
   return (
-    <List
+    <PagedList
       label="History"
-      listed={listedOf(query, ({ events }) => events)}
+      query={query}
+      items={query.data?.pages.flatMap(({ events }) => events)}
       empty={<Empty title="No audit events">Old events are removed when their retention ends.</Empty>}
-      row={({ id, event_type, severity, summary, actor, timestamp }) => (
+    >
+      {({ id, event_type, severity, summary, actor, timestamp }) => (
         <li key={id}>
           <Link to="/audit" search={{ agent: agent.node_id, event: id } as never} className={rowClasses}>
             <Dot tone={severities[severity] ?? 'neutral'} />
@@ -230,6 +174,6 @@ export function HistoryList({ agent }: { readonly agent: Agent }) {
           </Link>
         </li>
       )}
-    />
+    </PagedList>
   );
 }

@@ -5,7 +5,7 @@ import { type RunEntry, runsQuery } from '../../api/runs.ts';
 import { Panel } from '../../parts/panel.tsx';
 import { Empty, Failure, SkeletonRows } from '../../parts/states.tsx';
 import { type Column, DataTable } from '../../parts/table/data-table.tsx';
-import { fetchMore } from '../../parts/table/list-panel.tsx';
+import { loadNextPage } from '../../parts/table/list-table.tsx';
 import { Time } from '../../parts/time.tsx';
 import { StatusBadge } from '../../parts/work-status.tsx';
 import { OperatorName, RunLink } from '../links.tsx';
@@ -70,7 +70,7 @@ export function AssignmentRuns({
           rowKey={({ run_id }) => run_id}
           onOpen={({ run_id }) => void navigate({ to: '/runs/$run', params: { run: run_id } })}
           onNearEnd={() => {
-            if (rows.length < maxRuns) fetchMore(query);
+            if (rows.length < maxRuns) loadNextPage(query);
           }}
           empty={
             <Empty title="No runs yet">Plan the assignment to see what an apply would change, then apply it.</Empty>

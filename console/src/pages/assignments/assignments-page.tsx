@@ -7,16 +7,13 @@ import { agentsQuery } from '../../api/agents.ts';
 import { assignmentsQuery } from '../../api/assignments.ts';
 import { type RunEntry, runsQuery } from '../../api/runs.ts';
 import { Badge } from '../../parts/badge.tsx';
-import { Button, buttonClasses } from '../../parts/button.tsx';
-import { Input } from '../../parts/form/field.tsx';
-import { Page } from '../../parts/page.tsx';
+import { buttonClasses } from '../../parts/button.tsx';
 import { Empty } from '../../parts/states.tsx';
-import { type Column, DataTable } from '../../parts/table/data-table.tsx';
-import { ListPanel } from '../../parts/table/list-panel.tsx';
-import { useSorting } from '../../parts/table/sorting.ts';
+import type { Column } from '../../parts/table/data-table.tsx';
+import { containsText, type FilterTexts } from '../../parts/table/filters.tsx';
+import { ListPage } from '../../parts/table/list-page.tsx';
 import { Line } from '../../parts/text.tsx';
 import { Time } from '../../parts/time.tsx';
-import { useUrlState } from '../../parts/url-state.ts';
 import { StatusDot } from '../../parts/work-status.tsx';
 import { ModuleLinks, RunLink } from '../links.tsx';
 import { matching } from './matching.ts';
@@ -116,30 +113,27 @@ const columns: readonly Column<Row>[] = [
   },
 ];
 
-const matchesSearch = ({ name, modules, selector, description }: Assignment, wanted: string): boolean =>
-  [name, ...modules, selector, description ?? ''].some((text) => text.toLowerCase().includes(wanted));
+const filters = [
+  { name: 'q', label: 'Search assignments', placeholder: 'Search by name, module, or selector' },
+] as const;
+const matches = ({ assignment }: Row, { q }: FilterTexts) =>
+  containsText(q, assignment.name, ...assignment.modules, assignment.selector, assignment.description);
 
 export function AssignmentsPage() {
   const navigate = useNavigate();
-  const [search, setSearch] = useUrlState<string>('q', '');
-  const [sorting, setSorting] = useSorting({ column: 'name', descending: false });
-  const assignments = useQuery(assignmentsQuery);
-  const agents = useQuery(agentsQuery);
-  const runs = useInfiniteQuery(runsQuery());
-  const known = useMemo(() => {
+  const query = useQuery(assignmentsQuery);
+  const { data: agents } = useQuery(agentsQuery);
+  const { data: runs } = useInfiniteQuery(runsQuery());
+  const rows = useMemo(() => {
     const lastRuns = new Map<string, RunEntry>();
-    for (const run of runs.data?.pages.flat() ?? [])
+    for (const run of runs?.pages.flat() ?? [])
       if (run.assignment !== null && !lastRuns.has(run.assignment)) lastRuns.set(run.assignment, run);
-    return (assignments.data ?? []).map((assignment) => ({
+    return query.data?.map((assignment) => ({
       assignment,
-      matched: agents.data === undefined ? undefined : (matching(assignment.selector, agents.data) ?? []),
+      matched: agents === undefined ? undefined : (matching(assignment.selector, agents) ?? []),
       lastRun: lastRuns.get(assignment.name),
     }));
-  }, [assignments.data, agents.data, runs.data]);
-  const rows = useMemo(
-    () => known.filter(({ assignment }) => matchesSearch(assignment, search.trim().toLowerCase())),
-    [known, search],
-  );
+  }, [query.data, agents, runs]);
   const add = (
     <Link to="/assignments/new" className={buttonClasses('primary')}>
       <Plus aria-hidden="true" className="size-4" />
@@ -147,45 +141,26 @@ export function AssignmentsPage() {
     </Link>
   );
   return (
-    <Page title="Assignments" subtitle="Assign modules to agents by selector." actions={add} fill>
-      <ListPanel
-        query={assignments}
-        rows={10}
-        filters={
-          <div className="w-72 max-sm:w-full">
-            <Input
-              label="Search assignments"
-              hideLabel
-              placeholder="Search by name, module or selector"
-              data-search
-              value={search}
-              onChange={(event) => setSearch(event.target.value)}
-            />
-          </div>
-        }
-      >
-        <DataTable
-          label="Assignments"
-          rows={rows}
-          columns={columns}
-          rowKey={({ assignment }) => assignment.name}
-          sorting={sorting}
-          onSort={setSorting}
-          onOpen={({ assignment }) =>
-            void navigate({ to: '/assignments/$assignment', params: { assignment: assignment.name } })
-          }
-          fill
-          empty={
-            search === '' ? (
-              <Empty title="No assignments yet" action={add}>
-                An assignment gives modules to all agents that match a selector.
-              </Empty>
-            ) : (
-              <Empty title="No matching assignments" action={<Button onClick={() => setSearch('')}>Show all</Button>} />
-            )
-          }
-        />
-      </ListPanel>
-    </Page>
+    <ListPage
+      title="Assignments"
+      subtitle="Assign modules to agents by selector."
+      actions={add}
+      query={query}
+      rows={rows}
+      filters={filters}
+      matches={matches}
+      sortedBy="name"
+      columns={columns}
+      rowKey={({ assignment: { name } }) => name}
+      onOpen={({ assignment: { name } }) =>
+        void navigate({ to: '/assignments/$assignment', params: { assignment: name } })
+      }
+      noMatch="No matching assignments"
+      empty={
+        <Empty title="No assignments yet" action={add}>
+          An assignment gives modules to all agents that match a selector.
+        </Empty>
+      }
+    />
   );
 }

@@ -3,17 +3,14 @@ import { useInfiniteQuery } from '@tanstack/react-query';
 import { Link, useNavigate } from '@tanstack/react-router';
 import { useMemo } from 'react';
 import { latestDriftQuery } from '../../api/drift.ts';
-import { Button, buttonClasses } from '../../parts/button.tsx';
-import { Input, Select } from '../../parts/form/field.tsx';
-import { useDebouncedText } from '../../parts/form/use-debounced.ts';
-import { Page } from '../../parts/page.tsx';
+import { buttonClasses } from '../../parts/button.tsx';
 import { Empty } from '../../parts/states.tsx';
 import { SummaryLine } from '../../parts/summary.tsx';
-import { type Column, DataTable } from '../../parts/table/data-table.tsx';
-import { fetchMore, ListPanel } from '../../parts/table/list-panel.tsx';
+import type { Column } from '../../parts/table/data-table.tsx';
+import { useFilterValues } from '../../parts/table/filters.tsx';
+import { ListPage } from '../../parts/table/list-page.tsx';
 import { Line } from '../../parts/text.tsx';
 import { Time } from '../../parts/time.tsx';
-import { useUrlState } from '../../parts/url-state.ts';
 import { AgentLink } from '../links.tsx';
 import { DriftStatus, triggerWords } from './drift-status.tsx';
 
@@ -67,17 +64,20 @@ const columns: readonly Column<DriftRecord>[] = [
   },
 ];
 
+const filters = [
+  { name: 'filter', label: 'Selector', placeholder: 'Selector: role=web env=production' },
+  {
+    ...{ name: 'status', label: 'Result', any: 'Any result' },
+    options: driftStatuses.map((status) => ({ value: status, label: status.replace('_', ' ') })),
+  },
+] as const;
+
 export function DriftPage() {
-  const [status, setStatus] = useUrlState<string>('status', '');
-  const [filter, setFilter] = useUrlState<string>('filter', '');
-  const typed = useDebouncedText(filter, setFilter);
-  const query = useInfiniteQuery(latestDriftQuery({ status, filter: filter.trim() }));
+  const query = useInfiniteQuery(latestDriftQuery(useFilterValues(filters)));
   const navigate = useNavigate();
-  const rows = useMemo(() => query.data?.pages.flat() ?? [], [query.data]);
-  const filtered = status !== '' || filter !== '';
-  const clear = () => void navigate({ to: '/drift', search: {} as never });
+  const rows = useMemo(() => query.data?.pages.flat(), [query.data]);
   return (
-    <Page
+    <ListPage
       title="Drift"
       subtitle="The latest check of each agent, compared with its last apply."
       actions={
@@ -85,56 +85,19 @@ export function DriftPage() {
           Reconcile
         </Link>
       }
-      fill
-    >
-      <ListPanel
-        query={query}
-        rows={12}
-        filters={
-          <>
-            <div className="w-72 max-sm:w-full">
-              <Input
-                label="Selector"
-                hideLabel
-                placeholder="Selector: role=web env=production"
-                data-search
-                value={typed.text}
-                onChange={(event) => typed.set(event.target.value)}
-              />
-            </div>
-            <div className="w-36">
-              <Select label="Result" hideLabel value={status} onChange={(event) => setStatus(event.target.value)}>
-                <option value="">Any result</option>
-                {driftStatuses.map((each) => (
-                  <option key={each} value={each}>
-                    {each.replace('_', ' ')}
-                  </option>
-                ))}
-              </Select>
-            </div>
-          </>
-        }
-        onClear={filtered ? clear : undefined}
-      >
-        <DataTable
-          label="Drift of each agent"
-          rows={rows}
-          columns={columns}
-          rowKey={({ drift_id }) => drift_id}
-          onOpen={({ drift_id }) => void navigate({ to: '/drift/$record', params: { record: drift_id } })}
-          onNearEnd={() => fetchMore(query)}
-          fill
-          empty={
-            filtered ? (
-              <Empty title="No matching agents" action={<Button onClick={clear}>Show all</Button>} />
-            ) : (
-              <Empty title="No checks yet">
-                After the first apply, a machine is checked on schedule. You can also check it from its page.
-              </Empty>
-            )
-          }
-        />
-      </ListPanel>
-    </Page>
+      label="Drift of each agent"
+      query={query}
+      rows={rows}
+      filters={filters}
+      columns={columns}
+      rowKey={({ drift_id }) => drift_id}
+      onOpen={({ drift_id }) => void navigate({ to: '/drift/$record', params: { record: drift_id } })}
+      noMatch="No matching agents"
+      empty={
+        <Empty title="No checks yet">
+          After the first apply, a machine is checked on schedule. You can also check it from its page.
+        </Empty>
+      }
+    />
   );
 }

@@ -6,16 +6,13 @@ import { useMemo } from 'react';
 import { assignmentsQuery } from '../../api/assignments.ts';
 import { modulesQuery } from '../../api/modules.ts';
 import { Badge } from '../../parts/badge.tsx';
-import { Button, buttonClasses } from '../../parts/button.tsx';
-import { Input } from '../../parts/form/field.tsx';
-import { Page } from '../../parts/page.tsx';
+import { buttonClasses } from '../../parts/button.tsx';
 import { Empty } from '../../parts/states.tsx';
-import { type Column, DataTable } from '../../parts/table/data-table.tsx';
-import { ListPanel } from '../../parts/table/list-panel.tsx';
-import { useSorting } from '../../parts/table/sorting.ts';
+import type { Column } from '../../parts/table/data-table.tsx';
+import { containsText, type FilterTexts } from '../../parts/table/filters.tsx';
+import { ListPage } from '../../parts/table/list-page.tsx';
 import { Line } from '../../parts/text.tsx';
 import { Time } from '../../parts/time.tsx';
-import { useUrlState } from '../../parts/url-state.ts';
 import { AssignmentLink, OperatorName } from '../links.tsx';
 
 interface Row extends Module {
@@ -76,21 +73,21 @@ const columns: readonly Column<Row>[] = [
   },
 ];
 
+const filters = [{ name: 'q', label: 'Search modules', placeholder: 'Search by name' }] as const;
+const matches = ({ name }: Row, { q }: FilterTexts) => containsText(q, name);
+
 export function ModulesPage() {
   const navigate = useNavigate();
-  const [search, setSearch] = useUrlState<string>('q', '');
-  const [sorting, setSorting] = useSorting({ column: 'name', descending: false });
-  const modules = useQuery(modulesQuery);
-  const assignments = useQuery(assignmentsQuery);
-  const rows = useMemo(() => {
-    const wanted = search.trim().toLowerCase();
-    return (modules.data ?? [])
-      .filter(({ name }) => name.toLowerCase().includes(wanted))
-      .map((module) => ({
+  const query = useQuery(modulesQuery);
+  const { data: assignments } = useQuery(assignmentsQuery);
+  const rows = useMemo(
+    () =>
+      query.data?.map((module) => ({
         ...module,
-        users: assignments.data?.filter((assignment) => assignment.modules.includes(module.name)) ?? [],
-      }));
-  }, [modules.data, assignments.data, search]);
+        users: assignments?.filter(({ modules }) => modules.includes(module.name)) ?? [],
+      })),
+    [query.data, assignments],
+  );
   const add = (
     <Link to="/modules/new" className={buttonClasses('primary')}>
       <Plus aria-hidden="true" className="size-4" />
@@ -98,44 +95,25 @@ export function ModulesPage() {
     </Link>
   );
   return (
-    <Page title="Modules" subtitle="Declarations of desired state, with their revisions." actions={add} fill>
-      <ListPanel
-        query={modules}
-        rows={10}
-        filters={
-          <div className="w-64 max-sm:w-full">
-            <Input
-              label="Search modules"
-              hideLabel
-              placeholder="Search by name"
-              data-search
-              value={search}
-              onChange={(event) => setSearch(event.target.value)}
-            />
-          </div>
-        }
-      >
-        <DataTable
-          label="Modules"
-          rows={rows}
-          columns={columns}
-          rowKey={({ name }) => name}
-          sorting={sorting}
-          onSort={setSorting}
-          onOpen={({ name }) => void navigate({ to: '/modules/$module', params: { module: name } })}
-          fill
-          empty={
-            search === '' ? (
-              <Empty title="No modules yet" action={add}>
-                A module declares files, packages, services, and accounts of a machine. Start from an example and try it
-                as a plan on one agent.
-              </Empty>
-            ) : (
-              <Empty title="No matching modules" action={<Button onClick={() => setSearch('')}>Show all</Button>} />
-            )
-          }
-        />
-      </ListPanel>
-    </Page>
+    <ListPage
+      title="Modules"
+      subtitle="Declarations of desired state, with their revisions."
+      actions={add}
+      query={query}
+      rows={rows}
+      filters={filters}
+      matches={matches}
+      sortedBy="name"
+      columns={columns}
+      rowKey={({ name }) => name}
+      onOpen={({ name }) => void navigate({ to: '/modules/$module', params: { module: name } })}
+      noMatch="No matching modules"
+      empty={
+        <Empty title="No modules yet" action={add}>
+          A module declares files, packages, services, and accounts of a machine. Start from an example and try it as a
+          plan on one agent.
+        </Empty>
+      }
+    />
   );
 }

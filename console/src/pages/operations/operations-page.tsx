@@ -5,18 +5,14 @@ import { Link, useNavigate } from '@tanstack/react-router';
 import { useMemo } from 'react';
 import { operationsQuery } from '../../api/operations.ts';
 import { Badge } from '../../parts/badge.tsx';
-import { Button } from '../../parts/button.tsx';
-import { Input, Select } from '../../parts/form/field.tsx';
-import { useDebouncedText } from '../../parts/form/use-debounced.ts';
-import { Page } from '../../parts/page.tsx';
 import { durationText } from '../../parts/resource/resource-row.tsx';
 import { Empty } from '../../parts/states.tsx';
 import { SummaryLine } from '../../parts/summary.tsx';
-import { type Column, DataTable } from '../../parts/table/data-table.tsx';
-import { fetchMore, ListPanel } from '../../parts/table/list-panel.tsx';
+import type { Column } from '../../parts/table/data-table.tsx';
+import { useFilterValues } from '../../parts/table/filters.tsx';
+import { ListPage } from '../../parts/table/list-page.tsx';
 import { Line } from '../../parts/text.tsx';
 import { Time } from '../../parts/time.tsx';
-import { useUrlState } from '../../parts/url-state.ts';
 import { StatusDot } from '../../parts/work-status.tsx';
 import { AgentLink, OperatorName } from '../links.tsx';
 
@@ -116,73 +112,34 @@ const columns: readonly Column<OperationEntry>[] = [
   },
 ];
 
+const filters = [
+  { name: 'agent', label: 'Agent', placeholder: 'Agent name or id' },
+  { name: 'status', label: 'Status', any: 'Any status', options: statuses },
+  { name: 'kind', label: 'Kind', any: 'Any kind', options: ['apply', 'plan'] },
+] as const;
+
 export function OperationsPage() {
-  const [status, setStatus] = useUrlState<string>('status', '');
-  const [kind, setKind] = useUrlState<string>('kind', '');
-  const [agent, setAgent] = useUrlState<string>('agent', '');
-  const typed = useDebouncedText(agent, setAgent);
-  const query = useInfiniteQuery(operationsQuery({ status, kind, agent: agent.trim() }));
+  const query = useInfiniteQuery(operationsQuery(useFilterValues(filters)));
   const navigate = useNavigate();
-  const rows = useMemo(() => query.data?.pages.flatMap(({ operations }) => operations) ?? [], [query.data]);
-  const filtered = status !== '' || kind !== '' || agent !== '';
-  const clear = () => void navigate({ to: '/operations', search: {} as never });
+  const rows = useMemo(() => query.data?.pages.flatMap(({ operations }) => operations), [query.data]);
   return (
-    <Page title="Operations" subtitle="Plans and applies of each machine, newest first." fill>
-      <ListPanel
-        query={query}
-        rows={12}
-        filters={
-          <>
-            <div className="w-52 max-sm:w-full">
-              <Input
-                label="Agent"
-                hideLabel
-                placeholder="Agent name or id"
-                data-search
-                value={typed.text}
-                onChange={(event) => typed.set(event.target.value)}
-              />
-            </div>
-            <div className="w-36">
-              <Select label="Status" hideLabel value={status} onChange={(event) => setStatus(event.target.value)}>
-                <option value="">Any status</option>
-                {statuses.map((each) => (
-                  <option key={each}>{each}</option>
-                ))}
-              </Select>
-            </div>
-            <div className="w-32">
-              <Select label="Kind" hideLabel value={kind} onChange={(event) => setKind(event.target.value)}>
-                <option value="">Any kind</option>
-                <option>apply</option>
-                <option>plan</option>
-              </Select>
-            </div>
-          </>
-        }
-        onClear={filtered ? clear : undefined}
-      >
-        <DataTable
-          label="Operations"
-          rows={rows}
-          columns={columns}
-          rowKey={({ operation_id }) => operation_id}
-          onOpen={({ operation_id }) =>
-            void navigate({ to: '/operations/$operation', params: { operation: operation_id } })
-          }
-          onNearEnd={() => fetchMore(query)}
-          fill
-          empty={
-            filtered ? (
-              <Empty title="No matching operations" action={<Button onClick={clear}>Show all</Button>} />
-            ) : (
-              <Empty title="No operations yet">
-                Plan or apply from the page of an agent or an assignment. The operation of each machine appears here.
-              </Empty>
-            )
-          }
-        />
-      </ListPanel>
-    </Page>
+    <ListPage
+      title="Operations"
+      subtitle="Plans and applies of each machine, newest first."
+      query={query}
+      rows={rows}
+      filters={filters}
+      columns={columns}
+      rowKey={({ operation_id }) => operation_id}
+      onOpen={({ operation_id }) =>
+        void navigate({ to: '/operations/$operation', params: { operation: operation_id } })
+      }
+      noMatch="No matching operations"
+      empty={
+        <Empty title="No operations yet">
+          Plan or apply from the page of an agent or an assignment. The operation of each machine appears here.
+        </Empty>
+      }
+    />
   );
 }

@@ -4,17 +4,13 @@ import { Link, useNavigate } from '@tanstack/react-router';
 import { useMemo } from 'react';
 import { type RunEntry, runsQuery } from '../../api/runs.ts';
 import { Badge } from '../../parts/badge.tsx';
-import { Button } from '../../parts/button.tsx';
-import { Input, Select } from '../../parts/form/field.tsx';
-import { useDebouncedText } from '../../parts/form/use-debounced.ts';
-import { Page } from '../../parts/page.tsx';
 import { durationText } from '../../parts/resource/resource-row.tsx';
 import { Empty } from '../../parts/states.tsx';
-import { type Column, DataTable } from '../../parts/table/data-table.tsx';
-import { fetchMore, ListPanel } from '../../parts/table/list-panel.tsx';
+import type { Column } from '../../parts/table/data-table.tsx';
+import { useFilterValues } from '../../parts/table/filters.tsx';
+import { ListPage } from '../../parts/table/list-page.tsx';
 import { Line } from '../../parts/text.tsx';
 import { Time } from '../../parts/time.tsx';
-import { useUrlState } from '../../parts/url-state.ts';
 import { StatusDot } from '../../parts/work-status.tsx';
 import { OperatorName } from '../links.tsx';
 
@@ -84,64 +80,32 @@ const columns: readonly Column<RunEntry>[] = [
   },
 ];
 
+const filters = [
+  { name: 'assignment', label: 'Assignment', placeholder: 'Assignment' },
+  { name: 'status', label: 'Status', any: 'Any status', options: runStatuses },
+] as const;
+
 export function RunsPage() {
-  const [status, setStatus] = useUrlState<string>('status', '');
-  const [assignment, setAssignment] = useUrlState<string>('assignment', '');
-  const typed = useDebouncedText(assignment, setAssignment);
-  const query = useInfiniteQuery(runsQuery({ status, assignment: assignment.trim() }));
+  const query = useInfiniteQuery(runsQuery(useFilterValues(filters)));
   const navigate = useNavigate();
-  const rows = useMemo(() => query.data?.pages.flat() ?? [], [query.data]);
-  const filtered = status !== '' || assignment !== '';
-  const clear = () => void navigate({ to: '/runs', search: {} as never });
+  const rows = useMemo(() => query.data?.pages.flat(), [query.data]);
   return (
-    <Page title="Runs" subtitle="Plans and applies over many agents, newest first." fill>
-      <ListPanel
-        query={query}
-        rows={12}
-        filters={
-          <>
-            <div className="w-52 max-sm:w-full">
-              <Input
-                label="Assignment"
-                hideLabel
-                placeholder="Assignment"
-                data-search
-                value={typed.text}
-                onChange={(event) => typed.set(event.target.value)}
-              />
-            </div>
-            <div className="w-36">
-              <Select label="Status" hideLabel value={status} onChange={(event) => setStatus(event.target.value)}>
-                <option value="">Any status</option>
-                {runStatuses.map((each) => (
-                  <option key={each}>{each}</option>
-                ))}
-              </Select>
-            </div>
-          </>
-        }
-        onClear={filtered ? clear : undefined}
-      >
-        <DataTable
-          label="Runs"
-          rows={rows}
-          columns={columns}
-          rowKey={({ run_id }) => run_id}
-          rowLabel={({ kind, assignment: name }) => `${kind} of ${name ?? 'selected agents'}`}
-          onOpen={({ run_id }) => void navigate({ to: '/runs/$run', params: { run: run_id } })}
-          onNearEnd={() => fetchMore(query)}
-          fill
-          empty={
-            filtered ? (
-              <Empty title="No matching runs" action={<Button onClick={clear}>Show all</Button>} />
-            ) : (
-              <Empty title="No runs yet">
-                Plan or apply an assignment, or select agents and plan or apply them. Runs show their progress here.
-              </Empty>
-            )
-          }
-        />
-      </ListPanel>
-    </Page>
+    <ListPage
+      title="Runs"
+      subtitle="Plans and applies over many agents, newest first."
+      query={query}
+      rows={rows}
+      filters={filters}
+      columns={columns}
+      rowKey={({ run_id }) => run_id}
+      rowLabel={({ kind, assignment }) => `${kind} of ${assignment ?? 'selected agents'}`}
+      onOpen={({ run_id }) => void navigate({ to: '/runs/$run', params: { run: run_id } })}
+      noMatch="No matching runs"
+      empty={
+        <Empty title="No runs yet">
+          Plan or apply an assignment, or select agents and plan or apply them. Runs show their progress here.
+        </Empty>
+      }
+    />
   );
 }

@@ -1,0 +1,82 @@
+import type { EnrolmentToken } from '../../api/enrolment.ts';
+import { Badge, type Tone } from '../../parts/badge.tsx';
+import { Button } from '../../parts/button.tsx';
+import type { Column } from '../../parts/table/data-table.tsx';
+import { Line } from '../../parts/text.tsx';
+import { Time } from '../../parts/time.tsx';
+import { tokenState } from './token-state.ts';
+
+const tones: Readonly<Record<ReturnType<typeof tokenState>, Tone>> = {
+  valid: 'good',
+  'used up': 'neutral',
+  expired: 'neutral',
+  revoked: 'warn',
+};
+
+/**
+ * @param names of operators, by id
+ * @param now Unix milliseconds
+ */
+export function tokenColumns(
+  names: ReadonlyMap<string, string>,
+  now: number,
+  onRevoke: (token: EnrolmentToken) => void,
+): readonly Column<EnrolmentToken>[] {
+  return [
+    {
+      id: 'name',
+      header: 'For',
+      width: '2fr',
+      cell: ({ name, tags }) => (
+        <span className="flex min-w-0 items-center gap-1.5">
+          {name === null ? <span className="text-muted">any machine</span> : <Line text={name} />}
+          <span className="flex min-w-0 gap-1.5 max-sm:hidden">
+            {Object.entries(tags).map(([key, value]) => (
+              <Badge key={key}>
+                <Line text={`${key}=${value}`} />
+              </Badge>
+            ))}
+          </span>
+        </span>
+      ),
+    },
+    {
+      id: 'state',
+      header: 'State',
+      width: '6rem',
+      cell: (token) => <Badge tone={tones[tokenState(token, now)]}>{tokenState(token, now)}</Badge>,
+    },
+    { id: 'uses', header: 'Uses left', width: '6rem', align: 'right', from: 'sm', cell: ({ uses_left }) => uses_left },
+    {
+      id: 'approve',
+      header: 'Approval',
+      width: '8rem',
+      from: 'md',
+      cell: ({ approve }) => (approve ? 'automatic' : 'manual'),
+    },
+    { id: 'expires', header: 'Expires', width: '7rem', from: 'sm', cell: ({ expires_at }) => <Time at={expires_at} /> },
+    {
+      id: 'made',
+      header: 'Created',
+      width: '1fr',
+      from: 'lg',
+      cell: ({ created_at, created_by }) => (
+        <span className="truncate">
+          <Time at={created_at} /> <span className="text-muted">by {names.get(created_by) ?? created_by}</span>
+        </span>
+      ),
+    },
+    {
+      id: 'actions',
+      header: 'Actions',
+      width: '6rem',
+      align: 'right',
+      cell: (token) =>
+        tokenState(token, now) === 'valid' && (
+          <Button small look="danger" onClick={() => onRevoke(token)}>
+            Revoke
+          </Button>
+        ),
+    },
+  ];
+}

@@ -1,0 +1,177 @@
+import {
+  getOverview,
+  latestSamples,
+  listAgents,
+  listAssignments,
+  listAudit,
+  listChannels,
+  listEnrolmentTokens,
+  listLatestDrift,
+  listModules,
+  listNotifications,
+  listOperations,
+  listOperators,
+  listReconcile,
+  listRuns,
+  listSecrets,
+  listTags,
+  listTerminals,
+  listWindows,
+  type Route,
+} from '@muster/protocol/http';
+import { screen } from '@testing-library/react';
+import type { ReactNode } from 'react';
+import { describe, expect, test } from 'vitest';
+import { type FakeApi, fakeApi } from '../../test/fake-api.ts';
+import { renderPage } from '../../test/render.tsx';
+import { AgentsPage } from './agents/agents-page.tsx';
+import { AssignmentsPage } from './assignments/assignments-page.tsx';
+import { AuditPage } from './audit/audit-page.tsx';
+import { ChannelsPage } from './channels/channels-page.tsx';
+import { DriftPage } from './drift/drift-page.tsx';
+import { EnrollmentPage } from './enrollment/enrollment-page.tsx';
+import { ModulesPage } from './modules/modules-page.tsx';
+import { NotificationsPage } from './notifications/notifications-page.tsx';
+import { OperationsPage } from './operations/operations-page.tsx';
+import { OperatorsPage } from './operators/operators-page.tsx';
+import { ReconcilePage } from './reconcile/reconcile-page.tsx';
+import { RunsPage } from './runs/runs-page.tsx';
+import { SecretsPage } from './secrets/secrets-page.tsx';
+import { TerminalsPage } from './terminals/terminals-page.tsx';
+import { WindowsPage } from './windows/windows-page.tsx';
+
+/** Every list page has the same four states: loading, error, empty, and full. */
+interface Case {
+  readonly name: string;
+  readonly Page: () => ReactNode;
+  /** The route of the list. Its example answer is the full list. */
+  readonly route: Route;
+  readonly none: unknown;
+  /** Text of the empty list. */
+  readonly empty: string;
+  /** Text of the full list. */
+  readonly full: string;
+  /** Role and name of the full list. */
+  readonly list: readonly ['grid' | 'list', string];
+  /** A search that matches nothing, and the text that is shown then. */
+  readonly noMatch?: readonly [search: string, text: string];
+}
+
+const cases: readonly Case[] = [
+  {
+    ...{
+      name: 'operations',
+      Page: OperationsPage,
+      route: listOperations,
+      none: { operations: [], limit: 100, offset: 0, has_more: false, next_cursor: null },
+    },
+    ...{ empty: 'No operations yet', full: 'succeeded', list: ['grid', 'Operations'] },
+    noMatch: ['?status=failed', 'No matching operations'],
+  },
+  {
+    ...{ name: 'runs', Page: RunsPage, route: listRuns, none: [], empty: 'No runs yet', full: 'base' },
+    ...{ list: ['grid', 'Runs'], noMatch: ['?assignment=x', 'No matching runs'] },
+  },
+  {
+    ...{ name: 'drift', Page: DriftPage, route: listLatestDrift, none: [], empty: 'No checks yet', full: 'drifted' },
+    ...{ list: ['grid', 'Drift of each agent'], noMatch: ['?filter=role%3Dx', 'No matching agents'] },
+  },
+  {
+    ...{ name: 'modules', Page: ModulesPage, route: listModules, none: [], empty: 'No modules yet', full: 'motd' },
+    ...{ list: ['grid', 'Modules'], noMatch: ['?q=x', 'No matching modules'] },
+  },
+  {
+    ...{ name: 'assignments', Page: AssignmentsPage, route: listAssignments, none: [], empty: 'No assignments yet' },
+    ...{ full: 'base', list: ['grid', 'Assignments'], noMatch: ['?q=x', 'No matching assignments'] },
+  },
+  {
+    ...{ name: 'secrets', Page: SecretsPage, route: listSecrets, none: [], empty: 'No secrets yet' },
+    ...{ full: 'db_password', list: ['grid', 'Secrets'], noMatch: ['?q=x', 'No matching secrets'] },
+  },
+  {
+    ...{ name: 'terminals', Page: TerminalsPage, route: listTerminals, none: [], empty: 'No terminal sessions yet' },
+    ...{ full: 'active', list: ['grid', 'Terminal sessions'], noMatch: ['?q=x', 'No matching sessions'] },
+  },
+  {
+    ...{ name: 'operators', Page: OperatorsPage, route: listOperators, none: [], empty: 'No operators' },
+    ...{ full: 'ada', list: ['grid', 'Operators'] },
+  },
+  {
+    ...{ name: 'enrollment tokens', Page: EnrollmentPage, route: listEnrolmentTokens, none: [] },
+    ...{ empty: 'No tokens yet', full: 'web-2', list: ['grid', 'Enrollment tokens'] },
+  },
+  {
+    ...{ name: 'agents', Page: AgentsPage, route: listAgents, none: [], empty: 'No agents yet', full: 'web-1' },
+    ...{ list: ['grid', 'Agents'], noMatch: ['?q=x', 'No matching agents'] },
+  },
+  {
+    ...{
+      name: 'audit',
+      Page: AuditPage,
+      route: listAudit,
+      none: { events: [], has_more: false, next_cursor: null },
+      empty: 'No events yet',
+    },
+    ...{ full: 'agent web-1 approved', list: ['list', 'Events'], noMatch: ['?category=auth', 'No matching events'] },
+  },
+  {
+    ...{ name: 'notifications', Page: NotificationsPage, route: listNotifications, empty: 'No notifications yet' },
+    ...{ none: { notifications: [], unread_count: 0 }, full: 'agent web-1 is lost', list: ['list', 'Notifications'] },
+  },
+  {
+    ...{ name: 'reconcile', Page: ReconcilePage, route: listReconcile, none: [], empty: 'Everything is in sync' },
+    ...{ full: 'web-1', list: ['list', 'Out of sync'], noMatch: ['?reason=drifted', 'No matching agents'] },
+  },
+  {
+    ...{ name: 'channels', Page: ChannelsPage, route: listChannels, none: [], empty: 'No channels yet' },
+    ...{ full: 'on-call', list: ['list', 'Channels'] },
+  },
+  {
+    ...{ name: 'windows', Page: WindowsPage, route: listWindows, none: [], empty: 'No maintenance windows' },
+    ...{ full: 'kernel updates in Paris', list: ['list', 'Maintenance windows'] },
+  },
+];
+
+/** An orchestrator that answers what the pages load beside their own list. */
+function orchestrator(): FakeApi {
+  const api = fakeApi();
+  api.answerExamples(getOverview, latestSamples, listAgents, listAssignments, listModules, listOperators);
+  api.answerExamples(listReconcile, listRuns, listSecrets, listTags);
+  return api;
+}
+
+describe.each(cases)('the page of $name', ({ Page, route, none, empty, full, list, noMatch }) => {
+  test('shows placeholders while it loads', async () => {
+    orchestrator().hold(route);
+    await renderPage(Page);
+    expect(screen.getByRole('status', { name: /^Loading/ })).toBeTruthy();
+  });
+
+  test('shows an error and loads again on request', async () => {
+    const api = orchestrator();
+    api.refuse(route, 'internal', 'the disk is gone');
+    const { user } = await renderPage(Page);
+    expect((await screen.findByRole('alert')).textContent).toContain('the disk is gone');
+    api.answerExamples(route);
+    await user.click(screen.getByRole('button', { name: 'Try again' }));
+    expect((await screen.findByRole(list[0], { name: list[1] })).textContent).toContain(full);
+  });
+
+  test('shows why it is empty', async () => {
+    orchestrator().answer(route, none as never);
+    await renderPage(Page);
+    expect(await screen.findByText(empty)).toBeTruthy();
+  });
+
+  test('lists what the orchestrator answers', async () => {
+    orchestrator().answerExamples(route);
+    await renderPage(Page);
+    expect((await screen.findByRole(list[0], { name: list[1] })).textContent).toContain(full);
+  });
+
+  test.skipIf(noMatch === undefined)('shows that no item matches the filters', async () => {
+    orchestrator().answer(route, none as never);
+    await renderPage(Page, { at: `/${noMatch?.[0]}` });
+    expect(await screen.findByText(noMatch?.[1] ?? '')).toBeTruthy();
+  });
+});

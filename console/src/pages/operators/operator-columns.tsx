@@ -1,0 +1,72 @@
+import type { Operator } from '@muster/protocol/http';
+import { Badge } from '../../parts/badge.tsx';
+import { Button } from '../../parts/button.tsx';
+import { Id } from '../../parts/copy.tsx';
+import type { Column } from '../../parts/table/data-table.tsx';
+import { Line } from '../../parts/text.tsx';
+import { Time } from '../../parts/time.tsx';
+
+/**
+ * @param names of operators, by id
+ * @param me id of the signed-in operator
+ * @param onRemove undefined if the signed-in operator may not remove others
+ */
+export function operatorColumns(
+  names: ReadonlyMap<string, string>,
+  me: string,
+  onRemove: ((operator: Operator) => void) | undefined,
+): readonly Column<Operator>[] {
+  return [
+    {
+      id: 'username',
+      header: 'Name',
+      width: '2fr',
+      sort: (operator) => operator.username,
+      cell: (operator) => (
+        <span className="flex min-w-0 items-center gap-2">
+          <Line text={operator.username} />
+          {operator.operator_id === me && <Badge tone="info">you</Badge>}
+          {operator.removed_at !== null && <Badge>removed</Badge>}
+        </span>
+      ),
+    },
+    {
+      id: 'role',
+      header: 'Role',
+      width: '6rem',
+      cell: ({ role }) => <Badge tone={role === 'admin' ? 'warn' : 'neutral'}>{role}</Badge>,
+    },
+    {
+      id: 'added',
+      header: 'Added',
+      width: '1fr',
+      from: 'sm',
+      sort: (operator) => operator.added_at,
+      cell: ({ added_at, added_by }) => (
+        <span className="truncate">
+          <Time at={added_at} />{' '}
+          <span className="text-muted">
+            by {added_by === 'bootstrap' ? 'the configuration' : <Line text={names.get(added_by) ?? added_by} />}
+          </span>
+        </span>
+      ),
+    },
+    { id: 'id', header: 'Id', width: '9rem', from: 'md', cell: ({ operator_id }) => <Id id={operator_id} /> },
+    ...(onRemove !== undefined
+      ? [
+          {
+            id: 'actions',
+            header: 'Actions',
+            width: '6rem',
+            align: 'right' as const,
+            cell: (operator: Operator) =>
+              operator.removed_at === null && (
+                <Button small look="danger" onClick={() => onRemove(operator)}>
+                  Remove
+                </Button>
+              ),
+          },
+        ]
+      : []),
+  ];
+}

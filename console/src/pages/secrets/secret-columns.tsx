@@ -1,0 +1,132 @@
+import type { Secret } from '@muster/protocol/http';
+import { Pencil, Trash2 } from 'lucide-react';
+import { Badge } from '../../parts/badge.tsx';
+import { IconButton } from '../../parts/button.tsx';
+import type { Column } from '../../parts/table/data-table.tsx';
+import { Line } from '../../parts/text.tsx';
+import { Time } from '../../parts/time.tsx';
+import { OperatorName } from '../links.tsx';
+import { expiryOf } from './secret-form.ts';
+
+/**
+ * @param names of agents, by id
+ * @param now Unix milliseconds
+ */
+export function secretColumns({
+  names,
+  now,
+  onEdit,
+  onRemove,
+}: {
+  readonly names: ReadonlyMap<string, string>;
+  readonly now: number;
+  readonly onEdit: (name: string) => void;
+  readonly onRemove: (name: string) => void;
+}): readonly Column<Secret>[] {
+  return [
+    {
+      id: 'name',
+      header: 'Name',
+      width: 'minmax(9rem,2fr)',
+      sort: ({ name }) => name,
+      cell: ({ name }) => (
+        <button
+          type="button"
+          className="min-w-0 truncate rounded font-medium font-mono text-xs hover:underline"
+          onClick={() => onEdit(name)}
+        >
+          <Line text={name} />
+        </button>
+      ),
+    },
+    {
+      id: 'description',
+      header: 'Description',
+      width: '2.5fr',
+      from: 'md',
+      cell: ({ description }) =>
+        description === null || description === '' ? (
+          <span className="text-muted">–</span>
+        ) : (
+          <Line text={description} />
+        ),
+    },
+    {
+      id: 'restriction',
+      header: 'Allowed agents',
+      width: '2fr',
+      from: 'lg',
+      cell: ({ restriction }) => <Line text={restrictionText(restriction, names)} />,
+    },
+    {
+      id: 'expires',
+      header: 'Expires',
+      width: '7.5rem',
+      sort: ({ expires_at }) => (expires_at === null ? null : Date.parse(expires_at)),
+      cell: ({ expires_at }) => <Expiry at={expires_at} now={now} />,
+    },
+    {
+      id: 'updated',
+      header: 'Updated',
+      width: '6rem',
+      from: 'sm',
+      sort: ({ updated_at }) => Date.parse(updated_at),
+      cell: ({ updated_at }) => <Time at={updated_at} />,
+    },
+    {
+      id: 'by',
+      header: 'Updated by',
+      width: '1fr',
+      from: 'lg',
+      cell: ({ updated_by }) => <OperatorName id={updated_by} />,
+    },
+    {
+      id: 'actions',
+      header: 'Actions',
+      width: '5.5rem',
+      align: 'right',
+      cell: ({ name }) => (
+        <span className="flex">
+          <IconButton
+            small
+            label={`Change ${name}`}
+            icon={<Pencil className="size-3.5" />}
+            onClick={() => onEdit(name)}
+          />
+          <IconButton
+            small
+            label={`Remove ${name}`}
+            icon={<Trash2 className="size-3.5" />}
+            onClick={() => onRemove(name)}
+          />
+        </span>
+      ),
+    },
+  ];
+}
+
+function Expiry({ at, now }: { readonly at: string | null; readonly now: number }) {
+  const expiry = expiryOf(at, now);
+  if (expiry === 'none') return <span className="text-muted">never</span>;
+  if (expiry === 'later') return <Time at={at} />;
+  return (
+    <Badge tone={expiry === 'expired' ? 'bad' : 'warn'}>
+      {expiry === 'expired' ? 'expired ' : ''}
+      <Time at={at} />
+    </Badge>
+  );
+}
+
+function restrictionText(restriction: Secret['restriction'], names: ReadonlyMap<string, string>): string {
+  const parts: string[] = [];
+  if (restriction?.node_ids != null)
+    parts.push(
+      restriction.node_ids.length === 0
+        ? 'no agent'
+        : restriction.node_ids.length <= 3
+          ? restriction.node_ids.map((id) => names.get(id) ?? id.slice(0, 8)).join(', ')
+          : `${restriction.node_ids.length} agents`,
+    );
+  if (restriction?.tags != null) parts.push(restriction.tags === '' ? 'no agent' : restriction.tags);
+  return parts.length === 0 ? 'any approved agent' : parts.join(' and ');
+}

@@ -1,0 +1,108 @@
+import { useNavigate, useSearch } from '@tanstack/react-router';
+import { useMemo } from 'react';
+import { Input, Select } from '../form/field.tsx';
+import { useDebouncedText } from '../form/use-debounced.ts';
+import { useUrlState } from '../url-state.ts';
+
+/** A filter of a list. Its value is a parameter of the address; empty means any. */
+export type Filter = TextFilter | ChoiceFilter;
+
+export interface TextFilter {
+  /** The parameter. */
+  readonly name: string;
+  readonly label: string;
+  readonly placeholder: string;
+}
+
+export interface ChoiceFilter {
+  /** The parameter. */
+  readonly name: string;
+  readonly label: string;
+  /** The label of the empty choice. */
+  readonly any: string;
+  readonly options: readonly (string | { readonly value: string; readonly label: string })[];
+}
+
+export type FilterValues<Filters extends readonly Filter[]> = Readonly<Record<Filters[number]['name'], string>>;
+
+/** The values of a list's filters by name, for `matches`. */
+export type FilterTexts = Readonly<Record<string, string>>;
+
+/** The values of the filters in the address, without surrounding spaces. Stable while neither changes. */
+export function useFilterValues<const Filters extends readonly Filter[]>(filters: Filters): FilterValues<Filters> {
+  const search = useSearch({ strict: false }) as Record<string, string | undefined>;
+  return useMemo(
+    () => Object.fromEntries(filters.map(({ name }) => [name, search[name]?.trim() ?? ''])) as FilterValues<Filters>,
+    [filters, search],
+  );
+}
+
+/** Removes the filters from the address; undefined if none is set. */
+export function useClearFilters(filters: readonly Filter[]): (() => void) | undefined {
+  const values: FilterTexts = useFilterValues(filters);
+  const navigate = useNavigate();
+  if (Object.values(values).every((value) => value === '')) return undefined;
+  const others = (previous: object) =>
+    Object.fromEntries(Object.entries(previous).filter(([name]) => !(name in values)));
+  return () => void navigate({ to: '.', search: others as never });
+}
+
+/** Whether a text contains what is searched for, in any case. */
+export const containsText = (wanted = '', ...texts: readonly (string | null | undefined)[]): boolean =>
+  wanted === '' || texts.some((text) => text?.toLowerCase().includes(wanted.toLowerCase()));
+
+/** @param instant updates the address on every keystroke instead of after a pause in typing */
+export function FilterFields({ filters, instant }: { readonly filters: readonly Filter[]; readonly instant: boolean }) {
+  return filters.map((filter) =>
+    'options' in filter ? (
+      <ChoiceField key={filter.name} filter={filter} />
+    ) : (
+      <TextField key={filter.name} filter={filter} instant={instant} />
+    ),
+  );
+}
+
+function TextField({
+  filter: { name, label, placeholder },
+  instant,
+}: {
+  readonly filter: TextFilter;
+  readonly instant: boolean;
+}) {
+  const [value, setValue] = useUrlState(name, '');
+  const typed = useDebouncedText(value, setValue);
+  const field = instant ? { text: value, set: setValue } : typed;
+  return (
+    <div className="w-72 max-sm:w-full">
+      <Input
+        label={label}
+        hideLabel
+        type="search"
+        data-search
+        placeholder={placeholder}
+        value={field.text}
+        onChange={(event) => field.set(event.target.value)}
+      />
+    </div>
+  );
+}
+
+function ChoiceField({ filter: { name, label, any, options } }: { readonly filter: ChoiceFilter }) {
+  const [value, setValue] = useUrlState(name, '');
+  return (
+    <div className="w-40">
+      <Select label={label} hideLabel value={value} onChange={(event) => setValue(event.target.value)}>
+        <option value="">{any}</option>
+        {options.map((option) =>
+          typeof option === 'string' ? (
+            <option key={option}>{option}</option>
+          ) : (
+            <option key={option.value} value={option.value}>
+              {option.label}
+            </option>
+          ),
+        )}
+      </Select>
+    </div>
+  );
+}

@@ -1,0 +1,28 @@
+import type { ReactNode } from 'react';
+import { Page } from '../page.tsx';
+import { ListTable, type ListTableProps } from './list-table.tsx';
+
+/** A page that shows one list: its title, its filters, and a table that takes the remaining height. */
+export function ListPage<Row>({
+  title,
+  subtitle,
+  actions,
+  label = title,
+  children,
+  ...list
+}: Omit<ListTableProps<Row>, 'fill' | 'label'> & {
+  readonly title: string;
+  readonly subtitle: ReactNode;
+  readonly actions?: ReactNode;
+  /** The accessible name of the table; the title by default. */
+  readonly label?: string;
+  /** Dialogs. */
+  readonly children?: ReactNode;
+}) {
+  return (
+    <Page title={title} subtitle={subtitle} actions={actions} fill>
+      <ListTable {...list} label={label} fill />
+      {children}
+    </Page>
+  );
+}

@@ -1,0 +1,95 @@
+import { type ReactNode, useMemo } from 'react';
+import { Button } from '../button.tsx';
+import { classNames } from '../class-names.ts';
+import { Empty, Failure, SkeletonRows } from '../states.tsx';
+import { DataTable, type DataTableProps } from './data-table.tsx';
+import { type Filter, FilterFields, type FilterTexts, useClearFilters, useFilterValues } from './filters.tsx';
+import { useSorting } from './sorting.ts';
+
+/** The state of a query; one that loads pages has the second part, too. */
+export interface ListQuery {
+  readonly isPending: boolean;
+  readonly isError: boolean;
+  readonly error: unknown;
+  readonly refetch: () => unknown;
+  readonly hasNextPage?: boolean;
+  readonly isFetchingNextPage?: boolean;
+  readonly fetchNextPage?: () => unknown;
+}
+
+type TableProps<Row> = Pick<DataTableProps<Row>, 'label' | 'columns' | 'rowKey' | 'rowLabel' | 'onOpen' | 'fill'>;
+
+/** `filters`, `columns`, and `matches` must be stable between renders. */
+export interface ListTableProps<Row> extends TableProps<Row> {
+  readonly query: ListQuery;
+  /** Undefined while loading. */
+  readonly rows: readonly Row[] | undefined;
+  readonly filters?: readonly Filter[];
+  /** Filters rows in the browser. Without it, the query applies the filters. */
+  readonly matches?: (row: Row, values: FilterTexts) => boolean;
+  /** The initial sort column. Without it, the table keeps the order of the rows. */
+  readonly sortedBy?: string;
+  /** Shown if the list is empty. */
+  readonly empty: ReactNode;
+  /** Shown if no row matches the filters. */
+  readonly noMatch?: string;
+}
+
+const noFilters: readonly Filter[] = [];
+const noRows: readonly never[] = [];
+
+/** A table with its filters and its states: loading, error, empty, no match. Loads further pages on scrolling. */
+export function ListTable<Row>({
+  query,
+  rows = noRows,
+  filters = noFilters,
+  matches,
+  sortedBy,
+  empty,
+  noMatch = '',
+  ...table
+}: ListTableProps<Row>) {
+  const values = useFilterValues(filters);
+  const clear = useClearFilters(filters);
+  const [sorting, setSorting] = useSorting({ column: sortedBy ?? '', descending: false });
+  const shown = useMemo(
+    () => (matches === undefined ? rows : rows.filter((row) => matches(row, values))),
+    [rows, matches, values],
+  );
+  return (
+    <div className={classNames('flex min-h-0 flex-col rounded-lg border bg-surface', table.fill && 'h-full')}>
+      {filters.length > 0 && (
+        <div className="flex flex-wrap items-end gap-2 border-b p-2.5">
+          <FilterFields filters={filters} instant={matches !== undefined} />
+          {clear !== undefined && (
+            <Button look="quiet" onClick={clear}>
+              Clear
+            </Button>
+          )}
+        </div>
+      )}
+      <div className="min-h-0 flex-1">
+        {query.isPending ? (
+          <SkeletonRows rows={12} />
+        ) : query.isError ? (
+          <Failure error={query.error} retry={() => void query.refetch()} />
+        ) : (
+          <DataTable
+            {...table}
+            rows={shown}
+            {...(sortedBy === undefined ? {} : { sorting, onSort: setSorting })}
+            onNearEnd={() => loadNextPage(query)}
+            empty={
+              clear === undefined ? empty : <Empty title={noMatch} action={<Button onClick={clear}>Show all</Button>} />
+            }
+          />
+        )}
+      </div>
+    </div>
+  );
+}
+
+/** Loads the next page unless there is none or it is loading. */
+export function loadNextPage({ hasNextPage, isFetchingNextPage, fetchNextPage }: ListQuery): void {
+  if (hasNextPage && !isFetchingNextPage) fetchNextPage?.();
+}

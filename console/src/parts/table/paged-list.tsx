@@ -1,0 +1,59 @@
+import type { ReactNode } from 'react';
+import { Button } from '../button.tsx';
+import { Panel } from '../panel.tsx';
+import { Failure, Newer, SkeletonRows } from '../states.tsx';
+
+/** The state of a query, without its data. The second part exists if it loads pages. */
+export interface PagedQuery {
+  readonly error: unknown;
+  readonly refetch: () => unknown;
+  readonly hasNextPage?: boolean;
+  readonly isFetchingNextPage?: boolean;
+  readonly fetchNextPage?: () => unknown;
+}
+
+/** A list with its states: loading, error, empty. Keeps showing items when a later request fails. */
+export function PagedList<Item>({
+  label,
+  query,
+  items,
+  children,
+  empty,
+  onShowNewer,
+}: {
+  readonly label: string;
+  readonly query: PagedQuery;
+  /** Undefined while loading. */
+  readonly items: readonly Item[] | undefined;
+  /** Renders an item as `<li>`. */
+  readonly children: (item: Item) => ReactNode;
+  readonly empty: ReactNode;
+  /** Reloads the list. Undefined unless newer items exist. */
+  readonly onShowNewer?: (() => void) | undefined;
+}) {
+  return (
+    <Panel flush>
+      {onShowNewer !== undefined && <Newer onShow={onShowNewer} />}
+      {items !== undefined ? (
+        items.length === 0 ? (
+          empty
+        ) : (
+          <ul aria-label={label} className="divide-y">
+            {items.map(children)}
+          </ul>
+        )
+      ) : query.error ? (
+        <Failure error={query.error} retry={() => void query.refetch()} />
+      ) : (
+        <SkeletonRows rows={10} />
+      )}
+      {query.hasNextPage && (
+        <div className="border-t p-3 text-center">
+          <Button busy={query.isFetchingNextPage === true} onClick={() => void query.fetchNextPage?.()}>
+            Show older
+          </Button>
+        </div>
+      )}
+    </Panel>
+  );
+}
