@@ -27,7 +27,7 @@ const small =
 
 /** What src/app/start.ts is made of. */
 const started =
-  /console\/src\/(app\/(nonce|sign-in-link|start)|api\/(agent-list|client|query-client|query-keys|live\/(dirty-agents|event-frames|event-stream|live-agents|query-invalidation|stale|staleness)|sign-in\/(der|server-clock|session|sign-in)))\.ts$|protocol\/src\/(client|http\/route)\.ts$|muster-routes$|\/(query-core|eventsource-parser)\/|rolldown\/runtime/;
+  /console\/src\/(app\/(nonce|sign-in-link|start)|api\/(agent-list|client|query-client|query-keys|live\/(dirty-agents|event-frames|event-stream|live-agents|query-invalidation|stale|staleness)|sign-in\/(der|server-clock|session|sign-in|token-renewal)))\.ts$|protocol\/src\/(client|http\/route)\.ts$|muster-routes$|\/(query-core|eventsource-parser)\/|rolldown\/runtime/;
 
 /** `vite` and `vite preview`; what is served to people is built by tools/build/build-console.ts. */
 export default defineConfig({

@@ -3,13 +3,13 @@ import { call } from './client.ts';
 import { queryClient } from './query-client.ts';
 import { keys } from './query-keys.ts';
 
-/** All agents, for every page that shows some. Events keep it fresh record by record: live-agents.ts. */
+/** All agents. Events update single records: live/live-agents.ts. */
 export const agentList = {
   queryKey: keys.agents,
   queryFn: ({ signal }: { signal: AbortSignal }) => call(listAgents, { signal }),
-  // They are many, and events change them one at a time: comparing each with what was there costs more than it saves.
+  // A fleet is large and events change single records: comparing all of them costs more than it saves.
   structuralSharing: false,
 };
 
-/** Asks for them, if they are not known, before anything shows them. */
+/** Fetches all agents before a page needs them. */
 export const prefetchAgents = (): void => void queryClient.prefetchQuery(agentList);

@@ -16,10 +16,10 @@ import { keepAgents } from './live/live-agents.ts';
 import { queryClient } from './query-client.ts';
 import { keys } from './query-keys.ts';
 
-/** All agents, for every page that shows some. */
+/** All agents. */
 export const agentsQuery = queryOptions(agentList);
 
-/** One of them, by id or name. */
+/** One agent, by id or name. */
 export const agentQuery = (id: string) =>
   queryOptions({
     queryKey: keys.agent(id),
@@ -31,7 +31,7 @@ export const agentQuery = (id: string) =>
 const namesOf = (agents: Agent[]): ReadonlyMap<string, string> =>
   new Map(agents.map(({ node_id, name, initial_hostname }) => [node_id, name ?? initial_hostname]));
 
-/** What people call the agents: by node id. Empty until they are known. */
+/** Names of the agents by node id. Empty while loading. */
 export function useAgentNames(): ReadonlyMap<string, string> {
   const { data } = useQuery({ ...agentsQuery, select: namesOf });
   return data ?? none;
@@ -40,7 +40,7 @@ const none: ReadonlyMap<string, string> = new Map();
 
 const tagsQuery = queryOptions({ queryKey: keys.tags, queryFn: ({ signal }) => call(listTags, { signal }) });
 
-/** The newest sample of each agent, by id. No event tells of samples: whoever looks asks once a minute. */
+/** The newest sample of each agent, by id. Samples cause no events, so this is polled every minute. */
 export const latestSamplesQuery = queryOptions({
   queryKey: keys.latestMetrics,
   queryFn: ({ signal }) => call(latestSamples, { signal }),
@@ -53,7 +53,7 @@ interface Counted {
   readonly count: number | null;
 }
 
-/** What selectors can be made of in this fleet, for the field that they are written in. */
+/** Keys and values that selectors can use in this fleet, for completion. */
 export function useSelectorVocabulary(): {
   readonly keys: () => readonly Counted[];
   readonly values: (key: string) => readonly Counted[];
@@ -61,7 +61,7 @@ export function useSelectorVocabulary(): {
   const { data: tags } = useQuery(tagsQuery);
   const { data: agents } = useQuery(agentsQuery);
   return useMemo(() => {
-    // Only while somebody types is it worked out, and once for an answer.
+    // Computed on first use, which is while somebody types.
     let attributes: readonly Counted[] | null = null;
     const keys = (): readonly Counted[] => {
       attributes ??= counted(agents ?? [], ({ attributes }) => Object.keys(attributes)).map(({ value, count }) => ({
@@ -86,7 +86,7 @@ export function useSelectorVocabulary(): {
   }, [tags, agents]);
 }
 
-/** The texts of all agents, those of most agents first. */
+/** Counts the texts of all agents, the most frequent first. */
 function counted(agents: readonly Agent[], textsOf: (agent: Agent) => readonly (string | undefined)[]): Counted[] {
   const counts = new Map<string, number>();
   for (const agent of agents)
@@ -94,14 +94,15 @@ function counted(agents: readonly Agent[], textsOf: (agent: Agent) => readonly (
   return [...counts].map(([value, count]) => ({ value, count })).sort((a, b) => b.count - a.count);
 }
 
-async function kept(asked: Promise<Agent>): Promise<Agent> {
-  const agent = await asked;
+/** Stores the answered record in the cache. */
+async function cached(answer: Promise<Agent>): Promise<Agent> {
+  const agent = await answer;
   keepAgents(new Map([[agent.node_id, agent]]));
   return agent;
 }
 
 export const approveAgent = (node_id: string, name?: string): Promise<Agent> =>
-  kept(
+  cached(
     call(setAgentStatus, {
       params: { node_id },
       body: { status: 'approved', ...(name === undefined ? {} : { name }) },
@@ -109,14 +110,14 @@ export const approveAgent = (node_id: string, name?: string): Promise<Agent> =>
   );
 
 export const rejectAgent = (node_id: string): Promise<Agent> =>
-  kept(call(setAgentStatus, { params: { node_id }, body: { status: 'rejected' } }));
+  cached(call(setAgentStatus, { params: { node_id }, body: { status: 'rejected' } }));
 
 export async function forgetAgent(node_id: string): Promise<void> {
   await call(removeAgent, { params: { node_id } });
   keepAgents(new Map([[node_id, null]]));
 }
 
-/** Shown at once, and as it was when it is refused. @param value null takes it away */
+/** Shows the change at once and reverts it if the request fails. @param value null removes the tag */
 export async function setTag(agent: Agent, key: string, value: string | null): Promise<void> {
   const { [key]: _, ...others } = agent.tags;
   keepAgents(new Map([[agent.node_id, { ...agent, tags: value === null ? others : { ...others, [key]: value } }]]));

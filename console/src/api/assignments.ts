@@ -12,13 +12,13 @@ import { call } from './client.ts';
 import { queryClient } from './query-client.ts';
 import { keys } from './query-keys.ts';
 
-/** By name, which is also the order in which they count. */
+/** Ordered by name, which is also their order of precedence. */
 export const assignmentsQuery = queryOptions({
   queryKey: keys.assignments,
   queryFn: ({ signal }) => call(listAssignments, { all: true, signal }),
 });
 
-/** One, with the node ids of the agents that it matches. */
+/** One assignment, with the node ids of the agents it matches. */
 export const assignmentQuery = (name: string) =>
   queryOptions({
     queryKey: keys.assignment(name),

@@ -24,7 +24,7 @@ export interface AuditFilter {
   readonly before?: string;
 }
 
-/** Newest first, more as one scrolls. */
+/** Newest first, in pages. */
 export const auditQuery = (filter: AuditFilter) =>
   infiniteQueryOptions({
     queryKey: [...keys.audit, filter],
@@ -38,13 +38,13 @@ export const auditQuery = (filter: AuditFilter) =>
     meta: newestFirst,
   });
 
-/** Begins again with the newest, for who had read on. */
+/** Discards the loaded pages and loads the first one again. */
 export const reloadNewest = (filter: AuditFilter) =>
   queryClient.resetQueries({ queryKey: auditQuery(filter).queryKey });
 
-/** The event that a notification tells of; null when it was removed from the log. @param at Unix milliseconds */
+/** Finds the event of a notification; null if it was removed from the log. @param at Unix milliseconds */
 export async function findEvent(id: string, event_type: string, at: number): Promise<AuditEvent | null> {
-  // It was told of when it was written, or a moment later.
+  // The notification is created with the event or a moment later.
   const [after, before] = [at - 1_000, at + 1_000].map((ms) => new Date(ms).toISOString());
   const { events } = await call(listAudit, {
     query: { event_type, limit: '500', ...(after && before ? { after, before } : {}) },
@@ -61,11 +61,11 @@ export const setRetention = (retention_days: number | null) => call(setAuditRete
 
 export const verifyChain = (signal?: AbortSignal) => call(verifyAudit, signal ? { signal } : {});
 
-/** @param before RFC 3339; with `only` it counts and removes nothing */
-export const prune = (before: string, only: 'count' | 'remove') =>
-  call(pruneAudit, { query: { before, ...(only === 'count' ? { dry_run: 'true' as const } : {}) } });
+/** Removes or only counts the events before a time. @param before RFC 3339 */
+export const prune = (before: string, mode: 'count' | 'remove') =>
+  call(pruneAudit, { query: { before, ...(mode === 'count' ? { dry_run: 'true' as const } : {}) } });
 
-/** The whole of it as JSON lines, in pieces as they come. */
+/** Downloads all matching events as JSON lines. */
 export async function exportEvents(filter: AuditFilter): Promise<Blob> {
   const { body } = await call(exportAudit, { query: { ...filter } });
   const pieces: BlobPart[] = [];

@@ -25,5 +25,5 @@ export const changeChannel = (id: string, name: string, config: ChannelConfig) =
 
 export const deleteChannel = (id: string) => call(removeChannel, { params: { id } });
 
-/** One attempt. @throws ApiError with what the far end said */
+/** Sends one test notification. @throws ApiError with the answer of the receiver */
 export const tryChannel = (id: string) => call(testChannel, { params: { id } });

@@ -3,9 +3,9 @@ import { logout, renew } from '@muster/protocol/http';
 import { createServerClock } from './sign-in/server-clock.ts';
 import { createSession } from './sign-in/session.ts';
 
-/** The one way from this page to the orchestrator, and the session that it speaks with. */
+/** All requests of the console go through this file. */
 
-/** Nobody answered: the orchestrator is down or restarting, or the network is. */
+/** No answer: the orchestrator is down or restarting, or the network is. */
 export class Unreachable extends Error {
   constructor(cause: unknown) {
     super('the orchestrator does not answer', { cause });
@@ -13,7 +13,7 @@ export class Unreachable extends Error {
   }
 }
 
-/** The time at the orchestrator: what its times are told and compared by. */
+/** The orchestrator's clock, for comparing and formatting its times. */
 export const serverClock = createServerClock(Date.now);
 
 const send: Transport = async ({ method, url, headers, body, signal, stream }) => {
@@ -28,7 +28,7 @@ const send: Transport = async ({ method, url, headers, body, signal, stream }) =
     if (signal?.aborted) throw error;
     throw new Unreachable(error);
   }
-  serverClock.heard(answer.headers.get('date'));
+  serverClock.observe(answer.headers.get('date'));
   const { status } = answer;
   return {
     status,
@@ -38,7 +38,7 @@ const send: Transport = async ({ method, url, headers, body, signal, stream }) =
   };
 };
 
-/** Browsers differ in whether a stream can be walked by itself. */
+/** Not every browser supports `for await` on a ReadableStream. */
 async function* piecesOf(stream: ReadableStream<Uint8Array>): AsyncGenerator<Uint8Array> {
   const reader = stream.getReader();
   try {
@@ -67,27 +67,24 @@ export const session = createSession({
   isRefusal: (error) => error instanceof ApiError && error.problem.status === 401,
 });
 
-/** So often one request goes out again with another token. */
-const mostTokens = 3;
+/** Maximum number of tokens that one request tries. */
+const maxTokens = 3;
 
-let heard: Promise<void> = Promise.resolve();
+let listening: Promise<void> = Promise.resolve();
 
 /**
- * What is read from now on waits for this, which ends by itself and never fails: whoever reads first and listens then
- * misses what happens between (live.ts).
+ * Delays reads until the event stream is open: changes between a read and the opening of the stream would be missed
+ * (live/event-stream.ts). The promise must always resolve.
  */
-export function delayReadsUntil(listening: Promise<void>): void {
-  heard = listening;
+export function delayReadsUntil(open: Promise<void>): void {
+  listening = open;
 }
 
-/**
- * Sends; when the token turns out to have ended, sends once more with the next one. A request that was answered 401 did
- * nothing, so that holds for every method.
- */
+/** Sends a request, and again with the next token after a 401. Safe for every method: a 401 has no effect. */
 const sendInSession: Transport = async (request) => {
-  if (request.method === 'GET' && !request.stream) await heard;
+  if (request.method === 'GET' && !request.stream) await listening;
   let answer = await send(request);
-  for (let tokens = 1; tokens < mostTokens && answer.status === 401; tokens++) {
+  for (let tokens = 1; tokens < maxTokens && answer.status === 401; tokens++) {
     const { authorization } = request.headers;
     if (authorization === undefined) break;
     const token = await session.tokenAfter(authorization.slice('Bearer '.length));
@@ -101,5 +98,5 @@ const sendInSession: Transport = async (request) => {
 /** Calls a route of the API. Throws ApiError, Unreachable or SessionEnded. */
 export const call: Client = createClient({ url: '', token: session.token, transport: sendInSession });
 
-/** A client for what is done before there is a session. */
+/** Calls a route that needs no session. Throws ApiError or Unreachable. */
 export const callWithoutSession: Client = createClient({ url: '', transport: send });

@@ -14,7 +14,7 @@ import { keys } from './query-keys.ts';
 
 const pageSize = 100;
 
-/** The newest record of each agent, page after page. @param filter a selector; empty for every agent */
+/** The newest record of each agent, in pages. @param filter a selector; empty for every agent */
 export const latestDriftQuery = ({
   status = '',
   filter = '',
@@ -51,7 +51,7 @@ export const driftRecordQuery = (id: string) =>
     queryFn: ({ signal }) => call(getDrift, { params: { drift_id: id }, signal }),
   });
 
-/** Waits for the check: it is the answer. */
+/** Checks an agent for drift and waits for the result. */
 export async function checkNow(node_id: string): Promise<DriftRecord> {
   const record = await call(checkDrift, { params: { node_id } });
   queryClient.setQueryData(keys.driftRecord(record.drift_id), record);
@@ -59,13 +59,14 @@ export async function checkNow(node_id: string): Promise<DriftRecord> {
   return record;
 }
 
-async function decided(asked: Promise<DriftRecord>): Promise<void> {
-  const record = await asked;
+/** Stores the answered record in the cache and marks what depends on it as stale. */
+async function cached(answer: Promise<DriftRecord>): Promise<void> {
+  const record = await answer;
   queryClient.setQueryData(keys.driftRecord(record.drift_id), record);
   for (const key of [keys.drift, keys.reconcile, keys.overview]) void queryClient.invalidateQueries({ queryKey: key });
 }
 
 export const accept = (drift_id: string, reason: string) =>
-  decided(call(acceptDrift, { params: { drift_id }, body: { reason } }));
+  cached(call(acceptDrift, { params: { drift_id }, body: { reason } }));
 
-export const withdrawAcceptance = (drift_id: string) => decided(call(unacceptDrift, { params: { drift_id } }));
+export const withdrawAcceptance = (drift_id: string) => cached(call(unacceptDrift, { params: { drift_id } }));

@@ -6,46 +6,45 @@ import { queryClient } from './query-client.ts';
 import { keys } from './query-keys.ts';
 
 /**
- * Which ended operations did the same: each is asked for once, a few at a time, and of many that are alike one is kept.
- * So a run over ten thousand agents is as many small answers at the most, and never as many operations in memory.
+ * Groups ended operations that did the same. Loads each operation once, a few at a time, and keeps only one example of each
+ * group, so that a run over ten thousand agents does not hold as many operations in memory.
  */
 
 export interface OperationGroups {
-  /** By operation id: what it did, as a text that is equal where that is. */
+  /** The fingerprint of each loaded operation, by its id. Operations that did the same have the same fingerprint. */
   readonly likeness: ReadonlyMap<string, string>;
-  /** By that text: the first that was seen. */
+  /** The first loaded operation of each fingerprint. */
   readonly examples: ReadonlyMap<string, Operation>;
-  /** How many of those wanted are not compared yet. */
+  /** Number of operations still to load. */
   readonly left: number;
   readonly error: unknown;
-  /** Tries again what could not be loaded. */
   readonly retry: () => void;
 }
 
 const atOnce = 6;
 
-/** @param wanted ids of operations that have ended; the first come first */
+/** @param wanted ids of ended operations, loaded in this order */
 export function useOperationGroups(
   wanted: readonly string[],
   likenessOf: (operation: Operation) => string,
 ): OperationGroups {
   const known = useRef({ likeness: new Map<string, string>(), examples: new Map<string, Operation>() });
-  const [, draw] = useState(0);
+  const [, render] = useState(0);
   const [error, setError] = useState<unknown>(null);
   const [tries, setTries] = useState(0);
 
-  // biome-ignore lint/correctness/useExhaustiveDependencies: `tries` says that it is tried again
+  // biome-ignore lint/correctness/useExhaustiveDependencies: `tries` triggers a retry
   useEffect(() => {
     const { likeness, examples } = known.current;
     const abort = new AbortController();
     const todo = wanted.filter((id) => !likeness.has(id));
     let at = 0;
-    // Not a drawing for each answer.
-    let drawing = 0;
-    const drawSoon = () => {
-      drawing ||= window.setTimeout(() => {
-        drawing = 0;
-        draw((count) => count + 1);
+    // Renders several answers together.
+    let timer = 0;
+    const renderSoon = () => {
+      timer ||= window.setTimeout(() => {
+        timer = 0;
+        render((count) => count + 1);
       }, 120);
     };
     const work = async () => {
@@ -57,7 +56,7 @@ export function useOperationGroups(
         const text = likenessOf(operation);
         likeness.set(id, text);
         if (!examples.has(text)) examples.set(text, operation);
-        drawSoon();
+        renderSoon();
       }
     };
     setError(null);
@@ -68,7 +67,7 @@ export function useOperationGroups(
     });
     return () => {
       abort.abort();
-      window.clearTimeout(drawing);
+      window.clearTimeout(timer);
     };
   }, [wanted, likenessOf, tries]);
 

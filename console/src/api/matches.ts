@@ -8,7 +8,7 @@ export const matchesQuery = (selector: string) =>
   queryOptions({
     queryKey: keys.matches(selector),
     queryFn: async ({ signal }) => (await call(matchSelector, { body: { selector }, signal })).matches,
-    // Each that is typed is another.
+    // Every typed selector is another key.
     gcTime: 60_000,
     retry: false,
   });

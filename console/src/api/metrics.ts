@@ -3,10 +3,10 @@ import { queryOptions } from '@tanstack/react-query';
 import { call, serverClock } from './client.ts';
 import { keys } from './query-keys.ts';
 
-/** No event tells of samples: the page that shows some asks once a minute, while it is in sight. */
-const everyMs = 60_000;
+/** Samples cause no events, so they are polled while the page is visible. */
+const pollMs = 60_000;
 
-/** Unix seconds, by the clock that dates the samples. */
+/** Unix seconds by the orchestrator's clock, which dates the samples. */
 const now = (): number => Math.floor(serverClock.now() / 1000);
 
 /** @param since seconds back from now; @param step seconds of a bucket */
@@ -23,14 +23,14 @@ export const samplesQuery = (node_id: string, since: number, step: number) =>
       return { at: now(), samples: answer?.samples ?? [] };
     },
     structuralSharing: false,
-    refetchInterval: everyMs,
+    refetchInterval: pollMs,
     placeholderData: (before) => before,
   });
 
-/** The newest sample; null when there is none. */
+/** The newest sample; null if there is none. */
 export const latestSampleQuery = (node_id: string) =>
   queryOptions({
     queryKey: keys.metrics(node_id, 'latest'),
     queryFn: async ({ signal }) => (await call(latestSample, { params: { node_id }, signal })) ?? null,
-    refetchInterval: everyMs,
+    refetchInterval: pollMs,
   });

@@ -1,10 +1,10 @@
 import { queryOptions } from '@tanstack/react-query';
 import { Unreachable } from './client.ts';
 
-/** Where the orchestrator serves the JSON Schema of modules: open to all, and outside of the API. */
+/** The path of the JSON Schema of modules. It is public and not part of the API. */
 export const moduleSchemaPath = '/schemas/module/v1.json';
 
-/** The schema of this orchestrator's version: it only changes with that. */
+/** Changes only with the orchestrator's version. */
 export const moduleSchemaQuery = queryOptions({
   queryKey: ['module-schema'],
   queryFn: async ({ signal }): Promise<object> => {

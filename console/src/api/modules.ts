@@ -37,7 +37,7 @@ export const revisionsQuery = (name: string) =>
       call(listModuleRevisions, { params: { name }, query: { limit: '500' }, all: true, signal }),
   });
 
-/** In which order resources come; as an agent resolves them, or as they are written. */
+/** The execution order of resources. @param agent resolves expressions for this agent; null: as written */
 export const orderQuery = (modules: readonly string[], agent: string | null) =>
   queryOptions({
     queryKey: [...keys.modules, 'order', modules, agent],
@@ -45,16 +45,16 @@ export const orderQuery = (modules: readonly string[], agent: string | null) =>
       call(orderModules, { body: { modules: [...modules], ...(agent === null ? {} : { agent }) }, signal }),
   });
 
-/** Faults and warnings of a module that is not stored. */
+/** Validates a module without storing it. */
 export const validate = (content: string, signal: AbortSignal) => call(validateModule, { body: { content }, signal });
 
-/** What is stored now, whatever was known. */
+/** Fetches the stored module, bypassing the cache. */
 export const freshModule = (name: string) => queryClient.fetchQuery({ ...moduleQuery(name), staleTime: 0 });
 
-/** Whether it is so because there is no such module. */
+/** Whether the error is a 404. */
 export const isModuleNotFound = (error: unknown): boolean => error instanceof ApiError && error.problem.status === 404;
 
-/** Stores a revision. @returns it, as it is stored */
+/** Stores a revision. @returns the stored module */
 export async function uploadModule(name: string, content: string) {
   await call(uploadModuleRoute, { body: { name, content } });
   void queryClient.invalidateQueries({ queryKey: keys.modules });

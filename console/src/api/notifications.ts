@@ -5,7 +5,7 @@ import { newestFirst } from './live/query-invalidation.ts';
 import { queryClient } from './query-client.ts';
 import { keys } from './query-keys.ts';
 
-/** How many there are that this operator has not read, with the newest of them. */
+/** The number of unread notifications of this operator, and the newest of them. */
 export const unreadQuery = queryOptions({
   queryKey: [...keys.notifications, 'unread'],
   queryFn: ({ signal }) => call(listNotifications, { query: { unread: 'true', limit: '20' }, signal }),
@@ -13,7 +13,7 @@ export const unreadQuery = queryOptions({
 
 const pageSize = 100;
 
-/** Newest first, more as one scrolls. */
+/** Newest first, in pages. */
 export const notificationsQuery = (unread: boolean) =>
   infiniteQueryOptions({
     queryKey: [...keys.notifications, unread ? 'only-unread' : 'all'],
@@ -28,18 +28,18 @@ export const notificationsQuery = (unread: boolean) =>
     meta: newestFirst,
   });
 
-/** Begins again with the newest, for who had read on. */
+/** Discards the loaded pages and loads the first one again. */
 export const reloadNewestNotifications = (unread: boolean) =>
   queryClient.resetQueries({ queryKey: notificationsQuery(unread).queryKey });
 
-const readAnew = () => queryClient.invalidateQueries({ queryKey: keys.notifications });
+const invalidate = () => queryClient.invalidateQueries({ queryKey: keys.notifications });
 
 export async function markRead(id: string): Promise<void> {
   await call(readNotification, { params: { id } });
-  await readAnew();
+  await invalidate();
 }
 
 export async function markAllRead(): Promise<void> {
   await call(readAllNotifications, {});
-  await readAnew();
+  await invalidate();
 }

@@ -22,7 +22,7 @@ export interface OperationFilter {
 
 const pageSize = 100;
 
-/** Operations, newest first, page after page; of one agent when the filter names one. */
+/** Operations, newest first, in pages; those of one agent if the filter names one. */
 export const operationsQuery = ({ status, kind, agent }: OperationFilter = {}) =>
   infiniteQueryOptions({
     queryKey: [...keys.operations, agent ?? '', status ?? '', kind ?? ''],
@@ -47,7 +47,7 @@ export const operationQuery = (id: string) =>
     queryFn: ({ signal }) => call(getOperation, { params: { operation_id: id }, signal }),
   });
 
-/** What its scripts printed. */
+/** The output of its scripts. */
 export const outputQuery = ({ operation_id, node_id }: Pick<Operation, 'operation_id' | 'node_id'>) =>
   queryOptions({
     queryKey: keys.output(operation_id),
@@ -57,11 +57,11 @@ export const outputQuery = ({ operation_id, node_id }: Pick<Operation, 'operatio
 export interface ApplyRequest {
   readonly node_id: string;
   readonly modules: readonly string[];
-  /** Exactly what this plan says, or nothing. */
+  /** Applies exactly this plan, or nothing. */
   readonly plan_id?: string;
 }
 
-/** Asks for it and does not wait for its end: the operation goes on by itself, and events tell of it. */
+/** Starts an apply without waiting for its end; events report its progress. */
 export const startApply = ({ node_id, modules, plan_id }: ApplyRequest) =>
   started(
     call(applyAgent, {
@@ -74,8 +74,9 @@ export const startApply = ({ node_id, modules, plan_id }: ApplyRequest) =>
 export const startPlan = ({ node_id, modules }: Omit<ApplyRequest, 'plan_id'>) =>
   started(call(planAgent, { params: { node_id }, body: { modules: [...modules] }, respondAsync: true }));
 
-async function started(asked: Promise<Operation>): Promise<Operation> {
-  const operation = await asked;
+/** Stores the answered operation in the cache. */
+async function started(answer: Promise<Operation>): Promise<Operation> {
+  const operation = await answer;
   queryClient.setQueryData(keys.operation(operation.operation_id), operation);
   void queryClient.invalidateQueries({ queryKey: keys.operations });
   return operation;

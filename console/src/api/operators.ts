@@ -10,7 +10,7 @@ import { queryOptions, useQuery } from '@tanstack/react-query';
 import { call } from './client.ts';
 import { keys } from './query-keys.ts';
 
-/** All who are or were operators: what they did is still told by their names. */
+/** All operators, including removed ones: their names still appear in what they did. */
 export const operatorsQuery = queryOptions({
   queryKey: keys.operators,
   queryFn: ({ signal }) => call(listOperators, { query: { include_removed: 'true' }, all: true, signal }),
@@ -20,7 +20,7 @@ const namesOf = (operators: Operator[]): ReadonlyMap<string, string> =>
   new Map(operators.map(({ operator_id, username }) => [operator_id, username]));
 const none: ReadonlyMap<string, string> = new Map();
 
-/** What operators are called, by operator id. */
+/** Names of operators by operator id. */
 export function useOperatorNames(): ReadonlyMap<string, string> {
   const { data } = useQuery({ ...operatorsQuery, select: namesOf });
   return data ?? none;
@@ -34,7 +34,7 @@ export type RemovedOperator = AnswerOf<typeof removeOperatorReporting>;
 export const deleteOperator = (operator_id: string): Promise<RemovedOperator> =>
   call(removeOperatorReporting, { params: { operator_id } });
 
-/** What ended with an operator's removal, for people; empty when nothing did. */
+/** Describes what ended with the removal of an operator; empty if nothing did. */
 export function endedText({ ended, operators_added }: RemovedOperator): string {
   const counted = (count: number, noun: string, plural = `${noun}s`) =>
     count === 0 ? [] : [`${count} ${count === 1 ? noun : plural}`];

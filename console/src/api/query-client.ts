@@ -1,24 +1,21 @@
 import { ApiError } from '@muster/protocol/client';
 import { QueryClient } from '@tanstack/query-core';
 import { session, Unreachable } from './client.ts';
-import { createMarks } from './live/query-invalidation.ts';
+import { createStaleMarker } from './live/query-invalidation.ts';
 
-/** Worth another try by itself: nobody answered, or whoever did asked to come back. */
-function isPassing(error: unknown): boolean {
+/** Whether to retry automatically: no answer, or an answer that asks to try again later. */
+function isTransient(error: unknown): boolean {
   if (error instanceof Unreachable) return true;
   return error instanceof ApiError && [429, 502, 503].includes(error.problem.status);
 }
 
-/** Milliseconds until the next try. */
-function waitBefore(attempt: number, error: unknown): number {
+/** @returns milliseconds */
+function retryDelay(attempt: number, error: unknown): number {
   if (error instanceof ApiError && error.retryAfter !== null) return error.retryAfter * 1000;
   return Math.min(500 * 2 ** attempt, 10_000);
 }
 
-/**
- * What is known of the orchestrator. An answer is good until the event stream says otherwise (live.ts), so nothing is
- * asked for twice and nothing is asked for by the clock.
- */
+/** Answers of the orchestrator. They stay fresh until an event marks them stale (live/stale.ts); nothing is polled. */
 export const queryClient = new QueryClient({
   defaultOptions: {
     queries: {
@@ -27,16 +24,15 @@ export const queryClient = new QueryClient({
       networkMode: 'always',
       refetchOnWindowFocus: false,
       refetchOnReconnect: false,
-      retry: (_, error) => isPassing(error),
-      retryDelay: waitBefore,
+      retry: (_, error) => isTransient(error),
+      retryDelay,
     },
-    // What changes something is sent once; a person decides whether again. What it was is kept no longer than it is on
-    // the page: it may have been a secret.
+    // A change is sent once; a person decides whether to repeat it. Its input may be a secret, so it is not cached.
     mutations: { networkMode: 'always', retry: false, gcTime: 0 },
   },
 });
 
-/** Marks all answers whose key begins so as stale; those that are looked at are asked for again. */
-export const markStale = createMarks(queryClient);
+/** Marks all answers whose key starts with this key as stale, and fetches those in use again. */
+export const markStale = createStaleMarker(queryClient);
 
 session.onForget(() => queryClient.clear());

@@ -1,7 +1,4 @@
-/**
- * Under what each noun is kept, so that pages share answers and events can name them. What concerns one thing has its id
- * second: `['operations', agent]`.
- */
+/** Query keys by noun. Pages share answers through them, and events mark them stale. An id comes second. */
 export const keys = {
   agents: ['agents'],
   agent: (id: string) => ['agent', id],
@@ -19,7 +16,7 @@ export const keys = {
   assignment: (name: string) => ['assignment', name],
   runs: ['runs'],
   run: (id: string) => ['run', id],
-  /** All of them, or an agent's: `['operations', node_id]`. */
+  /** Prefix of all lists; those of an agent continue with its id. */
   operations: ['operations'],
   operation: (id: string) => ['operation', id],
   output: (id: string) => ['output', id],

@@ -22,7 +22,7 @@ export interface RunFilter {
 
 const pageSize = 100;
 
-/** Runs without their results, newest first, page after page. */
+/** Runs without their results, newest first, in pages. */
 export const runsQuery = ({ status, assignment }: RunFilter = {}) =>
   infiniteQueryOptions({
     queryKey: [...keys.runs, status ?? '', assignment ?? ''],
@@ -44,22 +44,22 @@ export const runQuery = (id: string) =>
   queryOptions({
     queryKey: keys.run(id),
     queryFn: ({ signal }) => call(getRun, { params: { run_id: id }, signal }),
-    // Ten thousand results are replaced at once; comparing them one by one costs more than it saves.
+    // A run may have ten thousand results: comparing them costs more than it saves.
     structuralSharing: false,
   });
 
-/** How it was asked for: a run tells of its outcome, the audit log of its terms. */
+/** The options a run was started with. They are in the audit log, not in the run. */
 export interface RunTerms {
   readonly batch: number | null;
   readonly max_failures: number | null;
   readonly canary: number;
   readonly offline: 'report' | 'queue';
   readonly plan_run_id: string | null;
-  /** Of a run of agents that were named. */
+  /** Only of a run on named agents. */
   readonly modules: readonly string[];
 }
 
-/** Null when the log no longer has it. It never changes. */
+/** Null if the event was removed from the audit log. */
 export const runTermsQuery = ({ run_id, started_at }: Pick<Run, 'run_id' | 'started_at'>) =>
   queryOptions({
     queryKey: ['run-terms', run_id],
@@ -91,14 +91,15 @@ export interface FanOutOptions {
   readonly ttl?: number;
 }
 
-async function started(asked: Promise<Run>): Promise<Run> {
-  const run = await asked;
+/** Stores the answered run in the cache. */
+async function started(answer: Promise<Run>): Promise<Run> {
+  const run = await answer;
   queryClient.setQueryData(keys.run(run.run_id), run);
   void queryClient.invalidateQueries({ queryKey: keys.runs });
   return run;
 }
 
-/** On every agent that the assignment matches. */
+/** Starts a run on every agent that the assignment matches. */
 export const runAssignment = (
   name: string,
   kind: 'apply' | 'plan',
@@ -110,7 +111,7 @@ export const runAssignment = (
       : call(planAssignment, { params: { name }, body: options, respondAsync: true }),
   );
 
-/** On agents that are named: what their assignments give them, then these modules. */
+/** Starts a run on named agents with the modules of their assignments, followed by `modules`. */
 export const runOnAgents = (
   wish: {
     readonly kind: 'apply' | 'plan';

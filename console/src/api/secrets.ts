@@ -11,33 +11,33 @@ import { call } from './client.ts';
 import { queryClient } from './query-client.ts';
 import { keys } from './query-keys.ts';
 
-/** All secrets, without their values: those are never given back. */
+/** All secrets without their values, which the API never returns. */
 export const secretsQuery = queryOptions({
   queryKey: keys.secrets,
   queryFn: ({ signal }) => call(listSecrets, { all: true, signal }),
 });
 
-/** What a form says of a secret. */
+/** A secret as entered in a form. */
 export interface SecretDraft {
   readonly description: string;
   /** RFC 3339; null: never. */
   readonly expires_at: string | null;
-  /** Null: any approved agent. */
+  /** Null allows every approved agent. */
   readonly restriction: Secret['restriction'];
-  /** Null: as it is. */
+  /** Null keeps the current value. */
   readonly value: string | null;
 }
 
-const stale = () => queryClient.invalidateQueries({ queryKey: keys.secrets });
+const invalidate = () => queryClient.invalidateQueries({ queryKey: keys.secrets });
 
 export async function storeSecret(name: string, wish: SecretDraft): Promise<void> {
   await call(createSecret, { body: { ...bodyOf(wish), name, value: wish.value ?? '' } as never });
-  await stale();
+  await invalidate();
 }
 
 export async function changeSecret(name: string, wish: SecretDraft): Promise<void> {
   await call(updateSecret, { params: { name }, body: bodyOf(wish) as never });
-  await stale();
+  await invalidate();
 }
 
 const bodyOf = ({ description, expires_at, restriction, value }: SecretDraft) => ({
@@ -49,7 +49,7 @@ const bodyOf = ({ description, expires_at, restriction, value }: SecretDraft) =>
 
 export async function removeSecretForGood(name: string): Promise<void> {
   await call(removeSecret, { params: { name } });
-  await stale();
+  await invalidate();
 }
 
 export const rotateKey = () => call(rotateSecretsKey, {});

@@ -3,7 +3,7 @@ import { queryOptions } from '@tanstack/react-query';
 import { call } from './client.ts';
 import { keys } from './query-keys.ts';
 
-/** How the orchestrator itself is. Nothing tells of that, so it is looked at again now and then while it is shown. */
+/** The orchestrator's own health causes no events, so it is polled while shown. */
 
 export const settingsQuery = queryOptions({
   queryKey: keys.settings,

@@ -85,7 +85,7 @@ function linked(attach: (attempt: number) => string | Error = () => 'ok') {
   return { link, sockets, states, modes, fire, last: () => sockets.at(-1) as Socket, counts: () => ({ fresh, shown }) };
 }
 
-test('what was cut off attaches again, on an empty screen', async () => {
+test('attaches again after an interruption, on an empty screen', async () => {
   const { link, last, states, sockets, fire, counts } = linked();
   link.start('/first');
   last().opens();
@@ -100,7 +100,7 @@ test('what was cut off attaches again, on an empty screen', async () => {
   expect(counts()).toEqual({ fresh: 2, shown: 3 });
 });
 
-test('while nobody answers it is tried again, and what is refused for good is said', async () => {
+test('retries without an answer and reports a final refusal', async () => {
   const { link, states, fire, modes } = linked((attempt) => new Error(attempt < 3 ? 'passing' : 'final'));
   link.start(null);
   await fire();
@@ -124,7 +124,7 @@ test.each([
     { type: 'error', code: 'terminal_idle', message: 'x' },
     { kind: 'ended', code: 'terminal_idle', message: 'x' },
   ],
-] as const)('after %j nothing is tried again', async (notice, state) => {
+] as const)('does not attach again after %j', async (notice, state) => {
   const { link, last, fire, modes } = linked();
   link.start('/first');
   last().opens();
@@ -135,11 +135,11 @@ test.each([
   expect(modes).toEqual([]);
 });
 
-test.each(['terminal_interrupted', 'terminal_too_slow', 'unauthenticated'])('after %s the session may live', (code) => {
+test.each(['terminal_interrupted', 'terminal_too_slow', 'unauthenticated'])('attaches again after %s', (code) => {
   expect(afterNotice({ type: 'error', code, message: '' })).toBeNull();
 });
 
-test('what comes faster than it is drawn is left, and taken up when all was drawn', async () => {
+test('disconnects when output arrives faster than it renders, and attaches once it has rendered', async () => {
   const { link, last, sockets, fire, counts } = linked();
   link.start('/first');
   last().opens();
@@ -154,7 +154,7 @@ test('what comes faster than it is drawn is left, and taken up when all was draw
   expect(sockets).toHaveLength(2);
 });
 
-test('typing goes out in frames that are taken, and only of who is in control', () => {
+test('sends input in limited frames, and only in control mode', () => {
   const { link, last } = linked();
   link.start('/first');
   link.type('lost');
@@ -169,7 +169,7 @@ test('typing goes out in frames that are taken, and only of who is in control', 
   expect(last().sent).toHaveLength(5);
 });
 
-test('what the screen answers to a former connection is not sent to the next', async () => {
+test('does not send answers to queries of a previous connection', async () => {
   const { link, last, fire } = linked();
   link.start('/first');
   last().opens();
@@ -186,7 +186,7 @@ test('what the screen answers to a former connection is not sent to the next', a
   expect(last().sent).toHaveLength(2);
 });
 
-test('taking over leaves the former connection, whatever still comes of it', async () => {
+test('ignores events of the previous connection after taking over', async () => {
   const { link, sockets, fire, states, modes } = linked();
   link.start('/first');
   const [first] = sockets as [Socket];
@@ -200,7 +200,7 @@ test('taking over leaves the former connection, whatever still comes of it', asy
   expect(sockets.every((socket) => socket.closed)).toBe(true);
 });
 
-test('the wait grows to five seconds; what is no notice is none', () => {
+test('backs off up to five seconds, and ignores text that is not a notice', () => {
   expect([0, 1, 2, 10].map(waitBeforeAttach)).toEqual([300, 600, 1_200, 5_000]);
   expect([readNotice('{'), readNotice('{"type":"title"}'), readNotice('null')]).toEqual([null, null, null]);
 });

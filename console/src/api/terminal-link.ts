@@ -1,11 +1,11 @@
 import type { TerminalAddress, TerminalMode } from './terminals.ts';
 
 /**
- * A terminal's connection that mends itself: while the session lives it attaches again after whatever cut it off, and is
- * shown the screen as it is then. Over values and parts that are handed in, so that its ways can be tested.
+ * The reconnecting connection of a terminal: attaches again after every interruption while the terminal session lives, and
+ * receives the current screen.
  */
 
-/** The part of a WebSocket that this uses. */
+/** The used part of a WebSocket. */
 export interface LinkSocket {
   readonly readyState: number;
   readonly bufferedAmount: number;
@@ -19,14 +19,14 @@ export interface LinkSocket {
 export interface LinkParts {
   attach(mode: TerminalMode): Promise<TerminalAddress>;
   open(wsUrl: string): LinkSocket;
-  /** Whether an attempt to attach failed for good. */
+  /** Whether attaching failed for good. */
   isFinal(error: unknown): boolean;
-  /** Calls back after so many milliseconds; what it gives back calls that off. */
+  /** Calls `act` after `ms` milliseconds. The returned function cancels it. */
   after(ms: number, act: () => void): () => void;
 }
 
 export interface LinkEvents {
-  /** A connection begins: what is shown from here on stands on an empty screen. */
+  /** A new connection: clear the screen. */
   fresh(): void;
   shown(bytes: Uint8Array): void;
   sized(cols: number, rows: number): void;
@@ -36,9 +36,9 @@ export interface LinkEvents {
 export type LinkState =
   | { readonly kind: 'connecting' }
   | { readonly kind: 'open'; readonly mode: TerminalMode }
-  /** Cut off, and trying again. */
+  /** Disconnected and reconnecting. */
   | { readonly kind: 'lost' }
-  /** Another connection is in control. */
+  /** Another connection took control. */
   | { readonly kind: 'taken_over'; readonly message: string }
   | { readonly kind: 'exited'; readonly code: number | null; readonly signal: string | null }
   | { readonly kind: 'ended'; readonly code: string; readonly message: string };
@@ -48,24 +48,26 @@ export type LinkNotice =
   | { readonly type: 'exit'; readonly code: number | null; readonly signal: string | null }
   | { readonly type: 'error'; readonly code: string; readonly message: string };
 
-/** Codes after which the session may well live: attach again. */
-const passing = new Set(['terminal_too_slow', 'terminal_interrupted', 'unauthenticated', 'internal']);
+/** After these codes the terminal session may still live: attach again. */
+const transientCodes = new Set(['terminal_too_slow', 'terminal_interrupted', 'unauthenticated', 'internal']);
 
-/** What a notice of the orchestrator means for the connection; null: nothing, or attach again. */
+/** The state after a notice of the orchestrator; null if it changes nothing or the link should attach again. */
 export function afterNotice(notice: LinkNotice): LinkState | null {
   if (notice.type === 'resize') return null;
   if (notice.type === 'exit') return { kind: 'exited', code: notice.code, signal: notice.signal };
   if (notice.code === 'terminal_taken_over') return { kind: 'taken_over', message: notice.message };
-  return passing.has(notice.code) ? null : { kind: 'ended', code: notice.code, message: notice.message };
+  return transientCodes.has(notice.code) ? null : { kind: 'ended', code: notice.code, message: notice.message };
 }
 
 /** Milliseconds before the next attempt. */
 export const waitBeforeAttach = (attempt: number): number => Math.min(300 * 2 ** attempt, 5_000);
 
-/** What waits to be shown: beyond the first of these the connection is left, and taken up below the second. */
-const behind = { most: 8 * 1024 * 1024, least: 256 * 1024 } as const;
-const largestFrame = 32 * 1024;
-const stable = 10_000;
+/** Limits of bytes not yet rendered: above `max` the link disconnects, below `min` it attaches again. */
+const backlog = { max: 8 * 1024 * 1024, min: 256 * 1024 } as const;
+/** Bytes. */
+const maxFrame = 32 * 1024;
+/** A connection that lasts this long resets the backoff. */
+const stableMs = 10_000;
 const openState = 1;
 
 export class TerminalLink {
@@ -75,16 +77,16 @@ export class TerminalLink {
   #socket: LinkSocket | null = null;
   #state: LinkState = { kind: 'connecting' };
   #attempt = 0;
-  /** Bytes that were given to be shown, and are not yet. */
-  #behind = 0;
-  /** Of these, those of a former connection: the questions in them were answered there, or are nobody's any more. */
-  #former = 0;
+  /** Bytes passed to `shown` and not yet rendered. */
+  #backlog = 0;
+  /** The part of the backlog from the previous connection. Terminal queries in it must not be answered again. */
+  #previous = 0;
   #skipping = false;
-  #over = false;
-  #callOff = () => {};
-  #settle = () => {};
-  /** Turns with every connection, so that what comes late of a former one is nobody's. */
-  #turn = 0;
+  #closed = false;
+  #cancelRetry = () => {};
+  #cancelReset = () => {};
+  /** Increases with every connection, to ignore late results of earlier ones. */
+  #generation = 0;
 
   constructor(mode: TerminalMode, parts: LinkParts, events: LinkEvents) {
     this.#mode = mode;
@@ -96,13 +98,13 @@ export class TerminalLink {
     return this.#state;
   }
 
-  /** @param wsUrl of a session that was opened just now; null: attach */
+  /** @param wsUrl of a terminal session that was just opened; null: attach */
   start(wsUrl: string | null): void {
     if (wsUrl === null) void this.#attach();
     else this.#open(wsUrl);
   }
 
-  /** Attaches anew, in this mode. */
+  /** Attaches again in this mode. */
   take(mode: TerminalMode): void {
     this.#mode = mode;
     this.#attempt = 0;
@@ -111,33 +113,32 @@ export class TerminalLink {
     void this.#attach();
   }
 
-  /** The network is there again, or the page is looked at: do not wait any longer. */
-  hurry(): void {
+  /** Retries now: the network is back, or the page is visible again. */
+  retryNow(): void {
     if (this.#state.kind !== 'lost') return;
-    this.#callOff();
+    this.#cancelRetry();
     this.#attempt = 0;
     void this.#attach();
   }
 
-  /** Bytes that were given to {@link LinkEvents.shown} are on the screen. */
+  /** Reports that bytes passed to {@link LinkEvents.shown} were rendered. */
   drained(bytes: number): void {
-    this.#behind -= bytes;
-    this.#former = Math.max(0, this.#former - bytes);
-    if (!this.#skipping || this.#behind > behind.least) return;
+    this.#backlog -= bytes;
+    this.#previous = Math.max(0, this.#previous - bytes);
+    if (!this.#skipping || this.#backlog > backlog.min) return;
     this.#skipping = false;
     void this.#attach();
   }
 
   type(text: string): void {
-    // What the screen answers by itself, and some keys, begin so.
-    if (this.#former > 0 && text.startsWith('\x1b')) return;
+    // The screen's answers to queries start with an escape, as do some keys.
+    if (this.#previous > 0 && text.startsWith('\x1b')) return;
     this.typeBytes(new TextEncoder().encode(text));
   }
 
   typeBytes(bytes: Uint8Array<ArrayBuffer>): void {
     if (this.#mode !== 'control' || this.#socket?.readyState !== openState) return;
-    for (let from = 0; from < bytes.length; from += largestFrame)
-      this.#socket.send(bytes.subarray(from, from + largestFrame));
+    for (let from = 0; from < bytes.length; from += maxFrame) this.#socket.send(bytes.subarray(from, from + maxFrame));
   }
 
   resize(cols: number, rows: number): void {
@@ -146,20 +147,20 @@ export class TerminalLink {
   }
 
   close(): void {
-    this.#over = true;
+    this.#closed = true;
     this.#drop();
   }
 
   #become(state: LinkState): void {
     this.#state = state;
-    if (!this.#over) this.#events.changed(state);
+    if (!this.#closed) this.#events.changed(state);
   }
 
-  /** Lets go of the connection, without waiting for what comes of it. */
+  /** Closes the connection and ignores its further events. */
   #drop(): void {
-    this.#turn++;
-    this.#callOff();
-    this.#settle();
+    this.#generation++;
+    this.#cancelRetry();
+    this.#cancelReset();
     const socket = this.#socket;
     this.#socket = null;
     if (socket === null) return;
@@ -170,29 +171,28 @@ export class TerminalLink {
   }
 
   async #attach(): Promise<void> {
-    const turn = ++this.#turn;
+    const generation = ++this.#generation;
     try {
       const { ws_url } = await this.#parts.attach(this.#mode);
-      if (turn === this.#turn && !this.#over) this.#open(ws_url);
+      if (generation === this.#generation && !this.#closed) this.#open(ws_url);
     } catch (error) {
-      if (turn !== this.#turn || this.#over) return;
+      if (generation !== this.#generation || this.#closed) return;
       if (this.#parts.isFinal(error)) {
         const code = (error as { problem?: { code: string } }).problem?.code ?? 'failed';
         this.#become({ kind: 'ended', code, message: (error as Error).message });
-      } else this.#again();
+      } else this.#retryLater();
     }
   }
 
   #open(wsUrl: string): void {
-    const turn = ++this.#turn;
+    const generation = ++this.#generation;
     const socket = this.#parts.open(wsUrl);
     this.#socket = socket;
     let next: LinkState | null = null;
     socket.onopen = () => {
-      this.#former = this.#behind;
+      this.#previous = this.#backlog;
       this.#events.fresh();
-      // Only one that holds for a while forgets how often it was tried.
-      this.#settle = this.#parts.after(stable, () => {
+      this.#cancelReset = this.#parts.after(stableMs, () => {
         this.#attempt = 0;
       });
       this.#become({ kind: 'open', mode: this.#mode });
@@ -205,30 +205,30 @@ export class TerminalLink {
       next = afterNotice(notice) ?? next;
     };
     socket.onclose = () => {
-      if (turn !== this.#turn) return;
+      if (generation !== this.#generation) return;
       this.#socket = null;
-      this.#settle();
+      this.#cancelReset();
       if (next !== null) this.#become(next);
-      else this.#again();
+      else this.#retryLater();
     };
   }
 
   #show(bytes: Uint8Array): void {
-    this.#behind += bytes.length;
+    this.#backlog += bytes.length;
     this.#events.shown(bytes);
-    if (this.#behind <= behind.most) return;
-    // More came than can be drawn: what is left out here is in the recording, and the screen comes as it then is.
+    if (this.#backlog <= backlog.max) return;
+    // Output arrives faster than it renders. The skipped part is in the recording; attaching again sends the screen.
     this.#skipping = true;
     this.#drop();
   }
 
-  #again(): void {
+  #retryLater(): void {
     this.#become({ kind: 'lost' });
-    this.#callOff = this.#parts.after(waitBeforeAttach(this.#attempt++), () => void this.#attach());
+    this.#cancelRetry = this.#parts.after(waitBeforeAttach(this.#attempt++), () => void this.#attach());
   }
 }
 
-/** @returns null for what is none */
+/** @returns null if the text is not a notice */
 export function readNotice(text: string): LinkNotice | null {
   try {
     const value = JSON.parse(text) as LinkNotice;

@@ -15,7 +15,7 @@ import { keys } from './query-keys.ts';
 
 const pageSize = 100;
 
-/** Sessions, newest first, a part at a time. @param status empty: whatever it is */
+/** Terminal sessions, newest first, in pages. @param status empty for every status */
 export const terminalsQuery = (status: TerminalSession['status'] | '') =>
   infiniteQueryOptions({
     queryKey: [...keys.terminals, status],
@@ -34,7 +34,7 @@ export const terminalQuery = (session_id: string) =>
     queryFn: ({ signal }) => call(getTerminal, { params: { session_id }, signal }),
   });
 
-/** Whoever stops looking on is no event: asked for again where it is shown. */
+/** Fetches a terminal session again: a viewer who leaves causes no event. */
 export const refetchTerminal = (session_id: string): void =>
   void queryClient.invalidateQueries({ queryKey: keys.terminal(session_id) });
 
@@ -42,7 +42,7 @@ export type TerminalMode = 'control' | 'view';
 
 export interface TerminalAddress {
   readonly session_id: string;
-  /** Good for one connection within 30 s. */
+  /** Valid for one connection within 30 s. */
   readonly ws_url: string;
 }
 
@@ -70,7 +70,7 @@ export async function closeTerminal(session_id: string): Promise<void> {
   ]);
 }
 
-/** The recording as it comes. */
+/** Streams the recording. */
 export async function readTranscript(
   session_id: string,
   format: 'raw' | 'asciicast',
@@ -84,14 +84,14 @@ export async function readTranscript(
   return answer.body;
 }
 
-/** The whole of it, to be kept as a file. */
+/** Downloads the whole recording. */
 export async function downloadTranscript(session_id: string, format: 'raw' | 'asciicast'): Promise<Blob> {
   const pieces: BlobPart[] = [];
   for await (const piece of await readTranscript(session_id, format)) pieces.push(piece as Uint8Array<ArrayBuffer>);
   return new Blob(pieces, { type: 'application/octet-stream' });
 }
 
-/** Opens the socket of a terminal. @param ws_url as the API gave it */
+/** Opens the WebSocket of a terminal. @param ws_url from the API */
 export function openTerminalSocket(ws_url: string): WebSocket {
   const address = new URL(ws_url, window.location.href);
   address.protocol = address.protocol === 'http:' ? 'ws:' : 'wss:';
@@ -100,6 +100,6 @@ export function openTerminalSocket(ws_url: string): WebSocket {
   return socket;
 }
 
-/** Whether an attempt to attach failed for good, rather than because nobody answered. */
+/** Whether attaching failed for good: not for lack of an answer, a rate limit or a server error. */
 export const isFinal = (error: unknown): boolean =>
   error instanceof ApiError && !error.problem.code.startsWith('rate') && error.problem.status < 500;

@@ -6,7 +6,7 @@ const assignments = [
   { modules: ['web', 'tls'], matches: ['a'] },
 ];
 
-test('what an assignment gives need not be named; what somebody put there by hand must be', () => {
+test('names modules that were applied by hand, and not assigned ones', () => {
   const beyond = unassignedModules(
     [
       { node_id: 'a', modules: ['base', 'web', 'tls'] },
@@ -18,7 +18,7 @@ test('what an assignment gives need not be named; what somebody put there by han
   expect(Object.fromEntries(beyond)).toEqual({ a: [], b: ['motd'], d: ['motd'] });
 });
 
-test('machines of every kind that only have what they are assigned are one run', () => {
+test('repairs agents with only assigned modules in one run', () => {
   const beyond = unassignedModules(
     [
       { node_id: 'a', modules: ['base', 'web'] },

@@ -5,25 +5,25 @@ import { queryClient } from './query-client.ts';
 import { keys } from './query-keys.ts';
 
 /**
- * What an apply must be told to keep. It takes away what neither an assignment gives nor the request names; so whoever
- * only wants to put a machine right names what is on it beyond its assignments.
+ * An apply removes modules that neither an assignment nor the request names. To repair an agent without removing anything,
+ * the request must name the modules on it that no assignment names.
  */
 
-export interface Holds {
+export interface AgentModules {
   readonly node_id: string;
-  /** Modules of what is in place or should be. */
+  /** Modules of its applied and desired state. */
   readonly modules: readonly string[];
 }
 
-export interface Gives {
+export interface AssignedModules {
   readonly modules: readonly string[];
   readonly matches: readonly string[];
 }
 
-/** By node id, each agent's modules that no assignment gives it. */
+/** The modules of each agent that no assignment gives it, by node id. */
 export function unassignedModules(
-  agents: readonly Holds[],
-  assignments: readonly Gives[],
+  agents: readonly AgentModules[],
+  assignments: readonly AssignedModules[],
 ): ReadonlyMap<string, readonly string[]> {
   const given = new Map(agents.map(({ node_id }) => [node_id, new Set<string>()]));
   for (const { modules, matches } of assignments)
@@ -33,7 +33,7 @@ export function unassignedModules(
   );
 }
 
-/** Agents that need the same modules named, together: as many runs as there are such groups, most often one. */
+/** Groups agents by the modules to name, one run for each group, the largest group first. */
 export function runsToRepair(
   beyond: ReadonlyMap<string, readonly string[]>,
 ): { readonly node_ids: readonly string[]; readonly modules: readonly string[] }[] {
@@ -47,8 +47,10 @@ export function runsToRepair(
   return [...groups.values()].toSorted((one, other) => other.node_ids.length - one.node_ids.length);
 }
 
-/** What must be named for each of them, by the assignments as they are now. */
-export async function loadUnassignedModules(agents: readonly Holds[]): Promise<ReadonlyMap<string, readonly string[]>> {
+/** Loads the assignments and computes the modules to name for each agent. */
+export async function loadUnassignedModules(
+  agents: readonly AgentModules[],
+): Promise<ReadonlyMap<string, readonly string[]>> {
   const assignments = await queryClient.fetchQuery({
     queryKey: keys.assignments,
     queryFn: ({ signal }) => call(listAssignments, { all: true, signal }),
@@ -57,11 +59,11 @@ export async function loadUnassignedModules(agents: readonly Holds[]): Promise<R
   return unassignedModules(agents, gives);
 }
 
-export const beyondQuery = (agents: readonly Holds[]) =>
+export const beyondQuery = (agents: readonly AgentModules[]) =>
   queryOptions({
     queryKey: [...keys.assignments, 'beyond', ...agents.map(({ node_id }) => node_id)],
     queryFn: () => loadUnassignedModules(agents),
-    // Assignments may have changed since somebody last asked.
+    // Assignments may have changed since the last request.
     gcTime: 0,
     staleTime: 0,
   });

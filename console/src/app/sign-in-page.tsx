@@ -1,6 +1,6 @@
 import { useEffect, useRef, useState, useSyncExternalStore } from 'react';
 import { session } from '../api/client.ts';
-import { KeyFileError, mostKeyBytes } from '../api/sign-in/key-file-error.ts';
+import { KeyFileError, maxKeyBytes } from '../api/sign-in/key-file-error.ts';
 import type { Person } from '../api/sign-in/session.ts';
 import { signInWithKey, UnknownKey } from '../api/sign-in/sign-in.ts';
 import { Button } from '../parts/button.tsx';
@@ -216,7 +216,7 @@ function KeyChoice({
     if (chosen === undefined) return;
     try {
       // A larger file is not a key; this text fails with the same error without reading it.
-      const text = chosen.size > mostKeyBytes ? 'x'.repeat(mostKeyBytes + 1) : await chosen.text();
+      const text = chosen.size > maxKeyBytes ? 'x'.repeat(maxKeyBytes + 1) : await chosen.text();
       onKey(text, chosen.name);
     } catch (cause) {
       onProblem(new Error('The browser could not read this file. Check its permissions.', { cause }));

@@ -1,7 +1,7 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { createDirtyAgents, patched } from './dirty-agents.ts';
 
-/** A clock that is turned by hand. */
+/** A manual clock. */
 function rig() {
   let time = 0;
   let timers: { at: number; act: () => void }[] = [];
@@ -33,8 +33,8 @@ function rig() {
 
 const many = (count: number) => Array.from({ length: count }, (_, index) => `n${index}`);
 
-describe('agents that events tell of', () => {
-  it('are asked for together, once each, a second after the first', () => {
+describe('changed agents', () => {
+  test('fetches changed agents together, once each, a second after the first event', () => {
     const { agents, turn, done } = rig();
     for (const id of ['a', 'b', 'a']) agents.add(id);
     turn(999);
@@ -43,7 +43,7 @@ describe('agents that events tell of', () => {
     expect(done).toEqual(['1000: a b']);
   });
 
-  it('are listed whole when any of them may have changed', () => {
+  test('fetches the whole list if any agent may have changed', () => {
     const { agents, turn, done } = rig();
     agents.add('a');
     agents.addAll();
@@ -53,7 +53,7 @@ describe('agents that events tell of', () => {
     expect(done).toEqual(['1000: all', '6000: b']);
   });
 
-  it('are listed whole when they are many, and no more often than every ten seconds', () => {
+  test('fetches the whole list at most every ten seconds if many agents changed', () => {
     const { agents, turn, done } = rig();
     for (let second = 0; second < 25; second++) {
       for (const id of many(50)) agents.add(id);
@@ -63,7 +63,7 @@ describe('agents that events tell of', () => {
     expect(done).toEqual(['1000: all', '11000: all', '21000: all', '31000: all']);
   });
 
-  it('are listed whole when there are too many to name', () => {
+  test('fetches the whole list if an event names no agents', () => {
     const { agents, turn, done } = rig();
     agents.add('a');
     agents.addAll();
@@ -75,7 +75,7 @@ describe('agents that events tell of', () => {
     expect(done).toEqual(['1000: all', '6000: b']);
   });
 
-  it('are not asked for when nobody is signed in any more', () => {
+  test('fetches nothing after it was cleared at sign-out', () => {
     const { agents, turn, done } = rig();
     agents.add('a');
     agents.clear();
@@ -85,7 +85,7 @@ describe('agents that events tell of', () => {
 });
 
 describe('a list of agents', () => {
-  it('takes what is new, and leaves the others as they are', () => {
+  test('patches changed agents and keeps the others', () => {
     const [a, b, c] = ['a', 'b', 'c'].map((node_id) => ({ node_id, at: 1 }));
     const list = [a, b, c] as { node_id: string; at: number }[];
     const fresh = new Map([

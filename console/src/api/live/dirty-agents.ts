@@ -1,12 +1,13 @@
 /**
- * Which agents are asked for anew, and when: each by itself while they are few, all in one list when they are many, and
- * that no more often than every ten seconds. However many events there are, nothing of what they tell is lost.
+ * Schedules the refetch of changed agents: single records if few changed, the whole list at most every ten seconds if many
+ * did. No change is lost.
  */
 
-/** Events that come together are answered together. */
+/** Collects events before fetching. */
 const gatherMs = 1_000;
-/** As many are asked for one by one. */
+/** Up to this many agents are fetched one by one. */
 const fewAgents = 16;
+/** Minimum time between fetches of the whole list. */
 const wholeListMs = 10_000;
 
 export interface DirtyAgentsParts {
@@ -14,7 +15,7 @@ export interface DirtyAgentsParts {
   readonly fetchAll: () => void;
   /** Unix milliseconds. */
   readonly now: () => number;
-  /** Calls back after so many milliseconds; what it gives back calls that off. */
+  /** Calls `act` after `ms` milliseconds. The returned function cancels it. */
   readonly after: (ms: number, act: () => void) => () => void;
 }
 
@@ -49,7 +50,7 @@ export function createDirtyAgents({ fetchSome, fetchAll, now, after }: DirtyAgen
       dirty.add(id);
       if (waiting === null) wait(gatherMs);
     },
-    /** More changed than could be named. */
+    /** More agents changed than the event names. */
     addAll(): void {
       all = true;
       if (waiting === null) wait(gatherMs);
@@ -68,8 +69,8 @@ interface Identified {
 }
 
 /**
- * The list with what is new of some agents; those that stay as they were are the same objects. Pure.
- * @param fresh by id; null: it is no more
+ * Returns a new list with the changed agents; unchanged agents keep their identity.
+ * @param fresh by id; null if the agent was removed
  */
 export function patched<A extends Identified>(list: readonly A[], fresh: ReadonlyMap<string, A | null>): A[] {
   const left = new Map(fresh);

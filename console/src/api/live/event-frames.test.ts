@@ -9,17 +9,17 @@ const whole = [
 ];
 const bytes = new TextEncoder().encode(stream);
 
-test.each([1, 2, 3, 5, 7, 1000])('frames come whole out of pieces of %i bytes', (size) => {
+test.each([1, 2, 3, 5, 7, 1000])('parses frames from chunks of %i bytes', (size) => {
   const seen: [string | undefined, string][] = [];
   const frames = createFrames((event, data) => seen.push([event, data]));
   for (let at = 0; at < bytes.length; at += size) frames.feed(bytes.subarray(at, at + size));
   expect(seen).toEqual(whole);
-  expect(frames.place()).toBe('12');
+  expect(frames.position()).toBe('12');
 });
 
-test('the place of a frame that is cut off is not reached', () => {
+test('does not advance to the id of an incomplete frame', () => {
   const frames = createFrames(() => {}, '3');
-  expect(frames.place()).toBe('3');
+  expect(frames.position()).toBe('3');
   frames.feed(new TextEncoder().encode('id: 4\n\nid: 5\ndata: {"a"'));
-  expect(frames.place()).toBe('4');
+  expect(frames.position()).toBe('4');
 });

@@ -1,19 +1,20 @@
 import { createParser } from 'eventsource-parser';
 
-/** The last id in frames that are whole. */
+/** The last id in complete frames. */
 function lastId(frames: string): string | null {
   const ids = [...frames.matchAll(/^id: (\d+)$/gm)];
   return ids.at(-1)?.[1] ?? null;
 }
 
 /**
- * Reads frames of Server-Sent Events out of pieces that end anywhere: in a line, in a character. Many frames carry only
- * an id, for the place that is reached; a place counts once its frame has come whole.
- * @param onFrame is told of frames with data
+ * Parses Server-Sent Events from chunks that may end anywhere, even within a character. Many frames have only an id, which
+ * advances the position; an id counts once its frame is complete.
+ * @param onFrame called for frames with data
+ * @param from the id to resume after; null at the beginning
  */
 export function createFrames(onFrame: (event: string | undefined, data: string) => void, from: string | null = null) {
   const decoder = new TextDecoder();
-  let place = from;
+  let position = from;
   let rest = '';
   const parser = createParser({
     onEvent({ event, data }) {
@@ -27,10 +28,10 @@ export function createFrames(onFrame: (event: string | undefined, data: string) 
       rest += text;
       const end = rest.lastIndexOf('\n\n');
       if (end < 0) return;
-      place = lastId(rest.slice(0, end)) ?? place;
+      position = lastId(rest.slice(0, end)) ?? position;
       rest = rest.slice(end + 2);
     },
-    /** What is asked to go on after; null: nothing has come. */
-    place: () => place,
+    /** The id to resume after; null before the first one. */
+    position: () => position,
   };
 }

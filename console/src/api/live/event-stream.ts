@@ -5,10 +5,7 @@ import { createFrames } from './event-frames.ts';
 import { categories, type LiveMessage, messageOf, staleAfter } from './stale.ts';
 import { createStaleness } from './staleness.ts';
 
-/**
- * The one stream of events of this tab. What it tells makes answers stale, which are asked for again in batches; views
- * that want every event listen to it.
- */
+/** The event stream of this tab. Its messages mark answers as stale and go to listeners. */
 
 export type LiveState = 'closed' | 'connecting' | 'live' | 'lost';
 
@@ -30,12 +27,12 @@ function become(next: LiveState): void {
   for (const listener of stateListeners) listener();
 }
 
-function spread(message: LiveMessage): void {
+function dispatch(message: LiveMessage): void {
   for (const key of staleAfter(message)) staleness.add(key);
   for (const listener of messageListeners) listener(message);
 }
 
-/** Hears every message until it is called off. */
+/** Listens to every message. @returns a function that unsubscribes */
 export function onLiveMessage(listener: (message: LiveMessage) => void): () => void {
   messageListeners.add(listener);
   return () => messageListeners.delete(listener);
@@ -43,24 +40,24 @@ export function onLiveMessage(listener: (message: LiveMessage) => void): () => v
 
 export const liveState = (): LiveState => state;
 
-/** Calls back when that changes, until it is called off. */
+/** Listens to changes of the state. @returns a function that unsubscribes */
 export function onLiveState(listener: () => void): () => void {
   stateListeners.add(listener);
   return () => stateListeners.delete(listener);
 }
 
-/** Milliseconds: the orchestrator says something at least every 15 s, so a stream this quiet is a dead one. */
+/** The orchestrator sends something at least every 15 s, so a stream this quiet is dead. */
 const quietMs = 40_000;
-const firstWaitMs = 500;
-const longestWaitMs = 5_000;
-/** A stream that lived for so long and then ended was ended for a reason, such as a new token: the next is there at once. */
-const soundMs = 10_000;
-/** Reading waits for the stream to begin, since what is read after that misses nothing; but no longer than this. */
-const openingMs = 2_500;
+const minBackoffMs = 500;
+const maxBackoffMs = 5_000;
+/** A stream that ends after this time ended for a normal reason, such as a new token: reconnect at once. */
+const stableMs = 10_000;
+/** Reads wait for the stream to open, so that they miss no change, but at most this long. */
+const maxReadDelayMs = 2_500;
 
 let running: AbortController | null = null;
 
-/** Follows while somebody is signed in. Safe to call again. */
+/** Follows the stream while somebody is signed in. */
 export function startLive(): void {
   session.subscribe(() => {
     if (session.state().status === 'live') begin();
@@ -78,21 +75,21 @@ function begin(): void {
     late = true;
     opening.resolve();
   };
-  const alarm = window.setTimeout(readAnyway, openingMs);
+  const alarm = window.setTimeout(readAnyway, maxReadDelayMs);
   signal.addEventListener('abort', readAnyway);
   delayReadsUntil(opening.promise);
   const onOpen = () => {
     window.clearTimeout(alarm);
     opening.resolve();
-    // Hints have no place and are not told again: what is known from before may have changed meanwhile.
-    if (late || isAnythingKnown()) spread({ kind: 'gap' });
+    // Hints have no id and are not replayed: earlier answers may have changed in the meantime.
+    if (late || hasAnswers()) dispatch({ kind: 'gap' });
     late = true;
     become('live');
   };
   void follow(signal, onOpen, readAnyway);
 }
 
-const isAnythingKnown = (): boolean =>
+const hasAnswers = (): boolean =>
   queryClient
     .getQueryCache()
     .getAll()
@@ -105,10 +102,14 @@ function end(): void {
   become('closed');
 }
 
-/** @param onOpen is told whenever a stream begins to flow; `onFailure`, when none could be had or it broke */
+/**
+ * Follows the stream and reconnects until aborted.
+ * @param onOpen called when data arrives on a new connection
+ * @param onFailure called when a connection fails or breaks
+ */
 async function follow(signal: AbortSignal, onOpen: () => void, onFailure: () => void): Promise<void> {
-  let place: string | null = null;
-  let wait = firstWaitMs;
+  let position: string | null = null;
+  let backoff = minBackoffMs;
   become('connecting');
   while (!signal.aborted) {
     const quiet = new AbortController();
@@ -117,13 +118,13 @@ async function follow(signal: AbortSignal, onOpen: () => void, onFailure: () => 
     let ended = false;
     try {
       const stream = await call(followEvents, {
-        query: { category: categories, ...(place === null ? {} : { last_event_id: place }) },
+        query: { category: categories, ...(position === null ? {} : { last_event_id: position }) },
         signal: AbortSignal.any([signal, quiet.signal]),
       });
       const frames = createFrames((event, data) => {
         const message = messageOf(event, data);
-        if (message !== null) spread(message);
-      }, place);
+        if (message !== null) dispatch(message);
+      }, position);
       for await (const piece of stream.body) {
         window.clearTimeout(alarm);
         alarm = window.setTimeout(() => quiet.abort(), quietMs);
@@ -132,27 +133,27 @@ async function follow(signal: AbortSignal, onOpen: () => void, onFailure: () => 
           onOpen();
         }
         frames.feed(piece);
-        place = frames.place();
+        position = frames.position();
       }
       ended = true;
     } catch {
-      // Whatever it was: tried again below, and a session that ended is waited for there.
+      // Reconnects below after any error. If the session has expired, the next call waits for the sign-in.
     } finally {
       window.clearTimeout(alarm);
     }
     if (signal.aborted) return;
-    const wasSound = openedAt !== null && performance.now() - openedAt >= soundMs;
-    if (wasSound) wait = firstWaitMs;
-    if (wasSound && ended) continue;
+    const wasStable = openedAt !== null && performance.now() - openedAt >= stableMs;
+    if (wasStable) backoff = minBackoffMs;
+    if (wasStable && ended) continue;
     onFailure();
     become('lost');
-    await passed(wait * (0.5 + Math.random() / 2), signal);
-    wait = Math.min(wait * 2, longestWaitMs);
+    await sleep(backoff * (0.5 + Math.random() / 2), signal);
+    backoff = Math.min(backoff * 2, maxBackoffMs);
   }
 }
 
-/** Ends early when it is aborted. */
-const passed = (ms: number, signal: AbortSignal): Promise<void> =>
+/** Resolves early when aborted. */
+const sleep = (ms: number, signal: AbortSignal): Promise<void> =>
   new Promise((resolve) => {
     const over = () => {
       window.clearTimeout(timer);

@@ -6,12 +6,12 @@ import { keys } from '../query-keys.ts';
 import { createDirtyAgents, patched } from './dirty-agents.ts';
 import { onLiveMessage } from './event-stream.ts';
 
-/** Keeps what is known of agents fresh by what events tell, one record at a time where that is less than all of them. */
+/** Updates cached agents after events: single records if few changed, otherwise the whole list. */
 
-/** Under which keys a record may be kept. */
+/** The keys that may hold this record. */
 const keysOf = (agent: Agent) => [keys.agent(agent.node_id), ...(agent.name === null ? [] : [keys.agent(agent.name)])];
 
-/** What is new of agents, everywhere where they are kept. */
+/** Updates the cached records of agents in all queries. @param fresh by id; null if the agent was removed */
 export function keepAgents(fresh: ReadonlyMap<string, Agent | null>): void {
   queryClient.setQueryData<Agent[]>(keys.agents, (list) => (list === undefined ? undefined : patched(list, fresh)));
   for (const [id, agent] of fresh) {
@@ -22,28 +22,28 @@ export function keepAgents(fresh: ReadonlyMap<string, Agent | null>): void {
   }
 }
 
-const isKept = (id: string): boolean =>
+const isCached = (id: string): boolean =>
   queryClient.getQueryData(keys.agents) !== undefined ||
   queryClient
     .getQueryCache()
     .findAll({ queryKey: ['agent'] })
     .some(({ state }) => (state.data as Agent | undefined)?.node_id === id);
 
-/** What comes with an answer that is still on its way may be older than what is asked for now. */
-const isComing = (): boolean =>
+/** A pending answer may hold older records than a fetch that starts now, and overwrite them. */
+const isFetching = (): boolean =>
   queryClient.isFetching({ queryKey: keys.agents }) > 0 || queryClient.isFetching({ queryKey: ['agent'] }) > 0;
 
 async function fetchSome(ids: readonly string[]): Promise<void> {
-  if (isComing()) {
+  if (isFetching()) {
     for (const id of ids) dirty.add(id);
     return;
   }
   const answers = await Promise.all(
-    ids.filter(isKept).map(async (id): Promise<[string, Agent | null] | null> => {
+    ids.filter(isCached).map(async (id): Promise<[string, Agent | null] | null> => {
       try {
         return [id, await call(getAgent, { params: { node_id: id } })];
       } catch (error) {
-        // Whatever else it is, the end of a lost connection brings everything up to date.
+        // After other errors the cache is updated when the connection comes back.
         return error instanceof ApiError && error.problem.status === 404 ? [id, null] : null;
       }
     }),
@@ -64,7 +64,7 @@ const dirty = createDirtyAgents({
   },
 });
 
-/** Follows the stream from now on. */
+/** Starts to update cached agents from the event stream. */
 export function startLiveAgents(): void {
   onLiveMessage((message) => {
     if (message.kind === 'agent') dirty.add(message.node_id);

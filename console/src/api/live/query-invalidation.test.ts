@@ -1,10 +1,10 @@
 import { InfiniteQueryObserver, QueryClient, QueryObserver } from '@tanstack/react-query';
 import { expect, test } from 'vitest';
-import { createMarks, newestFirst, restAfter } from './query-invalidation.ts';
+import { createStaleMarker, newestFirst, restAfter } from './query-invalidation.ts';
 
 const settle = () => new Promise((resolve) => setTimeout(resolve, 5));
 
-/** Answers in the test's hands. */
+/** A query whose answers the test gives. */
 function underTest() {
   const client = new QueryClient({
     defaultOptions: { queries: { staleTime: Number.POSITIVE_INFINITY, retry: false } },
@@ -18,10 +18,10 @@ function underTest() {
         aborted[place] = true;
       });
     });
-  return { client, mark: createMarks(client), asked, aborted, queryFn };
+  return { client, mark: createStaleMarker(client), asked, aborted, queryFn };
 }
 
-test('an answer that was on its way when it became stale is asked for again', async () => {
+test('fetches a pending answer again if it became stale', async () => {
   const { client, mark, asked, aborted, queryFn } = underTest();
   const observer = new QueryObserver(client, { queryKey: ['things'], queryFn });
   observer.subscribe(() => {});
@@ -39,7 +39,7 @@ test('an answer that was on its way when it became stale is asked for again', as
   expect(aborted).toEqual([]);
 });
 
-test('an answer that takes longer than events are apart comes all the same', async () => {
+test('completes an answer that takes longer than the time between events', async () => {
   const { client, mark, asked, aborted, queryFn } = underTest();
   client.setQueryData(['things'], 'old');
   const observer = new QueryObserver(client, { queryKey: ['things'], queryFn });
@@ -52,7 +52,7 @@ test('an answer that takes longer than events are apart comes all the same', asy
   expect(aborted).toEqual([]);
 });
 
-test('what nobody looks at is asked for when somebody does', async () => {
+test('fetches an unused stale answer when a page uses it', async () => {
   const { client, mark, asked, queryFn } = underTest();
   client.setQueryData(['things'], 'old');
   mark(['things']);
@@ -62,7 +62,7 @@ test('what nobody looks at is asked for when somebody does', async () => {
   expect(asked).toHaveLength(1);
 });
 
-test('whoever has read on in a list that begins with the newest is told, and nothing is read anew', async () => {
+test('marks a list with later pages as stale without fetching it', async () => {
   const { client, mark } = underTest();
   let asked = 0;
   const observer = new InfiniteQueryObserver(client, {
@@ -87,12 +87,12 @@ test('whoever has read on in a list that begins with the newest is told, and not
   expect(observer.getCurrentResult().isStale).toBe(true);
 });
 
-test('a large answer is left in peace in proportion, and nothing of what came meanwhile is lost', async () => {
+test('rests before fetching a large answer again, and loses no event in between', async () => {
   let time = 0;
   const waiting: { at: number; act: () => void }[] = [];
   const client = new QueryClient({ defaultOptions: { queries: { staleTime: Number.POSITIVE_INFINITY } } });
   const clock = { now: () => time, after: (ms: number, act: () => void) => void waiting.push({ at: time + ms, act }) };
-  const mark = createMarks(client, clock);
+  const mark = createStaleMarker(client, clock);
   let asked = 0;
   const observer = new QueryObserver(client, {
     queryKey: ['run'],
@@ -116,7 +116,7 @@ test('a large answer is left in peace in proportion, and nothing of what came me
   expect([asked, waiting.length]).toEqual([2, 2]);
 });
 
-test('how long is told by how much it is', () => {
+test('computes the rest from the size of the answer', () => {
   const many = (length: number) => Array.from({ length }, () => ({}));
   const answers = [null, 'text', many(999), many(5_000), { results: many(3_000), modules: many(2) }];
   expect([...answers, { pages: [many(700), { operations: many(700) }] }, many(100_000)].map(restAfter)).toEqual([
@@ -124,12 +124,12 @@ test('how long is told by how much it is', () => {
   ]);
 });
 
-test('an answer that was asked for after the news came is not asked for again', async () => {
+test('does not fetch an answer again that was requested after the event', async () => {
   let time = 0;
   const client = new QueryClient({
     defaultOptions: { queries: { staleTime: Number.POSITIVE_INFINITY, retry: false } },
   });
-  const mark = createMarks(client, { now: () => time, after: () => {} });
+  const mark = createStaleMarker(client, { now: () => time, after: () => {} });
   let asked = 0;
   let fails = false;
   const observer = new InfiniteQueryObserver(client, {
@@ -152,16 +152,16 @@ test('an answer that was asked for after the news came is not asked for again', 
   mark(['things'], 10);
   await settle();
   expect(asked).toBe(2);
-  // Reading on does not make the first page any newer.
+  // Fetching the next page does not refresh the first one.
   time = 20;
   await observer.fetchNextPage();
   expect(asked).toBe(3);
-  // A list of two pages has rested by then.
+  // The rest of a list with two pages is over.
   time = 2_000;
   mark(['things'], 15);
   await settle();
   expect(asked).toBe(5);
-  // What failed knows nothing.
+  // A failed request includes nothing.
   time = 4_000;
   fails = true;
   mark(['things'], 3_900);

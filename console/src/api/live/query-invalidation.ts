@@ -2,84 +2,86 @@ import type { InfiniteData, Query, QueryClient } from '@tanstack/query-core';
 import type { Key } from '../query-keys.ts';
 
 /**
- * Marks answers as stale. One that is on its way may have been read before what made it stale: it is neither called off,
- * which could go on for ever, nor believed, but asked for once more when it is there. A large
- * answer, such as a run over ten thousand agents, is left in peace in proportion, so that no stream of events keeps either
- * end busy with it. One that was asked for after the news came knows of it, and stays as it is.
+ * Marks answers as stale:
+ * - A pending answer may be older than the event. It is not aborted, which could repeat forever, but fetched once more when
+ *   it has arrived.
+ * - A large answer, such as a run over ten thousand agents, is fetched again only after a rest in proportion to its size, so
+ *   that a stream of events does not overload either side.
+ * - An answer that was requested after the event includes it and stays fresh.
  */
 
-/** In the `meta` of a list that is read in pages, newest first: whoever has read further down is only told that there is more. */
+/** The `meta` of a paged list, newest first. If more than one page is loaded, it is not fetched again but shown as stale. */
 export const newestFirst = { newestFirst: true } as const;
 
-/** Answers with fewer entries are asked for as often as events tell of them. */
+/** Answers with fewer entries need no rest. */
 const manyEntries = 1_000;
 const restPerEntryMs = 1;
-/** A list in pages is read page by page. */
+/** Each page of a paged list is a request. */
 const restPerPageMs = 1_000;
-const longestRestMs = 15_000;
+const maxRestMs = 15_000;
 
-/** How many there are in an answer: a list, a list in pages, or the longest list of a record. */
+/** The number of entries of an answer: a list, a paged list, or the longest list of a record. */
 function entriesOf(data: unknown): number {
   if (Array.isArray(data)) return data.length;
   if (typeof data !== 'object' || data === null) return 0;
   const { pages } = data as { pages?: unknown };
   if (Array.isArray(pages)) return pages.reduce((sum: number, page) => sum + entriesOf(page), 0);
   return Object.values(data).reduce(
-    (most: number, value) => (Array.isArray(value) ? Math.max(most, value.length) : most),
+    (longest: number, value) => (Array.isArray(value) ? Math.max(longest, value.length) : longest),
     0,
   );
 }
 
-/** For so many milliseconds it is not asked for again. */
+/** @returns the milliseconds before this answer may be fetched again */
 export function restAfter(data: unknown): number {
   const entries = entriesOf(data);
   const pages = (data as { pages?: readonly unknown[] } | null | undefined)?.pages?.length ?? 1;
   const rest = (entries < manyEntries ? 0 : entries * restPerEntryMs) + (pages - 1) * restPerPageMs;
-  return Math.min(longestRestMs, rest);
+  return Math.min(maxRestMs, rest);
 }
 
-const isReadFurther = ({ meta, state }: Query): boolean =>
+const hasLaterPages = ({ meta, state }: Query): boolean =>
   meta?.newestFirst === true && ((state.data as InfiniteData<unknown> | undefined)?.pages.length ?? 0) > 1;
 
-export interface MarksClock {
-  /** Milliseconds, from whenever. */
+export interface MarkerClock {
+  /** Monotonic milliseconds. */
   readonly now: () => number;
   readonly after: (ms: number, act: () => void) => void;
 }
 
-const clockOfTab: MarksClock = {
+const tabClock: MarkerClock = {
   now: () => performance.now(),
   after: (ms, act) => void setTimeout(act, ms),
 };
 
-/** @param since when the news came that make it stale, by the clock of the tab; left out: now */
-export type Mark = (key: Key, since?: number) => void;
+/** @param since time of the event, in monotonic milliseconds; now by default */
+export type MarkStale = (key: Key, since?: number) => void;
 
-/** @returns what marks all whose key begins so */
-export function createMarks(client: QueryClient, { now, after }: MarksClock = clockOfTab): Mark {
+/** @returns a function that marks all answers whose key starts with a key */
+export function createStaleMarker(client: QueryClient, { now, after }: MarkerClock = tabClock): MarkStale {
   const cache = client.getQueryCache();
   const again = new Set<Query>();
   const restsUntil = new WeakMap<Query, number>();
   const resting = new WeakSet<Query>();
-  /** When it was last asked for whole: what came before then is in the answer. */
-  const askedAt = new WeakMap<Query, number>();
+  /** When all of it was last requested: the answer includes earlier changes. */
+  const requestedAt = new WeakMap<Query, number>();
 
-  const isThere = (query: Query): boolean => cache.get(query.queryHash) === query;
+  const isCached = (query: Query): boolean => cache.get(query.queryHash) === query;
 
   const invalidate = (query: Query, refetchType: 'active' | 'none'): void => {
     void client.invalidateQueries({ queryKey: query.queryKey, exact: true, refetchType });
   };
 
-  const knows = (query: Query, since: number): boolean =>
-    (askedAt.get(query) ?? Number.NEGATIVE_INFINITY) > since && query.state.status !== 'error';
+  const includes = (query: Query, since: number): boolean =>
+    (requestedAt.get(query) ?? Number.NEGATIVE_INFINITY) > since && query.state.status !== 'error';
 
   const mark = (query: Query): void => {
     const left = (restsUntil.get(query) ?? 0) - now();
     if (query.state.fetchStatus !== 'idle') again.add(query);
-    else if (isReadFurther(query)) invalidate(query, 'none');
+    else if (hasLaterPages(query)) invalidate(query, 'none');
     else if (left <= 0 || !query.isActive()) invalidate(query, 'active');
     else {
-      // Whoever comes to look at it asks at once.
+      // A page that opens during the rest fetches it at once.
       invalidate(query, 'none');
       if (!resting.has(query)) rest(query, left);
     }
@@ -88,7 +90,7 @@ export function createMarks(client: QueryClient, { now, after }: MarksClock = cl
     resting.add(query);
     after(ms, () => {
       resting.delete(query);
-      if (isThere(query)) mark(query);
+      if (isCached(query)) mark(query);
     });
   };
 
@@ -96,16 +98,16 @@ export function createMarks(client: QueryClient, { now, after }: MarksClock = cl
     const { query } = event;
     if (event.type === 'removed') again.delete(query);
     if (event.type !== 'updated') return;
-    // Reading on in a list leaves what was read before as old as it was.
-    if (event.action.type === 'fetch' && event.action.meta?.fetchMore === undefined) askedAt.set(query, now());
+    // Fetching the next page does not refresh the pages before it.
+    if (event.action.type === 'fetch' && event.action.meta?.fetchMore === undefined) requestedAt.set(query, now());
     if (event.action.type === 'success' && event.action.manual !== true)
       restsUntil.set(query, now() + restAfter(query.state.data));
     if (query.state.fetchStatus === 'idle' && again.delete(query))
-      // Not in the middle of being told.
-      queueMicrotask(() => isThere(query) && mark(query));
+      // Not while the cache is still notifying its subscribers.
+      queueMicrotask(() => isCached(query) && mark(query));
   });
 
   return (key, since = Number.POSITIVE_INFINITY) => {
-    for (const query of cache.findAll({ queryKey: key })) if (!knows(query, since)) mark(query);
+    for (const query of cache.findAll({ queryKey: key })) if (!includes(query, since)) mark(query);
   };
 }

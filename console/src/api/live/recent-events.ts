@@ -4,20 +4,20 @@ import { useEffect } from 'react';
 import { call } from '../client.ts';
 import { queryClient } from '../query-client.ts';
 import { onLiveMessage } from './event-stream.ts';
-import { maxEvents as most, withNewer } from './newest-events.ts';
+import { maxEvents, withNewer } from './newest-events.ts';
 
-/** Asked for once; what comes after is added from the stream. Not under the key of the log: events do not make it stale. */
+/** Fetched once; the stream adds later events. Its key is not the audit log's, so events do not mark it stale. */
 const recentEventsQuery = queryOptions({
   queryKey: ['recent-events'],
-  // Nobody listens while nobody looks: it is asked for anew then.
+  // Events are not added while the page is closed, so it is fetched again when it opens.
   gcTime: 0,
-  queryFn: async ({ signal }) => (await call(listAudit, { query: { limit: most } as never, signal })).events,
+  queryFn: async ({ signal }) => (await call(listAudit, { query: { limit: maxEvents } as never, signal })).events,
 });
 
-/** Milliseconds in which events are gathered before they are drawn. */
+/** Collects events before rendering. */
 const gatherMs = 400;
 
-/** The last events of the log, as they happen. */
+/** The newest events of the audit log, live. */
 export function useRecentEvents() {
   useEffect(() => {
     let gathered: AuditEvent[] = [];
@@ -25,7 +25,7 @@ export function useRecentEvents() {
     const stop = onLiveMessage((message) => {
       if (message.kind !== 'event') return;
       gathered.push(message.event);
-      if (gathered.length > most) gathered = gathered.slice(-most);
+      if (gathered.length > maxEvents) gathered = gathered.slice(-maxEvents);
       timer ||= window.setTimeout(() => {
         timer = 0;
         const newer = gathered;

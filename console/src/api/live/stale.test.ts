@@ -3,14 +3,14 @@ import { expect, test } from 'vitest';
 import { keys } from '../query-keys.ts';
 import { categories, messageOf, staleAfter } from './stale.ts';
 
-/** Categories whose events change nothing that pages show, but the log of events and what is told of it. */
+/** Categories whose events change nothing on pages except the audit log and notifications. */
 const changeNothing = ['auth', 'discovery'];
 
 const eventOf = (event_type: string) =>
   ({ event_type, target: { type: 'thing', id: 'id-1', name: 'name-1' }, metadata: {} }) as unknown as AuditEvent;
 const staleBy = (event_type: string) => staleAfter({ kind: 'event', event: eventOf(event_type) });
 
-test.each(Object.keys(eventTypes))('%s makes stale what it is about, or is known to change nothing', (type) => {
+test.each(Object.keys(eventTypes))('%s marks its noun stale, or is listed as changing nothing', (type) => {
   const [log, ...others] = staleBy(type);
   expect(log).toEqual(keys.audit);
   const told = (notifyingEvents as readonly string[]).includes(type);
@@ -25,15 +25,15 @@ test.each([
   ['secret.updated', keys.secrets],
   ['terminal.closed', ['terminal']],
   ['drift.detected', keys.drift],
-])('%s names %j', (type, key) => {
+])('marks for %s the key %j', (type, key) => {
   expect(staleBy(type)).toContainEqual(key);
 });
 
-test('a database that was restored makes everything stale', () => {
+test('marks everything stale after the database was restored', () => {
   expect(staleBy('system.restored')).toContainEqual([]);
 });
 
-test('hints name the one thing that changed, and a gap everything', () => {
+test('marks the named thing stale after a hint, and everything after a gap', () => {
   const operation = { kind: 'operation', operation_id: 'o', node_id: 'n', run_id: 'r' } as const;
   expect(staleAfter(operation)).toEqual(expect.arrayContaining([keys.operation('o'), keys.state('n'), keys.run('r')]));
   expect(staleAfter({ ...operation, run_id: null })).not.toContainEqual(keys.runs);
@@ -43,14 +43,14 @@ test('hints name the one thing that changed, and a gap everything', () => {
   expect(staleAfter({ kind: 'gap' })).toEqual([[]]);
 });
 
-test('every kind of event is asked for', () => {
+test('subscribes to every category of events', () => {
   const asked = new Set(categories.split(','));
   for (const type of Object.keys(eventTypes)) expect(asked).toContain(type.split('.')[0]);
   expect(asked).toContain('notification');
   expect(categories.length).toBeLessThanOrEqual(256);
 });
 
-test('many changes that are told together mark what each of them marks', () => {
+test('marks the same answers for changes in one message as for single messages', () => {
   const change = { operation_id: 'o1', node_id: 'n1', run_id: 'r1' };
   const together = messageOf('operations', JSON.stringify({ operations: [change] }));
   const alone = messageOf('operation', JSON.stringify(change));
@@ -63,7 +63,7 @@ test('many changes that are told together mark what each of them marks', () => {
   }
 });
 
-test('what is not understood is nothing', () => {
+test('ignores unknown frames', () => {
   expect(messageOf('agent', '{"node')).toBeNull();
   expect(messageOf('tomorrow', '{}')).toBeNull();
   expect(messageOf('notification', '{}')).toEqual({ kind: 'notification' });

@@ -2,24 +2,24 @@ import { type AuditEvent, notifyingEvents } from '@muster/protocol/http';
 import { type Key, keys } from '../query-keys.ts';
 
 /**
- * What an event makes stale, decided on values. Whatever is not looked at now is only marked and asked for again when
- * somebody looks; so an entry may be generous.
+ * Maps messages of the event stream to the answers they make stale. Answers that no page uses are only marked, so an entry
+ * may name more than necessary.
  */
 
-/** What comes over the stream: an event of the audit log, or a hint that something changed. */
+/** A message of the stream: an event of the audit log, or a hint that something changed. */
 export type LiveMessage =
   | { readonly kind: 'event'; readonly event: AuditEvent }
   | ({ readonly kind: 'operation' } & OperationChange)
-  /** Many at once; null: look at all of them. */
+  /** Several changes; null if any operation may have changed. */
   | { readonly kind: 'operations'; readonly operations: readonly OperationChange[] | null }
   | { readonly kind: 'run'; readonly run_id: string }
   | ({ readonly kind: 'agent' } & AgentChange)
   | { readonly kind: 'agents'; readonly agents: readonly AgentChange[] | null }
   | { readonly kind: 'window' }
-  /** This operator read some, perhaps elsewhere. */
+  /** This operator read notifications, perhaps in another tab. */
   | { readonly kind: 'notification' }
   | { readonly kind: 'output'; readonly operation_id: string; readonly node_id: string }
-  /** Events are missing: everything may have changed. */
+  /** Events are missing: anything may have changed. */
   | { readonly kind: 'gap' };
 
 interface OperationChange {
@@ -32,12 +32,12 @@ interface AgentChange {
   readonly change: string;
 }
 
-/** What comes by name; everything else is an event of the audit log. */
+/** Frames with these names are hints; unnamed frames are events of the audit log. */
 const kinds: ReadonlySet<string> = new Set<LiveMessage['kind']>([
   ...(['agent', 'agents', 'operation', 'operations', 'run', 'window', 'notification', 'output', 'gap'] as const),
 ]);
 
-/** What a frame says; null when it is of no kind that is known here. */
+/** Parses a frame; null if its kind is unknown. */
 export function messageOf(event: string | undefined, data: string): LiveMessage | null {
   try {
     const value = JSON.parse(data);
@@ -48,13 +48,13 @@ export function messageOf(event: string | undefined, data: string): LiveMessage 
   }
 }
 
-/** What is asked of the stream: everything, also what only comes on request. */
+/** The categories to subscribe to: all, including those that are sent only on request. */
 export const categories =
   'agent,operator,auth,module,assignment,state,run,drift,secret,terminal,channel,window,audit,enrolment,discovery,disk,system,notification,output';
 
-/** Of more at once, all are marked. */
-const mostNamed = 50;
-const told: ReadonlySet<string> = new Set(notifyingEvents);
+/** If a message names more operations than this, all are marked. */
+const maxNamed = 50;
+const notifying: ReadonlySet<string> = new Set(notifyingEvents);
 
 const fleet: readonly Key[] = [keys.overview, keys.reconcile];
 
@@ -67,7 +67,7 @@ export function staleAfter(message: LiveMessage): readonly Key[] {
     case 'operations':
       return [
         ...[...fleet, keys.operations],
-        ...(message.operations === null || message.operations.length > mostNamed
+        ...(message.operations === null || message.operations.length > maxNamed
           ? [['operation'], ['output'], ['state'], ['run'], keys.runs, keys.drift, ['drift-record']]
           : message.operations.flatMap(ofOperation)),
       ];
@@ -77,7 +77,7 @@ export function staleAfter(message: LiveMessage): readonly Key[] {
       return [keys.run(message.run_id), keys.runs, keys.overview];
     case 'agent':
     case 'agents':
-      // Its record is brought up to date by itself: live-agents.ts.
+      // live-agents.ts updates the records.
       return [keys.overview];
     case 'window':
       return [keys.windows];
@@ -86,7 +86,7 @@ export function staleAfter(message: LiveMessage): readonly Key[] {
     case 'event':
       return [
         keys.audit,
-        ...(told.has(message.event.event_type) ? [keys.notifications] : []),
+        ...(notifying.has(message.event.event_type) ? [keys.notifications] : []),
         ...byCategory(message.event),
       ];
   }
@@ -96,7 +96,7 @@ const ofOperation = ({ operation_id, node_id, run_id }: OperationChange): readon
   keys.operation(operation_id),
   keys.output(operation_id),
   keys.state(node_id),
-  // A check for drift has the id of its record.
+  // A drift check has the id of its drift record.
   keys.drift,
   keys.driftRecord(operation_id),
   ...(run_id === null ? [] : [keys.run(run_id), keys.runs]),
@@ -134,7 +134,7 @@ function byCategory({ event_type, target }: AuditEvent): readonly Key[] {
     case 'disk':
       return [keys.health, keys.status];
     case 'system':
-      // The database is another than it was.
+      // The database was restored.
       return [[]];
     default:
       return [];

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import type { Key } from '../query-keys.ts';
 import { createStaleness } from './staleness.ts';
 
-/** A clock in the test's hands. */
+/** A manual clock. */
 function underTest() {
   let now = 0;
   let timers: { at: number; act: () => void }[] = [];
@@ -35,7 +35,7 @@ function underTest() {
   return { staleness, marked, news, until, waiting: () => timers.length };
 }
 
-test('many events mark an answer once soon, and then once in two seconds', () => {
+test('marks an answer once soon after the first event, then at most every two seconds', () => {
   const { staleness, marked, until, waiting } = underTest();
   for (let ms = 0; ms < 5000; ms += 20) {
     until(ms);
@@ -49,18 +49,18 @@ test('many events mark an answer once soon, and then once in two seconds', () =>
 test.each([
   ['the narrow one first', [['audit', 'page'], ['audit'], []]],
   ['the wide one first', [[], ['audit'], ['audit', 'page']]],
-] as [string, Key[]][])('what is marked with another is not marked by itself: %s', (_, keys) => {
+] as [string, Key[]][])('marks narrow keys only through a wide key: %s', (_, keys) => {
   const { staleness, marked, until } = underTest();
   for (const key of keys) staleness.add(key);
   until(1000);
   expect(marked).toEqual([[60, []]]);
-  // Later news of its own count.
+  // Later events about it count.
   staleness.add(['audit', 'page']);
   until(10_000);
   expect(marked.slice(1)).toEqual([[2060, ['audit', 'page']]]);
 });
 
-test('what is marked is told when its last news came, or that of what is marked with it', () => {
+test('reports the time of the last event about the answer or what it covers', () => {
   const { staleness, news, until } = underTest();
   staleness.add(['agents']);
   until(40);

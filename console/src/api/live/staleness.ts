@@ -1,54 +1,54 @@
 import type { Key } from '../query-keys.ts';
 
 /**
- * Marks answers as stale in batches: soon after the first event, and then no more often than every two seconds for one
- * answer, however many events there are. Nothing is lost: what came in between is marked at the end of that time.
+ * Marks answers as stale in batches: 60 ms after the first event, then at most every two seconds for each answer. Events in
+ * between are marked at the end of that time.
  */
 
 const firstMs = 60;
-const spacingMs = 2_000;
+const intervalMs = 2_000;
 
 export interface StalenessParts {
-  /** @param since when the last news of it came */
+  /** @param since time of the last event about it */
   readonly mark: (key: Key, since: number) => void;
-  /** Milliseconds, from whenever. */
+  /** Monotonic milliseconds. */
   readonly now: () => number;
-  /** Calls back after so many milliseconds; what it gives back calls that off. */
+  /** Calls `act` after `ms` milliseconds. The returned function cancels it. */
   readonly after: (ms: number, act: () => void) => () => void;
 }
 
 interface Entry {
   readonly key: Key;
-  /** Named since it was last marked. */
+  /** An event named it since it was last marked. */
   named: boolean;
   namedAt: number;
-  /** Marked with another since then. */
+  /** A wider key marked it in the meantime. */
   covered: boolean;
-  /** Will be marked as soon as anything is. */
+  /** Waits only `firstMs`. */
   readonly soon: boolean;
-  callOff: () => void;
+  cancel: () => void;
 }
 
-/** Marking the first marks the second with it. */
+/** Whether marking the first key also marks the second. */
 const covers = (wide: Key, narrow: Key): boolean =>
   wide.length < narrow.length && wide.every((part, index) => part === narrow[index]);
 
 export function createStaleness({ mark, now, after }: StalenessParts) {
-  /** By the text of the key. */
+  /** By the key as JSON. */
   const pending = new Map<string, Entry>();
 
   const markSoon = (text: string, key: Key, ms: number, named: boolean) => {
-    const entry: Entry = { key, named, namedAt: now(), covered: false, soon: ms === firstMs, callOff: () => {} };
-    entry.callOff = after(ms, () => {
+    const entry: Entry = { key, named, namedAt: now(), covered: false, soon: ms === firstMs, cancel: () => {} };
+    entry.cancel = after(ms, () => {
       if (!entry.named && !entry.covered) return void pending.delete(text);
-      // What is marked twice is asked for twice.
+      // Marking an answer twice would fetch it twice.
       const others = [...pending.values()].filter((other) => other !== entry && other.named);
       if (entry.named && !others.some((other) => other.soon && covers(other.key, key))) {
         const covered = others.filter((other) => covers(key, other.key));
         mark(key, Math.max(entry.namedAt, ...covered.map(({ namedAt }) => namedAt)));
         for (const other of covered) Object.assign(other, { named: false, covered: true });
       }
-      markSoon(text, key, spacingMs, false);
+      markSoon(text, key, intervalMs, false);
     });
     pending.set(text, entry);
   };
@@ -61,7 +61,7 @@ export function createStaleness({ mark, now, after }: StalenessParts) {
       else Object.assign(entry, { named: true, namedAt: now() });
     },
     clear(): void {
-      for (const { callOff } of pending.values()) callOff();
+      for (const { cancel } of pending.values()) cancel();
       pending.clear();
     },
   };

@@ -1,14 +1,11 @@
 import { getPublicKey, hashes, sign } from '@noble/ed25519';
 import { sha512 } from '@noble/hashes/sha2.js';
 
-/**
- * Ed25519 with a seed: by the browser where it can (WebCrypto), else by a library in pure JavaScript. On a page that came
- * over plain HTTP from another machine there is no WebCrypto at all.
- */
+/** Ed25519 with WebCrypto, or in pure JavaScript where it is missing: in old browsers and on pages served over plain HTTP. */
 
 hashes.sha512 = sha512;
 
-/** The first bytes of PKCS#8 around an Ed25519 seed (RFC 8410, section 7). */
+/** The PKCS#8 prefix of an Ed25519 seed (RFC 8410, section 7). */
 const pkcs8Prefix = Uint8Array.of(48, 46, 2, 1, 0, 48, 5, 6, 3, 43, 101, 112, 4, 34, 4, 32);
 
 export const ed25519PublicKey = (seed: Uint8Array): Uint8Array => getPublicKey(seed);

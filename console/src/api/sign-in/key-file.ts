@@ -1,7 +1,7 @@
 import { bytesOfBase64, bytesOfHex, derContent, derNumber, derTags, derValues, hexOf } from './der.ts';
-import { brokenKey, KeyFileError, mostKeyBytes, needsPassphrase, otherKind } from './key-file-error.ts';
+import { brokenKey, KeyFileError, maxKeyBytes, needsPassphrase, otherKind } from './key-file-error.ts';
 
-/** As hexadecimal of their DER. */
+/** By object identifier, as hexadecimal DER. */
 const keyKinds: Readonly<Record<string, string>> = {
   '2b6570': 'ed25519',
   '2b6571': 'an Ed448 key',
@@ -12,32 +12,31 @@ const keyKinds: Readonly<Record<string, string>> = {
 };
 
 /**
- * Reads an operator's key in every form that `muster`, `openssl` and `ssh-keygen` write: PKCS#8 in PEM, plain or under a
- * passphrase, OpenSSH's own form, plain or under a passphrase, or the seed as 64 hexadecimal characters. What a passphrase
- * takes is loaded when there is one.
- * @param passphrase null: none was typed
- * @returns the 32 bytes of the seed; the caller overwrites them when done
+ * Reads an operator's key in every format of `muster`, `openssl` and `ssh-keygen`: PKCS#8 in PEM or OpenSSH, both plain or
+ * encrypted, or the seed as 64 hexadecimal characters. The code for encrypted keys is loaded on demand.
+ * @param passphrase null if none was typed
+ * @returns the 32 bytes of the seed; the caller must overwrite them
  * @throws KeyFileError
  */
 export async function readKeyFile(text: string, passphrase: string | null): Promise<Uint8Array> {
-  if (text.length > mostKeyBytes) throw new KeyFileError('This file is too large for a key. Choose another.');
+  if (text.length > maxKeyBytes) throw new KeyFileError('This file is too large for a key. Choose another.');
   const trimmed = text.trim();
   if (trimmed === '') throw new KeyFileError('This file is empty. Choose another.');
   if (/^[0-9a-fA-F]{64}$/.test(trimmed)) return bytesOfHex(trimmed);
   if (isPublic(trimmed))
     throw new KeyFileError(
-      'This is the public half of a key. Open the private one: the file beside it, usually of the same name without “.pub”.',
+      'This is a public key. Open the private key, usually the file with the same name without “.pub”.',
     );
   const [, label, body] = /-----BEGIN ([A-Z0-9 ]+)-----([^-]*)-----END \1-----/.exec(text) ?? [];
   if (label === undefined || body === undefined) {
     if (text.includes('-----BEGIN ')) throw brokenKey();
     if (trimmed.startsWith('PuTTY-User-Key-File'))
-      throw new KeyFileError('This is a key of PuTTY. Export it in PuTTYgen as an OpenSSH key, and open that.');
+      throw new KeyFileError('This is a PuTTY key. Export it in PuTTYgen as an OpenSSH key, and open that file.');
     throw new KeyFileError(
-      'This is no private key. The console reads PKCS#8 and OpenSSH files of an Ed25519 key, or its seed as 64 hexadecimal characters.',
+      'This is not a private key. The console reads PKCS#8 and OpenSSH files of an Ed25519 key, or its seed as 64 hexadecimal characters.',
     );
   }
-  if (/^Proc-Type: /m.test(body)) throw otherKind('a key in a form of old, which is never an Ed25519 one');
+  if (/^Proc-Type: /m.test(body)) throw otherKind('a key in an old PEM format, which cannot hold an Ed25519 key');
   const bytes = bytesOfBase64(body);
   if (bytes === null) throw brokenKey();
   try {
@@ -79,13 +78,13 @@ async function readLabelled(label: string, bytes: Uint8Array, passphrase: string
     case 'DSA PRIVATE KEY':
       throw otherKind('a DSA key');
     case 'CERTIFICATE':
-      throw new KeyFileError('This is a certificate, which has no private key in it. Open the key instead.');
+      throw new KeyFileError('This is a certificate, which contains no private key. Open the private key instead.');
     default:
-      throw new KeyFileError('This is not a private key in a form that the console reads.');
+      throw new KeyFileError('The console does not support this key format.');
   }
 }
 
-/** @throws KeyFileError for another kind of key; RangeError for what is no PKCS#8 */
+/** @throws KeyFileError for another kind of key; RangeError if it is not PKCS#8 */
 function seedOfPkcs8(bytes: Uint8Array): Uint8Array {
   const [whole] = derValues(bytes);
   const fields = derValues(derContent(whole === undefined ? [] : [whole], 0, derTags.sequence));

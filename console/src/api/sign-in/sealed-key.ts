@@ -7,11 +7,11 @@ import { type DerValue, derContent, derNumber, derTags, derValues, hexOf } from 
 import { KeyFileError, wrongPassphrase } from './key-file-error.ts';
 
 /**
- * PKCS#8 under a passphrase: PBES2 (RFC 8018) with scrypt, as `muster` writes it, or PBKDF2, as `openssl` does, and AES in
- * CBC. In pure JavaScript: a browser has no scrypt, and nothing at all on a page that came over plain HTTP.
+ * Opens encrypted PKCS#8: PBES2 (RFC 8018) with scrypt, which `muster` writes, or PBKDF2, which `openssl` writes, and
+ * AES-CBC. In pure JavaScript: browsers have no scrypt, and no WebCrypto on pages served over plain HTTP.
  */
 
-/** Object identifiers, as hexadecimal of their DER. */
+/** Object identifiers as hexadecimal DER. */
 const oids = {
   pbes2: '2a864886f70d01050d',
   pbkdf2: '2a864886f70d01050c',
@@ -29,22 +29,22 @@ const hashes = {
   '2a864886f70d020b': sha512,
 } as const;
 
-/** A file may not ask for more: bytes that scrypt takes, and rounds. */
-const most = { bytes: 256 * 1024 * 1024, scryptRounds: 64, pbkdf2Rounds: 20_000_000 } as const;
+/** Limits on what a file may demand: memory of scrypt in bytes, and rounds. */
+const limits = { bytes: 256 * 1024 * 1024, scryptRounds: 64, pbkdf2Rounds: 20_000_000 } as const;
 
 const unknown = (): KeyFileError =>
   new KeyFileError(
-    'This key is locked in a way that the console does not know. “muster operator passphrase” locks it anew.',
+    'This key is encrypted in a way that the console does not support. Encrypt it again with “muster operator passphrase”.',
   );
 
 /**
- * @returns the PKCS#8 in it; the caller overwrites that
- * @throws KeyFileError; RangeError when it is not whole
+ * @returns the decrypted PKCS#8; the caller must overwrite it
+ * @throws KeyFileError; RangeError if the DER is truncated
  */
 export async function openSealedKey(bytes: Uint8Array, passphrase: string): Promise<Uint8Array> {
   const [whole] = derValues(bytes);
   const [scheme, sealed] = derValues(derContent(whole === undefined ? [] : [whole], 0, derTags.sequence));
-  if (scheme === undefined || sealed === undefined) throw new RangeError('it is cut off');
+  if (scheme === undefined || sealed === undefined) throw new RangeError('truncated');
   const algorithm = derValues(scheme.content);
   if (hexOf(derContent(algorithm, 0, derTags.oid)) !== oids.pbes2) throw unknown();
   const parameters = derValues(derContent(algorithm, 1, derTags.sequence));
@@ -58,7 +58,7 @@ export async function openSealedKey(bytes: Uint8Array, passphrase: string): Prom
   );
   try {
     const opened = cbc(key, iv).decrypt(derContent([sealed], 0, derTags.octets));
-    // One wrong passphrase in 256 gives something that ends as it should.
+    // One wrong passphrase in 256 produces valid padding.
     if (opened[0] !== derTags.sequence || derValues(opened).length !== 1) throw wrongPassphrase();
     return opened;
   } catch {
@@ -74,15 +74,15 @@ async function derive(kdf: readonly DerValue[], passphrase: Uint8Array, dkLen: n
   const salt = derContent(values, 0, derTags.octets);
   if (kind === oids.scrypt) {
     const [N, r, p] = [derNumber(values, 1), derNumber(values, 2), derNumber(values, 3)];
-    if (N * r * 128 > most.bytes || p > most.scryptRounds) throw unknown();
-    return await scryptAsync(passphrase, salt, { N, r, p, dkLen, maxmem: most.bytes + 1024 * 1024 });
+    if (N * r * 128 > limits.bytes || p > limits.scryptRounds) throw unknown();
+    return await scryptAsync(passphrase, salt, { N, r, p, dkLen, maxmem: limits.bytes + 1024 * 1024 });
   }
   if (kind !== oids.pbkdf2) throw unknown();
   const c = derNumber(values, 1);
-  // A length of the key may stand in between; which hash comes last, and is SHA-1 where it is not said.
+  // An optional key length comes first; the hash comes last and defaults to SHA-1 (RFC 8018, A.2).
   const named = values.slice(2).find(({ tag }) => tag === derTags.sequence);
   const hash = named === undefined ? sha1 : hashOf(hexOf(derContent(derValues(named.content), 0, derTags.oid)));
-  if (hash === undefined || c < 1 || c > most.pbkdf2Rounds) throw unknown();
+  if (hash === undefined || c < 1 || c > limits.pbkdf2Rounds) throw unknown();
   return await pbkdf2Async(hash, passphrase, salt, { c, dkLen });
 }
 

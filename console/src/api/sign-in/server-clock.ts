@@ -1,21 +1,20 @@
-/** Milliseconds. Dates of answers are to the second, and answers take their time. */
-const unsure = 5_000;
+/** Milliseconds. `Date` headers have a resolution of one second, and answers take time to arrive. */
+const tolerance = 5_000;
 
 /**
- * The time that it is at the orchestrator, as its answers are dated. The clock of a browser may be hours off, and times of
- * the API are told and compared by this one.
- * @param now Unix milliseconds, by the browser
+ * Tracks the orchestrator's clock by the `Date` headers of its answers, since a browser's clock may be hours off.
+ * @param now Unix milliseconds of the browser
  */
 export function createServerClock(now: () => number) {
   let ahead = 0;
   return {
     /** Unix milliseconds. */
     now: () => now() + ahead,
-    /** @param date the `Date` of an answer */
-    heard(date: string | null): void {
+    /** @param date the `Date` header of an answer */
+    observe(date: string | null): void {
       const difference = Date.parse(date ?? '') - now();
       if (Number.isNaN(difference)) return;
-      ahead = Math.abs(difference) < unsure ? 0 : difference;
+      ahead = Math.abs(difference) < tolerance ? 0 : difference;
     },
   };
 }

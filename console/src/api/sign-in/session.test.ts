@@ -6,7 +6,7 @@ const ada: Person = { operator_id: 'a'.repeat(32), username: 'ada', role: 'admin
 const bob: Person = { operator_id: 'b'.repeat(32), username: 'bob', role: 'operator' };
 const refusal = new Error('401');
 
-/** A session in the test's hands: its clock, and the answers that it gets. @param renews renewals are answered at once */
+/** A session with a manual clock and manual answers. @param renews answers renewals at once */
 function underTest(renews = false) {
   let now = 1_000_000_000;
   let timers: { at: number; act: () => void }[] = [];
@@ -46,7 +46,7 @@ function underTest(renews = false) {
     }
     await settle();
   };
-  /** The clock goes on and timers do not, as when a laptop sleeps. */
+  /** Advances the clock without its timers, as when a laptop sleeps. */
   const sleep = (ms: number) => {
     now += ms;
   };
@@ -61,7 +61,7 @@ const settle = () => new Promise((resolve) => setImmediate(resolve));
 const stateOf = async (promise: Promise<unknown>) =>
   Promise.race([promise.then(String, (error: Error) => error.name), settle().then(() => 'waits')]);
 
-test('a token is changed at three quarters of its life', async () => {
+test('renews a token at three quarters of its lifetime', async () => {
   const { session, renewals, pass, token } = underTest();
   await session.begin(token('ada-1'));
   await pass(2_690_000);
@@ -73,7 +73,7 @@ test('a token is changed at three quarters of its life', async () => {
   expect(await session.token()).toBe('ada-2');
 });
 
-test('a request that is refused while its token is renewed goes on with the new one', async () => {
+test('gives a request that is refused during the renewal the new token', async () => {
   const { session, renewals, pass, token } = underTest();
   await session.begin(token('ada-1'));
   await pass(2_700_000);
@@ -82,12 +82,12 @@ test('a request that is refused while its token is renewed goes on with the new 
   renewals[0]?.resolve(token('ada-2'));
   expect(await Promise.all(next)).toEqual(['ada-2', 'ada-2']);
   expect(session.state().status).toBe('live');
-  // One that was slower still.
+  // A request that was even slower.
   expect(await session.tokenAfter('ada-1')).toBe('ada-2');
   expect(session.state().status).toBe('live');
 });
 
-test('a renewal that finds nobody is tried again, and one that is refused ends the session', async () => {
+test('retries a renewal without an answer, and expires after a refused one', async () => {
   const { session, renewals, pass, token } = underTest();
   await session.begin(token('ada-1'));
   await pass(2_700_000);
@@ -104,7 +104,7 @@ test('a renewal that finds nobody is tried again, and one that is refused ends t
 test.each([
   ['hours ahead', -5 * 3600],
   ['hours behind', 5 * 3600],
-])('a browser whose clock is %s is signed in all the same, and does not renew in a storm', async (_, seconds) => {
+])('signs in with a browser clock %s and does not renew in a loop', async (_, seconds) => {
   const { session, renewals, pass, token } = underTest();
   await session.begin(token('ada-1', seconds));
   expect(await session.token()).toBe('ada-1');
@@ -117,7 +117,7 @@ test.each([
   expect(renewals.length).toBeLessThan(8);
 });
 
-test('after a sleep it is soon looked whether the token still lives', async () => {
+test('renews the token soon after a sleep', async () => {
   const { session, renewals, pass, sleep, token } = underTest();
   await session.begin(token('ada-1'));
   sleep(2_900_000);
@@ -125,7 +125,7 @@ test('after a sleep it is soon looked whether the token still lives', async () =
   expect(renewals).toHaveLength(1);
 });
 
-test('what waits for a sign-in goes on when the same person comes back, once', async () => {
+test('resumes waiting requests once when the same person signs in again', async () => {
   const { session, token } = underTest();
   await session.begin(token('ada-1'));
   let forgotten = 0;
@@ -138,7 +138,7 @@ test('what waits for a sign-in goes on when the same person comes back, once', a
   expect(forgotten).toBe(0);
 });
 
-test('what one person sent never goes out as another', async () => {
+test('never sends a request of one person as another', async () => {
   const { session, token } = underTest();
   await session.begin(token('ada-1'));
   const seen: string[] = [];
@@ -148,14 +148,14 @@ test('what one person sent never goes out as another', async () => {
   const bobs = session.begin(token('bob-1'));
   await expect(waits).rejects.toThrow(SessionEnded);
   await bobs;
-  // It was forgotten before the other one saw the page.
+  // The data was cleared before the other person saw the page.
   expect(seen).toEqual(['expired']);
-  // An answer to Ada that comes only now.
+  // A late answer to Ada.
   await expect(session.tokenAfter('ada-1')).rejects.toThrow(SessionEnded);
   expect(await session.token()).toBe('bob-1');
 });
 
-test('whoever signs out while a sign-in is on its way has signed out', async () => {
+test('stays signed out after a sign-out during a sign-in', async () => {
   const { session, left, token } = underTest();
   await session.begin(token('ada-1'));
   const late = session.begin(token('ada-2'));
@@ -167,7 +167,7 @@ test('whoever signs out while a sign-in is on its way has signed out', async () 
   expect(left.toSorted()).toEqual(['ada-1', 'ada-2']);
 });
 
-test('a sign-in ends the session that it replaces, and keeps what the person waits for', async () => {
+test('ends the replaced session and keeps the waiting requests of the person', async () => {
   const { session, left, token } = underTest();
   await session.begin(token('ada-1'));
   await session.begin(token('ada-2'));
@@ -178,7 +178,7 @@ test('a sign-in ends the session that it replaces, and keeps what the person wai
   await expect(session.tokenAfter('ada-2')).rejects.toThrow(SessionEnded);
 });
 
-test('a renewal that is answered after the sign-out brings nobody back', async () => {
+test('discards a renewal that is answered after the sign-out', async () => {
   const { session, renewals, left, pass, token } = underTest();
   await session.begin(token('ada-1'));
   await pass(2_700_000);
@@ -191,7 +191,7 @@ test('a renewal that is answered after the sign-out brings nobody back', async (
   expect(renewals).toHaveLength(1);
 });
 
-test('whatever happens, no token is given out after it was refused, and every request is settled once', async () => {
+test('never gives out a refused token and settles every request once, in any order of events', async () => {
   const step = fc.oneof(
     fc.constantFrom('ask', 'refuse', 'leave', 'ada', 'grace').map((what) => ({ what, seconds: 0 })),
     fc.integer({ min: 1, max: 200 }).map((seconds) => ({ what: 'pass', seconds })),

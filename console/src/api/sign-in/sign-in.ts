@@ -5,9 +5,9 @@ import { callWithoutSession, session } from '../client.ts';
 import { hexOf } from './der.ts';
 import type { Person } from './session.ts';
 
-/** The two ways into the console. */
+/** Sign-in with a link of `muster web-login` or with a key file. */
 
-/** The key is one, but nobody's here. */
+/** The key is valid, but the orchestrator does not know it. */
 export class UnknownKey extends Error {
   /** 64 hexadecimal characters. */
   readonly publicKey: string;
@@ -19,10 +19,9 @@ export class UnknownKey extends Error {
 }
 
 /**
- * Redeems the code of `muster web-login`. The session begins only once the person agrees: whoever made the link may want
- * somebody else to work, and type secrets, in an account of theirs.
- * @returns the session, held back
- * @throws ApiError when it was used already, or is older than a minute
+ * Redeems the code of `muster web-login`. The session must begin only after the person agrees: an attacker could send a
+ * link that signs others in to the attacker's account, so that they type secrets there.
+ * @throws ApiError if the code was used or is older than a minute
  */
 export async function redeemCode(code: string): Promise<PendingSignIn> {
   const signedIn = await callWithoutSession(redeemWebLogin, { body: { code } });
@@ -33,20 +32,20 @@ export async function redeemCode(code: string): Promise<PendingSignIn> {
   };
 }
 
-/** A session that waits for a person to say yes. */
+/** A sign-in session that waits for the person's consent. */
 export interface PendingSignIn {
   readonly person: Person;
   begin(): Promise<void>;
-  /** Ends it at the orchestrator too. */
+  /** Also ends the session at the orchestrator. */
   refuse(): void;
 }
 
 /**
- * With a key file: its key signs the challenge here and is forgotten. The signature names the origin of this page, so it
- * is of no use to another server.
- * @param text   what is in the file
+ * Signs in with a key file. The key signs the challenge in the browser and is then erased. The signature includes the
+ * origin of this page, so no other server can use it.
+ * @param text the content of the file
  * @param origin of this page
- * @throws KeyFileError when it holds no key that can be used here; ApiError when the orchestrator refuses it
+ * @throws KeyFileError if the file has no usable key; ApiError if the orchestrator refuses it
  */
 export async function signInWithKey(
   text: string,
@@ -68,7 +67,9 @@ export async function signInWithKey(
       },
     );
     if (form !== 2)
-      throw new Error('This orchestrator does not offer sign-ins that are bound to it. Nothing was signed.');
+      throw new Error(
+        'This orchestrator does not support sign-ins bound to its address. Nothing was signed. Upgrade it.',
+      );
     const server = serverOfOrigin(origin);
     const signature = hexOf(await signEd25519(seed, signInBytes({ server, publicKey, nonce })));
     await session.begin(callWithoutSession(verify, { body: { public_key: publicKey, signature, server, nonce } }));

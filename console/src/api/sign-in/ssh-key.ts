@@ -1,12 +1,12 @@
 import { cbc, ctr, gcm } from '@noble/ciphers/aes.js';
 import { brokenKey, KeyFileError, needsPassphrase, otherKind, wrongPassphrase } from './key-file-error.ts';
 
-/** Keys as OpenSSH keeps them (PROTOCOL.key of its source), plain or under a passphrase. */
+/** Reads OpenSSH private keys (PROTOCOL.key in its source), plain or encrypted. */
 
 const magic = 'openssh-key-v1\0';
 const kind = 'ssh-ed25519';
 
-/** How the part with the key is locked: lengths of the key and of the first block, in bytes. */
+/** Supported ciphers, with the lengths of key and initialization vector in bytes. */
 const ciphers = {
   'aes128-ctr': { key: 16, iv: 16, open: ctr },
   'aes192-ctr': { key: 24, iv: 16, open: ctr },
@@ -15,10 +15,10 @@ const ciphers = {
   'aes256-gcm@openssh.com': { key: 32, iv: 12, open: gcm },
 } as const;
 
-/** A file may not ask for more rounds; `ssh-keygen` writes 16 to 24, and each takes milliseconds. */
-const mostRounds = 1_024;
+/** Limits the rounds a file may demand. `ssh-keygen` writes 16 to 24, and each takes milliseconds. */
+const maxRounds = 1_024;
 
-/** Walks over what is written as a length and so many bytes. */
+/** Reads length-prefixed fields. */
 class Fields {
   readonly #bytes: Uint8Array;
   #at = 0;
@@ -47,8 +47,8 @@ class Fields {
 }
 
 /**
- * @param bytes between the first and the last line
- * @returns the seed, a copy
+ * @param bytes the decoded body between the first and last lines
+ * @returns a copy of the seed
  * @throws KeyFileError
  */
 export async function readSshKey(bytes: Uint8Array, passphrase: string | null): Promise<Uint8Array> {
@@ -61,7 +61,7 @@ export async function readSshKey(bytes: Uint8Array, passphrase: string | null): 
   const named = new Fields(head.bytes()).text();
   if (named.startsWith('sk-'))
     throw new KeyFileError(
-      'This key is in a security key, which the console cannot ask. Sign in with “muster web-login”.',
+      'This key is on a security key, which the console cannot use. Sign in with “muster web-login”.',
     );
   if (named !== kind) throw otherKind(`an OpenSSH key of the kind ${/^[\w@.-]+$/.test(named) ? named : 'unknown'}`);
   const sealed = head.bytes();
@@ -69,7 +69,7 @@ export async function readSshKey(bytes: Uint8Array, passphrase: string | null): 
   if (passphrase === null) throw needsPassphrase();
   if (!Object.hasOwn(ciphers, cipher) || kdf !== 'bcrypt')
     throw new KeyFileError(
-      'This key is locked in a way that the console does not know. “ssh-keygen -p -Z aes256-ctr -f FILE” locks it anew.',
+      'This key is encrypted in a way that the console does not support. Encrypt it again with “ssh-keygen -p -Z aes256-ctr -f FILE”.',
     );
   const way = ciphers[cipher as keyof typeof ciphers];
   const wrapping = await derive(new Fields(options), passphrase, way.key + way.iv);
@@ -93,23 +93,23 @@ async function derive(options: Fields, passphrase: string, length: number): Prom
   const { default: bcrypt } = await import('bcrypt-pbkdf');
   const salt = options.bytes();
   const rounds = options.number();
-  if (rounds < 1 || rounds > mostRounds) throw brokenKey();
+  if (rounds < 1 || rounds > maxRounds) throw brokenKey();
   const typed = new TextEncoder().encode(passphrase);
   const key = new Uint8Array(length);
   const failed = bcrypt.pbkdf(typed, typed.length, salt, salt.length, key, length, rounds);
   typed.fill(0);
-  // It takes no empty passphrase, and none opens a key.
+  // bcrypt-pbkdf fails on an empty passphrase, which cannot encrypt a key.
   if (failed !== 0) throw wrongPassphrase();
   return key;
 }
 
-/** @param otherwise what is wrong when it does not read as a key */
-function seedOf(fields: Fields, otherwise: () => KeyFileError = brokenKey): Uint8Array {
+/** @param fault makes the error to throw if these are not the fields of a key */
+function seedOf(fields: Fields, fault: () => KeyFileError = brokenKey): Uint8Array {
   const check = fields.number();
-  if (check !== fields.number()) throw otherwise();
-  if (fields.text() !== kind || fields.bytes().length !== 32) throw otherwise();
+  if (check !== fields.number()) throw fault();
+  if (fields.text() !== kind || fields.bytes().length !== 32) throw fault();
   const both = fields.bytes();
-  if (both.length !== 64) throw otherwise();
+  if (both.length !== 64) throw fault();
   return both.slice(0, 32);
 }
 

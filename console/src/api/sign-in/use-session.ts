@@ -4,7 +4,7 @@ import type { Person, SessionState } from './session.ts';
 
 export const useSession = (): SessionState => useSyncExternalStore(session.subscribe, session.state);
 
-/** Who is signed in. Only for what is shown when somebody is. */
+/** The signed-in operator. @throws Error if nobody is signed in */
 export function usePerson(): Person {
   const state = useSession();
   if (state.status === 'signed_out') throw new Error('nobody is signed in');

@@ -138,7 +138,7 @@ export function LiveTerminal({
     link.current = own;
     own.start(wsUrl);
     if (mode === 'control') shown.focus();
-    const hurry = () => own.hurry();
+    const hurry = () => own.retryNow();
     window.addEventListener('online', hurry);
     document.addEventListener('visibilitychange', hurry);
     return () => {
