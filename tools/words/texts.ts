@@ -1,8 +1,8 @@
 import { parseSync, Visitor } from 'oxc-parser';
 import { lineAt, lineStarts } from '../checks/lines.ts';
 
-/** What a text is for: each is judged by its own rules, see docs/style.md. */
-export type TextKind = 'comment' | 'message' | 'log' | 'test';
+/** The purpose of a text. docs/style.md has rules for each. */
+export type TextKind = 'comment' | 'message' | 'log' | 'test' | 'page';
 
 /** One text that a person reads, where it stands. */
 export interface WrittenText {

@@ -1,0 +1,49 @@
+/*
+ * The subject of a commit is `area: imperative` of at most 72 characters; the body says why, and how it was verified. The area is
+ * a folder or a noun: `agent/metrics`, `console, cli`.
+ */
+
+// The first word of a subject. A verb that is missing here may join.
+const verbs =
+  `accept acknowledge add adjust align allow announce answer apply ask avoid back begin bind block bound break build
+bump bundle cache call cancel cap change check clean close collect compare complete compress configure convert copy correct
+count cover create cut date deduplicate define delete deny deprecate describe detect divide do document download draw drop
+enable encode encrypt end enforce ensure escape exit expect explain export expose extend extract fail fetch fill filter find fix
+flush follow format free generate give group guard handle hide hold honor ignore implement import improve include index inline
+insert install introduce isolate join journal keep let lift limit link lint list load lock log look lower make map mark match
+measure merge migrate mount move mute name narrow normalize note notify observe open order parse pass pin plan play poll post
+prefer prepare prevent print probe protect prove publish put quarantine quote raise read rebuild receive reconnect record redirect
+reduce refer refuse register reject release reload rely remove rename render renew reorder repair replace report request require
+reset resolve respect restart restore restrict retry return reuse revert rewrite rework rotate run sample save say scope send
+separate serve set share shorten show sign simplify size skip sort speed spell split stage start state stop store stream strip
+stop support switch sync take tell test throttle tighten time track transfer trim try turn type unify unpack update upgrade use
+validate verify wait warn widen wire wrap write`.split(/\s+/);
+
+export default {
+  parserPreset: {
+    parserOpts: {
+      headerPattern: /^([a-z0-9][\w./, -]*): (.+)$/,
+      headerCorrespondence: ['type', 'subject'],
+    },
+  },
+  plugins: [
+    {
+      rules: {
+        'subject-imperative': ({ subject }) => [
+          verbs.includes(subject?.split(' ')[0] ?? ''),
+          'the subject begins with a verb in the imperative, in lower case, such as add, fix, or remove',
+        ],
+      },
+    },
+  ],
+  rules: {
+    'type-empty': [2, 'never'],
+    'subject-empty': [2, 'never'],
+    'subject-full-stop': [2, 'never', '.'],
+    'subject-imperative': [2, 'always'],
+    'header-max-length': [2, 'always', 72],
+    'header-trim': [2, 'always'],
+    'body-empty': [2, 'never'],
+    'body-leading-blank': [2, 'always'],
+  },
+};

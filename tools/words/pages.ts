@@ -1,0 +1,31 @@
+import type { WrittenText } from './texts.ts';
+
+/** The prose of a Markdown page, a line each: without code, links' targets, and HTML. */
+export function proseOf(file: string, source: string): WrittenText[] {
+  let fence: string | null = null;
+  return source.split('\n').flatMap((line, index): WrittenText[] => {
+    const [mark] = /^ *(?:```+|~~~+)/.exec(line) ?? [];
+    if (mark !== undefined) {
+      const opened = mark.trim();
+      if (fence === null) fence = opened;
+      else if (opened.startsWith(fence)) fence = null;
+      return [];
+    }
+    if (fence !== null) return [];
+    const text = line
+      .replaceAll(/\]\([^)]*\)/g, ']')
+      .replaceAll(/<[^>]*>/g, '')
+      .trim();
+    return text === '' ? [] : [{ kind: 'page', file, line: index + 1, text }];
+  });
+}
+
+const notWords = /`[^`]*`|https?:\S+|[\w.-]*[/\\_@=<>{}]\S*|\S*\d\S*|\$\S+|--?[a-z]\S*/g;
+
+/** The words of a text that can be checked for spelling: no code, paths, names with signs, or numbers. */
+export function wordsOf(text: string): string[] {
+  const plain = text.replaceAll(notWords, ' ');
+  return [...plain.matchAll(/(?<![\p{L}\p{M}.'’…])\p{L}[\p{L}\p{M}'’]*(?![\p{L}\p{M}'’…]|\.\w)/gu)].map(
+    ([word]) => word,
+  );
+}
