@@ -10,9 +10,9 @@ import {
   listDirectory,
   type Ownership,
 } from '../host/inspect.ts';
-import { makeDirectory } from '../host/make-directory.ts';
 import { setDirectoryOwnership } from '../host/ownership.ts';
 import { checkPath, type OpenDirectory } from '../host/path-walk.ts';
+import { makeDirectoryIn } from '../host/private-place.ts';
 import { removeDirectory } from '../host/remove.ts';
 import {
   asCreated,
@@ -147,7 +147,7 @@ export const directoryUnix: Provider<SeenDirectory, DirectoryBefore> = {
       return {};
     }
     const found = seen.found.type === 'directory' ? seen.found : null;
-    make(body.path, found, (now) => targetOwnership(body, now, seen.ownership, thing, createdMode), machine);
+    await make(body.path, found, (now) => targetOwnership(body, now, seen.ownership, thing, createdMode), machine);
     return {};
   },
 
@@ -210,7 +210,7 @@ export const directoryUnix: Provider<SeenDirectory, DirectoryBefore> = {
       return {};
     }
     const now = seen.found.type === 'directory' ? seen.found : null;
-    make(path, now, (present) => ownershipBack(before, present), machine);
+    await make(path, now, (present) => ownershipBack(before, present), machine);
     return {};
   },
 };
@@ -280,18 +280,18 @@ const ownershipBack = (before: OwnershipBefore, found: Ownership | null): Owners
   decideOwnership(recordedOwnership(before, found), found, thing, asCreated(before.mode));
 
 /** @param found null: there was none, or none that counts, as it was only made on the way to something in it */
-function make(
+async function make(
   path: string,
   found: Extract<Inspected, { type: 'directory' }> | null,
   targetOf: (found: Extract<Inspected, { type: 'directory' }> | null) => Ownership,
   machine: Machine,
-): void {
+): Promise<void> {
   try {
-    const isNew = machine.walk.within(path, 'make', (parent, name): boolean => {
+    const isNew = await machine.walk.within(path, 'make', async (parent, name): Promise<boolean> => {
       machine.changedDirectory(parent.path);
       if (found !== null) return false;
       try {
-        makeDirectory(parent.child(name), targetOf(null).mode);
+        await makeDirectoryIn(parent, name, targetOf(null));
         return true;
       } catch (error) {
         if (errnoOf(error) !== 'EEXIST') throw error;
