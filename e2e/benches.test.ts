@@ -41,7 +41,7 @@ describe.each([
     .filter((name) => !Object.hasOwn(benches, name))
     .map((name) => ({ script: 'soak', name })),
 ])('$script $name', ({ script, name }) => {
-  test('runs in its smoke form', { timeout: 600_000 }, (context) => {
+  test('runs in its smoke form', (context) => {
     const reason = linux ?? missing(...(needs[name] ?? []));
     context.skip(reason !== null, reason ?? '');
     const folder = temporary();
@@ -119,7 +119,7 @@ async function benchAtWork(folder: string) {
   };
 }
 
-describe.skipIf(linux !== null)('a bench that is ended in the middle of its work', { timeout: 300_000 }, () => {
+describe.skipIf(linux !== null)('a bench that is ended in the middle of its work', () => {
   test.each([
     ['SIGTERM to npm', 'npm', 'SIGTERM'],
     ['SIGINT to the bench', 'bench', 'SIGINT'],

@@ -63,9 +63,7 @@ function expectWhole(told: Told, died: string): void {
 }
 
 describe('an agent killed at any durable step', () => {
-  test('carries an apply on to one end, and removal still brings back what was there', {
-    timeout: 180_000,
-  }, async () => {
+  test('carries an apply on to one end, and removal still brings back what was there', async () => {
     const steps = await killedOff(dataDir, [operation('apply', first())], 0);
     expect(steps.points.at(-1)).toBe('done');
     const total = steps.points.length - 1;
@@ -118,7 +116,7 @@ describe('an agent killed at any durable step', () => {
     }
   });
 
-  test('carries a removal on to one end', { timeout: 180_000 }, async () => {
+  test('carries a removal on to one end', async () => {
     const steps = await killedOff(dataDir, [operation('apply', first()), operation('apply', [])], 0);
     const total = steps.points.length - 1;
     expect(total).toBeGreaterThan(15);
@@ -152,9 +150,7 @@ describe('an agent killed at any durable step', () => {
     fresh();
   });
 
-  test('waits for a script that outlived it, and then finds it done instead of running it beside itself', {
-    timeout: 60_000,
-  }, async () => {
+  test('waits for a script that outlived it, and then finds it done instead of running it beside itself', async () => {
     const slow = () => [
       script('slow', {
         check: `test -e ${root}/count`,
@@ -176,9 +172,7 @@ describe('an agent killed at any durable step', () => {
     expect(readFileSync(`${root}/count`, 'utf8')).toBe('x\n');
   });
 
-  test('has not let a script do anything that it had not yet written down as a process', {
-    timeout: 60_000,
-  }, async () => {
+  test('has not let a script do anything that it had not yet written down as a process', async () => {
     const slow = () => [
       script('slow', { check: `test -e ${root}/count`, apply: `sleep 0.2; echo x >> ${root}/count` }),
     ];

@@ -98,7 +98,7 @@ describeDatabases('reading by bytes', (fixture) => {
     expect(largestRead()).toBeLessThan(1.4 * MiB);
   });
 
-  test('ends an apply and shows applied state a MiB at a time', { timeout: 120_000 }, async () => {
+  test('ends an apply and shows applied state a MiB at a time', async () => {
     const { domain, context, agent, write, submit, largestRead } = await open(fixture, 1500);
     const id = await submit();
     await write(results(id, 100, 60_000));
@@ -121,9 +121,7 @@ describeDatabases('reading by bytes', (fixture) => {
     expect(largestRead()).toBeLessThan(1.3 * MiB);
   });
 
-  test('lists drift records in pages that end where bytes run out, and leaves none out', {
-    timeout: 120_000,
-  }, async () => {
+  test('lists drift records in pages that end where bytes run out, and leaves none out', async () => {
     const { context, agent, write, largestRead } = await open(fixture);
     const resources = toJson(Array.from({ length: 10 }, () => resultOf({ diff: 'd'.repeat(60_000) })));
     const ids = Array.from({ length: 20 }, () => context.newId());
