@@ -146,6 +146,53 @@ describe('keys and sessions', () => {
     await other.close();
   });
 
+  test('sends a kept token to no stranger where an authority vouched before', async () => {
+    const { MUSTER_FINGERPRINT: _, ...rest } = env;
+    const vouched = { key: certificate.key, cert: certificate.cert };
+    const genuine = await standIn({ tls: vouched });
+    const { url } = genuine;
+    const own = {
+      ...rest,
+      MUSTER_URL: url,
+      MUSTER_KEY_FILE: keyFile(),
+      XDG_CONFIG_HOME: join(home.path, 'vouched'),
+    };
+    const authority = join(home.path, 'authority.pem');
+    await writeFile(authority, certificate.cert);
+    for (let times = 0; times < 2; times++)
+      expect((await spawned(['modules', 'list'], { ...own, NODE_EXTRA_CA_CERTS: authority })).exit).toBe(0);
+    // The second call used the kept token.
+    expect(genuine.seen.filter(({ route }) => route.id === 'verify')).toHaveLength(1);
+    const tokens = genuine.seen.map(({ headers }) => headers.authorization).filter((token) => token !== undefined);
+    await genuine.close();
+
+    const stranger = await standIn({ tls: await makeCertificate(), port: Number(new URL(url).port) });
+    const prompt = { interactive: true, confirm: async () => true } as unknown as Prompter;
+    expect((await run(['modules', 'list'], own, '', { columns: 80, prompt })).exit).toBe(0);
+    expect(stranger.seen.length).toBeGreaterThan(0);
+    for (const { headers } of stranger.seen) expect(tokens).not.toContain(headers.authorization);
+    await stranger.close();
+  });
+
+  test('sends a kept token to no other certificate that is named', async () => {
+    await muster('login');
+    const tokens = server.seen.map(({ headers }) => headers.authorization).filter((token) => token !== undefined);
+    expect(tokens).not.toEqual([]);
+    const { port } = new URL(server.url);
+    await server.close();
+    const other = await makeCertificate();
+    const stranger = await standIn({ tls: other, port: Number(port) });
+    await run(['modules', 'list', '--fingerprint', other.fingerprint], env);
+    expect(stranger.seen.length).toBeGreaterThan(0);
+    for (const { headers } of stranger.seen) expect(tokens).not.toContain(headers.authorization);
+    await stranger.close();
+    server = await standIn({
+      tls: certificate,
+      port: Number(port),
+      answers: new Proxy({}, { get: (_, id: string) => answers[id] }),
+    });
+  });
+
   test('logout ends the session here and there', async () => {
     await muster('login');
     expect((await muster('logout')).exit).toBe(0);
