@@ -95,14 +95,35 @@ export const removedOperators = defineQuery('operators/removed', (db, p: { ids: 
 
 export const insertSession = defineQuery(
   'sessions/insert',
-  (db, p: { token_hash: string; operator_id: string; created_at: number; expires_at: number; signed_in_at: number }) =>
+  (
+    db,
+    p: {
+      token_hash: string;
+      operator_id: string;
+      created_at: number;
+      expires_at: number;
+      signed_in_at: number;
+      bound: number;
+    },
+  ) =>
     db.insertInto('sessions').values({
       token_hash: p.token_hash,
       operator_id: p.operator_id,
       created_at: p.created_at,
       expires_at: p.expires_at,
       signed_in_at: p.signed_in_at,
+      bound: p.bound,
     }),
+);
+
+/** Live sessions whose signature named no server, with their operators. */
+export const unboundSessions = defineQuery('sessions/unbound', (db, p: { now: number }) =>
+  db
+    .selectFrom('sessions')
+    .innerJoin('operators', 'operators.operator_id', 'sessions.operator_id')
+    .select(['sessions.token_hash', 'sessions.operator_id', 'operators.username'])
+    .where('sessions.bound', '=', 0)
+    .where('sessions.expires_at', '>', p.now),
 );
 
 /** A session with its operator, whether or not it is still good: the caller decides. */
@@ -115,6 +136,7 @@ export const sessionByHash = defineQuery('sessions/by hash', (db, p: { token_has
       'sessions.operator_id',
       'sessions.expires_at',
       'sessions.signed_in_at',
+      'sessions.bound',
       'operators.username',
       'operators.role',
       'operators.removed_at',

@@ -137,7 +137,12 @@ export const eventTypes = {
     metadata: ['code', 'ip', ...counted],
   },
   'auth.renewed': { severity: ['info'], when: 'an operator renewed the session', target: '', metadata: [] },
-  'auth.signed_out': { severity: ['info'], when: 'an operator signed out', target: '', metadata: [] },
+  'auth.signed_out': {
+    severity: ['info'],
+    when: 'an operator signed out, or a session ended because `sign_in.require_bound` refuses it',
+    target: 'operator',
+    metadata: [],
+  },
   'auth.web_login_requested': {
     severity: ['info'],
     when: 'an operator asked for a code to sign in with in a browser',
