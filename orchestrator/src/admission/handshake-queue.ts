@@ -1,15 +1,18 @@
 import type { Socket } from 'node:net';
 import type { TLSSocket, Server as TlsServer } from 'node:tls';
 import { networkOf, remoteIp } from '../client-network.ts';
-import type { Clock } from '../clock.ts';
 import type { Log } from '../log.ts';
+import type { AttendedClock } from './attended-clock.ts';
 import { interceptConnections, peerOf } from './intercept.ts';
+import { nextNetwork } from './next-network.ts';
 
 /** Times in milliseconds. */
 export interface HandshakeLimits {
-  /** TLS handshakes begun and not ended. */
+  /** Places: connections whose handshake has begun, and for which the server is not done. */
   readonly handshakesInFlight: number;
-  /** A handshake that takes longer than this gives its place to the next, and goes on without one. */
+  /** Handshakes that begin in one turn of the event loop. */
+  readonly handshakesPerTurn: number;
+  /** A connection that takes longer than this gives its place to the next, and goes on without one. */
   readonly handshakePlaceMs: number;
   /** Sockets that wait for their handshake to begin. */
   readonly waitingSockets: number;
@@ -23,21 +26,29 @@ interface Waiting {
   since: number;
 }
 
+interface Place {
+  network: string;
+  since: number;
+}
+
 /**
  * Admits the sockets of a TLS server to their handshakes a few at a time. A handshake costs half a millisecond of the one
  * event loop, so thousands of clients that dial at once would keep everything else waiting; here they wait, unread, in
- * the kernel. Networks take turns, so that one peer with many sockets does not hold up the rest.
+ * the kernel. The network with the fewest places has the next one, so that one peer with many sockets, silent or not,
+ * does not hold up the rest.
  *
  * The server is made with `pauseOnConnect`, and its owner calls `tick` a few times a second.
  */
 export class HandshakeQueue {
-  private readonly clock: Clock;
+  private readonly clock: AttendedClock;
   private readonly log: Log;
   private readonly limits: HandshakeLimits;
   private readonly waiting = new Map<string, Waiting[]>();
   private waitingCount = 0;
-  /** Handshakes that hold a place, by peer, with when they began; oldest first. */
-  private readonly handshakes = new Map<string, number>();
+  /** Places that are taken, by peer; oldest first. */
+  private readonly places = new Map<string, Place>();
+  /** How many of them each network has. */
+  private readonly held = new Map<string, number>();
   private unlogged = 0;
   private droppedCount = 0;
   private scheduled = false;
@@ -46,10 +57,20 @@ export class HandshakeQueue {
   /** One function for all sockets: a closure each would be kept for as long as its link. */
   private readonly onClose: (this: Socket) => void;
 
-  /** @param options.mayBegin whether a network's turn may come now; asked again at each tick */
+  /**
+   * @param options.clock    the queue ticks it
+   * @param options.mayBegin whether a network's turn may come now; asked again at each tick
+   * @param options.until    what a place is held for: the handshake, or all that follows until the owner calls `release`
+   */
   constructor(
     server: TlsServer,
-    options: { clock: Clock; log: Log; limits: HandshakeLimits; mayBegin?: (network: string) => boolean },
+    options: {
+      clock: AttendedClock;
+      log: Log;
+      limits: HandshakeLimits;
+      until: 'handshake' | 'released';
+      mayBegin?: (network: string) => boolean;
+    },
   ) {
     this.mayBegin = options.mayBegin ?? (() => true);
     this.clock = options.clock;
@@ -57,14 +78,14 @@ export class HandshakeQueue {
     this.limits = options.limits;
     const queue = this;
     this.onClose = function onClose() {
-      queue.release(peerOf(this));
+      queue.release(this);
     };
     this.startHandshake = interceptConnections(server, (socket) => this.enqueue(socket));
     server.on('drop', () => this.countDrop());
-    server.on('secureConnection', (socket: TLSSocket) => this.release(peerOf(socket)));
+    if (options.until === 'handshake') server.on('secureConnection', (socket: TLSSocket) => this.release(socket));
     server.on('tlsClientError', (error: Error, socket: TLSSocket) => {
       this.log.debug({ remote_ip: remoteIp(socket), error: error.message }, 'TLS handshake failed');
-      this.release(peerOf(socket));
+      this.release(socket);
       socket.destroy();
     });
   }
@@ -75,8 +96,8 @@ export class HandshakeQueue {
   }
 
   /** Places that are taken, and sockets that wait for one. */
-  get load(): { handshakes: number; waiting: number } {
-    return { handshakes: this.handshakes.size, waiting: this.waitingCount };
+  get load(): { places: number; waiting: number } {
+    return { places: this.places.size, waiting: this.waitingCount };
   }
 
   private enqueue(socket: Socket): void {
@@ -111,19 +132,26 @@ export class HandshakeQueue {
     return true;
   }
 
+  private get hasPlace(): boolean {
+    return this.waitingCount > 0 && this.places.size < this.limits.handshakesInFlight;
+  }
+
   /** Handshakes begin in a turn of the loop of their own, so that timers and other sockets get theirs in between. */
   private schedule(): void {
-    if (this.scheduled || this.waitingCount === 0 || this.handshakes.size >= this.limits.handshakesInFlight) return;
+    if (this.scheduled || !this.hasPlace) return;
     this.scheduled = true;
     setImmediate(() => {
       this.scheduled = false;
-      while (this.waitingCount > 0 && this.handshakes.size < this.limits.handshakesInFlight && this.begin());
+      for (let begun = 0; this.hasPlace; begun++) {
+        if (begun === this.limits.handshakesPerTurn) return this.schedule();
+        if (!this.begin()) return;
+      }
     });
   }
 
   /** @returns false when no network may begin one now */
   private begin(): boolean {
-    const network = this.nextNetwork();
+    const network = nextNetwork(this.waiting.keys(), this.held, this.mayBegin);
     if (network === null) return false;
     const queue = this.waiting.get(network)!;
     const { socket } = queue.shift()!;
@@ -132,27 +160,35 @@ export class HandshakeQueue {
     this.waiting.delete(network);
     if (queue.length > 0) this.waiting.set(network, queue);
     if (socket.destroyed) return true;
-    this.handshakes.set(peerOf(socket), this.clock.monotonic());
+    this.places.set(peerOf(socket), { network, since: this.clock.monotonic() });
+    this.held.set(network, (this.held.get(network) ?? 0) + 1);
     socket.once('close', this.onClose);
     this.startHandshake(socket);
     return true;
   }
 
-  private nextNetwork(): string | null {
-    for (const network of this.waiting.keys()) if (this.mayBegin(network)) return network;
-    return null;
+  /** The server is done with this connection, or has let it in: the next may begin. Does nothing the second time. */
+  release(socket: Socket): void {
+    if (this.free(peerOf(socket))) this.schedule();
   }
 
-  private release(peer: string): void {
-    if (this.handshakes.delete(peer)) this.schedule();
+  private free(peer: string): boolean {
+    const place = this.places.get(peer);
+    if (place === undefined) return false;
+    this.places.delete(peer);
+    const left = this.held.get(place.network)! - 1;
+    if (left > 0) this.held.set(place.network, left);
+    else this.held.delete(place.network);
+    return true;
   }
 
   /** Frees the places of slow handshakes and drops sockets that waited too long. Called by the gateway's timer. */
   tick(): void {
+    this.clock.tick();
     const now = this.clock.monotonic();
-    for (const [peer, begun] of this.handshakes) {
-      if (now - begun < this.limits.handshakePlaceMs) break;
-      this.handshakes.delete(peer);
+    for (const [peer, { since }] of this.places) {
+      if (now - since < this.limits.handshakePlaceMs) break;
+      this.free(peer);
     }
     for (const [ip, queue] of this.waiting) {
       while (queue.length > 0 && now - queue[0]!.since >= this.limits.waitingTimeoutMs) {

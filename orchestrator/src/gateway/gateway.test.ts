@@ -331,6 +331,33 @@ describe('who may come in', () => {
     expect(refusalLogged()).toMatchObject({ code: 'hello_timeout' });
   });
 
+  it('does not hold against a hello, or an upgrade, that it could not read them for a minute', async () => {
+    await start();
+    const agent = await dial();
+    const hello = await agent.hello();
+    const socket = connectTls({ host: '127.0.0.1', port, rejectUnauthorized: false });
+    socket.on('error', () => {});
+    await new Promise((resolve) => socket.once('secureConnect', resolve));
+    await agent.settled();
+    // On its way, in the turn of the loop in which the process is stopped.
+    agent.send(hello);
+    const upgraded = new WebSocket('ws://muster/', { createConnection: () => socket });
+    const opened = new Promise((resolve, reject) => {
+      upgraded.once('open', resolve);
+      upgraded.once('error', reject);
+    });
+    clock.stall(60_000);
+    await agent.next('welcome');
+    await opened;
+    upgraded.terminate();
+    // One who says nothing is refused all the same.
+    const mute = await dial();
+    await mute.settled();
+    clock.stall(60_000);
+    clock.advance(10_000);
+    expect(await mute.next('refused')).toMatchObject({ code: 'hello_timeout' });
+  });
+
   it('answers what the domain decided: a rejected agent is told to come back in ten minutes', async () => {
     await start();
     const key = await newAgentKey();
@@ -1386,8 +1413,7 @@ describe('many at once', () => {
   it('admits few at a time, so that the loop still turns, and lets all in', async () => {
     await start({ handshakesInFlight: 4 });
     const turns = watchTurns();
-    const all = await Promise.all(Array.from({ length: 200 }, () => dial()));
-    await Promise.all(all.map((agent) => agent.join()));
+    await Promise.all(Array.from({ length: 200 }, async () => (await dial()).join()));
     const longest = turns.stop();
     expect(gateway.presence.count).toBe(200);
     // The dialling side shares this loop, so this is twice the work of the gateway alone.
@@ -1454,6 +1480,46 @@ describe('many at once', () => {
       clock.advance(1_250);
     }
     await (await patient).join();
+    for (const socket of silent) socket.destroy();
+  });
+
+  it('begins no more handshakes than it has agents to welcome', async () => {
+    await start({ handshakesInFlight: 3 });
+    let commit = () => {};
+    links.gate = new Promise((resolve) => {
+      commit = resolve;
+    });
+    const dialled = Array.from({ length: 8 }, () => dial());
+    let begun = 0;
+    for (const each of dialled) void each.then(() => begun++);
+    const joining = dialled.map(async (each) => (await each).join());
+    await until(() => begun >= 3);
+    // Their hellos are read, and whatever could begin meanwhile has.
+    for (let i = 0; i < 3; i++) for (const agent of agents) await agent.settled();
+    expect(begun).toBe(3);
+    commit();
+    await Promise.all(joining);
+    // Refused, and gone, they give their places back as well.
+    for (let i = 0; i < 4; i++) {
+      const refused = await dial();
+      refused.send({ type: 'bye', reason: '' });
+      await refused.next('refused');
+      (await dial()).end();
+    }
+    await (await dial()).join();
+  });
+
+  it('lets a site in beside an address that only holds places', async () => {
+    await start({ handshakesInFlight: 4 });
+    const silent = Array.from({ length: 40 }, () => connectTcp({ port, host: '127.0.0.1', localAddress: '127.0.0.2' }));
+    await Promise.all(silent.map((socket) => new Promise((resolve) => socket.once('connect', resolve))));
+    clock.advance(250);
+    const site = Array.from({ length: 20 }, () => dial());
+    await new Promise((resolve) => setTimeout(resolve, 20));
+    // The places of the first silent ones are over; those of the next are not.
+    clock.advance(1_000);
+    await Promise.all(site.map(async (each) => (await each).join()));
+    expect(gateway.presence.count).toBe(20);
     for (const socket of silent) socket.destroy();
   });
 
