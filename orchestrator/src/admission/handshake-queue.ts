@@ -14,6 +14,8 @@ export interface HandshakeLimits {
   readonly handshakesPerTurn: number;
   /** A connection that takes longer than this gives its place to the next, and goes on without one. */
   readonly handshakePlaceMs: number;
+  /** Connections of one network whose handshake has begun and for which the server is not done, with a place or without. */
+  readonly unfinishedOfNetwork: number;
   /** Sockets that wait for their handshake to begin. */
   readonly waitingSockets: number;
   /** Of them, those of one network. */
@@ -26,9 +28,24 @@ interface Waiting {
   since: number;
 }
 
-interface Place {
+interface Begun {
   network: string;
   since: number;
+  /** `kept`: until the server is done, however long that takes. `lost`: it went to the next after a while. */
+  place: 'held' | 'kept' | 'lost';
+}
+
+/** Numbers by network. Those that are 0 are left out. */
+class Counts extends Map<string, number> {
+  of(network: string): number {
+    return this.get(network) ?? 0;
+  }
+
+  add(network: string, difference: 1 | -1): void {
+    const count = this.of(network) + difference;
+    if (count === 0) this.delete(network);
+    else this.set(network, count);
+  }
 }
 
 /**
@@ -45,10 +62,12 @@ export class HandshakeQueue {
   private readonly limits: HandshakeLimits;
   private readonly waiting = new Map<string, Waiting[]>();
   private waitingCount = 0;
-  /** Places that are taken, by peer; oldest first. */
-  private readonly places = new Map<string, Place>();
-  /** How many of them each network has. */
-  private readonly held = new Map<string, number>();
+  /** Connections whose handshake has begun and for which the server is not done, by peer; oldest first. */
+  private readonly begun = new Map<string, Begun>();
+  /** How many there are of each network, and how many places it has. */
+  private readonly unfinished = new Counts();
+  private readonly held = new Counts();
+  private placesTaken = 0;
   private unlogged = 0;
   private droppedCount = 0;
   private scheduled = false;
@@ -72,7 +91,8 @@ export class HandshakeQueue {
       mayBegin?: (network: string) => boolean;
     },
   ) {
-    this.mayBegin = options.mayBegin ?? (() => true);
+    const { mayBegin = () => true } = options;
+    this.mayBegin = (network) => this.unfinished.of(network) < options.limits.unfinishedOfNetwork && mayBegin(network);
     this.clock = options.clock;
     this.log = options.log;
     this.limits = options.limits;
@@ -97,7 +117,7 @@ export class HandshakeQueue {
 
   /** Places that are taken, and sockets that wait for one. */
   get load(): { places: number; waiting: number } {
-    return { places: this.places.size, waiting: this.waitingCount };
+    return { places: this.placesTaken, waiting: this.waitingCount };
   }
 
   private enqueue(socket: Socket): void {
@@ -133,7 +153,7 @@ export class HandshakeQueue {
   }
 
   private get hasPlace(): boolean {
-    return this.waitingCount > 0 && this.places.size < this.limits.handshakesInFlight;
+    return this.waitingCount > 0 && this.placesTaken < this.limits.handshakesInFlight;
   }
 
   /** Handshakes begin in a turn of the loop of their own, so that timers and other sockets get theirs in between. */
@@ -160,35 +180,46 @@ export class HandshakeQueue {
     this.waiting.delete(network);
     if (queue.length > 0) this.waiting.set(network, queue);
     if (socket.destroyed) return true;
-    this.places.set(peerOf(socket), { network, since: this.clock.monotonic() });
-    this.held.set(network, (this.held.get(network) ?? 0) + 1);
+    this.begun.set(peerOf(socket), { network, since: this.clock.monotonic(), place: 'held' });
+    this.unfinished.add(network, 1);
+    this.held.add(network, 1);
+    this.placesTaken++;
     socket.once('close', this.onClose);
     this.startHandshake(socket);
     return true;
   }
 
-  /** The server is done with this connection, or has let it in: the next may begin. Does nothing the second time. */
-  release(socket: Socket): void {
-    if (this.free(peerOf(socket))) this.schedule();
+  /** From here on it is the server that takes its time with this connection: its place is its own until `release`. */
+  keepPlace(socket: Socket): void {
+    const begun = this.begun.get(peerOf(socket));
+    if (begun?.place === 'held') begun.place = 'kept';
   }
 
-  private free(peer: string): boolean {
-    const place = this.places.get(peer);
-    if (place === undefined) return false;
-    this.places.delete(peer);
-    const left = this.held.get(place.network)! - 1;
-    if (left > 0) this.held.set(place.network, left);
-    else this.held.delete(place.network);
-    return true;
+  /** The server is done with this connection, or has let it in: the next may begin. Does nothing the second time. */
+  release(socket: Socket): void {
+    const peer = peerOf(socket);
+    const begun = this.begun.get(peer);
+    if (begun === undefined) return;
+    this.begun.delete(peer);
+    this.unfinished.add(begun.network, -1);
+    this.losePlace(begun);
+    this.schedule();
+  }
+
+  private losePlace(begun: Begun): void {
+    if (begun.place === 'lost') return;
+    begun.place = 'lost';
+    this.held.add(begun.network, -1);
+    this.placesTaken--;
   }
 
   /** Frees the places of slow handshakes and drops sockets that waited too long. Called by the gateway's timer. */
   tick(): void {
     this.clock.tick();
     const now = this.clock.monotonic();
-    for (const [peer, { since }] of this.places) {
-      if (now - since < this.limits.handshakePlaceMs) break;
-      this.free(peer);
+    for (const begun of this.begun.values()) {
+      if (now - begun.since < this.limits.handshakePlaceMs) break;
+      if (begun.place === 'held') this.losePlace(begun);
     }
     for (const [ip, queue] of this.waiting) {
       while (queue.length > 0 && now - queue[0]!.since >= this.limits.waitingTimeoutMs) {

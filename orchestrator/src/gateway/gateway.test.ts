@@ -1509,6 +1509,52 @@ describe('many at once', () => {
     await (await dial()).join();
   });
 
+  it('begins no more of one address that says no hello, whose places are given to others', async () => {
+    await start({ handshakesInFlight: 2, unfinishedOfNetwork: 3 });
+    const slow = Array.from({ length: 6 }, () => dialAsAgent(port, undefined, '127.0.0.1', '127.0.0.2'));
+    let begun = 0;
+    for (const each of slow) void each.then(() => begun++);
+    for (let second = 0; second < 4; second++) {
+      await new Promise((resolve) => setTimeout(resolve, 20));
+      clock.advance(1_250);
+    }
+    for (let i = 0; i < 20; i++) await (await dial()).join();
+    expect(begun).toBe(3);
+    // As soon as some of them are welcomed, or refused, the next may begin.
+    clock.advance(10_000);
+    for (const each of slow) {
+      const agent = await each.catch(() => null);
+      await agent?.join().catch(() => {});
+      agent?.end();
+    }
+    expect(begun).toBe(6);
+    const late = await dialAsAgent(port, undefined, '127.0.0.1', '127.0.0.2');
+    await late.join();
+    late.end();
+  });
+
+  it('begins no more handshakes while the agents that it knows wait to be recorded', async () => {
+    await start({ handshakesInFlight: 2 });
+    let commit = () => {};
+    links.gate = new Promise((resolve) => {
+      commit = resolve;
+    });
+    const first = [await dial(), await dial()];
+    const joined = first.map((agent) => agent.join());
+    for (const agent of first) await agent.settled();
+    let begun = false;
+    const third = dial();
+    void third.then(() => {
+      begun = true;
+    });
+    clock.advance(30_000);
+    await new Promise((resolve) => setTimeout(resolve, 20));
+    expect(begun).toBe(false);
+    commit();
+    await Promise.all(joined);
+    await (await third).join();
+  });
+
   it('lets a site in beside an address that only holds places', async () => {
     await start({ handshakesInFlight: 4 });
     const silent = Array.from({ length: 40 }, () => connectTcp({ port, host: '127.0.0.1', localAddress: '127.0.0.2' }));

@@ -313,6 +313,7 @@ class AgentGateway implements Gateway, LinkOwner {
 
   onHello(link: Link, proof: HelloProof, hello: unknown): void {
     this.greetings.delete(link);
+    this.handshakes.keepPlace(link.socket);
     this.reception
       .admit(link, proof, hello)
       .catch((error: unknown) => {

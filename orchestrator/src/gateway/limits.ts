@@ -12,8 +12,10 @@ export const defaultGatewayLimits = {
   handshakesInFlight: 128,
   /** Handshakes that begin in one turn of the loop: their cost comes in slices between which the API answers. */
   handshakesPerTurn: 8,
-  /** A connection that has no welcome by then gives its place to the next, and goes on without one. */
+  /** A connection that has said no hello by then gives its place to the next, and goes on without one. */
   handshakePlaceMs: 1_000,
+  /** Connections of one network that are not welcomed yet: a site that is slow to say hello is not asked for more of them. */
+  unfinishedOfNetwork: 128,
   handshakeTimeoutMs: 10_000,
   /** Sockets that wait for their handshake to begin. */
   waitingSockets: 16_384,

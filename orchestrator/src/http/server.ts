@@ -111,6 +111,8 @@ function queueHandshakes(app: FastifyInstance, limits: ServerOptions['limits'], 
       handshakesInFlight: 32,
       handshakesPerTurn: 8,
       handshakePlaceMs: 250,
+      // Proxies carry many clients, and each network's connections are bounded below.
+      unfinishedOfNetwork: limits.connections,
       waitingSockets: limits.connections,
       waitingSocketsPerAddress: limits.connections,
       waitingTimeoutMs: limits.handshakeTimeout,
