@@ -147,7 +147,7 @@ export const directoryUnix: Provider<SeenDirectory, DirectoryBefore> = {
       return {};
     }
     const found = seen.found.type === 'directory' ? seen.found : null;
-    await make(body.path, found, (now) => targetOwnership(body, now, seen.ownership, thing, createdMode), machine);
+    await make(body.path, found, targetOwnership(body, found, seen.ownership, thing, createdMode), machine);
     return {};
   },
 
@@ -210,7 +210,7 @@ export const directoryUnix: Provider<SeenDirectory, DirectoryBefore> = {
       return {};
     }
     const now = seen.found.type === 'directory' ? seen.found : null;
-    await make(path, now, (present) => ownershipBack(before, present), machine);
+    await make(path, now, ownershipBack(before, now), machine);
     return {};
   },
 };
@@ -283,7 +283,7 @@ const ownershipBack = (before: OwnershipBefore, found: Ownership | null): Owners
 async function make(
   path: string,
   found: Extract<Inspected, { type: 'directory' }> | null,
-  targetOf: (found: Extract<Inspected, { type: 'directory' }> | null) => Ownership,
+  target: Ownership,
   machine: Machine,
 ): Promise<void> {
   try {
@@ -291,7 +291,7 @@ async function make(
       machine.changedDirectory(parent.path);
       if (found !== null) return false;
       try {
-        await makeDirectoryIn(parent, name, targetOf(null));
+        await makeDirectoryIn(parent, name, target);
         return true;
       } catch (error) {
         if (errnoOf(error) !== 'EEXIST') throw error;
@@ -302,19 +302,12 @@ async function make(
     if (directory === null) throw new HostFailure('it went away as soon as it was made');
     try {
       // Through the open directory: the name may lead elsewhere by now.
-      if (isNew) setDirectoryOwnership(directory, 'new', targetOf(null));
+      if (isNew) setDirectoryOwnership(directory, 'new', target);
       else {
         const now = found ?? inspectOpen(directory);
-        // Made since the agent looked, by another resource (the home of a user, say) or by somebody else: what held for a
-        // directory that was there before holds for it.
-        const counts = found !== null || !isMadeOnTheWay(directory, now, machine);
-        const target = targetOf(counts ? now : null);
-        if (found === null && counts)
-          refuseExposure(
-            path,
-            { found: now, ownership: { ownerName: String(now.uid), groupName: null }, holds: null },
-            target,
-          );
+        // What another resource of this apply makes is looked at after it, so this one is somebody else's.
+        if (found === null && !isMadeOnTheWay(directory, now, machine))
+          throw new HostFailure(`${path} was made by somebody else meanwhile; apply again`);
         setDirectoryOwnership(directory, now, target);
       }
       machine.changedDirectory(directory.path);

@@ -58,6 +58,7 @@ export const sshAuthorizedKey: Provider<SeenKey, KeyBefore> = {
   brings: () => [],
   // Many keys share a file.
   path: () => null,
+  makes: (_resource, { owner }) => (owner === null ? [] : [directoryOf(owner)]),
 
   watched(resource) {
     try {
