@@ -378,6 +378,41 @@ describe('who may come in', () => {
     expect(await third.next('refused')).toMatchObject({ code: 'removed', retry_after_secs: 600 });
   });
 
+  it('admits an agent that connects again and again only so often, and others meanwhile', async () => {
+    await start({ admissionBurst: 3, admissionsPerSecond: 0.5 });
+    const key = await newAgentKey();
+    for (let at = 0; at < 3; at++) {
+      const agent = await dial(key);
+      await agent.join();
+      agent.end();
+      await agent.closed;
+    }
+    const admissions = () => links.calls.filter((call) => call.startsWith('admit ')).length;
+    expect(admissions()).toBe(3);
+    const early = await dial(key);
+    early.send(await early.hello());
+    expect(await early.next('refused')).toMatchObject({ code: 'rate_exceeded', retry_after_secs: 2 });
+    expect(admissions()).toBe(3);
+    await (await dial()).join();
+    clock.advance(2_000);
+    await (await dial(key)).join();
+  });
+
+  it('does not count a copy of its key against an agent', async () => {
+    await start({ admissionBurst: 3, admissionsPerSecond: 0.001 });
+    const key = await newAgentKey();
+    const agent = await dial(key);
+    await agent.join();
+    for (let at = 0; at < 5; at++) {
+      const copy = await dial(key);
+      copy.send(await copy.hello());
+      expect(await copy.next('refused')).toMatchObject({ code: 'cloned' });
+    }
+    agent.end();
+    await agent.closed;
+    await (await dial(key)).join();
+  });
+
   it('sends an agent away when it cannot be recorded, for a moment', async () => {
     await start();
     links.failing = true;

@@ -72,8 +72,12 @@ export function createGateway(options: GatewayOptions): Gateway {
 /** Refusals that say nothing about the agent, or have an event of their own. */
 const unauditedRefusals: ReadonlySet<RefusalCode> = new Set(['draining', 'unavailable', 'cloned']);
 
-/** Refusals of peers that have proved no key, or break the protocol. */
-const unprovenRefusals: ReadonlySet<RefusalCode> = new Set(['protocol_violation', 'signature_invalid']);
+/** Refusals of peers that have proved no key, or break the rules of the channel. */
+const unprovenRefusals: ReadonlySet<RefusalCode> = new Set([
+  'protocol_violation',
+  'signature_invalid',
+  'rate_exceeded',
+]);
 /** Refusals for reasons of this end, or of time: an agent that does everything right can get them. */
 const freeRefusals: ReadonlySet<RefusalCode> = new Set([
   'draining',
@@ -148,6 +152,7 @@ class AgentGateway implements Gateway, LinkOwner {
       clock: this.clock,
       log: this.log,
       claimants: this.limits.claimants,
+      admissions: { perSecond: this.limits.admissionsPerSecond, burst: this.limits.admissionBurst },
       metricsInterval: options.metricsInterval,
       isDraining: () => this.draining,
     });

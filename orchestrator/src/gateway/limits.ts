@@ -24,6 +24,9 @@ export const defaultGatewayLimits = {
   waitingTimeoutMs: 30_000,
   /** Links that claim one key and wait for each other. */
   claimants: 4,
+  /** Links of one agent that are admitted, a second and at once: one that restarts in a loop every few seconds gets in. */
+  admissionsPerSecond: 0.5,
+  admissionBurst: 60,
   /** Operations that are read and sent at once. */
   dispatchesInFlight: 256,
   /** No further operation is sent while so many bytes wait for the network, over all links. */
