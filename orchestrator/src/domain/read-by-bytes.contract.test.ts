@@ -1,16 +1,20 @@
+import type { ResourceResult } from '@muster/protocol';
 import { expect, test } from 'vitest';
 import { type DatabaseFixture, describeDatabases } from '../../test/databases.ts';
 import { newAdmin, newAgent, openDomain, reportsOf, resultOf } from '../../test/domain.ts';
 import { getOperation, getOutput, getState } from '../../test/reading.ts';
 import { insertDriftRecord, putLatestDrift } from '../store/drift.ts';
+import { putDriftState } from '../store/drift-states.ts';
 import { toJson } from '../store/json-text.ts';
 import { putOutput, putResourceResults } from '../store/operation-results.ts';
 import { jsonRows } from '../store/params.ts';
 import type { Query } from '../store/query.ts';
 import { type Statement, statement } from '../store/unit.ts';
 import { listDrift, listLatestDrift } from './drift.ts';
+import { assignmentOfScope, auditScope } from './drift-news.ts';
 import { uploadModule } from './modules.ts';
 import { submitOperation } from './operations.ts';
+import { listReconcile } from './reconcile.ts';
 
 const MiB = 1024 * 1024;
 const summary = { total: 0, unchanged: 0, changed: 0, removed: 0, failed: 0, skipped: 0 };
@@ -159,5 +163,48 @@ describeDatabases('reading by bytes', (fixture) => {
     const newest = [expect.objectContaining({ drift_id: ids.at(-1) })];
     expect((await listLatestDrift(context, page)).items).toEqual(newest);
     expect((await listLatestDrift(context, { ...page, filter: 'attr.platform=linux' })).items).toEqual(newest);
+  });
+
+  test('counts what has drifted a MiB at a time', async () => {
+    const { context, agent, write, largestRead } = await open(fixture);
+    const drift_id = context.newId();
+    const drifted = Object.fromEntries(
+      Array.from({ length: 120 }, (_, at) => [`file-unix:/${at}/${'n'.repeat(4_000)}`, ['content']]),
+    );
+    const scopes = ['', ...Array.from({ length: 9 }, (_, at) => auditScope(`a${at}`))];
+    await write([
+      statement(insertDriftRecord, {
+        drift_id,
+        node_id: agent.id,
+        operation_id: drift_id,
+        status: 'drifted',
+        trigger: 'watch',
+        checked_at: 1,
+        snapshot_operation_id: '',
+        summary: toJson(summary),
+        resources: toJson<ResourceResult[]>([]),
+        error: null,
+        accepted: null,
+      }),
+      ...scopes.map((scope) =>
+        statement(putDriftState, {
+          node_id: agent.id,
+          scope,
+          drifted: toJson<Record<string, string[]>>(drifted),
+          since: 1,
+          drift_id,
+          fingerprints: null,
+          accepted: null,
+        }),
+      ),
+    ]);
+    largestRead();
+    const { items } = await listReconcile(context, { limit: 500, offset: 0 });
+    expect(items[0]?.drift.map(({ assignment }) => assignment)).toEqual([
+      null,
+      ...scopes.slice(1).map(assignmentOfScope),
+    ]);
+    expect(items[0]?.drift.every(({ resources }) => resources === 120)).toBe(true);
+    expect(largestRead()).toBeLessThan(1.7 * MiB);
   });
 });
