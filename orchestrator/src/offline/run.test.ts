@@ -12,3 +12,12 @@ test.each([
   expect(await runOffline('backup', [...args, '--json'], '/nonexistent')).toBe(exit);
   expect(JSON.parse(said.join(''))).toMatchObject({ error: { code, status: null, errors: [] }, exit });
 });
+
+test.each([[[]], [['--json']]])('says nothing that acts on a terminal: backup %j', async (more) => {
+  const said: string[] = [];
+  vi.spyOn(process.stderr, 'write').mockImplementation((text) => said.push(String(text)) > 0);
+  const file = '/nonexistent/\u009b2J\u001b[2J\u202e';
+  expect(await runOffline('backup', ['--data-dir', file, file, ...more], '/nonexistent')).toBe(1);
+  expect(said.join('')).toContain('/nonexistent/');
+  expect(said.join('')).not.toMatch(/[\u001b\u009b\u202e]/);
+});
