@@ -1,6 +1,6 @@
 import { readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { Run } from '@muster/protocol/http';
+import { routes as allRoutes, type Route, type Run } from '@muster/protocol/http';
 import stringWidth from 'string-width';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { makeCertificate } from '../test/certificate.ts';
@@ -824,6 +824,26 @@ describe('plan, apply, drift, operations', () => {
     expect((await muster('drift', 'web-1', '--exit-code')).exit).toBe(0);
     answers.checkDrift = () => ({ code: 'nothing_applied', detail: 'nothing was applied yet' });
     expect((await muster('drift', 'web-1')).exit).toBe(1);
+  });
+
+  test.each([
+    ['listDrift', ['drift', 'web-1', '--history']],
+    ['listLatestDrift', ['drift']],
+    ['listRuns', ['runs', 'list']],
+    ['listModuleRevisions', ['modules', 'history', 'motd']],
+    ['listTerminals', ['terminal', 'list']],
+  ] as const)('follows %s to as many as --limit asks for, when a page has fewer', async (id, verb) => {
+    const { example, path } = allRoutes.find((each) => each.id === id) as Route;
+    const [item] = example.answer as [unknown];
+    let pages = 0;
+    answers[id] = ({ params, query }) => {
+      pages++;
+      const filled = path.replace(/\{\w+\}/, () => String(Object.values(params)[0]));
+      return { body: [item, item], next: `/api/v1${filled}?limit=${query.limit}&offset=${pages * 2}` };
+    };
+    const ran = await muster(...verb, '--limit', '5', '--json');
+    expect(JSON.parse(ran.stdout), ran.stderr).toHaveLength(5);
+    expect(pages).toBe(3);
   });
 
   test('drift lists what checks found, of one agent and of all, without making one', async () => {

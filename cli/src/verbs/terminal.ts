@@ -95,9 +95,12 @@ const shells = () => import('./terminal-open.ts');
 /** Whole ids are taken as they are; parts of them are looked for among the newest. */
 export const findTerminal = (call: Client, wanted: string, status?: TerminalSession['status']): Promise<string> =>
   findId('terminal session', 'muster terminal list', wanted, async () =>
-    (await call(listTerminals, { query: { limit: '500', ...(status === undefined ? {} : { status }) } })).map(
-      ({ session_id }) => session_id,
-    ),
+    (
+      await call(listTerminals, {
+        query: { limit: '500', ...(status === undefined ? {} : { status }) },
+        atMost: 500,
+      })
+    ).map(({ session_id }) => session_id),
   );
 
 const paintStatus = (text: string, status: TerminalSession['status'], color: Colors): string =>
@@ -111,6 +114,7 @@ async function list(context: Context, options: { status?: string; limit: string 
   const { call } = await context.connect();
   const sessions = await call(listTerminals, {
     query: { limit: String(limit), ...(status === undefined ? {} : { status }) },
+    atMost: limit,
   });
   if (out.json) {
     out.data(sessions);
