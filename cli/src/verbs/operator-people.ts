@@ -233,10 +233,26 @@ async function remove(context: Context, wanted: string[], { yes }: { yes?: boole
       const added = answer.operators_added.map((each) => sanitiseLine(each.username)).join(', ');
       if (added !== '')
         out.note(`${sanitiseLine(username)} had added ${added}, who may still sign in: remove those that should not.`);
+      const left = leftText(answer);
+      if (left !== '') out.note(`What ${sanitiseLine(username)} made goes on; look at it:\n${left}`);
     },
   );
   if (out.json) out.data({ removed, ended });
   return exit;
+}
+
+function leftText({ left }: Removed): string {
+  const kinds = [
+    ['modules', left.modules],
+    ['assignments', left.assignments],
+    ['channels', left.channels.map(({ name }) => name)],
+    ['runs', left.runs],
+    ['operations', left.operations],
+  ] as const;
+  return kinds
+    .filter(([, names]) => names.length > 0)
+    .map(([kind, names]) => `  ${kind}: ${names.map(sanitiseLine).join(', ')}`)
+    .join('\n');
 }
 
 type Removed = AnswerOf<typeof removeOperatorReporting>;

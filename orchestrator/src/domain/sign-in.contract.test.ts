@@ -2,10 +2,25 @@ import { MusterError } from '@muster/protocol';
 import { signInBytes } from '@muster/protocol/sign-in';
 import { expect, it, vi } from 'vitest';
 import { describeDatabases } from '../../test/databases.ts';
-import { connect, type Domain, type Key, newAdmin, newKey, openDomain, ownServer } from '../../test/domain.ts';
+import {
+  connect,
+  type Domain,
+  type Key,
+  newAdmin,
+  newAgent,
+  newKey,
+  openDomain,
+  ownServer,
+} from '../../test/domain.ts';
+import { moduleText } from '../../test/real-api.ts';
 import { OutcomeUnknown } from '../store/database.ts';
+import { createAssignment } from './assignments.ts';
 import { listAudit } from './audit.ts';
+import { createChannel } from './channels.ts';
+import type { Actor } from './context.ts';
 import { createToken, listTokens } from './enrolment.ts';
+import { uploadModule } from './modules.ts';
+import { submitOperation } from './operations.ts';
 import { addOperator, bootstrapOperator, getOperator, listOperators, removeOperator } from './operators.ts';
 import { createSignIn, hashOfToken } from './sign-in.ts';
 
@@ -319,6 +334,48 @@ describeDatabases('sign-in', (fixture) => {
     ]);
     // Asked for again it has nothing to end.
     expect((await removeOperator(context, actor, bob.id)).ended.enrolment_tokens).toEqual([]);
+  });
+
+  it('names operators that were added through one who was removed since, and what such left', async () => {
+    const domain = await openDomain(fixture);
+    const { context } = domain;
+    const { actor } = await newAdmin(domain);
+    const { bob, own } = await leaver(domain, actor);
+    // Bob adds eve, eve adds mallory and a channel, and bob removes eve: nothing leads from bob to mallory but her.
+    const add = async (by: Actor, username: string) => {
+      const { hex: public_key, id } = await newKey();
+      await addOperator(context, by, { public_key, username, role: 'admin' });
+      return { type: 'operator' as const, id, name: username };
+    };
+    const eve = await add(own, 'eve');
+    const mallory = await add(eve, 'mallory');
+    const config = { url: 'https://hooks.example/muster', secret: 'correct horse' };
+    const channel = await createChannel(
+      context,
+      eve,
+      { denyPrivate: false },
+      { name: 'chat', channel_type: 'webhook', config },
+    );
+    await uploadModule(context, own, 'm', moduleText);
+    await createAssignment(context, eve, { name: 'all', modules: ['m'], selector: 'role=db' });
+    await newAgent(domain, actor, 'web-1');
+    const queued = await submitOperation(context, domain.documents, own, 'web-1', {
+      kind: 'apply',
+      modules: ['m'],
+      queue: true,
+    });
+    await removeOperator(context, own, eve.id);
+    const { operators_added, left } = await removeOperator(context, actor, bob.id);
+    expect(operators_added).toEqual([{ operator_id: mallory.id, username: 'mallory' }]);
+    expect(left).toEqual({
+      modules: ['m'],
+      assignments: ['all'],
+      channels: [{ id: channel.id, name: 'chat' }],
+      runs: [],
+      operations: [queued],
+    });
+    const { left: nothing } = await removeOperator(context, actor, mallory.id);
+    expect(Object.values(nothing).flat()).toEqual([]);
   });
 
   it('names a token too that is made while its operator is being removed', async () => {

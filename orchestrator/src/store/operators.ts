@@ -74,14 +74,50 @@ export const liveOperator = defineQuery('operators/live', (db, p: { operator_id:
     .where('removed_at', 'is', null),
 );
 
-/** Operators that one added, and who may still sign in. */
-export const liveOperatorsAddedBy = defineQuery('operators/added by', (db, p: { operator_id: string }) =>
+/** Operators that some added, removed ones too. */
+export const operatorsAddedBy = defineQuery('operators/added by', (db, p: { ids: readonly string[] }, d) =>
   db
     .selectFrom('operators')
-    .select(['operator_id', 'username'])
-    .where('added_by', '=', p.operator_id)
-    .where('removed_at', 'is', null)
+    .select(['operator_id', 'username', 'removed_at'])
+    .where(d.isIn('added_by', p.ids))
     .orderBy('username'),
+);
+
+/** Modules whose newest revision one of these uploaded. */
+export const modulesUploadedBy = defineQuery('modules/uploaded by', (db, p: { ids: readonly string[] }, d) =>
+  db.selectFrom('modules').select('name').where(d.isIn('uploaded_by', p.ids)).orderBy('name'),
+);
+
+export const assignmentsCreatedBy = defineQuery('assignments/created by', (db, p: { ids: readonly string[] }, d) =>
+  db.selectFrom('assignments').select('name').where(d.isIn('created_by', p.ids)).orderBy('name'),
+);
+
+export const channelsCreatedBy = defineQuery('channels/created by', (db, p: { ids: readonly string[] }, d) =>
+  db.selectFrom('channels').select(['channel_id', 'name']).where(d.isIn('created_by', p.ids)).orderBy('name'),
+);
+
+/** Runs that have not ended. */
+export const openRunsOf = defineQuery('runs/open of operators', (db, p: { ids: readonly string[] }, d) =>
+  db
+    .selectFrom('runs')
+    .select('run_id')
+    .where('finished_at', 'is', null)
+    .where(d.isIn('requested_by', p.ids))
+    .orderBy('run_id'),
+);
+
+/** Operations outside of runs that have not ended, oldest first. */
+export const openOperationsOf = defineQuery(
+  'operations/open of operators',
+  (db, p: { ids: readonly string[]; limit: number }, d) =>
+    db
+      .selectFrom('operations')
+      .select('operation_id')
+      .where('status', 'in', ['queued', 'running'])
+      .where('run_id', 'is', null)
+      .where(d.isIn('requested_by', p.ids))
+      .orderBy('operation_id')
+      .limit(p.limit),
 );
 
 /** Which of these were removed. */
