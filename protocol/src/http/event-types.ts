@@ -77,7 +77,7 @@ export const eventTypes = {
   },
   'agent.limited': {
     severity: ['warning'],
-    when: 'an agent has used up what it may cause in a day (UTC); once a day for each `what`: `bytes` of reports, `events` of drift and connections, drift checks by `hints`',
+    when: 'an agent has used up what it may cause in a day (UTC); once a day for each `what`: `bytes` of reports and samples, `events` of drift and connections, drift checks by `hints`',
     target: 'agent',
     metadata: ['what', 'limit'],
   },
