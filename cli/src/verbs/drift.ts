@@ -215,7 +215,7 @@ async function newest(context: Context, call: Client, name: string, node_id: str
   const record = await call(latestDrift, { params: { node_id } });
   if (record !== null) return show(context, call, name, record, options);
   if (out.json) out.data(null);
-  else out.note(`${name} was never checked: muster drift ${name}`);
+  else out.note(`${sanitiseLine(name)} was never checked: muster drift ${sanitiseLine(name)}`);
   return exits.done;
 }
 

@@ -142,7 +142,7 @@ async function show(context: Context, wanted: string[]): Promise<Exit> {
       found.push(one);
       const by = (id: string) => sanitiseLine(names.get(id) ?? id);
       out.print(`${out.style.color.bold(sanitiseLine(one.username))} (${one.role})`);
-      out.print(`operator id  ${one.operator_id}`);
+      out.print(`operator id  ${sanitiseLine(one.operator_id)}`);
       out.print(`added        ${timestamp(one.added_at)} by ${by(one.added_by)}`);
       if (one.removed_at !== null)
         out.print(`removed      ${timestamp(one.removed_at)} by ${by(one.removed_by ?? '')}`);
@@ -203,7 +203,9 @@ async function add(
   const { call, target } = await context.connect();
   const added = await call(addOperator, { body: { public_key, username, role } });
   if (out.json) out.data(added);
-  out.print(`Added ${out.style.color.bold(sanitiseLine(added.username))} (${added.role}), ${added.operator_id}.`);
+  out.print(
+    `Added ${out.style.color.bold(sanitiseLine(added.username))} (${added.role}), ${sanitiseLine(added.operator_id)}.`,
+  );
   out.note(`They sign in with: muster login --url ${target.url}`);
   return undefined;
 }

@@ -1,4 +1,4 @@
-import { visible, visibleJson } from '@muster/protocol';
+import { visible, visibleJson, visibleLine } from '@muster/protocol';
 import { ConfigError, type Invocation, optionsOf, readInvocation, wordsOf } from '../config.ts';
 import { offlineCommands } from './commands.ts';
 
@@ -25,7 +25,8 @@ export async function runOffline(command: string, args: readonly string[], defau
     say(
       json
         ? visibleJson(JSON.stringify({ error: told, exit }))
-        : `muster ${command}: ${error.message}${more ? `\n${more}` : ''}`,
+        : // A line break in a name must not begin a line that looks like one of ours.
+          `muster ${command}: ${error.message.replaceAll('\n', '\n  ')}${more ? `\n${more}` : ''}`,
     );
     return exit;
   };
@@ -59,7 +60,7 @@ export async function runOffline(command: string, args: readonly string[], defau
   try {
     const outcome = await found.run(given.config, given.dataDir, words, {
       tell: (line) => {
-        if (!json) say(line);
+        if (!json) say(visibleLine(line));
       },
       stdin: process.stdin,
       stdout,
