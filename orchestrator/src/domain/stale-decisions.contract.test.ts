@@ -41,7 +41,9 @@ describeDatabases('a decision on rows that change before the write', (fixture) =
       submitOperation(context, domain.documents, actor, agent.id, { kind: 'apply', modules: ['m'], queue: true });
     const sent = async () => (await links.nextOperation(agent.id))?.operation.operation_id ?? null;
     const report = async (id: string, results = [resultOf({ identity: '/f' })], status?: 'failed') => {
-      const reports = reportsOf(id, results, { now: domain.now(), ...(status ? { status } : {}) });
+      const reports = reportsOf(id, results, { now: domain.now(), ...(status ? { status } : {}) }).map((one) =>
+        one.type === 'finished' ? { ...one, plan_digest: 'ab'.repeat(32) } : one,
+      );
       expect(await links.reported(agent.id, '01'.repeat(16), ++seq, reports)).toBe(null);
     };
     const statusOf = async (id: string) => (await domain.db.get(operationById, { operation_id: id }))?.status;
@@ -136,6 +138,34 @@ describeDatabases('a decision on rows that change before the write', (fixture) =
     domain.clock.advance(3 * 86_400_000);
     const met = before(domain, 'operations/interrupted', () => back(domain, agent, id));
     await endLost(context);
+    met();
+    expect(await statusOf(id)).toBe('queued');
+    await report(id);
+    expect(await statusOf(id)).toBe('succeeded');
+  });
+
+  it('does not end as stale what was sent meanwhile', async () => {
+    const { domain, context, actor, agent, sent, report, statusOf } = await open();
+    const change = (content: string) =>
+      uploadModule(context, actor, 'm', module.replace('/f }', `/f, content: ${content} }`));
+    const submit = (kind: 'plan' | 'apply', plan_id?: string) =>
+      submitOperation(context, domain.documents, actor, agent.id, {
+        kind,
+        modules: plan_id === undefined ? ['m'] : [],
+        queue: true,
+        ...(plan_id === undefined ? {} : { plan_id }),
+      });
+    await change('a');
+    const plan = await submit('plan');
+    expect(await sent()).toBe(plan);
+    await report(plan);
+    const id = await submit('apply', plan);
+    await change('b');
+    const met = before(domain, 'operations/unresolved', async () => {
+      await change('a');
+      expect(await sent()).toBe(id);
+    });
+    await sent();
     met();
     expect(await statusOf(id)).toBe('queued');
     await report(id);
