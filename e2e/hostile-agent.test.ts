@@ -50,7 +50,14 @@ test('keeps of hostile agents what they were sent, within their budget, and ends
   await eventually('versions comes back', () => until(() => countsOf('versions').links > 10));
 
   const { events: refused } = await call(listAudit, { query: { event_type: 'agent.refused', limit: '500' } });
-  expect(new Set(refused.map(({ target }) => target.name))).toEqual(new Set(['long-names', 'other-positions']));
+  const refusedFor = (code: string) =>
+    new Set(refused.filter(({ metadata }) => metadata.code === code).map(({ target }) => target.name));
+  expect(refusedFor('protocol_violation')).toEqual(new Set(['long-names', 'other-positions']));
+  expect(refusedFor('rate_exceeded')).toContain('versions');
+  // Those whose links are ended come again without a pause as well.
+  expect(['long-names', 'other-positions', 'versions']).toEqual(
+    expect.arrayContaining([...refusedFor('rate_exceeded')]),
+  );
   const { events: limited } = await call(listAudit, { query: { event_type: 'agent.limited', limit: '500' } });
   const bytesUsedUp = limited.filter(({ metadata }) => metadata.what === 'bytes').map(({ target }) => target.name);
   expect(new Set(bytesUsedUp)).toContain('huge-results');
