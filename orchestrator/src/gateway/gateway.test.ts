@@ -1604,6 +1604,24 @@ describe('many at once', () => {
     for (const socket of silent) socket.destroy();
   });
 
+  it('lets thousands of agents of one address wait, which would else dial again and again', async () => {
+    await start({ handshakesInFlight: 1 });
+    const site = Array.from({ length: 2_500 }, () => connectTcp(port, '127.0.0.1'));
+    let dropped = 0;
+    for (const socket of site) {
+      socket.on('error', () => {});
+      socket.once('close', () => dropped++);
+    }
+    await Promise.all(site.map((socket) => new Promise((resolve) => socket.once('connect', resolve))));
+    // Silent ones lose their place every second.
+    for (let second = 0; second < 8; second++) {
+      await new Promise((resolve) => setImmediate(resolve));
+      clock.advance(1_250);
+    }
+    expect([dropped, gateway.dropped]).toEqual([0, 0]);
+    for (const socket of site) socket.destroy();
+  });
+
   it('drops sockets beyond what may wait', async () => {
     await start({ handshakesInFlight: 1, waitingSockets: 2 });
     const sockets = Array.from({ length: 8 }, () => connectTcp(port, '127.0.0.1'));

@@ -19,9 +19,13 @@ export const defaultGatewayLimits = {
   handshakeTimeoutMs: 10_000,
   /** Sockets that wait for their handshake to begin. */
   waitingSockets: 16_384,
-  /** Of them, those of one address (of one network for IPv6): a silent one must leave room, yet many agents may share one. */
-  waitingSocketsPerAddress: 2_048,
-  waitingTimeoutMs: 30_000,
+  /**
+   * Of them, those of one address (of one network for IPv6): a silent one must leave room, yet ten thousand agents may share
+   * one, and each that is dropped dials again within seconds, which costs both ends more than its wait.
+   */
+  waitingSocketsPerAddress: 12_288,
+  /** Less than agents wait for their handshake: 45 s. */
+  waitingTimeoutMs: 40_000,
   /** Links that claim one key and wait for each other. */
   claimants: 4,
   /** Links of one agent that are admitted, a second and at once: one that restarts in a loop every few seconds gets in. */
