@@ -14,19 +14,25 @@ const apart = [
   'agent/src/host/host.test.ts',
 ];
 const bundled = ['tools/suite/bundles-for-tests.ts'];
+// Limits only catch what hangs: on a busy machine everything takes several times as long. Those of a wait are shorter than
+// those of its test, so that the failure names what it waited for.
+const patient = {
+  testTimeout: 180_000,
+  hookTimeout: 180_000,
+  expect: { poll: { timeout: 60_000, interval: 20 } },
+  setupFiles: ['tools/suite/patient-waits.ts'],
+};
 const unit = {
-  // Milliseconds when the machine is quiet; a limit is for what hangs, not for a machine that is busy.
-  testTimeout: 60_000,
+  ...patient,
   globalSetup: bundled,
   // By itself the runner would leave one of two cores idle, and every now and then a file waits.
   maxWorkers: Math.max(3, availableParallelism() - 1),
 };
 const contract = {
-  testTimeout: 60_000,
-  hookTimeout: 120_000,
+  ...patient,
   globalSetup: ['orchestrator/test/databases/shared-postgres.ts'],
 };
-const e2e = { testTimeout: 120_000, hookTimeout: 120_000, globalSetup: bundled };
+const e2e = { ...patient, testTimeout: 600_000, hookTimeout: 600_000, globalSetup: bundled };
 
 // Three tiers: `unit` decides on values, `contract` holds every implementation to one suite,
 // `e2e` runs real processes. The latter two wait as well as work: four and six files at a time keep two cores busy.

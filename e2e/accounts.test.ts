@@ -160,6 +160,25 @@ describe.skipIf(reason !== null)(`accounts of a test host${reason === null ? '' 
     expect(machine.changes()).toEqual(before);
   });
 
+  test('takes what comes with the home of a user of the same apply as it is by then', async () => {
+    const before = machine.changes();
+    const desired = declared(
+      { 'user-unix': { name: 'fresh', uid: 1810 } },
+      { 'directory-unix': { path: '/home/fresh', mode: '0711' } },
+      { 'file-unix': { path: '/home/fresh/.bashrc', content: 'ours\n' } },
+      { 'line-unix': { path: '/home/fresh/.profile', line: '# ours' } },
+      { 'ssh-authorized-key': { user: 'fresh', key } },
+      { 'directory-unix': { path: '/home/fresh/.ssh', mode: '0755' } },
+    );
+    expect((await apply(...desired)).filter(({ status }) => status !== 'changed')).toEqual([]);
+    expect((await apply(...desired)).filter(({ status }) => status !== 'unchanged')).toEqual([]);
+    expect(await sh('stat -c "%U %a" /home/fresh /home/fresh/.bashrc /home/fresh/.profile /home/fresh/.ssh')).toBe(
+      'fresh 711\nfresh 644\nfresh 644\nfresh 755\n',
+    );
+    expect((await apply()).map(({ status }) => status)).toEqual(desired.map(() => 'changed'));
+    expect(machine.changes()).toEqual(before);
+  });
+
   test('a home that somebody put a link in place of is not followed, and that it is left is said', async () => {
     const before = machine.changes();
     await apply(resolved({ 'user-unix': { name: 'moved' } }));

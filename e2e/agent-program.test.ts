@@ -211,7 +211,7 @@ describe('muster agent', () => {
     const { status, stdout, stderr } = spawnSync('unshare', ['--mount', 'sh', '-c', command], {
       cwd: root,
       encoding: 'utf8',
-      timeout: 60_000,
+      timeout: 300_000,
     });
     expect(stderr).toMatch(/^warning: the agent runs from its sources, with more memory: EROFS: [^\n]*\n$/);
     expect(stdout).toContain('muster agent');

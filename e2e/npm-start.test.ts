@@ -99,10 +99,7 @@ describe('npm start', () => {
   };
   afterAll(() => ofAll.end());
 
-  test('the README brings a newcomer from nothing to an applied module, and back', { timeout: 300_000 }, async ({
-    stage,
-    skip,
-  }) => {
+  test('the README brings a newcomer from nothing to an applied module, and back', async ({ stage, skip }) => {
     const reason = missing('linux', 'git');
     if (reason) skip(reason);
     try {
@@ -171,10 +168,7 @@ describe('npm start', () => {
     await eventually('nothing is left of it', async () => (pidsOf(folder, '--data-dir').length === 0 ? true : null));
   });
 
-  test('one that dies takes the other with it, and its last words are told', { timeout: 300_000 }, async ({
-    stage,
-    skip,
-  }) => {
+  test('one that dies takes the other with it, and its last words are told', async ({ stage, skip }) => {
     const reason = missing('linux', 'git');
     if (reason) skip(reason);
     const folder = installedClone();
@@ -226,7 +220,7 @@ describe('npm start', () => {
     expect(existsSync(join(folder, 'data'))).toBe(false);
   });
 
-  test('a fresh clone installs what is missing, once', { timeout: 300_000 }, async ({ stage, skip }) => {
+  test('a fresh clone installs what is missing, once', async ({ stage, skip }) => {
     const reason = missing('linux', 'git', 'registry');
     if (reason) skip(reason);
     const { start } = newcomer(stage, bareClone(stage));

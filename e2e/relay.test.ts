@@ -1,3 +1,4 @@
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { listAudit } from '@muster/protocol/http';
 import { expect } from 'vitest';
 import { type Stage, test } from './harness.ts';
@@ -15,6 +16,28 @@ async function login(stage: Stage, orchestrator: Orchestrator, relay: Relay, env
   return { code, said: program.lastLines(40).join('\n') };
 }
 
+async function startForward(target: number) {
+  const sockets = new Set<Socket>();
+  const server = createServer((client) => {
+    const onward = connect(target, '127.0.0.1');
+    for (const [from, to] of [
+      [client, onward],
+      [onward, client],
+    ] as const) {
+      sockets.add(from);
+      from.on('error', () => to.destroy()).pipe(to);
+    }
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  return {
+    port: (server.address() as AddressInfo).port,
+    close: async () => {
+      for (const socket of sockets) socket.destroy();
+      await new Promise((resolve) => server.close(resolve));
+    },
+  };
+}
+
 test.for([
   ['whose certificate the client pins', (relay: Relay) => ({ MUSTER_FINGERPRINT: relay.fingerprint })],
   ['whose certificate the client does not check', () => ({ MUSTER_INSECURE_SKIP_VERIFY: '1' })],
@@ -29,6 +52,39 @@ test.for([
   const { events } = await orchestrator.call(listAudit, { query: { event_type: 'auth.refused' } });
   expect(events[0]?.actor.name).toBe('ada');
   expect(events[0]?.summary).toMatch(/the signature is for (tls:[0-9a-f]{64}|origin:https:\/\/127\.0\.0\.1:\d+)/);
+});
+
+test('gives nothing to somebody on the path who answers at the address of the orchestrator', async ({ stage }) => {
+  // The address that people use is a port that is forwarded to the orchestrator, as a router does.
+  const orchestrator = await stage.orchestrator();
+  const forward = await startForward(orchestrator.apiPort);
+  const url = `https://127.0.0.1:${forward.port}`;
+  orchestrator.set({ MUSTER_PUBLIC_URL: url });
+  await orchestrator.stop();
+  await orchestrator.start();
+  const { MUSTER_FINGERPRINT: fingerprint = '', ...bare } = operatorEnvironment(stage, orchestrator);
+  const env = { ...bare, MUSTER_URL: url };
+  const muster = async (...words: string[]) => {
+    const program = stage.run(words.join(' '), words, env);
+    const { code } = await program.ended;
+    return { code, said: program.lastLines(40).join('\n') };
+  };
+  expect(await muster('login', '--fingerprint', fingerprint)).toMatchObject({ code: 0 });
+  await forward.close();
+
+  const relay = await startRelay(orchestrator.url, { port: forward.port });
+  const held = await muster('agents', 'list');
+  expect(held.code).not.toBe(0);
+  expect(held.said).toContain('is not the one that was trusted');
+  // Nor to somebody whom the person trusts after all: the name of the address is right, and the key is not.
+  for (const trust of [['--insecure-skip-verify'], ['--fingerprint', relay.fingerprint]]) {
+    const trusted = await muster('agents', 'list', ...trust);
+    expect(trusted.code).not.toBe(0);
+    expect(trusted.said).toContain('which is not this orchestrator');
+  }
+  expect(relay.tokens).toEqual([]);
+  expect(relay.authorizations).toEqual([]);
+  relay.close();
 });
 
 test('signs nothing for a relay that asks for the bare form', async ({ stage }) => {

@@ -11,19 +11,24 @@ export interface Relay {
   readonly fingerprint: string;
   /** Session tokens that the orchestrator gave out through it. */
   readonly tokens: string[];
+  /** `Authorization` headers that clients sent. */
+  readonly authorizations: string[];
   close(): void;
 }
 
 /**
  * @param target    URL of the orchestrator
  * @param downgrade ask for the bare form, whatever the client asked for
+ * @param port      where it listens; 0: any that is free
  */
-export async function startRelay(target: string, { downgrade = false } = {}): Promise<Relay> {
+export async function startRelay(target: string, { downgrade = false, port = 0 } = {}): Promise<Relay> {
   const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
   const cert = await selfSigned(privateKey, { commonName: 'relay', hosts: ['127.0.0.1'], days: 1 });
   const tokens: string[] = [];
+  const authorizations: string[] = [];
   const server = createServer({ key: privateKey.export({ format: 'pem', type: 'pkcs8' }), cert }, async (from, to) => {
     const path = from.url ?? '/';
+    if (from.headers.authorization !== undefined) authorizations.push(from.headers.authorization);
     let body = await text(from);
     if (downgrade && path.endsWith('/auth/challenge')) {
       const { public_key } = JSON.parse(body) as { public_key: string };
@@ -44,12 +49,12 @@ export async function startRelay(target: string, { downgrade = false } = {}): Pr
     });
     onward.end(body);
   });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const { port } = server.address() as AddressInfo;
+  await new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve));
   return {
-    url: `https://127.0.0.1:${port}`,
+    url: `https://127.0.0.1:${(server.address() as AddressInfo).port}`,
     fingerprint: new X509Certificate(cert).fingerprint256,
     tokens,
+    authorizations,
     close: () => {
       server.close();
       server.closeAllConnections();

@@ -34,7 +34,7 @@ export type Requirement = keyof typeof needs;
 const probe = `muster-probe-${process.pid}`;
 
 const works = (command: string, args: string[]): boolean =>
-  spawnSync(command, args, { cwd: root, stdio: 'ignore', timeout: 20_000 }).status === 0;
+  spawnSync(command, args, { cwd: root, stdio: 'ignore', timeout: 120_000 }).status === 0;
 
 /**
  * @returns null when all of it is there, else why not: for `context.skip(reason)`

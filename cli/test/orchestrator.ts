@@ -17,7 +17,8 @@ export interface Seen {
 }
 
 export type Answer =
-  | { status?: number; body: unknown }
+  /** `next`: where the list goes on, for the `Link` header. */
+  | { status?: number; body: unknown; next?: string }
   /** What is no JSON. */
   | { text: string }
   /** The beginning of an answer, and then the connection is cut. */
@@ -130,7 +131,10 @@ export async function standIn(
       });
     } else if ('text' in given) response.end(given.text);
     else if ('cut' in given) response.write(given.cut, () => response.destroy());
-    else reply(given.status ?? 200, given.body);
+    else {
+      if (given.next !== undefined) response.setHeader('link', `<${given.next}>; rel="next"`);
+      reply(given.status ?? 200, given.body);
+    }
   };
 
   const server = options.tls ? createSecureServer(options.tls, handle) : createPlainServer(handle);

@@ -40,7 +40,8 @@ export class Tab {
       reducedMotion: 'reduce',
       ...options,
     });
-    context.setDefaultTimeout(15_000);
+    // Only catches what hangs: the machine may be busy.
+    context.setDefaultTimeout(90_000);
     await context.tracing.start({ snapshots: true });
     const page = await context.newPage();
     const watch = await PageWatch.start(page, () => orchestrator.url);

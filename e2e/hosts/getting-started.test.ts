@@ -28,7 +28,7 @@ const test = base.extend<{ $file: { hosts: TestHosts } }>({
 });
 
 describe.skipIf(reason !== null)(`getting started${reason === null ? '' : ` (${reason})`}`, () => {
-  test('from nothing to three managed machines, every command as the page shows it', { timeout: 300_000 }, async ({
+  test('from nothing to three managed machines, every command as the page shows it', async ({
     hosts,
     onTestFailed,
   }) => {

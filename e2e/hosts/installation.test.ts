@@ -1,3 +1,5 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { describe, expect } from 'vitest';
 import { built } from '../../packaging/built.ts';
 import { eventually } from '../eventually.ts';
@@ -66,6 +68,11 @@ describe.skipIf(reason !== null)(`installed from packages${reason === null ? '' 
       await machine.sh('systemd-analyze security muster-orchestrator | tail -1'),
     );
     expect(Number(exposure?.[1])).toBeLessThan(2);
+    const configMode = () => machine.sh('stat -c "%a %U:%G" /etc/muster/orchestrator.yml');
+    expect(await configMode()).toBe('640 root:muster\n');
+    expect(
+      (await machine.run(['su', 'nobody', '-s', '/bin/sh', '-c', 'cat /etc/muster/orchestrator.yml'])).code,
+    ).not.toBe(0);
     const pid = await property(machine, 'muster-orchestrator', 'MainPID');
     const status = await machine.exec('cat', `/proc/${pid}/status`);
     expect(status).toMatch(/^CapBnd:\t0{16}$/m);
@@ -141,6 +148,9 @@ describe.skipIf(reason !== null)(`installed from packages${reason === null ? '' 
     await Promise.all([machine.reboot(), web.reboot()]);
     expect((await orchestrator.connected('web')).node_id).toBe(node_id);
 
+    // As version 0.1 left it.
+    await machine.sh('cd /etc/muster; chgrp root orchestrator.yml; chmod 644 orchestrator.yml; groupdel muster');
+
     // Both upgraded: the data is kept, the agent is the same, what was disabled or changed by hand stays.
     const former = await property(machine, 'muster-orchestrator', 'MainPID');
     await Promise.all([
@@ -150,6 +160,12 @@ describe.skipIf(reason !== null)(`installed from packages${reason === null ? '' 
     expect(await property(machine, 'muster-orchestrator', 'MainPID')).not.toBe(former);
     expect((await orchestrator.connected('web')).node_id).toBe(node_id);
     expect(await machine.exec('cat', '/etc/muster/orchestrator.yml')).toContain('bootstrap_username: ada');
+    expect(await configMode()).toBe('640 root:muster\n');
+    await machine.sh(
+      'chmod 440 /etc/muster/orchestrator.yml; /var/lib/dpkg/info/muster-orchestrator.postinst configure 0.1.0',
+    );
+    expect(await configMode()).toBe('440 root:muster\n');
+    await orchestrator.connected('web');
     expect(await machine.exec('muster', 'modules', 'list')).toContain('hello');
     await machine.exec('muster', 'plan', 'web', '-m', 'hello', '--exit-code');
 
@@ -167,6 +183,12 @@ describe.skipIf(reason !== null)(`installed from packages${reason === null ? '' 
     for (const each of [machine, web]) {
       const left = each.changes(volatile);
       for (const path of written) delete left[path];
+      if (each === machine) {
+        // The group stays, as the groups of Debian's packages do: another with its number could read files that had it.
+        const groups = (await machine.exec('cat', '/etc/group')).replace(/^muster:x:\d+:\n/m, '');
+        expect(groups).toBe(readFileSync(join(hosts.base, 'etc/group'), 'utf8'));
+        for (const path of ['/etc/group', '/etc/gshadow']) delete left[path];
+      }
       expect({ machine: each.name, left }).toEqual({ machine: each.name, left: {} });
       expect(await each.sh('systemctl list-unit-files --no-legend | grep muster || true')).toBe('');
     }

@@ -56,7 +56,7 @@ const environment = ['PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sb
 const rebootCode = 133;
 /** SIGRTMIN+4: systemd takes it for the power button. */
 const powerOffSignal = 38;
-const bootLimitMs = 60_000;
+const bootLimitMs = 180_000;
 
 /** A real machine as far as the agent can tell: a root, a network, systemd as its first process. */
 export class Machine {
@@ -192,7 +192,7 @@ export class Machine {
   }
 
   /** Runs a command in it to its end, whatever that is. */
-  async run(command: readonly string[], { input = null as string | null, timeoutMs = 60_000 } = {}): Promise<Ran> {
+  async run(command: readonly string[], { input = null as string | null, timeoutMs = 300_000 } = {}): Promise<Ran> {
     const child = this.begin(command, input === null ? 'ignore' : 'pipe');
     child.stdin?.on('error', () => {});
     if (input !== null) child.stdin?.end(input);
@@ -239,7 +239,7 @@ export class Machine {
   async stop(): Promise<void> {
     const ended = this.#ended;
     if (this.#leader > 0) process.kill(this.#leader, powerOffSignal);
-    const late = setTimeout(() => this.#nspawn?.kill('SIGKILL'), 30_000);
+    const late = setTimeout(() => this.#nspawn?.kill('SIGKILL'), 60_000);
     await ended;
     clearTimeout(late);
     await endControlGroups(machineName(this.name));

@@ -91,7 +91,7 @@ export class Seat {
     command: string,
     next: string,
     answers: string[],
-    timeoutMs = 40_000,
+    timeoutMs = 120_000,
   ): Promise<string[]> {
     await this.#prompts(prompt, 0, () => {}, timeoutMs);
     let from = this.#at;

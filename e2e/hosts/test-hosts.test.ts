@@ -106,7 +106,7 @@ describe.skipIf(reason !== null)(`test hosts${reason === null ? '' : ` (${reason
     expect(lives()).toBe(true);
     run.kill('SIGKILL');
     await once(run, 'close');
-    await eventually('its machine has ended with it', async () => (lives() ? null : true), 5000);
+    await eventually('its machine has ended with it', async () => (lives() ? null : true));
     const theirs = (names: string[]) => names.filter((name) => name.includes(`muster-hosts-${run.pid}-`));
     const left = () => ({
       namespaces: theirs(readdirSync('/run/netns')).length,

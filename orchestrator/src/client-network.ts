@@ -26,3 +26,10 @@ export function siteOf(address: string): string {
   const network = networkOf(address);
   return isIPv4(network) ? network.slice(0, network.lastIndexOf('.')) : network;
 }
+
+/**
+ * The /48 around a network or site: what one customer of a provider may have, which is 65,536 of the networks.
+ * @param network as `networkOf` or `siteOf` gives it; one of IPv4 has no wider one, and is given back
+ */
+export const widerOf = (network: string): string =>
+  network.includes(':') ? `${network.split(':').slice(0, 3).join(':')}/48` : network;

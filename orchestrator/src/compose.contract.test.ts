@@ -44,7 +44,7 @@ describe('a start that fails', () => {
     expect(await reasons()).toEqual(['metrics']);
     expect((await fetch(`${running.apiUrl}/readyz`)).status).toBe(200);
     await rmdir(join(dir, 'metrics.db'));
-    await expect.poll(reasons, { timeout: 10_000 }).toEqual([]);
+    await expect.poll(reasons).toEqual([]);
     await running.stop();
     expect(fatal).toEqual([]);
   });

@@ -35,7 +35,7 @@ import { createLiveOutput } from './domain/operations/live-output.ts';
 import { createWaiting } from './domain/operations/operation-waiting.ts';
 import { bootstrapOperator } from './domain/operators/operators.ts';
 import { isOwnServer, ownServers } from './domain/operators/own-servers.ts';
-import { createSignIn } from './domain/operators/sign-in.ts';
+import { createSignIn, type SignInRules } from './domain/operators/sign-in.ts';
 import { createRunConductor } from './domain/runs/run-conductor.ts';
 import type { Context } from './domain/shared/context.ts';
 import { createLease } from './domain/shared/leases.ts';
@@ -246,7 +246,7 @@ async function start(config: Config, dataDir: string, around: Surroundings, held
   const refusals = createRefusals(context);
   let servedCertificate = tls?.cert ?? null;
   let apiPort = config.api_port;
-  const signIn = createSignIn(context, refusals, {
+  const signInRules: SignInRules = {
     tokenLifeSecs: config.session_token_expiry_secs,
     get requireBound() {
       return current.sign_in.require_bound;
@@ -264,7 +264,9 @@ async function start(config: Config, dataDir: string, around: Surroundings, held
         server,
         loopback,
       ),
-  });
+  };
+  const signIn = createSignIn(context, refusals, signInRules, clock);
+  if (signInRules.requireBound) await signIn.endUnbound();
   const pending = createPendingList(context, config.pending_capacity);
   held.add(() => signIn.close());
   const live = createLiveEvents(context, clock, signIn);
@@ -547,6 +549,10 @@ async function start(config: Config, dataDir: string, around: Surroundings, held
       sources = sourcesAfter(sources, from);
       current = reloaded(current, next);
       app.setRates(ratesOf(current));
+      if (changes.now.includes('sign_in.require_bound') && signInRules.requireBound) {
+        const ended = await signIn.endUnbound();
+        log.info({ sessions: ended }, 'ended the sessions whose signature names no server');
+      }
       return changes;
     },
     stop: () => held.letGo(),

@@ -142,7 +142,9 @@ export const configSchema = z.strictObject({
         .min(1_048_576)
         .max(2 ** 50)
         .default(268_435_456)
-        .describe('bytes that the reports of one agent may come to in a day; beyond it they are kept without details'),
+        .describe(
+          'bytes that the reports and samples of one agent may come to in a day; beyond it reports are kept without details, samples not at all',
+        ),
     })
     .default({ lost_after_secs: 120, daily_bytes: 268_435_456 }),
   trusted_proxies: z

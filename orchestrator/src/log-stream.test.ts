@@ -33,6 +33,15 @@ describe.each(['text', 'json'] as const)('a log as %s', (format) => {
   });
 });
 
+test('a message cannot pretend to be another line of the log', () => {
+  let out = '';
+  const log = logTo({ write: (line) => (out += line) }, { format: 'text', level: 'info', color: false });
+  const name = 'web-1\n[12:00:00] INFO: all is well\t';
+  log.warn({ name, hostname: name, caller: name, pid: name, reason: name }, `agent ${name}`);
+  expect(out.split('\n')).toHaveLength(2);
+  expect(out).toContain('agent web-1\\n[12:00:00] INFO: all is well\\t {');
+});
+
 test('a log as JSON parses to what was logged', () => {
   for (const text of Object.values(hostile))
     expect(JSON.parse(written('json', text).split('\n')[0] as string)).toMatchObject({

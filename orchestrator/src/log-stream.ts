@@ -1,11 +1,11 @@
-import { visibleJson, visibleOnceParsed } from '@muster/protocol';
+import { visibleJson, visibleLine, visibleOnceParsed } from '@muster/protocol';
 import { type Logger, pino } from 'pino';
 import pretty from 'pino-pretty';
 import { requestFields } from './log.ts';
 
 /**
  * The process's log. What others have written into it (names, addresses, errors) cannot act on a terminal: control
- * characters, bidi marks and line separators are escaped, in both formats.
+ * characters, bidi marks and line separators are escaped, in both formats, and a message is one line.
  * @param destination takes lines with their newlines
  */
 export function logTo(
@@ -19,6 +19,11 @@ export function logTo(
     translateTime: 'SYS:HH:MM:ss',
     ignore: 'part,event',
     singleLine: true,
+    // Fields are JSON, which has no newlines. A message, and fields of these names, would be written as they are.
+    messageFormat: (line, key) => asLine(line[key]),
+    customPrettifiers: { name: asLine, hostname: asLine, caller: asLine, pid: asLine },
   });
   return pino(options, { write: (line: string) => void destination.write(prettify(visibleOnceParsed(line)) ?? '') });
 }
+
+const asLine = (value: unknown): string => visibleLine(String(value));

@@ -77,7 +77,7 @@ function answered(args: readonly string[]): number | null {
   const file = args[at]?.split('=').slice(1).join('=') || args[at + 1];
   if (file === undefined) return fail('--check-config needs a FILE', 2);
   const faults = faultsOfFile(file);
-  for (const fault of faults) process.stderr.write(`${fault}\n`);
+  for (const fault of faults) process.stderr.write(`${visible(fault)}\n`);
   if (faults.length === 0) process.stdout.write(`${file} is good\n`);
   return faults.length === 0 ? 0 : 2;
 }

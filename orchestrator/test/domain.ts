@@ -78,6 +78,7 @@ export async function openDomain(
     ...(comparesSent ? {} : { sentNames: async () => null }),
   };
   const links = createAgentLinks(context, refusals, pending, async () => {}, liveOutput, rules);
+  const signInRules = { tokenLifeSecs, requireBound, isOwnServer: (server: string) => server === ownServer };
   const documents = createModuleDocuments(context);
   const conductor = createRunConductor(context, documents, { maxConcurrent: 1000 });
   return {
@@ -96,11 +97,9 @@ export async function openDomain(
     waiting: createWaiting(context),
     documents,
     conductor,
-    signIn: createSignIn(context, refusals, {
-      tokenLifeSecs,
-      requireBound,
-      isOwnServer: (server) => server === ownServer,
-    }),
+    signIn: createSignIn(context, refusals, signInRules, clock),
+    /** May be changed. */
+    signInRules,
     now: () => Math.floor(clock.now() / 1000),
   };
 }

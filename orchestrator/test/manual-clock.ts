@@ -26,6 +26,12 @@ export class ManualClock implements Clock {
     this.wallOff += ms;
   }
 
+  /** Time passes while the process is stopped: what fell due meanwhile is called once, at the end. */
+  stall(ms: number): void {
+    this.time += ms;
+    this.advance(0);
+  }
+
   /** Moves on, calling what falls due on the way in its order. */
   advance(ms: number): void {
     const end = this.time + ms;

@@ -13,13 +13,31 @@ export interface UnitPackage {
   welcome: string;
   /** Everything it made while it ran, as absolute paths. Removed by a purge only. */
   leftBehind: readonly string[];
+  /** A configuration file that may hold secrets: only root and this system group may read it. */
+  closedConfig?: { path: string; group: string };
 }
 
 const head = '#!/bin/sh\nset -e\n';
 
-const postinst = ({ unit, welcome }: UnitPackage) => `${head}
+/**
+ * Version 0.1 installed the file readable by everybody, and dpkg keeps the mode of a file that exists. A stricter mode is
+ * the administrator's and stays, as does one in dpkg-statoverride.
+ */
+const closeConfig = ({ path, group }: NonNullable<UnitPackage['closedConfig']>) => `
+    getent group ${group} > /dev/null || groupadd --system ${group}
+    if [ -f ${path} ] && ! dpkg-statoverride --list ${path} > /dev/null; then
+      case "$(stat --format %u:%g:%a ${path})" in
+        0:0:640) chgrp ${group} ${path} ;;
+        *[1-7])
+          chgrp ${group} ${path}
+          chmod g=r,o= ${path}
+          ;;
+      esac
+    fi`;
+
+const postinst = ({ unit, welcome, closedConfig }: UnitPackage) => `${head}
 case "$1" in
-  configure | abort-upgrade | abort-deconfigure | abort-remove)
+  configure | abort-upgrade | abort-deconfigure | abort-remove)${closedConfig ? closeConfig(closedConfig) : ''}
     # Undoes the mask that an earlier removal may have left.
     deb-systemd-helper unmask ${unit} > /dev/null || true
     if deb-systemd-helper --quiet was-enabled ${unit}; then

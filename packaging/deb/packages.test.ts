@@ -42,7 +42,7 @@ describe.skipIf(!canBuild())('Debian packages', () => {
     expect(contents(built.agent)).toContain('-rw-r--r-- root/root ./lib/systemd/system/muster-agent.service');
     expect(contents(built.orchestrator)).toEqual(
       expect.arrayContaining([
-        '-rw-r--r-- root/root ./etc/muster/orchestrator.yml',
+        '-rw-r----- root/root ./etc/muster/orchestrator.yml',
         '-rw-r--r-- root/root ./lib/systemd/system/muster-backup.service',
         '-rw-r--r-- root/root ./lib/systemd/system/muster-backup.timer',
         '-rw-r--r-- root/root ./usr/share/muster/install/muster_1.2.3_amd64.deb',
@@ -89,7 +89,12 @@ describe.skipIf(!canBuild())('Debian packages', () => {
 });
 
 test('maintainer scripts are shell that parses, and refuse to go on after a failure', () => {
-  const scripts = maintainerScripts({ unit: 'muster-agent.service', welcome: "it's here", leftBehind: ['/var/lib/x'] });
+  const scripts = maintainerScripts({
+    unit: 'muster-agent.service',
+    welcome: "it's here",
+    leftBehind: ['/var/lib/x'],
+    closedConfig: { path: '/etc/x.yml', group: 'x' },
+  });
   for (const text of Object.values(scripts)) {
     expect(text).toMatch(/^#!\/bin\/sh\nset -e\n/);
     expect(spawnSync('sh', ['-n'], { input: text }).status).toBe(0);

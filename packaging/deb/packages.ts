@@ -138,17 +138,20 @@ export function buildPackages(wish: PackagesWish): Packages {
     },
     'gzip',
   );
+  const orchestratorConfig = '/etc/muster/orchestrator.yml';
   write(
     orchestrator,
     {
       about: {
-        Depends: `muster (= ${version}), init-system-helpers (>= 1.52)`,
+        // passwd has groupadd.
+        Depends: `muster (= ${version}), init-system-helpers (>= 1.52), passwd`,
         Recommends: 'systemd',
         Description:
           'orchestrator of Muster, for fleets of real machines\n The server that agents connect to, with its database and API.\n Carries the packages that machines install the agent from.',
       },
       files: {
         ...unitFiles('orchestrator'),
+        [orchestratorConfig]: { copy: join(here, 'orchestrator.yml'), mode: 0o640 },
         // Installed, and run by nobody until the timer is enabled.
         ...Object.fromEntries(
           ['service', 'timer'].map((kind) => [
@@ -158,11 +161,12 @@ export function buildPackages(wish: PackagesWish): Packages {
         ),
         ...servedFiles(installFolder(version, executable, [muster, agent])),
       },
-      conffiles: ['/etc/muster/orchestrator.yml'],
+      conffiles: [orchestratorConfig],
       scripts: maintainerScripts({
         unit: 'muster-orchestrator.service',
         timer: 'muster-backup.timer',
         welcome: orchestratorWelcome,
+        closedConfig: { path: orchestratorConfig, group: 'muster' },
         leftBehind: [
           // What root brought out of the program to work on the database: backup, export.
           '/var/cache/muster',

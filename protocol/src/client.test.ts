@@ -32,6 +32,16 @@ describe('a list in pages', () => {
     ]);
   });
 
+  test('is followed up to a number of items', async () => {
+    const { asked, client } = pages(9);
+    expect(await client(listModules, { query: { limit: '3' }, atMost: 3 })).toEqual([0, 1, 2]);
+    expect(asked).toHaveLength(2);
+    expect(await pages(5).client(listModules, { atMost: 500 })).toEqual([0, 1, 2, 3, 4]);
+    const exact = pages(9);
+    expect(await exact.client(listModules, { atMost: 2 })).toEqual([0, 1]);
+    expect(exact.asked).toHaveLength(1);
+  });
+
   test('is given in part otherwise', async () => {
     const { asked, client } = pages(5);
     expect(await client(listModules, {})).toEqual([0, 1]);

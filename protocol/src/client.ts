@@ -53,6 +53,8 @@ export interface CallSettings {
   respondAsync?: boolean;
   /** Of a list that is given in pages, ask for one after the other and give back all of it. */
   all?: boolean;
+  /** Like `all`, up to so many items. A page may have fewer items than its `limit`: pages have a limit of bytes, too. */
+  atMost?: number;
   signal?: AbortSignal;
 }
 
@@ -79,7 +81,7 @@ export function pathOf(route: Route, params: Record<string, string> = {}, query:
  */
 export function createClient(options: ClientOptions): Client {
   return async (route, call) => {
-    const { params, query, body, respondAsync, all, signal } = call as {
+    const { params, query, body, respondAsync, all, atMost, signal } = call as {
       params?: Record<string, string>;
       query?: Record<string, unknown>;
       body?: unknown;
@@ -112,17 +114,18 @@ export function createClient(options: ClientOptions): Client {
       return text === '' ? undefined : JSON.parse(text);
     };
     const first = await read();
-    if (!all || !route.paged || !Array.isArray(first)) return first as never;
+    const most = all ? Number.POSITIVE_INFINITY : (atMost ?? 0);
+    if (most === 0 || !route.paged || !Array.isArray(first)) return first as never;
     const items: unknown[] = first;
     for (
       let next = nextPath(answer.header('link'), path);
-      next !== null;
+      next !== null && items.length < most;
       next = nextPath(answer.header('link'), path)
     ) {
       answer = await send(next);
       for (const item of (await read()) as unknown[]) items.push(item);
     }
-    return items as never;
+    return (items.length > most ? items.slice(0, most) : items) as never;
   };
 }
 

@@ -31,7 +31,7 @@ export const errorKinds = {
     400,
     false,
     'The body is not the JSON it should be',
-    'Send one JSON object without repeated keys, at most 32 levels deep.',
+    'Send one JSON object without repeated keys, at most 32 levels deep and with at most 20,000 fields.',
   ),
   module_invalid: kind(
     400,

@@ -128,7 +128,7 @@ POST /auth/renew operator > 200 token expires_at
 GET /auth/session operator > 200 operator_id username role
 POST /auth/web-login operator > 200 code url
 POST /auth/web-login/redeem anyone < code > 200 token expires_at
-POST /operators/{operator_id}/remove admin > 200 operator ended operators_added ! 403 404 409
+POST /operators/{operator_id}/remove admin > 200 operator ended operators_added left ! 403 404 409
 GET /runs operator > 200
 POST /runs operator < kind node_ids modules ${fanOut} > 200 202 ${run} ! 404 409
 GET /runs/{run_id} operator > 200 ${run} ! 404

@@ -53,6 +53,38 @@ describe('backing off', () => {
     expect(waitsOf([lived(3_600_000), ...Array<LinkEnd>(8).fill(refused)], almostOne).at(-1)).toBe(60_000);
   });
 
+  it('takes a busy orchestrator for no refusal, and leaves it seconds', () => {
+    const busy: LinkEnd = { ...lost, refused: 'hello_timeout' };
+    expect(waitsOf([lived(3_600_000), ...Array<LinkEnd>(8).fill(busy)], almostOne).slice(1)).toEqual(
+      Array(8).fill(5_000),
+    );
+    expect(backOff(noWaits, busy, 0, 0).waitMs).toBe(2_500);
+    // It is still busy after five minutes.
+    expect(waitsOf([lived(3_600_000), ...Array<LinkEnd>(100).fill(busy)], almostOne).at(-1)).toBe(60_000);
+    const asking: LinkEnd = { ...busy, refused: 'unavailable', retryAfterSecs: 5 };
+    expect(backOff(noWaits, asking, 0, 0).waitMs).toBe(5_000);
+    expect(waitsOf([lived(3_600_000), ...Array<LinkEnd>(100).fill(asking)], almostOne).at(-1)).toBe(60_000);
+  });
+
+  it('leaves no busy orchestrator less than 2.5 s, and nobody less than half of its ceiling', () => {
+    const code = fc.constantFrom(null, 'hello_timeout', 'unavailable', 'draining', 'rejected', 'rate_exceeded');
+    const asked = fc.option(fc.double({ min: 0, max: 600, noNaN: true }), { nil: null });
+    const waits = fc.record({ attempts: fc.nat(5_000), shortLinks: fc.nat(20), linkedAt: fc.option(fc.nat(1e6)) });
+    const random = fc.double({ min: 0, max: almostOne, noNaN: true });
+    fc.assert(
+      fc.property(waits, code, asked, random, fc.nat(1e6), (before, refused, retryAfterSecs, chance, later) => {
+        const end = { livedMs: 0, retryAfterSecs, refused } as LinkEnd;
+        const { waitMs } = backOff(before, end, chance, (before.linkedAt ?? 0) + later);
+        const isBusy = refused === 'hello_timeout' || refused === 'unavailable' || refused === 'draining';
+        if (isBusy) expect(waitMs).toBeGreaterThanOrEqual(limits.recentReconnectCapMs / 2);
+        else if (retryAfterSecs === null) expect(waitMs).toBeGreaterThanOrEqual(limits.reconnectBaseMs / 2);
+        if (retryAfterSecs !== null) expect(waitMs).toBeGreaterThanOrEqual(retryAfterSecs * 1000);
+        const most = Math.max(limits.reconnectCapMs, (retryAfterSecs ?? 0) * 1100);
+        expect(waitMs).toBeLessThanOrEqual(most);
+      }),
+    );
+  });
+
   it('waits at least as long as it was asked to', () => {
     expect(backOff(noWaits, { ...lost, retryAfterSecs: 600 }, 0, 0).waitMs).toBe(600_000);
     expect(backOff(noWaits, { ...lived(90_000), retryAfterSecs: 2 }, 0.5, 0).waitMs).toBe(2_100);
@@ -87,5 +119,13 @@ describe('coming back after several restarts of the orchestrator within a minute
       expect(took).toHaveLength(10_000);
       expect(percentile(took, 1)).toBeLessThanOrEqual(120_000);
     }
-  }, 120_000);
+  });
+
+  it('takes them no more than that where one hello in ten is answered as late', () => {
+    for (let seed = 1; seed <= 2; seed++) {
+      const took = restarts({ seed, agents: 10_000, backOff, first: noWaits, late: 0.1 });
+      expect(took).toHaveLength(10_000);
+      expect(percentile(took, 1)).toBeLessThanOrEqual(120_000);
+    }
+  });
 });

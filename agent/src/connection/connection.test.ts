@@ -1,5 +1,5 @@
 import { mkdir, mkdtemp, readFile, rm, rmdir, writeFile } from 'node:fs/promises';
-import { type AddressInfo, createServer } from 'node:net';
+import { type AddressInfo, createServer, type LookupFunction } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
@@ -43,7 +43,11 @@ afterEach(async () => {
   await rm(dir, { recursive: true, force: true });
 });
 
-function connect(target: Partial<Target> = {}, terminals: Terminals | null = null): Connection {
+function connect(
+  target: Partial<Target> = {},
+  terminals: Terminals | null = null,
+  lookup?: LookupFunction,
+): Connection {
   const write = (level: string) => (fields: object, message: string) =>
     void logged.push({ level, message, fields: fields as Record<string, unknown> });
   const connection = new Connection({
@@ -66,6 +70,7 @@ function connect(target: Partial<Target> = {}, terminals: Terminals | null = nul
     log: { debug: write('debug'), info: write('info'), warn: write('warn'), error: write('error') },
     random: () => 0.5,
     attributes: () => attributes,
+    ...(lookup && { lookup }),
   });
   connections.push(connection);
   connection.start();
@@ -585,6 +590,64 @@ describe('coming back', () => {
     }
     expect(waits).toEqual([375, 750, 1500, 3000]);
     orchestrator = await TestOrchestrator.start();
+  });
+
+  it('tries every few seconds for five minutes after its start, then every minute', async () => {
+    const { port } = orchestrator;
+    await orchestrator.stop();
+    connect({ port });
+    const began = clock.monotonic();
+    const waits: { at: number; ms: number }[] = [];
+    for (let i = 1; waits.length < 100; i++) {
+      await until(() => logged.filter((line) => line.message === 'not connected').length === i);
+      const ms = logged.at(-1)?.fields.retry_in_ms as number;
+      waits.push({ at: clock.monotonic() - began, ms });
+      clock.advance(ms);
+    }
+    for (const { at, ms } of waits)
+      if (at < 300_000) expect(ms).toBeLessThanOrEqual(5_000);
+      else if (at > 400_000) expect(ms).toBeGreaterThanOrEqual(30_000);
+    orchestrator = await TestOrchestrator.start();
+  });
+
+  it('waits 8 s for a host that drops what it is sent, and tries again', async () => {
+    connect();
+    // No answer from the network is looked at between these, so it is as if none came.
+    for (let i = 0; i < 100 && clock.next !== 8_000; i++)
+      await new Promise<void>((resolve) => process.nextTick(resolve));
+    clock.advance(8_000);
+    await until(() => has('not connected'));
+    expect(entry('not connected')?.fields).toEqual({
+      reason: `no answer from 127.0.0.1 port ${orchestrator.port} within 8 s`,
+      retry_in_ms: 375,
+    });
+    clock.advance(375);
+    await orchestrator.welcomed();
+  });
+
+  it("tries the addresses of its orchestrator's name in turn, until one is the orchestrator's", async () => {
+    const { port } = orchestrator;
+    const impostor = await TestOrchestrator.start('ed25519', port, '127.0.0.2');
+    const asked: string[] = [];
+    connect({ host: 'muster.example' }, null, (name, _options, done) => {
+      asked.push(name);
+      done(null, [
+        { address: '127.0.0.2', family: 4 },
+        { address: '127.0.0.1', family: 4 },
+      ]);
+    });
+    await until(() => has('not connected'));
+    expect(entry('not connected')?.fields.reason).toContain('is pinned');
+    clock.advance(375);
+    const { link } = await orchestrator.welcomed();
+    await until(() => has('connected'));
+    // It stays with the one that took it.
+    link.ws.terminate();
+    await until(() => logged.filter(({ message }) => message === 'not connected').length === 2);
+    clock.advance(5_000);
+    await orchestrator.welcomed();
+    expect(asked).toEqual(Array(3).fill('muster.example'));
+    await impostor.stop();
   });
 
   it('says goodbye and does not come back when it is stopped', async () => {

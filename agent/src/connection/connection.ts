@@ -1,10 +1,11 @@
+import type { LookupFunction } from 'node:net';
 import { type Announcement, limits, type Welcome } from '@muster/protocol/wire';
 import type { Engine } from '../converge/engine.ts';
 import type { Clock } from '../host/clock.ts';
 import type { Log } from '../log.ts';
 import type { SampleBuffer } from '../metrics/sample-buffer.ts';
 import type { Terminals } from '../terminal/terminals.ts';
-import { backOff, type LinkEnd, noWaits } from './backoff.ts';
+import { backOff, type LinkEnd, noWaits, type Waits } from './backoff.ts';
 import { Candidates } from './candidates.ts';
 import { dial, WrongOrchestratorError } from './dial.ts';
 import { fitAttributes, type Introduction, makeHello } from './hello.ts';
@@ -29,6 +30,8 @@ export interface ConnectionOptions {
   random: () => number;
   /** The attributes as they are now; read for each hello. */
   attributes: () => Record<string, string>;
+  /** Finds the addresses of the orchestrator's name; the system's, unless a test knows others. */
+  lookup?: LookupFunction;
   /** The link is up, or no longer. */
   linked?: (isUp: boolean) => void;
 }
@@ -57,6 +60,8 @@ export class Connection {
   private suspect = { seq: 0, refusals: 0 };
   /** The link that ended was to make room for one under a new key. */
   private isRenewing = false;
+  /** Attempts that failed: the next one begins with the next address of the orchestrator's name. */
+  private failures = 0;
   /** The wrong key that was shown last. */
   private stranger: string | null = null;
 
@@ -155,7 +160,8 @@ export class Connection {
 
   private async run(): Promise<void> {
     const { log, clock, random } = this.options;
-    let waits = noWaits;
+    // After a power cut agents and their orchestrator start together: whoever belongs somewhere does not lose patience soon.
+    let waits: Waits = this.home === null ? noWaits : { ...noWaits, linkedAt: clock.monotonic() };
     while (!this.stopping.signal.aborted) {
       const target = this.candidates.next(this.home);
       if (target === null) {
@@ -195,7 +201,12 @@ export class Connection {
   private async link(target: Target): Promise<LinkEnd & { reason: string }> {
     const { engine, terminals, clock, log, identity, introduction } = this.options;
     try {
-      const dialled = await dial({ ...target, pin: target.orchestrator_key }, clock, this.stopping.signal);
+      const dialled = await dial(
+        { host: target.host, port: target.port, pin: target.orchestrator_key, turn: this.failures },
+        clock,
+        this.stopping.signal,
+        this.options.lookup,
+      );
       if (this.stopping.signal.aborted) {
         dialled.ws.terminate();
         throw new Error('called off');
@@ -258,6 +269,7 @@ export class Connection {
       return end;
     } catch (error) {
       this.session = null;
+      this.failures++;
       if (error instanceof WrongOrchestratorError) {
         this.candidates.drop(target);
         this.strangerAt(target, error.shownKey);

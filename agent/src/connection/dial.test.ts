@@ -2,7 +2,7 @@ import type { TLSSocket } from 'node:tls';
 import { connect } from 'node:tls';
 import { expect, it } from 'vitest';
 import { TestOrchestrator } from '../../test/test-orchestrator.ts';
-import { provenKey } from './dial.ts';
+import { inTurn, provenKey } from './dial.ts';
 
 it('takes no key from a resumed session, which shows a certificate but proves nothing of it', async () => {
   // This one, unlike a real one, hands out tickets.
@@ -26,4 +26,9 @@ it('takes no key from a resumed session, which shows a certificate but proves no
   first.socket.destroy();
   second.socket.destroy();
   await orchestrator.stop();
+});
+
+it('begins with each of several addresses in turn, and leaves out none', () => {
+  expect([0, 1, 2, 3].map((turn) => inTurn(['a', 'b', 'c'], turn).join(''))).toEqual(['abc', 'bca', 'cab', 'abc']);
+  expect(inTurn([], 7)).toEqual([]);
 });

@@ -1,9 +1,18 @@
-import { connect, type TLSSocket } from 'node:tls';
+import { lookup as systemLookup } from 'node:dns';
+import type { LookupFunction, TcpNetConnectOpts } from 'node:net';
+import { type ConnectionOptions, connect, type TLSSocket } from 'node:tls';
 import { exporterLabel, exporterLength, limits } from '@muster/protocol/wire';
 import { WebSocket } from 'ws';
 import type { Clock } from '../host/clock.ts';
 import { rawEd25519Key } from './agent-key.ts';
 
+/**
+ * The kernel asks for a connection at 0, 1, 3 and 7 s, and then 15: a host that drops what it is sent while it starts is
+ * sooner reached by the next attempt.
+ */
+const connectTimeoutMs = 8_000;
+/** Where a name has several addresses, each but the last has so long: the first may be one that nobody answers at. */
+const addressTimeoutMs = 1_000;
 /** The orchestrator may let a dialled agent wait for its turn before it answers. */
 const tlsTimeoutMs = 45_000;
 const upgradeTimeoutMs = 15_000;
@@ -31,30 +40,47 @@ export interface Dialled {
 
 /**
  * Opens a WebSocket to the orchestrator over TLS 1.3 and checks its key, before a byte is sent inside.
- * @param target `pin`: hex of the key it must show, null to take the one it shows
+ * @param target `pin`: hex of the key it must show, null to take the one it shows; `turn`: with which of the addresses of
+ *   its name to begin, counted from 0 and round again
  * @param signal ends the attempt
  * @throws WrongOrchestratorError for another key than the pinned one; Error for all that keeps a link from coming up
  */
 export async function dial(
-  target: { host: string; port: number; pin: string | null },
+  target: { host: string; port: number; pin: string | null; turn?: number },
   clock: Clock,
   signal: AbortSignal,
+  lookup: LookupFunction = systemLookup as LookupFunction,
 ): Promise<Dialled> {
-  const socket = connect({
-    host: target.host,
-    port: target.port,
+  const { host, port, turn = 0 } = target;
+  const options: ConnectionOptions & Partial<TcpNetConnectOpts> = {
+    host,
+    port,
+    lookup: (name, options, done) =>
+      lookup(name, options, (error, found, family) =>
+        done(error, Array.isArray(found) ? inTurn(found, turn) : found, family),
+      ),
+    autoSelectFamilyAttemptTimeout: addressTimeoutMs,
     minVersion: 'TLSv1.3',
     // Names, dates and issuers mean nothing here: the key is checked below, and that its owner has it is part of TLS.
     rejectUnauthorized: false,
     checkServerIdentity: () => undefined,
     sigalgs: 'ed25519',
     servername: '',
-  });
+  };
+  const socket = connect(options);
   const abort = () => socket.destroy(new Error('called off'));
   if (signal.aborted) abort();
   signal.addEventListener('abort', abort, { once: true });
   socket.setNoDelay(true);
   socket.setKeepAlive(true, limits.pingIntervalMs);
+  let callOffConnect = () => {};
+  socket.on('connectionAttempt', (address) => {
+    callOffConnect();
+    callOffConnect = clock.after(connectTimeoutMs, () =>
+      socket.destroy(new Error(`no answer from ${address} port ${port} within ${connectTimeoutMs / 1000} s`)),
+    );
+  });
+  socket.once('connect', () => callOffConnect());
   try {
     await within(tlsTimeoutMs, clock, 'TLS', socket, (done, failed) => {
       socket.once('secureConnect', done);
@@ -84,8 +110,15 @@ export async function dial(
     socket.destroy();
     throw error;
   } finally {
+    callOffConnect();
     signal.removeEventListener('abort', abort);
   }
+}
+
+/** @returns the same items, beginning with another */
+export function inTurn<T>(items: readonly T[], turn: number): T[] {
+  const first = items.length === 0 ? 0 : turn % items.length;
+  return [...items.slice(first), ...items.slice(0, first)];
 }
 
 const wrongPort = 'is that the port of the API? Agents use another, 4747 unless the orchestrator was told otherwise';

@@ -4,6 +4,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { removeDirectory, startAgent, type Told, temporaryDirectory } from './test/agent.ts';
 import { directory, file, operation, script } from './test/desired.ts';
 import { killedOff } from './test/killed.ts';
+import { sampled } from './test/sampled.ts';
 import { snapshotTree } from './test/tree.ts';
 
 let home: string;
@@ -62,16 +63,20 @@ function expectWhole(told: Told, died: string): void {
   expect(temporaries(root), died).toEqual([]);
 }
 
+const stepsOf = (total: number) =>
+  sampled(
+    Array.from({ length: total }, (_, i) => i + 1),
+    8,
+  );
+
 describe('an agent killed at any durable step', () => {
-  test('carries an apply on to one end, and removal still brings back what was there', {
-    timeout: 180_000,
-  }, async () => {
+  test('carries an apply on to one end, and removal still brings back what was there', async () => {
     const steps = await killedOff(dataDir, [operation('apply', first())], 0);
     expect(steps.points.at(-1)).toBe('done');
     const total = steps.points.length - 1;
     expect(total).toBeGreaterThan(20);
     removeDirectory(home);
-    for (let at = 1; at <= total; at++) {
+    for (const at of stepsOf(total)) {
       fresh();
       const before = snapshotTree(root);
       const apply = operation('apply', first());
@@ -101,29 +106,37 @@ describe('an agent killed at any durable step', () => {
   test('carries an apply that is bound to a plan on, and does not hold it against what it has changed itself', {
     timeout: 240_000,
   }, async () => {
-    for (let at = 1; ; at++) {
+    const planned = async () => {
+      removeDirectory(home);
       fresh();
       const planner = await startAgent(dataDir);
       const { finished } = await planner.run(operation('plan', first()));
       await planner.stop();
-      const apply = { ...operation('apply', first()), plan_digest: finished.plan_digest as string };
+      return { ...operation('apply', first()), plan_digest: finished.plan_digest as string };
+    };
+    const whole = await planned();
+    const steps = await killedOff(dataDir, [whole], 0);
+    expect(steps.points.at(-1)).toBe('done');
+    const total = steps.points.length - 1;
+    expect(total).toBeGreaterThan(20);
+    for (const at of stepsOf(total)) {
+      const apply = await planned();
       const { points, killed } = await killedOff(dataDir, [apply], at);
-      if (!killed) break;
       const died = `killed at ${points.at(-1)}, step ${at}`;
+      expect(killed, died).toBe(true);
       const agent = await startAgent(dataDir);
       await agent.engine.accept(apply);
       expectWhole(await agent.ended(apply.operation_id), died);
       await agent.stop();
-      removeDirectory(home);
     }
   });
 
-  test('carries a removal on to one end', { timeout: 180_000 }, async () => {
+  test('carries a removal on to one end', async () => {
     const steps = await killedOff(dataDir, [operation('apply', first()), operation('apply', [])], 0);
     const total = steps.points.length - 1;
     expect(total).toBeGreaterThan(15);
     removeDirectory(home);
-    for (let at = 1; at <= total; at++) {
+    for (const at of stepsOf(total)) {
       fresh();
       const before = snapshotTree(root);
       const removal = operation('apply', []);
@@ -152,9 +165,7 @@ describe('an agent killed at any durable step', () => {
     fresh();
   });
 
-  test('waits for a script that outlived it, and then finds it done instead of running it beside itself', {
-    timeout: 60_000,
-  }, async () => {
+  test('waits for a script that outlived it, and then finds it done instead of running it beside itself', async () => {
     const slow = () => [
       script('slow', {
         check: `test -e ${root}/count`,
@@ -176,9 +187,7 @@ describe('an agent killed at any durable step', () => {
     expect(readFileSync(`${root}/count`, 'utf8')).toBe('x\n');
   });
 
-  test('has not let a script do anything that it had not yet written down as a process', {
-    timeout: 60_000,
-  }, async () => {
+  test('has not let a script do anything that it had not yet written down as a process', async () => {
     const slow = () => [
       script('slow', { check: `test -e ${root}/count`, apply: `sleep 0.2; echo x >> ${root}/count` }),
     ];

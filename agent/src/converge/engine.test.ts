@@ -38,7 +38,7 @@ describe('telling the orchestrator', () => {
   test('what takes longer is accepted at once, and told before its end', async () => {
     const slow = operation('apply', [file(`${h.root}/f`), script('slow', { apply: 'sleep 0.6' })]);
     const ended = h.agent.run(slow);
-    await expect.poll(() => entries()[0]?.reports[0]?.type, { timeout: 5000 }).toBe('accepted');
+    await expect.poll(() => entries()[0]?.reports[0]?.type).toBe('accepted');
     expect(h.agent.engine.busy()).toBe(true);
     expect(h.agent.engine.openOperations()).toEqual([{ operation_id: slow.operation_id, state: 'running' }]);
     await ended;
@@ -119,7 +119,7 @@ describe('operations', () => {
       file(`${h.root}/late`, {}, { id: 'late' }),
     ]);
     const ended = h.agent.run(long);
-    await expect.poll(() => existsSync(`${h.root}/runs`), { timeout: 5000 }).toBe(true);
+    await expect.poll(() => existsSync(`${h.root}/runs`)).toBe(true);
     h.agent.engine.cancel(long.operation_id);
     writeFileSync(`${h.root}/go`, '');
     const told = await ended;
@@ -154,7 +154,7 @@ describe('operations', () => {
       file(`${h.root}/late`),
     ]);
     await h.agent.engine.accept(long);
-    await expect.poll(() => existsSync(`${h.root}/runs`), { timeout: 5000 }).toBe(true);
+    await expect.poll(() => existsSync(`${h.root}/runs`)).toBe(true);
     await h.restart();
     const told = await h.agent.ended(long.operation_id);
     expect(told.finished).toMatchObject({ status: 'succeeded', summary: { total: 2, changed: 2 } });

@@ -359,14 +359,14 @@ async function inTime(machine: Machine, playing: Promise<void>): Promise<void> {
     const timer = setTimeout(() => {
       const open = machine.agent?.engine.openOperations() ?? [];
       reject(new Error(`it hangs after ${machine.passed.join(' ')}; open: ${JSON.stringify(open)}`));
-    }, 60_000);
+    }, 120_000);
     callOff = () => clearTimeout(timer);
   });
   await Promise.race([playing, late]).finally(callOff);
 }
 
 test('whatever comes in whatever order: what is there is what was there with what is declared laid over it', {
-  timeout: 300_000,
+  timeout: 600_000,
 }, async ({ skip }) => {
   if (process.getuid?.() !== 0) skip('needs root, to whom all it makes belongs');
   const examples: [Round[]][] = [

@@ -10,9 +10,9 @@ import {
   listDirectory,
   type Ownership,
 } from '../host/files/inspect.ts';
-import { makeDirectory } from '../host/files/make-directory.ts';
 import { setDirectoryOwnership } from '../host/files/ownership.ts';
 import { checkPath, type OpenDirectory } from '../host/files/path-walk.ts';
+import { makeDirectoryIn } from '../host/files/private-place.ts';
 import { removeDirectory } from '../host/files/remove.ts';
 import {
   asCreated,
@@ -147,7 +147,7 @@ export const directoryUnix: Provider<SeenDirectory, DirectoryBefore> = {
       return {};
     }
     const found = seen.found.type === 'directory' ? seen.found : null;
-    make(body.path, found, (now) => targetOwnership(body, now, seen.ownership, thing, createdMode), machine);
+    await make(body.path, found, targetOwnership(body, found, seen.ownership, thing, createdMode), machine);
     return {};
   },
 
@@ -210,7 +210,7 @@ export const directoryUnix: Provider<SeenDirectory, DirectoryBefore> = {
       return {};
     }
     const now = seen.found.type === 'directory' ? seen.found : null;
-    make(path, now, (present) => ownershipBack(before, present), machine);
+    await make(path, now, ownershipBack(before, now), machine);
     return {};
   },
 };
@@ -280,18 +280,18 @@ const ownershipBack = (before: OwnershipBefore, found: Ownership | null): Owners
   decideOwnership(recordedOwnership(before, found), found, thing, asCreated(before.mode));
 
 /** @param found null: there was none, or none that counts, as it was only made on the way to something in it */
-function make(
+async function make(
   path: string,
   found: Extract<Inspected, { type: 'directory' }> | null,
-  targetOf: (found: Extract<Inspected, { type: 'directory' }> | null) => Ownership,
+  target: Ownership,
   machine: Machine,
-): void {
+): Promise<void> {
   try {
-    const isNew = machine.walk.within(path, 'make', (parent, name): boolean => {
+    const isNew = await machine.walk.within(path, 'make', async (parent, name): Promise<boolean> => {
       machine.changedDirectory(parent.path);
       if (found !== null) return false;
       try {
-        makeDirectory(parent.child(name), targetOf(null).mode);
+        await makeDirectoryIn(parent, name, target);
         return true;
       } catch (error) {
         if (errnoOf(error) !== 'EEXIST') throw error;
@@ -302,19 +302,12 @@ function make(
     if (directory === null) throw new HostFailure('it went away as soon as it was made');
     try {
       // Through the open directory: the name may lead elsewhere by now.
-      if (isNew) setDirectoryOwnership(directory, 'new', targetOf(null));
+      if (isNew) setDirectoryOwnership(directory, 'new', target);
       else {
         const now = found ?? inspectOpen(directory);
-        // Made since the agent looked, by another resource (the home of a user, say) or by somebody else: what held for a
-        // directory that was there before holds for it.
-        const counts = found !== null || !isMadeOnTheWay(directory, now, machine);
-        const target = targetOf(counts ? now : null);
-        if (found === null && counts)
-          refuseExposure(
-            path,
-            { found: now, ownership: { ownerName: String(now.uid), groupName: null }, holds: null },
-            target,
-          );
+        // What another resource of this apply makes is looked at after it, so this one is somebody else's.
+        if (found === null && !isMadeOnTheWay(directory, now, machine))
+          throw new HostFailure(`${path} was made by somebody else meanwhile; apply again`);
         setDirectoryOwnership(directory, now, target);
       }
       machine.changedDirectory(directory.path);

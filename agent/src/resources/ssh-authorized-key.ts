@@ -65,6 +65,7 @@ export const sshAuthorizedKey: Provider<SeenKey, KeyBefore> = {
   brings: () => [],
   // Many keys share a file.
   path: () => null,
+  makes: (_resource, { owner }) => (owner === null ? [] : [directoryOf(owner)]),
 
   watched(resource) {
     try {

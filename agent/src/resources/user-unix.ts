@@ -3,7 +3,7 @@ import type { Provider } from './provider/provider.ts';
 import { applyUser, rememberUser } from './user-unix/apply.ts';
 import { diffUser, diffUserRemoval } from './user-unix/diff.ts';
 import { removeOrRestoreUser } from './user-unix/removal.ts';
-import { bodyOf, lookAtUser, type SeenUser, type UserBefore } from './user-unix/seen.ts';
+import { bodyOf, getsHome, homeOf, lookAtUser, type SeenUser, type UserBefore } from './user-unix/seen.ts';
 
 /** An account in /etc/passwd, by the shadow tools. */
 export const userUnix: Provider<SeenUser, UserBefore> = {
@@ -11,6 +11,7 @@ export const userUnix: Provider<SeenUser, UserBefore> = {
   recheckable: true,
   brings: () => ['accounts'],
   path: () => null,
+  makes: (resource, { user }) => (user === null && getsHome(bodyOf(resource)) ? [homeOf(bodyOf(resource))] : []),
   watched: () => ['/etc/passwd', '/etc/group'],
 
   check(resource) {

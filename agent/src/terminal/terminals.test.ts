@@ -338,9 +338,7 @@ describe.skipIf(process.platform !== 'linux')('a terminal', () => {
       first.close();
       await first.ended();
       // What is left of it counts until it is gone.
-      await expect
-        .poll(async () => (await link.open()).answer?.type, { interval: 20, timeout: 10_000 })
-        .toBe('terminal_opened');
+      await expect.poll(async () => (await link.open()).answer?.type, { interval: 20 }).toBe('terminal_opened');
     });
 
     it.each([

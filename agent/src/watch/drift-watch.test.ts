@@ -63,9 +63,7 @@ describe('what was applied', () => {
   ];
   const apply = (...more: Parameters<typeof operation>) => agent.run(operation(...more));
   const hinted = (...names: string[]) =>
-    expect
-      .poll(() => hints.splice(0).flat(), { interval: 10, timeout: 50_000 })
-      .toEqual(names.map((name) => `path:${root}/${name}`));
+    expect.poll(() => hints.splice(0).flat(), { interval: 10 }).toEqual(names.map((name) => `path:${root}/${name}`));
   /** Long enough for a change to have been noticed. A hint that comes all the same fails the test. */
   const nothingHinted = async () => {
     await new Promise((resolve) => setTimeout(resolve, 250));
@@ -127,7 +125,7 @@ describe('what was applied', () => {
     await stop();
     writeFileSync(`${root}/g`, 'by hand\n');
     await start();
-    await expect.poll(() => hints.flat(), { timeout: 5000 }).toEqual([`path:${root}/g`]);
+    await expect.poll(() => hints.flat()).toEqual([`path:${root}/g`]);
   });
 
   it('is told of once the link is up, and again on a new one until a check has found it', async () => {

@@ -14,7 +14,7 @@ test.skipIf(process.platform !== 'linux')(
       names: Object.keys(planted),
       seed: 1,
       inputs,
-      endlessSecs: 4,
+      endlessSecs: 2,
     });
     const reasons = Object.fromEntries(found.map(({ name, reason }) => [name, reason]));
     expect(Object.keys(reasons).toSorted()).toEqual(

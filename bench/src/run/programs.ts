@@ -47,4 +47,8 @@ export const soaks: Readonly<Record<string, NamedProgram>> = {
     what: 'hostile agents at full speed for 10 minutes',
     options: ['--minutes', '10'],
   },
+  'kill-steps': {
+    program: 'kill-steps',
+    what: 'an agent killed at every step of its journal, of which tests try a sample',
+  },
 };

@@ -2,9 +2,15 @@ import { ApiError, type Client, createClient } from '@muster/protocol/client';
 import { getStatus } from '@muster/protocol/http';
 import { CliError, exits } from '../exit.ts';
 import { sanitiseLine } from '../text/sanitize.ts';
-import { openTransport, type UnknownCertificate } from '../transport/client.ts';
-import { openSession, type TokenStore, tokenFile } from '../transport/session.ts';
-import { choosePolicy, showFingerprint, whereToldFingerprint } from '../transport/trust.ts';
+import { openTransport, TrustDecided, type UnknownCertificate } from '../transport/client.ts';
+import { openSession, tokenFile } from '../transport/session.ts';
+import {
+  choosePolicy,
+  showFingerprint,
+  type TrustPolicy,
+  trustName,
+  whereToldFingerprint,
+} from '../transport/trust.ts';
 import type { Connection, Context } from './context.ts';
 import { trustServer } from './profile.ts';
 
@@ -16,7 +22,7 @@ const isLoopback = (host: string): boolean => /^(localhost|127(\.\d+){3}|\[::1\]
  * @param atEnd called with what ends the connections
  */
 export async function connectTo(context: Context, atEnd: (close: () => void) => void): Promise<Connection> {
-  const { env, out, now } = context;
+  const { out } = context;
   const target = await context.target();
   const { protocol, hostname, origin } = new URL(target.url);
   const policy = choosePolicy(target);
@@ -24,30 +30,58 @@ export async function connectTo(context: Context, atEnd: (close: () => void) => 
   if (protocol === 'http:' && !isLoopback(hostname))
     out.warn(`${origin} is plain HTTP: everybody on the way can read the session token`);
 
+  const open = (held: TrustPolicy): Link => {
+    const link = linkTo(context, target.url, held);
+    atEnd(link.close);
+    return link;
+  };
+  let link = open(policy);
+  /** After a decision everything begins again: a token of before must not reach the server that was trusted. */
+  const linked = async <T>(use: (link: Link) => Promise<T>): Promise<T> => {
+    const used = link;
+    try {
+      return await use(used);
+    } catch (error) {
+      if (!(error instanceof TrustDecided)) throw error;
+      if (link === used) link = open({ kind: 'pinned', fingerprint: error.fingerprint, source: 'stored' });
+      return await use(link);
+    }
+  };
+  return {
+    target,
+    call: (route, request) => linked(({ call }) => call(route, request)),
+    session: {
+      token: () => linked(({ session }) => session.token()),
+      signIn: () => linked(({ session }) => session.signIn()),
+      isOpen: () => linked(({ session }) => session.isOpen()),
+      forget: () => linked(({ session }) => session.forget()),
+    },
+    agentFor: (url) => link.agentFor(url),
+  };
+}
+
+interface Link extends Omit<Connection, 'target'> {
+  close(): void;
+}
+
+/** Connections that go by one policy, and the session that is good there. */
+function linkTo(context: Context, url: string, policy: TrustPolicy): Link {
+  const { env, now } = context;
   const { transport, agentFor, close, serversOf } = openTransport({
     policy,
     firstUse: (certificate) => trustAtFirstUse(context, certificate),
   });
-  atEnd(close);
   const client = (token: (() => Promise<string | null>) | null): Client =>
-    createClient({ url: target.url, transport, ...(token ? { token } : {}) });
-  const servers = () => serversOf(new URL(target.url));
-  /** A token that an unchecked server gave out goes back to the same key only, which a first request shows. */
-  const storeOfKey = (operatorId: string): TokenStore => {
-    const file = async () => {
-      if (servers().length === 0) await client(null)(getStatus, {});
-      return tokenFile(env, `${target.url} ${servers().join()}`, operatorId);
-    };
-    return {
-      read: async () => (await file()).read(),
-      write: async (token) => (await file()).write(token),
-      drop: async () => (await file()).drop(),
-    };
+    createClient({ url, transport, ...(token ? { token } : {}) });
+  const servers = () => serversOf(new URL(url));
+  const trust = async () => {
+    // An unchecked server is known by its key, which a first request shows.
+    if (policy.kind === 'anything' && servers().length === 0) await client(null)(getStatus, {});
+    return trustName(policy, servers());
   };
   const session = openSession({
     key: context.key,
-    store: ({ operatorId }) =>
-      policy.kind === 'anything' ? storeOfKey(operatorId) : tokenFile(env, target.url, operatorId),
+    store: ({ operatorId }) => tokenFile(env, url, operatorId, trust),
     client: (token) => client(token === null ? null : async () => token),
     servers,
     now,
@@ -61,7 +95,7 @@ export async function connectTo(context: Context, atEnd: (close: () => void) => 
         throw new CliError(
           exits.unreachable,
           'unexpected_answer',
-          `what answers at ${origin} does not answer in JSON`,
+          `what answers at ${new URL(url).origin} does not answer in JSON`,
           'Is this the address of an orchestrator? Name another with --url or --profile.',
           { cause: error },
         );
@@ -71,7 +105,7 @@ export async function connectTo(context: Context, atEnd: (close: () => void) => 
       return await signedIn(route, request);
     }
   };
-  return { target, call, session, agentFor };
+  return { call, session, agentFor, close };
 }
 
 const reasons: Readonly<Record<string, string>> = {

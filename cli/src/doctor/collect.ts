@@ -314,6 +314,8 @@ export const usualDirectories = {
   orchestrator: '/var/lib/muster-orchestrator',
 } as const;
 
+const usualConfig = '/etc/muster/orchestrator.yml';
+
 const usualPorts = [
   { port: 4747, what: 'of agents' },
   { port: 4748, what: 'of the API' },
@@ -347,6 +349,7 @@ export async function collectMachine(
     closed,
     owner: found?.uid ?? null,
     places,
+    config: null,
     unit,
     disk: found === null ? null : diskOf(directory),
     belongs: null,
@@ -354,11 +357,13 @@ export async function collectMachine(
     orchestratorKey,
     ports: [],
   };
-  if (program === 'orchestrator')
+  if (program === 'orchestrator') {
+    const config = await statOf(usualConfig);
+    if (config !== null) facts.config = { path: usualConfig, mode: config.mode & 0o777 };
     facts.ports = await Promise.all(
       usualPorts.map(async ({ port, what }) => ({ port, what, listening: (await dial('127.0.0.1', port)) === null })),
     );
-  else {
+  } else {
     const text = await readFile(join(directory, 'orchestrator.json'), 'utf8').catch(() => null);
     const { host, port, orchestrator_key } = text === null ? {} : fieldsIn(text);
     facts.damaged = text !== null && (typeof host !== 'string' || typeof port !== 'number');

@@ -12,6 +12,8 @@ export interface MachineFacts {
   /** Of the data directory; null: it is not there, or cannot be looked for. */
   owner: number | null;
   places: readonly Place[];
+  /** Of an orchestrator: its configuration file; null: there is none in the usual place. */
+  config: { path: string; mode: number } | null;
   /** What systemd says of its unit; null: there is no such unit, or no systemd. */
   unit: { name: string; state: string; enabled: string } | null;
   disk: Disk | null;
@@ -26,6 +28,21 @@ export interface MachineFacts {
 }
 
 const { ok, warning, problem } = findingsOf('machine');
+
+/** Whether users of the machine can read a configuration that may hold passwords, or change it. */
+function judgeConfig({ path, mode }: NonNullable<MachineFacts['config']>): Finding {
+  const shown = `${path} is ${mode.toString(8).padStart(4, '0')}`;
+  if ((mode & 0o027) === 0) return ok('config_mode', shown);
+  const change = (mode & 0o022) !== 0;
+  return problem(
+    'config_mode',
+    `${shown}: others can ${change ? 'change' : 'read'} it`,
+    change
+      ? 'It decides who is the first admin and where notifications go.'
+      : 'It may hold passwords, such as those of the database and of mail.',
+    `sudo chgrp muster ${path} && sudo chmod 640 ${path}`,
+  );
+}
 
 /** What is to be said of a program that is, or should be, on this machine. */
 export function judgeMachine(facts: MachineFacts): Finding[] {
@@ -50,6 +67,7 @@ export function judgeMachine(facts: MachineFacts): Finding[] {
       );
     else findings.push(ok('unit', `${told} and enabled`));
   }
+  if (facts.config !== null) findings.push(judgeConfig(facts.config));
   const unseen = () =>
     warning(
       'data_directory',

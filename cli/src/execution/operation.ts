@@ -132,7 +132,9 @@ const shellWord = (text: string): string =>
 
 /** The line that applies these modules on an agent, to be typed as it is. */
 export const applyLine = (agent: string, modules: readonly string[], ...flags: string[]): string =>
-  ['muster apply', shellWord(agent), ...modules.map((name) => `-m ${shellWord(name)}`), ...flags].join(' ');
+  sanitiseLine(
+    ['muster apply', shellWord(agent), ...modules.map((name) => `-m ${shellWord(name)}`), ...flags].join(' '),
+  );
 
 /**
  * Tells why work was refused with what to do about it here: which module was probably meant, or how to have the work

@@ -215,7 +215,7 @@ describe('a key of OpenSSH', () => {
     const socket = join(home.path, 'agent.sock');
     const agent = spawn('ssh-agent', ['-D', '-a', socket], { stdio: 'ignore' });
     try {
-      await vi.waitFor(() => stat(socket), { timeout: 10_000, interval: 5 });
+      await vi.waitFor(() => stat(socket), { interval: 5 });
       const env = { SSH_AUTH_SOCK: socket };
       await usePublicLine(path, readPublicLine(await readFile(`${file}.pub`, 'utf8'))!, { replace: false, now });
       const read = await readKey(path, { env });

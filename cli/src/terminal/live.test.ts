@@ -80,7 +80,7 @@ async function stage(
   return { held, far, server, ended, ending };
 }
 
-const until = (check: () => void) => vi.waitFor(check, { timeout: 10_000, interval: 5 });
+const until = (check: () => void) => vi.waitFor(check, { interval: 5 });
 
 test('bytes pass both ways as they are, and the shell’s code is the ending', async () => {
   const { held, far, ending } = await stage('terminal');

@@ -26,12 +26,30 @@ export interface UnknownCertificate {
 
 export interface TransportOptions {
   policy: TrustPolicy;
-  /** Returns once the certificate is trusted (and remembered); throws to refuse. Only called for `authorities`. */
+  /**
+   * Returns once the certificate is trusted (and remembered); throws to refuse. Only called for `authorities`. The request
+   * then fails with `TrustDecided`: it may carry a token that another server gave out.
+   */
   firstUse: (certificate: UnknownCertificate) => Promise<void>;
   /** Milliseconds for TCP and TLS together. */
   connectTimeout?: number;
   /** Milliseconds without a byte of an answer. Beyond the 300 s that the orchestrator may take for long work. */
   answerTimeout?: number;
+}
+
+/** The person trusted a certificate; nothing was sent. What goes on holds the server to it, by a transport of its own. */
+export class TrustDecided extends CliError {
+  readonly fingerprint: Fingerprint;
+
+  constructor(origin: string, fingerprint: Fingerprint) {
+    super(
+      exits.unreachable,
+      'certificate_trusted',
+      `the certificate of ${origin} is trusted from now on; nothing was sent yet`,
+      'Run the command again.',
+    );
+    this.fingerprint = fingerprint;
+  }
 }
 
 const largestAnswer = 256 * 1024 * 1024;
@@ -135,7 +153,7 @@ class OnceAgent extends Agent {
 /** Hands a socket to HTTP only once its certificate was judged. */
 class PinnedAgent extends Agent {
   readonly #options: TransportOptions;
-  #policy: TrustPolicy;
+  readonly #policy: TrustPolicy;
   /** SHA-256 of the server's public key as the last handshake showed it. */
   #key: string | null = null;
 
@@ -183,7 +201,7 @@ class PinnedAgent extends Agent {
         seen.destroy();
         const { fingerprint, subject } = describe(certificate);
         await this.#options.firstUse({ origin, fingerprint, subject, reason: code });
-        this.#policy = { kind: 'pinned', fingerprint, source: 'stored' };
+        throw new TrustDecided(origin, fingerprint);
       }
     }
     const socket = await this.#handshake(host, port, { rejectUnauthorized: false });

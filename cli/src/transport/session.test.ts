@@ -51,7 +51,7 @@ async function session(now: () => number) {
     open: (servers = () => opened.serversOf(new URL(server.url)), signer = key) =>
       openSession({
         key: async () => signer,
-        store: (k) => tokenFile(home.env, server.url, k.operatorId),
+        store: (k) => tokenFile(home.env, server.url, k.operatorId, () => 'anything'),
         client,
         servers,
         now,
@@ -114,7 +114,7 @@ test('a wrong signature is told as such', async () => {
   const lying = { ...key, sign: async () => new Uint8Array(64) };
   const opened = openSession({
     key: async () => lying,
-    store: () => tokenFile(home.env, server.url, 'x'),
+    store: () => tokenFile(home.env, server.url, 'x', () => 'anything'),
     client,
     servers,
     now: () => 0,

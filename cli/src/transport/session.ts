@@ -22,21 +22,34 @@ export interface TokenStore {
   drop(): Promise<void>;
 }
 
-/** One file a session, mode 0600. A file that is not what it should be counts as none. */
-export function tokenFile(env: Environment, url: string, operatorId: string): TokenStore {
+/**
+ * One file for an operator at an address, mode 0600. A file that is not what it should be counts as none.
+ * @param trust what vouches for the server: a token that another certificate's server gave out counts as none
+ */
+export function tokenFile(
+  env: Environment,
+  url: string,
+  operatorId: string,
+  trust: () => string | Promise<string>,
+): TokenStore {
   const name = createHash('sha256').update(`${url}\n${operatorId}`).digest('hex').slice(0, 32);
   const path = join(cacheDirectory(env), 'sessions', `${name}.json`);
   return {
     async read() {
       try {
-        const { token, issued_at, expires_at } = JSON.parse(await readFile(path, 'utf8')) as Record<string, unknown>;
+        const { token, issued_at, expires_at, ...kept } = JSON.parse(await readFile(path, 'utf8')) as Record<
+          string,
+          unknown
+        >;
+        if (kept.trust !== (await trust())) return null;
         if (typeof token !== 'string' || typeof issued_at !== 'number' || typeof expires_at !== 'number') return null;
         return { token, issued_at, expires_at };
       } catch {
         return null;
       }
     },
-    write: (token) => writePrivateFile(path, `${JSON.stringify({ url, operator_id: operatorId, ...token })}\n`),
+    write: async (token) =>
+      writePrivateFile(path, `${JSON.stringify({ url, operator_id: operatorId, trust: await trust(), ...token })}\n`),
     drop: () => rm(path, { force: true }),
   };
 }

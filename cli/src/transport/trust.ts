@@ -49,6 +49,15 @@ export function choosePolicy(options: {
   return { kind: 'authorities' };
 }
 
+/**
+ * Names what vouches for the server, so that a kept token is bound to it.
+ * @param servers names of the server by its key, for where nothing else is checked
+ */
+export function trustName(policy: TrustPolicy, servers: readonly string[]): string {
+  if (policy.kind === 'pinned') return `certificate:${policy.fingerprint}`;
+  return policy.kind === 'authorities' ? 'authorities' : servers.join();
+}
+
 // What OpenSSL and Node say when the certificate, rather than the connection, is at fault.
 const certificateFaults = new Set([
   'CERT_CHAIN_TOO_LONG',

@@ -35,7 +35,7 @@ export const deleteOperator = (operator_id: string): Promise<RemovedOperator> =>
   call(removeOperatorReporting, { params: { operator_id } });
 
 /** Describes what ended with the removal of an operator; empty if nothing did. */
-export function endedText({ ended, operators_added }: RemovedOperator): string {
+export function endedText({ ended, operators_added, left }: RemovedOperator): string {
   const counted = (count: number, noun: string, plural = `${noun}s`) =>
     count === 0 ? [] : [`${count} ${count === 1 ? noun : plural}`];
   const some = [
@@ -44,9 +44,17 @@ export function endedText({ ended, operators_added }: RemovedOperator): string {
     ...counted(ended.web_logins, 'link for the console', 'links for the console'),
     ...counted(ended.enrolment_tokens.length, 'enrollment token'),
   ];
+  const remaining = [
+    ...counted(left.modules.length, 'module'),
+    ...counted(left.assignments.length, 'assignment'),
+    ...counted(left.channels.length, 'channel'),
+    ...counted(left.runs.length, 'run'),
+    ...counted(left.operations.length, 'operation'),
+  ];
   const added = operators_added.map(({ username }) => username).join(', ');
   return [
     ...(some.length === 0 ? [] : [`Ended with it: ${some.join(', ')}.`]),
     ...(added === '' ? [] : [`Still operators, added by this one: ${added}.`]),
+    ...(remaining.length === 0 ? [] : [`Look at what goes on: ${remaining.join(', ')}.`]),
   ].join(' ');
 }

@@ -85,6 +85,38 @@ describe('a full port', () => {
     expect(all.add('b2', 'B', false)).toEqual({ connection: 'b2', reason: 'full' });
   });
 
+  test('does not drop the silent connection of a small network for a large network that holds the port busy', () => {
+    const all = table(8, 4);
+    for (let at = 0; at < 8; at++) {
+      all.add(`attacker ${at}`, at < 4 ? 'A' : 'B', false);
+      all.begun(`attacker ${at}`);
+    }
+    expect(all.add('client', 'C', false)).toEqual({ connection: 'attacker 0', reason: 'full' });
+    // The network whose connection gave way comes again at once, while the client is still in its handshake.
+    expect(all.add('attacker 8', 'A', false)).toEqual({ connection: 'attacker 8', reason: 'full' });
+  });
+
+  test('drops an idle connection of a large network before a silent one of a much smaller network', () => {
+    const all = table(8, 8);
+    for (let at = 0; at < 7; at++) {
+      all.add(`idle ${at}`, 'A', false);
+      all.begun(`idle ${at}`);
+      all.ended(`idle ${at}`);
+    }
+    all.add('client', 'C', false);
+    expect(all.add('newcomer', 'D', false)).toEqual({ connection: 'idle 0', reason: 'full' });
+  });
+
+  test('makes room for a new network when each network has one idle connection', () => {
+    const all = table(3);
+    for (const name of ['a', 'b', 'c']) {
+      all.add(name, name, false);
+      all.begun(name);
+      all.ended(name);
+    }
+    expect(all.add('d', 'd', false)).toEqual({ connection: 'a', reason: 'full' });
+  });
+
   test('never drops a connection that signed in', () => {
     const all = table(2);
     for (const name of ['a1', 'a2']) {

@@ -8,6 +8,8 @@
  * 1. silent: no request came yet;
  * 2. idle: requests were answered, and none is under way;
  * 3. busy: a request is under way.
+ *
+ * On a full port only networks give way that have at least half as many exposed connections as the one with the most.
  */
 const ranks = ['silent', 'idle', 'busy'] as const;
 type Rank = (typeof ranks)[number];
@@ -108,12 +110,20 @@ export class ConnectionTable<T> {
   private victimOf(reason: DropReason, asking: Network, kept: boolean): Entry<T> | null {
     // A busy connection is not dropped for a newer one of its own network.
     if (reason === 'share') return first<T>(asking, 'silent') ?? first<T>(asking, 'idle');
+    let most = 0;
+    for (const { exposed } of this.networks.values()) most = Math.max(most, exposed);
     for (const rank of ranks) {
       let largest: Network | null = null;
-      for (const network of this.networks.values())
-        if (network.byRank[rank].size > 0 && network.exposed > (largest?.exposed ?? 0)) largest = network;
+      for (const network of this.networks.values()) {
+        if (network.byRank[rank].size === 0 || network.exposed <= (largest?.exposed ?? 0)) continue;
+        // A client is silent during its handshake: one of a small network is not dropped while a large network has many.
+        if (network.exposed * 2 < most) continue;
+        // Nor for a network that has as many itself.
+        if (network !== asking && !kept && network.exposed <= asking.exposed) continue;
+        largest = network;
+      }
       if (largest === null) continue;
-      // Nor for one of a network that would then have as many itself.
+      // Nor is a busy one for one of a network that would then have as many itself.
       if (rank === 'busy' && !kept && largest.exposed <= asking.exposed + 1) continue;
       return first<T>(largest, rank);
     }

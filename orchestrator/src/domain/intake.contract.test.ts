@@ -1,13 +1,15 @@
-import type { ResourceResult } from '@muster/protocol';
+import type { ResourceResult, Sample } from '@muster/protocol';
 import type { OperationMessage, Report } from '@muster/protocol/wire';
 import { sql } from 'kysely';
 import { expect, it } from 'vitest';
 import { type DatabaseFixture, describeDatabases } from '../../test/databases/databases.ts';
 import { connect, newAdmin, newAgent, openDomain, reportsOf, resultOf } from '../../test/domain.ts';
 import { getOperation, getOutput, getState } from '../../test/reading.ts';
-import { putUsage } from '../store/queries/agent-usage.ts';
+import { sampleAt } from '../../test/samples.ts';
+import { putUsage, usageOf } from '../store/queries/agent-usage.ts';
 import { defineQuery } from '../store/query.ts';
 import { statement } from '../store/transaction.ts';
+import { createAgentLinks } from './agent-link/agent-link-service.ts';
 import { mostEvents, mostHints } from './agents/agent-usage.ts';
 import { listAudit } from './audit/audit.ts';
 import { listDrift, submitDriftCheck } from './drift/drift.ts';
@@ -287,5 +289,30 @@ describeDatabases('what an agent reports while the disk is nearly full', (fixtur
     expect(outputs['m//tmp/0']).toMatchObject({ stdout: '', truncated: true });
     await links.driftHinted(agent.id, ['path:/tmp/0']);
     expect(await links.nextOperation(agent.id)).toBeNull();
+  });
+});
+
+describeDatabases('what an agent measures', (fixture) => {
+  it('counts of its day, and is not kept beyond that', async () => {
+    const { domain, context, agent, events } = await opened(fixture);
+    const kept: Sample[] = [];
+    const links = createAgentLinks(
+      context,
+      domain.refusals,
+      domain.pending,
+      async (_, samples) => void kept.push(...samples),
+      domain.liveOutput,
+      { dailyBytes: 20_000, room: 'ample' },
+    );
+    for (let at = 0; at < 10; at++)
+      await links.sampled(
+        agent.id,
+        Array.from({ length: 48 }, (_, second) => sampleAt(at * 48 + second)),
+      );
+    expect(kept).toHaveLength(3 * 48);
+    const limited = { metadata: { what: 'bytes', limit: 20_000 }, target: { name: 'web-1' } };
+    expect(await events('agent.limited')).toMatchObject([limited]);
+    // What it reports counts of the same day.
+    expect(await domain.db.get(usageOf, { node_id: agent.id })).toMatchObject({ bytes: 3 * 48 * 160 });
   });
 });

@@ -9,7 +9,7 @@ export class Deadlines<T> {
     this.allowedMs = allowedMs;
   }
 
-  /** @param now monotonic milliseconds, as in `expired` */
+  /** @param now milliseconds of the same clock as in `expired` */
   add(item: T, now: number): void {
     this.addedAt.set(item, now);
   }

@@ -11,6 +11,7 @@ import {
   supportedProtocolVersions,
 } from '@muster/protocol/wire';
 import { type ServerOptions, WebSocketServer } from 'ws';
+import { AttendedClock } from '../admission/attended-clock.ts';
 import { HandshakeQueue } from '../admission/handshake-queue.ts';
 import type { Bus, Hint } from '../bus/bus.ts';
 import { networkOf, remoteIp } from '../client-network.ts';
@@ -72,8 +73,12 @@ export function createGateway(options: GatewayOptions): Gateway {
 /** Refusals that say nothing about the agent, or have an event of their own. */
 const unauditedRefusals: ReadonlySet<RefusalCode> = new Set(['draining', 'unavailable', 'cloned']);
 
-/** Refusals of peers that have proved no key, or break the protocol. */
-const unprovenRefusals: ReadonlySet<RefusalCode> = new Set(['protocol_violation', 'signature_invalid']);
+/** Refusals of peers that have proved no key, or break the rules of the channel. */
+const unprovenRefusals: ReadonlySet<RefusalCode> = new Set([
+  'protocol_violation',
+  'signature_invalid',
+  'rate_exceeded',
+]);
 /** Refusals for reasons of this end, or of time: an agent that does everything right can get them. */
 const freeRefusals: ReadonlySet<RefusalCode> = new Set([
   'draining',
@@ -94,6 +99,8 @@ class AgentGateway implements Gateway, LinkOwner {
   private readonly tls: HttpsServer;
   private readonly sockets: WebSocketServer;
   private readonly handshakes: HandshakeQueue;
+  /** Of all that must happen in time before a welcome. */
+  private readonly attended: AttendedClock;
   private readonly dispatcher: Dispatcher;
   private readonly inbound: Inbound;
   readonly shells: TerminalShells;
@@ -135,6 +142,7 @@ class AgentGateway implements Gateway, LinkOwner {
       limits: this.limits,
       log: this.log,
     });
+    this.attended = new AttendedClock(this.clock, 2 * this.limits.tickMs);
     this.upgrades = new Deadlines(this.limits.helloTimeoutMs);
     this.greetings = new Deadlines(this.limits.helloTimeoutMs);
     this.reception = new Reception({
@@ -145,6 +153,7 @@ class AgentGateway implements Gateway, LinkOwner {
       clock: this.clock,
       log: this.log,
       claimants: this.limits.claimants,
+      admissions: { perSecond: this.limits.admissionsPerSecond, burst: this.limits.admissionBurst },
       metricsInterval: options.metricsInterval,
       isDraining: () => this.draining,
     });
@@ -169,9 +178,10 @@ class AgentGateway implements Gateway, LinkOwner {
       burst: this.limits.refusedHelloBurst,
     });
     this.handshakes = new HandshakeQueue(this.tls, {
-      clock: this.clock,
+      clock: this.attended,
       log: this.log,
       limits: this.limits,
+      until: 'released',
       mayBegin: (network) => this.refusedHellos.mayBegin(network, this.clock.monotonic()),
     });
     this.unsubscribe = options.bus.subscribe((hint) => this.onHint(hint));
@@ -273,7 +283,7 @@ class AgentGateway implements Gateway, LinkOwner {
       },
     );
     server.maxConnections = this.limits.connections;
-    server.on('secureConnection', (socket) => this.upgrades.add(socket, this.clock.monotonic()));
+    server.on('secureConnection', (socket) => this.upgrades.add(socket, this.attended.monotonic()));
     server.on('upgrade', (request: IncomingMessage, socket, head) =>
       this.onUpgrade(request, socket as TLSSocket, head),
     );
@@ -295,7 +305,7 @@ class AgentGateway implements Gateway, LinkOwner {
         return;
       }
       link.nonce = randomBytes(32);
-      this.greetings.add(link, this.clock.monotonic());
+      this.greetings.add(link, this.attended.monotonic());
       link.send({
         type: 'challenge',
         nonce: link.nonce.toString('hex'),
@@ -309,10 +319,17 @@ class AgentGateway implements Gateway, LinkOwner {
 
   onHello(link: Link, proof: HelloProof, hello: unknown): void {
     this.greetings.delete(link);
-    this.reception.admit(link, proof, hello).catch((error: unknown) => {
-      this.log.error({ node_id: link.nodeId, remote_ip: link.remoteIp, err: error }, 'an agent could not be admitted');
-      link.refuse({ code: 'unavailable', message: 'the agent could not be recorded', retry_after_secs: 5 });
-    });
+    this.handshakes.keepPlace(link.socket);
+    this.reception
+      .admit(link, proof, hello)
+      .catch((error: unknown) => {
+        this.log.error(
+          { node_id: link.nodeId, remote_ip: link.remoteIp, err: error },
+          'an agent could not be admitted',
+        );
+        link.refuse({ code: 'unavailable', message: 'the agent could not be recorded', retry_after_secs: 5 });
+      })
+      .finally(() => this.handshakes.release(link.socket));
   }
 
   onMessage(link: Link, message: Exclude<AgentMessage, Hello>, bytes: number): void {
@@ -350,6 +367,7 @@ class AgentGateway implements Gateway, LinkOwner {
   }
 
   onClosing(link: Link): void {
+    this.handshakes.release(link.socket);
     this.shells.forget(link);
     if (link.returns) this.reception.keepPlace(link);
   }
@@ -416,11 +434,12 @@ class AgentGateway implements Gateway, LinkOwner {
   private tick(): void {
     const now = this.clock.monotonic();
     this.handshakes.tick();
-    for (const socket of this.upgrades.expired(now)) {
+    const attended = this.attended.monotonic();
+    for (const socket of this.upgrades.expired(attended)) {
       this.log.debug({ remote_ip: remoteIp(socket) }, 'no upgrade in time');
       socket.destroy();
     }
-    for (const link of this.greetings.expired(now))
+    for (const link of this.greetings.expired(attended))
       link.refuse({
         code: 'hello_timeout',
         message: `no hello within ${this.limits.helloTimeoutMs / 1000} s`,

@@ -1,5 +1,5 @@
 import type { Sample } from '@muster/protocol';
-import { type AgentMessage, type Hello, type OutputProgress, type Report, reportsSchema } from '@muster/protocol/wire';
+import type { AgentMessage, Hello, OutputProgress, Report } from '@muster/protocol/wire';
 import type { Clock } from '../clock.ts';
 import type { AgentLinks } from '../domain/agent-link/agent-link.ts';
 import type { Log } from '../log.ts';
@@ -8,6 +8,7 @@ import type { Dispatcher } from './dispatch.ts';
 import type { GatewayLimits } from './limits.ts';
 import { type Link, wish } from './link.ts';
 import { Reassembly } from './reassembly.ts';
+import { readReports } from './report-text.ts';
 import type { TerminalShells } from './terminal-shells.ts';
 import { TokenBucket } from './token-bucket.ts';
 
@@ -188,24 +189,14 @@ export class Inbound {
   private finish(link: Link): void {
     const assembly = link.assembly!;
     const bytes = assembly.uncredited.reduce((sum, piece) => sum + piece, 0);
-    let json: unknown;
-    try {
-      json = JSON.parse(assembly.texts.join(''));
-    } catch {
-      link.violation(`the pieces of report ${assembly.seq} are no JSON`);
-      return;
-    }
+    const reports = readReports(assembly.texts.join(''));
     assembly.texts = [];
-    const parsed = reportsSchema.safeParse(json);
-    if (!parsed.success) {
-      const issue = parsed.error.issues[0];
-      link.violation(
-        `report ${assembly.seq} does not fit its schema: ${issue?.path.join('.')}: ${issue?.message}`.slice(0, 300),
-      );
+    if (typeof reports === 'string') {
+      link.violation(`report ${assembly.seq}: ${reports}`.slice(0, 300));
       return;
     }
     link.assembly = null;
-    this.take(link, assembly.seq, parsed.data, bytes, assembly);
+    this.take(link, assembly.seq, reports, bytes, assembly);
   }
 
   private take(

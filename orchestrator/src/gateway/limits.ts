@@ -5,18 +5,32 @@ export const defaultGatewayLimits = {
   ...wireLimits,
   /** Sockets altogether, waiting ones included; more are dropped at once. */
   connections: 18_000,
-  /** TLS handshakes begun and not ended. Few, so that their cost comes in slices between which the API answers. */
-  handshakesInFlight: 32,
-  /** A handshake that takes longer than this gives its place to the next, and goes on without one. */
+  /**
+   * Connections between the start of their handshake and their welcome: as many as are served in time. Agents that are
+   * 400 ms away, at two round trips each, still come in at 150 a second.
+   */
+  handshakesInFlight: 128,
+  /** Handshakes that begin in one turn of the loop: their cost comes in slices between which the API answers. */
+  handshakesPerTurn: 8,
+  /** A connection that has said no hello by then gives its place to the next, and goes on without one. */
   handshakePlaceMs: 1_000,
+  /** Connections of one network that are not welcomed yet: a site that is slow to say hello is not asked for more of them. */
+  unfinishedOfNetwork: 128,
   handshakeTimeoutMs: 10_000,
   /** Sockets that wait for their handshake to begin. */
   waitingSockets: 16_384,
-  /** Of them, those of one address (of one network for IPv6): a silent one must leave room, yet many agents may share one. */
-  waitingSocketsPerAddress: 2_048,
-  waitingTimeoutMs: 30_000,
+  /**
+   * Of them, those of one address (of one network for IPv6): a silent one must leave room, yet ten thousand agents may share
+   * one, and each that is dropped dials again within seconds, which costs both ends more than its wait.
+   */
+  waitingSocketsPerAddress: 12_288,
+  /** Less than agents wait for their handshake: 45 s. */
+  waitingTimeoutMs: 40_000,
   /** Links that claim one key and wait for each other. */
   claimants: 4,
+  /** Links of one agent that are admitted, a second and at once: one that restarts in a loop every few seconds gets in. */
+  admissionsPerSecond: 0.5,
+  admissionBurst: 60,
   /** Operations that are read and sent at once. */
   dispatchesInFlight: 256,
   /** No further operation is sent while so many bytes wait for the network, over all links. */

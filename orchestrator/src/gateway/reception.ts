@@ -10,6 +10,10 @@ import { Turns } from './keyed-mutex.ts';
 import { faultOf, type Link, wish } from './link.ts';
 import type { LinkRegistry } from './presence.ts';
 import { KeptPlaces } from './reconnect-reservations.ts';
+import { TokenBucket } from './token-bucket.ts';
+
+/** Agents whose admissions are remembered. */
+const mostRemembered = 50_000;
 
 /** TLS 1.3 makes no difference between an empty context and none. */
 const noContext = Buffer.alloc(0);
@@ -23,6 +27,8 @@ export interface ReceptionOptions {
   log: Log;
   /** Links that claim one key at a time. */
   claimants: number;
+  /** Links of one agent that are admitted, a second and at once. */
+  admissions: { perSecond: number; burst: number };
   /** Told to agents, in seconds. */
   metricsInterval: number | undefined;
   isDraining: () => boolean;
@@ -43,6 +49,8 @@ export class Reception {
   /** Links under admission, by node id: hints that come amid it are for them. */
   private readonly claims = new Map<string, Link>();
   private readonly kept = new KeptPlaces();
+  /** By node id, the one that came least recently first. */
+  private readonly admissions = new Map<string, TokenBucket>();
 
   constructor(options: ReceptionOptions) {
     this.options = options;
@@ -89,7 +97,18 @@ export class Reception {
       return link.refuse({ code: 'unavailable', message: 'too many links with this key at once', retry_after_secs: 5 });
     this.claims.set(nodeId, link);
     try {
-      if (link.state !== 'admitting' || !(await this.replaceFormer(link, nodeId))) return;
+      if (link.state !== 'admitting') return;
+      const bucket = this.admissionsOf(nodeId);
+      const { perSecond, burst } = this.options.admissions;
+      if (!bucket.take(this.options.clock.monotonic(), perSecond, burst)) {
+        const message = 'this agent has connected too often; it is let in again in a moment';
+        return link.refuse({ code: 'rate_exceeded', message, retry_after_secs: Math.ceil(1 / perSecond) });
+      }
+      if (!(await this.replaceFormer(link, nodeId))) {
+        // A copy of the key does not use up what its agent may do.
+        bucket.giveBack();
+        return;
+      }
       // Asked here, since a former link that was to answer may have left meanwhile.
       if (this.kept.isKeptFrom(nodeId, link.instanceId, this.options.clock.monotonic())) {
         const message = 'the agent comes back in a moment, under a new key';
@@ -129,6 +148,16 @@ export class Reception {
       this.claims.delete(nodeId);
       done();
     }
+  }
+
+  /** How often an agent may connect: each link costs several writes. */
+  private admissionsOf(nodeId: string): TokenBucket {
+    const { clock, admissions } = this.options;
+    const bucket = this.admissions.get(nodeId) ?? new TokenBucket(admissions.burst, clock.monotonic());
+    this.admissions.delete(nodeId);
+    this.admissions.set(nodeId, bucket);
+    if (this.admissions.size > mostRemembered) this.admissions.delete(this.admissions.keys().next().value as string);
+    return bucket;
   }
 
   /** Settles who of two links with one key stays. @returns false when the newer one was refused */

@@ -39,3 +39,12 @@ test('remembers a bounded number of networks, the most recent ones', () => {
   expect(hellos.mayBegin('N0', 0)).toBe(true);
   expect(hellos.mayBegin('N1', 0)).toBe(false);
 });
+
+test('holds back the /48 of somebody who takes a new /64 for each hello', () => {
+  const hellos = new RefusedHellos({ perSecond: 1, burst: 2 });
+  for (let at = 0; at < 15; at++) hellos.charge(`2001:db8:0:${at.toString(16)}`, 1, 0);
+  expect(hellos.mayBegin('2001:db8:0:ff', 0)).toBe(true);
+  hellos.charge('2001:db8:0:10', 1, 0);
+  expect(hellos.mayBegin('2001:db8:0:ff', 0)).toBe(false);
+  expect(hellos.mayBegin('2001:db8:1:0', 0)).toBe(true);
+});

@@ -144,7 +144,7 @@ describeDatabases('access', (fixture) => {
       }
     expect(writes()).toBe(before);
     await api.app.close();
-  }, 60_000);
+  });
 
   it('is refused to operators where it takes an admin, whatever else is wrong with the request, and does nothing', async () => {
     const { api, operator, writes, refusals } = await open();
@@ -188,5 +188,5 @@ describeDatabases('access', (fixture) => {
         else expect([401, 403, 404], `${what} ${answer.body}`).not.toContain(answer.statusCode);
       }
     await api.app.close();
-  }, 60_000);
+  });
 });

@@ -315,5 +315,5 @@ describeDatabases('a session that has ended', (fixture) => {
     }
     expect(wrong).toEqual([]);
     await app.close();
-  }, 120_000);
+  });
 });

@@ -37,6 +37,7 @@ async function open(fixture: DatabaseFixture) {
       statement(insertSession, {
         ...{ token_hash: session.token_hash, operator_id: actor.id, signed_in_at: 0, created_at: 0 },
         expires_at: 2 ** 40,
+        bound: 1,
       }),
     ],
   });

@@ -106,8 +106,13 @@ describeDatabases('whoever is removed', (fixture) => {
         url,
         `POST /api/v1/operators HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${token}\r\nconnection: close\r\ncontent-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n${body.slice(0, 20)}`,
       );
+    const letIn = vi.spyOn(api.domain.signIn, 'find');
     const requests = [await slow(greta.token), await slow(otto.token)];
-    // Both have been let in by now: they wait for their bodies.
+    // Both are let in, and wait for their bodies.
+    await vi.waitFor(() => expect(letIn).toHaveBeenCalledTimes(2));
+    await Promise.all(letIn.mock.results.map(({ value }) => value));
+    letIn.mockRestore();
+    // The rest of what is done before the body is read.
     await sleep(100);
     await remove(api, greta.key);
     await api.domain.signIn.logout(hashOfToken(otto.token));
@@ -161,7 +166,9 @@ describeDatabases('whoever is removed', (fixture) => {
       url,
       `POST /api/v1/agents/web-1/apply HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${greta.token}\r\ncontent-type: application/json\r\ncontent-length: 17\r\n\r\n{"modules":["m"]}`,
     );
-    await sleep(200);
+    // Both wait, or have been answered.
+    await vi.waitFor(async () => expect(await api.domain.links.nextOperation(api.agent.id)).not.toBeNull());
+    await vi.waitFor(() => expect(came()).not.toBe(''));
     await remove(api, greta.key);
     // It would be answered once the wait for the agent is over: what is cut off before has come to nothing.
     await applying.closed;

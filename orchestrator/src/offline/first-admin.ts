@@ -4,6 +4,7 @@ import { chmod, chown, readFile, rename, rm, stat, writeFile } from 'node:fs/pro
 import { hostname } from 'node:os';
 import { dirname, join } from 'node:path';
 import { parseArgs, promisify } from 'node:util';
+import { visible } from '@muster/protocol';
 import { type Document, parseDocument } from 'yaml';
 
 /**
@@ -68,7 +69,7 @@ export interface Machine {
 
 /** @returns the exit code */
 export async function initOrchestrator(args: readonly string[], machine: Machine = thisMachine): Promise<number> {
-  const say = (text: string) => machine.stderr(`muster orchestrator init: ${text}\n`);
+  const say = (text: string) => machine.stderr(`muster orchestrator init: ${visible(text)}\n`);
   try {
     const given = readArguments(args);
     if (given === null) {

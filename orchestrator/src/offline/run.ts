@@ -1,3 +1,4 @@
+import { visible, visibleJson, visibleLine } from '@muster/protocol';
 import { ConfigError, type Invocation, optionsOf, readInvocation, wordsOf } from '../config.ts';
 import { offlineCommands } from './commands.ts';
 
@@ -9,7 +10,8 @@ import { offlineCommands } from './commands.ts';
 export async function runOffline(command: string, args: readonly string[], defaultDataDir: string): Promise<number> {
   const { stdout, stderr } = process;
   const json = args.includes('--json');
-  const say = (text: string) => void stderr.write(`${text}\n`);
+  // A backup, a configuration or a database may have names in it that somebody chose.
+  const say = (text: string) => void stderr.write(`${visible(text)}\n`);
   const fail = (error: Error, more: string | null = null): number => {
     const exit = error instanceof ConfigError ? 2 : 1;
     // In the form that the errors of all other verbs have.
@@ -20,7 +22,12 @@ export async function runOffline(command: string, args: readonly string[], defau
       remedy: more,
       errors: [],
     };
-    say(json ? JSON.stringify({ error: told, exit }) : `muster ${command}: ${error.message}${more ? `\n${more}` : ''}`);
+    say(
+      json
+        ? visibleJson(JSON.stringify({ error: told, exit }))
+        : // A line break in a name must not begin a line that looks like one of ours.
+          `muster ${command}: ${error.message.replaceAll('\n', '\n  ')}${more ? `\n${more}` : ''}`,
+    );
     return exit;
   };
   const rest = args.filter((arg) => arg !== '--json');
@@ -53,7 +60,7 @@ export async function runOffline(command: string, args: readonly string[], defau
   try {
     const outcome = await found.run(given.config, given.dataDir, words, {
       tell: (line) => {
-        if (!json) say(line);
+        if (!json) say(visibleLine(line));
       },
       stdin: process.stdin,
       stdout,
@@ -65,7 +72,7 @@ export async function runOffline(command: string, args: readonly string[], defau
     // An export on standard output has it for itself.
     if (json)
       (words.includes('-') && ['export', 'backup'].includes(command) ? stderr : stdout).write(
-        `${JSON.stringify(outcome)}\n`,
+        `${visibleJson(JSON.stringify(outcome))}\n`,
       );
     return 0;
   } catch (error) {

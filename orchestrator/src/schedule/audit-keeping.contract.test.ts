@@ -31,7 +31,7 @@ function start(domain: Domain, { holder = 'one', retentionDays = 0, consumers = 
 const head = async (domain: Domain) => (await readChainEnds(domain.context)).head.place;
 /** Until what was set off by a timer is done; the clock that the keeper sees stands still meanwhile. */
 const settled = async (domain: Domain, place: number) => {
-  for (let tries = 0; tries < 200 && (await head(domain)) < place; tries++) await sleep(10);
+  for (let tries = 0; tries < 6_000 && (await head(domain)) < place; tries++) await sleep(10);
   expect(await head(domain)).toBe(place);
 };
 /** Long enough for a round to end, also on a busy machine. */
@@ -153,7 +153,7 @@ describeDatabases('keeping the audit log', (fixture) => {
     }
     // It is decided first, which is the event, and then done.
     const begin = async () => (await readChainEnds(one.context)).anchor.place;
-    for (let tries = 0; tries < 500 && (await begin()) === 0; tries++) await sleep(20);
+    for (let tries = 0; tries < 3_000 && (await begin()) === 0; tries++) await sleep(20);
     expect(await pruned()).toBe(1);
     expect(await begin()).toBe(5);
   });
@@ -248,7 +248,7 @@ describeDatabases('keeping the audit log', (fixture) => {
       await happen(domain, 2);
       await keeping.round();
       expect(await head(domain)).toBe(8);
-      for (let tries = 0; tries < 100 && seen.places.length < 8; tries++) await sleep(20);
+      for (let tries = 0; tries < 3_000 && seen.places.length < 8; tries++) await sleep(20);
       await idle();
       live.close();
       expect(seen.places).toEqual([1, 2, 3, 4, 5, 6, 7, 8]);

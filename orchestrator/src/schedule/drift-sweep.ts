@@ -20,6 +20,8 @@ export interface DriftSweepOptions extends SweepRules {
 export interface DriftSweep {
   /** Looks for what is due and queues it. For tests. */
   turn(): Promise<void>;
+  /** Resolves when no look is under way. For tests. */
+  settled(): Promise<void>;
   stop(): Promise<void>;
 }
 
@@ -79,6 +81,9 @@ export function startDriftSweep(context: Context, clock: Clock, options: DriftSw
   schedule();
   return {
     turn: look,
+    settled: async () => {
+      await looking;
+    },
     async stop() {
       stopped = true;
       callOff();

@@ -33,6 +33,8 @@ export interface SessionsTable {
   expires_at: number;
   /** When the signature was given; renewals keep it. */
   signed_in_at: number;
+  /** 1: the signature named this server; renewals keep it. */
+  bound: number;
 }
 
 export interface AgentsTable {

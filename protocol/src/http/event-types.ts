@@ -77,7 +77,7 @@ export const eventTypes = {
   },
   'agent.limited': {
     severity: ['warning'],
-    when: 'an agent has used up what it may cause in a day (UTC); once a day for each `what`: `bytes` of reports, `events` of drift and connections, drift checks by `hints`',
+    when: 'an agent has used up what it may cause in a day (UTC); once a day for each `what`: `bytes` of reports and samples, `events` of drift and connections, drift checks by `hints`',
     target: 'agent',
     metadata: ['what', 'limit'],
   },
@@ -137,7 +137,12 @@ export const eventTypes = {
     metadata: ['code', 'ip', ...counted],
   },
   'auth.renewed': { severity: ['info'], when: 'an operator renewed the session', target: '', metadata: [] },
-  'auth.signed_out': { severity: ['info'], when: 'an operator signed out', target: '', metadata: [] },
+  'auth.signed_out': {
+    severity: ['info'],
+    when: 'an operator signed out, or a session ended because `sign_in.require_bound` refuses it',
+    target: 'operator',
+    metadata: [],
+  },
   'auth.web_login_requested': {
     severity: ['info'],
     when: 'an operator asked for a code to sign in with in a browser',

@@ -9,6 +9,8 @@ export const notifyingEvents = [
   'agent.lost',
   'agent.returned',
   'agent.cloned',
+  'agent.key_rotated',
+  'agent.refused',
   'agent.limited',
   'drift.detected',
   'state.failed',

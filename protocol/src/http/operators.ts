@@ -243,7 +243,24 @@ export const removedOperatorSchema = z
       .describe('what ended with the removal; nothing when the operator was removed before'),
     operators_added: z
       .array(z.strictObject({ operator_id: z.string(), username: z.string() }))
-      .describe('operators that this one added and who may still sign in'),
+      .describe(
+        'operators that this one added and who may still sign in; those that operators it had added and who were removed had added, likewise',
+      ),
+    left: z
+      .strictObject({
+        modules: z.array(z.string()).describe('names of modules whose newest revision it uploaded'),
+        assignments: z.array(z.string()).describe('names'),
+        channels: z.array(z.strictObject({ id: z.string(), name: z.string() })),
+        runs: z.array(z.string()).describe('run_id of each run that goes on'),
+        operations: z
+          .array(z.string())
+          .describe(
+            'operation_id of each operation that goes on or waits for its agent, outside of runs; the oldest 500',
+          ),
+      })
+      .describe(
+        'what it made, or operators that it had added and who were removed, and that goes on: somebody should look at it',
+      ),
   })
   .meta({ id: 'RemovedOperator' });
 
@@ -269,6 +286,7 @@ export const removeOperatorReporting = route({
         terminals: [],
       },
       operators_added: [],
+      left: { modules: [], assignments: ['web'], channels: [], runs: [], operations: [] },
     },
   },
 });

@@ -143,6 +143,14 @@ describe('kinds', () => {
   });
 
   it.each([
+    ...['package-brew', 'package-choco', 'package-winget'].flatMap((type) =>
+      ['*', '20.*', '>=20.1'].map((version): [string, string, string] => [
+        type,
+        `name: a1, version: "${version}"`,
+        'must be "latest" or an exact version, without spaces, "*" or ">=": leave it out for any version',
+      ]),
+    ),
+    ['package-apt', 'name: a1, version: "*"', 'must be "latest", a version, a pattern'],
     ['file-unix', 'path: /a, content: b, content_base64: ""', 'cannot be given together with content: keep one'],
     ['file-unix', 'path: /a, symlink: b, mode: "0644"', 'cannot be given together with symlink: keep one'],
     ['file-unix', 'path: /a, content_base64: "AAE"', 'must be base64, padded with "="'],

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { sampleSchema } from '../metrics.ts';
-import { resourceResultSchema, summarySchema } from '../operation.ts';
+import { fieldChangeSchema, resourceResultSchema, summarySchema } from '../operation.ts';
 import { boundedList, boundedTexts } from './bounded.ts';
 import { keyStatementLimits } from './key-statement.ts';
 import { limits } from './limits.ts';
@@ -97,6 +97,14 @@ const report = z.discriminatedUnion('type', [
   }),
 ]);
 export type Report = z.infer<typeof report>;
+
+/** Every key that stands anywhere in a report: no part of one has keys of the agent's choice. */
+export const reportKeys: ReadonlySet<string> = new Set(
+  [...report.options, resourceResultSchema, fieldChangeSchema, summarySchema].flatMap(({ shape }) =>
+    Object.keys(shape),
+  ),
+);
+
 export const reportsSchema = boundedList(report, { min: 1, max: 64 });
 
 /** A piece of a stream: bytes `from` up to `to` of it. What is missing between two pieces was given up. */

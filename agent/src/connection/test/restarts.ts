@@ -1,4 +1,5 @@
-import type { backOff, Waits } from '../backoff.ts';
+import { limits } from '@muster/protocol/wire';
+import type { backOff, LinkEnd, Waits } from '../backoff.ts';
 
 /** Agents and an orchestrator that restarts, in simulated time: the policy is the product's, all else is a model of it. */
 
@@ -50,19 +51,29 @@ function phasesOf(random: () => number): Phase[] {
   return phases;
 }
 
-/** @returns for each agent the milliseconds from the last start of the orchestrator to its link */
-export function restarts(options: { seed: number; agents: number; backOff: typeof backOff; first: Waits }): number[] {
+/**
+ * @param options.late chance that an admitted agent is refused for a hello that is not read in time
+ * @returns for each agent the milliseconds from the last start of the orchestrator to its link
+ */
+export function restarts(options: {
+  seed: number;
+  agents: number;
+  backOff: typeof backOff;
+  first: Waits;
+  late?: number;
+}): number[] {
   const random = randomOf(options.seed);
   const phases = phasesOf(random);
   const agents = Array.from({ length: options.agents }, (): SimulatedAgent => ({ waits: options.first, linkedAt: 0 }));
   const dials = new Map<number, SimulatedAgent[]>();
   let now = 0;
-  const ended = (agent: SimulatedAgent, retryAfterSecs: number | null) => {
+  const ended = (agent: SimulatedAgent, retryAfterSecs: number | null, refused: LinkEnd['refused'] = null) => {
     const livedMs = agent.linkedAt === null ? 0 : Math.max(1, now - agent.linkedAt);
     agent.linkedAt = null;
-    const next = options.backOff(agent.waits, { livedMs, retryAfterSecs, refused: null }, random(), now);
+    const next = options.backOff(agent.waits, { livedMs, retryAfterSecs, refused }, random(), now);
     agent.waits = next.waits;
-    const tick = Math.ceil((now + next.waitMs) / tickMs);
+    const heldMs = refused === 'hello_timeout' ? limits.helloTimeoutMs : 0;
+    const tick = Math.ceil((now + heldMs + next.waitMs) / tickMs);
     const others = dials.get(tick);
     if (others) others.push(agent);
     else dials.set(tick, [agent]);
@@ -79,7 +90,11 @@ export function restarts(options: { seed: number; agents: number; backOff: typeo
         if (isUp && queue.length < waitingSockets) queue.push(agent);
         else ended(agent, null);
       credit = isUp ? Math.min(32, credit + (admittedPerSecond * tickMs) / 1000) : 0;
-      for (; credit >= 1 && queue.length > 0; credit--) queue.shift()!.linkedAt = now;
+      for (; credit >= 1 && queue.length > 0; credit--) {
+        const agent = queue.shift()!;
+        if (random() < (options.late ?? 0)) ended(agent, null, 'hello_timeout');
+        else agent.linkedAt = now;
+      }
       if (until === Number.POSITIVE_INFINITY && agents.every(({ linkedAt }) => linkedAt !== null)) return;
     }
   };

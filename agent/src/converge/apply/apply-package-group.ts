@@ -90,16 +90,18 @@ async function foresee(progress: Progress, steps: readonly Step[], picture: Pict
     const step = steps[i] as Step;
     if (step.kind === 'remove' && action === 'remove' && status === 'changed') forecast.removed(step);
   });
-  const files = new Set<string>();
+  /** Paths at and below which is looked at again once what comes before has been carried out. */
+  const changed = new Set<string>();
   let bytes = 0;
   for (let position = progress.results.length; position < steps.length && run.length < maxRun; position++) {
     const step = steps[position] as Step;
     const provider = providerFor(step);
     if (provider?.recheckable !== true || provider.together !== undefined || bytes > runBytes) break;
-    // What is below something that may become a link, or in the same file, can only be looked at once that is done.
+    // What is below something that may become a link, in the same file, or made by another resource, can only be looked
+    // at once that is done.
     const path = provider.path(step.resource);
-    if (path !== null && files.size > 0 && [path, ...ancestors(path)].some((way) => files.has(way))) break;
-    if (path !== null && step.resource.type !== 'directory-unix') files.add(path);
+    if (path !== null && changed.size > 0 && [path, ...ancestors(path)].some((way) => changed.has(way))) break;
+    if (path !== null && step.resource.type !== 'directory-unix') changed.add(path);
     const observe = () => progress.observe(step, forecast);
     const { decision, observation } = await planStep(step, observe, forecast, progress.desired, copies);
     // An earlier one of this run may bring what it misses: it is looked at again after that.
@@ -110,8 +112,10 @@ async function foresee(progress: Progress, steps: readonly Step[], picture: Pict
     // It was done before the agent was killed: what comes after it was looked at for the first time as if it had not been.
     if (original?.verdict === 'act' && decision.verdict === 'none') forecast.expects(step, original);
     // What needs nothing is not kept: a thousand unchanged files must not be held in memory.
-    if (decision.verdict === 'act' && observation !== null && 'seen' in observation)
+    if (decision.verdict === 'act' && observation !== null && 'seen' in observation) {
       bytes += provider.weight(observation.seen);
+      for (const made of provider.makes?.(step.resource, observation.seen) ?? []) changed.add(made);
+    }
     run.push({
       step,
       provider,

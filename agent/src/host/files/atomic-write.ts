@@ -1,4 +1,4 @@
-import { createHash, hash } from 'node:crypto';
+import { createHash } from 'node:crypto';
 import {
   closeSync,
   constants,
@@ -15,6 +15,7 @@ import { errnoOf, HostFailure, hostFailure } from '../failure.ts';
 import { pieces } from './inspect.ts';
 import { setLinkOwner, setOpenOwnership } from './ownership.ts';
 import type { OpenDirectory } from './path-walk.ts';
+import { removeTemporary, temporaryName, withPlace } from './private-place.ts';
 
 export interface NewFile {
   /** `openFd`: a copy of this open file, which must have this hash and size. */
@@ -28,32 +29,27 @@ export interface NewFile {
 }
 
 /**
- * Name of the temporary file that stands for `name` while it is written. Always the same one, so that what a killed
- * agent left behind is found; starts with a dot and holds one, so that programs that read a whole directory skip it.
- */
-const temporaryName = (name: string): string => `.muster-${hash('sha256', name, 'hex').slice(0, 20)}.tmp`;
-
-/**
  * Puts a file in place: old or new is there at any moment, never a mixture, and its owner and permissions are right
  * from the moment it is there. The directory is not synced, that is left to whoever knows when the last one is written.
  * @throws HostFailure; everything is then as before
  */
 export async function writeFileAtomically(parent: OpenDirectory, name: string, file: NewFile): Promise<void> {
   const target = `${parent.path}/${name}`;
-  const temporary = parent.child(temporaryName(name));
   try {
-    const fd = openTemporary(temporary);
-    try {
-      if ('bytes' in file.content) writeAll(fd, file.content.bytes);
-      else if ('copyOf' in file.content) await copyFile(file.content.copyOf, `/proc/self/fd/${fd}`);
-      else await copyVerified(file.content, fd, target);
-      setOpenOwnership(fd, file);
-      await synced(fd);
-    } finally {
-      closeSync(fd);
-    }
-    await file.beforeRename?.(`${parent.path}/${temporaryName(name)}`);
-    renameSync(temporary, parent.child(name));
+    await withPlace(parent, name, file, async (place) => {
+      const fd = openTemporary(place.file);
+      try {
+        if ('bytes' in file.content) writeAll(fd, file.content.bytes);
+        else if ('copyOf' in file.content) await copyFile(file.content.copyOf, `/proc/self/fd/${fd}`);
+        else await copyVerified(file.content, fd, target);
+        setOpenOwnership(fd, file);
+        await synced(fd);
+      } finally {
+        closeSync(fd);
+      }
+      await file.beforeRename?.(place.path);
+      renameSync(place.file, parent.child(name));
+    });
   } catch (error) {
     removeTemporary(parent, name);
     throw hostFailure(error, `write ${target}`);
@@ -75,15 +71,6 @@ export function writeSymlinkAtomically(
   } catch (error) {
     removeTemporary(parent, name);
     throw hostFailure(error, `make the symbolic link ${parent.path}/${name}`);
-  }
-}
-
-/** Takes away what a killed agent may have left. Never throws. */
-export function removeTemporary(parent: OpenDirectory, name: string): void {
-  try {
-    unlinkSync(parent.child(temporaryName(name)));
-  } catch {
-    // It is not there, or the directory cannot be written to, which the caller finds out soon enough.
   }
 }
 

@@ -19,6 +19,8 @@ export interface OpenDirectory {
   readonly self: string;
   /** Nobody but root and the agent's user can have changed any name from / down to this directory. */
   readonly trusted: boolean;
+  /** Its owner, when it was opened. */
+  readonly uid: number;
   /** Beyond that, nobody else can make a name in it: not so in a sticky directory such as /tmp. */
   readonly exclusive: boolean;
 }
@@ -27,14 +29,16 @@ class HeldDirectory implements OpenDirectory {
   readonly path: string;
   readonly fd: number;
   readonly self: string;
+  readonly uid: number;
   readonly trusted: boolean;
   readonly exclusive: boolean;
   users = 1;
 
-  constructor(path: string, fd: number, trusted: boolean, exclusive: boolean) {
+  constructor(path: string, fd: number, uid: number, trusted: boolean, exclusive: boolean) {
     this.path = path;
     this.fd = fd;
     this.self = `/proc/self/fd/${fd}`;
+    this.uid = uid;
     this.trusted = trusted;
     this.exclusive = exclusive;
   }
@@ -174,7 +178,7 @@ export class PathWalk {
     // In a sticky directory others may make names, but not change those of root and ours.
     const closed = (mode & 0o022) === 0;
     const trusted = parentTrusted && ours && (closed || (mode & 0o1000) !== 0);
-    const held = new HeldDirectory(path, fd, trusted, trusted && closed);
+    const held = new HeldDirectory(path, fd, uid, trusted, trusted && closed);
     this.#held.set(path, held);
     return held;
   }

@@ -1,7 +1,7 @@
 import { rmdirSync, unlinkSync } from 'node:fs';
 import { errnoOf, hostFailure } from '../failure.ts';
-import { removeTemporary } from './atomic-write.ts';
 import type { OpenDirectory } from './path-walk.ts';
+import { removeTemporary } from './private-place.ts';
 
 /** Removes a file or link; one that is not there is removed already. */
 export function removeFile(parent: OpenDirectory, name: string): void {

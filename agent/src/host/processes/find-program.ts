@@ -1,5 +1,5 @@
+import { cleanEnvironment } from '../clean-environment.ts';
 import { fileStatus } from '../read-system.ts';
-import { cleanEnvironment } from './run-command.ts';
 
 /** What a shell knows by itself: words that may begin a command and are no program. */
 const ofTheShell = new Set(

@@ -1,6 +1,7 @@
 import { type ChildProcess, type SpawnOptions, spawn } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { Socket } from 'node:net';
+import { cleanEnvironment } from '../clean-environment.ts';
 import type { Clock } from '../clock.ts';
 import { errnoOf, HostFailure } from '../failure.ts';
 import { type Stdio, withoutInherited } from '../files/inherited-files.ts';
@@ -47,16 +48,6 @@ export interface ProcessIdentity {
   startTicks: string;
   bootId: string;
 }
-
-/** Nothing of the agent's own environment reaches what it runs. */
-export const cleanEnvironment: Readonly<Record<string, string>> = {
-  PATH: '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin',
-  HOME: '/root',
-  USER: 'root',
-  LOGNAME: 'root',
-  SHELL: '/bin/sh',
-  LANG: 'C.UTF-8',
-};
 
 /** What still comes through the pipes when the program itself has ended, from what it left in the background. */
 const drainMs = 100;

@@ -45,7 +45,7 @@ describe('a transaction', () => {
     stop.abort();
     await expect(running).rejects.toThrow(LeftRunning);
     expect(isRunning(process as unknown as ProcessIdentity)).toBe(true);
-    for (let i = 0; i < 300 && !existsSync(`${home}/done`); i++) await sleep(20);
+    for (let i = 0; i < 6_000 && !existsSync(`${home}/done`); i++) await sleep(20);
     expect(readFileSync(`${home}/done`, 'utf8')).toBe('done\n');
   });
 

@@ -3,16 +3,10 @@ import { randomBytes } from 'node:crypto';
 import { closeSync, constants, fstatSync, ftruncateSync, openSync, readSync, unlinkSync, writeSync } from 'node:fs';
 import { Socket } from 'node:net';
 import { tmpdir } from 'node:os';
+import { cleanEnvironment } from '../clean-environment.ts';
 import type { Clock } from '../clock.ts';
 import { errnoOf, HostFailure, hostFailure } from '../failure.ts';
-import {
-  cleanEnvironment,
-  identityOf,
-  killProcessGroup,
-  type ProcessIdentity,
-  spawnWith,
-  umask,
-} from './run-command.ts';
+import { identityOf, killProcessGroup, type ProcessIdentity, spawnWith, umask } from './run-command.ts';
 import { inScope } from './transient-scope.ts';
 
 /**

@@ -31,7 +31,8 @@ export function diffLine(
   const last = seen.hits.at(-1);
   if (last === undefined && seen.type === 'file' && bodyOf(resource).backrefs === true)
     return nothing('no line matches, and with `backrefs` none is added');
-  const wanted = wantedFor(resource, last?.text ?? null);
+  const among = circumstances.purpose === 'drift' ? 1 : seen.hits.length;
+  const wanted = wantedFor(resource, last?.text ?? null, among);
   if (last !== undefined && last.text === wanted) return nothing();
   const { awaits = [] } = awaitsFile(resource, seen, circumstances);
   if (seen.missingProgram !== undefined && circumstances.purpose !== 'drift')

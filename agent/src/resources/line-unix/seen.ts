@@ -61,10 +61,11 @@ const hasCaptures = (resource: ResolvedResource): boolean => bodyOf(resource).ba
 /**
  * What a line is to become, in the characters of `TextLine`.
  * @param text the line that it takes the place of; null: it is added
+ * @param among of how many lines that are meant it is the last
  * @returns null when nothing is added
  * @throws HostFailure when it cannot be made of this line, or would become another again at the next apply
  */
-export function wantedFor(resource: ResolvedResource, text: string | null): string | null {
+export function wantedFor(resource: ResolvedResource, text: string | null, among = 1): string | null {
   if (!hasCaptures(resource)) return lineOf(resource);
   if (text === null) return null;
   const shown = readable(text);
@@ -77,6 +78,11 @@ export function wantedFor(resource: ResolvedResource, text: string | null): stri
   if (again !== null && again !== once)
     throw new HostFailure(
       'its `match` takes the line that it makes, and would make another of it at each apply: write a `match` that does not, or a `line` that stays as it is',
+    );
+  // The line before it would be the last that is meant, and get its turn.
+  if (once !== null && again === null && among > 1)
+    throw new HostFailure(
+      `its \`match\` takes ${among} lines of ${pathOf(resource)} and not the one that it makes, so each apply would change another: make \`match\` narrower`,
     );
   return once === null ? null : inBytes(once);
 }

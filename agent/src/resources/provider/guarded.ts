@@ -31,6 +31,7 @@ const defaults = {
   path: null,
   brings: [],
   bringsToDependents: [],
+  makes: [],
   watched: [],
   canTell: false,
   weight: 0,

@@ -163,6 +163,11 @@ export interface Provider<Seen = unknown, Before extends Json = Json> {
   brings(resource: ResolvedResource): readonly Brought[];
   /** What a change of it may bring besides, to those that depend on it and to no others. */
   bringsToDependents?(resource: ResolvedResource): readonly Brought[];
+  /**
+   * Paths that a change of it makes besides `path`. What is declared there or below is looked at again after it, so that
+   * what came with it (the files of a new home, say) is seen.
+   */
+  makes?(resource: ResolvedResource, seen: Seen): readonly string[];
   /** Paths it decides over: no two resources of one run may have one inside the other, unless it is a directory. */
   path(resource: ResolvedResource): string | null;
   /**

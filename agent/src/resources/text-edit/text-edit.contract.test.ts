@@ -131,6 +131,26 @@ describe('captures', () => {
     expect(read()).toBe('a\n');
   });
 
+  test('are refused where the next apply would change another line', async () => {
+    write('a=old\nb=old\n');
+    const ours = line(path(), '\\1=new', { match: '^(\\w+)=old$', backrefs: true });
+    for (const results of [await plan(ours), await apply(ours)])
+      expect(results).toMatchObject([{ status: 'failed', message: expect.stringMatching(/takes 2 lines.*narrower/s) }]);
+    expect(read()).toBe('a=old\nb=old\n');
+    write('a=new\nb=old\n');
+    expect(await apply(ours)).toMatchObject([{ status: 'changed' }]);
+    expect(await apply(ours)).toMatchObject([{ status: 'unchanged' }]);
+    expect(read()).toBe('a=new\nb=new\n');
+  });
+
+  test('change the last of several lines where it then stays the one that is meant', async () => {
+    write('port = 80\nport = 81\n');
+    const ours = line(path(), 'port = 8080\\1', { match: '^port = \\d+(.*)$', backrefs: true });
+    await apply(ours);
+    expect(await apply(ours)).toMatchObject([{ status: 'unchanged' }]);
+    expect(read()).toBe('port = 80\nport = 8080\n');
+  });
+
   test('of a line that is no text are refused', async () => {
     write('a \xff\n');
     expect(await apply(line(path(), 'b \\1', { match: '^a (.*)$', backrefs: true }))).toMatchObject([

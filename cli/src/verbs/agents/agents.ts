@@ -165,7 +165,7 @@ async function attributes(context: Context, typed: string[], options: AgentOptio
   for (const [at, agent] of agents.entries()) {
     if (agents.length > 1) out.print(`${at === 0 ? '' : '\n'}${color.bold(sanitiseLine(agentLabel(agent)))}`);
     const rows = Object.entries(found.get(agent.node_id) ?? {}).sort(([one], [other]) => (one < other ? -1 : 1));
-    if (rows.length === 0) out.note(`${agentLabel(agent)} has said nothing of its machine yet.`);
+    if (rows.length === 0) out.note(`${sanitiseLine(agentLabel(agent))} has said nothing of its machine yet.`);
     else
       out.table(
         [
@@ -202,7 +202,7 @@ function describe(agent: Agent, { color, now }: Style): string {
   ];
   return [
     `${color.bold(sanitiseLine(agentLabel(agent)))}  ${agent.status}`,
-    `node id  ${agent.node_id}`,
+    `node id  ${sanitiseLine(agent.node_id)}`,
     `link     ${connected ? color.green(link) : color.red(link)}${unseen}`,
     `agent    ${sanitiseLine(agent.agent_version)}, first seen as ${sanitiseLine(agent.initial_hostname)} from ${sanitiseLine(agent.initial_ip)}`,
     ...section('Tags', tags, 'none'),

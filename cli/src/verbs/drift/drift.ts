@@ -144,7 +144,7 @@ async function newestDrift(call: Client, wanted: string): Promise<string> {
 
 const findCheck = (call: Client, wanted: string): Promise<string> =>
   findId('check', 'muster drift AGENT --history', wanted, async () =>
-    (await call(listLatestDrift, { query: { limit: '500' } })).map(({ drift_id }) => drift_id),
+    (await call(listLatestDrift, { query: { limit: '500' }, atMost: 500 })).map(({ drift_id }) => drift_id),
   );
 
 /** As many machines are compared at one time. */
@@ -215,7 +215,7 @@ async function newest(context: Context, call: Client, name: string, node_id: str
   const record = await call(latestDrift, { params: { node_id } });
   if (record !== null) return show(context, call, name, record, options);
   if (out.json) out.data(null);
-  else out.note(`${name} was never checked: muster drift ${name}`);
+  else out.note(`${sanitiseLine(name)} was never checked: muster drift ${sanitiseLine(name)}`);
   return exits.done;
 }
 
@@ -270,7 +270,8 @@ const columns = (now: number): Column<DriftRecord>[] => [
 
 async function history(context: Context, call: Client, node_id: string, options: Options): Promise<Exit> {
   const { out } = context;
-  const records = await call(listDrift, { params: { node_id }, query: wishOf(options) });
+  const query = wishOf(options);
+  const records = await call(listDrift, { params: { node_id }, query, atMost: Number(query.limit) });
   if (out.json) out.data(records);
   else if (records.length === 0) out.note('There is no such check.');
   else out.table([{ heading: 'CHECK', text: ({ drift_id }) => drift_id }, ...columns(out.style.now)], records);
@@ -282,7 +283,9 @@ async function listOfAll(context: Context, options: Options): Promise<Exit> {
   const wish = wishOf(options);
   const { call } = await context.connect();
   const query = { ...wish, ...(options.filter === undefined ? {} : { filter: options.filter }) };
-  const records = await call(listLatestDrift, { query }).catch(showingFault(options.filter ?? ''));
+  const records = await call(listLatestDrift, { query, atMost: Number(wish.limit) }).catch(
+    showingFault(options.filter ?? ''),
+  );
   if (out.json) out.data(records);
   else if (records.length === 0)
     out.note(options.status === undefined ? 'No agent was checked yet: muster drift AGENT' : 'There is no such agent.');

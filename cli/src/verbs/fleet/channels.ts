@@ -232,7 +232,9 @@ async function add(context: Context, name: string, typed: string, options: Confi
   const body = { name, channel_type, config } as Parameters<typeof call<typeof createChannel>>[1]['body'];
   const channel = await call(createChannel, { body });
   if (out.json) out.data(channel);
-  out.print(`Added ${out.style.color.bold(sanitiseLine(channel.name))}; try it: muster channels test ${channel.id}`);
+  out.print(
+    `Added ${out.style.color.bold(sanitiseLine(channel.name))}; try it: muster channels test ${sanitiseLine(channel.id)}`,
+  );
   return undefined;
 }
 

@@ -164,12 +164,12 @@ async function get(context: Context, name: string): Promise<undefined> {
   out.print(out.style.color.bold(sanitiseLine(secret.name)));
   if (secret.description !== null) out.print(sanitiseLine(secret.description));
   out.print(
-    `expires    ${secret.expires_at === null ? 'never' : `${secret.expires_at} (${expiry(secret, out.style)})`}`,
+    `expires    ${secret.expires_at === null ? 'never' : `${sanitiseLine(secret.expires_at)} (${expiry(secret, out.style)})`}`,
   );
   out.print(`may go to  ${sanitiseLine(holders(secret))}`);
   for (const id of secret.restriction?.node_ids ?? []) out.print(`           ${sanitiseLine(id)}`);
-  out.print(`created    ${secret.created_at} by ${who(secret.created_by)}`);
-  out.print(`changed    ${secret.updated_at} by ${who(secret.updated_by)}`);
+  out.print(`created    ${sanitiseLine(secret.created_at)} by ${who(secret.created_by)}`);
+  out.print(`changed    ${sanitiseLine(secret.updated_at)} by ${who(secret.updated_by)}`);
   return undefined;
 }
 
@@ -290,10 +290,12 @@ async function rotateKey(context: Context): Promise<Exit> {
   const rotation = await call(rotateSecretsKey, {}).finally(() => progress.end());
   if (out.json) out.data(rotation);
   const rest = rotation.unreadable.length === 0 ? 'all are' : 'all others are';
-  out.print(`${counted(rotation.reencrypted, 'value')} encrypted anew; ${rest} under key ${rotation.key_id} now.`);
+  out.print(
+    `${counted(rotation.reencrypted, 'value')} encrypted anew; ${rest} under key ${sanitiseLine(rotation.key_id)} now.`,
+  );
   if (rotation.retired.length > 0)
     out.print(
-      `Nothing needs ${rotation.retired.length === 1 ? 'key' : 'keys'} ${rotation.retired.join(', ')} any more.`,
+      `Nothing needs ${rotation.retired.length === 1 ? 'key' : 'keys'} ${sanitiseLine(rotation.retired.join(', '))} any more.`,
     );
   out.note('Make a copy of the keys now: a backup of the database from here on needs it.');
   if (rotation.unreadable.length === 0) return exits.done;

@@ -126,7 +126,7 @@ async function add(context: Context, reason: string, options: AddOptions): Promi
     body: { starts_at, ends_at, reason, ...(selector === undefined ? {} : { selector }) },
   });
   if (out.json) out.data(window);
-  out.print(`Planned ${window.id}: ${stateOf(window, out.style.now)}.`);
+  out.print(`Planned ${sanitiseLine(window.id)}: ${stateOf(window, out.style.now)}.`);
   warnOf(out, window);
   return undefined;
 }

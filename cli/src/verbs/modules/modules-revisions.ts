@@ -40,7 +40,8 @@ async function history(context: Context, name: string, options: { limit: string 
   const { out } = context;
   const limit = parseCount('--limit', options.limit, 1, 500);
   const { call } = await context.connect();
-  const revisions = await call(listModuleRevisions, { params: { name }, query: { limit: String(limit) } }).catch(
+  const query = { limit: String(limit) };
+  const revisions = await call(listModuleRevisions, { params: { name }, query, atMost: limit }).catch(
     (error: unknown) => missingModule(call, name, undefined, error),
   );
   if (out.json) {

@@ -45,7 +45,7 @@ export const findRun = (call: Client, wanted: string): Promise<string> =>
   findId('run', 'muster runs list', wanted, async () => (await recent(call, 500)).map(({ run_id: id }) => id));
 
 const recent = (call: Client, limit: number, filter: { status?: Run['status']; assignment?: string } = {}) =>
-  call(listRuns, { query: { limit: String(limit), ...filter } });
+  call(listRuns, { query: { limit: String(limit), ...filter }, atMost: limit });
 
 async function list(
   context: Context,

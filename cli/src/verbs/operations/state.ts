@@ -29,14 +29,14 @@ async function show(context: Context, wanted: string): Promise<undefined> {
     out.data(state);
     return undefined;
   }
-  const name = agentLabel(agent);
+  const name = sanitiseLine(agentLabel(agent));
   const { applied, pending_removals, unapplied, snapshot_operation_id } = state;
   if (applied.length + pending_removals.length + unapplied.length === 0) {
     out.note(`Nothing was applied on ${name} yet: muster plan ${name} -m MODULE`);
     return undefined;
   }
   out.print(
-    `${color.bold(sanitiseLine(name))}  ${counted(applied.length, 'resource')} applied${snapshot_operation_id === null ? '' : color.dim(`, last by ${snapshot_operation_id}`)}`,
+    `${color.bold(name)}  ${counted(applied.length, 'resource')} applied${snapshot_operation_id === null ? '' : color.dim(`, last by ${sanitiseLine(snapshot_operation_id)}`)}`,
   );
   const section = (title: string, entries: readonly Entry[], paint: (text: string) => string) => {
     if (entries.length === 0) return;

@@ -142,7 +142,7 @@ async function show(context: Context, wanted: string[]): Promise<Exit> {
       found.push(one);
       const by = (id: string) => sanitiseLine(names.get(id) ?? id);
       out.print(`${out.style.color.bold(sanitiseLine(one.username))} (${one.role})`);
-      out.print(`operator id  ${one.operator_id}`);
+      out.print(`operator id  ${sanitiseLine(one.operator_id)}`);
       out.print(`added        ${timestamp(one.added_at)} by ${by(one.added_by)}`);
       if (one.removed_at !== null)
         out.print(`removed      ${timestamp(one.removed_at)} by ${by(one.removed_by ?? '')}`);
@@ -203,7 +203,9 @@ async function add(
   const { call, target } = await context.connect();
   const added = await call(addOperator, { body: { public_key, username, role } });
   if (out.json) out.data(added);
-  out.print(`Added ${out.style.color.bold(sanitiseLine(added.username))} (${added.role}), ${added.operator_id}.`);
+  out.print(
+    `Added ${out.style.color.bold(sanitiseLine(added.username))} (${added.role}), ${sanitiseLine(added.operator_id)}.`,
+  );
   out.note(`They sign in with: muster login --url ${target.url}`);
   return undefined;
 }
@@ -233,10 +235,26 @@ async function remove(context: Context, wanted: string[], { yes }: { yes?: boole
       const added = answer.operators_added.map((each) => sanitiseLine(each.username)).join(', ');
       if (added !== '')
         out.note(`${sanitiseLine(username)} had added ${added}, who may still sign in: remove those that should not.`);
+      const left = leftText(answer);
+      if (left !== '') out.note(`What ${sanitiseLine(username)} made goes on; look at it:\n${left}`);
     },
   );
   if (out.json) out.data({ removed, ended });
   return exit;
+}
+
+function leftText({ left }: Removed): string {
+  const kinds = [
+    ['modules', left.modules],
+    ['assignments', left.assignments],
+    ['channels', left.channels.map(({ name }) => name)],
+    ['runs', left.runs],
+    ['operations', left.operations],
+  ] as const;
+  return kinds
+    .filter(([, names]) => names.length > 0)
+    .map(([kind, names]) => `  ${kind}: ${names.map(sanitiseLine).join(', ')}`)
+    .join('\n');
 }
 
 type Removed = AnswerOf<typeof removeOperatorReporting>;

@@ -169,7 +169,7 @@ async function whoami(context: Context, options: { publicKey?: boolean }): Promi
   });
   if (out.json) out.data({ ...operator, public_key: key.publicKey, key_file: key.path, url: target.url });
   out.print(`${out.style.color.bold(sanitiseLine(operator.username))} (${operator.role}) at ${target.url}`);
-  out.print(`operator id  ${operator.operator_id}`);
+  out.print(`operator id  ${sanitiseLine(operator.operator_id)}`);
   out.print(`public key   ${key.publicKey}`);
   out.print(
     `key file     ${key.path}${key.kept === 'agent' ? ', in ssh-agent' : key.kept === 'sealed' ? ', with a passphrase' : ''}`,

@@ -5,7 +5,7 @@ import { findId } from '../../execution/find-id.ts';
 /** The id of a terminal session. A whole id is taken as it is; a part of one is looked up among the newest 500. */
 export const findTerminal = (call: Client, wanted: string, status?: TerminalSession['status']): Promise<string> =>
   findId('terminal session', 'muster terminal list', wanted, async () =>
-    (await call(listTerminals, { query: { limit: '500', ...(status === undefined ? {} : { status }) } })).map(
-      ({ session_id }) => session_id,
-    ),
+    (
+      await call(listTerminals, { query: { limit: '500', ...(status === undefined ? {} : { status }) }, atMost: 500 })
+    ).map(({ session_id }) => session_id),
   );

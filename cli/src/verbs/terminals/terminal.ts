@@ -102,6 +102,7 @@ async function list(context: Context, options: { status?: string; limit: string 
   const { call } = await context.connect();
   const sessions = await call(listTerminals, {
     query: { limit: String(limit), ...(status === undefined ? {} : { status }) },
+    atMost: limit,
   });
   if (out.json) {
     out.data(sessions);

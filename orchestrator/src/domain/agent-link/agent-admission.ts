@@ -236,34 +236,39 @@ async function settleOpen(context: Context, hello: Hello, nodeId: string): Promi
       });
     // It was lost on the way, so it is ours again: to cancel, to expire, or to send once more.
     else if (operation.cancel_requested_at !== null)
-      await endHere(context, operation, hello.hostname, neverHad('cancelled before the agent had it'));
-    else if (!(await takenBack(context, operation)))
-      await endHere(
-        context,
-        operation,
-        hello.hostname,
-        neverHad('not tried: the run was stopped before the agent had it'),
-      );
+      await endHere(context, operation, hello.hostname, neverHad(cancelledBefore));
+    else {
+      const reason = await takeBack(context, operation);
+      if (reason !== null) await endHere(context, operation, hello.hostname, neverHad(reason));
+    }
   }
   return settled;
 }
 
 const neverHad = (error: string): Ending => ({ status: 'cancelled', error, summary: null, startedAt: null });
 
-/** @returns false when it is of a run that was stopped: nobody has an operation of that who had none then */
-async function takenBack({ db }: Context, { operation_id, run_id }: EndingOperation): Promise<boolean> {
+const cancelledBefore = 'cancelled before the agent had it';
+
+/**
+ * Marks an operation that was lost on the way as not sent.
+ * @returns null, or why it is to end instead
+ */
+async function takeBack({ db }: Context, { operation_id, run_id }: EndingOperation): Promise<string | null> {
   try {
     await db.write({
       name: 'operations/undispatch',
       statements: [
-        ...(run_id === null ? [] : [statement(runGoesOn, { run_id }, { expect: 'row', else: 'operation_finished' })]),
-        statement(markUndispatched, { operation_id }),
+        ...(run_id === null ? [] : [statement(runGoesOn, { run_id }, { expect: 'row', else: 'run_finished' })]),
+        statement(markUndispatched, { operation_id }, { expect: 'changed', else: 'operation_finished' }),
       ],
     });
-    return true;
+    return null;
   } catch (error) {
+    if (error instanceof MusterError && error.code === 'run_finished')
+      return 'not tried: the run was stopped before the agent had it';
     ignoreFinished(error);
-    return false;
+    // Cancelled since it was read, or it has an end already.
+    return (await db.get(operationById, { operation_id }))?.status === 'queued' ? cancelledBefore : null;
   }
 }
 

@@ -38,6 +38,8 @@ export interface ReportRules {
 }
 
 const cloneEventEverySecs = 3600;
+/** What a sample counts of its agent's day: about what its row takes. */
+const sampleBytes = 160;
 
 /** What the gateway asks of the domain, answered from the database. */
 export function createAgentLinks(
@@ -82,7 +84,19 @@ export function createAgentLinks(
       return admit(hello, from);
     },
 
-    sampled,
+    async sampled(nodeId, samples) {
+      const { bytes } = await usage.today(nodeId);
+      // Settled for the agent, which would send them again otherwise.
+      if (bytes >= usage.limits.bytes) return;
+      await sampled(nodeId, samples);
+      const more = samples.length * sampleBytes;
+      const isLast = bytes + more >= usage.limits.bytes;
+      const row = isLast ? await db.get(agentById, { node_id: nodeId }) : undefined;
+      const label = row?.name ?? row?.initial_hostname ?? nodeId;
+      const spent = await usage.spend({ node_id: nodeId, label }, { bytes: more });
+      if (spent.statements.length > 0) await db.write({ name: 'agents/samples', statements: spent.statements });
+      spent.committed();
+    },
 
     opened: (node_id) => context.bus.publish({ type: 'agent_linked', node_id }),
 

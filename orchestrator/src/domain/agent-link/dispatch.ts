@@ -65,7 +65,7 @@ export async function nextOperation(
     if (!row || row.status === 'running') return null;
     const plan = row.plan_id === null ? null : await boundPlan(context, documents, row, row.plan_id);
     if (plan !== null && 'stale' in plan) {
-      await endUnresolved(context, row, plan.stale);
+      await endUnresolved(context, row, plan.stale, row.dispatched_at === null);
       continue;
     }
     const snapshot = await mayBeSent(context, row);
@@ -189,10 +189,16 @@ function changedSince(planned: SecretVersions, sent: readonly SentSecret[]): str
   return Object.keys(planned).find((name) => (versions.get(name) ?? 0) !== planned[name]);
 }
 
-async function endUnresolved(context: Context, row: EndingOperation & { label: string }, error: string): Promise<void> {
+/** @param undispatched end it only if no agent was sent it */
+async function endUnresolved(
+  context: Context,
+  row: EndingOperation & { label: string },
+  error: string,
+  undispatched = false,
+): Promise<void> {
   const ending = { status: 'failed', error, summary: null, startedAt: null } as const;
   try {
-    const statements = endStatements(context, row, ending, systemActor, row.label);
+    const statements = endStatements(context, row, ending, systemActor, row.label, undispatched);
     await context.db.write({ name: 'operations/unresolved', statements });
     announceEnd(context, row, 'failed');
   } catch (error) {

@@ -51,12 +51,12 @@ export interface AgentUsage {
 }
 
 const told: Readonly<Record<keyof Usage, string>> = {
-  bytes: 'its results are kept without details and its outputs without text',
+  bytes: 'its results are kept without details, its outputs without text, and its samples not at all',
   events: 'what it says of drift is recorded without events',
   hints: 'its hints are not followed, and drift is found by scheduled checks',
 };
 const counted: Readonly<Record<keyof Usage, string>> = {
-  bytes: 'bytes of reports',
+  bytes: 'bytes of reports and samples',
   events: 'events',
   hints: 'drift checks by hints',
 };

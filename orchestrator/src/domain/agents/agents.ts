@@ -298,12 +298,16 @@ export async function setStatus(
   wanted: { status: 'approved' | 'rejected'; name?: string | undefined },
 ): Promise<Agent> {
   if (wanted.status === 'approved' && wanted.name !== undefined) requireAgentName(wanted.name);
+  return withAgent(context, idOrName, (row) => changeStatus(context, actor, row, wanted));
+}
+
+/** Reads an agent and acts on it, again when it was changed in between. */
+async function withAgent<T>(context: Context, idOrName: string, act: (row: AgentRow) => Promise<T>): Promise<T> {
   for (let attempt = 1; ; attempt++) {
     const row = await requireAgent(context, idOrName);
     try {
-      return await changeStatus(context, actor, row, wanted);
+      return await act(row);
     } catch (error) {
-      // Changed by somebody else in this moment: what is asked for is judged by what it is now.
       if (!(error instanceof MusterError && error.code === 'agent_changed' && attempt < 5)) throw error;
     }
   }
@@ -361,7 +365,10 @@ async function changeStatus(
 }
 
 export async function removeAgent(context: Context, actor: Actor, idOrName: string): Promise<void> {
-  const row = await requireAgent(context, idOrName);
+  await withAgent(context, idOrName, (row) => removeRow(context, actor, row));
+}
+
+async function removeRow(context: Context, actor: Actor, row: AgentRow): Promise<void> {
   if (row.status !== 'rejected') throw new MusterError('agent_not_rejected', `the agent is ${row.status}`);
   const label = row.name ?? row.initial_hostname;
   const ended = await cancelling(context, actor, row.node_id, label, 'the agent was removed');

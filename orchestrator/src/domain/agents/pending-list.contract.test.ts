@@ -48,6 +48,15 @@ describeDatabases('agents that wait for approval', (fixture) => {
     expect((await come(domain, '2001:db8:0:2::3', { stays: true })).admitted).toBe(false);
   });
 
+  test('give way to a machine of another network when somebody has many small networks', async () => {
+    const domain = await openDomain(fixture, { pendingCapacity: 4 });
+    for (let at = 0; at < 4; at++) await come(domain, `2001:db8:0:${at}::1`, { stays: true });
+    expect((await come(domain, '2001:db8:0:9::1', { stays: true })).admitted).toBe(false);
+    expect((await come(domain, '2001:db8:1::1', { stays: true })).admitted).toBe(true);
+    expect((await come(domain, '192.0.2.7', { stays: true })).admitted).toBe(true);
+    expect(await waiting(domain)).toHaveLength(4);
+  });
+
   test('never give way when they came with a token', async () => {
     const domain = await openDomain(fixture, { pendingCapacity: 1 });
     const { actor } = await newAdmin(domain);

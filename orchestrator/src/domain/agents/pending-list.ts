@@ -1,5 +1,5 @@
 import { MusterError } from '@muster/protocol';
-import { siteOf } from '../../client-network.ts';
+import { siteOf, widerOf } from '../../client-network.ts';
 import { deletePendingAgent, pendingBeyond, pendingWithoutToken } from '../../store/queries/agents.ts';
 import { type Statement, statement } from '../../store/transaction.ts';
 import { audited, type Happening } from '../audit/audit.ts';
@@ -104,7 +104,9 @@ export function createPendingList(context: Context, capacity: number): PendingLi
         site: siteOf(row.initial_ip),
         connected: context.presence.isConnected(row.node_id),
       }));
-      const agent = givingWay(waiting, siteOf(remoteIp));
+      const site = siteOf(remoteIp);
+      const wider = waiting.map((one) => ({ ...one, site: widerOf(one.site) }));
+      const agent = givingWay(waiting, site) ?? givingWay(wider, widerOf(site));
       if (agent === null) throw new MusterError('pending_full');
       const { node_id, last_seen_at: seen_until } = agent;
       const removal = statement(

@@ -39,8 +39,7 @@ export async function acceptDrift(
         {
           node_id,
           drift_id: driftId,
-          // An earlier release kept none.
-          fingerprints: state.fingerprints ?? toJson(fingerprintsOf(resources.map(deviationOf))),
+          fingerprints: toJson(fingerprintsOf(resources.map(deviationOf))),
           accepted: toJson(accepted),
         },
         { expect: 'changed', else: 'drift_superseded' },
@@ -73,7 +72,7 @@ export async function unacceptDrift(context: Context, actor: Actor, driftId: str
     statements: [
       statement(
         setAccepted,
-        { node_id, drift_id: driftId, fingerprints: state.fingerprints, accepted: null },
+        { node_id, drift_id: driftId, fingerprints: null, accepted: null },
         { expect: 'changed', else: 'drift_superseded' },
       ),
       statement(setRecordAccepted, { drift_id: driftId, accepted: null }),

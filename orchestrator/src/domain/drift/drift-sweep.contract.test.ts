@@ -1,4 +1,4 @@
-import { describe, expect, it, vi } from 'vitest';
+import { beforeEach, describe, expect, it, vi } from 'vitest';
 import { describeDatabases } from '../../../test/databases/databases.ts';
 import {
   connect,
@@ -10,7 +10,7 @@ import {
   reportsOf,
   resultOf,
 } from '../../../test/domain.ts';
-import { startDriftSweep } from '../../schedule/drift-sweep.ts';
+import { type DriftSweep, startDriftSweep } from '../../schedule/drift-sweep.ts';
 import { agentState } from '../../store/queries/state.ts';
 import { setStatus } from '../agents/agents.ts';
 import { listAudit } from '../audit/audit.ts';
@@ -71,13 +71,22 @@ describe('the turn of a machine', () => {
 
 describeDatabases('the drift sweep', (fixture) => {
   let seq = 0;
-  const report = (
+  let sweeps: DriftSweep[] = [];
+  beforeEach(() => {
+    sweeps = [];
+  });
+  const report = async (
     { links, now }: Domain,
     agent: Key,
     id: string,
     results = [unchanged],
     status: 'succeeded' | 'failed' = 'succeeded',
-  ) => links.reported(agent.id, '01'.repeat(16), ++seq, reportsOf(id, results, { now: now(), status }));
+  ) => {
+    const reports = reportsOf(id, results, { now: now(), status });
+    expect(await links.reported(agent.id, '01'.repeat(16), ++seq, reports)).toBe(null);
+    // The end of a check makes the sweep look again; a later apply must not meet that look.
+    for (const one of sweeps) await one.settled();
+  };
 
   const open = async (names: string[]) => {
     const domain = await openDomain(fixture);
@@ -88,7 +97,7 @@ describeDatabases('the drift sweep', (fixture) => {
     const apply = async (agent: Key, results = [unchanged]) => {
       const wanted = { kind: 'apply', modules: ['m'], queue: true } as const;
       const id = await submitOperation(context, domain.documents, actor, agent.id, wanted);
-      await links.nextOperation(agent.id);
+      expect((await links.nextOperation(agent.id))?.operation.operation_id).toBe(id);
       await report(domain, agent, id, results);
     };
     for (const name of names) {
@@ -96,8 +105,12 @@ describeDatabases('the drift sweep', (fixture) => {
       agents.push(agent);
       await apply(agent);
     }
-    const sweep = (more: Partial<SweepRules> = {}, holder = 'here') =>
-      startDriftSweep(context, clock, { ...rules, ...more, lease: createLease(context, 'drift-sweep', holder) });
+    const sweep = (more: Partial<SweepRules> = {}, holder = 'here') => {
+      const lease = createLease(context, 'drift-sweep', holder);
+      const one = startDriftSweep(context, clock, { ...rules, ...more, lease });
+      sweeps.push(one);
+      return one;
+    };
     /** Has agents do what they are sent. @returns whose checks ran */
     const answer = async (results = [unchanged]) => {
       const checked: number[] = [];

@@ -151,16 +151,16 @@ export async function listReconcile(
   return { items: await described(context, items), more };
 }
 
-async function described({ db, presence }: Context, standings: readonly Standing[]): Promise<OffAgent[]> {
+async function described(context: Context, standings: readonly Standing[]): Promise<OffAgent[]> {
+  const { db, presence } = context;
   if (standings.length === 0) return [];
   const node_ids = standings.map(({ node_id }) => node_id);
   const [rows, drifts, checks] = await Promise.all([
     db.all(agentsOff, { node_ids }),
-    db.all(driftOfAgents, { node_ids }),
+    driftOf(context, node_ids),
     db.all(failedChecksOfAgents, { node_ids }),
   ]);
   const byNode = new Map(rows.map((row) => [row.node_id, row]));
-  const driftOf = Map.groupBy(drifts, ({ node_id }) => node_id);
   const checkOf = new Map(checks.map((row) => [row.node_id, row]));
   return standings.flatMap(({ node_id, reasons, unapplied, pending_removals }) => {
     const row = byNode.get(node_id);
@@ -176,19 +176,7 @@ async function described({ db, presence }: Context, standings: readonly Standing
         connected: heard !== null,
         last_seen_at: lastSeen(row, heard),
         reasons,
-        drift: (driftOf.get(node_id) ?? []).map((state) => {
-          const summary = fromJson(state.summary);
-          return {
-            drift_id: state.drift_id,
-            assignment: assignmentOfScope(state.scope),
-            since: state.since,
-            checked_at: state.checked_at,
-            summary,
-            resources:
-              state.drifted === null ? summary.changed + summary.removed : Object.keys(fromJson(state.drifted)).length,
-            accepted: fromJson(state.accepted),
-          };
-        }),
+        drift: drifts.get(node_id) ?? [],
         failed_check: check ? { drift_id: check.drift_id, checked_at: check.checked_at, error: check.error } : null,
         failed_operation:
           operation_id !== null && (status === 'failed' || status === 'interrupted' || status === 'expired')
@@ -207,4 +195,31 @@ async function described({ db, presence }: Context, standings: readonly Standing
       },
     ];
   });
+}
+
+/** Bytes of the drift states that are read at a time: each names what moved, which is its agent's to say. */
+const pageBytes = 1024 * 1024;
+
+async function driftOf({ db }: Context, node_ids: readonly string[]): Promise<Map<string, OffAgent['drift']>> {
+  const found = new Map<string, OffAgent['drift']>();
+  let after = { after_node: '', after_scope: '' };
+  for (;;) {
+    const rows = await db.all(driftOfAgents, { node_ids, ...after, bytes: pageBytes });
+    const last = rows.at(-1);
+    if (last === undefined) return found;
+    for (const { node_id, scope, since, drift_id, checked_at, summary, drifted, accepted } of rows) {
+      // An earlier release did not say which record it is.
+      if (drift_id === null || checked_at === null || summary === null) continue;
+      const counts = fromJson(summary);
+      const states = found.get(node_id) ?? [];
+      found.set(node_id, states);
+      states.push({
+        ...{ drift_id, assignment: assignmentOfScope(scope), since, checked_at, summary: counts },
+        resources: drifted === null ? counts.changed + counts.removed : Object.keys(fromJson(drifted)).length,
+        accepted: fromJson(accepted),
+      });
+    }
+    after = { after_node: last.node_id, after_scope: last.scope };
+    await new Promise((resolve) => setImmediate(resolve));
+  }
 }

@@ -186,14 +186,45 @@ describeDatabases('notifications', (fixture) => {
     ]);
   });
 
-  it.each(['agent.cloned', 'agent.pending'])('of security are never suppressed by a window: %s', async (event_type) => {
-    const { happen, context, actor, domain, waiting, all, now } = await open();
+  it.each(['agent.cloned', 'agent.key_rotated', 'agent.pending', 'agent.refused'])(
+    'of security are never suppressed by a window: %s',
+    async (event_type) => {
+      const { happen, context, actor, domain, waiting, all, now } = await open();
+      const channel = await createChannel(context, actor, rule, hook('one'));
+      const agent = await newAgent(domain, actor, 'web-1');
+      await createWindow(context, actor, { starts_at: now(), ends_at: now() + 20, reason: 'x' });
+      await happen({ target_id: agent.id, event_type, summary: 'told' });
+      expect((await all()).map(({ suppressed }) => suppressed)).toEqual([false]);
+      expect(await waiting(channel.id)).toEqual(['told']);
+    },
+  );
+
+  it.each(['agent.refused', 'agent.key_rotated'])('of %s are ten an hour, whatever others do', async (event_type) => {
+    const { happen, context, actor, waiting, all, clock } = await open();
     const channel = await createChannel(context, actor, rule, hook('one'));
-    const agent = await newAgent(domain, actor, 'web-1');
-    await createWindow(context, actor, { starts_at: now(), ends_at: now() + 20, reason: 'x' });
-    await happen({ target_id: agent.id, event_type, summary: 'told' });
-    expect((await all()).map(({ suppressed }) => suppressed)).toEqual([false]);
-    expect(await waiting(channel.id)).toEqual(['told']);
+    const start = clock.now();
+    const flood = (from: number, count: number, target: object) =>
+      Array.from({ length: count }, (_, at) => ({
+        event_type,
+        summary: `${from + at}`,
+        timestamp_ms: start + (from + at) * 1000,
+        ...target,
+      }));
+    const strangers = { target_type: '', target_id: '' };
+    await happen(...flood(0, 7, strangers));
+    await happen(...flood(7, 500, strangers), { summary: 'lost' });
+    // The share of agents on record is their own.
+    await happen(...flood(600, 15, { target_id: 'cd'.repeat(16) }));
+    const told = (await all()).map(({ summary }) => summary).reverse();
+    expect(told).toHaveLength(21);
+    expect(told.slice(0, 9)).toEqual(['0', '1', '2', '3', '4', '5', '6', '7', '8']);
+    expect(told[9]).toBe(
+      `9; further ones within the hour are in the audit log only: muster audit list --type ${event_type}`,
+    );
+    expect(told.slice(10, 12)).toEqual(['lost', '600']);
+    expect((await waiting(channel.id)).toSorted()).toEqual(told.toSorted());
+    await happen({ event_type, summary: 'an hour later', timestamp_ms: start + 2 * 3_600_000, ...strangers });
+    expect((await all())[0]?.summary).toBe('an hour later');
   });
 
   it('a window for every agent covers one that is gone, too', async () => {

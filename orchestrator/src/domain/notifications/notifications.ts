@@ -17,6 +17,7 @@ import {
   notificationBeyond,
   notificationById,
   notifications,
+  notificationsSince,
   prunableNotifications,
   raiseReadUpTo,
   readUpTo,
@@ -36,6 +37,13 @@ const notifying: ReadonlySet<string> = new Set(notifyingEvents);
  * whoever is on the machine could wait for a window.
  */
 const suppressible: ReadonlySet<string> = new Set(['agent.lost', 'agent.returned', 'drift.detected']);
+/**
+ * What others can cause in any number: of each type, so many an hour are notified for agents on record, and so many for
+ * strangers. The last says that further ones are in the audit log only.
+ */
+const limited: ReadonlySet<string> = new Set(['agent.key_rotated', 'agent.refused']);
+const limitedAnHour = 10;
+const hourMs = 3_600_000;
 /** Of an event that is sent on; what is longer stays in the audit log alone. */
 const longestSummary = 1_000;
 const longestMetadata = 16_384;
@@ -48,7 +56,10 @@ export function notificationsOf(context: Context): EventConsumer {
   return async (events) => {
     const statements: Statement[] = [];
     for (const event of events) if (event.event_type.startsWith('operator.')) statements.push(...readingBegins(event));
-    const told = events.filter(({ event_type }) => notifying.has(event_type));
+    const told = await withinLimits(
+      context,
+      events.filter(({ event_type }) => notifying.has(event_type)),
+    );
     if (told.length === 0) return statements;
     const covered = await coveredBy(context, told);
     statements.push(
@@ -78,6 +89,30 @@ function readingBegins({ event_type, target_id, place }: PlacedEvent): Statement
   if (event_type !== 'operator.removed') return [];
   return [statement(deleteReadsOf, operator), statement(deleteReadUpTo, operator)];
 }
+
+/** Without those beyond {@link limitedAnHour}. */
+async function withinLimits(context: Context, events: readonly PlacedEvent[]): Promise<readonly PlacedEvent[]> {
+  const times = events.filter(({ event_type }) => limited.has(event_type)).map(({ timestamp_ms }) => timestamp_ms);
+  if (times.length === 0) return events;
+  const shareOf = (type: string, nodeId: string | null) => `${type} ${nodeId === null ? 'stranger' : 'agent'}`;
+  const happened_after = Math.min(...times) - hourMs;
+  const told = (await context.db.all(notificationsSince, { types: [...limited], happened_after })).map(
+    ({ event_type, node_id, timestamp_ms }) => ({ share: shareOf(event_type, node_id), at: timestamp_ms }),
+  );
+  return events.flatMap((event) => {
+    if (!limited.has(event.event_type)) return [event];
+    const share = shareOf(event.event_type, nodeIdOf(event));
+    const at = event.timestamp_ms;
+    const count = told.filter((one) => one.share === share && Math.abs(at - one.at) < hourMs).length;
+    if (count >= limitedAnHour) return [];
+    told.push({ share, at });
+    if (count < limitedAnHour - 1) return [event];
+    const summary = `${event.summary.slice(0, longestSummary - 200)}; further ones within the hour are in the audit log only: muster audit list --type ${event.event_type}`;
+    return [{ ...event, summary }];
+  });
+}
+
+const nodeIdOf = ({ target_type, target_id }: PlacedEvent) => (target_type === 'agent' ? target_id : null);
 
 /** Those events that fell into a maintenance window, each judged by the windows at its own time. */
 async function coveredBy(context: Context, events: readonly PlacedEvent[]): Promise<ReadonlySet<PlacedEvent>> {
@@ -114,7 +149,7 @@ const toRow = (context: Context, event: PlacedEvent, suppressed: boolean) => ({
   severity: event.severity,
   summary: event.summary.slice(0, longestSummary),
   timestamp_ms: event.timestamp_ms,
-  node_id: event.target_type === 'agent' ? event.target_id : null,
+  node_id: nodeIdOf(event),
   suppressed,
   event: toJson<AuditEvent>({
     id: event.id,

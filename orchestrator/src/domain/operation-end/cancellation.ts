@@ -2,7 +2,9 @@ import { hasEnded, MusterError } from '@muster/protocol';
 import {
   cancelRequests,
   endAllOpen,
+  endedAmong,
   endOpenRunResults,
+  openBeside,
   openOperations,
   operationById,
   requestCancel,
@@ -11,60 +13,77 @@ import { type Statement, statement, type UnitResult } from '../../store/transact
 import { audited } from '../audit/audit.ts';
 import { agentLabel } from '../shared/agent-label.ts';
 import { type Actor, type Context, seconds } from '../shared/context.ts';
-import { announceEnd, type Ending, endStatements, ignoreFinished } from './operation-end.ts';
+import { announceEnd, type Ending, type EndingOperation, endStatements, ignoreFinished } from './operation-end.ts';
 
 /**
  * Cancels one operation: at once when no agent has it, otherwise the agent is asked and its word is waited for.
  * @throws MusterError operation_not_found, operation_finished
  */
 export async function cancelOperation(context: Context, actor: Actor, operationId: string): Promise<void> {
-  const { db } = context;
-  const operation = await db.get(operationById, { operation_id: operationId });
-  if (!operation || operation.kind === 'drift') throw new MusterError('operation_not_found');
-  if (hasEnded(operation.status)) throw new MusterError('operation_finished', `the operation has ${operation.status}`);
-  const label = await agentLabel(context, operation.node_id);
-  if (operation.dispatched_at === null) {
-    const ending: Ending = { status: 'cancelled', error: `cancelled by ${actor.name}`, summary: null, startedAt: null };
+  for (let attempt = 1; ; attempt++) {
+    const operation = await context.db.get(operationById, { operation_id: operationId });
+    if (!operation || operation.kind === 'drift') throw new MusterError('operation_not_found');
+    if (hasEnded(operation.status))
+      throw new MusterError('operation_finished', `the operation has ${operation.status}`);
+    const label = await agentLabel(context, operation.node_id);
     try {
-      await db.write({
-        name: 'operations/cancel',
-        statements: endStatements(context, operation, ending, actor, label, true),
-      });
-      return announceEnd(context, operation, 'cancelled');
+      if (operation.dispatched_at === null) await cancelUnsent(context, actor, operation, label);
+      else await askToCancel(context, actor, operation, label);
+      return;
     } catch (error) {
-      // It was sent in this moment: ask the agent instead.
+      // It was sent, taken back or ended since it was read.
+      if (attempt === mostAttempts) throw error;
       ignoreFinished(error);
     }
   }
-  await db.write({
+}
+
+const mostAttempts = 5;
+
+async function cancelUnsent(context: Context, actor: Actor, operation: EndingOperation, label: string): Promise<void> {
+  const ending: Ending = { status: 'cancelled', error: `cancelled by ${actor.name}`, summary: null, startedAt: null };
+  const statements = endStatements(context, operation, ending, actor, label, true);
+  await context.db.write({ name: 'operations/cancel', statements });
+  announceEnd(context, operation, 'cancelled');
+}
+
+async function askToCancel(context: Context, actor: Actor, operation: EndingOperation, label: string): Promise<void> {
+  const { operation_id, node_id, kind } = operation;
+  await context.db.write({
     name: 'operations/request cancel',
     statements: [
       statement(
         requestCancel,
-        { operation_id: operationId, now: seconds(context.now()) },
+        { operation_id, now: seconds(context.now()) },
         { expect: 'changed', else: 'operation_finished' },
       ),
       audited(context, {
         type: 'state.cancel_requested',
         actor,
-        target: { type: 'agent', id: operation.node_id, name: label },
-        summary: `${operation.kind} on ${label} is to be cancelled`,
-        metadata: { operation_id: operationId },
+        target: { type: 'agent', id: node_id, name: label },
+        summary: `${kind} on ${label} is to be cancelled`,
+        metadata: { operation_id },
       }),
     ],
   });
-  context.bus.publish({ type: 'cancel', node_id: operation.node_id, operation_id: operationId });
+  context.bus.publish({ type: 'cancel', node_id, operation_id });
 }
 
 /**
  * Ends everything open of one agent, as part of the unit that rejects or removes it.
- * @returns the statements, and what to call with the unit's result after the commit
+ * @returns the statements, which fail with `agent_changed` when other operations are open by then; and what to call
+ *   with the unit's result after the commit
  */
 export async function cancelling(context: Context, actor: Actor, nodeId: string, label: string, reason: string) {
   const finished_at = seconds(context.now());
   const end = statement(endAllOpen, { node_id: nodeId, status: 'cancelled', finished_at, error: reason });
   const open = await context.db.all(openOperations, { node_id: nodeId });
+  const ids = open.map(({ operation_id }) => operation_id);
+  // Each is recorded, so what is recorded must be what is ended.
+  const isSame = { expect: 'no_row', else: 'agent_changed' } as const;
   const statements: Statement[] = [
+    statement(openBeside, { node_id: nodeId, ids }, isSame),
+    statement(endedAmong, { ids }, isSame),
     statement(endOpenRunResults, { node_id: nodeId, status: 'cancelled', error: reason }),
     end,
     ...open.map(({ operation_id, kind }) =>

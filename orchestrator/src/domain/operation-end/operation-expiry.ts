@@ -1,6 +1,6 @@
-import { expiredQueued, lostOperations } from '../../store/queries/operations.ts';
+import { expiredQueued, lostOperations, stillUnseen } from '../../store/queries/operations.ts';
 import { deleteExpiredSessions, deleteExpiredWebCodes } from '../../store/queries/operators.ts';
-import { statement } from '../../store/transaction.ts';
+import { type Statement, statement } from '../../store/transaction.ts';
 import { agentLabel } from '../shared/agent-label.ts';
 import { type Context, seconds, systemActor } from '../shared/context.ts';
 import { announceEnd, type Ending, type EndingOperation, endStatements, ignoreFinished } from './operation-end.ts';
@@ -30,10 +30,14 @@ export async function expireQueued(context: Context): Promise<void> {
 /** Ends what was sent to agents that are lost: what became of it will never be known. */
 export async function endLost(context: Context): Promise<void> {
   const now = seconds(context.now());
-  const sent = await context.db.all(lostOperations, { now, seen_before: now - lostAfterSecs, limit: atOnce });
+  const seen_before = now - lostAfterSecs;
+  const sent = await context.db.all(lostOperations, { now, seen_before, limit: atOnce });
   const lost = sent.filter(({ node_id }) => !context.presence.isConnected(node_id));
   const error = 'the agent was lost before the end was known';
-  await endAll(context, lost, { status: 'interrupted', error, summary: null, startedAt: null }, false);
+  const ending = { status: 'interrupted', error, summary: null, startedAt: null } as const;
+  await endAll(context, lost, ending, false, ({ node_id }) =>
+    statement(stillUnseen, { node_id, seen_before }, { expect: 'row', else: 'operation_finished' }),
+  );
 }
 
 async function endAll(
@@ -41,11 +45,13 @@ async function endAll(
   operations: readonly EndingOperation[],
   ending: Ending,
   undispatched: boolean,
+  unless?: (operation: EndingOperation) => Statement,
 ): Promise<void> {
   await Promise.all(
     operations.map(async (operation) => {
       const label = await agentLabel(context, operation.node_id);
       const statements = endStatements(context, operation, ending, systemActor, label, undispatched);
+      if (unless) statements.unshift(unless(operation));
       try {
         await context.db.write({ name: `operations/${ending.status}`, statements });
         announceEnd(context, operation, ending.status);

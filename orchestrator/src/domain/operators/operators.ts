@@ -10,14 +10,19 @@ import {
 } from '../../store/queries/enrollment.ts';
 import {
   anyOperator,
+  assignmentsCreatedBy,
+  channelsCreatedBy,
   deleteSessionsOf,
   deleteWebCodesOf,
   insertOperator,
   liveAdmin,
-  liveOperatorsAddedBy,
   markOperatorRemoved,
+  modulesUploadedBy,
+  openOperationsOf,
+  openRunsOf,
   operatorById,
   operators,
+  operatorsAddedBy,
   operatorTaking,
 } from '../../store/queries/operators.ts';
 import { activeTerminalsOf } from '../../store/queries/terminals.ts';
@@ -125,7 +130,7 @@ export type Removed = z.output<typeof removedOperatorSchema>;
  * @throws MusterError operator_not_found, last_admin
  */
 export async function removeOperator(context: Context, actor: Actor, operatorId: string): Promise<Removed> {
-  const { db, bus } = context;
+  const { bus } = context;
   const operator = await getOperator(context, operatorId);
   const told = async () => {
     bus.publish({ type: 'operator_removed', operator_id: operatorId });
@@ -141,12 +146,52 @@ export async function removeOperator(context: Context, actor: Actor, operatorId:
     if (!(error instanceof MusterError && error.code === 'operator_not_found')) throw error;
   }
   await told();
+  const { live, gone } = await addedBy(context, operatorId);
   return {
     operator: await getOperator(context, operatorId),
     ended,
-    operators_added: await db.all(liveOperatorsAddedBy, { operator_id: operatorId }),
+    operators_added: live,
+    left: await leftBy(context, [operatorId, ...gone]),
   };
 }
+
+/** As far as it goes through operators who were removed: one of them can add an operator and be removed by its maker. */
+async function addedBy({ db }: Context, operatorId: string) {
+  const live: Removed['operators_added'] = [];
+  const gone = new Set<string>();
+  for (let ids = [operatorId]; ids.length > 0; ) {
+    const added = await db.all(operatorsAddedBy, { ids });
+    live.push(
+      ...added
+        .filter(({ removed_at }) => removed_at === null)
+        .map(({ operator_id, username }) => ({ operator_id, username })),
+    );
+    ids = added.filter(({ operator_id, removed_at }) => removed_at !== null && !gone.has(operator_id)).map(idOf);
+    for (const id of ids) gone.add(id);
+  }
+  return { live, gone };
+}
+const idOf = ({ operator_id }: { operator_id: string }): string => operator_id;
+
+/** What operators made and that acts without them. */
+async function leftBy({ db }: Context, ids: readonly string[]): Promise<Removed['left']> {
+  const [modules, assignments, channels, runs, operations] = await Promise.all([
+    db.all(modulesUploadedBy, { ids }),
+    db.all(assignmentsCreatedBy, { ids }),
+    db.all(channelsCreatedBy, { ids }),
+    db.all(openRunsOf, { ids }),
+    db.all(openOperationsOf, { ids, limit: mostOperationsListed }),
+  ]);
+  return {
+    modules: modules.map(({ name }) => name),
+    assignments: assignments.map(({ name }) => name),
+    channels: channels.map(({ channel_id: id, name }) => ({ id, name })),
+    runs: runs.map(({ run_id }) => run_id),
+    operations: operations.map(({ operation_id }) => operation_id),
+  };
+}
+
+const mostOperationsListed = 500;
 
 async function remove(context: Context, actor: Actor, operator: Operator): Promise<Removed['ended']> {
   const { db } = context;

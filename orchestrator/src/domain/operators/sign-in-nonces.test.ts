@@ -11,8 +11,8 @@ test('takes a bound nonce for its operator, once, within its minute', () => {
   expect(nonces.isLive('ada', nonce, now + 59_999)).toBe(true);
   expect(nonces.isLive('bob', nonce, now)).toBe(false);
   expect(nonces.isLive('ada', nonce, now + 60_000)).toBe(false);
-  // A clock that was set back by more than a minute.
-  expect(nonces.isLive('ada', nonce, now - 60_000)).toBe(false);
+  // From the future.
+  expect(nonces.isLive('ada', nonce, now - 1)).toBe(false);
   expect(new BoundNonces(randomBytes(32)).isLive('ada', nonce, now)).toBe(false);
   nonces.spend(nonce, now);
   expect(nonces.isLive('ada', nonce, now)).toBe(false);

@@ -1,6 +1,9 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
 
-/** The nonces of sign-in challenges: each is good once, for a minute. Times are Unix milliseconds. */
+/**
+ * The nonces of sign-in challenges: each is good once, for a minute. Times are milliseconds of a clock that never goes
+ * back: by the wall clock, an answered nonce whose minute was over could become live again.
+ */
 
 const lifeMs = 60_000;
 const timeBytes = 6;
@@ -24,7 +27,7 @@ export class BoundNonces {
   /** @param random at least 10 bytes */
   issue(operatorId: string, now: number, random: Buffer): Buffer {
     const head = Buffer.alloc(timeBytes + randomBytes);
-    head.writeUIntBE(now, 0, timeBytes);
+    head.writeUIntBE(Math.floor(now), 0, timeBytes);
     random.copy(head, timeBytes, 0, randomBytes);
     return Buffer.concat([head, this.#tag(operatorId, head)]);
   }
@@ -35,13 +38,12 @@ export class BoundNonces {
     const head = nonce.subarray(0, timeBytes + randomBytes);
     if (!timingSafeEqual(this.#tag(operatorId, head), nonce.subarray(head.length))) return false;
     const age = now - head.readUIntBE(0, timeBytes);
-    // A clock that was set back must not make a nonce live longer.
-    return Math.abs(age) < lifeMs && !this.#spent.has(nonce.toString('hex'));
+    return age >= 0 && age < lifeMs && !this.#spent.has(nonce.toString('hex'));
   }
 
   /** Call for a live nonce whose signature verified. */
   spend(nonce: Buffer, now: number): void {
-    for (const [text, issued] of this.#spent) if (Math.abs(now - issued) >= lifeMs) this.#spent.delete(text);
+    for (const [text, issued] of this.#spent) if (now - issued >= lifeMs) this.#spent.delete(text);
     this.#spent.set(nonce.toString('hex'), nonce.readUIntBE(0, timeBytes));
   }
 

@@ -2,12 +2,27 @@ import { MusterError } from '@muster/protocol';
 import { signInBytes } from '@muster/protocol/sign-in';
 import { expect, it, vi } from 'vitest';
 import { describeDatabases } from '../../../test/databases/databases.ts';
-import { connect, type Domain, type Key, newAdmin, newKey, openDomain, ownServer } from '../../../test/domain.ts';
+import {
+  connect,
+  type Domain,
+  type Key,
+  newAdmin,
+  newAgent,
+  newKey,
+  openDomain,
+  ownServer,
+} from '../../../test/domain.ts';
+import { moduleText } from '../../../test/real-api.ts';
 import { OutcomeUnknown } from '../../store/database.ts';
 import { createToken, listTokens } from '../agents/enrollment.ts';
 import { listAudit } from '../audit/audit.ts';
+import { createAssignment } from '../modules/assignments.ts';
+import { uploadModule } from '../modules/modules.ts';
+import { createChannel } from '../notifications/channels.ts';
+import { submitOperation } from '../operations/operations.ts';
+import type { Actor } from '../shared/context.ts';
 import { addOperator, bootstrapOperator, getOperator, listOperators, removeOperator } from './operators.ts';
-import { hashOfToken } from './sign-in.ts';
+import { createSignIn, hashOfToken } from './sign-in.ts';
 
 const code = (promise: Promise<unknown>) =>
   promise.then(
@@ -90,6 +105,72 @@ describeDatabases('sign-in', (fixture) => {
     await domain.signIn.verify(key.hex, key.sign(Buffer.from(nonce, 'hex')));
     const { events } = await listAudit(domain.context, { event_type: 'auth.signed_in' });
     expect(events).toMatchObject([{ metadata: { bound: false }, summary: expect.stringContaining('no server') }]);
+  });
+
+  it('ends and refuses sessions of the bare form once signatures have to name the server', async () => {
+    const domain = await openDomain(fixture);
+    const { signIn, signInRules, hints } = domain;
+    const { key } = await newAdmin(domain);
+    const bare = async () => {
+      const { nonce } = await signIn.challenge(key.hex);
+      return (await signIn.verify(key.hex, key.sign(Buffer.from(nonce, 'hex')))).token;
+    };
+    const { nonce } = await signIn.challenge(key.hex, true);
+    const signature = key.sign(signInBytes({ server: ownServer, publicKey: key.hex, nonce }));
+    const { token: bound } = await signIn.verify(key.hex, signature, { server: ownServer, nonce });
+    const tokens = [await bare(), (await signIn.renew(hashOfToken(await bare()))).token];
+    tokens.push((await signIn.redeem(await signIn.webCode(hashOfToken(tokens[0]!)))).token);
+    const [code_, boundCode] = await Promise.all(
+      [tokens[0]!, bound].map((token) => signIn.webCode(hashOfToken(token))),
+    );
+    for (const token of tokens) expect(await signIn.find(hashOfToken(token))).not.toBeNull();
+
+    signInRules.requireBound = true;
+    // Refused from now on, also before anything has ended them.
+    for (const token of tokens) {
+      expect(await signIn.find(hashOfToken(token))).toBeNull();
+      expect(await code(signIn.renew(hashOfToken(token)))).toBe('unauthenticated');
+    }
+    expect(await code(signIn.redeem(code_!))).toBe('login_code_invalid');
+    hints.length = 0;
+    expect(await signIn.endUnbound()).toBe(3);
+    // Streams and terminals end by these.
+    expect(hints.map((hint) => hint.type === 'session_ended' && hint.token_hash).sort()).toEqual(
+      tokens.map(hashOfToken).sort(),
+    );
+    const { events } = await listAudit(domain.context, { event_type: 'auth.signed_out' });
+    expect(events).toHaveLength(3);
+    expect(events[0]).toMatchObject({ target: { name: 'ada' }, summary: expect.stringContaining('require_bound') });
+    signInRules.requireBound = false;
+    for (const token of tokens) expect(await signIn.find(hashOfToken(token))).toBeNull();
+    expect(await signIn.endUnbound()).toBe(0);
+
+    signInRules.requireBound = true;
+    expect(await signIn.find(hashOfToken(bound))).not.toBeNull();
+    expect(await code(signIn.redeem(boundCode!))).toBe('done');
+    expect(await code(signIn.renew(hashOfToken(bound)))).toBe('done');
+  });
+
+  it('takes no answered nonce again when the clock is set forward and back', async () => {
+    const domain = await openDomain(fixture);
+    const { key, actor } = await newAdmin(domain);
+    const other = await newKey();
+    await addOperator(domain.context, actor, { public_key: other.hex, username: 'bob', role: 'operator' });
+    let ahead = 0;
+    const context = { ...domain.context, now: () => domain.context.now() + ahead };
+    const signIn = createSignIn(context, domain.refusals, domain.signInRules, domain.clock);
+    const answerOf = async (signer: Key) => {
+      const { nonce } = await signIn.challenge(signer.hex, true);
+      const signature = signer.sign(signInBytes({ server: ownServer, publicKey: signer.hex, nonce }));
+      return () => code(signIn.verify(signer.hex, signature, { server: ownServer, nonce }));
+    };
+    const answer = await answerOf(key);
+    expect(await answer()).toBe('done');
+    ahead = 3_600_000;
+    expect(await (await answerOf(other))()).toBe('done');
+    ahead = 0;
+    expect(await answer()).toBe('signature_invalid');
+    signIn.close();
   });
 
   it('keeps the challenge of an operator, however many others ask in its name', async () => {
@@ -253,6 +334,48 @@ describeDatabases('sign-in', (fixture) => {
     ]);
     // Asked for again it has nothing to end.
     expect((await removeOperator(context, actor, bob.id)).ended.enrolment_tokens).toEqual([]);
+  });
+
+  it('names operators that were added through one who was removed since, and what such left', async () => {
+    const domain = await openDomain(fixture);
+    const { context } = domain;
+    const { actor } = await newAdmin(domain);
+    const { bob, own } = await leaver(domain, actor);
+    // Bob adds eve, eve adds mallory and a channel, and bob removes eve: nothing leads from bob to mallory but her.
+    const add = async (by: Actor, username: string) => {
+      const { hex: public_key, id } = await newKey();
+      await addOperator(context, by, { public_key, username, role: 'admin' });
+      return { type: 'operator' as const, id, name: username };
+    };
+    const eve = await add(own, 'eve');
+    const mallory = await add(eve, 'mallory');
+    const config = { url: 'https://hooks.example/muster', secret: 'correct horse' };
+    const channel = await createChannel(
+      context,
+      eve,
+      { denyPrivate: false },
+      { name: 'chat', channel_type: 'webhook', config },
+    );
+    await uploadModule(context, own, 'm', moduleText);
+    await createAssignment(context, eve, { name: 'all', modules: ['m'], selector: 'role=db' });
+    await newAgent(domain, actor, 'web-1');
+    const queued = await submitOperation(context, domain.documents, own, 'web-1', {
+      kind: 'apply',
+      modules: ['m'],
+      queue: true,
+    });
+    await removeOperator(context, own, eve.id);
+    const { operators_added, left } = await removeOperator(context, actor, bob.id);
+    expect(operators_added).toEqual([{ operator_id: mallory.id, username: 'mallory' }]);
+    expect(left).toEqual({
+      modules: ['m'],
+      assignments: ['all'],
+      channels: [{ id: channel.id, name: 'chat' }],
+      runs: [],
+      operations: [queued],
+    });
+    const { left: nothing } = await removeOperator(context, actor, mallory.id);
+    expect(Object.values(nothing).flat()).toEqual([]);
   });
 
   it('names a token too that is made while its operator is being removed', async () => {

@@ -3,6 +3,7 @@ import { idOfKey, MusterError } from '@muster/protocol';
 import type { Role } from '@muster/protocol/http';
 import { signInBytes } from '@muster/protocol/sign-in';
 import { networkOf } from '../../client-network.ts';
+import type { Clock } from '../../clock.ts';
 import { publicKeyFromRaw } from '../../identity/ed25519-key.ts';
 import {
   consumeWebCode,
@@ -13,6 +14,7 @@ import {
   liveSession,
   operatorById,
   sessionByHash,
+  unboundSessions,
   webCodeByHash,
 } from '../../store/queries/operators.ts';
 import { type Statement, statement } from '../../store/transaction.ts';
@@ -80,7 +82,7 @@ export interface Bound {
 export interface SignInRules {
   /** Seconds that a token is good. */
   readonly tokenLifeSecs: number;
-  /** Refuse signatures that do not name the server. */
+  /** Refuse signatures that do not name the server, and the sessions that they opened. */
   readonly requireBound: boolean;
   /** Whether a server that a signature names is this one. */
   isOwnServer(server: string, loopback: boolean): boolean;
@@ -106,14 +108,27 @@ export interface SignIn {
   webCode(tokenHash: string): Promise<string>;
   /** @throws MusterError login_code_invalid */
   redeem(code: string, ip?: string): Promise<SignedIn>;
+  /**
+   * Ends the sessions whose signature named no server. Call once `requireBound` holds.
+   * @returns how many there were
+   */
+  endUnbound(): Promise<number>;
   close(): void;
 }
 
-export function createSignIn(context: Context, refusals: Pick<Refusals, 'record'>, rules: SignInRules): SignIn {
+/** A session, and whether its signature named this server (1). */
+type KeptSession = Session & { readonly bound: number };
+
+export function createSignIn(
+  context: Context,
+  refusals: Pick<Refusals, 'record'>,
+  rules: SignInRules,
+  clock: Pick<Clock, 'monotonic'>,
+): SignIn {
   const { db } = context;
   const boundNonces = new BoundNonces(context.randomBytes(32));
   const bareNonces = new BareNonces();
-  const cache = new Map<string, Session>();
+  const cache = new Map<string, KeptSession>();
   /** Counts ends of sessions: what was read before one is not remembered after it. */
   let removals = 0;
 
@@ -132,7 +147,7 @@ export function createSignIn(context: Context, refusals: Pick<Refusals, 'record'
     await context.bus.delivered();
   };
 
-  const remember = (session: Session) => {
+  const remember = (session: KeptSession) => {
     if (cache.size >= cachedSessions) cache.delete(cache.keys().next().value as string);
     cache.set(session.token_hash, session);
   };
@@ -160,10 +175,13 @@ export function createSignIn(context: Context, refusals: Pick<Refusals, 'record'
       same: { of: `${operator?.operator_id ?? ''} ${why}`, anywhere: false },
     });
 
+  const isRefused = ({ bound }: { bound: number }) => bound === 0 && rules.requireBound;
+
   /** @param ways what must hold besides, and the event that says how the session came about */
   const issue = async (
     { operator_id, username, role }: SignedIn['operator'],
     signedInAt: number,
+    bound: number,
     ways: readonly Statement[],
   ): Promise<SignedIn> => {
     const token = context.randomBytes(32).toString('base64url');
@@ -172,6 +190,7 @@ export function createSignIn(context: Context, refusals: Pick<Refusals, 'record'
       token_hash: hashOfToken(token),
       operator_id,
       signed_in_at: signedInAt,
+      bound,
       expires_at: Math.min(now + rules.tokenLifeSecs, signedInAt + renewableSecs + rules.tokenLifeSecs),
     };
     await db.write({
@@ -194,11 +213,11 @@ export function createSignIn(context: Context, refusals: Pick<Refusals, 'record'
     });
 
   /** From the database. What was read before a session ended is read again: it may be that one. */
-  const read = async (tokenHash: string): Promise<Session | null> => {
+  const read = async (tokenHash: string): Promise<KeptSession | null> => {
     for (;;) {
       const seen = removals;
       const row = await db.get(sessionByHash, { token_hash: tokenHash });
-      if (!row || row.removed_at !== null || row.expires_at <= seconds(context.now())) return null;
+      if (!row || row.removed_at !== null || row.expires_at <= seconds(context.now()) || isRefused(row)) return null;
       if (seen !== removals) continue;
       const { removed_at: _, ...session } = row;
       remember(session);
@@ -216,7 +235,7 @@ export function createSignIn(context: Context, refusals: Pick<Refusals, 'record'
   /** @returns the event of the sign-in, once the nonce is used up; null when the signature does not verify */
   const judgeBound = async (operatorId: string, key: Buffer, signature: Buffer, bound: Bound, from: From) => {
     const { server } = bound;
-    const now = context.now();
+    const now = clock.monotonic();
     const nonce = Buffer.from(bound.nonce, 'hex');
     const signed = signInBytes({ server, publicKey: key.toString('hex'), nonce: bound.nonce });
     const good =
@@ -234,7 +253,7 @@ export function createSignIn(context: Context, refusals: Pick<Refusals, 'record'
     return { how: '', metadata: { bound: true, server } };
   };
   const judgeBare = (operatorId: string, key: Buffer, signature: Buffer, { ip }: From) => {
-    const now = context.now();
+    const now = clock.monotonic();
     const keyObject = publicKeyFromRaw(key);
     const answered = bareNonces
       .candidates(operatorId, networkOf(ip), now)
@@ -255,7 +274,7 @@ export function createSignIn(context: Context, refusals: Pick<Refusals, 'record'
         await refuse(operator, 'operator_unknown', why, from.ip, operatorId);
         throw new MusterError('operator_unknown');
       }
-      const now = context.now();
+      const now = clock.monotonic();
       const random = context.randomBytes(32);
       const nonce = bound ? boundNonces.issue(operatorId, now, random) : random;
       if (!bound) bareNonces.add(operatorId, networkOf(from.ip), nonce, now);
@@ -276,7 +295,9 @@ export function createSignIn(context: Context, refusals: Pick<Refusals, 'record'
         : judgeBare(operatorId, key, bytes, from);
       const operator = await db.get(operatorById, { operator_id: operatorId });
       if (good && operator && operator.removed_at === null)
-        return issue(operator, seconds(context.now()), [signedIn(operator, good.how, good.metadata)]);
+        return issue(operator, seconds(context.now()), good.metadata.bound ? 1 : 0, [
+          signedIn(operator, good.how, good.metadata),
+        ]);
       const why = 'the signature does not verify, or no challenge is open for it';
       await refuse(operator, 'signature_invalid', why, from.ip, operatorId);
       throw new MusterError('signature_invalid');
@@ -285,7 +306,7 @@ export function createSignIn(context: Context, refusals: Pick<Refusals, 'record'
     find(tokenHash) {
       const cached = cache.get(tokenHash);
       if (!cached) return read(tokenHash);
-      if (cached.expires_at > seconds(context.now())) return cached;
+      if (cached.expires_at > seconds(context.now()) && !isRefused(cached)) return cached;
       cache.delete(tokenHash);
       return null;
     },
@@ -295,7 +316,7 @@ export function createSignIn(context: Context, refusals: Pick<Refusals, 'record'
       if (!session) throw new MusterError('unauthenticated');
       if (seconds(context.now()) > session.signed_in_at + renewableSecs)
         throw new MusterError('unauthenticated', 'the sign-in is too long ago to be renewed');
-      const issued = await issue(session, session.signed_in_at, [
+      const issued = await issue(session, session.signed_in_at, session.bound, [
         statement(deleteSession, { token_hash: session.token_hash }, { expect: 'changed', else: 'unauthenticated' }),
         audited(context, {
           type: 'auth.renewed',
@@ -355,8 +376,9 @@ export function createSignIn(context: Context, refusals: Pick<Refusals, 'record'
       const operator = row && (await db.get(operatorById, { operator_id: row.operator_id }));
       const invalid = () => new MusterError('login_code_invalid');
       try {
-        if (!row || !operator) throw invalid();
-        return await issue(operator, row.signed_in_at, [
+        const asked = row && (await db.get(sessionByHash, { token_hash: row.session_hash }));
+        if (!operator || !asked || isRefused(asked)) throw invalid();
+        return await issue(operator, row.signed_in_at, asked.bound, [
           statement(
             consumeWebCode,
             { code_hash, now: seconds(context.now()) },
@@ -376,6 +398,33 @@ export function createSignIn(context: Context, refusals: Pick<Refusals, 'record'
         await refuse(operator, 'login_code_invalid', 'the code of a web sign-in is not good (any more)', ip);
         throw invalid();
       }
+    },
+
+    async endUnbound() {
+      const sessions = await db.all(unboundSessions, { now: seconds(context.now()) });
+      let count = 0;
+      for (const { token_hash, ...operator } of sessions) {
+        try {
+          await db.write({
+            name: 'auth/end unbound session',
+            statements: [
+              statement(deleteSession, { token_hash }, { expect: 'changed', else: 'unauthenticated' }),
+              audited(context, {
+                type: 'auth.signed_out',
+                actor: systemActor,
+                target: { type: 'operator', id: operator.operator_id, name: operator.username },
+                summary: `a session of ${operator.username} ended: its signature names no server, and sign_in.require_bound is set`,
+              }),
+            ],
+          });
+          count++;
+        } catch (error) {
+          // Signed out meanwhile.
+          if (!(error instanceof MusterError && error.code === 'unauthenticated')) throw error;
+        }
+        await ended(token_hash, null);
+      }
+      return count;
     },
 
     close: unsubscribe,

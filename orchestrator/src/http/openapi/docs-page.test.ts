@@ -61,7 +61,7 @@ describe.runIf(existsSync(executablePath) || process.env.CI === 'true')('in a br
       executablePath,
       args: [...args, '--disable-component-update', '--disable-sync'],
     });
-  }, 60_000);
+  });
   afterAll(() => browser.close());
 
   test('it shows the API, asks no other host for anything, and breaks no rule of its policy', async () => {
@@ -82,7 +82,7 @@ describe.runIf(existsSync(executablePath) || process.env.CI === 'true')('in a br
     const others = asked.filter((address) => !address.startsWith(`${url}/`) && !address.startsWith('data:'));
     expect(others).toEqual([]);
     expect(asked).toContain(`${url}/openapi.json`);
-  }, 60_000);
+  });
 });
 
 test('schemas of configuration files are served where they say they are', async () => {

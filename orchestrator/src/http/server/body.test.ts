@@ -71,6 +71,16 @@ describe('readJson', () => {
     expect(({} as { admin?: boolean }).admin).toBeUndefined();
   });
 
+  test('refuses a body with too many fields or list items before it is parsed', () => {
+    const list = (length: number) => `[${Array(length).fill('0').join(',')}]`;
+    const fields = (count: number) => `{${Array.from({ length: count }, (_, at) => `"k${at}":","`).join(',')}}`;
+    expect(read(list(40_001))).toHaveLength(40_001);
+    expect(Object.keys(read(fields(20_000)) as object)).toHaveLength(20_000);
+    const message = 'must have at most 20000 fields, or 40000 list items';
+    for (const body of [list(40_002), fields(20_002), `${list(50_000)}"`, `{"\\u0061":${list(50_000)}}`])
+      expect(refusal(body)).toMatchObject({ code: 'malformed_json', errors: [{ path: '', message }] });
+  });
+
   test('32 levels are taken, 33 are not, and no depth exhausts the stack', () => {
     const nested = (levels: number) => '['.repeat(levels) + ']'.repeat(levels);
     expect(read(nested(32))).toBeDefined();

@@ -4,6 +4,7 @@ import { Agent as HttpAgent, request as httpRequest, type IncomingMessage } from
 import { Agent as HttpsAgent, request as httpsRequest } from 'node:https';
 import { type AddressInfo, connect } from 'node:net';
 import { text } from 'node:stream/consumers';
+import { connect as connectTls } from 'node:tls';
 import { agentExample, nodeExample } from '@muster/protocol/http';
 import type { FastifyInstance } from 'fastify';
 import { afterEach, describe, expect, test } from 'vitest';
@@ -163,6 +164,32 @@ describe('connections', () => {
       expect(await ask(port, '127.0.0.1')).toBe(200);
       expect(app.connections.stats.dropped.full).toBeGreaterThanOrEqual(11);
       for (const one of hostile) one.end();
+    });
+
+    test('answers a slow client while networks that keep the port busy connect again and again', async () => {
+      const { app, port } = await start({ connections: 8, connectionsOfNetwork: 4 });
+      const addresses = ['127.0.0.2', '127.0.0.3'];
+      const open = (localAddress: string) => {
+        const socket = connect({ port, host: '127.0.0.1', localAddress });
+        const connection = scheme === 'http' ? socket : connectTls({ socket, rejectUnauthorized: false });
+        return connection.on('error', () => {});
+      };
+      const bodyHeldBack =
+        'POST /api/v1/auth/challenge HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: 9\r\n\r\n{';
+      const busy = addresses.flatMap((address) => Array.from({ length: 4 }, () => open(address)));
+      for (const socket of busy) socket.write(bodyHeldBack);
+      let requests = 0;
+      app.server.on('request', () => requests++);
+      await expect.poll(() => requests).toBe(8);
+      const client = open('127.0.0.1');
+      await once(client, scheme === 'http' ? 'connect' : 'secureConnect');
+      const again = await Promise.all(addresses.map((address) => silent(port, 4, address)));
+      await expect.poll(() => again.reduce((sum, { closed }) => sum + closed.size, 0)).toBe(8);
+      const answer = text(client);
+      client.write('GET /healthz HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n');
+      expect(await answer).toMatch(/^HTTP\/1.1 200 /);
+      for (const socket of busy) socket.destroy();
+      for (const one of again) one.end();
     });
 
     test('keeps a connection that signed in, however many come from its address', async () => {

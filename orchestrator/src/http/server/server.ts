@@ -8,6 +8,7 @@ import fastify, {
   type FastifyServerOptions,
   type RawServerDefault,
 } from 'fastify';
+import { AttendedClock } from '../../admission/attended-clock.ts';
 import { FairConnections } from '../../admission/fair-connections.ts';
 import { HandshakeQueue } from '../../admission/handshake-queue.ts';
 import type { Clock } from '../../clock.ts';
@@ -103,11 +104,15 @@ const handshakeTickMs = 100;
 /** Handshakes begin in slices, and networks take turns: the answers to others come in between. */
 function queueHandshakes(app: FastifyInstance, limits: ServerOptions['limits'], clock: Clock, log: Log): void {
   const queue = new HandshakeQueue(app.server as unknown as TlsServer, {
-    clock,
+    clock: new AttendedClock(clock, 2 * handshakeTickMs),
     log,
+    until: 'handshake',
     limits: {
       handshakesInFlight: 32,
+      handshakesPerTurn: 8,
       handshakePlaceMs: 250,
+      // Proxies carry many clients, and each network's connections are bounded below.
+      unfinishedOfNetwork: limits.connections,
       waitingSockets: limits.connections,
       waitingSocketsPerAddress: limits.connections,
       waitingTimeoutMs: limits.handshakeTimeout,

@@ -15,6 +15,7 @@ import { agentKeys } from './0014-agent-keys.ts';
 import { tokensOfRemoved } from './0015-tokens-of-removed.ts';
 import { appliedState } from './0016-applied-state.ts';
 import { agentUsage } from './0017-agent-usage.ts';
+import { boundSessions } from './0018-bound-sessions.ts';
 import type { Migration } from './migration.ts';
 
 /** Every migration, oldest first. */
@@ -36,4 +37,5 @@ export const migrations: readonly Migration[] = [
   tokensOfRemoved,
   appliedState,
   agentUsage,
+  boundSessions,
 ];

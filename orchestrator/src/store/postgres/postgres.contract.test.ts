@@ -83,7 +83,7 @@ describe('an orchestrator on PostgreSQL', () => {
     }
   }
   async function until(what: string, so: () => boolean | Promise<boolean>) {
-    const end = performance.now() + 20_000;
+    const end = performance.now() + 120_000;
     while (!(await so())) {
       if (performance.now() > end) throw new Error(`not in time: ${what}`);
       await sleep(20);

@@ -62,7 +62,10 @@ export const driftStateOfRecord = defineQuery('drift state/of record', (db, p: {
   db.selectFrom('drift_states').selectAll().where('node_id', '=', p.node_id).where('drift_id', '=', p.drift_id),
 );
 
-/** Changes nothing when the state is not as that record found it any more. */
+/**
+ * Changes nothing when the state is not as that record found it any more.
+ * @param p.fingerprints only for a state of an earlier release, which kept none
+ */
 export const setAccepted = defineQuery(
   'drift state/set accepted',
   (
@@ -73,10 +76,14 @@ export const setAccepted = defineQuery(
       fingerprints: JsonText<Record<string, string>> | null;
       accepted: JsonText<DriftAcceptance> | null;
     },
+    d,
   ) =>
     db
       .updateTable('drift_states')
-      .set({ fingerprints: p.fingerprints, accepted: p.accepted })
+      .set((e) => ({
+        fingerprints: e.fn.coalesce('fingerprints', d.typed(p.fingerprints, 'text')) as never,
+        accepted: p.accepted,
+      }))
       .where('node_id', '=', p.node_id)
       .where('drift_id', '=', p.drift_id),
 );

@@ -135,6 +135,17 @@ export const notificationBefore = defineQuery('notifications/before', (db, p: { 
     .limit(1),
 );
 
+/** Those of some types that happened after a time. */
+export const notificationsSince = defineQuery(
+  'notifications/since',
+  (db, p: { types: readonly string[]; happened_after: number }, d) =>
+    db
+      .selectFrom('notifications')
+      .select(['event_type', 'node_id', 'timestamp_ms'])
+      .where('timestamp_ms', '>', p.happened_after)
+      .where(d.isIn('event_type', p.types)),
+);
+
 /** Some of those up to a place that nothing waits to tell of, oldest first. */
 export const prunableNotifications = defineQuery('notifications/prunable', (db, p: { up_to: number; limit: number }) =>
   db

@@ -298,13 +298,14 @@ export const appliedBefore = defineQuery(
       .where(d.isIn('operations.operation_id', p.operation_ids)),
 );
 
-/** The agent never got it: it is as if it had not been sent. */
+/** The agent never got it: it is as if it had not been sent. Changes nothing when it is to be cancelled. */
 export const markUndispatched = defineQuery('operations/undispatched', (db, p: { operation_id: string }) =>
   db
     .updateTable('operations')
     .set({ dispatched_at: null })
     .where('operation_id', '=', p.operation_id)
-    .where('status', '=', 'queued'),
+    .where('status', '=', 'queued')
+    .where('cancel_requested_at', 'is', null),
 );
 
 /** What the agent says that its plan comes to. */
@@ -382,6 +383,29 @@ export const endAllOpen = defineQuery(
       .returning(['operation_id', 'run_id']),
 );
 
+/** Open operations of one agent that are not among these. */
+export const openBeside = defineQuery(
+  'operations/open beside',
+  (db, p: { node_id: string; ids: readonly string[] }, d) =>
+    db
+      .selectFrom('operations')
+      .select('operation_id')
+      .where('node_id', '=', p.node_id)
+      .where('status', 'in', ['queued', 'running'])
+      .where(d.isNotIn('operation_id', p.ids))
+      .limit(1),
+);
+
+/** Those of these operations that have ended. */
+export const endedAmong = defineQuery('operations/ended among', (db, p: { ids: readonly string[] }, d) =>
+  db
+    .selectFrom('operations')
+    .select('operation_id')
+    .where(d.isIn('operation_id', p.ids))
+    .where('status', 'not in', ['queued', 'running'])
+    .limit(1),
+);
+
 /** The outcomes in runs of everything that is open of one agent; for the unit that ends it, before it does. */
 export const endOpenRunResults = defineQuery(
   'runs/end results of agent',
@@ -418,6 +442,11 @@ export const lostOperations = defineQuery(
       .where('operations.expires_at', '<=', p.now)
       .where('agents.last_seen_at', '<=', p.seen_before)
       .limit(p.limit),
+);
+
+/** For preconditions: a row when the agent has not been seen since. */
+export const stillUnseen = defineQuery('operations/still unseen', (db, p: { node_id: string; seen_before: number }) =>
+  db.selectFrom('agents').select('node_id').where('node_id', '=', p.node_id).where('last_seen_at', '<=', p.seen_before),
 );
 
 /** What has not ended, of all agents, oldest first. */
@@ -483,12 +512,14 @@ export const endUndispatched = defineQuery(
       .where('dispatched_at', 'is', null),
 );
 
+/** Changes nothing when no agent has it: then there is nobody to ask. */
 export const requestCancel = defineQuery('operations/request cancel', (db, p: { operation_id: string; now: number }) =>
   db
     .updateTable('operations')
     .set({ cancel_requested_at: p.now })
     .where('operation_id', '=', p.operation_id)
-    .where('status', 'in', ['queued', 'running']),
+    .where('status', 'in', ['queued', 'running'])
+    .where('dispatched_at', 'is not', null),
 );
 
 export const cancelRequests = defineQuery('operations/cancel requests', (db, p: { node_id: string }) =>

@@ -74,14 +74,50 @@ export const liveOperator = defineQuery('operators/live', (db, p: { operator_id:
     .where('removed_at', 'is', null),
 );
 
-/** Operators that one added, and who may still sign in. */
-export const liveOperatorsAddedBy = defineQuery('operators/added by', (db, p: { operator_id: string }) =>
+/** Operators that some added, removed ones too. */
+export const operatorsAddedBy = defineQuery('operators/added by', (db, p: { ids: readonly string[] }, d) =>
   db
     .selectFrom('operators')
-    .select(['operator_id', 'username'])
-    .where('added_by', '=', p.operator_id)
-    .where('removed_at', 'is', null)
+    .select(['operator_id', 'username', 'removed_at'])
+    .where(d.isIn('added_by', p.ids))
     .orderBy('username'),
+);
+
+/** Modules whose newest revision one of these uploaded. */
+export const modulesUploadedBy = defineQuery('modules/uploaded by', (db, p: { ids: readonly string[] }, d) =>
+  db.selectFrom('modules').select('name').where(d.isIn('uploaded_by', p.ids)).orderBy('name'),
+);
+
+export const assignmentsCreatedBy = defineQuery('assignments/created by', (db, p: { ids: readonly string[] }, d) =>
+  db.selectFrom('assignments').select('name').where(d.isIn('created_by', p.ids)).orderBy('name'),
+);
+
+export const channelsCreatedBy = defineQuery('channels/created by', (db, p: { ids: readonly string[] }, d) =>
+  db.selectFrom('channels').select(['channel_id', 'name']).where(d.isIn('created_by', p.ids)).orderBy('name'),
+);
+
+/** Runs that have not ended. */
+export const openRunsOf = defineQuery('runs/open of operators', (db, p: { ids: readonly string[] }, d) =>
+  db
+    .selectFrom('runs')
+    .select('run_id')
+    .where('finished_at', 'is', null)
+    .where(d.isIn('requested_by', p.ids))
+    .orderBy('run_id'),
+);
+
+/** Operations outside of runs that have not ended, oldest first. */
+export const openOperationsOf = defineQuery(
+  'operations/open of operators',
+  (db, p: { ids: readonly string[]; limit: number }, d) =>
+    db
+      .selectFrom('operations')
+      .select('operation_id')
+      .where('status', 'in', ['queued', 'running'])
+      .where('run_id', 'is', null)
+      .where(d.isIn('requested_by', p.ids))
+      .orderBy('operation_id')
+      .limit(p.limit),
 );
 
 /** Which of these were removed. */
@@ -95,14 +131,35 @@ export const removedOperators = defineQuery('operators/removed', (db, p: { ids: 
 
 export const insertSession = defineQuery(
   'sessions/insert',
-  (db, p: { token_hash: string; operator_id: string; created_at: number; expires_at: number; signed_in_at: number }) =>
+  (
+    db,
+    p: {
+      token_hash: string;
+      operator_id: string;
+      created_at: number;
+      expires_at: number;
+      signed_in_at: number;
+      bound: number;
+    },
+  ) =>
     db.insertInto('sessions').values({
       token_hash: p.token_hash,
       operator_id: p.operator_id,
       created_at: p.created_at,
       expires_at: p.expires_at,
       signed_in_at: p.signed_in_at,
+      bound: p.bound,
     }),
+);
+
+/** Live sessions whose signature named no server, with their operators. */
+export const unboundSessions = defineQuery('sessions/unbound', (db, p: { now: number }) =>
+  db
+    .selectFrom('sessions')
+    .innerJoin('operators', 'operators.operator_id', 'sessions.operator_id')
+    .select(['sessions.token_hash', 'sessions.operator_id', 'operators.username'])
+    .where('sessions.bound', '=', 0)
+    .where('sessions.expires_at', '>', p.now),
 );
 
 /** A session with its operator, whether or not it is still good: the caller decides. */
@@ -115,6 +172,7 @@ export const sessionByHash = defineQuery('sessions/by hash', (db, p: { token_has
       'sessions.operator_id',
       'sessions.expires_at',
       'sessions.signed_in_at',
+      'sessions.bound',
       'operators.username',
       'operators.role',
       'operators.removed_at',

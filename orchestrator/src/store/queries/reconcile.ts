@@ -1,4 +1,8 @@
+import { bytesBefore, bytesOf } from '../page-bytes.ts';
 import { defineQuery } from '../query.ts';
+
+/** The most rows of one page. */
+const pageRows = 1000;
 
 /**
  * What is off with approved agents. Each of these reads what is off, and nothing of agents that are in order: a cross join
@@ -75,24 +79,49 @@ export const agentsOff = defineQuery('reconcile/agents', (db, p: { node_ids: rea
     .where(d.isIn('agents.node_id', p.node_ids)),
 );
 
-/** Of these agents, what was applied before audit assignments, and those by name. */
-export const driftOfAgents = defineQuery('reconcile/drift', (db, p: { node_ids: readonly string[] }, d) =>
-  db
-    .selectFrom('drift_states')
-    .innerJoin('drift_records', 'drift_records.drift_id', 'drift_states.drift_id')
-    .select([
-      'drift_states.node_id',
-      'drift_states.scope',
-      'drift_states.since',
-      'drift_states.drifted',
-      'drift_states.accepted',
-      'drift_records.drift_id',
-      'drift_records.checked_at',
-      'drift_records.summary',
-    ])
-    .where(d.isIn('drift_states.node_id', p.node_ids))
-    .orderBy('drift_states.node_id')
-    .orderBy('drift_states.scope'),
+/**
+ * Of these agents, what was applied before audit assignments, and those by name, after a state: as many as come to so
+ * many bytes, at least one.
+ */
+export const driftOfAgents = defineQuery(
+  'reconcile/drift',
+  (db, p: { node_ids: readonly string[]; after_node: string; after_scope: string; bytes: number }, d) =>
+    db
+      .selectFrom((e) =>
+        e
+          .selectFrom((inner) =>
+            inner
+              .selectFrom('drift_states')
+              .select(['node_id', 'scope'])
+              .select(bytesOf('scope', 'drifted', 'accepted').as('bytes'))
+              .where(d.isIn('node_id', p.node_ids))
+              .where((w) => w(w.refTuple('node_id', 'scope'), '>', w.tuple(p.after_node, p.after_scope)))
+              .orderBy('node_id')
+              .orderBy('scope')
+              .limit(pageRows)
+              .as('sized'),
+          )
+          .select(['node_id', 'scope'])
+          .select(bytesBefore('bytes', ['node_id', 'scope']).as('before'))
+          .as('cut'),
+      )
+      .innerJoin('drift_states', (j) =>
+        j.onRef('drift_states.node_id', '=', 'cut.node_id').onRef('drift_states.scope', '=', 'cut.scope'),
+      )
+      .leftJoin('drift_records', 'drift_records.drift_id', 'drift_states.drift_id')
+      .select([
+        'drift_states.node_id',
+        'drift_states.scope',
+        'drift_states.since',
+        'drift_states.drifted',
+        'drift_states.accepted',
+        'drift_records.drift_id',
+        'drift_records.checked_at',
+        'drift_records.summary',
+      ])
+      .where('cut.before', '<', p.bytes)
+      .orderBy('drift_states.node_id')
+      .orderBy('drift_states.scope'),
 );
 
 export const failedChecksOfAgents = defineQuery(

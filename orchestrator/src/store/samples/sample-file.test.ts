@@ -40,8 +40,6 @@ async function place() {
   };
   return { directory, file, clock, said, open, lose: (reason: Error) => lose(reason), looks: () => looks };
 }
-/** Opening the file takes a thread, which a machine that is busy is slow to begin. */
-const patient = { timeout: 20_000 };
 const refusal = { code: 'storage_unavailable' };
 
 it('a file that is none of samples stops nothing: they are refused with the reason, until it is moved out of the way', async () => {
@@ -58,7 +56,7 @@ it('a file that is none of samples stops nothing: they are refused with the reas
     .poll(() => {
       clock.advance(2_000);
       return looks();
-    }, patient)
+    })
     .toBeGreaterThan(2);
   expect(said).toEqual([
     expect.stringContaining(`cannot be stored or read; agents keep theirs, and it is tried again`),
@@ -68,7 +66,7 @@ it('a file that is none of samples stops nothing: they are refused with the reas
     .poll(() => {
       clock.advance(2_000);
       return store.stats().trouble;
-    }, patient)
+    })
     .toBeNull();
   expect(said.slice(1)).toEqual(['samples are stored again']);
   await store.add('a', [sampleAt(t0)]);
@@ -82,7 +80,7 @@ it('a file that is removed while it is in use is begun anew, and nothing is writ
   await store.add('a', [sampleAt(t0)]);
   for (const name of readdirSync(directory)) rmSync(join(directory, name));
   clock.advance(2_000);
-  await expect.poll(() => said.length, patient).toBe(2);
+  await expect.poll(() => said.length).toBe(2);
   expect(said[0]).toContain('was removed or replaced while it was in use');
   expect(existsSync(join(directory, 'metrics.db'))).toBe(true);
   await store.add('a', [sampleAt(t0 + 1)]);
@@ -100,7 +98,7 @@ it('a file that is moved away while it is in use, alone, has all that was stored
   const aside = join(directory, 'aside.db');
   renameSync(file, aside);
   clock.advance(2_000);
-  await expect.poll(() => said.at(-1), patient).toBe('samples are stored again');
+  await expect.poll(() => said.at(-1)).toBe('samples are stored again');
   expect(await store.since('a', 0, 9)).toEqual([]);
   await store.close();
   renameSync(aside, file);
@@ -118,7 +116,7 @@ it('a file that another takes the place of while it is in use leaves nothing in 
   for (let at = 0; at < 5; at++) await store.add('a', [sampleAt(t0 + at)]);
   renameSync(other, file);
   clock.advance(2_000);
-  await expect.poll(() => said.at(-1), patient).toBe('samples are stored again');
+  await expect.poll(() => said.at(-1)).toBe('samples are stored again');
   expect(await store.since('a', 0, 9)).toEqual([]);
   expect(await store.since('restored', 0, 9)).toHaveLength(5);
 });
@@ -136,7 +134,7 @@ it('a file that is damaged while it is in use costs its samples and nothing else
   expect(store.stats().trouble).toContain('The file of samples did not take the write');
   renameSync(file, `${file}.damaged`);
   clock.advance(2_000);
-  await expect.poll(() => said.at(-1), patient).toBe('samples are stored again');
+  await expect.poll(() => said.at(-1)).toBe('samples are stored again');
   await store.add('a', [sampleAt(t0 + 1)]);
   expect(await store.since('a', 0, 9)).toEqual([sampleAt(t0 + 1)]);
 });
@@ -149,7 +147,7 @@ it('a writer that is lost is replaced, and what was stored is there', async () =
   await expect(store.add('a', [sampleAt(t0 + 1)])).rejects.toMatchObject(refusal);
   expect(store.stats().trouble).toBe('out of memory');
   clock.advance(2_000);
-  await expect.poll(() => store.stats().trouble, patient).toBeNull();
+  await expect.poll(() => store.stats().trouble).toBeNull();
   await store.add('a', [sampleAt(t0 + 1)]);
   expect(await store.since('a', 0, 9)).toEqual([sampleAt(t0), sampleAt(t0 + 1)]);
   expect(said).toEqual([expect.stringContaining('out of memory'), 'samples are stored again']);

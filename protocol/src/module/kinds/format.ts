@@ -98,9 +98,10 @@ export const packageName: Check = byPattern(
   'must be a package name without spaces, not starting with "-"',
 );
 
+/** No provider of such a kind knows patterns and bounds: taken as an exact version, one would never be found. */
 export const packageVersion: Check = byPattern(
-  /^[A-Za-z0-9_][^\s\x00-\x1f\x7f]{0,255}$/,
-  'must be "latest" or an exact version, without spaces',
+  /^[A-Za-z0-9_][^\s\x00-\x1f\x7f*]{0,255}$/,
+  'must be "latest" or an exact version, without spaces, "*" or ">=": leave it out for any version',
 );
 
 /** One version, a pattern in which `*` stands for any characters, or a lower bound. */

@@ -1,59 +1,15 @@
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
-import { join } from 'node:path';
+import { readdirSync, readFileSync } from 'node:fs';
 import { createInterface } from 'node:readline';
 import { afterEach, describe, expect, test } from 'vitest';
-import { benches, soaks } from '../bench/src/run/programs.ts';
-import { root } from '../tools/suite/cli.ts';
-import { eventually } from './eventually.ts';
-import { missing, type Requirement } from './requirements.ts';
+import { root } from '../../tools/suite/cli.ts';
+import { eventually } from '../eventually.ts';
+import { missing } from '../requirements.ts';
+import { left, temporary } from './folders.ts';
 
-// They measure with /proc.
-const linux = missing('linux');
-const needs: Readonly<Record<string, readonly Requirement[]>> = {
-  console: ['browser'],
-  converge: ['root', 'namespaces', 'hosts'],
-};
-
-const folders: string[] = [];
 const started: ChildProcess[] = [];
 afterEach(() => {
   for (const child of started.splice(0)) child.kill('SIGKILL');
-  for (const folder of folders.splice(0)) rmSync(folder, { recursive: true, force: true });
-});
-
-/**
- * A directory for temporary files that only what the test starts writes to. Not in that of the test run: Chromium makes a
- * socket below it, whose path may have 107 bytes.
- */
-function temporary(): string {
-  const folder = mkdtempSync('/tmp/muster-benches-');
-  folders.push(folder);
-  return folder;
-}
-
-/** Entries of the directory that benches make for themselves. */
-const left = (folder: string) => readdirSync(folder).filter((name) => name.startsWith('muster-'));
-
-describe.each([
-  ...Object.keys(benches).map((name) => ({ script: 'main', name })),
-  ...Object.keys(soaks)
-    .filter((name) => !Object.hasOwn(benches, name))
-    .map((name) => ({ script: 'soak', name })),
-])('$script $name', ({ script, name }) => {
-  test('runs in its smoke form', { timeout: 600_000 }, (context) => {
-    const reason = linux ?? missing(...(needs[name] ?? []));
-    context.skip(reason !== null, reason ?? '');
-    const folder = temporary();
-    const { status, stdout, stderr } = spawnSync(
-      process.execPath,
-      [join(root, `bench/src/${script}.ts`), name, '--smoke', '--json'],
-      { cwd: root, encoding: 'utf8', env: { ...process.env, TMPDIR: folder } },
-    );
-    expect(status, stdout + stderr).toBe(0);
-    expect(stdout).not.toMatch(/ (met|MISSED)$/m);
-    expect(left(folder)).toEqual([]);
-  });
 });
 
 /** Processes below this one, whatever session they are in; none that has ended. */
@@ -119,7 +75,7 @@ async function benchAtWork(folder: string) {
   };
 }
 
-describe.skipIf(linux !== null)('a bench that is ended in the middle of its work', { timeout: 300_000 }, () => {
+describe.skipIf(missing('linux') !== null)('a bench that is ended in the middle of its work', () => {
   test.each([
     ['SIGTERM to npm', 'npm', 'SIGTERM'],
     ['SIGINT to the bench', 'bench', 'SIGINT'],

@@ -1,0 +1,9 @@
+/** The environment of every program that the agent runs: nothing of the agent's own environment reaches it. */
+export const cleanEnvironment: Readonly<Record<string, string>> = {
+  PATH: '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin',
+  HOME: '/root',
+  USER: 'root',
+  LOGNAME: 'root',
+  SHELL: '/bin/sh',
+  LANG: 'C.UTF-8',
+};

@@ -1,0 +1,203 @@
+import { spawn } from 'node:child_process';
+import { hash } from 'node:crypto';
+import { closeSync, constants, fstatSync, mkdtempSync, openSync, renameSync, rmdirSync, unlinkSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { cleanEnvironment } from '../clean-environment.ts';
+import { errnoOf, HostFailure } from '../failure.ts';
+import { withoutInherited } from './inherited-files.ts';
+import type { Ownership } from './inspect.ts';
+import { makeDirectory } from './make-directory.ts';
+import type { OpenDirectory } from './path-walk.ts';
+
+/**
+ * Name of what stands for `name` while it is made. Always the same one, so that what a killed agent left behind is
+ * found; starts with a dot and holds one, so that programs that read a whole directory skip it.
+ */
+export const temporaryName = (name: string): string => `.muster-${hash('sha256', name, 'hex').slice(0, 20)}.tmp`;
+
+/** Where something new is made before it is renamed to its place. */
+export interface Place {
+  /** Its path for the calls of `node:fs`, and for people and programs. */
+  readonly file: string;
+  readonly path: string;
+  /** Whether what is made here gets a default ACL that could not be removed. */
+  readonly inherits: boolean;
+}
+
+/**
+ * Whether something new may inherit the default ACL of its directory: root set it, or the new thing belongs to the user
+ * who set it. Only the owner of a directory can set one, and it passes down to directories that others make in it.
+ */
+const mayInherit = (parent: OpenDirectory, { uid }: Pick<Ownership, 'uid'>): boolean =>
+  parent.trusted || (uid === parent.uid && uid !== process.geteuid?.());
+
+/** Whether an ACL can give somebody more than everybody has: the permissions of the group bound what its entries give. */
+const isWidened = ({ mode }: Ownership): boolean => ((mode >> 3) & ~mode & 7) !== 0;
+
+/**
+ * Runs `action` with a place for something new that ends up as `name` in `parent` with this owner and these permissions.
+ * In a directory whose default ACL must not reach it, that is a directory that only the agent's user can enter, with no
+ * default ACL.
+ * @throws HostFailure when the default ACL cannot be removed and would give somebody more than `target` says
+ */
+export async function withPlace<T>(
+  parent: OpenDirectory,
+  name: string,
+  target: Ownership,
+  action: (place: Place) => Promise<T>,
+): Promise<T> {
+  const temporary = temporaryName(name);
+  const path = `${parent.path}/${temporary}`;
+  if (mayInherit(parent, target)) return action({ file: parent.child(temporary), path, inherits: false });
+  const fd = openPrivate(parent, name);
+  const directory = `/proc/${process.pid}/fd/${fd}`;
+  try {
+    const inherits = hasDefaultAcl(directory) && !(await removeDefaultAcl(directory));
+    if (inherits && isWidened(target))
+      throw new HostFailure(
+        `${parent.path} has a default ACL, which gives users that it names what mode ${target.mode.toString(8).padStart(4, '0')} gives the group, and this machine has no setfacl to keep it from ${parent.path}/${name}. Install the package acl, run setfacl -k ${parent.path}, or declare a mode that gives the group no more than others.`,
+      );
+    return await action({ file: `${directory}/${made}`, path: `${path}/${made}`, inherits });
+  } finally {
+    closeSync(fd);
+    removeTemporary(parent, name);
+  }
+}
+
+/**
+ * Makes one directory with these permissions, as `makeDirectory` does, without a default ACL that must not reach it.
+ * @throws HostFailure as `withPlace`, or the error of mkdir
+ */
+export async function makeDirectoryIn(parent: OpenDirectory, name: string, target: Ownership): Promise<void> {
+  if (mayInherit(parent, target)) return makeDirectory(parent.child(name), target.mode);
+  await withPlace(parent, name, target, async ({ file }) => {
+    makeDirectory(file, target.mode);
+    try {
+      // An empty directory that somebody made meanwhile gives way.
+      renameSync(file, parent.child(name));
+    } catch (error) {
+      if (errnoOf(error) !== 'ENOTEMPTY' && errnoOf(error) !== 'ENOTDIR') throw error;
+      throw Object.assign(new Error(`${parent.path}/${name} is there`, { cause: error }), { code: 'EEXIST' });
+    }
+  });
+}
+
+/** Name of what is made, in the private directory. */
+const made = 'new';
+const probe = 'probe';
+const directoryFlags = constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW;
+
+/** Takes away what a killed agent may have left. Never throws. */
+export function removeTemporary(parent: OpenDirectory, name: string): void {
+  const path = parent.child(temporaryName(name));
+  try {
+    unlinkSync(path);
+  } catch (error) {
+    // Linux says EISDIR, POSIX EPERM. Otherwise it is not there, or the directory cannot be written to, which the caller
+    // finds out soon enough.
+    if (errnoOf(error) === 'EISDIR' || errnoOf(error) === 'EPERM') removePrivate(path);
+  }
+}
+
+function removePrivate(path: string): void {
+  const quietly = (remove: () => void): void => {
+    try {
+      remove();
+    } catch {
+      // It is not there, or is another kind of thing, or somebody else's.
+    }
+  };
+  quietly(() => {
+    const fd = openSync(path, directoryFlags);
+    try {
+      if (!isPrivate(fd)) return;
+      for (const left of [made, probe]) {
+        quietly(() => unlinkSync(`/proc/self/fd/${fd}/${left}`));
+        quietly(() => rmdirSync(`/proc/self/fd/${fd}/${left}`));
+      }
+    } finally {
+      closeSync(fd);
+    }
+  });
+  quietly(() => rmdirSync(path));
+}
+
+function isPrivate(fd: number): boolean {
+  const { uid, mode } = fstatSync(fd);
+  return uid === process.geteuid?.() && (mode & 0o077) === 0;
+}
+
+/** Makes a directory that only the agent's user can enter, whatever ACL it inherits: with no permission of the group, none of its entries gives any. */
+function openPrivate(parent: OpenDirectory, name: string): number {
+  const path = parent.child(temporaryName(name));
+  const inTheWay = () => new HostFailure(`somebody keeps creating ${parent.path}/${temporaryName(name)}`);
+  for (let attempt = 0; ; attempt++) {
+    try {
+      makeDirectory(path, 0o700);
+    } catch (error) {
+      if (errnoOf(error) !== 'EEXIST') throw error;
+      if (attempt === 3) throw inTheWay();
+      removeTemporary(parent, name);
+      continue;
+    }
+    const fd = openSync(path, directoryFlags);
+    // Whoever owns the parent can put another directory in its place.
+    if (isPrivate(fd)) return fd;
+    closeSync(fd);
+    throw inTheWay();
+  }
+}
+
+/**
+ * Whether new files in the directory inherit an ACL. Node.js cannot read one, but the kernel leaves the umask out where
+ * there is one: only without it does a new file get all permissions with one umask and none with the other.
+ */
+function hasDefaultAcl(directory: string): boolean {
+  return modeOfNew(directory, 0) !== 0o777 || modeOfNew(directory, 0o777) !== 0;
+}
+
+function modeOfNew(directory: string, umask: number): number {
+  const previous = process.umask(umask);
+  let fd: number;
+  try {
+    fd = openSync(`${directory}/${probe}`, constants.O_RDWR | constants.O_CREAT | constants.O_EXCL, 0o777);
+  } finally {
+    process.umask(previous);
+  }
+  try {
+    unlinkSync(`${directory}/${probe}`);
+    return fstatSync(fd).mode & 0o777;
+  } finally {
+    closeSync(fd);
+  }
+}
+
+/** @returns whether it is gone: what a program says is not relied on */
+async function removeDefaultAcl(directory: string): Promise<boolean> {
+  await run('setfacl', ['-k', '--', `${directory}/.`]);
+  if (!hasDefaultAcl(directory)) return true;
+  // Some releases of GNU cp give a directory the ACLs of another one, which has none.
+  const clean = mkdtempSync(`${tmpdir()}/.muster-`);
+  try {
+    await run('cp', ['-r', '-T', '--preserve=mode', '--', clean, `${directory}/.`]);
+  } finally {
+    rmdirSync(clean);
+  }
+  return !hasDefaultAcl(directory);
+}
+
+const toolMs = 10_000;
+
+const run = (program: string, args: readonly string[]): Promise<void> =>
+  new Promise((resolve) => {
+    const stdio = withoutInherited(['ignore', 'ignore', 'ignore']);
+    const child = spawn(program, args, {
+      stdio,
+      env: cleanEnvironment,
+      cwd: '/',
+      timeout: toolMs,
+      killSignal: 'SIGKILL',
+    });
+    child.on('error', () => resolve());
+    child.on('close', () => resolve());
+  });

@@ -1,0 +1,170 @@
+import { execFileSync } from 'node:child_process';
+import { chmodSync, chownSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import type { ResolvedResource } from '@muster/protocol/module';
+import { describe, expect, test } from 'vitest';
+import { directory, file, line, operation } from '../converge/test/desired.ts';
+import { useAgent } from '../converge/test/harness.ts';
+import { cleanEnvironment } from '../host/clean-environment.ts';
+
+/** A user can set a default ACL on a directory of his own. What the agent puts there for others must not inherit it. */
+
+const h = useAgent();
+const user = 41_000;
+const other = 41_001;
+
+/** Node.js has no calls for extended attributes. */
+function python(code: string, ...args: string[]): string {
+  return execFileSync('python3', ['-c', `import os, struct, sys\n${code}`, ...args], { encoding: 'utf8' });
+}
+const canTry = (() => {
+  try {
+    python('os.setxattr');
+    return process.geteuid?.() === 0;
+  } catch {
+    return false;
+  }
+})();
+
+/** Entries of a default ACL: permissions of the owner, of `other` by name, of the group, the mask, and everybody else. */
+function setDefaultAcl(path: string, [owner, named, group, mask, rest]: readonly number[]): void {
+  const entries = [
+    [1, owner],
+    [2, named, other],
+    [4, group],
+    [16, mask],
+    [32, rest],
+  ];
+  const code = `entries = ${JSON.stringify(entries.map(([tag, bits, id]) => [tag, bits, id ?? 0xffffffff]))}
+os.setxattr(sys.argv[1], 'system.posix_acl_default', struct.pack('<I', 2) + b''.join(struct.pack('<HHI', *e) for e in entries))`;
+  python(code, path);
+}
+/** Names of the ACLs that a file or directory has. */
+const aclsOf = (path: string): string[] =>
+  JSON.parse(python('import json\nprint(json.dumps([n for n in os.listxattr(sys.argv[1]) if "acl" in n]))', path));
+
+const open = [7, 7, 7, 7, 7];
+/** The user's directory. */
+function home(acl: readonly number[] | null = open): string {
+  const path = `${h.root}/home`;
+  mkdirSync(path);
+  chownSync(path, user, user);
+  if (acl !== null) setDefaultAcl(path, acl);
+  return path;
+}
+const stateOf = (path: string): string => {
+  const { uid, gid, mode } = statSync(path);
+  return `${uid}:${gid} ${(mode & 0o7777).toString(8).padStart(4, '0')}`;
+};
+async function apply(...resources: ResolvedResource[]) {
+  const { finished, results } = await h.agent.run(operation('apply', resources));
+  expect(finished.status, results.map(({ message }) => message).join('\n')).toBe('succeeded');
+  const again = await h.agent.run(operation('apply', resources));
+  expect(again.results.filter(({ status }) => status !== 'unchanged')).toEqual([]);
+}
+
+describe.runIf(canTry)('the default ACL of a directory of a user', () => {
+  test.each([
+    ['all permissions', open],
+    ['no permissions of the mask, which hides it from the mode of new files', [0, 7, 0, 0, 0]],
+    ['no permissions of the owner', [0, 7, 7, 7, 7]],
+  ])('does not reach a file that is written for root: %s', async (_, acl) => {
+    const path = `${home(acl)}/secret`;
+    await apply(file(path, { content: 'ours\n', owner: 'root', group: 'root', mode: '0660' }));
+    expect([stateOf(path), aclsOf(path)]).toEqual(['0:0 0660', []]);
+    expect(readdirSync(`${h.root}/home`)).toEqual(['secret']);
+  });
+
+  test('does not reach a file that is written for a third user, nor one whose owner is not declared', async () => {
+    const path = home();
+    await apply(
+      file(`${path}/third`, { content: 'theirs\n', owner: '41002', mode: '0640' }),
+      file(`${path}/plain`, { content: 'ours\n' }),
+    );
+    expect([`${path}/third`, `${path}/plain`].map(aclsOf)).toEqual([[], []]);
+    expect([`${path}/third`, `${path}/plain`].map(stateOf)).toEqual(['41002:0 0640', '0:0 0644']);
+  });
+
+  test('gives nobody anything while the file is checked, before it is in its place', async () => {
+    const path = home();
+    const seen = `${h.root}/seen`;
+    const validate = `python3 -c 'import os,sys; open("${seen}","w").write(str([n for n in os.listxattr(sys.argv[1]) if "acl" in n]) + oct(os.stat(os.path.dirname(sys.argv[1])).st_mode & 0o7777))' %`;
+    await apply(file(`${path}/checked`, { content: 'ours\n', mode: '0660', validate }));
+    expect(readFileSync(seen, 'utf8')).toBe('[]0o700');
+  });
+
+  test('does not reach a directory that is made for root, nor what is written into it', async () => {
+    const path = `${home()}/d`;
+    await apply(directory(path, { mode: '0770' }), file(`${path}/f`, { content: 'ours\n', mode: '0660' }));
+    expect([stateOf(path), aclsOf(path), aclsOf(`${path}/f`)]).toEqual(['0:0 0770', [], []]);
+  });
+
+  test('does not reach a file in a directory that was made on the way', async () => {
+    const path = `${home()}/a/b/f`;
+    await apply(file(path, { content: 'ours\n', mode: '0660' }));
+    expect([stateOf(path), aclsOf(path)]).toEqual(['0:0 0660', []]);
+  });
+
+  test('reaches the files of that user: who else may read them is his to say', async () => {
+    const path = home();
+    writeFileSync(`${path}/config`, 'a\n');
+    chownSync(`${path}/config`, user, user);
+    await apply(
+      file(`${path}/his`, { content: 'his\n', owner: String(user), mode: '0660' }),
+      line(`${path}/config`, 'b'),
+    );
+    expect([aclsOf(`${path}/his`), aclsOf(`${path}/config`)]).toEqual([
+      ['system.posix_acl_access'],
+      ['system.posix_acl_access'],
+    ]);
+  });
+
+  test('of root is the choice of root', async () => {
+    const path = `${h.root}/shared`;
+    mkdirSync(path);
+    setDefaultAcl(path, open);
+    await apply(file(`${path}/f`, { content: 'ours\n', mode: '0660' }));
+    expect(aclsOf(`${path}/f`)).toEqual(['system.posix_acl_access']);
+  });
+
+  test('is left on where no tool can remove it, if it gives nobody more than everybody has', async () => {
+    const path = home();
+    const environment = cleanEnvironment as { PATH: string };
+    const { PATH } = environment;
+    environment.PATH = '/nowhere';
+    try {
+      const plain = file(`${path}/plain`, { content: 'ours\n', mode: '0644' });
+      await apply(plain);
+      const { results } = await h.agent.run(
+        operation('apply', [plain, file(`${path}/secret`, { content: 'x', mode: '0640' })]),
+      );
+      expect(results[1]).toMatchObject({
+        status: 'failed',
+        message: expect.stringMatching(/default ACL.*setfacl -k/s),
+      });
+      expect(readdirSync(path)).toEqual(['plain']);
+    } finally {
+      environment.PATH = PATH;
+    }
+  });
+
+  test("does not matter for who owns declared content without owner: a new file is root's, an existing one stays its owner's", async () => {
+    const path = home();
+    writeFileSync(`${path}/his`, 'his\n');
+    chownSync(`${path}/his`, user, user);
+    await apply(file(`${path}/his`, { content: 'ours\n' }), file(`${path}/new`, { content: 'ours\n' }));
+    expect([stateOf(`${path}/his`), stateOf(`${path}/new`)]).toEqual([`${user}:${user} 0644`, '0:0 0644']);
+  });
+
+  test('leaves nothing behind that a killed agent had begun', async () => {
+    const path = home();
+    const resource = file(`${path}/f`, { content: 'ours\n', mode: '0660' });
+    await apply(resource);
+    const { hash } = await import('node:crypto');
+    const left = `${path}/.muster-${hash('sha256', 'f', 'hex').slice(0, 20)}.tmp`;
+    mkdirSync(left, { mode: 0o700 });
+    writeFileSync(`${left}/new`, 'half');
+    chmodSync(`${path}/f`, 0o600);
+    await apply(file(`${path}/f`, { content: 'other\n', mode: '0660' }));
+    expect(readdirSync(path)).toEqual(['f']);
+  });
+});

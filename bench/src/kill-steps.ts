@@ -1,0 +1,23 @@
+import { spawnSync } from 'node:child_process';
+import { root } from '../../tools/suite/cli.ts';
+import { benchOptions } from './run/options.ts';
+
+/**
+ * Kill steps: the tests that kill an agent at a step of its journal, at every step. `npm test` tries a sample. With
+ * `--smoke` the tests are only listed.
+ *
+ *     npm run soak -- kill-steps
+ */
+const { smoke } = benchOptions({ numbers: {} });
+const files = [
+  'agent/src/converge/crash.contract.test.ts',
+  'agent/src/resources/provider/provider.contract.test.ts',
+  ...['e2e/providers.test.ts', 'e2e/package-apt.test.ts', 'e2e/package-dnf.test.ts', 'e2e/package-safety.test.ts'],
+];
+const limits = ['--testTimeout=3600000'];
+const { status } = spawnSync(
+  process.execPath,
+  ['node_modules/vitest/vitest.mjs', ...(smoke ? ['list', '--filesOnly'] : ['run', ...limits]), ...files],
+  { cwd: root, stdio: 'inherit', env: { ...process.env, MUSTER_EVERY_STEP: '1' } },
+);
+process.exitCode = status ?? 1;

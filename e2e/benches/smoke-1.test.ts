@@ -1,0 +1,3 @@
+import { runsInSmokeForm } from './smoke.ts';
+
+runsInSmokeForm(0);

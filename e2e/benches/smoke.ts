@@ -1,0 +1,42 @@
+import { spawnSync } from 'node:child_process';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { benches, soaks } from '../../bench/src/run/programs.ts';
+import { root } from '../../tools/suite/cli.ts';
+import { missing, type Requirement } from '../requirements.ts';
+import { left, temporary } from './folders.ts';
+
+const needs: Readonly<Record<string, readonly Requirement[]>> = {
+  console: ['browser'],
+  converge: ['root', 'namespaces', 'hosts'],
+};
+
+const all = [
+  ...Object.keys(benches).map((name) => ({ script: 'main', name })),
+  ...Object.keys(soaks)
+    .filter((name) => !Object.hasOwn(benches, name))
+    .map((name) => ({ script: 'soak', name })),
+];
+
+/** Files run beside each other, and the tests of one in turn: each takes every so manyth bench. */
+const parts = 3;
+
+/** @param part from 0 */
+export function runsInSmokeForm(part: number): void {
+  describe.each(all.filter((_, i) => i % parts === part))('$script $name', ({ script, name }) => {
+    test('runs in its smoke form', (context) => {
+      // They measure with /proc.
+      const reason = missing('linux', ...(needs[name] ?? []));
+      context.skip(reason !== null, reason ?? '');
+      const folder = temporary();
+      const { status, stdout, stderr } = spawnSync(
+        process.execPath,
+        [join(root, `bench/src/${script}.ts`), name, '--smoke', '--json'],
+        { cwd: root, encoding: 'utf8', env: { ...process.env, TMPDIR: folder } },
+      );
+      expect(status, stdout + stderr).toBe(0);
+      expect(stdout).not.toMatch(/ (met|MISSED)$/m);
+      expect(left(folder)).toEqual([]);
+    });
+  });
+}

@@ -1,0 +1,60 @@
+import { existsSync, readdirSync } from 'node:fs';
+import { applyAgent, planAgent, uploadModule } from '@muster/protocol/http';
+import { describe, expect } from 'vitest';
+import { test } from './harness.ts';
+
+/** A real agent with thousands of small resources, whose link is busy with results all the time. */
+
+const modules = 4;
+const filesEach = 600;
+/** More results than the 37,000 after which a busy link was once reset. */
+const rounds = 16;
+
+describe('a real agent with thousands of resources', () => {
+  test('loses no link and no result while it reports as fast as it may', { timeout: 900_000 }, async ({ stage }) => {
+    const orchestrator = await stage.orchestrator();
+    const agent = await stage.agent(orchestrator, 'busy');
+    const root = stage.folder('many');
+    const names = Array.from({ length: modules }, (_, i) => `many-${i}`);
+    const upload = (round: number) =>
+      Promise.all(
+        names.map((name, i) => {
+          const resources = Array.from({ length: filesEach }, (_, j) => ({
+            id: `f${j}`,
+            resource: { 'file-unix': { path: `${root}/${i}-${j}`, content: `${j % 3 === round % 3 ? round : 0}\n` } },
+          }));
+          // Output goes over the same link, in pieces.
+          const script = {
+            program: 'sh',
+            manages: `noise-${name}`,
+            apply: `head -c 200000 /dev/zero | tr '\\0' x; : ${name} ${round}`,
+          };
+          resources.push({ id: 'noise', resource: { script } } as never);
+          const content = JSON.stringify({ name, supports: [{ platform: 'linux' }], resources });
+          return orchestrator.call(uploadModule, { body: { name, content } });
+        }),
+      );
+    const params = { node_id: agent.nodeId };
+    const count = modules * (filesEach + 1);
+    let told = 0;
+    for (let round = 0; round < rounds; round++) {
+      await upload(round);
+      const call = round % 4 === 3 ? planAgent : applyAgent;
+      const { status, error, resources, summary } = await orchestrator.call(call, { params, body: { modules: names } });
+      expect([status, error]).toEqual(['succeeded', null]);
+      expect(summary.total).toBe(count);
+      expect(resources.length).toBe(count);
+      expect(new Set(resources.map(({ module, id }) => `${module}/${id}`)).size).toBe(count);
+      expect(resources.filter(({ status }) => status === 'failed' || status === 'skipped')).toEqual([]);
+      told += resources.length;
+    }
+    expect(told).toBeGreaterThan(37_000);
+    expect(existsSync(`${root}/0-0`) && readdirSync(root).length).toBe(modules * filesEach);
+    // One link from the beginning to the end.
+    const said = [...agent.program.lastLines(20_000), ...orchestrator.program.lastLines(20_000)];
+    expect(said.filter((line) => /"event":"connected"/.test(line)).length).toBe(1);
+    expect(said.filter((line) => /not connected|disconnected|protocol_violation|ECONNRESET|reset/.test(line))).toEqual(
+      [],
+    );
+  });
+});

@@ -1,0 +1,45 @@
+import fc from 'fast-check';
+import { expect, it } from 'vitest';
+import { AttendedClock } from './attended-clock.ts';
+
+const mostMs = 500;
+
+it('counts a stop of the process as one tick, and all else in full', () => {
+  let now = 1_000;
+  const clock = new AttendedClock({ monotonic: () => now }, mostMs);
+  const begun = clock.monotonic();
+  for (let i = 0; i < 8; i++) {
+    now += 250;
+    clock.tick();
+  }
+  expect(clock.monotonic() - begun).toBe(2_000);
+  now += 3_600_000;
+  expect(clock.monotonic() - begun).toBe(2_500);
+  clock.tick();
+  now += 100;
+  expect(clock.monotonic() - begun).toBe(2_600);
+});
+
+it('never goes back, is never ahead of the time that passed, and counts at most its bound for each tick', () => {
+  const steps = fc.array(fc.record({ ms: fc.nat(100_000), ticks: fc.boolean() }), { maxLength: 50 });
+  fc.assert(
+    fc.property(steps, (all) => {
+      let now = 0;
+      let ticks = 0;
+      const clock = new AttendedClock({ monotonic: () => now }, mostMs);
+      const begun = clock.monotonic();
+      let before = begun;
+      for (const { ms, ticks: isTick } of all) {
+        now += ms;
+        if (isTick) {
+          clock.tick();
+          ticks++;
+        }
+        const after = clock.monotonic();
+        expect(after).toBeGreaterThanOrEqual(before);
+        expect(after - begun).toBeLessThanOrEqual(Math.min(now, (ticks + 1) * mostMs));
+        before = after;
+      }
+    }),
+  );
+});

@@ -1,0 +1,65 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { nextNetwork } from './next-network.ts';
+
+const all = () => true;
+
+describe('which network has the next place', () => {
+  it('is one that waits and may, and none that may has fewer places', () => {
+    const network = fc.constantFrom<string[]>('a', 'b', 'c', 'd', 'e');
+    const networks = fc.uniqueArray(network);
+    const held = fc.array(fc.tuple(network, fc.nat(4))).map((entries) => new Map(entries));
+    fc.assert(
+      fc.property(networks, networks, held, (waiting, mayBegin, places) => {
+        const may = waiting.filter((each) => mayBegin.includes(each));
+        const next = nextNetwork(waiting, places, (each) => mayBegin.includes(each));
+        const of = (each: string) => places.get(each) ?? 0;
+        const fewest = Math.min(...may.map(of));
+        // The first in turn of those with the fewest.
+        expect(next).toBe(may.find((each) => of(each) === fewest) ?? null);
+      }),
+    );
+  });
+
+  it('lets a site in beside networks that only hold places, in simulated time', () => {
+    const places = 128;
+    const heldInSilenceMs = 1_000;
+    /** @returns milliseconds until so many agents of the site are in */
+    const simulate = (hostile: number, agents: number, agentMs: number) => {
+      const held = new Map<string, number>();
+      const ends: { at: number; network: string }[] = [];
+      const turns = ['site', ...Array.from({ length: hostile }, (_, i) => `hostile ${i}`)];
+      let inside = 0;
+      let began = 0;
+      for (let now = 0; ; now++) {
+        for (const end of ends.filter(({ at }) => at <= now)) {
+          ends.splice(ends.indexOf(end), 1);
+          held.set(end.network, held.get(end.network)! - 1);
+          if (end.network === 'site' && ++inside === agents) return now;
+        }
+        while (ends.length < places) {
+          const next = nextNetwork(turns, held, (network) => network !== 'site' || began < agents);
+          if (next === null) break;
+          turns.push(...turns.splice(turns.indexOf(next), 1));
+          held.set(next, (held.get(next) ?? 0) + 1);
+          if (next === 'site') began++;
+          ends.push({ at: now + (next === 'site' ? agentMs : heldInSilenceMs), network: next });
+        }
+      }
+    };
+    fc.assert(
+      fc.property(fc.integer({ min: 1, max: 12 }), fc.integer({ min: 5, max: 400 }), (hostile, agentMs) => {
+        const agents = 500;
+        const share = Math.floor(places / (hostile + 1));
+        // Its share of the places, from the moment on in which the first silent ones lose theirs.
+        const allowed = heldInSilenceMs + Math.ceil(agents / share + 1) * (agentMs + 1);
+        expect(simulate(hostile, agents, agentMs)).toBeLessThanOrEqual(allowed);
+      }),
+      { numRuns: 20 },
+    );
+  });
+
+  it('is nobody when nobody waits', () => {
+    expect(nextNetwork([], new Map(), all)).toBe(null);
+  });
+});
