@@ -21,8 +21,6 @@ export const longFunctions: Readonly<Record<string, string>> = {
   'console/src/pages/modules/module-page.tsx#ModuleDetails': 'not divided yet',
   'console/src/pages/reconcile/reconcile-page.tsx#ReconcilePage': 'not divided yet',
   'console/src/pages/secrets/secret-dialog.tsx#SecretDialog': 'not divided yet',
-  'console/src/pages/terminals/live-terminal.tsx#LiveTerminal': 'not divided yet',
-  'console/src/pages/terminals/replay-terminal.tsx#ReplayTerminal': 'not divided yet',
   'console/src/pages/windows/window-form.tsx#WindowForm': 'not divided yet',
   'console/src/pages/windows/windows-page.tsx#WindowsPage': 'not divided yet',
   'e2e/main-job.ts#mainJob': 'not divided yet',

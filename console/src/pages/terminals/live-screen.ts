@@ -1,0 +1,170 @@
+import { type LinkState, TerminalLink } from '../../api/terminal-link.ts';
+import {
+  attachTerminal,
+  isFinal,
+  openTerminalSocket,
+  refetchTerminal,
+  type TerminalMode,
+} from '../../api/terminals.ts';
+import { type ExtraKey, extraKey, pasteable, runsAtOnce, withCtrl } from '../../terminal/keys.ts';
+import { Screen } from '../../terminal/screen.ts';
+import { markControl } from './control-mark.ts';
+
+/** Milliseconds to wait after a size change before resizing. */
+const settleMs = 80;
+/** Lines above the screen. */
+const scrollback = 5_000;
+
+export interface LiveScreenOptions {
+  readonly session_id: string;
+  readonly mode: TerminalMode;
+  readonly fontSize: number;
+  readonly screenReader: boolean;
+}
+
+export interface LiveScreenEvents {
+  stateChanged(state: LinkState): void;
+  /** Ctrl is held for the next key, or no longer. */
+  ctrlChanged(held: boolean): void;
+  bell(): void;
+  /** Text was pasted that a shell may run immediately. The receiver confirms it and calls {@link Screen.paste}. */
+  pasteAsked(text: string): void;
+  linkAsked(url: string): void;
+  searchAsked(): void;
+  /** The operator pressed the keys that leave the terminal. */
+  left(): void;
+}
+
+export const isOver = ({ kind }: LinkState): boolean => kind === 'exited' || kind === 'ended';
+
+/** A screen that is connected to a terminal session. */
+export class LiveScreen {
+  readonly screen: Screen;
+  readonly #link: TerminalLink;
+  readonly #events: LiveScreenEvents;
+  #controls: boolean;
+  #ctrlHeld = false;
+  #resizeTimer = 0;
+
+  constructor(place: HTMLElement, { session_id, mode, ...options }: LiveScreenOptions, events: LiveScreenEvents) {
+    this.#events = events;
+    this.#controls = mode === 'control';
+    this.screen = new Screen(
+      place,
+      { ...options, readOnly: mode === 'view', scrollback },
+      {
+        typed: (text) => this.type(text),
+        typedBytes: (bytes) => this.#link.typeBytes(bytes),
+        pasted: (text) => this.#paste(text),
+        bell: events.bell,
+        link: events.linkAsked,
+        left: events.left,
+        searchAsked: events.searchAsked,
+        roomChanged: () => this.#fitSoon(),
+      },
+    );
+    this.#link = new TerminalLink(
+      mode,
+      {
+        attach: (wanted) => attachTerminal(session_id, wanted),
+        open: openTerminalSocket,
+        isFinal,
+        after: (ms, act) => {
+          const timer = window.setTimeout(act, ms);
+          return () => window.clearTimeout(timer);
+        },
+      },
+      {
+        fresh: () => this.screen.clear(),
+        shown: (bytes) => this.screen.write(bytes, () => this.#link.drained(bytes.length)),
+        sized: (cols, rows) => {
+          this.screen.resize(cols, rows);
+          this.#fitSoon();
+        },
+        changed: (state) => this.#onState(session_id, state),
+      },
+    );
+    window.addEventListener('online', this.#retryNow);
+    document.addEventListener('visibilitychange', this.#retryNow);
+  }
+
+  /** @param wsUrl the socket of a session that was just opened; null to attach to an existing one */
+  start(wsUrl: string | null): void {
+    this.#link.start(wsUrl);
+    if (this.#controls) this.screen.focus();
+  }
+
+  /** Types text, with Ctrl if that is held. */
+  type(text: string): void {
+    this.#link.type(this.#ctrlHeld ? withCtrl(text) : text);
+    if (this.#ctrlHeld) this.holdCtrl(false);
+  }
+
+  typeKey(key: ExtraKey): void {
+    this.#link.type(extraKey(key, this.screen.applicationCursor));
+  }
+
+  holdCtrl(held: boolean): void {
+    this.#ctrlHeld = held;
+    this.#events.ctrlChanged(held);
+  }
+
+  /** Attaches again in another mode. */
+  take(mode: TerminalMode): void {
+    this.#link.take(mode);
+    if (mode === 'control') this.screen.focus();
+  }
+
+  setPreferences({ fontSize, screenReader }: Pick<LiveScreenOptions, 'fontSize' | 'screenReader'>): void {
+    this.screen.fontSize = fontSize;
+    this.screen.screenReader = screenReader;
+    const { state } = this.#link;
+    if (state.kind === 'open' && state.mode === 'control') this.#fit();
+  }
+
+  dispose(): void {
+    window.clearTimeout(this.#resizeTimer);
+    window.removeEventListener('online', this.#retryNow);
+    document.removeEventListener('visibilitychange', this.#retryNow);
+    this.#link.close();
+    this.screen.dispose();
+  }
+
+  readonly #retryNow = () => this.#link.retryNow();
+
+  #paste(text: string): void {
+    if (!this.#controls) return;
+    if (runsAtOnce(pasteable(text))) this.#events.pasteAsked(text);
+    else this.screen.paste(text);
+  }
+
+  #onState(session_id: string, state: LinkState): void {
+    this.#events.stateChanged(state);
+    if (state.kind !== 'connecting') refetchTerminal(session_id);
+    if (isOver(state)) markControl(session_id, false);
+    if (state.kind !== 'open') return;
+    this.#controls = state.mode === 'control';
+    this.screen.readOnly = !this.#controls;
+    markControl(session_id, this.#controls);
+    this.#fitSoon();
+  }
+
+  /** Watchers keep the size of the controlling terminal. */
+  #fitSoon(): void {
+    window.clearTimeout(this.#resizeTimer);
+    this.#resizeTimer = window.setTimeout(() => {
+      const { state } = this.#link;
+      if ((state.kind === 'open' && this.#controls) || isOver(state)) this.#fit();
+    }, settleMs);
+  }
+
+  /** Fits the screen to its place, and resizes the shell if it is open. */
+  #fit(): void {
+    const room = this.screen.room();
+    if (room === null) return;
+    const { cols, rows } = this.screen.size;
+    if (room.cols === cols && room.rows === rows) return;
+    this.screen.resize(room.cols, room.rows);
+    if (this.#link.state.kind === 'open') this.#link.resize(room.cols, room.rows);
+  }
+}

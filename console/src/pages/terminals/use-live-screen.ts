@@ -1,0 +1,76 @@
+import { type RefObject, useEffect, useRef, useState } from 'react';
+import type { LinkState } from '../../api/terminal-link.ts';
+import type { TerminalMode } from '../../api/terminals.ts';
+import { useTerminalPreferences } from '../../terminal/preferences.ts';
+import { LiveScreen } from './live-screen.ts';
+
+const bellMs = 1_500;
+
+/** What the machine or the operator asked for and the page confirms. */
+export type TerminalQuestion = { readonly kind: 'paste' | 'link'; readonly text: string };
+
+export interface LiveScreenState {
+  /** The element to render the screen into. */
+  readonly place: RefObject<HTMLDivElement | null>;
+  readonly live: RefObject<LiveScreen | null>;
+  readonly state: LinkState;
+  readonly ctrlHeld: boolean;
+  /** True for a moment after a bell. */
+  readonly rings: boolean;
+  readonly question: TerminalQuestion | null;
+  readonly setQuestion: (question: TerminalQuestion | null) => void;
+  readonly searching: boolean;
+  readonly setSearching: (searching: boolean) => void;
+}
+
+/**
+ * Connects a screen to a session until the component unmounts.
+ * @param wsUrl the socket of a session that was just opened; null to attach to an existing one
+ * @param describedBy id of the element that tells how to leave the terminal
+ * @param onLeave called when the operator leaves the terminal by keyboard
+ */
+export function useLiveScreen(
+  session_id: string,
+  mode: TerminalMode,
+  wsUrl: string | null,
+  describedBy: string,
+  onLeave: () => void,
+): LiveScreenState {
+  const place = useRef<HTMLDivElement>(null);
+  const live = useRef<LiveScreen | null>(null);
+  const [state, setState] = useState<LinkState>({ kind: 'connecting' });
+  const [ctrlHeld, setCtrlHeld] = useState(false);
+  const [bells, setBells] = useState(0);
+  const [question, setQuestion] = useState<TerminalQuestion | null>(null);
+  const [searching, setSearching] = useState(false);
+  const { fontSize, screenReader } = useTerminalPreferences();
+
+  // biome-ignore lint/correctness/useExhaustiveDependencies: a session has one connection; the effect below applies preferences
+  useEffect(() => {
+    if (place.current === null) return;
+    const options = { session_id, mode, fontSize, screenReader };
+    const created = new LiveScreen(place.current, options, {
+      stateChanged: setState,
+      ctrlChanged: setCtrlHeld,
+      bell: () => setBells((count) => count + 1),
+      pasteAsked: (text) => setQuestion({ kind: 'paste', text }),
+      linkAsked: (text) => setQuestion({ kind: 'link', text }),
+      searchAsked: () => setSearching(true),
+      left: onLeave,
+    });
+    created.screen.terminal.textarea?.setAttribute('aria-describedby', describedBy);
+    live.current = created;
+    created.start(wsUrl);
+    return () => created.dispose();
+  }, [session_id]);
+
+  useEffect(() => live.current?.setPreferences({ fontSize, screenReader }), [fontSize, screenReader]);
+
+  useEffect(() => {
+    if (bells === 0) return;
+    const timer = window.setTimeout(() => setBells(0), bellMs);
+    return () => window.clearTimeout(timer);
+  }, [bells]);
+
+  return { ...{ place, live, state, ctrlHeld, question, setQuestion, searching, setSearching }, rings: bells > 0 };
+}

@@ -1,0 +1,39 @@
+import { useEffect, useState } from 'react';
+import { advance } from '../../terminal/playback.ts';
+import type { RecordingState } from './use-recording.ts';
+
+/** Whether a recording plays, and its setter. Stops at the end. */
+export function usePlayback(
+  { player, at, setPosition }: Pick<RecordingState, 'player' | 'at' | 'setPosition'>,
+  speed: number,
+  skipIdle: boolean,
+): [boolean, (playing: boolean) => void] {
+  const [playing, setPlaying] = useState(false);
+  useEffect(() => {
+    if (!playing) return;
+    let last = performance.now();
+    let busy = false;
+    let frame = 0;
+    const tick = (now: number) => {
+      frame = requestAnimationFrame(tick);
+      // Pauses while the screen catches up.
+      if (player.current === null || busy) {
+        last = now;
+        return;
+      }
+      const { recording, replay } = player.current;
+      const nextAt = recording.times[recording.countAt(at.current)] ?? null;
+      at.current = advance(at.current, (now - last) / 1000, { speed, skipIdle, nextAt, end: recording.duration });
+      last = now;
+      busy = true;
+      void replay.show(recording.countAt(at.current)).then(() => {
+        busy = false;
+      });
+      setPosition(at.current);
+      if (at.current >= recording.duration) setPlaying(false);
+    };
+    frame = requestAnimationFrame(tick);
+    return () => cancelAnimationFrame(frame);
+  }, [playing, speed, skipIdle, player, at, setPosition]);
+  return [playing, setPlaying];
+}
