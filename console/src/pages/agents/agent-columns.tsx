@@ -24,6 +24,146 @@ const order = { pending: 0, away: 1, connected: 2, rejected: 3 } as const;
 const share = (used: number | null | undefined, total: number | null | undefined): number | null =>
   used === null || used === undefined || !total ? null : used / total;
 
+/** Columns of data that the agent record has. */
+const recordColumns: Record<'agent' | 'state' | 'system' | 'hostname' | 'ip' | 'version' | 'seen', Column<Agent>> = {
+  agent: {
+    id: 'agent',
+    header: 'Agent',
+    width: 'minmax(9rem,2.2fr)',
+    sort: displayName,
+    cell: (agent) => (
+      <Link
+        to="/agents/$agent"
+        params={{ agent: agentParam(agent) }}
+        tabIndex={-1}
+        className="flex min-w-0 items-center gap-2 rounded font-medium hover:underline"
+      >
+        <Dot tone={tones[stateOf(agent)]} />
+        <span className={agent.name === null ? 'flex min-w-0 font-normal text-muted italic' : 'flex min-w-0'}>
+          <Line text={displayName(agent)} maxLength={64} />
+        </span>
+      </Link>
+    ),
+  },
+  state: {
+    id: 'state',
+    header: 'State',
+    width: '8.5rem',
+    sort: (agent) => order[stateOf(agent)] * 1e12 - stateSince(agent),
+    cell: (agent) => (
+      <span className="flex min-w-0 items-baseline gap-1.5">
+        <span>{stateOf(agent)}</span>
+        <span className="text-muted text-xs">
+          <Time at={stateSince(agent)} />
+        </span>
+      </span>
+    ),
+  },
+  system: {
+    id: 'system',
+    header: 'System',
+    width: 'minmax(6rem,1fr)',
+    from: 'lg',
+    sort: (agent) => systemText(agent).slice(0, 100) || null,
+    cell: (agent) => <Line text={systemText(agent)} maxLength={60} />,
+  },
+  hostname: {
+    id: 'hostname',
+    header: 'Hostname',
+    width: 'minmax(8rem,1.5fr)',
+    from: 'lg',
+    sort: ({ initial_hostname }) => initial_hostname.slice(0, 100),
+    cell: ({ initial_hostname }) => (
+      <span className="flex min-w-0 text-muted">
+        <Line text={initial_hostname} maxLength={100} />
+      </span>
+    ),
+  },
+  ip: {
+    id: 'ip',
+    header: 'Address',
+    width: '8rem',
+    from: '2xl',
+    sort: ({ initial_ip }) => initial_ip,
+    cell: ({ initial_ip }) => (
+      <code className="truncate font-mono text-muted text-xs" title={visibleText(initial_ip)}>
+        {visibleText(initial_ip)}
+      </code>
+    ),
+  },
+  version: {
+    id: 'version',
+    header: 'Version',
+    width: '5.5rem',
+    from: '2xl',
+    sort: ({ agent_version }) => agent_version.slice(0, 40),
+    cell: ({ agent_version }) => (
+      <span className="tabular flex min-w-0 text-muted">
+        <Line text={agent_version} maxLength={40} />
+      </span>
+    ),
+  },
+  seen: {
+    id: 'seen',
+    header: 'Last seen',
+    width: '6rem',
+    from: '2xl',
+    align: 'right',
+    sort: ({ connected, last_seen_at }) => (connected ? Number.MAX_SAFE_INTEGER : last_seen_at),
+    cell: ({ connected, last_seen_at }) => (
+      <span className="text-muted">{connected ? 'now' : <Time at={last_seen_at} />}</span>
+    ),
+  },
+};
+
+/** The first reason why an agent is out of sync, with the number of others. */
+const offColumn = (off: ReadonlyMap<string, OffAgent>): Column<Agent> => ({
+  id: 'off',
+  header: 'Out of sync',
+  width: '7rem',
+  from: 'sm',
+  sort: ({ node_id }) => off.get(node_id)?.reasons.length ?? null,
+  cell: ({ node_id }) => {
+    const [first, ...others] = off.get(node_id)?.reasons ?? [];
+    if (first === undefined) return null;
+    return (
+      <span
+        className="flex min-w-0 items-center gap-1"
+        title={[first, ...others].map((each) => reasons[each].text).join(', ')}
+      >
+        <Badge tone={reasons[first].tone}>{reasons[first].text}</Badge>
+        {others.length > 0 && <span className="text-muted text-xs">+{others.length}</span>}
+      </span>
+    );
+  },
+});
+
+/** As many tags as fit. @param tagRoom width of the column in pixels */
+const tagsColumn = (tagRoom: number): Column<Agent> => ({
+  id: 'tags',
+  header: 'Tags',
+  width: 'minmax(14rem,3fr)',
+  from: 'md',
+  cell: ({ tags }) => {
+    const entries = Object.entries(tags);
+    const texts = entries.map(([name, value]) => (value === '' ? name : `${name}=${value}`));
+    const shown = new Set(tagsThatFit(texts, tagRoom));
+    return (
+      <span className="flex min-w-0 items-center gap-1 overflow-hidden">
+        {entries.map(([name, value], at) => shown.has(at) && <TagChip key={name} name={name} value={value} />)}
+        {shown.size < entries.length && (
+          <span
+            className="shrink-0 text-muted text-xs"
+            title={visibleText(cutText(texts.filter((_, at) => !shown.has(at)).join('\n'), 1_000))}
+          >
+            +{entries.length - shown.size}
+          </span>
+        )}
+      </span>
+    );
+  },
+});
+
 export function agentColumns({
   samples,
   off,
@@ -34,131 +174,11 @@ export function agentColumns({
   /** Width of the tags column in pixels. */
   readonly tagRoom: number;
 }): readonly Column<Agent>[] {
-  const sampleOf = ({ node_id }: Agent): Sample | undefined => samples[node_id];
-  const cpu = (agent: Agent) => share(sampleOf(agent)?.cpu_usage, 100);
-  const memory = (agent: Agent) => share(sampleOf(agent)?.memory_used, sampleOf(agent)?.memory_total);
+  const cpu = ({ node_id }: Agent) => share(samples[node_id]?.cpu_usage, 100);
+  const memory = ({ node_id }: Agent) => share(samples[node_id]?.memory_used, samples[node_id]?.memory_total);
+  const { agent, state, system, hostname, ip, version, seen } = recordColumns;
   return [
-    {
-      id: 'agent',
-      header: 'Agent',
-      width: 'minmax(9rem,2.2fr)',
-      sort: displayName,
-      cell: (agent) => (
-        <Link
-          to="/agents/$agent"
-          params={{ agent: agentParam(agent) }}
-          tabIndex={-1}
-          className="flex min-w-0 items-center gap-2 rounded font-medium hover:underline"
-        >
-          <Dot tone={tones[stateOf(agent)]} />
-          <span className={agent.name === null ? 'flex min-w-0 font-normal text-muted italic' : 'flex min-w-0'}>
-            <Line text={displayName(agent)} maxLength={64} />
-          </span>
-        </Link>
-      ),
-    },
-    {
-      id: 'state',
-      header: 'State',
-      width: '8.5rem',
-      sort: (agent) => order[stateOf(agent)] * 1e12 - stateSince(agent),
-      cell: (agent) => (
-        <span className="flex min-w-0 items-baseline gap-1.5">
-          <span>{stateOf(agent)}</span>
-          <span className="text-muted text-xs">
-            <Time at={stateSince(agent)} />
-          </span>
-        </span>
-      ),
-    },
-    {
-      id: 'off',
-      header: 'Out of sync',
-      width: '7rem',
-      from: 'sm',
-      sort: ({ node_id }) => off.get(node_id)?.reasons.length ?? null,
-      cell: ({ node_id }) => {
-        const [first, ...others] = off.get(node_id)?.reasons ?? [];
-        if (first === undefined) return null;
-        return (
-          <span
-            className="flex min-w-0 items-center gap-1"
-            title={[first, ...others].map((each) => reasons[each].text).join(', ')}
-          >
-            <Badge tone={reasons[first].tone}>{reasons[first].text}</Badge>
-            {others.length > 0 && <span className="text-muted text-xs">+{others.length}</span>}
-          </span>
-        );
-      },
-    },
-    {
-      id: 'tags',
-      header: 'Tags',
-      width: 'minmax(14rem,3fr)',
-      from: 'md',
-      cell: ({ tags }) => {
-        const entries = Object.entries(tags);
-        const texts = entries.map(([name, value]) => (value === '' ? name : `${name}=${value}`));
-        const shown = new Set(tagsThatFit(texts, tagRoom));
-        return (
-          <span className="flex min-w-0 items-center gap-1 overflow-hidden">
-            {entries.map(([name, value], at) => shown.has(at) && <TagChip key={name} name={name} value={value} />)}
-            {shown.size < entries.length && (
-              <span
-                className="shrink-0 text-muted text-xs"
-                title={visibleText(cutText(texts.filter((_, at) => !shown.has(at)).join('\n'), 1_000))}
-              >
-                +{entries.length - shown.size}
-              </span>
-            )}
-          </span>
-        );
-      },
-    },
-    {
-      id: 'system',
-      header: 'System',
-      width: 'minmax(6rem,1fr)',
-      from: 'lg',
-      sort: (agent) => systemText(agent).slice(0, 100) || null,
-      cell: (agent) => <Line text={systemText(agent)} maxLength={60} />,
-    },
-    {
-      id: 'hostname',
-      header: 'Hostname',
-      width: 'minmax(8rem,1.5fr)',
-      from: 'lg',
-      sort: ({ initial_hostname }) => initial_hostname.slice(0, 100),
-      cell: ({ initial_hostname }) => (
-        <span className="flex min-w-0 text-muted">
-          <Line text={initial_hostname} maxLength={100} />
-        </span>
-      ),
-    },
-    {
-      id: 'ip',
-      header: 'Address',
-      width: '8rem',
-      from: '2xl',
-      sort: ({ initial_ip }) => initial_ip,
-      cell: ({ initial_ip }) => (
-        <code className="truncate font-mono text-muted text-xs" title={visibleText(initial_ip)}>
-          {visibleText(initial_ip)}
-        </code>
-      ),
-    },
-    {
-      id: 'version',
-      header: 'Version',
-      width: '5.5rem',
-      from: '2xl',
-      sort: ({ agent_version }) => agent_version.slice(0, 40),
-      cell: ({ agent_version }) => (
-        <span className="tabular flex min-w-0 text-muted">
-          <Line text={agent_version} maxLength={40} />
-        </span>
-      ),
-    },
+    ...[agent, state, offColumn(off), tagsColumn(tagRoom), system, hostname, ip, version],
     { id: 'cpu', header: 'CPU', width: '6.5rem', from: 'lg', sort: cpu, cell: (agent) => <Meter share={cpu(agent)} /> },
     {
       id: 'memory',
@@ -168,16 +188,6 @@ export function agentColumns({
       sort: memory,
       cell: (agent) => <Meter share={memory(agent)} />,
     },
-    {
-      id: 'seen',
-      header: 'Last seen',
-      width: '6rem',
-      from: '2xl',
-      align: 'right',
-      sort: ({ connected, last_seen_at }) => (connected ? Number.MAX_SAFE_INTEGER : last_seen_at),
-      cell: ({ connected, last_seen_at }) => (
-        <span className="text-muted">{connected ? 'now' : <Time at={last_seen_at} />}</span>
-      ),
-    },
+    seen,
   ];
 }

@@ -2,20 +2,12 @@ import type { Agent } from '@muster/protocol/http';
 import { useNavigate } from '@tanstack/react-router';
 import { ChevronDown, Copy, ListChecks, Play, Tag, X } from 'lucide-react';
 import { useState } from 'react';
-import { rejectAgent } from '../../api/agents.ts';
-import { checkNow } from '../../api/drift.ts';
 import { runOnAgents } from '../../api/runs.ts';
 import { Button, IconButton } from '../../parts/button.tsx';
-import { EachDialog } from '../../parts/dialog/each-dialog.tsx';
 import { Menu, MenuItem } from '../../parts/dialog/menu.tsx';
 import { notify, notifyError } from '../../parts/dialog/toast.tsx';
-import { FanOutDialog } from '../../parts/form/fan-out-form.tsx';
-import { Text } from '../../parts/text.tsx';
 import { displayName } from './agent-state.ts';
-import { ApproveDialog } from './approve-dialog.tsx';
-import { TagDialog } from './tag-dialog.tsx';
-
-type Open = 'approve' | 'reject' | 'tag' | 'untag' | 'apply' | 'drift' | null;
+import { type BulkDialog, BulkDialogs } from './bulk-dialogs.tsx';
 
 /** Actions on the selected agents. */
 export function BulkBar({
@@ -32,10 +24,9 @@ export function BulkBar({
   readonly onClear: () => void;
   readonly onDeselect: (ids: readonly string[]) => void;
 }) {
-  const [open, setOpen] = useState<Open>(null);
+  const [open, setOpen] = useState<BulkDialog>(null);
   const [busy, setBusy] = useState(false);
   const navigate = useNavigate();
-  const close = () => setOpen(null);
   const approvable = chosen.filter(({ status }) => status !== 'approved');
   const approved = chosen.filter(({ status }) => status === 'approved');
   const rejectable = chosen.filter(({ status }) => status !== 'rejected');
@@ -55,7 +46,6 @@ export function BulkBar({
     await navigator.clipboard.writeText(texts.join('\n'));
     notify(`Copied ${texts.length}`);
   };
-  const notShown = hidden > 0 ? ` ${hidden} of the selected agents are hidden by filters.` : '';
   const icon = 'size-4';
   return (
     <section
@@ -116,66 +106,7 @@ export function BulkBar({
         </MenuItem>
       </Menu>
       <IconButton small label="Clear selection" icon={<X className={icon} />} onClick={onClear} />
-
-      {open === 'approve' && <ApproveDialog agents={approvable} all={all} onClose={close} onDone={onDeselect} />}
-      {(open === 'tag' || open === 'untag') && <TagDialog agents={chosen} remove={open === 'untag'} onClose={close} />}
-      {open === 'reject' && <RejectDialog agents={rejectable} onClose={close} />}
-      {open === 'drift' && (
-        <EachDialog
-          open
-          onOpenChange={close}
-          title={`Check ${approved.length} ${approved.length === 1 ? 'agent' : 'agents'} for drift`}
-          description={`Compares each machine with its last apply. Changes nothing.${notShown}`}
-          action={`Check ${approved.length}`}
-          done="checked"
-          items={itemsOf(approved)}
-          act={({ id }) => checkNow(id)}
-          onDone={(ids) => notify(`${ids.length} checked`)}
-        />
-      )}
-      {open === 'apply' && (
-        <FanOutDialog
-          open
-          onOpenChange={close}
-          title={`Apply to ${approved.length} ${approved.length === 1 ? 'agent' : 'agents'}`}
-          description={`Applies the assignments of each agent.${notShown}`}
-          action={approved.length === 1 ? 'Apply' : `Apply to ${approved.length} agents`}
-          count={approved.length}
-          onStart={async (options) => goTo((await runOnAgents({ kind: 'apply', node_ids, ...options })).run_id)}
-        />
-      )}
+      <BulkDialogs {...{ open, chosen, hidden, all, onDeselect }} onClose={() => setOpen(null)} onRun={goTo} />
     </section>
-  );
-}
-
-const itemsOf = (agents: readonly Agent[]) => agents.map((agent) => ({ id: agent.node_id, name: displayName(agent) }));
-
-function RejectDialog({ agents, onClose }: { readonly agents: readonly Agent[]; readonly onClose: () => void }) {
-  // A snapshot: the selection changes while agents are rejected.
-  const [targets] = useState(agents);
-  return (
-    <EachDialog
-      open
-      danger
-      onOpenChange={onClose}
-      title={`Reject ${targets.length} ${targets.length === 1 ? 'agent' : 'agents'}`}
-      description="Closes their connections and cancels their operations. You can approve them again."
-      action={`Reject ${targets.length}`}
-      done="rejected"
-      items={itemsOf(targets)}
-      act={({ id }) => rejectAgent(id)}
-      onDone={(ids) => notify(`${ids.length} rejected`)}
-    >
-      <p className="text-sm">
-        <Text
-          text={targets
-            .slice(0, 12)
-            .map((agent) => displayName(agent).slice(0, 64))
-            .join(', ')}
-          maxLength={1_000}
-        />
-        {targets.length > 12 && ` and ${targets.length - 12} more`}
-      </p>
-    </EachDialog>
   );
 }

@@ -1,0 +1,72 @@
+import type { Agent } from '@muster/protocol/http';
+import { useQuery } from '@tanstack/react-query';
+import { useNavigate } from '@tanstack/react-router';
+import { agentsQuery, forgetAgent, rejectAgent } from '../../api/agents.ts';
+import { startApply } from '../../api/operations.ts';
+import { Confirm } from '../../parts/dialog/dialog.tsx';
+import { displayName } from './agent-state.ts';
+import { ApproveDialog } from './approve-dialog.tsx';
+
+export type AgentDialog = 'approve' | 'reject' | 'remove' | 'apply' | null;
+
+export function AgentDialogs({
+  agent,
+  dialog,
+  onClose,
+}: {
+  readonly agent: Agent;
+  readonly dialog: AgentDialog;
+  readonly onClose: () => void;
+}) {
+  const { node_id, status } = agent;
+  const navigate = useNavigate();
+  const close = (open: boolean) => !open && onClose();
+  const name = displayName(agent).slice(0, 64);
+  return (
+    <>
+      {dialog === 'approve' && <Approve agent={agent} onClose={onClose} />}
+      <Confirm
+        open={dialog === 'apply'}
+        onOpenChange={close}
+        title={`Apply to ${name}`}
+        action="Apply"
+        danger={false}
+        onConfirm={async () => {
+          const { operation_id } = await startApply({ node_id, modules: [] });
+          await navigate({ to: '/operations/$operation', params: { operation: operation_id } });
+        }}
+      >
+        This applies everything that the assignments of this agent declare, and removes what they no longer declare. To
+        preview the changes, plan first.
+      </Confirm>
+      <Confirm
+        open={dialog === 'reject'}
+        onOpenChange={close}
+        title={`Reject ${name}`}
+        action="Reject"
+        onConfirm={() => rejectAgent(node_id)}
+      >
+        This closes its connection and cancels its operations. Applied resources stay on the machine. You can approve it
+        again{status === 'approved' && ' under the same name'}.
+      </Confirm>
+      <Confirm
+        open={dialog === 'remove'}
+        onOpenChange={close}
+        title={`Remove ${name}`}
+        action="Remove"
+        onConfirm={async () => {
+          await forgetAgent(node_id);
+          await navigate({ to: '/agents' });
+        }}
+      >
+        This deletes the agent with its tags and its state. If it connects again, it needs a new approval.
+      </Confirm>
+    </>
+  );
+}
+
+/** Needs the other agents, because names are unique. */
+function Approve({ agent, onClose }: { readonly agent: Agent; readonly onClose: () => void }) {
+  const { data } = useQuery(agentsQuery);
+  return data === undefined ? null : <ApproveDialog agents={[agent]} all={data} onClose={onClose} />;
+}

@@ -1,0 +1,55 @@
+import { classNames } from '../../parts/class-names.ts';
+import { type AgentTab, agentTabs } from './agent-filter.ts';
+
+const labels: Record<AgentTab, string> = {
+  all: 'All',
+  approved: 'Approved',
+  connected: 'Connected',
+  away: 'Away',
+  off: 'Out of sync',
+  pending: 'Pending',
+  rejected: 'Rejected',
+};
+
+export function StateTabs({
+  tab,
+  counts,
+  onTab,
+}: {
+  readonly tab: AgentTab;
+  /** Null while loading. */
+  readonly counts: Readonly<Record<AgentTab, number>> | null;
+  readonly onTab: (tab: AgentTab) => void;
+}) {
+  return (
+    <div role="group" aria-label="State" className="-mx-1 flex shrink-0 gap-1 overflow-x-auto px-1 py-0.5">
+      {agentTabs.map((each) => (
+        <button
+          key={each}
+          type="button"
+          aria-pressed={tab === each}
+          onClick={() => onTab(each)}
+          className={classNames(
+            'flex h-7 shrink-0 items-center gap-1.5 rounded-full border px-2.5 text-xs',
+            tab === each
+              ? 'border-accent/40 bg-accent-soft font-medium text-accent'
+              : 'border-transparent text-muted hover:bg-hover hover:text-text',
+          )}
+        >
+          {labels[each]}
+          {counts !== null && (
+            <span
+              className={classNames(
+                'tabular',
+                each === 'pending' && counts.pending > 0 && tab !== each && 'font-semibold text-warn',
+                each === 'away' && counts.away > 0 && tab !== each && 'font-semibold text-bad',
+              )}
+            >
+              {counts[each]}
+            </span>
+          )}
+        </button>
+      ))}
+    </div>
+  );
+}

@@ -1,0 +1,54 @@
+import type { Agent, OffAgent } from '@muster/protocol/http';
+import { useCallback, useDeferredValue, useMemo, useState } from 'react';
+import { useDebouncedText } from '../../parts/form/use-debounced.ts';
+import type { Sorting } from '../../parts/table/data-table.tsx';
+import { useUrlState } from '../../parts/url-state.ts';
+import { type AgentTab, chooseAgents } from './agent-filter.ts';
+
+const noAgents: readonly Agent[] = [];
+
+/** The filters of the agents page, from its address, and the agents that match them. */
+export function useAgentFilter(agents: readonly Agent[], off: ReadonlyMap<string, OffAgent>) {
+  const search = useDebouncedText(...useUrlState('q', ''));
+  const selector = useDebouncedText(...useUrlState('filter', ''));
+  const [tab, setTab] = useUrlState<AgentTab>('status', 'all');
+  // Keeps typing responsive: the rows are updated with lower priority.
+  const searchText = useDeferredValue(search.text);
+  const selectorText = useDeferredValue(selector.text);
+  const offIds = useMemo(() => new Set(off.keys()), [off]);
+  const { rows, counts } = useMemo(
+    () => chooseAgents(agents, { search: searchText, selector: selectorText, tab }, offIds),
+    [agents, searchText, selectorText, tab, offIds],
+  );
+  const isFiltered = search.text !== '' || selector.text !== '' || tab !== 'all';
+  return { search, selector, tab, setTab, rows, counts, isFiltered };
+}
+
+/** The selected agents, including those that the filters hide. */
+export function useAgentSelection(agents: readonly Agent[], rows: readonly Agent[]) {
+  const [chosen, setChosen] = useState<ReadonlySet<string>>(new Set());
+  const chosenAgents = useMemo(
+    () => (chosen.size === 0 ? noAgents : agents.filter(({ node_id }) => chosen.has(node_id))),
+    [agents, chosen],
+  );
+  const hidden = useMemo(() => {
+    if (chosen.size === 0) return 0;
+    const shown = rows.reduce((count, { node_id }) => (chosen.has(node_id) ? count + 1 : count), 0);
+    return chosenAgents.length - shown;
+  }, [rows, chosen, chosenAgents]);
+  return { chosen, setChosen, chosenAgents, hidden };
+}
+
+/** The sort order in the address, stable between renders because the agents are many. */
+export function useStableSorting(fallback: string): [Sorting, (sorting: Sorting) => void] {
+  const [sort, setSort] = useUrlState('sort', fallback);
+  const sorting = useMemo(
+    (): Sorting => ({ column: sort.replace(/^-/, ''), descending: sort.startsWith('-') }),
+    [sort],
+  );
+  const onSort = useCallback(
+    ({ column, descending }: Sorting) => setSort(`${descending ? '-' : ''}${column}`),
+    [setSort],
+  );
+  return [sorting, onSort];
+}
