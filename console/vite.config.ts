@@ -4,7 +4,7 @@ import { defineConfig, type ProxyOptions } from 'vite';
 import { slimRoutes } from './build/slim-routes.ts';
 import { startFirst } from './build/start-first.ts';
 
-/** Where the orchestrator is that a console under development talks to. */
+/** The orchestrator behind the development server. */
 const orchestrator = process.env.MUSTER_URL ?? 'https://127.0.0.1:4748';
 
 const proxy: Record<string, ProxyOptions> = {
@@ -13,7 +13,7 @@ const proxy: Record<string, ProxyOptions> = {
     target: orchestrator,
     secure: false,
     ws: true,
-    // To the orchestrator this server's pages are somebody else's.
+    // The orchestrator refuses requests from the origin of the development server.
     configure: (server) => {
       for (const event of ['proxyReq', 'proxyReqWs'] as const)
         server.on(event, (request: { removeHeader(name: string): void }) => request.removeHeader('origin'));
@@ -21,15 +21,15 @@ const proxy: Record<string, ProxyOptions> = {
   },
 };
 
-/** Icons, small parts and what is asked for: each page uses many of them. Not what brings much along. */
+/** Icons, small parts and queries, which every page uses, without parts that import large packages. */
 const small =
   /console\/src\/(api|parts)\/(?:[\w-]+\/)?(?!picker|selector-input|data-table|fan-out|resource|output|diff)[\w-]+\.tsx?$|\/lucide-react\//;
 
-/** What src/app/start.ts is made of. */
+/** The modules of src/app/start.ts. */
 const started =
   /console\/src\/(app\/(nonce|sign-in-link|start)|api\/(agent-list|client|query-client|query-keys|live\/(dirty-agents|event-frames|event-stream|live-agents|query-invalidation|stale|staleness)|sign-in\/(der|server-clock|session|sign-in|token-renewal)))\.ts$|protocol\/src\/(client|http\/route)\.ts$|muster-routes$|\/(query-core|eventsource-parser)\/|rolldown\/runtime/;
 
-/** `vite` and `vite preview`; what is served to people is built by tools/build/build-console.ts. */
+/** For `vite` and `vite preview`. tools/build/build-console.ts builds the console that the orchestrator serves. */
 export default defineConfig({
   root: import.meta.dirname,
   plugins: [slimRoutes(), startFirst('start'), react(), tailwindcss()],
@@ -38,7 +38,7 @@ export default defineConfig({
     emptyOutDir: true,
     manifest: true,
     target: 'es2023',
-    // Nothing is written into the page or the styles: the policy lets nothing in that is not a file of its own.
+    // The Content-Security-Policy allows only files, no inlined assets.
     assetsInlineLimit: 0,
     modulePreload: { polyfill: false },
     rolldownOptions: {
@@ -46,7 +46,7 @@ export default defineConfig({
         codeSplitting: {
           groups: [
             { name: 'start', test: started, priority: 2 },
-            // A request costs more than a kilobyte: what every page needs comes in one file, and what pages share in few.
+            // A request costs more than a kilobyte, so shared modules go into few files.
             { name: 'first', tags: ['$initial'], priority: 1 },
             { name: 'shared', test: small, minShareCount: 4 },
           ],

@@ -7,9 +7,8 @@ const name = '@muster/protocol/http';
 const virtual = '\0muster-routes';
 
 /**
- * Gives the browser the route table without its schemas: what a call needs is method, path and what the answers are, and
- * the orchestrator judges input anyway. The types are those of the whole table. Whoever imports a schema as a value finds
- * that it is not there when the console is built.
+ * Bundles the route table without its schemas: calls need only method, path and answers, and the orchestrator validates
+ * input. The types are those of the full table. Importing a schema as a value fails the build.
  */
 export function slimRoutes(): Plugin {
   return {
@@ -44,7 +43,7 @@ const slimRoute = ({ id, method, path, access, answers, media, paged }: Route) =
   ...(paged ? { paged } : {}),
 });
 
-/** Data that JSON holds whole: schemas and functions are not. */
+/** Whether JSON can represent the value: not so for schemas and functions. */
 function isPlain(value: unknown): boolean {
   if (value === null) return true;
   if (Array.isArray(value)) return value.every(isPlain);

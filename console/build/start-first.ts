@@ -1,9 +1,8 @@
 import type { Plugin } from 'vite';
 
 /**
- * Makes the chunk of this name a script of its own, before the page's: it runs as soon as it is there, and not only when
- * all that the page begins with is. The page imports it too, and gets the one that ran. It may need no other: what it
- * imports belongs into it.
+ * Loads a chunk as a separate script before the page's script, so that it runs as soon as it has arrived. The page imports
+ * the same module instance. The chunk must not import other chunks.
  */
 export function startFirst(name: string): Plugin {
   return {
@@ -13,10 +12,10 @@ export function startFirst(name: string): Plugin {
       order: 'post',
       handler(html, { bundle = {} }) {
         const chunk = Object.values(bundle).find((file) => file.type === 'chunk' && file.name === name);
-        if (chunk?.type !== 'chunk') throw new Error(`no chunk is named ${name}`);
+        if (chunk?.type !== 'chunk') throw new Error(`no chunk has the name ${name}`);
         if (chunk.imports.length > 0)
           throw new Error(
-            `${name} must wait for ${chunk.imports.join()}: take what it imports from there into its group`,
+            `${name} must not import ${chunk.imports.join()}: add the imported modules to its group in vite.config.ts`,
           );
         const lines = html.split('\n');
         const page = lines.findIndex((line) => line.includes('<script type="module"'));

@@ -7,11 +7,11 @@ const charts: readonly {
   readonly title: string;
   readonly unit: Unit;
   readonly lines: readonly (readonly [name: string, of: string])[];
-  readonly most?: number;
+  readonly max?: number;
 }[] = [
-  { title: 'CPU', unit: '%', most: 100, lines: [['used', 'cpu']] },
-  { title: 'Memory', unit: '%', most: 100, lines: [['used', 'memory']] },
-  { title: 'Disk', unit: '%', most: 100, lines: [['used', 'disk']] },
+  { title: 'CPU', unit: '%', max: 100, lines: [['used', 'cpu']] },
+  { title: 'Memory', unit: '%', max: 100, lines: [['used', 'memory']] },
+  { title: 'Disk', unit: '%', max: 100, lines: [['used', 'disk']] },
   { title: 'Load', unit: '', lines: [['1 minute', 'load']] },
   {
     title: 'Network',
@@ -25,7 +25,7 @@ const charts: readonly {
   { title: 'Swap', unit: 'B', lines: [['used', 'swap']] },
 ];
 
-/** What an agent measured of its machine, one chart a measure. */
+/** The metrics of an agent's machine, one chart for each. */
 export default function MetricCharts({
   samples,
   step,
@@ -49,7 +49,7 @@ export default function MetricCharts({
           times,
           lines: lines.map(([name, of]) => ({ name, values: values[of] ?? [] })),
         }))
-        // A machine without swap has nothing to show of it.
+        // Hides the chart of a machine without swap.
         .filter(({ title, lines }) => title !== 'Swap' || lines[0]?.values.some((value) => value !== null && value > 0))
     );
   }, [samples, step]);

@@ -1,5 +1,5 @@
 import type { Sample } from '@muster/protocol';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { aloneAt, amountText, linesOf, outlineOf, stepFor, topOf } from './series.ts';
 
 const sample = (collected_at: number, parts: Partial<Sample> = {}): Sample => ({
@@ -19,7 +19,7 @@ const sample = (collected_at: number, parts: Partial<Sample> = {}): Sample => ({
 });
 
 describe('lines of samples', () => {
-  it('are shares and rates', () => {
+  test('computes shares and rates', () => {
     const { times, values } = linesOf([sample(60), sample(120), sample(180)], 60);
     expect(times).toEqual([60, 120, 180]);
     expect(values.memory).toEqual([25, 25, 25]);
@@ -27,14 +27,14 @@ describe('lines of samples', () => {
     expect(values.received).toEqual([null, 100, 100]);
   });
 
-  it('break where nothing was measured, and not where a sample is a little late', () => {
+  test('breaks at a gap, but not at a late sample', () => {
     const { times, values } = linesOf([sample(60), sample(190), sample(600)], 60);
     expect(times).toEqual([60, 190, 250, 600]);
     expect(values.cpu).toEqual([10, 10, null, 10]);
     expect(values.received).toEqual([null, 100, null, null]);
   });
 
-  it('are whole, with rates, of an agent that measures less often than is asked for, and break where it did not', () => {
+  test('adapts to an agent that measures less often than requested', () => {
     const { times, values } = linesOf(
       [300, 600, 905, 1_200, 3_000, 3_300].map((at) => sample(at)),
       60,
@@ -45,12 +45,12 @@ describe('lines of samples', () => {
     expect(linesOf([sample(60), sample(86_400)], 60).times).toEqual([60, 120, 86_400]);
   });
 
-  it('have no rate where a counter began anew', () => {
+  test('has no rate where a counter was reset', () => {
     const { values } = linesOf([sample(60), sample(120, { net_rx_bytes: 5 }), sample(180, { net_rx_bytes: 605 })], 60);
     expect(values.received).toEqual([null, null, 10]);
   });
 
-  it('have the rate of the time between the samples, where a bucket tells only of its beginning', () => {
+  test('computes rates by the uptime if buckets carry only their start', () => {
     const at = (collected_at: number, uptime: number) =>
       sample(collected_at, { uptime, net_rx_bytes: uptime * 100, net_tx_bytes: uptime * 7 });
     const { values } = linesOf([at(0, 240), at(300, 480), at(600, 840)], 300);
@@ -58,27 +58,27 @@ describe('lines of samples', () => {
     expect(values.sent).toEqual([null, 7, 7]);
   });
 
-  it('come to the least, the mean, the most and the last', () => {
+  test('summarizes minimum, average, maximum and last value', () => {
     expect(outlineOf([1, null, 4, 1])).toEqual({ min: 1, average: 2, max: 4, last: 1 });
     expect(outlineOf([null])).toBeNull();
   });
 });
 
 describe('a range', () => {
-  it.each([
+  test.each([
     [3_600, 60],
     [6 * 3_600, 60],
     [86_400, 300],
     [7 * 86_400, 1_800],
     [30 * 86_400, 7_200],
     [10 * 365 * 86_400, 86_400],
-  ])('of %i s is asked for in steps of %i s', (range, step) => {
+  ])('divides a range of %i s into steps of %i s', (range, step) => {
     expect(stepFor(range)).toBe(step);
   });
 });
 
 describe('an amount', () => {
-  it.each([
+  test.each([
     [37.04, '%', '37%'],
     [8.4, '%', '8.4%'],
     [0.423, '', '0.42'],
@@ -87,16 +87,16 @@ describe('an amount', () => {
     [1_234_567, 'B/s', '1.23 MB/s'],
     [12_300_000_000, 'B', '12.3 GB'],
     [null, 'B', '–'],
-  ] as const)('%s %s is %s', (value, unit, text) => {
+  ] as const)('formats %s %s as %s', (value, unit, text) => {
     expect(amountText(value, unit)).toBe(text);
   });
 });
 
-it('a scale of zeros, or of nothing, has steps that are told apart', () => {
+test('chooses a top with distinct labels for a scale without values', () => {
   expect([topOf(50, 'B'), topOf(0, 'B/s'), topOf(null, 'B'), topOf(0, '')]).toEqual([50 * 1.1, 1_000, 1_000, 1]);
 });
 
-it('a value between gaps is found, the only one too', () => {
+test('finds values between gaps', () => {
   expect([aloneAt([1]), aloneAt([]), aloneAt([1, 2, null, 3, null, null, 4]), aloneAt([null, 0, null])]).toEqual([
     ...[[0], [], [3, 6], [1]],
   ]);

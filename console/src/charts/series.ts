@@ -1,8 +1,8 @@
 import type { Sample } from '@muster/protocol';
 
-/** Samples as lines of charts: rates of what counts up, gaps where nothing was measured, and what it comes to. Pure. */
+/** Turns samples into chart lines: rates of counters, gaps where samples are missing, and summaries. */
 
-/** Of one line; null breaks it. */
+/** The values of one line; null breaks the line. */
 export type Values = (number | null)[];
 
 export interface Lines {
@@ -11,43 +11,43 @@ export interface Lines {
   readonly values: Readonly<Record<string, Values>>;
 }
 
-const mostPoints = 360;
+const maxPoints = 360;
 
-/** Seconds of a bucket, so that a range has no more points than can be told apart; agents measure once a minute. */
+/** The bucket size in seconds that keeps a range within the maximum of points. Agents measure once a minute. */
 export function stepFor(seconds: number): number {
   const steps = [60, 120, 300, 600, 900, 1_800, 3_600, 7_200, 14_400, 86_400];
-  return steps.find((step) => seconds / step <= mostPoints) ?? 86_400;
+  return steps.find((step) => seconds / step <= maxPoints) ?? 86_400;
 }
 
-/** With so many missing there was nothing measured, rather than a sample a little late. */
-const missing = 2.5;
+/** A distance of more steps than this is a gap, not a late sample. */
+const gapSteps = 2.5;
 
-/** Seconds from one to the next, as most are apart: an agent may be told to measure less often than is asked for. */
+/** The median distance in seconds: an agent may be configured to measure less often than requested. */
 function usualStep(samples: readonly Sample[], step: number): number {
   const apart = samples.slice(1).map((sample, index) => sample.collected_at - (samples[index] as Sample).collected_at);
-  // A few do not say whether something lacks between them.
+  // Too few samples to tell the usual distance from a gap.
   if (apart.length < 3) return step;
   const usual = apart.sort((one, other) => one - other)[Math.floor((apart.length - 1) / 2)] as number;
   return Math.max(step, Math.min(usual, 3_600));
 }
 
 /**
- * Seconds from one sample to the next. A bucket says when it begins, and not when the last of it was taken, which is what
- * its counters are of; the uptime counts along with them and does.
+ * Seconds between two samples. `collected_at` is the start of a bucket, but its counters are those of its last sample. The
+ * uptime belongs to the same sample as the counters, so its difference is exact.
  */
 function elapsed(before: Sample, now: Sample): number {
   const apart = (now.uptime ?? 0) - (before.uptime ?? 0);
   return now.uptime !== null && before.uptime !== null && apart > 0 ? apart : now.collected_at - before.collected_at;
 }
 
-/** The top of a scale of which nobody says how far it goes. */
-export function topOf(most: number | null, unit: Unit): number {
-  if (most !== null && most > 0) return most * 1.1;
-  // Of nothing but zeros: what the steps below it can be told apart with.
+/** The top of a scale without a fixed maximum. */
+export function topOf(max: number | null, unit: Unit): number {
+  if (max !== null && max > 0) return max * 1.1;
+  // All values are zero: choose a top that gives distinct axis labels.
   return unit === '' ? 1 : 1_000;
 }
 
-/** How much a counter grew in a second; null where it began anew: the machine was restarted. */
+/** The growth of a counter per second; null where it was reset by a reboot. */
 function rate(samples: readonly Sample[], index: number, of: (sample: Sample) => number | null): number | null {
   const now = samples[index] as Sample;
   const before = samples[index - 1];
@@ -60,9 +60,9 @@ function rate(samples: readonly Sample[], index: number, of: (sample: Sample) =>
 const part = (used: number | null, total: number | null): number | null =>
   used === null || total === null || total === 0 ? null : (100 * used) / total;
 
-/** @param asked seconds between samples, as they were asked for */
-export function linesOf(samples: readonly Sample[], asked: number): Lines {
-  const step = usualStep(samples, asked);
+/** @param requested distance of samples in seconds */
+export function linesOf(samples: readonly Sample[], requested: number): Lines {
+  const step = usualStep(samples, requested);
   const times: number[] = [];
   const values = { cpu: [], memory: [], swap: [], disk: [], load: [], received: [], sent: [], processes: [] } as Record<
     string,
@@ -74,7 +74,7 @@ export function linesOf(samples: readonly Sample[], asked: number): Lines {
   };
   samples.forEach((sample, index) => {
     const before = samples[index - 1];
-    const isGap = before !== undefined && sample.collected_at - before.collected_at > step * missing;
+    const isGap = before !== undefined && sample.collected_at - before.collected_at > step * gapSteps;
     if (isGap) push(before.collected_at + step, () => null);
     const line: Record<string, number | null> = {
       cpu: sample.cpu_usage,
@@ -91,7 +91,7 @@ export function linesOf(samples: readonly Sample[], asked: number): Lines {
   return { times, values };
 }
 
-/** Where a value stands between gaps, and no line would show it. */
+/** Indexes of values between gaps, which need a point because no line shows them. */
 export const aloneAt = (values: Values): number[] =>
   values.flatMap((value, index) =>
     value !== null && (values[index - 1] ?? null) === null && (values[index + 1] ?? null) === null ? [index] : [],
@@ -104,7 +104,7 @@ export interface Outline {
   readonly last: number;
 }
 
-/** What a line comes to; null when it has no value. */
+/** The summary of a line; null if it has no value. */
 export function outlineOf(values: readonly (number | null)[]): Outline | null {
   let [min, max, sum, count, last] = [Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY, 0, 0, 0];
   for (const value of values) {
@@ -122,7 +122,7 @@ export type Unit = '%' | 'B' | 'B/s' | '';
 
 const prefixes = ['', 'k', 'M', 'G', 'T', 'P'];
 
-/** As `37 %`, `1.4 GB/s`, `0.42`, `143`. */
+/** Formats as `37%`, `1.4 GB/s`, `0.42`, `143`. */
 export function amountText(value: number | null | undefined, unit: Unit): string {
   if (value === null || value === undefined) return '–';
   if (unit === '%') return `${digits(value)}%`;

@@ -12,37 +12,37 @@ import { type Known, type Proposal, proposalsAt } from './proposals.ts';
 import { theme } from './theme.ts';
 
 export interface EditorHandle {
-  /** Goes to this place and stays there. From 1. */
+  /** Moves the cursor to a line and column, from 1, and focuses the editor. */
   goTo(line: number, column: number): void;
   focus(): void;
 }
 
-/** What an editor leaves behind for the next one of the same text: what can be undone, and where one was. */
+/** The undo history and cursor that an editor saves for the next editor of the same text. */
 export type EditorMemory = RefObject<unknown>;
 
 export interface CodeEditorProps {
   readonly label: string;
   readonly value: string;
   readonly onChange?: (value: string) => void;
-  /** Ctrl-S. */
+  /** Called on Ctrl-S or Cmd-S. */
   readonly onSave?: () => void;
   readonly marks?: readonly Mark[];
-  /** What completion knows; null: none yet. */
+  /** Input of the completion; null while loading. */
   readonly known?: Known | null;
   readonly readOnly?: boolean;
   readonly memory?: EditorMemory | undefined;
   readonly ref?: Ref<EditorHandle>;
 }
 
-/** Proposals as the editor wants them. */
-const source =
+/** Adapts the proposals to CodeMirror. */
+const completionSource =
   (known: () => Known | null): CompletionSource =>
   ({ state, pos, explicit }) => {
-    const there = known();
-    if (there === null) return null;
-    const found = proposalsAt(state.doc.toString(), pos, there);
+    const vocabulary = known();
+    if (vocabulary === null) return null;
+    const found = proposalsAt(state.doc.toString(), pos, vocabulary);
     if (found === null) return null;
-    // Without a word, only who asks is answered, or who has just taken a key.
+    // Without a word, propose only on request or after a key was accepted.
     const isWord = pos > found.from || /[-:[{,]\s$/.test(state.sliceDoc(Math.max(0, pos - 2), pos));
     if (!explicit && !isWord && !/\$\{\{\s*$/.test(state.sliceDoc(Math.max(0, pos - 5), pos))) return null;
     return {
@@ -53,12 +53,12 @@ const source =
         detail: option.detail,
         ...(option.info === '' ? {} : { info: option.info }),
         boost: option.required ? 2 : 0,
-        apply: taking(option),
+        apply: accepting(option),
       })),
     };
   };
 
-const taking =
+const accepting =
   ({ apply, goesOn }: Proposal) =>
   (view: EditorView, _: unknown, from: number, to: number) => {
     view.dispatch({
@@ -70,12 +70,12 @@ const taking =
     if (goesOn) startCompletion(view);
   };
 
-const kept = { history: historyField };
+const savedFields = { history: historyField };
 
-/** A text to write at: where there is a memory, with what can be undone there, and whatever differs as one more step. */
+/** The initial state. With a memory, restores its history and adds a different text as one more step. */
 function stateOf(text: string, memory: unknown, config: EditorStateConfig): EditorState {
   if (memory == null) return EditorState.create({ ...config, doc: text });
-  const before = EditorState.fromJSON(memory, config, kept);
+  const before = EditorState.fromJSON(memory, config, savedFields);
   return before.update(changeTo(before, text) ?? {}).state;
 }
 
@@ -87,10 +87,56 @@ function show(view: EditorView, text: string): void {
   if (change !== null) view.dispatch(change);
 }
 
-/**
- * Writes YAML. The text is the caller's; what is typed comes out by `onChange`, and a value that differs from the text
- * takes its place as one step that can be undone.
- */
+/** The extensions of the editor. `latest` returns the current callbacks, which may change between renders. */
+function extensionsOf(
+  latest: () => Pick<CodeEditorProps, 'onChange' | 'onSave' | 'known'>,
+  attributes: Record<string, string>,
+) {
+  const save = () => {
+    latest().onSave?.();
+    return true;
+  };
+  return [
+    Prec.highest(keymap.of([{ key: 'Mod-s', preventDefault: true, run: save }])),
+    basicSetup,
+    keymap.of([indentWithTab]),
+    indentUnit.of('  '),
+    EditorState.tabSize.of(2),
+    yaml(),
+    lintGutter(),
+    autocompletion({
+      override: [completionSource(() => latest().known ?? null)],
+      icons: false,
+      maxRenderedOptions: 60,
+    }),
+    theme(),
+    EditorView.contentAttributes.of(attributes),
+    EditorView.updateListener.of((update) => {
+      if (update.docChanged) latest().onChange?.(update.state.doc.toString());
+    }),
+  ];
+}
+
+/** Shows faults as diagnostics, clipped to the text. */
+function showMarks(view: EditorView, marks: readonly Mark[]): void {
+  const { length } = view.state.doc;
+  const diagnostics = marks.map(({ from, to, severity, message }) => ({
+    from: Math.min(from, length),
+    to: Math.min(to, length),
+    severity,
+    message,
+  }));
+  view.dispatch(setDiagnostics(view.state, diagnostics));
+}
+
+function goTo(view: EditorView, line: number, column: number): void {
+  const { from, to } = view.state.doc.line(Math.min(Math.max(line, 1), view.state.doc.lines));
+  const anchor = Math.min(from + column - 1, to);
+  view.dispatch({ selection: { anchor }, effects: EditorView.scrollIntoView(anchor, { y: 'center' }) });
+  view.focus();
+}
+
+/** A YAML editor. A `value` that differs from the text replaces it as one step of the undo history. */
 export default function CodeEditor({
   label,
   value,
@@ -105,47 +151,20 @@ export default function CodeEditor({
   const hint = useId();
   const host = useRef<HTMLDivElement>(null);
   const view = useRef<EditorView | null>(null);
-  const latest = useRef({ onChange, onSave, known, value });
-  latest.current = { onChange, onSave, known, value };
-  const writable = useRef(new Compartment());
+  const latest = useRef<Pick<CodeEditorProps, 'onChange' | 'onSave' | 'known' | 'value'>>({ value });
+  latest.current = { value, known, ...(onChange && { onChange }), ...(onSave && { onSave }) };
+  const access = useRef(new Compartment());
 
   useEffect(() => {
-    const access = writable.current;
+    const attributes = { 'aria-label': label, 'aria-describedby': hint, tabindex: '0' };
+    const extensions = [access.current.of([]), extensionsOf(() => latest.current, attributes)];
     const made = new EditorView({
       parent: host.current as HTMLDivElement,
-      state: stateOf(latest.current.value, memory?.current, {
-        extensions: [
-          Prec.highest(
-            keymap.of([
-              {
-                key: 'Mod-s',
-                preventDefault: true,
-                run: () => {
-                  latest.current.onSave?.();
-                  return true;
-                },
-              },
-            ]),
-          ),
-          basicSetup,
-          keymap.of([indentWithTab]),
-          indentUnit.of('  '),
-          EditorState.tabSize.of(2),
-          yaml(),
-          lintGutter(),
-          autocompletion({ override: [source(() => latest.current.known)], icons: false, maxRenderedOptions: 60 }),
-          access.of([]),
-          theme(),
-          EditorView.contentAttributes.of({ 'aria-label': label, 'aria-describedby': hint, tabindex: '0' }),
-          EditorView.updateListener.of((update) => {
-            if (update.docChanged) latest.current.onChange?.(update.state.doc.toString());
-          }),
-        ],
-      }),
+      state: stateOf(latest.current.value, memory?.current, { extensions }),
     });
     view.current = made;
     return () => {
-      if (memory !== undefined) memory.current = made.state.toJSON(kept);
+      if (memory !== undefined) memory.current = made.state.toJSON(savedFields);
       made.destroy();
       view.current = null;
     };
@@ -153,45 +172,25 @@ export default function CodeEditor({
 
   useEffect(() => {
     view.current?.dispatch({
-      effects: writable.current.reconfigure(
+      effects: access.current.reconfigure(
         readOnly ? [EditorState.readOnly.of(true), EditorView.contentAttributes.of({ 'aria-readonly': 'true' })] : [],
       ),
     });
   }, [readOnly]);
 
-  // Before anything else may be typed: a value that comes late is one that was typed already, and not to be put back.
+  // Before the next input: later, this value could be older than the text, and would undo what was typed.
   useLayoutEffect(() => {
     if (view.current !== null) show(view.current, value);
   }, [value]);
 
   useEffect(() => {
-    const there = view.current;
-    if (there === null || marks === undefined) return;
-    const { length } = there.state.doc;
-    there.dispatch(
-      setDiagnostics(
-        there.state,
-        marks.map(({ from, to, severity, message }) => ({
-          from: Math.min(from, length),
-          to: Math.min(to, length),
-          severity,
-          message,
-        })),
-      ),
-    );
+    if (view.current !== null && marks !== undefined) showMarks(view.current, marks);
   }, [marks]);
 
   useImperativeHandle(
     ref,
     () => ({
-      goTo(line, column) {
-        const there = view.current;
-        if (there === null) return;
-        const { from, to } = there.state.doc.line(Math.min(Math.max(line, 1), there.state.doc.lines));
-        const anchor = Math.min(from + column - 1, to);
-        there.dispatch({ selection: { anchor }, effects: EditorView.scrollIntoView(anchor, { y: 'center' }) });
-        there.focus();
-      },
+      goTo: (line, column) => void (view.current && goTo(view.current, line, column)),
       focus: () => view.current?.focus(),
     }),
     [],
@@ -201,8 +200,7 @@ export default function CodeEditor({
     <div className="flex h-full min-h-0 flex-col">
       <div ref={host} className="min-h-0 flex-1 overflow-hidden" />
       <p id={hint} className="sr-only">
-        Tab indents. Press Escape, then Tab to leave the editor. Ctrl and Space proposes what fits here. Ctrl and S
-        saves.
+        Tab indents. Press Escape, then Tab to leave the editor. Ctrl and Space shows completions. Ctrl and S saves.
       </p>
     </div>
   );

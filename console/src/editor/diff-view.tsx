@@ -5,7 +5,7 @@ import { EditorView, highlightSpecialChars, lineNumbers } from '@codemirror/view
 import { useEffect, useRef, useSyncExternalStore } from 'react';
 import { theme } from './theme.ts';
 
-/** From here on there is room for two texts beside each other. */
+/** Wide enough for two texts side by side. */
 const wide = '(min-width: 1100px)';
 const subscribe = (listener: () => void) => {
   const media = window.matchMedia(wide);
@@ -13,14 +13,14 @@ const subscribe = (listener: () => void) => {
   return () => media.removeEventListener('change', listener);
 };
 
-const reading = (label: string): Extension => [
+const readOnly = (label: string): Extension => [
   lineNumbers(),
   EditorView.lineWrapping,
   highlightSpecialChars(),
   yaml(),
   EditorState.readOnly.of(true),
   EditorView.editable.of(false),
-  // It can be reached and scrolled without a mouse.
+  // Keyboard users can focus and scroll it.
   EditorView.contentAttributes.of({
     tabindex: '0',
     'aria-label': label,
@@ -31,11 +31,11 @@ const reading = (label: string): Extension => [
   theme(),
 ];
 
-/** Texts that differ in almost everything are compared less closely rather than for long. */
+/** Limits the time for texts that differ almost everywhere; their diff is coarser. `timeout` is in milliseconds. */
 const diffConfig = { scanLimit: 1_000, timeout: 300 };
 const collapseUnchanged = { margin: 3, minSize: 5 };
 
-/** Two texts, with what differs: beside each other where there is room, else one below the other. */
+/** The differences of two texts: side by side, or unified on narrow screens. */
 export default function DiffView({
   before,
   after,
@@ -54,8 +54,8 @@ export default function DiffView({
     if (beside) {
       const view = new MergeView({
         parent,
-        a: { doc: before, extensions: reading(beforeLabel) },
-        b: { doc: after, extensions: reading(afterLabel) },
+        a: { doc: before, extensions: readOnly(beforeLabel) },
+        b: { doc: after, extensions: readOnly(afterLabel) },
         gutter: true,
         collapseUnchanged,
         diffConfig,
@@ -67,7 +67,7 @@ export default function DiffView({
       state: EditorState.create({
         doc: after,
         extensions: [
-          reading(`${beforeLabel}, ${afterLabel}`),
+          readOnly(`${beforeLabel}, ${afterLabel}`),
           unifiedMergeView({
             original: before,
             mergeControls: false,

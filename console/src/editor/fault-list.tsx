@@ -2,7 +2,7 @@ import { CircleAlert, TriangleAlert } from 'lucide-react';
 import { visibleText } from '../parts/text.tsx';
 import type { Mark } from './faults.ts';
 
-/** What is wrong with a text, in its order: each leads to its line. */
+/** The faults of a text in its order. A click goes to the line. */
 export function FaultList({
   marks,
   onGo,
@@ -13,7 +13,7 @@ export function FaultList({
   return (
     <ul className="divide-y">
       {marks.map((mark, index) => (
-        // biome-ignore lint/suspicious/noArrayIndexKey: two faults may say the same of the same place
+        // biome-ignore lint/suspicious/noArrayIndexKey: two faults may have the same message and place
         <li key={index}>
           <button
             type="button"

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { judge, marksOf, mostMarks, syntaxFaults } from './faults.ts';
+import { judge, marksOf, maxMarks, syntaxFaults } from './faults.ts';
 
 const text = 'name: web\nresources:\n  - id: a\n    nmae: "x y"\n';
 const fault = (line?: number, column?: number, message = 'wrong') => ({
@@ -12,7 +12,7 @@ const marked = (line?: number, column?: number) => {
   return mark && text.slice(mark.from, mark.to);
 };
 
-describe('a fault is marked where it stands', () => {
+describe('marks', () => {
   test.each([
     [4, 5, 'nmae'],
     [4, 11, '"x y"'],
@@ -25,48 +25,49 @@ describe('a fault is marked where it stands', () => {
     // Of a text that was longer, or of numbers that are none.
     [400, 2, ''],
     [-3, -1, 'name'],
-  ])('line %s, column %s: %j', (line, column, word) => expect(marked(line, column)).toBe(word));
+  ])('marks a fault at line %s, column %s: %j', (line, column, word) => expect(marked(line, column)).toBe(word));
 
-  test('in the order of the text, faults before warnings', () => {
+  test('orders marks by place, faults before warnings', () => {
     const marks = marksOf(text, [fault(4, 5, 'b'), fault(1, 1, 'a')], [fault(4, 5, 'c'), fault(2, 1, 'd')]);
     expect(marks.map(({ message }) => message)).toEqual(['a', 'd', 'b', 'c']);
     expect(marks.map(({ severity }) => severity)).toEqual(['error', 'warning', 'error', 'warning']);
   });
 
-  test('no more than can be read', () =>
+  test('limits the number of marks', () =>
     expect(
       marksOf(
         text,
         Array.from({ length: 10_000 }, () => fault(1, 1)),
       ),
-    ).toHaveLength(mostMarks));
+    ).toHaveLength(maxMarks));
 });
 
 describe('syntax', () => {
-  test('a fault has its line and column', () =>
+  test('reports line and column of a syntax fault', () =>
     expect(syntaxFaults('name: "x\n')).toEqual([
       { path: '', message: expect.stringMatching(/quote/i), line: expect.any(Number), column: expect.any(Number) },
     ]));
-  test('duplicate keys', () => expect(syntaxFaults('a: 1\na: 2\n')).toMatchObject([{ line: 2, column: 1 }]));
-  test('good YAML has none, whatever it is', () => expect(syntaxFaults('- 1\n- { a: b }\n')).toEqual([]));
-  test('what nobody could read is not parsed', () => {
+  test('reports duplicate keys', () => expect(syntaxFaults('a: 1\na: 2\n')).toMatchObject([{ line: 2, column: 1 }]));
+  test('accepts any valid YAML', () => expect(syntaxFaults('- 1\n- { a: b }\n')).toEqual([]));
+  test('does not parse texts that are too long or too deep', () => {
     expect(syntaxFaults('['.repeat(100_000))).toMatchObject([{ message: expect.stringMatching(/deep/) }]);
     expect(syntaxFaults(`a: [\n${'#'.repeat(300_000)}`)).toEqual([]);
   });
 });
 
-describe('what is shown', () => {
+describe('judging a text', () => {
   const verdict = { text, faults: [fault(4, 5)], warnings: [] };
-  test('nothing is known yet', () => expect(judge(text, null)).toEqual({ marks: [], state: 'checking' }));
-  test('what was said of this text', () =>
+  test('is checking before the first verdict', () =>
+    expect(judge(text, null)).toEqual({ marks: [], state: 'checking' }));
+  test('shows the verdict of this text', () =>
     expect(judge(text, verdict)).toMatchObject({ state: 'faulty', marks: [{ line: 4 }] }));
-  test('a warning alone leaves it valid', () =>
+  test('is valid with warnings only', () =>
     expect(judge(text, { text, faults: [], warnings: [fault(1, 1)] })).toMatchObject({
       state: 'valid',
       marks: [{ severity: 'warning' }],
     }));
-  test('what was said of the text before stays until there is more', () =>
+  test('keeps the verdict of an earlier text while checking', () =>
     expect(judge(`${text}# more\n`, verdict)).toMatchObject({ state: 'checking', marks: [{ line: 4 }] }));
-  test('a fault of the syntax goes before all', () =>
+  test('shows only syntax faults if there are any', () =>
     expect(judge('a: [', verdict)).toMatchObject({ state: 'faulty', marks: [{ path: '' }] }));
 });

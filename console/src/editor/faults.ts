@@ -2,8 +2,6 @@ import type { AnswerOf, validateModule } from '@muster/protocol/http';
 import { LineCounter, parseDocument } from 'yaml';
 import { isTooDeep } from './outline.ts';
 
-/** Faults of a module, and where in its text they are marked. Pure. */
-
 export type Fault = AnswerOf<typeof validateModule>['faults'][number];
 
 export interface Mark {
@@ -14,14 +12,14 @@ export interface Mark {
   readonly column: number;
   readonly severity: 'error' | 'warning';
   readonly message: string;
-  /** JSON pointer; empty for a fault of the whole, or of the syntax. */
+  /** JSON pointer; empty for a fault of the syntax or of the whole module. */
   readonly path: string;
 }
 
-/** More of them than anybody reads are not drawn. */
-export const mostMarks = 200;
-/** Longer texts are only judged by the orchestrator. */
-const longestInstant = 256 * 1024;
+/** Further faults are not shown. */
+export const maxMarks = 200;
+/** Longer texts are validated only by the orchestrator. */
+const maxLocalLength = 256 * 1024;
 
 const lineStarts = (text: string): number[] => {
   const starts = [0];
@@ -29,7 +27,7 @@ const lineStarts = (text: string): number[] => {
   return starts;
 };
 
-/** What there is to underline at an offset: the word, or whatever else up to the end of the line. */
+/** The end of the word to underline at an offset, at most the end of the line. */
 function extent(text: string, from: number, lineEnd: number): number {
   const rest = text.slice(from, Math.min(lineEnd, from + 400));
   const token = /^(?:"(?:[^"\\]|\\.)*"|'(?:[^']|'')*'|[\w./${}-]+)/.exec(rest)?.[0].length ?? 1;
@@ -37,8 +35,8 @@ function extent(text: string, from: number, lineEnd: number): number {
 }
 
 /**
- * Where faults are marked, in the order of the text. One that says no place, or one that is not in this text any more, is
- * marked at the first line or the last.
+ * Marks faults in the order of the text. A fault without a place is marked at the first line, and one beyond the text at
+ * the last.
  */
 export function marksOf(text: string, faults: readonly Fault[], warnings: readonly Fault[] = []): Mark[] {
   const starts = lineStarts(text);
@@ -53,17 +51,17 @@ export function marksOf(text: string, faults: readonly Fault[], warnings: readon
       return { from, to, line, column: from - start + 1, severity, message: fault.message, path: fault.path };
     };
   const marks = [...faults.map(mark('error')), ...warnings.map(mark('warning'))];
-  return marks.sort((a, b) => a.from - b.from || a.severity.localeCompare(b.severity)).slice(0, mostMarks);
+  return marks.sort((a, b) => a.from - b.from || a.severity.localeCompare(b.severity)).slice(0, maxMarks);
 }
 
-/** What is wrong with the YAML itself: known at once, without asking. */
+/** Faults of the YAML syntax, found locally. */
 export function syntaxFaults(text: string): Fault[] {
-  if (text.length > longestInstant) return [];
-  if (isTooDeep(text)) return [{ path: '', message: 'brackets stand in each other too deep', line: 1, column: 1 }];
+  if (text.length > maxLocalLength) return [];
+  if (isTooDeep(text)) return [{ path: '', message: 'brackets are nested too deeply', line: 1, column: 1 }];
   const lines = new LineCounter();
   try {
     const { errors } = parseDocument(text, { lineCounter: lines, prettyErrors: false, logLevel: 'silent' });
-    return errors.slice(0, mostMarks).map(({ message, pos: [at] }) => {
+    return errors.slice(0, maxMarks).map(({ message, pos: [at] }) => {
       const { line, col } = lines.linePos(at);
       return { path: '', message, line, column: col };
     });
@@ -72,7 +70,7 @@ export function syntaxFaults(text: string): Fault[] {
   }
 }
 
-/** What the orchestrator said of a text. */
+/** The orchestrator's validation of a text. */
 export interface Verdict {
   readonly text: string;
   readonly faults: readonly Fault[];
@@ -81,11 +79,11 @@ export interface Verdict {
 
 export interface Judgement {
   readonly marks: readonly Mark[];
-  /** `checking`: what is marked is of the syntax only, or of the text as it was. */
+  /** `checking`: the marks are only of the syntax, or of an earlier text. */
   readonly state: 'valid' | 'faulty' | 'checking';
 }
 
-/** What is to be shown of a text: its syntax at once, the rest as soon as the orchestrator has judged this very text. */
+/** Combines local syntax faults with the orchestrator's verdict, which may be of an earlier text. */
 export function judge(text: string, verdict: Verdict | null): Judgement {
   const syntax = syntaxFaults(text);
   if (syntax.length > 0) return { marks: marksOf(text, syntax), state: 'faulty' };

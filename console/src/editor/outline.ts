@@ -1,16 +1,16 @@
 import { isMap, isScalar, isSeq, parseDocument, type YAMLMap } from 'yaml';
 
 /**
- * What a module names: its ids, templates and parameters, as far as they can be made out while it is written. Pure, and
- * safe for whatever is typed: nothing is resolved, so no alias can blow up.
+ * Reads the names of a module that may be incomplete: its ids, templates and parameters. Safe for any input: aliases are not
+ * resolved, so they cannot expand exponentially.
  */
 
 export interface DeclaredParameter {
   readonly name: string;
-  /** As it is written; it may be none of those there are. */
+  /** As written; may be an unknown type. */
   readonly type: string;
   readonly description: string | null;
-  /** Undefined: none. */
+  /** Undefined if there is none. */
   readonly default: unknown;
 }
 
@@ -22,8 +22,8 @@ export interface ModuleOutline {
 }
 
 const nothing: ModuleOutline = { name: null, ids: [], templates: [], parameters: [] };
-/** Longer ones are not read while somebody types. */
-const longest = 512 * 1024;
+/** Longer texts are too slow to parse while typing. */
+const maxLength = 512 * 1024;
 
 const text = (map: YAMLMap, key: string): string | null => {
   const node = map.get(key, true);
@@ -33,7 +33,7 @@ const text = (map: YAMLMap, key: string): string | null => {
 const texts = (list: unknown, key: string): string[] =>
   isSeq(list) ? list.items.flatMap((item) => (isMap(item) ? (text(item, key) ?? []) : [])) : [];
 
-/** A value as JSON has it; undefined for what has an alias in it, or is deeper than a default is. */
+/** Converts a node to a JSON value; undefined for aliases and values nested deeper than eight levels. */
 function plain(node: unknown, depth = 0): unknown {
   if (depth > 8) return undefined;
   if (isScalar(node)) return ['string', 'number', 'boolean'].includes(typeof node.value) ? node.value : null;
@@ -46,8 +46,8 @@ function plain(node: unknown, depth = 0): unknown {
 }
 
 /**
- * Whether brackets stand in each other deeper than any module's do: the parser takes seconds over ten thousands of them.
- * Brackets in texts count too, which takes many that are never closed to matter.
+ * Whether brackets are nested deeper than in any real module: the parser needs seconds for ten thousand levels. Brackets in
+ * strings count too, but only many unclosed ones would matter.
  */
 export function isTooDeep(content: string): boolean {
   let depth = 0;
@@ -61,12 +61,12 @@ export function isTooDeep(content: string): boolean {
 }
 
 export function outlineOf(content: string): ModuleOutline {
-  if (content.length > longest || isTooDeep(content)) return nothing;
+  if (content.length > maxLength || isTooDeep(content)) return nothing;
   let root: unknown;
   try {
     root = parseDocument(content, { strict: false, uniqueKeys: false, logLevel: 'silent' }).contents;
   } catch {
-    // The parser gives up on what is nested without end.
+    // The parser throws on extreme nesting.
     return nothing;
   }
   if (!isMap(root)) return nothing;

@@ -20,10 +20,10 @@ const taken = (written: string, label: string) => {
   return option && text.slice(0, found?.from) + option.apply + text.slice(offset);
 };
 
-describe('keys of the place', () => {
-  test('at the top, those that are not there yet', () =>
+describe('keys', () => {
+  test('proposes the missing keys at the top level', () =>
     expect(labels('name: x\n¦')).toEqual(['supports', 'templates', 'parameters', 'resources', 'verify']));
-  test('of a resource', () =>
+  test('proposes the keys of a resource', () =>
     expect(labels('resources:\n  - id: a\n    ¦')).toEqual([
       'name',
       'depends_on',
@@ -32,12 +32,13 @@ describe('keys of the place', () => {
       'resource',
       'variants',
     ]));
-  test('the kinds', () =>
+  test('proposes the kinds of a resource', () =>
     expect(labels('resources:\n  - resource:\n      ¦')).toEqual(
       expect.arrayContaining(['file-unix', 'script', 'timezone']),
     ));
-  test('one kind is enough', () => expect(labels('resources:\n  - resource:\n      script: {}\n      ¦')).toEqual([]));
-  test('fields of a kind, what it is and what it is for', () => {
+  test('proposes no second kind', () =>
+    expect(labels('resources:\n  - resource:\n      script: {}\n      ¦')).toEqual([]));
+  test('proposes the fields of a kind with type and description', () => {
     const fields = at('resources:\n  - resource:\n      file-unix:\n        path: /x\n        ¦');
     expect(fields.map(({ label }) => label)).not.toContain('path');
     expect(fields.find(({ label }) => label === 'mode')).toMatchObject({
@@ -46,7 +47,7 @@ describe('keys of the place', () => {
     });
     expect(fields.find(({ label }) => label === 'ensure')).toMatchObject({ detail: 'present | absent' });
   });
-  test('of a variant, in a flow', () =>
+  test('proposes the keys of a variant in flow style', () =>
     expect(labels('resources:\n  - variants:\n      - { when: { ¦')).toEqual([
       'platform',
       'distro',
@@ -54,17 +55,17 @@ describe('keys of the place', () => {
       'arch',
       'init_system',
     ]));
-  test('of a parameter, whatever it is called', () =>
+  test('proposes the keys of a parameter with any name', () =>
     expect(labels('parameters:\n  constructor:\n    ¦')).toEqual(['type', 'default', 'description']));
-  test('of a list that has just begun, with its dash', () =>
+  test('proposes keys with a dash at the start of a list', () =>
     expect(taken('resources:\n  ¦', 'id')).toBe('resources:\n  - id: '));
-  test('none where the schema knows no such place', () => {
+  test('proposes nothing at a place unknown to the schema', () => {
     expect(labels('nonsense:\n  ¦')).toEqual([]);
     expect(labels('x-own:\n  ¦')).toEqual([]);
   });
 });
 
-describe('what stands behind a key that is taken', () => {
+describe('accepting a key', () => {
   test.each([
     ['na¦', 'name', 'name: '],
     ['reso¦', 'resources', 'resources:\n  - '],
@@ -82,7 +83,7 @@ describe('what stands behind a key that is taken', () => {
   ])('%j', (written, label, becomes) => expect(taken(written, label)).toBe(becomes));
 });
 
-describe('values of the place', () => {
+describe('values', () => {
   test.each([
     ['supports:\n  - platform: ¦', ['linux', 'windows', 'macos']],
     ['resources:\n  - resource:\n      service-systemd:\n        enabled: ¦', ['true', 'false']],
@@ -103,7 +104,7 @@ describe('values of the place', () => {
 
 describe('expressions', () => {
   const head = 'parameters: { port: { type: integer, description: where it listens } }\n';
-  test('refer to what there is', () => {
+  test('proposes everything an expression can refer to', () => {
     const options = at(`${head}templates:\n  - id: t\n    content: |\n      port \${{ ¦`);
     expect(options.map(({ label }) => label)).toEqual(
       expect.arrayContaining([
@@ -117,15 +118,15 @@ describe('expressions', () => {
     );
     expect(options[0]).toMatchObject({ label: 'param.port', detail: 'integer', info: 'where it listens' });
   });
-  test('are closed when they are not', () => {
+  test('closes an open expression', () => {
     expect(taken(`${head}x: "\${{ par¦"`, 'param.port')).toBe(`${head}x: "\${{ param.port }}"`);
     expect(taken(`${head}x: "\${{ par¦ }}"`, 'param.port')).toBe(`${head}x: "\${{ param.port }}"`);
   });
-  test('not where one is only spelled', () => expect(labels('x: "$${{ ¦"')).toEqual([]));
+  test('proposes nothing in an escaped expression', () => expect(labels('x: "$${{ ¦"')).toEqual([]));
 });
 
-describe('what a module names, while it is written', () => {
-  test('ids, templates, parameters with their defaults', () =>
+describe('outline', () => {
+  test('reads ids, templates, and parameters with their defaults', () =>
     expect(
       outlineOf(
         'name: web\nparameters:\n  port: { type: integer, default: 80, description: d }\n  users: { type: list, default: [a, b] }\n  none: { type: string }\nresources:\n  - id: a\n  - { id: b\n',
@@ -139,7 +140,7 @@ describe('what a module names, while it is written', () => {
         { name: 'none', type: 'string', default: undefined },
       ],
     }));
-  test('a document that would blow up stays small', () => {
+  test('does not expand aliases', () => {
     const bomb = `a: &a [x,x,x,x,x,x,x,x,x]\n${Array.from({ length: 30 }, (_, n) => `k${n}: &k${n} [${`*${n === 0 ? 'a' : `k${n - 1}`},`.repeat(9)}x]`).join('\n')}\nparameters: { p: { type: list, default: *k29 } }\n`;
     expect(outlineOf(bomb).parameters).toMatchObject([{ name: 'p', default: undefined }]);
     expect(outlineOf('['.repeat(100_000))).toMatchObject({ name: null });

@@ -11,28 +11,27 @@ import {
 } from './schema.ts';
 import { type Place, placeAt } from './yaml-place.ts';
 
-/** What could be typed next in a module. Pure: from the text, the schema and what there is to refer to. */
+/** Completion of modules from the text, the schema, and the names to refer to. */
 
 export interface Known {
   readonly schema: JsonSchema;
-  /** Names of secrets. */
   readonly secrets: readonly string[];
-  /** Keys of tags. */
+  /** Tag keys. */
   readonly tags: readonly string[];
 }
 
 export interface Proposal {
   readonly label: string;
-  /** What is written in place of the word. */
+  /** Replaces the typed word. */
   readonly apply: string;
-  /** What it is, in a word. */
+  /** Its type, in a word. */
   readonly detail: string;
-  /** What it is for. */
+  /** Its description. */
   readonly info: string;
   readonly kind: 'key' | 'value' | 'reference';
-  /** Required ones come first. */
+  /** Required keys come first. */
   readonly required: boolean;
-  /** More is proposed as soon as it is written. */
+  /** Whether to open the completion again after it is inserted. */
   readonly goesOn: boolean;
 }
 
@@ -43,16 +42,16 @@ export interface Proposals {
 
 const attributes: Readonly<Record<string, string>> = {
   platform: 'linux, windows or macos',
-  distro: 'as debian, fedora',
-  version: 'of the distribution',
+  distro: 'for example debian, fedora',
+  version: 'version of the distribution',
   arch: 'x86_64, aarch64 or armv7',
   init_system: 'systemd, openrc, init.d, launchd or scm',
-  hostname: 'that the machine has now',
-  kernel: 'its release',
-  cpus: 'how many',
-  memory_bytes: 'of physical memory',
-  virtualization: 'as kvm, docker, none',
-  timezone: 'as Europe/Paris',
+  hostname: 'current host name',
+  kernel: 'kernel release',
+  cpus: 'number of processors',
+  memory_bytes: 'physical memory in bytes',
+  virtualization: 'for example kvm, docker, none',
+  timezone: 'for example Europe/Paris',
 };
 
 const idLists: readonly unknown[] = ['depends_on', 'reload_on', 'restart_on', 'rerun_on'];
@@ -74,7 +73,7 @@ function openProposals(place: Place, text: string, offset: number, known: Known)
   const keys = (of: readonly JsonSchema[], lead: string) => {
     const there = new Set(place.present);
     const open = keysOf(of).filter(({ name }) => !there.has(name));
-    // One of several, as the kind of a resource: the first that is there shuts out the others.
+    // Only one of these keys is allowed, such as the kind of a resource.
     const isChoice = of.some((schema) => 'oneOf' in schema) && of.every(({ required }) => required === undefined);
     const chosen = isChoice && keysOf(of).every(({ schema }) => formOf(schema) === 'mapping') && there.size > 0;
     const column = place.column + lead.length;
@@ -107,12 +106,12 @@ function keyProposal(key: SchemaKey, flow: boolean, column: number, lead: string
   };
 }
 
-/** What stands behind a key, up to where the next thing is typed. */
+/** The text to insert after a key, up to where the value is typed. */
 function behind(schema: JsonSchema, form: 'mapping' | 'list' | 'scalar', flow: boolean, column: number): string {
   const margin = `\n${' '.repeat(column + 2)}`;
   if (form === 'scalar') return ': ';
   if (form === 'list') return flow ? ': [' : `:${margin}- `;
-  // A mapping with one field that it cannot be without begins with it.
+  // A mapping with exactly one required field starts with it.
   const required = keysOf(schemasAt(schema, [])).filter((key) => key.required && formOf(key.schema) === 'scalar');
   const first = required.length === 1 ? `${(required[0] as SchemaKey).name}: ` : '';
   return flow ? `: { ${first}` : `:${margin}${first}`;
@@ -141,7 +140,7 @@ function valueProposals(place: Place, text: string, known: Known): Proposal[] {
   return [];
 }
 
-/** Within `${{ … }}`: what it can refer to. */
+/** Completes references within `${{ … }}`. */
 function expressionProposals(text: string, offset: number, known: Known): Proposals | null {
   const line = text.slice(Math.max(text.lastIndexOf('\n', offset - 1) + 1, offset - 1_000), offset);
   const found = /(?<!\$)\$\{\{\s*([A-Za-z0-9_./-]*)$/.exec(line);
@@ -165,12 +164,12 @@ function expressionProposals(text: string, offset: number, known: Known): Propos
     ...parameters.map(({ name, type, description }) =>
       option(`param.${name}`, type, description ?? 'A parameter of this module'),
     ),
-    ...known.secrets.map((name) => option(`secrets.${name}`, 'secret', 'Shown to nobody: the whole field is hidden')),
+    ...known.secrets.map((name) => option(`secrets.${name}`, 'secret', 'The whole field is hidden in results')),
     option('agent.name', 'text', 'The name of the agent'),
     option('agent.node_id', 'text', 'The id of the agent'),
     ...Object.entries(attributes).map(([name, info]) => option(`attr.${name}`, 'attribute', info)),
     ...known.tags.map((name) => option(`tag.${name}`, 'tag', 'The value of this tag of the agent')),
-    ...(/for_each\s*:/.test(text) ? [option('each', 'element', 'The element that for_each is at')] : []),
+    ...(/for_each\s*:/.test(text) ? [option('each', 'element', 'The current element of for_each')] : []),
   ];
   return { from: offset - word.length, options };
 }

@@ -1,6 +1,6 @@
 import type { Step } from './yaml-place.ts';
 
-/** The JSON Schema of a module, as far as completion needs it. Pure. */
+/** The part of the JSON Schema of modules that completion uses. */
 
 export interface JsonSchema {
   readonly type?: string;
@@ -16,14 +16,14 @@ export interface JsonSchema {
   readonly maximum?: number;
 }
 
-/** What a value may be, one by one; that anything optional may also be null is left out. */
+/** The alternatives of a schema, without the null of optional values. */
 function alternatives(schema: JsonSchema): readonly JsonSchema[] {
   if (schema.anyOf === undefined) return schema.type === 'null' ? [] : [schema];
   const { anyOf, ...rest } = schema;
   return anyOf.flatMap(alternatives).map((one) => ({ ...rest, ...one }));
 }
 
-/** Own properties only: a document may well hold a key called `constructor`. */
+/** Own properties only: a document may have a key named `constructor`. */
 const own = <V>(values: Readonly<Record<string, V>> | undefined, key: string): V | undefined =>
   values !== undefined && Object.hasOwn(values, key) ? values[key] : undefined;
 
@@ -40,7 +40,7 @@ function below(schema: JsonSchema, step: Step): readonly JsonSchema[] {
   });
 }
 
-/** What the value at this place of a document may be; empty where the schema knows no such place. */
+/** The possible schemas of the value at a path; empty if the schema has no such path. */
 export function schemasAt(root: JsonSchema, path: readonly Step[]): readonly JsonSchema[] {
   let found: readonly JsonSchema[] = [root];
   for (const step of path) found = found.flatMap((schema) => below(schema, step));
@@ -63,7 +63,7 @@ export const keysOf = (schemas: readonly JsonSchema[]): SchemaKey[] =>
     })),
   );
 
-/** The values that can be listed. */
+/** The possible values of enumerations and booleans. */
 export const valuesOf = (schemas: readonly JsonSchema[]): string[] => [
   ...new Set(
     schemas.flatMap((schema) =>
@@ -75,13 +75,13 @@ export const valuesOf = (schemas: readonly JsonSchema[]): string[] => [
 const isExpressionOnly = ({ type, description }: JsonSchema): boolean =>
   type === 'string' && description?.startsWith('One expression') === true;
 
-/** The form that is written most: not the one that an expression takes the place of. */
+/** The form of the value, ignoring the alternative of an expression. */
 export const formOf = (schema: JsonSchema): 'mapping' | 'list' | 'scalar' => {
   const form = alternatives(schema).find((one) => !isExpressionOnly(one))?.type;
   return form === 'object' ? 'mapping' : form === 'array' ? 'list' : 'scalar';
 };
 
-/** What a value is, in a word or two: `boolean`, `linux | windows | macos`. */
+/** The type of a value in a word or two: `boolean`, `linux | windows | macos`. */
 export function typeText(schema: JsonSchema): string {
   const words = alternatives(schema)
     .filter((one) => !isExpressionOnly(one))
@@ -94,7 +94,6 @@ export function typeText(schema: JsonSchema): string {
   return [...new Set(words)].join(' or ') || 'text';
 }
 
-/** What is said of it. */
 export const descriptionOf = (schema: JsonSchema): string =>
   schema.description ??
   alternatives(schema).find((one) => one.description && !isExpressionOnly(one))?.description ??

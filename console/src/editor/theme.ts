@@ -3,7 +3,7 @@ import type { Extension } from '@codemirror/state';
 import { EditorView } from '@codemirror/view';
 import { tags } from '@lezer/highlight';
 
-/** How the editor looks: by the colours of the console, so that it is right in both themes. */
+/** The look of the editor, from the console's color variables, so that it follows the theme. */
 
 const highlights = HighlightStyle.define([
   { tag: [tags.propertyName, tags.definition(tags.propertyName)], color: 'var(--accent)' },
@@ -112,7 +112,7 @@ const look = EditorView.theme({
     color: 'inherit',
   },
   '.cm-placeholder': { color: 'var(--muted)' },
-  // Differences between two texts.
+  // The diff view.
   '.cm-changedLine, &.cm-merge-b .cm-changedLine, .cm-inlineChangedLine': { backgroundColor: 'var(--good-soft)' },
   '&.cm-merge-a .cm-changedLine': { backgroundColor: 'var(--bad-soft)' },
   '.cm-changedText, &.cm-merge-b .cm-changedText': {
@@ -121,7 +121,7 @@ const look = EditorView.theme({
   '&.cm-merge-a .cm-changedText, .cm-deletedChunk .cm-deletedText': {
     background: 'color-mix(in oklab, var(--bad) 16%, transparent)',
   },
-  // On the darker ground the pale colours of comments and the like are too weak.
+  // Pale colors such as those of comments have too little contrast on this background.
   '.cm-changedText > *, .cm-deletedText > *': { color: 'var(--text)' },
   '.cm-deletedChunk': { backgroundColor: 'var(--bad-soft)', paddingLeft: '6px' },
   '.cm-changedLineGutter, &.cm-merge-b .cm-changedLineGutter': { background: 'var(--good)' },
@@ -134,7 +134,7 @@ const look = EditorView.theme({
   },
 });
 
-/** The page's policy asks for it on style elements; null where there is no policy, as under development. */
+/** The nonce that the Content-Security-Policy requires on style elements; empty without a policy, as in development. */
 const nonce = (): string =>
   globalThis.document?.querySelector<HTMLMetaElement>('meta[property=csp-nonce]')?.content ?? '';
 

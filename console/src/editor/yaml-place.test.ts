@@ -73,9 +73,9 @@ describe('by indentation', () => {
     ['a colon without a space', 'name:¦'],
     ['below a value', 'name: x\n    ¦'],
     ['amid nothing', '  ¦'],
-  ])('nothing is said in %s', (_, written) => expect(at(written)).toBeNull());
+  ])('finds no place in %s', (_, written) => expect(at(written)).toBeNull());
 
-  test('the word that is typed is told', () => {
+  test('finds the start of the typed word', () => {
     expect(at('name: x\nresou¦')?.back).toBe(5);
     expect(at('supports:\n  - platform: li¦')?.back).toBe(2);
     expect(at('supports:\n  - plat¦')?.back).toBe(4);
@@ -109,17 +109,17 @@ describe('in a flow', () => {
     ],
   ])('%s', (_, written, path, kind, present, back) => expect(at(written)).toEqual({ path, kind, present, back }));
 
-  test('after it, lines count again', () =>
+  test('reads lines again after a flow', () =>
     expect(at('supports: [{ platform: linux }]\nna¦')).toMatchObject({ path: '', present: ['supports'] }));
 
-  test('an element after one in a flow', () =>
+  test('reads an element after a flow element', () =>
     expect(at('resources:\n  - { id: a, resource: { x: {} } }\n  - { ¦')).toMatchObject({
       path: 'resources/1',
       kind: 'open',
     }));
 });
 
-test('a document that is no document costs no more than its length', () => {
+test('reads arbitrary text in linear time', () => {
   const hostile = `${'['.repeat(20_000)}${'{ a: '.repeat(20_000)}`;
   expect(placeAt(hostile, hostile.length)?.kind).toBe('value');
   const deep = Array.from({ length: 3_000 }, (_, level) => `${' '.repeat(level)}a:`).join('\n');

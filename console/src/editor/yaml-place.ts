@@ -1,21 +1,21 @@
 /**
- * Where in a YAML document one is typing. The document is rarely valid at that moment, so it is read for its shape only:
- * by indentation, and by brackets where it is written in a flow. Pure.
+ * Finds the place of the cursor in a YAML document. A document is rarely valid while it is typed, so this reads only its
+ * shape: indentation, and brackets in flow style (YAML 1.2, chapter 7).
  */
 
 export type Step = string | number;
 
 export interface Place {
-  /** Of the mapping whose key is typed, or of the value. */
+  /** The path of the mapping whose key is typed, or of the value. */
   readonly path: readonly Step[];
-  /** `open`: nothing says yet whether a key or a value begins here; the schema does. `text`: amid a text. */
+  /** `open`: a key or a value may start here, the schema decides. `text`: within a block scalar. */
   readonly kind: 'open' | 'value' | 'text';
-  /** Where the word that is typed begins. */
+  /** Offset of the start of the typed word. */
   readonly from: number;
-  /** Keys that the mapping has already. */
+  /** Keys already in the mapping. */
   readonly present: readonly string[];
   readonly flow: boolean;
-  /** The column that the word begins at. */
+  /** Column of the start of the typed word. */
   readonly column: number;
 }
 
@@ -43,11 +43,11 @@ const indentOf = (line: string): number => line.length - line.trimStart().length
 
 class ShapeReader {
   readonly frames: Frame[] = [];
-  /** Lines with more indentation belong to a text that began above; null outside of one. */
+  /** Lines with more indentation belong to a block scalar; null outside of one. */
   textIndent: number | null = null;
-  /** The quote that is open. */
+  /** The open quote. */
   quote: string | null = null;
-  /** The word that is typed within a flow, and where it begins. */
+  /** The typed word within a flow, and its offset. */
   word = '';
   wordFrom = 0;
 
@@ -65,7 +65,7 @@ class ShapeReader {
     );
   }
 
-  /** A whole line, or what there is of one. @param at offset of its beginning */
+  /** Reads a line or the start of one. @param at offset of its start */
   line(line: string, at: number): void {
     if (this.quote !== null || this.inFlow) {
       this.#flow(line, 0, at);
@@ -91,7 +91,7 @@ class ShapeReader {
     this.#value(line, column + key[0].length, at);
   }
 
-  /** Takes what there is of `- - ` at the beginning of a line. */
+  /** Reads the dashes at the start of a line. */
   dashes(line: string): { column: number; rest: string; any: boolean } {
     let column = indentOf(line);
     let any = false;
@@ -104,7 +104,7 @@ class ShapeReader {
     }
   }
 
-  /** Leaves what cannot go on at this column. */
+  /** Leaves the frames that cannot continue at this column. */
   leave(column: number): Frame | undefined {
     for (let top = this.#top; top !== undefined; top = this.#top) {
       if (top.indent > column || (top.type === 'seq' && top.indent === column)) this.frames.pop();
@@ -131,7 +131,7 @@ class ShapeReader {
     } else this.frames.push({ type: 'map', indent: column, flow: false, key, keys: [key], filled: false });
   }
 
-  /** The value that begins at or after this place of the line. */
+  /** Reads the value that starts at or after `from`. */
   #value(line: string, from: number, at: number): void {
     const skipped = /^\s*(?:[&!]\S*\s+)*/.exec(line.slice(from))?.[0].length ?? 0;
     const start = from + skipped;
@@ -202,7 +202,7 @@ class ShapeReader {
   }
 }
 
-/** Keys of a block mapping that stand below. */
+/** The keys of a block mapping on the following lines. */
 function keysBelow(text: string, from: number, column: number): string[] {
   const keys: string[] = [];
   let at = text.indexOf('\n', from) + 1;
@@ -223,7 +223,7 @@ function keysBelow(text: string, from: number, column: number): string[] {
   return keys;
 }
 
-/** @returns the place at this offset; null where nothing is to be said, as in a comment */
+/** @returns the place at this offset; null where nothing can be proposed, such as in a comment */
 export function placeAt(text: string, offset: number): Place | null {
   const reader = new ShapeReader();
   let at = 0;
@@ -251,7 +251,7 @@ function flowPlace(reader: ShapeReader, offset: number, lineAt: number): Place |
   return { path: reader.path, kind: 'value', present: [], ...common };
 }
 
-/** Undefined when the line turns into a flow before the cursor. */
+/** @returns undefined if the line enters a flow before the cursor */
 function blockPlace(
   reader: ShapeReader,
   text: string,
@@ -273,7 +273,7 @@ function blockPlace(
   if (/^[{["'|>]/.test(line.slice(valueAt))) return undefined;
   const { column, any } = reader.dashes(line);
   if (key !== null) {
-    // The colon needs a space behind it before it is one.
+    // A colon ends a key only if a space follows.
     if (line.length === keyEnd) return null;
     reader.enterMap(column, unquoted(key[1] as string));
     return { path: reader.path, kind: 'value', from: at + valueAt, present: [], flow: false, column: valueAt };

@@ -2,19 +2,19 @@ import { Terminal } from '@xterm/xterm';
 import type { Size } from './recording.ts';
 import { emptied, Snapshots, snapshotLines } from './snapshots.ts';
 
-/** What a replay needs of a screen. */
+/** The part of a screen that a replay uses. */
 export interface ReplayScreen {
   readonly size: Size;
-  /** @param done when it is on the screen */
+  /** @param done called when the data is on the screen */
   write(data: string | Uint8Array, done?: () => void): void;
-  /** Empties it, behind what has yet to be drawn. */
+  /** Clears the screen after the pending writes. */
   clear(): void;
   resize(cols: number, rows: number): void;
-  /** What brings an empty screen of the same size to where this one is. */
+  /** Returns sequences that bring an empty screen of the same size to this state. */
   snapshot(): string;
 }
 
-/** A terminal that is nowhere drawn: what it takes to bring a screen forward is mostly drawing what nobody sees. */
+/** A terminal that is not rendered. Skipping far ahead is faster on it, since rendering takes most of the time. */
 export class HiddenScreen implements ReplayScreen {
   readonly #terminal = new Terminal({ allowProposedApi: true, scrollback: snapshotLines });
   readonly #snapshots = new Snapshots(this.#terminal);

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { extraKey, pasteable, runsAtOnce, withCtrl } from './keys.ts';
 
-test('extra keys send what a keyboard sends, in either form of the cursor keys', () => {
+test('sends the sequences of a keyboard for extra keys in both cursor key modes', () => {
   expect([extraKey('esc', true), extraKey('tab', false), extraKey('up', false), extraKey('left', true)]).toEqual([
     '\x1b',
     '\t',
@@ -19,11 +19,11 @@ test.each([
   ['1', '1'],
   ['ls', 'ls'],
   ['é', 'é'],
-])('Ctrl with %j', (typed, sent) => {
+])('maps Ctrl with %j', (typed, sent) => {
   expect(withCtrl(typed)).toBe(sent);
 });
 
-test('nothing in a pasted text ends the bracket around it, rings or moves the cursor', () => {
+test('removes control characters from pasted text', () => {
   expect(pasteable('a\x1b[201~rm\x07 \x9b1A\tb\r\nc\rd')).toBe('a[201~rm 1A\tb\nc\nd');
 });
 
@@ -31,6 +31,6 @@ test.each([
   ['ls', false],
   ['ls\n', true],
   ['a\rb', true],
-])('%j is asked about: %s', (text, asked) => {
+])('tells whether pasting %j runs a command: %s', (text, asked) => {
   expect(runsAtOnce(text)).toBe(asked);
 });

@@ -1,17 +1,15 @@
-/** What keys send that a phone does not have, and what may be pasted. Pure. */
-
 export type ExtraKey = 'esc' | 'tab' | 'up' | 'down' | 'left' | 'right' | 'home' | 'end';
 
 const arrows: Partial<Record<ExtraKey, string>> = { up: 'A', down: 'B', right: 'C', left: 'D', home: 'H', end: 'F' };
 
-/** @param application whether the program asked for the other form of the cursor keys */
+/** The sequence of a key that phones lack. @param application whether application cursor keys (DECCKM) are on */
 export function extraKey(key: ExtraKey, application: boolean): string {
   if (key === 'esc') return '\x1b';
   if (key === 'tab') return '\t';
   return `\x1b${application ? 'O' : '['}${arrows[key]}`;
 }
 
-/** What a typed character is while Ctrl is held; itself where there is no such key. */
+/** The control character of a typed character, or the character itself if it has none. */
 export function withCtrl(text: string): string {
   if (text.length !== 1) return text;
   const upper = text.toUpperCase();
@@ -20,12 +18,9 @@ export function withCtrl(text: string): string {
   return text === ' ' ? '\0' : text === '?' ? '\x7f' : text;
 }
 
-/**
- * A pasted text without what could act on a terminal by itself: of control characters only tabs and ends of lines. So
- * nothing in it can end the bracket that tells a shell that it was pasted.
- */
+/** Removes control characters except tabs and line feeds, so that pasted text cannot end the bracketed paste. */
 export const pasteable = (text: string): string =>
   text.replace(/\r\n?/g, '\n').replace(/[\x00-\x08\x0b-\x1f\x7f-\x9f]/g, '');
 
-/** Whether a shell that knows no brackets would run something of it, before anybody has read it. */
+/** Whether a shell without bracketed paste would run a part of the text at once. */
 export const runsAtOnce = (text: string): boolean => /[\r\n]/.test(text);

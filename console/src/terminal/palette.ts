@@ -1,6 +1,6 @@
 import type { ITheme } from '@xterm/xterm';
 
-/** The colours of terminals, in both themes. xterm itself sees to it that text on them can be read. */
+/** Terminal colors for both themes. xterm adjusts text to its minimum contrast ratio. */
 
 const dark: ITheme = {
   background: '#12151c',
@@ -54,7 +54,7 @@ const light: ITheme = {
 
 const shown = (): ITheme => (document.documentElement.dataset.theme === 'dark' ? dark : light);
 
-/** Hands over the colours of the theme, now and whenever it changes, until it is called off. */
+/** Calls `take` with the colors of the theme, now and after every change. @returns a function that unsubscribes */
 export function followPalette(take: (theme: ITheme) => void): () => void {
   take(shown());
   const observer = new MutationObserver(() => take(shown()));

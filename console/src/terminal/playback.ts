@@ -1,15 +1,13 @@
-/** How time passes in a replay. Pure. */
-
 export const speeds = [0.5, 1, 2, 4, 8, 16] as const;
 
-/** A pause that is longer is passed over, but for the moment before it ends. */
-const longestIdle = 1;
+/** Seconds. With `skipIdle`, longer pauses are skipped up to `leadIn` before their end. */
+const maxIdle = 1;
 const leadIn = 0.3;
 
 /**
- * Where a replay is after some time. All in seconds.
- * @param elapsed since the last step, of the clock of whoever looks
- * @param nextAt when something is shown next; null: nothing more
+ * The position of a replay after some time. All times are in seconds.
+ * @param elapsed real time since the last step
+ * @param options.nextAt time of the next event; null if there is none
  */
 export function advance(
   position: number,
@@ -18,11 +16,11 @@ export function advance(
 ): number {
   const next = position + elapsed * options.speed;
   if (options.nextAt === null) return options.skipIdle ? options.end : Math.min(next, options.end);
-  if (options.skipIdle && options.nextAt - position > longestIdle) return Math.max(next, options.nextAt - leadIn);
+  if (options.skipIdle && options.nextAt - position > maxIdle) return Math.max(next, options.nextAt - leadIn);
   return Math.min(next, options.end);
 }
 
-/** Of checkpoints in order, the last that is not beyond an event; -1 when there is none. */
+/** The index of the last checkpoint at or before an event; -1 if there is none. @param counts ascending */
 export function checkpointBefore(counts: readonly number[], count: number): number {
   let found = -1;
   for (const [index, at] of counts.entries()) if (at <= count) found = index;

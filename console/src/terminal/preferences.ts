@@ -1,6 +1,6 @@
 import { useSyncExternalStore } from 'react';
 
-/** How this person wants terminals: kept in the browser. */
+/** Terminal preferences, stored in the browser. */
 export interface TerminalPreferences {
   /** Pixels. */
   readonly fontSize: number;
@@ -8,7 +8,7 @@ export interface TerminalPreferences {
 }
 
 const key = 'muster.terminal';
-export const fontSizes = { least: 8, most: 28, usual: 13 } as const;
+export const fontSizes = { min: 8, max: 28, initial: 13 } as const;
 const listeners = new Set<() => void>();
 
 function stored(): TerminalPreferences {
@@ -16,24 +16,24 @@ function stored(): TerminalPreferences {
     const { fontSize, screenReader } = JSON.parse(window.localStorage.getItem(key) ?? '{}');
     return {
       fontSize:
-        Number.isInteger(fontSize) && fontSize >= fontSizes.least && fontSize <= fontSizes.most
+        Number.isInteger(fontSize) && fontSize >= fontSizes.min && fontSize <= fontSizes.max
           ? fontSize
-          : fontSizes.usual,
+          : fontSizes.initial,
       screenReader: screenReader === true,
     };
   } catch {
-    return { fontSize: fontSizes.usual, screenReader: false };
+    return { fontSize: fontSizes.initial, screenReader: false };
   }
 }
-let chosen: TerminalPreferences | null = null;
+let loaded: TerminalPreferences | null = null;
 const current = (): TerminalPreferences => {
-  chosen ??= stored();
-  return chosen;
+  loaded ??= stored();
+  return loaded;
 };
 
 export function setTerminalPreferences(change: Partial<TerminalPreferences>): void {
-  chosen = { ...current(), ...change };
-  window.localStorage.setItem(key, JSON.stringify(chosen));
+  loaded = { ...current(), ...change };
+  window.localStorage.setItem(key, JSON.stringify(loaded));
   for (const listener of listeners) listener();
 }
 

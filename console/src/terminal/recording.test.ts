@@ -16,7 +16,7 @@ const lines = [
 ];
 const file = `${lines.map((line) => JSON.stringify(line)).join('\n')}\n[3,"o","cut o`;
 
-test('a recording is read alike wherever its pieces were cut', () => {
+test('reads the same recording from any chunks', () => {
   const bytes = new TextEncoder().encode(file);
   fc.assert(
     fc.property(fc.array(fc.nat(bytes.length), { maxLength: 6 }), (cuts) => {
@@ -38,7 +38,7 @@ test('a recording is read alike wherever its pieces were cut', () => {
   );
 });
 
-test('how many events there are at a moment', () => {
+test('counts the events up to a time', () => {
   const recording = new Recording();
   recording.feed(new TextEncoder().encode(`${file}\n`));
   expect([0, 0.1, 0.9, 1, 2, 99].map((at) => recording.countAt(at))).toEqual([0, 1, 1, 2, 4, 4]);
@@ -60,11 +60,11 @@ test.each([
   ['a program that places what it draws', ['\x1b[2J\x1b[1;1Htop\x1b[5;3Hload'], ['top', 'load']],
   ['what comes over and over', ['n\n', 'y\ny\ny\n', 'y\nz\n'], ['n', 'y', 'z']],
   ['a sequence that never ends', [`x\x1b]0;${'a'.repeat(10_000)}`, 'found\n'], [expect.stringContaining('found')]],
-])('the text without %s', (_, pieces, expected) => {
+])('extracts the text without %s', (_, pieces, expected) => {
   expect(textOf(...pieces).texts.slice(-expected.length)).toEqual(expected);
 });
 
-test('hits have the time of their line, and a part of it', () => {
+test('finds text with the time and an excerpt of its line', () => {
   const text = textOf('one\n', `${'x'.repeat(100)}Two\n`, 'two\n');
   expect(text.find('two', 0, 99, 10)).toEqual([
     { line: 1, at: 1, column: 100, excerpt: `${'x'.repeat(60)}Two`, from: 60 },
@@ -85,6 +85,6 @@ test.each([
   expect(advance(position, 0.5, options)).toBeCloseTo(expected);
 });
 
-test('the nearest moment that was kept', () => {
+test('finds the nearest checkpoint', () => {
   expect([0, 10, 25, 99].map((count) => checkpointBefore([10, 20, 30], count))).toEqual([-1, 0, 1, 2]);
 });

@@ -1,25 +1,25 @@
 import { TextLines } from './text-lines.ts';
 
-/** A recording as it is read, asciicast v2 with the exact bytes of what is not UTF-8 (`b`). Pure. */
+/** Reads recordings: asciicast v2, extended with `b` events that hold the exact bytes of output that is not UTF-8. */
 
 export interface Size {
   readonly cols: number;
   readonly rows: number;
 }
 
-/** What was shown, as text or as bytes, or a change of size. */
+/** Output as text or bytes, or a new size. */
 export type RecordedEvent = string | Uint8Array | Size;
 
 export const isSize = (event: RecordedEvent): event is Size => typeof event === 'object' && 'cols' in event;
 
-const usual: Size = { cols: 80, rows: 24 };
-/** No line that the orchestrator writes is longer; what is, is none of its. */
-const longestLine = 1024 * 1024;
+const defaultSize: Size = { cols: 80, rows: 24 };
+/** The orchestrator writes no longer lines. */
+const maxLineLength = 1024 * 1024;
 
 export class Recording {
-  /** Of the first screen. */
-  size: Size = usual;
-  /** Seconds since the opening, of each event; never falling. */
+  /** The initial size. */
+  size: Size = defaultSize;
+  /** Seconds since the start of each event, ascending. */
   readonly times: number[] = [];
   readonly events: RecordedEvent[] = [];
   readonly text = new TextLines();
@@ -32,18 +32,18 @@ export class Recording {
     return this.times.at(-1) ?? 0;
   }
 
-  /** Takes the next piece of the file, wherever it was cut. */
+  /** Reads the next chunk, which may end anywhere. */
   feed(piece: Uint8Array): void {
     this.#take(this.#decoder.decode(piece, { stream: true }));
   }
 
-  /** The file ends here: of a session that was cut off, perhaps within a line. */
+  /** Ends the file, which may stop within a line if the terminal session was interrupted. */
   end(): void {
     this.#take(`${this.#decoder.decode()}\n`);
     this.text.end();
   }
 
-  /** How many events there are until then. @param at seconds, that moment included */
+  /** The number of events up to a time. @param at seconds, inclusive */
   countAt(at: number): number {
     let [low, high] = [0, this.times.length];
     while (low < high) {
@@ -57,7 +57,7 @@ export class Recording {
   #take(text: string): void {
     const lines = (this.#rest + text).split('\n');
     this.#rest = lines.pop() ?? '';
-    if (this.#rest.length > longestLine) this.#rest = '';
+    if (this.#rest.length > maxLineLength) this.#rest = '';
     for (const line of lines) if (line !== '') this.#line(line);
   }
 
@@ -71,7 +71,7 @@ export class Recording {
     if (this.#first) {
       this.#first = false;
       const { width, height } = (value ?? {}) as { width?: unknown; height?: unknown };
-      this.size = sizeOf(width, height) ?? usual;
+      this.size = sizeOf(width, height) ?? defaultSize;
       if (!Array.isArray(value)) return;
     }
     if (!Array.isArray(value)) return;
@@ -97,7 +97,7 @@ export class Recording {
   }
 }
 
-/** @returns null for what no terminal is */
+/** @returns null if it is not a valid terminal size */
 function sizeOf(cols: unknown, rows: unknown): Size | null {
   const isLength = (value: unknown): value is number =>
     Number.isInteger(value) && Number(value) >= 1 && Number(value) <= 1000;

@@ -43,7 +43,7 @@ async function playedThrough(recording: Recording, count: number): Promise<strin
   return snapshot;
 }
 
-test('a long way is not drawn, and leads to the same screen', async () => {
+test('reaches the same screen over a long distance without rendering it', async () => {
   const recording = recordingOf(30_000);
   const whole = recording.events.length;
   const screen = new CountedScreen();
@@ -60,7 +60,7 @@ test('a long way is not drawn, and leads to the same screen', async () => {
   replay.stop();
 });
 
-test('what a program set up long before holds after a jump: where it scrolls, where it writes, that no cursor is seen', async () => {
+test('keeps margins, origin mode and a hidden cursor after a jump', async () => {
   // More than is drawn.
   const much = Array.from({ length: 20 }, (_, at) => `\r\n${at} ${'·'.repeat(70)}`.repeat(750));
   const texts = [
@@ -90,7 +90,7 @@ test('what a program set up long before holds after a jump: where it scrolls, wh
   replay.stop();
 });
 
-test('whoever aims elsewhere meanwhile gets there', async () => {
+test('switches to a new target while moving', async () => {
   const recording = recordingOf(25_000);
   const screen = new CountedScreen();
   const replay = new Replay(recording, screen);

@@ -2,42 +2,43 @@ import { HiddenScreen, type ReplayScreen } from './hidden-screen.ts';
 import { checkpointBefore } from './playback.ts';
 import { isSize, type Recording, type Size } from './recording.ts';
 
-/** Characters between two checkpoints, and of what is written at once. */
+/** Characters between two checkpoints. */
 const checkpointEvery = 2 * 1024 * 1024;
+/** Characters written at once. */
 const batch = 256 * 1024;
-/** So many characters further on, one is faster there unseen. */
+/** From this distance in characters on, the hidden screen is faster. */
 const far = 1024 * 1024;
 
 interface Checkpoint {
-  /** Events that it stands behind, and the characters in them. */
+  /** Number of events before it, and of characters in them. */
   readonly count: number;
   readonly length: number;
   readonly size: Size;
   readonly snapshot: string;
 }
 
-/** A screen, and how far in the recording it is. */
+/** A screen and its position in the recording. */
 interface Head {
   readonly screen: ReplayScreen;
   count: number;
-  /** Characters of the events that are on it. */
+  /** Characters of the written events. */
   length: number;
 }
 
 /**
- * Brings a screen to any moment of a recording, by the nearest moment that was kept, in pieces that leave room to act. A
- * long way is gone on a screen that is not drawn.
+ * Brings a screen to any time of a recording, from the nearest checkpoint, in batches that keep the page responsive. Long
+ * distances run on a hidden screen.
  */
 export class Replay {
   readonly #recording: Recording;
   readonly #shown: Head;
   readonly #checkpoints: Checkpoint[] = [];
   #hidden: (Head & { readonly screen: HiddenScreen }) | null = null;
-  /** How far whichever goes on is. */
+  /** Position of the active head. */
   #reached = 0;
-  /** Turns with every aim, so that a former one stops. */
-  #turn = 0;
-  #going: Promise<void> = Promise.resolve();
+  /** Increases with every target, to stop the work for earlier ones. */
+  #generation = 0;
+  #running: Promise<void> = Promise.resolve();
 
   constructor(recording: Recording, screen: ReplayScreen) {
     this.#recording = recording;
@@ -45,21 +46,23 @@ export class Replay {
     this.#restart(this.#shown);
   }
 
-  /** Events that are on the screen, or on their way to it. */
+  /** Number of events written to the screen. */
   get count(): number {
     return this.#reached;
   }
 
-  /** @param count of events that are to be on the screen; resolves when they are, or somebody asked for others */
+  /** Shows the first `count` events. Resolves when they are shown or another target replaced this one. */
   show(count: number): Promise<void> {
-    const turn = ++this.#turn;
-    this.#going = this.#going.then(() => (turn === this.#turn ? this.#go(count, turn) : undefined));
-    return this.#going;
+    const generation = ++this.#generation;
+    this.#running = this.#running.then(() =>
+      generation === this.#generation ? this.#go(count, generation) : undefined,
+    );
+    return this.#running;
   }
 
   stop(): void {
-    this.#turn++;
-    void this.#going.then(() => {
+    this.#generation++;
+    void this.#running.then(() => {
       this.#hidden?.screen.dispose();
       this.#hidden = null;
     });
@@ -72,17 +75,17 @@ export class Replay {
     head.length = 0;
   }
 
-  async #go(count: number, turn: number): Promise<void> {
+  async #go(count: number, generation: number): Promise<void> {
     if (this.#isFar(count)) {
       this.#hidden ??= { screen: new HiddenScreen(), count: 0, length: 0 };
-      await this.#bring(this.#hidden, count, turn);
-      if (turn !== this.#turn) return;
+      await this.#bring(this.#hidden, count, generation);
+      if (generation !== this.#generation) return;
       await this.#put(this.#shown, this.#kept(this.#hidden));
-    } else await this.#bring(this.#shown, count, turn);
-    if (turn === this.#turn) this.#reached = this.#shown.count;
+    } else await this.#bring(this.#shown, count, generation);
+    if (generation === this.#generation) this.#reached = this.#shown.count;
   }
 
-  /** Whether the screen would have much to draw until then. */
+  /** Whether the screen would have to render much. */
   #isFar(count: number): boolean {
     const { count: from } = this.#startFor(this.#shown, count);
     const { events } = this.#recording;
@@ -94,7 +97,7 @@ export class Replay {
     return length >= far;
   }
 
-  /** From where a screen goes there: from where it is, from a moment that was kept, or from the beginning. */
+  /** The best start for a screen: its position, a checkpoint, or the beginning. */
   #startFor(head: Head, count: number): Head | Checkpoint | { readonly count: 0 } {
     const best = checkpointBefore(
       this.#checkpoints.map((each) => each.count),
@@ -105,11 +108,11 @@ export class Replay {
     return count < head.count ? { count: 0 } : head;
   }
 
-  async #bring(head: Head, count: number, turn: number): Promise<void> {
+  async #bring(head: Head, count: number, generation: number): Promise<void> {
     const start = this.#startFor(head, count);
     if ('snapshot' in start) await this.#put(head, start);
     else if (start !== head) this.#restart(head);
-    while (head.count < count && turn === this.#turn) await this.#step(head, count);
+    while (head.count < count && generation === this.#generation) await this.#step(head, count);
   }
 
   async #put(head: Head, { count, length, size, snapshot }: Checkpoint): Promise<void> {
@@ -121,7 +124,7 @@ export class Replay {
     head.length = length;
   }
 
-  /** As much as is written at once; a change of size stands alone. */
+  /** Writes one batch, or applies one change of size. */
   async #step(head: Head, count: number): Promise<void> {
     const { events } = this.#recording;
     const first = events[head.count];

@@ -9,34 +9,33 @@ import { pasteable } from './keys.ts';
 import { followPalette } from './palette.ts';
 import { emptied, Snapshots } from './snapshots.ts';
 
-/** A terminal's screen: xterm, as all pages here use it. It is told what to show, and tells what is typed. */
+/** A terminal screen: xterm with the settings of the console. */
 
 export interface ScreenEvents {
   typed?(text: string): void;
   typedBytes?(bytes: Uint8Array<ArrayBuffer>): void;
-  /** A text was pasted: whoever hears it decides, and calls {@link Screen.paste}. */
+  /** A text was pasted. The listener decides whether to call {@link Screen.paste}. */
   pasted?(text: string): void;
   bell?(): void;
-  /** A link was chosen: nothing opens by itself. */
+  /** A link was clicked. It does not open automatically. */
   link?(url: string): void;
-  /** The keys were pressed that lead out of the terminal. */
+  /** The shortcut that leaves the terminal was pressed. */
   left?(): void;
   searchAsked?(): void;
-  /** The room it has changed. */
+  /** The size of the container changed. */
   roomChanged?(): void;
 }
 
 export interface ScreenOptions {
   readonly fontSize: number;
   readonly screenReader: boolean;
-  /** Nothing is typed into it. */
   readonly readOnly: boolean;
   readonly scrollback: number;
 }
 
 const fonts =
   '"JetBrains Mono", ui-monospace, "SF Mono", Menlo, Consolas, "Noto Sans Mono", "DejaVu Sans Mono", monospace';
-/** With Shift they move what is above the screen into sight. */
+/** With Shift, these keys scroll through the scrollback. */
 const scrollingKeys = new Set(['PageUp', 'PageDown', 'Home', 'End']);
 const highlight = {
   matchBackground: '#6b5a1e',
@@ -50,7 +49,7 @@ export class Screen implements ReplayScreen {
   readonly #fit = new FitAddon();
   readonly #search = new SearchAddon();
   readonly #snapshots: Snapshots;
-  readonly #callOffs: (() => void)[] = [];
+  readonly #cleanUps: (() => void)[] = [];
 
   constructor(place: HTMLElement, options: ScreenOptions, events: ScreenEvents) {
     const ask = (_: MouseEvent, text: string) => {
@@ -70,10 +69,10 @@ export class Screen implements ReplayScreen {
     });
     for (const addon of [this.#fit, this.#search, new WebLinksAddon(ask)]) this.terminal.loadAddon(addon);
     this.#snapshots = new Snapshots(this.terminal);
-    this.#callOffs.push(
+    this.#cleanUps.push(
       followPalette((theme) => {
         this.terminal.options.theme = theme;
-        // Also where there is room for less than a row.
+        // Colors the rest of the container that is less than a row.
         place.style.backgroundColor = theme.background ?? '';
       }),
     );
@@ -84,7 +83,7 @@ export class Screen implements ReplayScreen {
     );
     this.terminal.onBell(() => events.bell?.());
     this.terminal.attachCustomKeyEventHandler((event) => this.#ownKey(event, events));
-    // Before xterm, which would type it at once.
+    // In the capture phase, before xterm would send the text at once.
     const onPaste = (event: ClipboardEvent) => {
       event.preventDefault();
       event.stopPropagation();
@@ -94,18 +93,18 @@ export class Screen implements ReplayScreen {
     place.addEventListener('paste', onPaste, true);
     const observer = new ResizeObserver(() => events.roomChanged?.());
     observer.observe(place);
-    this.#callOffs.push(() => {
+    this.#cleanUps.push(() => {
       observer.disconnect();
       place.removeEventListener('paste', onPaste, true);
     });
   }
 
-  /** @param done when it is on the screen */
+  /** @param done called when the data is on the screen */
   write(data: string | Uint8Array, done?: () => void): void {
     this.terminal.write(data, done);
   }
 
-  /** Empties it, behind what has yet to be drawn. */
+  /** Clears the screen after the pending writes. */
   clear(): void {
     this.terminal.write(emptied);
   }
@@ -118,14 +117,14 @@ export class Screen implements ReplayScreen {
     if (cols !== this.terminal.cols || rows !== this.terminal.rows) this.terminal.resize(cols, rows);
   }
 
-  /** The size that has room in its place; null while it is not to be seen. */
+  /** The size that fits the container; null while it is not visible. */
   room(): { cols: number; rows: number } | null {
     const size = this.#fit.proposeDimensions();
     if (size === undefined || !(size.cols >= 2) || !(size.rows >= 1)) return null;
     return { cols: Math.min(size.cols, 1000), rows: Math.min(size.rows, 1000) };
   }
 
-  /** As if it was typed, in brackets where the shell asked for them. */
+  /** Sends a text as input, bracketed if the shell enabled bracketed paste. */
   paste(text: string): void {
     this.terminal.paste(pasteable(text));
   }
@@ -160,24 +159,24 @@ export class Screen implements ReplayScreen {
     this.terminal.clearSelection();
   }
 
-  /** What brings an empty screen of the same size to where this one is. */
+  /** Returns sequences that bring an empty screen of the same size to this state. */
   snapshot(): string {
     return this.#snapshots.take();
   }
 
   dispose(): void {
-    for (const callOff of this.#callOffs) callOff();
+    for (const cleanUp of this.#cleanUps) cleanUp();
     this.terminal.dispose();
   }
 
-  /** @returns whether the terminal has the key */
+  /** @returns whether the terminal handles the key */
   #ownKey(event: KeyboardEvent, events: ScreenEvents): boolean {
-    // Where nothing is typed the keys are the page's, Tab too: nobody is held fast.
+    // A read-only screen leaves keys, including Tab, to the page: no focus trap.
     const scrolls = event.shiftKey && scrollingKeys.has(event.key);
     if (this.terminal.options.disableStdin && !scrolls && !(event.ctrlKey && event.shiftKey)) return false;
     if (!event.ctrlKey || !event.shiftKey || event.altKey || event.metaKey) return true;
     const key = event.key.toLowerCase();
-    // Typed by the browser, as a paste.
+    // The browser pastes.
     if (key === 'v') return false;
     if (!['l', 'c', 'f'].includes(key)) return true;
     event.preventDefault();
@@ -189,7 +188,7 @@ export class Screen implements ReplayScreen {
   }
 }
 
-/** As a browser reads it, so that letters that look alike do not; null: nothing else can be opened from a terminal. */
+/** Normalizes a link, which shows look-alike letters as Punycode; null unless it is HTTP. */
 function webLink(text: string): string | null {
   const url = URL.parse(text);
   return url !== null && ['http:', 'https:'].includes(url.protocol) ? url.href : null;

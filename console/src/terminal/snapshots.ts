@@ -1,21 +1,21 @@
 import { SerializeAddon } from '@xterm/addon-serialize';
 import type { Terminal } from '@xterm/xterm';
 
-/** Lines above the screen that a snapshot has. */
+/** Lines of scrollback in a snapshot. */
 export const snapshotLines = 500;
 
-/** Empties a screen. That the cursor is hidden outlives a reset in xterm. */
+/** Clears a screen. A reset in xterm does not show a hidden cursor. */
 export const emptied = '\x1bc\x1b[?25h';
 
-/** Rows from the top, both included. */
+/** First and last row, from 1, inclusive. */
 interface Margins {
   readonly top: number;
   readonly bottom: number;
 }
 
 /**
- * Takes snapshots of a terminal: what brings an emptied one of the same size to where it is. Between which rows it scrolls
- * and whether its cursor is hidden xterm tells nobody, so they are watched as they are said.
+ * Takes snapshots of a terminal: sequences that bring an empty one of the same size to its state. xterm does not expose its
+ * scroll margins and whether the cursor is hidden, so this observes their sequences.
  */
 export class Snapshots {
   readonly #terminal: Terminal;
@@ -28,7 +28,7 @@ export class Snapshots {
     this.#terminal = terminal;
     terminal.loadAddon(this.#serialize);
     const { parser } = terminal;
-    // Each leaves the rest to xterm, which hears of it afterwards.
+    // Returning false lets xterm handle the sequence too.
     const seen = (act: () => void) => {
       act();
       return false;
@@ -44,7 +44,7 @@ export class Snapshots {
     );
     parser.registerEscHandler({ final: 'c' }, () => seen(() => this.#allRows()));
     terminal.onResize(() => this.#allRows());
-    // The alternate screen is begun anew each time.
+    // The alternate screen is empty each time it is entered.
     terminal.buffer.onBufferChange(({ type }) => {
       if (type === 'normal') this.#margins.alternate = null;
     });
@@ -56,7 +56,7 @@ export class Snapshots {
     const margins = this.#margins[active.type];
     let text = this.#serialize.serialize({ scrollback: snapshotLines });
     if (margins !== null) text += `\x1b[${margins.top};${margins.bottom}r`;
-    // Both put the cursor into the corner.
+    // Both move the cursor to the corner.
     if (margins !== null || modes.originMode) {
       const from = modes.originMode ? (margins?.top ?? 1) : 1;
       text += `\x1b[${active.cursorY + 2 - from};${Math.min(active.cursorX + 1, cols)}H`;
@@ -67,7 +67,7 @@ export class Snapshots {
   #scrollsBetween([top, bottom]: (number | number[])[]): void {
     const { rows, buffer } = this.#terminal;
     const margins = { top: Number(top) || 1, bottom: Math.min(Number(bottom) || rows, rows) };
-    // Else xterm leaves them as they are.
+    // xterm ignores other margins.
     if (margins.bottom > margins.top)
       this.#margins[buffer.active.type] = margins.top === 1 && margins.bottom === rows ? null : margins;
   }

@@ -1,6 +1,6 @@
 /**
- * xterm writes the colours of spans that are not of its palette as attributes, which the policy of the page does not let
- * in: an attribute can come with a text that was made into a page, too. What is set by script on the style itself cannot.
+ * xterm sets colors outside of its palette with style attributes, which the Content-Security-Policy blocks because injected
+ * HTML could contain them. This sets `element.style` instead, which the policy allows.
  */
 const setAttribute = HTMLSpanElement.prototype.setAttribute;
 HTMLSpanElement.prototype.setAttribute = function set(name: string, value: string): void {

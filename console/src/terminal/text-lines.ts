@@ -1,31 +1,32 @@
 /**
- * The text of a recording, line by line with the time of each, without what moves the cursor or colours: to be searched.
- * Of programs that draw the whole screen the lines are what they drew, in that order. Pure.
+ * The searchable text of a recording: lines with their times, without control sequences. The lines of full-screen programs
+ * are in the order in which they were drawn.
  */
 
 export interface TextHit {
-  /** Which line. */
+  /** Index of the line. */
   readonly line: number;
-  /** Seconds since the opening, when the line was whole. */
+  /** Seconds since the start, when the line was complete. */
   readonly at: number;
-  /** Where in the line it begins. */
+  /** Start of the hit in the line. */
   readonly column: number;
-  /** Part of the line, around it. */
+  /** The part of the line around the hit. */
   readonly excerpt: string;
-  /** Where in the excerpt it begins. */
+  /** Start of the hit in the excerpt. */
   readonly from: number;
 }
 
-// Sequences that put the cursor elsewhere begin a new line of text; all others are left out.
+// Sequences that move the cursor start a new line; all others are removed.
 const moves = /\x1b\[[0-?]*[ -/]*[Hfd]/g;
 const sequences =
   /\x1b\[[0-?]*[ -/]*[@-~]|\x1b[\]PX^_][^\x07\x1b]*(?:\x07|\x1b\\)|\x1b[ -/]*[0-~]|[\x00-\x07\x0b\x0c\x0e-\x1f\x7f-\x9f]/g;
 const unfinished = /\x1b(?:\[[0-?]*[ -/]*|[\]PX^_][^\x07\x1b]*\x1b?|[ -/]*)?$/;
-/** A sequence that does not end by then is none. */
-const longestSequence = 4_096;
-/** A longer line is several. */
-const longestLine = 4_096;
-const around = 60;
+/** Longer sequences are treated as text. */
+const maxSequence = 4_096;
+/** Longer lines are split. */
+const maxLine = 4_096;
+/** Characters before and after a hit in its excerpt. */
+const contextLength = 60;
 
 export class TextLines {
   readonly texts: string[] = [];
@@ -36,7 +37,7 @@ export class TextLines {
 
   feed(at: number, text: string): void {
     let all = this.#rest + text;
-    const cut = all.length - longestSequence;
+    const cut = all.length - maxSequence;
     const begun = all.lastIndexOf('\x1b');
     const isCut = begun >= 0 && begun > cut && unfinished.test(all.slice(Math.max(0, cut)));
     this.#rest = '';
@@ -52,10 +53,10 @@ export class TextLines {
       if (index > 0) this.#push();
       if (part === '') continue;
       this.#lineAt = at;
-      this.#line = withoutRubbedOut(this.#line + part);
-      while (this.#line.length > longestLine) {
-        const more = this.#line.slice(longestLine);
-        this.#line = this.#line.slice(0, longestLine);
+      this.#line = applyBackspaces(this.#line + part);
+      while (this.#line.length > maxLine) {
+        const more = this.#line.slice(maxLine);
+        this.#line = this.#line.slice(0, maxLine);
         this.#push();
         this.#line = more;
         this.#lineAt = at;
@@ -69,21 +70,21 @@ export class TextLines {
 
   /**
    * Searches some of the lines, without regard to case.
-   * @param most so many hits at the most
+   * @param maxHits maximum number of hits
    */
-  find(wanted: string, from: number, to: number, most: number): TextHit[] {
+  find(wanted: string, from: number, to: number, maxHits: number): TextHit[] {
     const needle = wanted.toLowerCase();
     const hits: TextHit[] = [];
-    for (let line = from; line < Math.min(to, this.texts.length) && hits.length < most; line++) {
+    for (let line = from; line < Math.min(to, this.texts.length) && hits.length < maxHits; line++) {
       const text = this.texts[line] as string;
       const column = text.toLowerCase().indexOf(needle);
       if (column < 0) continue;
-      const start = Math.max(0, column - around);
+      const start = Math.max(0, column - contextLength);
       hits.push({
         line,
         at: this.times[line] as number,
         column,
-        excerpt: text.slice(start, column + needle.length + around),
+        excerpt: text.slice(start, column + needle.length + contextLength),
         from: column - start,
       });
     }
@@ -91,7 +92,7 @@ export class TextLines {
   }
 
   #push(): void {
-    // What is shown over and over is found where it was first.
+    // Repeated lines are found only once.
     if (this.#line.trim() !== '' && this.#line !== this.texts.at(-1)) {
       this.texts.push(this.#line);
       this.times.push(this.#lineAt);
@@ -100,8 +101,8 @@ export class TextLines {
   }
 }
 
-/** As a terminal shows what was typed and rubbed out again. */
-function withoutRubbedOut(line: string): string {
+/** Applies backspaces. */
+function applyBackspaces(line: string): string {
   if (!line.includes('\b')) return line;
   const kept: string[] = [];
   for (const character of line) {

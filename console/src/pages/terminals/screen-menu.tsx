@@ -7,17 +7,17 @@ import { fontSizes, setTerminalPreferences, useTerminalPreferences } from '../..
 export function ScreenMenu() {
   const { fontSize, screenReader } = useTerminalPreferences();
   const toSize = (size: number) =>
-    setTerminalPreferences({ fontSize: Math.max(fontSizes.least, Math.min(fontSizes.most, size)) });
+    setTerminalPreferences({ fontSize: Math.max(fontSizes.min, Math.min(fontSizes.max, size)) });
   return (
     <Menu trigger={<IconButton small label="Terminal settings" icon={<Settings2 className="size-4" />} />}>
       <MenuHeading>Text size: {fontSize} px</MenuHeading>
-      <MenuItem disabled={fontSize >= fontSizes.most} onSelect={() => toSize(fontSize + 1)}>
+      <MenuItem disabled={fontSize >= fontSizes.max} onSelect={() => toSize(fontSize + 1)}>
         Larger
       </MenuItem>
-      <MenuItem disabled={fontSize <= fontSizes.least} onSelect={() => toSize(fontSize - 1)}>
+      <MenuItem disabled={fontSize <= fontSizes.min} onSelect={() => toSize(fontSize - 1)}>
         Smaller
       </MenuItem>
-      <MenuItem disabled={fontSize === fontSizes.usual} onSelect={() => toSize(fontSizes.usual)}>
+      <MenuItem disabled={fontSize === fontSizes.initial} onSelect={() => toSize(fontSizes.initial)}>
         Default
       </MenuItem>
       <MenuLine />

@@ -1,24 +1,24 @@
 import { useSyncExternalStore } from 'react';
 
-/** The colours that a canvas draws with: those of the theme, which it cannot follow by itself. */
-export interface Colours {
+/** Theme colors for a canvas, which cannot use CSS variables. */
+export interface Colors {
   readonly line: readonly string[];
   readonly grid: string;
   readonly text: string;
 }
 
-let known: { theme: string; colours: Colours } | null = null;
+let cached: { theme: string; colors: Colors } | null = null;
 
-function read(): Colours {
+function read(): Colors {
   const theme = document.documentElement.dataset.theme ?? '';
-  if (known?.theme === theme) return known.colours;
+  if (cached?.theme === theme) return cached.colors;
   const style = getComputedStyle(document.documentElement);
   const of = (name: string) => style.getPropertyValue(name).trim();
-  known = {
+  cached = {
     theme,
-    colours: { line: [of('--accent'), of('--good'), of('--warn')], grid: of('--line'), text: of('--muted') },
+    colors: { line: [of('--accent'), of('--good'), of('--warn')], grid: of('--line'), text: of('--muted') },
   };
-  return known.colours;
+  return cached.colors;
 }
 
 function subscribe(listener: () => void): () => void {
@@ -27,4 +27,4 @@ function subscribe(listener: () => void): () => void {
   return () => observer.disconnect();
 }
 
-export const useColours = (): Colours => useSyncExternalStore(subscribe, read);
+export const useColors = (): Colors => useSyncExternalStore(subscribe, read);

@@ -1,0 +1,145 @@
+import 'uplot/dist/uPlot.min.css';
+import { useEffect, useRef, useState } from 'react';
+import UPlot from 'uplot';
+import type { Colors } from './colors.ts';
+import { aloneAt, amountText, topOf, type Unit, type Values } from './series.ts';
+
+/** Pixels. */
+export const height = 150;
+const minWidth = 120;
+/** Seconds. A shorter selection does not change the range. */
+const minRange = 120;
+const font = '11px ui-sans-serif, system-ui, sans-serif';
+
+export interface Line {
+  readonly name: string;
+  readonly values: Values;
+}
+
+/** Unix seconds. */
+export interface Range {
+  readonly from: number;
+  readonly to: number;
+}
+
+export interface PlotProps {
+  readonly unit: Unit;
+  readonly times: readonly number[];
+  readonly lines: readonly Line[];
+  readonly range: Range;
+  /** The top of the scale; follows the values by default. */
+  readonly max?: number;
+  /** Charts with the same key share their cursor. */
+  readonly sync: string;
+  readonly onRange: (range: Range) => void;
+  readonly onReset: () => void;
+}
+
+/** Draws a chart into `place`. `at` is the index of the cursor, or null. */
+export function usePlot({ unit, times, lines, range, max, sync, onRange, onReset }: PlotProps, colors: Colors) {
+  const place = useRef<HTMLDivElement>(null);
+  const plot = useRef<UPlot | null>(null);
+  const [at, setAt] = useState<number | null>(null);
+  const data = [times, ...lines.map(({ values }) => values)] as UPlot.AlignedData;
+  const latest = useRef({ onRange, onReset, range, data });
+  latest.current = { onRange, onReset, range, data };
+  const names = lines.map(({ name }) => name).join('\n');
+
+  useEffect(() => {
+    const element = place.current;
+    if (element === null) return;
+    const widthNow = () => Math.max(minWidth, element.clientWidth);
+    const made = new UPlot(
+      {
+        ...{ height, width: widthNow(), padding: [8, 8, 0, 0], legend: { show: false } },
+        cursor: {
+          y: false,
+          drag: { x: true, y: false, setScale: false },
+          sync: { key: sync, setSeries: false },
+          points: { size: 6 },
+        },
+        scales: {
+          x: { range: () => [latest.current.range.from, latest.current.range.to] },
+          y: { range: (_, __, top) => [0, max ?? topOf(top, unit)] },
+        },
+        axes: axesOf(colors, (value) => amountText(value, unit)),
+        series: [{}, ...names.split('\n').map((label, index) => seriesOf(label, index, colors))],
+        hooks: {
+          setCursor: [({ cursor }) => setAt(cursor.idx ?? null)],
+          setSelect: [
+            (self) => {
+              const { left, width } = self.select;
+              if (width < 4) return;
+              const from = self.posToVal(left, 'x');
+              const to = self.posToVal(left + width, 'x');
+              self.setSelect({ left: 0, top: 0, width: 0, height: 0 }, false);
+              if (to - from >= minRange) latest.current.onRange({ from: Math.floor(from), to: Math.ceil(to) });
+            },
+          ],
+        },
+      },
+      latest.current.data,
+      element,
+    );
+    plot.current = made;
+    made.over.addEventListener('dblclick', () => latest.current.onReset());
+    const observer = new ResizeObserver(() => made.setSize({ width: widthNow(), height }));
+    observer.observe(element);
+    return () => {
+      observer.disconnect();
+      made.destroy();
+      plot.current = null;
+    };
+  }, [colors, max, sync, unit, names]);
+
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the data change with their parts
+  useEffect(() => plot.current?.setData(data), [times, lines, range.from, range.to]);
+  return { place, plot, at };
+}
+
+function axesOf(colors: Colors, textOf: (value: number) => string): UPlot.Axis[] {
+  const axis = { stroke: colors.text, font, grid: { stroke: colors.grid, width: 1 }, ticks: { show: false } };
+  return [
+    { ...axis, space: 70, size: 26, values: timeFormat },
+    { ...axis, size: 58, space: 34, values: (_, ticks) => ticks.map(textOf) },
+  ];
+}
+
+function seriesOf(label: string, index: number, colors: Colors): UPlot.Series {
+  const color = colors.line[index % colors.line.length] as string;
+  return {
+    label,
+    stroke: color,
+    width: 1.5,
+    ...(index === 0 ? { fill: (plot: UPlot) => shade(plot, color) } : {}),
+    // A value between gaps has no line, so it gets a point.
+    points: { show: true, size: 4, fill: color, filter: (plot, at) => aloneAt(plot.data[at] as Values) },
+    spanGaps: false,
+  };
+}
+
+const clock = new Intl.DateTimeFormat(undefined, { hour: '2-digit', minute: '2-digit' });
+const day = new Intl.DateTimeFormat(undefined, { weekday: 'short', day: 'numeric' });
+
+const timeFormat: UPlot.Axis.DynamicValues = (_, ticks, __, ___, increment) =>
+  ticks.map((tick) => {
+    const date = new Date(tick * 1000);
+    return increment >= 86_400 || (date.getHours() === 0 && date.getMinutes() === 0)
+      ? day.format(date)
+      : clock.format(date);
+  });
+
+/** A gradient of the line's color, fading toward the bottom. */
+function shade({ ctx, bbox }: UPlot, color: string): CanvasGradient | string {
+  if (!Number.isFinite(bbox.top) || bbox.height <= 0) return 'transparent';
+  const gradient = ctx.createLinearGradient(0, bbox.top, 0, bbox.top + bbox.height);
+  const soft = (share: number) => `color-mix(in srgb, ${color} ${share}%, transparent)`;
+  try {
+    gradient.addColorStop(0, soft(32));
+    gradient.addColorStop(1, soft(6));
+  } catch {
+    // Old browsers without color-mix() draw only the line.
+    return 'transparent';
+  }
+  return gradient;
+}
