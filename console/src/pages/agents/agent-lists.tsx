@@ -4,7 +4,7 @@ import { Link } from '@tanstack/react-router';
 import { auditQuery } from '../../api/audit.ts';
 import { agentDriftQuery } from '../../api/drift.ts';
 import { operationsQuery } from '../../api/operations.ts';
-import { terminalsQuery } from '../../api/terminals.ts';
+import { terminalsQuery } from '../../api/terminals/terminals.ts';
 import { Badge, Dot, type Tone } from '../../parts/badge.tsx';
 import { Empty } from '../../parts/states.tsx';
 import { SummaryLine } from '../../parts/summary.tsx';

@@ -1,6 +1,6 @@
 import type { ReactNode } from 'react';
-import type { LinkState } from '../../api/terminal-link.ts';
-import type { TerminalMode } from '../../api/terminals.ts';
+import type { LinkState } from '../../api/terminals/terminal-link.ts';
+import type { TerminalMode } from '../../api/terminals/terminals.ts';
 import { Dot, type Tone } from '../../parts/badge.tsx';
 import { Button } from '../../parts/button.tsx';
 import { visibleText } from '../../parts/text.tsx';

@@ -1,11 +1,11 @@
-import { type LinkState, TerminalLink } from '../../api/terminal-link.ts';
+import { type LinkState, TerminalLink } from '../../api/terminals/terminal-link.ts';
 import {
   attachTerminal,
   isFinal,
   openTerminalSocket,
   refetchTerminal,
   type TerminalMode,
-} from '../../api/terminals.ts';
+} from '../../api/terminals/terminals.ts';
 import { type ExtraKey, extraKey, pasteable, runsAtOnce, withCtrl } from '../../terminal/keys.ts';
 import { Screen } from '../../terminal/screen.ts';
 import { markControl } from './control-mark.ts';

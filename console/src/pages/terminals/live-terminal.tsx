@@ -1,6 +1,6 @@
 import type { TerminalSessionDetail } from '@muster/protocol/http';
 import { useId, useRef, useState } from 'react';
-import type { TerminalMode } from '../../api/terminals.ts';
+import type { TerminalMode } from '../../api/terminals/terminals.ts';
 import { classNames } from '../../parts/class-names.ts';
 import { KeyRow } from './key-row.tsx';
 import { LinkNotice } from './link-state.tsx';

@@ -1,5 +1,5 @@
 import { Download } from 'lucide-react';
-import { downloadTranscript } from '../../api/terminals.ts';
+import { downloadTranscript } from '../../api/terminals/terminals.ts';
 import { IconButton } from '../../parts/button.tsx';
 import { Menu, MenuItem } from '../../parts/dialog/menu.tsx';
 import { notifyError } from '../../parts/dialog/toast.tsx';

@@ -1,4 +1,4 @@
-import { closeTerminal } from '../../api/terminals.ts';
+import { closeTerminal } from '../../api/terminals/terminals.ts';
 import { Confirm } from '../../parts/dialog/dialog.tsx';
 import { cutText, visibleText } from '../../parts/text.tsx';
 import type { Screen } from '../../terminal/screen.ts';

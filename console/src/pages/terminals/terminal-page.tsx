@@ -5,7 +5,7 @@ import { lazy, type ReactNode, Suspense, useState } from 'react';
 import { useAgentNames } from '../../api/agents.ts';
 import { useOperatorNames } from '../../api/operators.ts';
 import { usePerson } from '../../api/sign-in/use-session.ts';
-import { openTerminal, type TerminalAddress, terminalQuery } from '../../api/terminals.ts';
+import { openTerminal, type TerminalAddress, terminalQuery } from '../../api/terminals/terminals.ts';
 import { Badge } from '../../parts/badge.tsx';
 import { Button, buttonClasses } from '../../parts/button.tsx';
 import { Select } from '../../parts/form/field.tsx';

@@ -1,8 +1,8 @@
 import type { TerminalSession } from '@muster/protocol/http';
 import { BellRing, Maximize2, Minimize2, Search } from 'lucide-react';
 import type { Ref } from 'react';
-import type { LinkState } from '../../api/terminal-link.ts';
-import { refetchTerminal } from '../../api/terminals.ts';
+import type { LinkState } from '../../api/terminals/terminal-link.ts';
+import { refetchTerminal } from '../../api/terminals/terminals.ts';
 import { Button, IconButton } from '../../parts/button.tsx';
 import { Keys } from '../../parts/kbd.tsx';
 import { LinkDot } from './link-state.tsx';

@@ -6,7 +6,7 @@ import { useCallback, useMemo, useState } from 'react';
 import { useAgentNames } from '../../api/agents.ts';
 import { useOperatorNames } from '../../api/operators.ts';
 import { usePerson } from '../../api/sign-in/use-session.ts';
-import { closeTerminal, terminalsQuery } from '../../api/terminals.ts';
+import { closeTerminal, terminalsQuery } from '../../api/terminals/terminals.ts';
 import { buttonClasses } from '../../parts/button.tsx';
 import { Confirm } from '../../parts/dialog/dialog.tsx';
 import { Empty } from '../../parts/states.tsx';

@@ -1,6 +1,6 @@
 import { type RefObject, useEffect, useRef, useState } from 'react';
-import type { LinkState } from '../../api/terminal-link.ts';
-import type { TerminalMode } from '../../api/terminals.ts';
+import type { LinkState } from '../../api/terminals/terminal-link.ts';
+import type { TerminalMode } from '../../api/terminals/terminals.ts';
 import { useTerminalPreferences } from '../../terminal/preferences.ts';
 import { LiveScreen } from './live-screen.ts';
 

@@ -1,5 +1,5 @@
 import { type RefObject, useCallback, useEffect, useRef, useState } from 'react';
-import { readTranscript } from '../../api/terminals.ts';
+import { readTranscript } from '../../api/terminals/terminals.ts';
 import { Recording } from '../../terminal/recording.ts';
 import { Replay } from '../../terminal/replay.ts';
 import { Screen } from '../../terminal/screen.ts';

@@ -1,6 +1,6 @@
-import { screen } from '@testing-library/react';
+import { screen, within } from '@testing-library/react';
 import { useState } from 'react';
-import { expect, test } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { fakeApi } from '../../../test/fake-api.ts';
 import { renderPart } from '../../../test/render.tsx';
 import { type Column, DataTable, type Sorting } from './data-table.tsx';
@@ -13,9 +13,20 @@ const columns: readonly Column<Machine>[] = [
   { id: 'name', header: 'Name', width: '2fr', cell: ({ name }) => name, sort: ({ name }) => name },
   { id: 'cpus', header: 'CPUs', width: '6rem', cell: ({ cpus }) => cpus ?? '–', sort: ({ cpus }) => cpus },
 ];
+const machines = (count: number): Machine[] =>
+  Array.from({ length: count }, (_, index) => ({ name: `web-${index}`, cpus: 4 }));
 
-function Machines({ rows, onOpen }: { readonly rows: readonly Machine[]; readonly onOpen?: (row: Machine) => void }) {
+function Machines({
+  rows,
+  onOpen,
+  onNearEnd,
+}: {
+  rows: Machine[];
+  onOpen?: (row: Machine) => void;
+  onNearEnd?: () => void;
+}) {
   const [sorting, setSorting] = useState<Sorting>({ column: 'name', descending: false });
+  const [chosen, setChosen] = useState<ReadonlySet<string>>(new Set());
   return (
     <DataTable
       label="Machines"
@@ -24,30 +35,98 @@ function Machines({ rows, onOpen }: { readonly rows: readonly Machine[]; readonl
       rowKey={({ name }) => name}
       sorting={sorting}
       onSort={setSorting}
+      chosen={chosen}
+      onChoose={setChosen}
       empty={<p>No machine</p>}
       {...(onOpen && { onOpen })}
+      {...(onNearEnd && { onNearEnd })}
     />
   );
 }
 
-const shownNames = () =>
-  screen
-    .getAllByRole('row')
-    .slice(1)
-    .map((row) => row.firstElementChild?.textContent);
+const rows = () => screen.getAllByRole('row').slice(1);
+const names = (some: HTMLElement[]) => some.map((row) => within(row).getAllByRole('gridcell')[1]?.textContent);
+const chosenNames = () => names(rows().filter((row) => row.getAttribute('aria-selected') === 'true'));
 
 test('sorts by a header, with missing values last in both directions', async () => {
   fakeApi();
-  const rows = [
-    { name: 'web-2', cpus: 8 },
-    { name: 'web-10', cpus: null },
-    { name: 'web-1', cpus: 16 },
-  ];
-  const { user } = await renderPart(<Machines rows={rows} />);
-  expect(shownNames()).toEqual(['web-1', 'web-2', 'web-10']);
+  const { user } = await renderPart(
+    <Machines
+      rows={[
+        { name: 'web-2', cpus: 8 },
+        { name: 'web-10', cpus: null },
+        { name: 'web-1', cpus: 16 },
+      ]}
+    />,
+  );
+  expect(names(rows())).toEqual(['web-1', 'web-2', 'web-10']);
   await user.click(screen.getByRole('button', { name: 'CPUs' }));
-  expect(shownNames()).toEqual(['web-2', 'web-1', 'web-10']);
+  expect(names(rows())).toEqual(['web-2', 'web-1', 'web-10']);
   await user.click(screen.getByRole('button', { name: 'CPUs' }));
-  expect(shownNames()).toEqual(['web-1', 'web-2', 'web-10']);
+  expect(names(rows())).toEqual(['web-1', 'web-2', 'web-10']);
   expect(screen.getByRole('columnheader', { name: 'CPUs' }).getAttribute('aria-sort')).toBe('descending');
+});
+
+test('shows the empty state without rows', async () => {
+  fakeApi();
+  await renderPart(<Machines rows={[]} />);
+  expect(screen.getByText('No machine')).toBeTruthy();
+  expect(screen.getByRole('grid').getAttribute('aria-rowcount')).toBe('1');
+});
+
+test('renders only the rows in view and reports the near end', async () => {
+  fakeApi();
+  const onNearEnd = vi.fn();
+  await renderPart(<Machines rows={machines(10_000)} onNearEnd={onNearEnd} />);
+  expect(rows().length).toBeLessThan(60);
+  expect(screen.getByRole('grid').getAttribute('aria-rowcount')).toBe('10001');
+  expect(onNearEnd).not.toHaveBeenCalled();
+});
+
+test('reports the near end of a short table', async () => {
+  fakeApi();
+  const onNearEnd = vi.fn();
+  await renderPart(<Machines rows={machines(5)} onNearEnd={onNearEnd} />);
+  expect(onNearEnd).toHaveBeenCalled();
+});
+
+test('moves with the arrow keys, opens with Enter, and is one tab stop', async () => {
+  fakeApi();
+  const onOpen = vi.fn();
+  const { user } = await renderPart(<Machines rows={machines(5)} onOpen={onOpen} />);
+  expect(rows().map(({ tabIndex }) => tabIndex)).toEqual([0, -1, -1, -1, -1]);
+  rows()[0]?.focus();
+  await user.keyboard('{ArrowDown}');
+  await vi.waitFor(() => expect(document.activeElement).toBe(rows()[1]));
+  await user.keyboard('{Enter}');
+  expect(onOpen).toHaveBeenCalledWith({ name: 'web-1', cpus: 4 });
+  expect(rows().map(({ tabIndex }) => tabIndex)).toEqual([-1, 0, -1, -1, -1]);
+});
+
+test('opens a row on a click, but not on a click on its checkbox', async () => {
+  fakeApi();
+  const onOpen = vi.fn();
+  const { user } = await renderPart(<Machines rows={machines(3)} onOpen={onOpen} />);
+  await user.click(screen.getByRole('checkbox', { name: 'Choose web-1' }));
+  expect(onOpen).not.toHaveBeenCalled();
+  await user.click(within(rows()[2] as HTMLElement).getByText('web-2'));
+  expect(onOpen).toHaveBeenCalledWith({ name: 'web-2', cpus: 4 });
+});
+
+test('chooses rows with Space, ranges with Shift, all with Ctrl+A, and none with Escape', async () => {
+  fakeApi();
+  const { user } = await renderPart(<Machines rows={machines(5)} />);
+  rows()[1]?.focus();
+  await user.keyboard(' ');
+  expect(chosenNames()).toEqual(['web-1']);
+  await user.keyboard('{Shift>}');
+  await user.click(screen.getByRole('checkbox', { name: 'Choose web-3' }));
+  await user.keyboard('{/Shift}');
+  expect(chosenNames()).toEqual(['web-1', 'web-2', 'web-3']);
+  rows()[0]?.focus();
+  await user.keyboard('{Control>}a{/Control}');
+  expect(chosenNames()).toHaveLength(5);
+  expect((screen.getByRole('checkbox', { name: 'Choose all' }) as HTMLInputElement).checked).toBe(true);
+  await user.keyboard('{Escape}');
+  expect(chosenNames()).toEqual([]);
 });

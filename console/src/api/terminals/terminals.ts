@@ -9,9 +9,9 @@ import {
   type TerminalSession,
 } from '@muster/protocol/http';
 import { infiniteQueryOptions, queryOptions } from '@tanstack/react-query';
-import { call } from './client.ts';
-import { queryClient } from './query-client.ts';
-import { keys } from './query-keys.ts';
+import { call } from '../client.ts';
+import { queryClient } from '../query-client.ts';
+import { keys } from '../query-keys.ts';
 
 const pageSize = 100;
 

@@ -1,0 +1,69 @@
+import { screen } from '@testing-library/react';
+import { useState } from 'react';
+import { expect, test } from 'vitest';
+import { fakeApi } from '../../../test/fake-api.ts';
+import { renderPart } from '../../../test/render.tsx';
+import { Dialog } from '../dialog/dialog.tsx';
+import { Picker } from './picker.tsx';
+
+const agents = (count: number) =>
+  Array.from({ length: count }, (_, index) => ({ value: `id-${index}`, label: `web-${index}`, detail: 'debian' }));
+
+function AgentPicker({ count = 3 }: { count?: number }) {
+  const [value, setValue] = useState('');
+  return (
+    <>
+      <Picker label="Agent" options={agents(count)} value={value} onPick={setValue} none="No such agent" />
+      <output>{value}</output>
+    </>
+  );
+}
+const field = () => screen.getByRole('combobox', { name: 'Agent' }) as HTMLInputElement;
+const shownOptions = () => screen.queryAllByRole('option').map(({ textContent }) => textContent);
+
+test('offers the matches of the typed text and picks one with Enter', async () => {
+  fakeApi();
+  const { user } = await renderPart(<AgentPicker />);
+  expect(field().getAttribute('aria-expanded')).toBe('false');
+  await user.type(field(), 'web-');
+  expect(field().getAttribute('aria-expanded')).toBe('true');
+  expect(shownOptions()).toEqual(['web-0debian', 'web-1debian', 'web-2debian']);
+  await user.keyboard('{ArrowDown}{ArrowDown}{ArrowDown}{ArrowUp}');
+  const active = field().getAttribute('aria-activedescendant') ?? '';
+  expect(document.getElementById(active)?.textContent).toBe('web-1debian');
+  await user.keyboard('{Enter}');
+  expect(screen.getByRole('status').textContent).toBe('id-1');
+  expect(field().value).toBe('web-1');
+  expect(shownOptions()).toEqual([]);
+});
+
+test('picks an option with a click', async () => {
+  fakeApi();
+  const { user } = await renderPart(<AgentPicker />);
+  await user.click(field());
+  await user.click(screen.getByRole('option', { name: /web-2/ }));
+  expect(screen.getByRole('status').textContent).toBe('id-2');
+});
+
+test('says that nothing matches, or how many more matches there are', async () => {
+  fakeApi();
+  const { user } = await renderPart(<AgentPicker count={60} />);
+  await user.click(field());
+  expect(screen.getByText('10 more: type to find them')).toBeTruthy();
+  await user.type(field(), 'mail');
+  expect(screen.getByText('No such agent')).toBeTruthy();
+});
+
+test('closes its list with Escape before the dialog around it', async () => {
+  fakeApi();
+  const { user } = await renderPart(
+    <Dialog open title="Try a module" onOpenChange={() => {}}>
+      <AgentPicker />
+    </Dialog>,
+  );
+  await user.click(field());
+  expect(shownOptions()).toHaveLength(3);
+  await user.keyboard('{Escape}');
+  expect(shownOptions()).toEqual([]);
+  expect(screen.getByRole('dialog', { name: 'Try a module' })).toBeTruthy();
+});

@@ -1,0 +1,98 @@
+import type { ResourceResult } from '@muster/protocol';
+import { screen, within } from '@testing-library/react';
+import { expect, test } from 'vitest';
+import { fakeApi } from '../../../test/fake-api.ts';
+import { renderPart } from '../../../test/render.tsx';
+import { Output } from './output.tsx';
+import { ResourceResults } from './resource-results.tsx';
+
+const result = (over: Partial<ResourceResult>): ResourceResult => ({
+  ...{ module: 'web', id: null, type: 'file', identity: '/etc/x', action: 'none', status: 'unchanged' },
+  ...{ changes: [], diff: null, triggered_by: [], corrective: false, message: null, duration_ms: 0, sensitive: false },
+  ...over,
+});
+const results = [
+  result({ identity: '/etc/motd', status: 'changed', action: 'update', diff: '@@ -1 +1 @@\n-old\n+new\n' }),
+  result({ identity: '/etc/issue' }),
+  result({ identity: '/etc/hosts' }),
+  result({ module: 'db', type: 'user', identity: 'app', status: 'failed', action: 'create', message: 'no such group' }),
+];
+const row = (name: RegExp) =>
+  screen.getAllByRole('button', { name }).find((button) => button.hasAttribute('aria-expanded')) as HTMLElement;
+
+test('shows the given content without results', async () => {
+  fakeApi();
+  await renderPart(<ResourceResults results={[]} resultKind="apply" empty={<p>No result yet</p>} />);
+  expect(screen.getByText('No result yet')).toBeTruthy();
+});
+
+test('groups results by module, opens changes and failures, and folds unchanged resources', async () => {
+  fakeApi();
+  const { user } = await renderPart(<ResourceResults results={results} resultKind="apply" running />);
+  expect(screen.getAllByRole('heading', { level: 3 }).map(({ textContent }) => textContent)).toEqual([
+    'web1 changed3 resources',
+    'db1 failed1 resource',
+  ]);
+  expect(screen.getByText('no such group')).toBeTruthy();
+  expect(screen.getByRole('group', { name: 'Changes of /etc/motd' }).textContent).toContain('new');
+  expect(screen.getByText(/^More results appear here/)).toBeTruthy();
+  expect(screen.queryByText('/etc/hosts')).toBeNull();
+  await user.click(row(/2 unchanged/));
+  expect(screen.getByText('/etc/hosts')).toBeTruthy();
+});
+
+test('filters the results and keeps the filter in the address', async () => {
+  fakeApi();
+  const { user, address } = await renderPart(<ResourceResults results={results} resultKind="apply" />);
+  await user.click(screen.getByRole('button', { name: /^Failed/ }));
+  expect(screen.queryByText('/etc/motd')).toBeNull();
+  expect(screen.getByText('app')).toBeTruthy();
+  expect(address()).toBe('/?show=failed');
+});
+
+test('says that no result failed', async () => {
+  fakeApi();
+  const { user } = await renderPart(<ResourceResults results={[result({})]} resultKind="apply" />);
+  await user.click(screen.getByRole('button', { name: /^Failed/ }));
+  expect(screen.getByText('Nothing failed')).toBeTruthy();
+});
+
+test('closes and opens the details of a resource, and links to a line of its diff', async () => {
+  fakeApi();
+  const { user, address } = await renderPart(<ResourceResults results={results} resultKind="plan" />);
+  await user.click(row(/\/etc\/motd/));
+  expect(screen.queryByRole('group', { name: 'Changes of /etc/motd' })).toBeNull();
+  await user.click(row(/\/etc\/motd/));
+  const diff = within(screen.getByRole('group', { name: 'Changes of /etc/motd' }));
+  const [before] = diff.getAllByRole('button', { name: 'Link to line 1' });
+  await user.click(before as HTMLElement);
+  expect(address()).toBe('/#r=web//etc/motd&B1');
+  expect(diff.getAllByRole('row').filter((line) => line.getAttribute('aria-current'))).toHaveLength(1);
+});
+
+test('shows the output of a running script before its resource has a result', async () => {
+  fakeApi();
+  const output = {
+    'web/deploy': { stdout: 'step 1\n', stderr: '', exit_code: null, truncated: false, running: true as const },
+  };
+  await renderPart(<ResourceResults results={[]} resultKind="apply" output={output} />);
+  expect(screen.getByRole('heading', { name: 'web/deploy' })).toBeTruthy();
+  expect(screen.getByRole('group', { name: 'Standard output' }).textContent).toContain('step 1');
+  expect(screen.getByText('Running.')).toBeTruthy();
+});
+
+test('shows output as numbered lines of plain text', async () => {
+  fakeApi();
+  await renderPart(<Output text={'\x1b[31mred\x1b[0m\n<b>\n'} label="Output" truncated />);
+  const lines = [...screen.getByRole('group', { name: 'Output' }).querySelectorAll('bdi')];
+  expect(lines.map(({ textContent }) => textContent)).toEqual(['red', '<b>']);
+  expect(screen.getByText('2 lines')).toBeTruthy();
+  expect(screen.getByText(/^The output was longer/)).toBeTruthy();
+});
+
+test('follows running output until the reader turns it off', async () => {
+  fakeApi();
+  const { user } = await renderPart(<Output text={'a\n'} label="Output" running />);
+  await user.click(screen.getByRole('button', { name: 'Following', pressed: true }));
+  expect(screen.getByRole('button', { name: 'Follow', pressed: false })).toBeTruthy();
+});

@@ -1,0 +1,62 @@
+import { ApiError } from '@muster/protocol/client';
+import { screen } from '@testing-library/react';
+import { expect, test, vi } from 'vitest';
+import { fakeApi } from '../../test/fake-api.ts';
+import { renderPart } from '../../test/render.tsx';
+import { Empty, Failure, Problem, SkeletonRows } from './states.tsx';
+
+const refusal = (errors: { path: string; message: string }[] = []) =>
+  new ApiError({
+    ...{ type: 'about:blank', title: 'Invalid', status: 400, code: 'invalid_input', instance: 'request-7' },
+    detail: 'the request is not valid',
+    errors,
+  });
+
+test('announces that content is loading', async () => {
+  fakeApi();
+  await renderPart(<SkeletonRows rows={4} label="Loading runs" />);
+  expect(screen.getByRole('status', { name: 'Loading runs' }).children).toHaveLength(4);
+});
+
+test('explains an empty list and offers an action', async () => {
+  fakeApi();
+  await renderPart(
+    <Empty title="No run yet" action={<button type="button">Start one</button>}>
+      Runs appear here.
+    </Empty>,
+  );
+  expect(screen.getByText('No run yet')).toBeTruthy();
+  expect(screen.getByText('Runs appear here.')).toBeTruthy();
+  expect(screen.getByRole('button', { name: 'Start one' })).toBeTruthy();
+});
+
+test('shows the code and the request of an API error, and retries', async () => {
+  fakeApi();
+  const retry = vi.fn();
+  const { user } = await renderPart(<Failure error={refusal()} retry={retry} />);
+  const text = screen.getByRole('alert').textContent;
+  for (const part of ['the request is not valid', 'invalid_input', 'request-7']) expect(text).toContain(part);
+  await user.click(screen.getByRole('button', { name: 'Try again' }));
+  expect(retry).toHaveBeenCalledOnce();
+});
+
+test('lists the faults of a form, and shows a single fault only once', async () => {
+  fakeApi();
+  await renderPart(
+    <>
+      <Problem error={refusal([{ path: '/name', message: 'is taken' }])} />
+      <Problem error={refusal([{ path: '', message: 'the request is not valid' }])} />
+      <Problem error={null} />
+    </>,
+  );
+  expect(screen.getAllByRole('alert').map(({ textContent }) => textContent)).toEqual([
+    'the request is not valid/nameis taken',
+    'the request is not valid',
+  ]);
+});
+
+test('shows control characters of an error as codes', async () => {
+  fakeApi();
+  await renderPart(<Failure error={new Error('bad\u202etext')} />);
+  expect(screen.getByRole('alert').textContent).toContain('bad⟨202E⟩text');
+});
