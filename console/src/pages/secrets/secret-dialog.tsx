@@ -1,31 +1,17 @@
-import type { Agent, Secret } from '@muster/protocol/http';
-import { useMutation, useQuery } from '@tanstack/react-query';
-import { Dices, Eye, EyeOff } from 'lucide-react';
-import { useMemo, useState } from 'react';
-import { agentsQuery, useSelectorVocabulary } from '../../api/agents.ts';
-import { matchesQuery } from '../../api/matches.ts';
+import type { Secret } from '@muster/protocol/http';
+import { useMutation } from '@tanstack/react-query';
+import { useState } from 'react';
 import { changeSecret, storeSecret } from '../../api/secrets.ts';
 import { Button } from '../../parts/button.tsx';
 import { Callout } from '../../parts/callout.tsx';
-import { Code, CopyButton } from '../../parts/copy.tsx';
+import { Code } from '../../parts/copy.tsx';
 import { Dialog } from '../../parts/dialog/dialog.tsx';
 import { notify } from '../../parts/dialog/toast.tsx';
-import { Checkbox, Input, Select, TextArea } from '../../parts/form/field.tsx';
-import { SelectorInput } from '../../parts/form/selector-input.tsx';
-import { messageOf, Problem } from '../../parts/states.tsx';
-import { Line } from '../../parts/text.tsx';
-import {
-  dayOf,
-  endOfDay,
-  isPlainHttp,
-  kindOf,
-  nameFault,
-  type RestrictionKind,
-  randomValue,
-  restrictionOf,
-} from './secret-form.ts';
-
-const dots = '••••••••••••';
+import { Checkbox, Input } from '../../parts/form/field.tsx';
+import { Problem } from '../../parts/states.tsx';
+import { RestrictionFields } from './restriction-fields.tsx';
+import { dayOf, endOfDay, isPlainHttp, kindOf, nameFault, type RestrictionKind, restrictionOf } from './secret-form.ts';
+import { ValueField } from './value-field.tsx';
 
 /** Creates or changes a secret. A stored value is never shown. */
 export function SecretDialog({ secret, onClose }: { readonly secret: Secret | null; readonly onClose: () => void }) {
@@ -92,24 +78,7 @@ export function SecretDialog({ secret, onClose }: { readonly secret: Secret | nu
             The value would be sent unencrypted, so the orchestrator refuses it. Open the console over HTTPS.
           </Callout>
         )}
-        {secret === null ? (
-          <Input
-            label="Name"
-            required
-            autoFocus
-            className="font-mono"
-            placeholder="db_password"
-            value={name}
-            error={fault}
-            onChange={(event) => setName(event.target.value)}
-            hint={`Reference in modules: \${{ secrets.${name === '' || fault !== null ? 'NAME' : name} }}`}
-          />
-        ) : (
-          <div>
-            <p className="mb-1 font-medium text-sm">Reference in modules</p>
-            <Code text={`\${{ secrets.${secret.name} }}`} />
-          </div>
-        )}
+        <NameField name={name} fault={fault} isNew={secret === null} onChange={setName} />
         <Input
           label="Description"
           value={description}
@@ -141,7 +110,7 @@ export function SecretDialog({ secret, onClose }: { readonly secret: Secret | nu
               : 'Modules cannot use the secret after this date.'
           }
         />
-        <Restriction
+        <RestrictionFields
           kind={kind}
           onKind={setKind}
           agents={agents}
@@ -154,158 +123,34 @@ export function SecretDialog({ secret, onClose }: { readonly secret: Secret | nu
   );
 }
 
-/** A masked text area, because keys have several lines. */
-function ValueField({ value, onChange }: { readonly value: string; readonly onChange: (value: string) => void }) {
-  const [shown, setShown] = useState(false);
-  return (
-    <div>
-      <TextArea
-        label="Value"
-        required
-        rows={shown ? 4 : 2}
-        autoComplete="off"
-        className={shown ? 'font-mono text-xs' : 'font-mono text-xs [-webkit-text-security:disc]'}
-        placeholder={dots}
-        value={value}
-        onChange={(event) => onChange(event.target.value)}
-        hint="Stored encrypted and never shown again. Line breaks are preserved."
-      />
-      <div className="mt-1 flex flex-wrap items-center gap-1">
-        <Button
-          small
-          look="quiet"
-          icon={shown ? <EyeOff className="size-3.5" /> : <Eye className="size-3.5" />}
-          aria-pressed={shown}
-          onClick={() => setShown(!shown)}
-        >
-          {shown ? 'Hide' : 'Show'}
-        </Button>
-        <Button
-          small
-          look="quiet"
-          icon={<Dices className="size-3.5" />}
-          onClick={() => onChange(randomValue((bytes) => crypto.getRandomValues(bytes)))}
-        >
-          Generate
-        </Button>
-        {value !== '' && <CopyButton text={value} label="Copy the value" />}
-      </div>
-    </div>
-  );
-}
-
-function Restriction({
-  kind,
-  onKind,
-  agents,
-  onAgents,
-  selector,
-  onSelector,
-}: {
-  readonly kind: RestrictionKind;
-  readonly onKind: (kind: RestrictionKind) => void;
-  readonly agents: readonly string[];
-  readonly onAgents: (agents: readonly string[]) => void;
-  readonly selector: string;
-  readonly onSelector: (selector: string) => void;
-}) {
-  const vocabulary = useSelectorVocabulary();
-  const withSelector = kind === 'selector' || kind === 'both';
-  const matches = useQuery({ ...matchesQuery(selector), enabled: withSelector && selector.trim() !== '' });
-  return (
-    <fieldset className="space-y-3">
-      <Select label="Allowed agents" value={kind} onChange={(event) => onKind(event.target.value as RestrictionKind)}>
-        <option value="any">Any approved agent</option>
-        <option value="agents">Only selected agents</option>
-        <option value="selector">Only agents that match a selector</option>
-        <option value="both">Selected agents that match a selector</option>
-      </Select>
-      {(kind === 'agents' || kind === 'both') && <AgentChoice chosen={agents} onChange={onAgents} />}
-      {withSelector && (
-        <SelectorInput
-          label="Selector"
-          value={selector}
-          onChange={onSelector}
-          vocabulary={vocabulary}
-          hint={
-            selector.trim() === ''
-              ? 'An empty selector matches no agent.'
-              : matches.isError
-                ? messageOf(matches.error)
-                : matches.data === undefined
-                  ? 'Looking for agents…'
-                  : `Matches ${matches.data.length} ${matches.data.length === 1 ? 'agent' : 'agents'} now, and any that match later.`
-          }
-        />
-      )}
-    </fieldset>
-  );
-}
-
-/** Maximum number of unselected agents in the list. */
-const maxOffered = 50;
-
-function AgentChoice({
-  chosen,
+/** The name of a new secret, or how modules refer to an existing one. */
+function NameField({
+  name,
+  fault,
+  isNew,
   onChange,
 }: {
-  readonly chosen: readonly string[];
-  readonly onChange: (agents: readonly string[]) => void;
+  readonly name: string;
+  readonly fault: string | null;
+  readonly isNew: boolean;
+  readonly onChange: (name: string) => void;
 }) {
-  const { data } = useQuery(agentsQuery);
-  const [text, setText] = useState('');
-  const options = useMemo(() => agentOptions(data ?? [], chosen, text), [data, chosen, text]);
-  return (
+  return isNew ? (
+    <Input
+      label="Name"
+      required
+      autoFocus
+      className="font-mono"
+      placeholder="db_password"
+      value={name}
+      error={fault}
+      onChange={(event) => onChange(event.target.value)}
+      hint={`Reference in modules: \${{ secrets.${name === '' || fault !== null ? 'NAME' : name} }}`}
+    />
+  ) : (
     <div>
-      <Input
-        label="Agents"
-        type="search"
-        placeholder="Find by name, hostname or id"
-        value={text}
-        onChange={(event) => setText(event.target.value)}
-        onKeyDown={(event) => {
-          if (event.key === 'Enter') event.preventDefault();
-        }}
-        hint={
-          chosen.length === 0
-            ? 'Without selected agents, no agent can use the secret.'
-            : `${chosen.length} ${chosen.length === 1 ? 'agent' : 'agents'} selected.`
-        }
-      />
-      <ul
-        className="mt-2 max-h-40 space-y-1 overflow-y-auto rounded-md border p-2"
-        aria-label="Available agents"
-        tabIndex={-1}
-      >
-        {options.map(({ node_id, name, initial_hostname }) => (
-          <li key={node_id}>
-            <Checkbox
-              label={<Line text={name ?? initial_hostname} maxLength={80} />}
-              checked={chosen.includes(node_id)}
-              onChange={(event) =>
-                onChange(event.target.checked ? [...chosen, node_id] : chosen.filter((id) => id !== node_id))
-              }
-            />
-          </li>
-        ))}
-        {options.length === 0 && <li className="text-muted text-sm">No matching approved agents.</li>}
-      </ul>
+      <p className="mb-1 font-medium text-sm">Reference in modules</p>
+      <Code text={`\${{ secrets.${name} }}`} />
     </div>
   );
-}
-
-type AgentOption = Pick<Agent, 'node_id' | 'name' | 'initial_hostname'>;
-
-/** Selected agents first, including removed ones, then approved agents that match the text. */
-function agentOptions(agents: readonly Agent[], chosen: readonly string[], text: string): readonly AgentOption[] {
-  const byId = new Map(agents.map((agent) => [agent.node_id, agent]));
-  const first = chosen.map((id) => byId.get(id) ?? { node_id: id, name: null, initial_hostname: id });
-  const wanted = text.trim().toLowerCase();
-  const others = agents.filter(
-    ({ node_id, name, initial_hostname, status }) =>
-      status === 'approved' &&
-      !chosen.includes(node_id) &&
-      `${name ?? ''} ${initial_hostname.slice(0, 256)} ${node_id}`.toLowerCase().includes(wanted),
-  );
-  return [...first, ...others.slice(0, maxOffered)];
 }
