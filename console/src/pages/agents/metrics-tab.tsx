@@ -8,7 +8,6 @@ import { classNames } from '../../parts/class-names.ts';
 import { Empty, Failure, Skeleton } from '../../parts/states.tsx';
 import { absoluteTime, momentNow } from '../../parts/time.tsx';
 import { useUrlState } from '../../parts/url-state.ts';
-import { zoomOf } from './zoom.ts';
 
 const MetricCharts = lazy(() => import('../../charts/metric-charts.tsx'));
 
@@ -102,3 +101,11 @@ const ChartSkeletons = () => (
     ))}
   </div>
 );
+
+/** Parses a time range such as `1795000000-1795003600` (Unix seconds, at least a minute); null if invalid. Pure. */
+function zoomOf(text: string): { readonly from: number; readonly to: number } | null {
+  const match = /^(\d{1,12})-(\d{1,12})$/.exec(text);
+  if (match === null) return null;
+  const [from, to] = [Number(match[1]), Number(match[2])];
+  return to - from >= 60 ? { from, to } : null;
+}
