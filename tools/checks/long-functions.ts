@@ -32,5 +32,4 @@ export const longFunctions: Readonly<Record<string, string>> = {
   'orchestrator/src/schedule/remote-write.ts#startRemoteWrite': 'not divided yet',
   'orchestrator/src/store/transcripts/transcripts.ts#openTranscripts': 'not divided yet',
   'packaging/deb/packages.ts#buildPackages': 'not divided yet',
-  'tools/start/start.ts#start': 'not divided yet',
 };

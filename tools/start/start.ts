@@ -3,14 +3,16 @@ import { existsSync, renameSync, writeFileSync } from 'node:fs';
 import { hostname, userInfo } from 'node:os';
 import { join, relative, resolve } from 'node:path';
 import { isName } from '@muster/protocol';
+import type { Agent } from '@muster/protocol/http';
 import { builtConsole } from '../build/build-console.ts';
 import { CliFailure, muster, root } from '../suite/cli.ts';
-import { describeEnding, Program, ProgramError } from '../suite/program.ts';
+import { type Program, ProgramError } from '../suite/program.ts';
 import { makeFolder } from './folder.ts';
 import { approvedAgent, enrolmentToken, nameProfile, operatorKey } from './local.ts';
 import { tellingLines } from './log-lines.ts';
 import { nameFrom } from './names.ts';
 import { portMessage, whyNotListen } from './ports.ts';
+import { ProgramGroup, StoppedWhileStarting } from './program-group.ts';
 import { readStartOptions, type StartOptions, StartUsageError, startHelp } from './start-options.ts';
 
 /** Something for the person who started: told without a stack. */
@@ -83,6 +85,44 @@ function tell(lines: string[]): void {
   console.log(lines.join('\n'));
 }
 
+interface Running {
+  ready: { api_url: string; agent_port: number; fingerprint?: string };
+  /** What to add to commands, so that they reach this orchestrator. */
+  suffix: string;
+  self: Agent;
+  /** File of the operator key, when it is new. */
+  made: string | null;
+  username: string;
+  dataDir: string;
+  agentHost: string;
+}
+
+function announce({ ready, suffix, self, made, username, dataDir, agentHost }: Running): void {
+  const inside = relative(process.cwd(), dataDir);
+  const shown = inside === '' || inside.startsWith('..') ? dataDir : inside;
+  const isRoot = process.getuid?.() === 0;
+  const opened = !isLoopback(agentHost);
+  tell([
+    'Muster is running.',
+    '',
+    `  orchestrator  ${ready.api_url}`,
+    ...(ready.fingerprint === undefined ? [] : [`  certificate   ${ready.fingerprint}`]),
+    `  console       ${ready.api_url}/, in a browser; npx muster web-login${suffix} prints a link that signs you in`,
+    `  agents        connect to port ${ready.agent_port}${opened ? ` of ${agentHost}` : ', from this machine only; open it with: npm start -- --agent-host 0.0.0.0'}`,
+    `  agent         ${self.name}: this machine, ${self.status}${isRoot ? '' : `; as ${userInfo().username} it can change only what you can`}`,
+    `  operator      ${username}${made === null ? '' : `, with a new key: ${made}`}`,
+    `  data          ${shown}, logs in ${join(shown, 'log')}, what the agent is configured for in ${join(shown, 'agent.yml')}`,
+    '',
+    'Next, in another terminal, in this folder:',
+    '',
+    `  npx muster agents list${suffix}`,
+    `  npx muster modules upload examples/motd.yml${suffix}`,
+    `  npx muster plan ${self.name} -m motd${suffix}`,
+    '',
+    'Ctrl-C stops both.',
+  ]);
+}
+
 async function start(options: StartOptions): Promise<void> {
   const dataDir = resolve(root, options.dataDir);
   const name = options.name ?? nameFrom(hostname(), 'machine');
@@ -98,51 +138,9 @@ async function start(options: StartOptions): Promise<void> {
   const { publicKey, made } = await operatorKey();
   const username = nameFrom(userInfo().username, 'admin');
 
-  const programs: Program[] = [];
-  let stopping = false;
-  let fail: (error: ProgramError) => void;
-  const failure = new Promise<never>((_, reject) => {
-    fail = reject;
-  });
-  const run = (what: 'orchestrator' | 'agent', args: string[]): Program => {
-    if (stopping) throw new StartError('Stopped while starting.');
-    const program = new Program({
-      name: `The ${what}`,
-      command: muster,
-      args: [what, ...args],
-      cwd: root,
-      logFile: logs[what],
-    });
-    programs.push(program);
-    void program.ended.then((ending) => {
-      if (!stopping) fail(new ProgramError(program, `${program.name} ${describeEnding(ending)}`));
-    });
-    return program;
-  };
-
-  const stopAll = async (): Promise<boolean> => {
-    stopping = true;
-    // The agent first: it says goodbye to an orchestrator that is still there.
-    const endings = [];
-    for (const program of [...programs].reverse()) endings.push(await program.stop());
-    return endings.every(({ code }) => code === 0);
-  };
-  const asked = new Promise<void>((done) => {
-    let first: number | null = null;
-    const onSignal = () => {
-      first ??= performance.now();
-      // One Ctrl-C comes twice, from the terminal and from npm; a second one means: now.
-      if (performance.now() - first > 1000) for (const program of programs) program.kill('SIGKILL');
-      done();
-    };
-    for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, onSignal);
-    // A npm that was killed cannot pass its signal on.
-    const parent = process.ppid;
-    if (process.env.npm_lifecycle_event !== undefined)
-      setInterval(() => {
-        if (process.ppid !== parent) done();
-      }, 500).unref();
-  });
+  const programs = new ProgramGroup();
+  const run = (what: 'orchestrator' | 'agent', args: string[]): Program =>
+    programs.run({ name: `The ${what}`, command: muster, args: [what, ...args], cwd: root, logFile: logs[what] });
 
   const bringUp = async () => {
     const orchestrator = run('orchestrator', [
@@ -171,43 +169,17 @@ async function start(options: StartOptions): Promise<void> {
     return { ready, suffix, self };
   };
 
-  const announce = ({ ready, suffix, self }: Awaited<ReturnType<typeof bringUp>>) => {
-    const inside = relative(process.cwd(), dataDir);
-    const shown = inside === '' || inside.startsWith('..') ? dataDir : inside;
-    const root = process.getuid?.() === 0;
-    const opened = !isLoopback(options.agentHost);
-    tell([
-      'Muster is running.',
-      '',
-      `  orchestrator  ${ready.api_url}`,
-      ...(ready.fingerprint === undefined ? [] : [`  certificate   ${ready.fingerprint}`]),
-      `  console       ${ready.api_url}/, in a browser; npx muster web-login${suffix} prints a link that signs you in`,
-      `  agents        connect to port ${ready.agent_port}${opened ? ` of ${options.agentHost}` : ', from this machine only; open it with: npm start -- --agent-host 0.0.0.0'}`,
-      `  agent         ${self.name}: this machine, ${self.status}${root ? '' : `; as ${userInfo().username} it can change only what you can`}`,
-      `  operator      ${username}${made === null ? '' : `, with a new key: ${made}`}`,
-      `  data          ${shown}, logs in ${join(shown, 'log')}, what the agent is configured for in ${join(shown, 'agent.yml')}`,
-      '',
-      'Next, in another terminal, in this folder:',
-      '',
-      `  npx muster agents list${suffix}`,
-      `  npx muster modules upload examples/motd.yml${suffix}`,
-      `  npx muster plan ${self.name} -m motd${suffix}`,
-      '',
-      'Ctrl-C stops both.',
-    ]);
-  };
-
   try {
-    const up = await Promise.race([bringUp(), asked, failure]);
+    const up = await Promise.race([bringUp(), programs.stopRequested, programs.failure]);
     if (up) {
-      announce(up);
-      await Promise.race([asked, failure]);
+      announce({ ...up, made, username, dataDir, agentHost: options.agentHost });
+      await Promise.race([programs.stopRequested, programs.failure]);
     }
     tell(['', 'Stopping …']);
-    if (!(await stopAll())) throw new StartError(`Not everything ended well; see ${join(dataDir, 'log')}`);
+    if (!(await programs.stop())) throw new StartError(`Not everything ended well; see ${join(dataDir, 'log')}`);
     tell(['Stopped.']);
   } catch (error) {
-    if (!stopping) await stopAll();
+    await programs.stop();
     throw error;
   }
 }
@@ -221,7 +193,12 @@ function explain(error: unknown): string {
     const remedy = wasUp ? ' Start again with npm start; nothing that was answered is lost.' : '';
     return [`${error.message}.${remedy}`, ...(lines.length > 0 ? ['Its last words:', ...lines] : [])].join('\n');
   }
-  if (error instanceof StartError || error instanceof StartUsageError || error instanceof CliFailure)
+  if (
+    error instanceof StartError ||
+    error instanceof StartUsageError ||
+    error instanceof StoppedWhileStarting ||
+    error instanceof CliFailure
+  )
     return error.message;
   return error instanceof Error ? (error.stack ?? error.message) : String(error);
 }
