@@ -1,0 +1,62 @@
+// Holds names to docs/glossary.md: folders of nouns, nouns of the command line, tags of the API, and areas of events.
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { eventTypes, tagDescriptions } from '@muster/protocol/http';
+import { root } from '../suite/cli.ts';
+
+/** Folders of which each folder is a noun. */
+const nounFolders = ['orchestrator/src/domain', 'console/src/pages', 'cli/src/verbs'];
+/** Folders there that are not nouns. */
+const notNouns = new Set(['operation-end', 'shared']);
+
+const page = 'docs/glossary.md';
+
+/** The terms of the glossary. A row may have several spellings, separated by commas. */
+export function termsOf(markdown: string): { terms: Set<string>; repeated: string[]; misplaced: string[] } {
+  const rows = [...markdown.matchAll(/^\| ([^|]+) \| [^|]+ \|$/gm)].map(([, names = '']) => names).slice(1);
+  const all = rows.flatMap((names) => names.split(', ')).map(plain);
+  const firsts = rows.map((names) => names.split(', ')[0] as string);
+  return {
+    terms: new Set(all),
+    repeated: all.filter((name, index) => all.indexOf(name) !== index),
+    misplaced: firsts.filter((name, index) => index > 0 && name.localeCompare(firsts[index - 1] as string, 'en') < 0),
+  };
+}
+
+const plain = (name: string): string => name.toLowerCase().replaceAll(/[-_]/g, ' ');
+
+/** Whether a name is a term, or the plural of one: `enrolment-tokens`. */
+export function isTerm(name: string, terms: ReadonlySet<string>): boolean {
+  const words = plain(name);
+  return terms.has(words) || (words.endsWith('s') && terms.has(words.slice(0, -1)));
+}
+
+function names(): [place: string, names: string[]][] {
+  const program = readFileSync(join(root, 'cli/src/program/program.ts'), 'utf8');
+  return [
+    ...nounFolders.map((folder): [string, string[]] => [
+      folder,
+      readdirSync(join(root, folder), { withFileTypes: true })
+        .filter((entry) => entry.isDirectory() && !notNouns.has(entry.name))
+        .map(({ name }) => name),
+    ]),
+    ['command line', [...program.matchAll(/^ {4}name: '([^']+)'/gm)].map(([, name = '']) => name)],
+    ['API tags', Object.keys(tagDescriptions)],
+    ['event areas', [...new Set(Object.keys(eventTypes).map((type) => type.split('.')[0] as string))]],
+  ];
+}
+
+if (import.meta.main) {
+  const { terms, repeated, misplaced } = termsOf(readFileSync(join(root, page), 'utf8'));
+  const faults = [
+    ...repeated.map((name) => `${page}  ${name} has two definitions; keep one`),
+    ...misplaced.map((name) => `${page}  ${name} is out of alphabetical order`),
+    ...names().flatMap(([place, list]) =>
+      list
+        .filter((name) => !isTerm(name, terms))
+        .map((name) => `${place}: ${name} is not a term of ${page}; use one that is, or define it there`),
+    ),
+  ];
+  for (const fault of faults) console.error(fault);
+  if (faults.length > 0) process.exitCode = 1;
+}
