@@ -6,6 +6,7 @@ export const longFunctions: Readonly<Record<string, string>> = {
   'agent/src/compose.ts#startAgent': 'not divided yet',
   'agent/src/converge/test/provider-contract.ts#providerContract': 'not divided yet',
   'agent/src/journal/state.ts#reduce': 'not divided yet',
+  'cli/src/doctor/machine.ts#judgeMachine': 'not divided yet',
   'cli/test/orchestrator.ts#standIn': 'not divided yet',
   'console/src/app/sign-in-page.tsx#KeyChoice': 'not divided yet',
   'console/src/charts/time-chart.tsx#TimeChart': 'not divided yet',
