@@ -9,8 +9,6 @@ export const longFunctions: Readonly<Record<string, string>> = {
   'cli/src/doctor/machine.ts#judgeMachine': 'not divided yet',
   'cli/test/orchestrator.ts#standIn': 'not divided yet',
   'console/src/app/sign-in-page.tsx#KeyChoice': 'not divided yet',
-  'console/src/charts/time-chart.tsx#TimeChart': 'not divided yet',
-  'console/src/editor/code-editor.tsx#CodeEditor': 'not divided yet',
   'console/src/pages/assignments/assignment-form.tsx#AssignmentForm': 'not divided yet',
   'console/src/pages/assignments/assignment-page.tsx#AssignmentDetails': 'not divided yet',
   'console/src/pages/drift/drift-record-page.tsx#DriftDetails': 'not divided yet',

@@ -9,7 +9,6 @@ const maxLines = 100;
 const maxFiles = 25;
 /** Folders that may hold more files, each with the reason. */
 const crowdedFolders: Record<string, string> = {
-  'console/src/api': 'being divided into folders by noun',
   'console/src/pages/agents': 'being divided',
 };
 

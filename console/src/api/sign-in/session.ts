@@ -90,7 +90,7 @@ export function createSession(parts: RenewalParts) {
     },
     /** Ends a session at the orchestrator that does not begin here. */
     end: renewal.end,
-    /** The token to send. Waits for a sign-in if the session has expired; null if nobody is signed in. */
+    /** The token to send. Waits for a sign-in if the session has expired; null after a sign-out. */
     token,
     /**
      * The token to send after the orchestrator refused this one.

@@ -19,7 +19,7 @@ export interface LinkSocket {
 export interface LinkParts {
   attach(mode: TerminalMode): Promise<TerminalAddress>;
   open(wsUrl: string): LinkSocket;
-  /** Whether attaching failed for good. */
+  /** Whether attaching failed permanently. */
   isFinal(error: unknown): boolean;
   /** Calls `act` after `ms` milliseconds. The returned function cancels it. */
   after(ms: number, act: () => void): () => void;

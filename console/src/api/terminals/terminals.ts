@@ -100,6 +100,6 @@ export function openTerminalSocket(ws_url: string): WebSocket {
   return socket;
 }
 
-/** Whether attaching failed for good: not for lack of an answer, a rate limit or a server error. */
+/** Whether attaching failed permanently: not for lack of an answer, a rate limit or a server error. */
 export const isFinal = (error: unknown): boolean =>
   error instanceof ApiError && !error.problem.code.startsWith('rate') && error.problem.status < 500;
