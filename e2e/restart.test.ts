@@ -36,7 +36,7 @@ test('a second start takes up where the first left off', async ({ stage }) => {
     eventually(text, async () => (of.program.lastLines(20).some((line) => line.includes(text)) ? true : null));
   writeFileSync(files.orchestrator, 'drift: { interval: 77 }\npending_capacity: 7\n');
   orchestrator.program.kill('SIGHUP');
-  await said(orchestrator, 'hold from the next start on');
+  await said(orchestrator, 'changed keys take effect at the next start');
   writeFileSync(files.orchestrator, 'drift: { interval: 78 }\nnonsense: 1\n');
   orchestrator.program.kill('SIGHUP');
   await said(orchestrator, 'nothing was changed');

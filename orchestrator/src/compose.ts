@@ -130,7 +130,7 @@ export async function startOrchestrator(config: Config, dataDir: string, around:
   } catch (error) {
     await held
       .letGo()
-      .catch((fault: unknown) => around.log.error({ err: fault }, 'what was begun could not be ended in order'));
+      .catch((fault: unknown) => around.log.error({ err: fault }, 'failed to shut down cleanly after a failed start'));
     throw error;
   }
 }
@@ -146,7 +146,7 @@ async function start(config: Config, dataDir: string, around: Surroundings, held
   /** As it is in force: what may change while this runs is asked for here. */
   let current = config;
   let sources = around.sources ?? {};
-  if (await finishCutOff(dataDir)) log.warn({}, 'a restore that had been cut off was brought to its end');
+  if (await finishCutOff(dataDir)) log.warn({}, 'completed an interrupted restore');
   const identity = await loadIdentity(dataDir);
   held.add(await lockDirectory(dataDir, 'orchestrator'));
   const publicKey = identity.publicKey.toString('hex');
@@ -161,7 +161,7 @@ async function start(config: Config, dataDir: string, around: Surroundings, held
     onFatal: around.onFatal,
     onCommit: (units, ms) => telemetry?.committed(units, ms / 1000),
     onMigrated: (report) => {
-      if (report.from !== report.to) log.info({ ...report }, 'database schema brought up to date');
+      if (report.from !== report.to) log.info({ ...report }, 'database schema migrated');
     },
     log: log.child({ part: 'database' }),
   });
@@ -180,9 +180,9 @@ async function start(config: Config, dataDir: string, around: Surroundings, held
   if (secretKeys.rotationCutOff)
     log.warn(
       { keys: secretKeys.ids },
-      'a change of the key for secrets did not come to its end: all can be read, and `muster secrets rotate-key` ends it',
+      'secrets key rotation is incomplete; all secrets can be read. Run `muster secrets rotate-key` to complete it',
     );
-  const bus = createInProcessBus((error, hint) => log.error({ err: error, hint: hint.type }, 'a listener failed'));
+  const bus = createInProcessBus((error, hint) => log.error({ err: error, hint: hint.type }, 'bus listener failed'));
   held.add(() => bus.close());
   let gateway: Gateway | null = null;
   const ulid = monotonicFactory(bufferedRandom());
@@ -210,7 +210,7 @@ async function start(config: Config, dataDir: string, around: Surroundings, held
 
   const restored = await settleRestored(context);
   if (restored)
-    log.warn({ ...restored }, 'restored from a backup: what was under way then is ended, enrolment tokens are revoked');
+    log.warn({ ...restored }, 'restored from a backup; ended unfinished operations and revoked enrollment tokens');
   let bootstrapped = false;
   if (config.bootstrap_key !== null && config.bootstrap_username !== null)
     bootstrapped = await bootstrapOperator(context, {
@@ -315,7 +315,7 @@ async function start(config: Config, dataDir: string, around: Surroundings, held
   const installFiles = await readInstallFiles(config.packages_dir, process.execPath);
   const consoleFiles = await readConsoleFiles([process.execPath, ...process.argv.slice(1, 2)]).catch(
     (error: unknown) => {
-      log.warn({ err: error }, 'the console cannot be read, and is not served');
+      log.warn({ err: error }, 'failed to read the console files; the console is not served');
       return null;
     },
   );
@@ -466,7 +466,9 @@ async function start(config: Config, dataDir: string, around: Surroundings, held
     await agents.close();
     await remoteWrite?.stop();
     await pending.close().catch((error: unknown) => log.warn({ err: error }, 'failed to record new agents'));
-    await refusals.close().catch((error: unknown) => log.warn({ err: error }, 'refusals could not be audited'));
+    await refusals
+      .close()
+      .catch((error: unknown) => log.warn({ err: error }, 'failed to record refusals in the audit log'));
     // Last of those that write: what the others have written gets its place.
     await auditKeeping?.stop();
   });
@@ -551,7 +553,7 @@ async function start(config: Config, dataDir: string, around: Surroundings, held
       app.setRates(ratesOf(current));
       if (changes.now.includes('sign_in.require_bound') && signInRules.requireBound) {
         const ended = await signIn.endUnbound();
-        log.info({ sessions: ended }, 'ended the sessions whose signature names no server');
+        log.info({ sessions: ended }, 'ended sign-in sessions that are not bound to a server');
       }
       return changes;
     },

@@ -101,7 +101,7 @@ async function serve(): Promise<void> {
       clock: systemClock,
       sources: given.sources,
       onFatal: (reason) => {
-        log.fatal({ err: reason }, 'the database is lost; exiting so that nothing is acknowledged that is not kept');
+        log.fatal({ err: reason }, 'lost the database; exiting so that nothing is acknowledged without being stored');
         process.exit(1);
       },
     });
@@ -116,7 +116,7 @@ async function serve(): Promise<void> {
   const stop = (signal: string) => {
     if (stopping) process.exit(130);
     stopping = true;
-    log.info({ signal }, 'stopping: finishing what is under way');
+    log.info({ signal }, 'stopping; waiting for work in progress');
     setTimeout(() => fail('stopping took too long; cut off', 1), longestStopMs).unref();
     manager?.stopping();
     running.stop().then(
@@ -138,16 +138,13 @@ async function serve(): Promise<void> {
       const { now, atStart } = await running.reload(next.config, next.sources);
       log.info(
         { in_force: now },
-        now.length === 0
-          ? 'configuration read again: nothing that holds at once has changed'
-          : 'configuration read again',
+        now.length === 0 ? 'configuration reloaded; no reloadable key changed' : 'configuration reloaded',
       );
-      if (atStart.length > 0)
-        log.warn({ keys: atStart }, 'these keys have changed too, and hold from the next start on');
+      if (atStart.length > 0) log.warn({ keys: atStart }, 'changed keys take effect at the next start');
     } catch (error) {
       log.error(
         error instanceof ConfigError ? {} : { err: error },
-        `the configuration cannot be used, and nothing was changed: ${(error as Error).message}`,
+        `configuration reload failed; nothing was changed: ${(error as Error).message}`,
       );
     }
   };
@@ -158,16 +155,16 @@ async function serve(): Promise<void> {
   process.on('SIGINT', () => stop('SIGINT'));
 
   if (running.bootstrapped)
-    log.info({ username: config.bootstrap_username }, 'first operator made from the configuration');
+    log.info({ username: config.bootstrap_username }, 'created the first operator from the configuration');
   if (exposesTokens(config))
     log.warn(
       { api_host: config.api_host },
-      'the API speaks plain HTTP to other machines: whoever is on the way reads session tokens. Let it listen on 127.0.0.1 behind a proxy that speaks TLS, or leave --no-tls away; if a proxy on another machine speaks TLS, say so with trust_proxy_tls',
+      'the API serves plain HTTP to other machines: session tokens can be read on the network. Listen on 127.0.0.1 behind a TLS proxy, or remove --no-tls; if a proxy on another machine terminates TLS, set trust_proxy_tls',
     );
   if (!running.operators)
     log.warn(
       {},
-      'there is no operator yet: start with --bootstrap-key and --bootstrap-username (see: muster operator init)',
+      'no operator exists yet; start with --bootstrap-key and --bootstrap-username (see: muster operator init)',
     );
   log.info(
     {
@@ -181,10 +178,10 @@ async function serve(): Promise<void> {
     `ready: API at ${running.apiUrl}, agents on port ${running.agentPort}`,
   );
   const people = running.bootstrapped
-    ? `; made ${config.bootstrap_username} its first operator`
+    ? `; created first operator ${config.bootstrap_username}`
     : running.operators
       ? ''
-      : '; nobody is its operator yet';
+      : '; no operator exists yet';
   manager?.ready(`API at ${running.apiUrl}, agents on port ${running.agentPort}${people}`);
 }
 

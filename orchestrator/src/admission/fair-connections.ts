@@ -114,7 +114,7 @@ export class FairConnections {
     this.unlogged = { count: 0, network: '' };
     this.log.warn(
       { dropped: count, open: this.table.size, newest_from: network },
-      'API connections dropped: more came than one network may have, or the port takes',
+      'API connections dropped: over the limit of one network or of the port',
     );
     this.clock.after(logEveryMs, () => this.writeLog());
   }

@@ -232,7 +232,7 @@ export class HandshakeQueue {
     if (this.unlogged > 0) {
       this.log.warn(
         { dropped: this.unlogged, waiting: this.waitingCount },
-        'connections dropped: more came than could be admitted in time',
+        'connections dropped: too many to admit in time',
       );
       this.unlogged = 0;
     }

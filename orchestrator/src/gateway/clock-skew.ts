@@ -32,6 +32,6 @@ export function warnOfSkew(log: Log, link: Pick<Link, 'nodeId' | 'clockSkewSecs'
   const way = clockSkewSecs > 0 ? 'ahead of' : 'behind';
   log.warn(
     { node_id: nodeId, clock_skew_secs: clockSkewSecs },
-    `the clock of this agent is ${Math.abs(clockSkewSecs)} s ${way} the orchestrator's; times here are the orchestrator's own`,
+    `the clock of this agent is ${Math.abs(clockSkewSecs)} s ${way} the clock of the orchestrator; recorded times are those of the orchestrator`,
   );
 }

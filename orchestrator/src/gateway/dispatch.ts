@@ -89,10 +89,7 @@ export class Dispatcher {
         if (wishes & (wish.work | wish.standing)) await this.sendOperation(link);
       }
     } catch (error) {
-      this.log.error(
-        { node_id: link.nodeId, error },
-        'the work of an agent could not be read; the next sweep tries again',
-      );
+      this.log.error({ node_id: link.nodeId, error }, 'failed to read work for an agent; the next sweep will retry');
     } finally {
       link.dispatching = false;
       this.inFlight--;
@@ -146,7 +143,7 @@ export class Dispatcher {
     if (bytes > this.limits.orchestratorFrameBytes) {
       this.log.error(
         { node_id: link.nodeId, operation_id: operation.operation_id, bytes },
-        'the operation is too large for the channel',
+        'operation exceeds the maximum frame size; not sent',
       );
       return;
     }

@@ -1632,9 +1632,7 @@ describe('many at once', () => {
     }
     await until(() => dropped >= 5);
     clock.advance(250);
-    expect(
-      logged.some((entry) => entry.message === 'connections dropped: more came than could be admitted in time'),
-    ).toBe(true);
+    expect(logged.some((entry) => entry.message === 'connections dropped: too many to admit in time')).toBe(true);
     for (const socket of sockets) socket.destroy();
   });
 

@@ -206,7 +206,7 @@ class AgentGateway implements Gateway, LinkOwner {
       server.once('error', reject);
       server.listen({ host, port, backlog: 1024 }, () => {
         server.removeListener('error', reject);
-        server.on('error', (error) => this.log.error({ err: error }, 'the port of the agents has an error'));
+        server.on('error', (error) => this.log.error({ err: error }, 'agent port error'));
         resolve((server.address() as AddressInfo).port);
       });
     });
@@ -255,7 +255,10 @@ class AgentGateway implements Gateway, LinkOwner {
       callOff = this.clock.after(this.limits.drainMs, () => resolve(true));
     });
     if (await Promise.race([Promise.allSettled(commits).then(() => false), late]))
-      this.log.warn({ commits: commits.length }, 'some reports were not committed in time; their agents keep them');
+      this.log.warn(
+        { commits: commits.length },
+        'some reports were not committed in time; the agents keep them and send them again',
+      );
     callOff();
   }
 
@@ -288,7 +291,10 @@ class AgentGateway implements Gateway, LinkOwner {
       this.onUpgrade(request, socket as TLSSocket, head),
     );
     server.on('clientError', (error, socket) => {
-      this.log.debug({ remote_ip: remoteIp(socket as TLSSocket), error: error.message }, 'not a request for a channel');
+      this.log.debug(
+        { remote_ip: remoteIp(socket as TLSSocket), error: error.message },
+        'connection closed: not a WebSocket upgrade request',
+      );
       socket.destroy();
     });
     return server;
@@ -323,10 +329,7 @@ class AgentGateway implements Gateway, LinkOwner {
     this.reception
       .admit(link, proof, hello)
       .catch((error: unknown) => {
-        this.log.error(
-          { node_id: link.nodeId, remote_ip: link.remoteIp, err: error },
-          'an agent could not be admitted',
-        );
+        this.log.error({ node_id: link.nodeId, remote_ip: link.remoteIp, err: error }, 'failed to admit agent');
         link.refuse({ code: 'unavailable', message: 'the agent could not be recorded', retry_after_secs: 5 });
       })
       .finally(() => this.handshakes.release(link.socket));
@@ -358,7 +361,7 @@ class AgentGateway implements Gateway, LinkOwner {
     if (unauditedRefusals.has(code)) return;
     this.links
       .refused(refusal, { node_id: nodeId, remote_ip: link.remoteIp })
-      .catch((error: unknown) => this.log.warn({ err: error }, 'a refusal could not be audited'));
+      .catch((error: unknown) => this.log.warn({ err: error }, 'failed to record refusal in the audit log'));
   }
 
   private chargeFor(link: Link, code: RefusalCode): void {
@@ -375,7 +378,7 @@ class AgentGateway implements Gateway, LinkOwner {
   onFault(link: Link, error: unknown): void {
     this.log.error(
       { node_id: link.nodeId, remote_ip: link.remoteIp, err: error },
-      'a bug: handling what an agent sent failed; its link is ended, the others go on',
+      'bug: failed to handle a message from an agent; closed its link',
     );
   }
 
@@ -386,12 +389,12 @@ class AgentGateway implements Gateway, LinkOwner {
     const wasOpen = link.standing !== null;
     const fields = { node_id: link.nodeId, remote_ip: link.remoteIp, reason: link.endReason };
     if (wasOpen) this.log.info(fields, 'agent disconnected');
-    else this.log.debug(fields, 'a connection ended before its welcome');
+    else this.log.debug(fields, 'connection closed before welcome');
     if (!this.registry.remove(link)) return;
     this.links
       .closed(link.nodeId!, link.endReason!, this.registry.heardAt(link))
       .catch((error: unknown) =>
-        this.log.warn({ node_id: link.nodeId, err: error }, 'the end of a link could not be recorded'),
+        this.log.warn({ node_id: link.nodeId, err: error }, 'failed to record the end of a link'),
       );
   }
 
@@ -436,7 +439,7 @@ class AgentGateway implements Gateway, LinkOwner {
     this.handshakes.tick();
     const attended = this.attended.monotonic();
     for (const socket of this.upgrades.expired(attended)) {
-      this.log.debug({ remote_ip: remoteIp(socket) }, 'no upgrade in time');
+      this.log.debug({ remote_ip: remoteIp(socket) }, 'connection closed: no upgrade request in time');
       socket.destroy();
     }
     for (const link of this.greetings.expired(attended))
@@ -491,7 +494,7 @@ class AgentGateway implements Gateway, LinkOwner {
         if (link) this.dispatcher.wake(link, wish.work | wish.cancellations);
       }
     } catch (error) {
-      this.log.warn({ err: error }, 'the sweep for queued work failed; the next one tries again');
+      this.log.warn({ err: error }, 'sweep for queued work failed; the next one will retry');
     } finally {
       this.sweeping = false;
     }

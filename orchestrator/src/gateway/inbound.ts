@@ -118,7 +118,7 @@ export class Inbound {
       // Those after one that was dropped would acknowledge it.
       if (link.standing?.status === 'approved' && !link.ignoredReports) return true;
       if (!link.ignoredReports)
-        this.log.info({ node_id: link.nodeId }, 'reports are not taken before their agent is approved; it keeps them');
+        this.log.info({ node_id: link.nodeId }, 'reports ignored: the agent is not approved yet; it keeps them');
       link.ignoredReports = true;
       return false;
     }
@@ -234,7 +234,10 @@ export class Inbound {
         const refusal = await this.links.reported(link.nodeId!, link.instanceId, seq, reports);
         if (refusal !== null) return link.refuse(refusal);
       } catch (error) {
-        this.log.error({ node_id: link.nodeId, err: error }, 'reports could not be committed; the agent keeps them');
+        this.log.error(
+          { node_id: link.nodeId, err: error },
+          'failed to commit reports; the agent keeps them and sends them again',
+        );
         return link.refuse({
           code: 'unavailable',
           message: 'the database did not take the write',
@@ -291,10 +294,7 @@ export class Inbound {
         link.attributesCommitting = false;
         // Newer ones win; else these are tried again at the next visit.
         link.attributes ??= attributes;
-        this.log.warn(
-          { node_id: link.nodeId, err: error },
-          'attributes could not be committed; they will be tried again',
-        );
+        this.log.warn({ node_id: link.nodeId, err: error }, 'failed to commit attributes; will retry');
       },
     );
   }
@@ -323,7 +323,10 @@ export class Inbound {
           link.sampling = false;
           // Every agent meets the same full disk; one line says so.
           if (!this.samplesFailing)
-            this.log.warn({ node_id: link.nodeId, err: error }, 'samples could not be stored; the agents keep them');
+            this.log.warn(
+              { node_id: link.nodeId, err: error },
+              'failed to store samples; the agents keep them and send them again',
+            );
           this.samplesFailing = true;
           const retry_after_secs = this.limits.samplesRetryMs / 1000;
           if (link.version >= 3) link.send({ type: 'metrics_refused', retry_after_secs });
@@ -352,9 +355,7 @@ export class Inbound {
     link.showing = true;
     this.links
       .printed(link.nodeId!, progress)
-      .catch((error: unknown) =>
-        this.log.debug({ node_id: link.nodeId, err: error }, 'what a program prints is not shown'),
-      )
+      .catch((error: unknown) => this.log.debug({ node_id: link.nodeId, err: error }, 'live output dropped'))
       .then(() => {
         link.showing = false;
         link.send({ type: 'output_taken' });
@@ -379,7 +380,7 @@ export class Inbound {
     link.driftHinting = true;
     this.links
       .driftHinted(link.nodeId!, keys)
-      .catch((error: unknown) => this.log.warn({ node_id: link.nodeId, err: error }, 'a drift hint was dropped'))
+      .catch((error: unknown) => this.log.warn({ node_id: link.nodeId, err: error }, 'drift hint dropped'))
       .finally(() => {
         link.driftHinting = false;
         this.hintDrift(link, now);

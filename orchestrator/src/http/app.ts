@@ -172,7 +172,9 @@ export function createApp(options: AppOptions): FastifyInstance {
     // Recorded before it is answered, as all that is recorded; a refusal stays one when that cannot be done.
     return options
       .refused({ error, route, session: request.session, ip: request.ip })
-      .catch((failed: unknown) => log.warn({ request_id: request.id, err: failed }, 'a refusal could not be audited'))
+      .catch((failed: unknown) =>
+        log.warn({ request_id: request.id, err: failed }, 'failed to record refusal in the audit log'),
+      )
       .then(() => answerError(thrown, request, reply));
   });
 
@@ -265,7 +267,7 @@ export function createApp(options: AppOptions): FastifyInstance {
     },
     lasting,
     broken: (request: FastifyRequest, error: unknown) =>
-      log.error({ request_id: request.id, path: pathOf(request), err: error }, 'answer broke off'),
+      log.error({ request_id: request.id, path: pathOf(request), err: error }, 'response aborted'),
   };
   const handlers = options.handlers as Readonly<Record<string, AnyHandler | undefined>>;
   for (const route of routes) {

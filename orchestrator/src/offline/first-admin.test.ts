@@ -37,7 +37,7 @@ const ready = 'API at https://127.0.0.1:4749, agents on port 4747';
 describe('muster orchestrator init', () => {
   test('writes the key where a person would, leaves the rest as it is, and says what comes next', async () => {
     const ran = await run(
-      `${ready}; made ada its first operator`,
+      `${ready}; created first operator ada`,
       '--operator-key',
       key,
       '--username',
@@ -63,7 +63,7 @@ describe('muster orchestrator init', () => {
   test('may be said again, also to a file that holds comments only', async () => {
     writeFileSync(file(), '# nothing\n');
     for (const name of ['ada', 'bob'])
-      await run(`${ready}; made ${name} its first operator`, '--operator-key', key, '--username', name);
+      await run(`${ready}; created first operator ${name}`, '--operator-key', key, '--username', name);
     expect(parse(readFileSync(file(), 'utf8'))).toEqual({
       bootstrap_key: key.toLowerCase(),
       bootstrap_username: 'bob',

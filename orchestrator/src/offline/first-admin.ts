@@ -89,7 +89,7 @@ export async function initOrchestrator(args: readonly string[], machine: Machine
     await restart();
     const status = (await machine.systemctl('show', '--property=StatusText', '--value', service)).trim();
     const port = /:(\d+), agents on port/.exec(status)?.[1] ?? '4748';
-    const made = status.endsWith(`made ${username} its first operator`);
+    const made = status.endsWith(`created first operator ${username}`);
     if (!made) {
       // Left there, the key would be the first admin's of whatever database is made next.
       await replace(config, former);

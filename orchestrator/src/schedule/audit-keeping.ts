@@ -55,9 +55,9 @@ export function startAuditKeeping(context: Context, clock: Clock, options: Audit
   const prune = async (fence: Fence) => {
     try {
       const deleted = await pruneBySchedule(context, options.retentionDays, { fence, signal: stopping.signal });
-      if (deleted > 0) context.log.info({ deleted }, 'audit events that were kept long enough are removed');
+      if (deleted > 0) context.log.info({ deleted }, 'removed expired audit events');
     } catch (error) {
-      context.log.error({ err: error }, 'old audit events could not be removed; it is tried again');
+      context.log.error({ err: error }, 'failed to remove expired audit events; will retry');
     }
   };
   const round = async () => {
@@ -82,7 +82,7 @@ export function startAuditKeeping(context: Context, clock: Clock, options: Audit
     round().then(
       () => lookIn(sweepMs),
       (error: unknown) => {
-        context.log.error({ err: error }, 'the audit log could not be kept; it is tried again');
+        context.log.error({ err: error }, 'failed to maintain the audit log; will retry');
         lookIn(retryMs);
       },
     );
@@ -102,7 +102,7 @@ export function startAuditKeeping(context: Context, clock: Clock, options: Audit
       await pruning;
       // Whoever stops does so without the database, too: then the lease runs out.
       await lease.release().catch((error: unknown) => {
-        context.log.warn({ err: error }, 'the lease of the audit log could not be given back');
+        context.log.warn({ err: error }, 'failed to release the lease of the audit log');
       });
     },
   };

@@ -48,12 +48,12 @@ export function startDiskGuard(context: Context, clock: Clock, options: DiskGuar
       blind = false;
       const about = { free: space.free, size: space.size, reserve: space.reserve };
       if (space.low && !before)
-        log.error(about, 'the disk is nearly full: what would grow is refused until there is room');
-      else if (before && !space.low) log.info(about, 'the disk has room again: everything is taken as before');
+        log.error(about, 'disk nearly full; requests that would add data are refused until there is room');
+      else if (before && !space.low) log.info(about, 'disk has room again; all requests are accepted');
     } catch (error) {
       // Not taken for full: a disk that is will say so itself.
       space = null;
-      if (!blind) log.warn({ err: error }, 'how full the disk is cannot be told');
+      if (!blind) log.warn({ err: error }, 'failed to read free disk space');
       blind = true;
     }
   };
@@ -65,7 +65,7 @@ export function startDiskGuard(context: Context, clock: Clock, options: DiskGuar
       await recordDiskSpace(context, space);
       told = space.low;
     } catch (error) {
-      log.debug({ err: error }, 'that the disk is full, or no more, could not be recorded; it is tried again');
+      log.debug({ err: error }, 'failed to record disk-space event; will retry');
     }
   };
   const look = async () => {

@@ -58,9 +58,7 @@ export function startDriftSweep(context: Context, clock: Clock, options: DriftSw
         await lookOnce();
       }
     })()
-      .catch((error: unknown) =>
-        context.log.error({ err: error }, 'what is due for a drift check could not be queued; tried again'),
-      )
+      .catch((error: unknown) => context.log.error({ err: error }, 'failed to queue due drift checks; will retry'))
       .finally(() => {
         looking = null;
       });
@@ -91,7 +89,7 @@ export function startDriftSweep(context: Context, clock: Clock, options: DriftSw
       await looking;
       await lease
         .release()
-        .catch((error: unknown) => context.log.warn({ err: error }, 'the drift sweep could not be handed on at once'));
+        .catch((error: unknown) => context.log.warn({ err: error }, 'failed to release the lease of the drift sweep'));
     },
   };
 }

@@ -117,7 +117,7 @@ class Sender implements Outbox {
     callOff();
     await this.#options.lease
       .release()
-      .catch((error: unknown) => this.#context.log.warn({ err: error }, 'the outbox could not be handed on at once'));
+      .catch((error: unknown) => this.#context.log.warn({ err: error }, 'failed to release the lease of the outbox'));
   }
 
   get #mayRun(): boolean {
@@ -133,7 +133,7 @@ class Sender implements Outbox {
         await this.#lookOnce();
       }
     })()
-      .catch((error: unknown) => this.#context.log.error({ err: error }, 'the outbox could not be read; tried again'))
+      .catch((error: unknown) => this.#context.log.error({ err: error }, 'failed to read the outbox; will retry'))
       .finally(() => {
         this.#looking = null;
       });
@@ -151,7 +151,7 @@ class Sender implements Outbox {
       if (this.#active.has(channelId)) continue;
       const sending = this.#sendTo(channelId)
         .catch((error: unknown) =>
-          this.#context.log.error({ err: error, channel_id: channelId }, 'sending to a channel failed; tried again'),
+          this.#context.log.error({ err: error, channel_id: channelId }, 'failed to send to a channel; will retry'),
         )
         .finally(() => this.#active.delete(channelId));
       this.#active.set(channelId, sending);
@@ -235,7 +235,7 @@ class Sender implements Outbox {
       try {
         return await write();
       } catch (error) {
-        this.#context.log.error({ err: error }, 'the outcome of a delivery could not be written; tried again');
+        this.#context.log.error({ err: error }, 'failed to record the outcome of a delivery; will retry');
         if (this.#stopped) return;
         await Promise.race([
           new Promise<void>((resolve) => this.#clock.after(writeAgainMs, resolve)),

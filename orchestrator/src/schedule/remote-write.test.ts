@@ -109,8 +109,8 @@ describe('samples that are written on', () => {
     expect(remote.stats()).toMatchObject({ queued: 0, sent: 3, refused: 0 });
     for (const batch of requests) expect(batch).toEqual(requests[0]);
     expect(lines.map(({ message }) => message)).toEqual([
-      'samples cannot be written to metrics.remote_write; they wait in memory',
-      'samples are written to metrics.remote_write again',
+      'failed to write samples to metrics.remote_write; will retry, samples wait in memory',
+      'metrics.remote_write recovered; samples are written again',
     ]);
     await remote.stop();
   });
@@ -232,7 +232,7 @@ describe('samples that are written on', () => {
     await stopping;
     expect(stuck.lines.at(-1)).toEqual({
       fields: { samples: 250 },
-      message: 'stopped before these samples were written to metrics.remote_write',
+      message: 'stopped with samples not written to metrics.remote_write',
     });
 
     const failing = started({ judge: () => 500 });

@@ -82,7 +82,7 @@ export function startRemoteWrite(context: Context, clock: Clock, options: Remote
     counts[kind] += count;
     if (clock.monotonic() - dropLoggedAt < dropLogMs) return;
     dropLoggedAt = clock.monotonic();
-    log.warn({ samples: count, reason: why }, 'samples are not written to metrics.remote_write and are dropped there');
+    log.warn({ samples: count, reason: why }, 'samples dropped: not written to metrics.remote_write');
   }
 
   function take(nodeId: string, samples: readonly Sample[]): void {
@@ -142,7 +142,7 @@ export function startRemoteWrite(context: Context, clock: Clock, options: Remote
         (error: Error) => ({ status: null, reason: `the agents' names could not be read: ${error.message}` }),
       );
       if (delivered(attempt)) {
-        if (failing) log.info({}, 'samples are written to metrics.remote_write again');
+        if (failing) log.info({}, 'metrics.remote_write recovered; samples are written again');
         failing = false;
         counts.sent += batch.length;
         return true;
@@ -152,7 +152,7 @@ export function startRemoteWrite(context: Context, clock: Clock, options: Remote
         if (!failing)
           log.warn(
             { reason: describeAttempt(attempt), waiting: waiting() },
-            'samples cannot be written to metrics.remote_write; they wait in memory',
+            'failed to write samples to metrics.remote_write; will retry, samples wait in memory',
           );
         failing = true;
         if (stopping.signal.aborted) return false;
@@ -196,15 +196,14 @@ export function startRemoteWrite(context: Context, clock: Clock, options: Remote
       parts = counts.sent > sent ? mostParts : Math.max(leastParts, parts >> 1);
       underWay = 0;
       if (seen) continue;
-      log.warn(
-        { samples: batch.length + waiting() },
-        'stopped before these samples were written to metrics.remote_write',
-      );
+      log.warn({ samples: batch.length + waiting() }, 'stopped with samples not written to metrics.remote_write');
       return;
     }
   }
 
-  const running = work().catch((error: unknown) => log.error({ err: error }, 'metrics.remote_write ended by an error'));
+  const running = work().catch((error: unknown) =>
+    log.error({ err: error }, 'metrics.remote_write stopped after an unexpected error'),
+  );
   return {
     take,
     stats: () => ({ queued: waiting() + underWay, ...counts }),

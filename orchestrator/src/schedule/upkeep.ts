@@ -119,14 +119,14 @@ export function startUpkeep(context: Context, clock: Clock, options: UpkeepOptio
     if (key !== null && secretsReadable)
       context.log.error(
         { key_id: key },
-        'secrets are encrypted under a key that is not there: they cannot be used. Put the key back and start again; if it is lost, set each of them anew or remove it',
+        'secrets cannot be used: their encryption key is missing. Restore the key and restart; if it is lost, set each secret again or remove it',
       );
     return key;
   };
   const schedule = () => {
     callOff = clock.after(intervalMs, () => {
       running = round()
-        .catch((error: unknown) => context.log.error({ err: error }, 'upkeep failed; it is tried again'))
+        .catch((error: unknown) => context.log.error({ err: error }, 'upkeep failed; will retry'))
         .then(() => {
           if (!stopped) schedule();
         });

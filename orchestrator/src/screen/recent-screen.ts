@@ -66,7 +66,7 @@ export function createRecentScreen({ transcripts, clock, log }: RecentScreenPart
     } catch (error) {
       log.warn(
         { err: error, session_id: source.session_id },
-        'the screen of a terminal could not be built from its transcript',
+        'failed to build the terminal screen from its transcript',
       );
       return unknown;
     } finally {

@@ -51,18 +51,18 @@ export async function openDatabase(place: DatabasePlace, around: DatabaseSurroun
         onMigrated,
         ...committed,
         onNotice: (notice) => log.warn({}, notice),
-        onConnectionError: (error) => log.warn({ err: error }, 'a connection to the database was lost'),
+        onConnectionError: (error) => log.warn({ err: error }, 'lost a database connection'),
         exclusive: {
           onLost: (reason) =>
-            log.error({ err: reason }, 'the database server is gone: nothing is written until it is back'),
-          onRegained: () => log.info({}, 'the database server is back'),
+            log.error({ err: reason }, 'database server unavailable; nothing is written until it returns'),
+          onRegained: () => log.info({}, 'database server available again'),
           onTaken: onFatal,
         },
       });
     } catch (error) {
       const waits = !(error instanceof DatabaseInUse) && postgresFailure(error).kind === 'gone';
       if (!waits || performance.now() > until) throw error;
-      if (attempt === 1) log.warn({ err: error }, 'the database server does not answer yet; trying for half a minute');
+      if (attempt === 1) log.warn({ err: error }, 'database server does not respond; retrying for 30 s');
       await sleep(500);
     }
   }

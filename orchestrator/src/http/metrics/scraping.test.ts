@@ -186,6 +186,6 @@ describe('the answer', () => {
     const whole = await app.inject({ url: '/metrics/agents', headers: { authorization: `Bearer ${token}` } });
     expect(linesOf(whole.body)).toHaveLength(13 * count);
     expect(reads).toBeLessThan(12 * count * 3);
-    expect(lines.filter(({ msg }) => msg === 'answer broke off')).toEqual([]);
+    expect(lines.filter(({ msg }) => msg === 'response aborted')).toEqual([]);
   });
 });

@@ -163,7 +163,7 @@ describe('answers in pieces', () => {
     const answer = await fetch(`${url}/api/v1/agents`, { headers: bearer('operator') });
     expect(answer.status).toBe(200);
     await expect(answer.text()).rejects.toThrow();
-    expect(lines).toContainEqual(expect.objectContaining({ msg: 'answer broke off' }));
+    expect(lines).toContainEqual(expect.objectContaining({ msg: 'response aborted' }));
   });
 
   test('a client that hangs up lets go of what the pieces come from', async () => {

@@ -112,7 +112,7 @@ export class TerminalPeer implements TerminalClient {
       this.heard = true;
       this.count(1);
     });
-    ws.on('error', (error) => this.log.debug({ error: error.message }, 'the socket of a terminal has an error'));
+    ws.on('error', (error) => this.log.debug({ error: error.message }, 'terminal socket error'));
     ws.on('close', () => this.leave());
     for (const action of this.waiting.splice(0)) action(ws);
     this.readOrNot();
@@ -256,7 +256,7 @@ export class TerminalPeer implements TerminalClient {
     try {
       action();
     } catch (error) {
-      this.log.error({ err: error }, 'a bug: a connection to a terminal is ended over it, the others go on');
+      this.log.error({ err: error }, 'bug: failed to handle a terminal message; closed its connection');
       this.closeWith(closeCodes.bug);
     }
   }

@@ -28,6 +28,6 @@ export function openSamples(
     url: postgres.url,
     statementTimeout: postgres.statementTimeout,
     retentionSecs,
-    onConnectionError: (error) => log.warn({ err: error }, 'a connection to the samples was lost'),
+    onConnectionError: (error) => log.warn({ err: error }, 'lost a connection to the sample store'),
   });
 }

@@ -59,7 +59,7 @@ it('a file that is none of samples stops nothing: they are refused with the reas
     })
     .toBeGreaterThan(2);
   expect(said).toEqual([
-    expect.stringContaining(`cannot be stored or read; agents keep theirs, and it is tried again`),
+    expect.stringContaining(`failed to open the sample store; agents keep their samples, will retry`),
   ]);
   renameSync(file, `${file}.old`);
   await expect
@@ -68,7 +68,7 @@ it('a file that is none of samples stops nothing: they are refused with the reas
       return store.stats().trouble;
     })
     .toBeNull();
-  expect(said.slice(1)).toEqual(['samples are stored again']);
+  expect(said.slice(1)).toEqual(['sample store recovered']);
   await store.add('a', [sampleAt(t0)]);
   expect(await store.since('a', 0, 9)).toEqual([sampleAt(t0)]);
   expect(store.stats()).toMatchObject({ stored: 1, failed: 1 });
@@ -98,7 +98,7 @@ it('a file that is moved away while it is in use, alone, has all that was stored
   const aside = join(directory, 'aside.db');
   renameSync(file, aside);
   clock.advance(2_000);
-  await expect.poll(() => said.at(-1)).toBe('samples are stored again');
+  await expect.poll(() => said.at(-1)).toBe('sample store recovered');
   expect(await store.since('a', 0, 9)).toEqual([]);
   await store.close();
   renameSync(aside, file);
@@ -116,7 +116,7 @@ it('a file that another takes the place of while it is in use leaves nothing in 
   for (let at = 0; at < 5; at++) await store.add('a', [sampleAt(t0 + at)]);
   renameSync(other, file);
   clock.advance(2_000);
-  await expect.poll(() => said.at(-1)).toBe('samples are stored again');
+  await expect.poll(() => said.at(-1)).toBe('sample store recovered');
   expect(await store.since('a', 0, 9)).toEqual([]);
   expect(await store.since('restored', 0, 9)).toHaveLength(5);
 });
@@ -134,7 +134,7 @@ it('a file that is damaged while it is in use costs its samples and nothing else
   expect(store.stats().trouble).toContain('The file of samples did not take the write');
   renameSync(file, `${file}.damaged`);
   clock.advance(2_000);
-  await expect.poll(() => said.at(-1)).toBe('samples are stored again');
+  await expect.poll(() => said.at(-1)).toBe('sample store recovered');
   await store.add('a', [sampleAt(t0 + 1)]);
   expect(await store.since('a', 0, 9)).toEqual([sampleAt(t0 + 1)]);
 });
@@ -150,7 +150,7 @@ it('a writer that is lost is replaced, and what was stored is there', async () =
   await expect.poll(() => store.stats().trouble).toBeNull();
   await store.add('a', [sampleAt(t0 + 1)]);
   expect(await store.since('a', 0, 9)).toEqual([sampleAt(t0), sampleAt(t0 + 1)]);
-  expect(said).toEqual([expect.stringContaining('out of memory'), 'samples are stored again']);
+  expect(said).toEqual([expect.stringContaining('out of memory'), 'sample store recovered']);
   await store.close();
   await expect(store.add('a', [sampleAt(t0 + 2)])).rejects.toMatchObject({ code: 'draining' });
 });

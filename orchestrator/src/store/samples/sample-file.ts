@@ -86,7 +86,7 @@ class SampleFile implements SampleStore {
       this.#complain((error as Error).message);
       return;
     }
-    if (this.#trouble !== null) log.info({ file }, 'samples are stored again');
+    if (this.#trouble !== null) log.info({ file }, 'sample store recovered');
     this.#trouble = null;
   }
 
@@ -107,7 +107,7 @@ class SampleFile implements SampleStore {
     this.#trouble = reason;
     this.#options.log.error(
       { file: this.#options.file, reason },
-      'samples of the machines cannot be stored or read; agents keep theirs, and it is tried again',
+      'failed to open the sample store; agents keep their samples, will retry',
     );
   }
 
