@@ -34,9 +34,11 @@ import { type Machine, nothing, type Provider, presenceDrift, typeDrift } from '
 export interface SeenDirectory {
   found: Inspected;
   ownership: SeenOwnership;
-  /** Paths in it, those in directories of ours in place of these; only when it may be removed. Null: too many. */
+  /**
+   * Remaining paths below it, listed only if it may be removed. Directories of ours count by contents. Null: too many.
+   */
   holds: string[] | null;
-  /** Nothing was in it; only looked at where a user may have moved it there. */
+  /** Whether it is empty; checked only where a user may have moved it there. */
   isEmpty?: boolean;
 }
 
@@ -52,7 +54,7 @@ const pathOf = (resource: ResolvedResource): string => bodyOf(resource).path;
 
 const createdMode = 0o755;
 const thing = { type: 'directory' } as const;
-/** With more in it, a directory is certainly not empty once our things are gone. */
+/** A directory with more entries is certainly not empty after the agent's own are removed. */
 const maxListed = 10_000;
 
 const wrongType = (path: string, found: Inspected): HostFailure =>
@@ -75,8 +77,8 @@ export const directoryUnix: Provider<SeenDirectory, DirectoryBefore> = {
     const seen = look(resource, machine);
     if (body.ensure === 'absent' && seen.found.type === 'directory')
       return { ...seen, holds: contents(body.path, machine) };
-    // One that this operation made on the way to something else counts as made by its own resource: the plan, which
-    // saw nothing there, says so too.
+    // A directory that this operation created as a parent counts as created by its own resource. The plan, which saw it
+    // missing, reports the same.
     if (machine.freshDirectories.has(body.path)) return { ...seen, found: { type: 'absent' } };
     return seen;
   },
@@ -157,11 +159,11 @@ export const directoryUnix: Provider<SeenDirectory, DirectoryBefore> = {
     try {
       seen = look(resource, machine);
     } catch (error) {
-      // What we made is gone, and so is the directory it was in.
+      // The directory is gone together with its parent.
       if (!(error instanceof NotADirectory) || before.was !== 'absent') throw error;
       return { found: { type: 'absent' }, ownership: { ownerName: null, groupName: null }, holds: null };
     }
-    // One that was only made on the way is not the one that was there before.
+    // A directory that the agent created as a parent is not the one that was there before.
     if (before.was === 'directory' && (machine.ourDirectories.has(path) || machine.freshDirectories.has(path)))
       return { ...seen, found: { type: 'absent' } };
     return before.was === 'absent' && seen.found.type === 'directory'
@@ -218,7 +220,7 @@ export const directoryUnix: Provider<SeenDirectory, DirectoryBefore> = {
 function look(resource: ResolvedResource, machine: Machine): SeenDirectory {
   const path = pathOf(resource);
   let found = inspect(machine.walk, path, false);
-  // A link that the way may lead through anyway, such as /var/run, stands for the directory it leads to.
+  // A link that the path walk follows, such as /var/run, stands for its target.
   if (found.type === 'symlink') {
     const target = machine.walk.open(path, 'null');
     if (target !== null) {
@@ -235,20 +237,20 @@ function look(resource: ResolvedResource, machine: Machine): SeenDirectory {
   return { found, ownership, holds: null, ...(isEmpty ? { isEmpty } : {}) };
 }
 
-/** @throws HostFailure when the change shows what only the agent's user could see, and a user may have moved it there */
+/** @throws HostFailure if the change exposes content of the agent's user and a user may have moved it there */
 function refuseExposure(path: string, { found, isEmpty, ownership }: SeenDirectory, target: Ownership): void {
   if (found.type === 'directory' && isEmpty !== true && exposes(found, target, 'directory'))
     throw exposure(path, ownership.ownerName, target);
 }
 
 /**
- * Whether a directory was only made on the way to something, so that it goes once it is empty. What is declared below it
- * keeps it by being there, and what is declared in its place cannot come before it has gone.
+ * Whether the agent created the directory only as a parent, so that it is removed once it is empty. Declared paths
+ * below it keep it by existing, and a declared replacement comes only after its removal.
  */
 const goesAlong = (path: string, machine: Machine): boolean =>
   machine.ourDirectories.has(path) && !machine.declaredDirectory(path);
 
-/** What would keep the directory from being removed, looking through directories that go with their contents. */
+/** Paths that prevent the removal of the directory, including those in subdirectories that the agent created. */
 function contents(path: string, machine: Machine): string[] | null {
   const names = listDirectory(machine.walk, path, maxListed);
   if (names === null) return null;
@@ -265,7 +267,7 @@ function contents(path: string, machine: Machine): string[] | null {
   return all;
 }
 
-/** How much will be in it by the time it is removed. */
+/** Number of entries that remain when the directory is due for removal. */
 function leftIn(
   path: string,
   holds: string[] | null,
@@ -279,7 +281,7 @@ function leftIn(
 const ownershipBack = (before: OwnershipBefore, found: Ownership | null): Ownership =>
   decideOwnership(recordedOwnership(before, found), found, thing, asCreated(before.mode));
 
-/** @param found null: there was none, or none that counts, as it was only made on the way to something in it */
+/** @param found null: it is missing, or the agent created it only as a parent */
 async function make(
   path: string,
   found: Extract<Inspected, { type: 'directory' }> | null,
@@ -301,11 +303,11 @@ async function make(
     const directory = machine.walk.open(path, 'null');
     if (directory === null) throw new HostFailure('it went away as soon as it was made');
     try {
-      // Through the open directory: the name may lead elsewhere by now.
+      // Uses the open directory, because the name may lead elsewhere meanwhile.
       if (isNew) setDirectoryOwnership(directory, 'new', target);
       else {
         const now = found ?? inspectOpen(directory);
-        // What another resource of this apply makes is looked at after it, so this one is somebody else's.
+        // A directory created by another resource of this apply is observed afterwards, so this one is foreign.
         if (found === null && !isMadeOnTheWay(directory, now, machine))
           throw new HostFailure(`${path} was made by somebody else meanwhile; apply again`);
         setDirectoryOwnership(directory, now, target);
@@ -314,19 +316,19 @@ async function make(
     } finally {
       machine.walk.release(directory);
     }
-    // Whether links below may be followed depends on who owns it.
+    // Whether the path walk follows links below depends on the owner.
     machine.walk.forget();
   } catch (error) {
     throw hostFailure(error, `make the directory ${path} as declared`);
   }
 }
 
-/** Whether the agent made it on the way to something in it, so that it counts as absent. */
+/** Whether the agent created it only as a parent, so that it counts as absent. */
 const isMadeOnTheWay = (directory: OpenDirectory, found: Ownership, machine: Machine): boolean =>
   (machine.freshDirectories.has(directory.path) || machine.ourDirectories.has(directory.path)) &&
   found.uid === asCreated(createdMode).uid;
 
-/** Removes the directories in it that were only made on the way, as far as they are empty. */
+/** Removes empty subdirectories that the agent created only as parents. */
 function removeOurs(path: string, machine: Machine): void {
   for (const name of listDirectory(machine.walk, path, maxListed) ?? []) {
     const below = `${path}/${name}`;
@@ -337,7 +339,7 @@ function removeOurs(path: string, machine: Machine): void {
 }
 
 /**
- * Removes a directory unless something is in it.
+ * Removes a directory if it is empty.
  * @returns whether it is gone
  * @throws HostFailure
  */

@@ -4,8 +4,8 @@ import { aptCache } from '../host/packages/apt.ts';
 import { parsePolicy } from '../host/packages/apt-output.ts';
 import { compareVersions, type DpkgDatabase } from '../host/packages/dpkg.ts';
 import { diffPackage, vital } from './package-apt/diff.ts';
-import { installAll, mark, mend, type Wish } from './package-apt/install.ts';
-import { type Farewell, orphansOf, removeAll } from './package-apt/remove.ts';
+import { installAll, mark, repairInterrupted, type WantedPackage } from './package-apt/install.ts';
+import { orphansOf, type PackageRemoval, removeAll } from './package-apt/remove.ts';
 import {
   bodyOf,
   briefly,
@@ -31,25 +31,26 @@ import {
 
 type Reference = { sha256: string; size: number };
 
-/** What was there before our first change, and what came with it. */
+/** State before the agent's first change, and what the installation brought. */
 export type PackageBefore = {
   state: 'absent' | 'config-files' | 'installed';
   version: string | null;
   auto: boolean;
-  /** What was there when it was about to be installed; null once that is compared. */
+  /** State of the machine before the installation; null once it has been compared. */
   ground: Reference | null;
-  /** What came with it; null for one that was there before. */
+  /** Packages and paths that appeared with it; null if it was installed before. */
   trace: Reference | null;
 };
 
 type PackageItem = Item<SeenPackage, PackageBefore>;
 
-/** Packages of Debian and its kin, by apt and dpkg. */
+/** Packages of Debian and its derivatives, by apt and dpkg. */
 export const packageApt: Provider<SeenPackage, PackageBefore> = {
   type: 'package-apt',
   recheckable: true,
   brings: () => ['accounts', 'units', 'programs'],
-  // It may be one that carries a source of packages, such as debian-archive-keyring. A name that is wrong must still fail the plan beside others.
+  // It may provide package sources, as debian-archive-keyring does. Only its dependents wait, so that a wrong name
+  // still fails the plan next to others.
   bringsToDependents: () => ['packages'],
   path: () => null,
   check: () => {},
@@ -60,8 +61,8 @@ export const packageApt: Provider<SeenPackage, PackageBefore> = {
   weight: () => 0,
 
   async remember(_resource, seen, _difference, before, machine) {
-    // Its ground is what stood there right before it comes: an older one, of a try that failed, knows nothing of what
-    // people have put there since.
+    // The ground is recorded right before the installation. One from an earlier failed attempt lacks what people have
+    // added since.
     if (before !== null && (before.state === 'installed' || before.ground === null || isThere(seen.state)))
       return before;
     const { state, version, auto } = seen;
@@ -91,7 +92,7 @@ export const packageApt: Provider<SeenPackage, PackageBefore> = {
     return { ...found, offer: { candidate: policy.candidate, offered, providers: [], trouble: null } };
   },
 
-  diffRemoval: (resource, before, seen) => diffFarewell(bodyOf(resource).name, before, seen),
+  diffRemoval: (resource, before, seen) => diffPackageRemoval(bodyOf(resource).name, before, seen),
 
   async apply(resource, seen, difference, machine) {
     return only(await together([{ kind: 'apply', resource, seen, difference, before: null }], machine));
@@ -104,7 +105,7 @@ export const packageApt: Provider<SeenPackage, PackageBefore> = {
   together,
 
   async recover(machine) {
-    const result = await mend(machine);
+    const result = await repairInterrupted(machine);
     if (result !== null && result.exitCode !== 0)
       throw new HostFailure('dpkg could not finish what was interrupted; see /var/log/dpkg.log');
   },
@@ -115,7 +116,7 @@ export const packageApt: Provider<SeenPackage, PackageBefore> = {
 const only = (outcomes: readonly Outcome[]): Outcome => outcomes[0] ?? {};
 
 /** Decides what brings back what was there before us. */
-export function diffFarewell(name: string, before: PackageBefore, seen: SeenPackage): Difference {
+export function diffPackageRemoval(name: string, before: PackageBefore, seen: SeenPackage): Difference {
   const there = isThere(seen.state);
   if (before.state !== 'installed') {
     const isOurs = seen.state === 'config-files' && before.state === 'absent' && before.trace !== null;
@@ -160,16 +161,16 @@ const held = (name: string): HostFailure =>
   new HostFailure(`${name} is on hold on this machine, so it is not changed; to let it go: apt-mark unhold ${name}`);
 
 async function together(items: readonly PackageItem[], machine: Machine): Promise<Outcome[]> {
-  await mend(machine);
+  await repairInterrupted(machine);
   const outcomes = new Map<PackageItem, Outcome>();
   const going = items.filter(isGoing);
-  const farewells = await Promise.all(going.map((item) => farewellOf(item, machine)));
-  // First what is to go: it may be in the way of what is to come.
-  const removed = going.length === 0 ? null : await removeAll(farewells, machine);
+  const removals = await Promise.all(going.map((item) => packageRemovalOf(item, machine)));
+  // Removals come first, because they may conflict with installations.
+  const removed = going.length === 0 ? null : await removeAll(removals, machine);
   for (const item of going) outcomes.set(item, removed?.get(bodyOf(item.resource).name) ?? {});
   const coming = items.filter((item) => !isGoing(item));
-  const wishes = coming.flatMap(wishOf);
-  const failed = wishes.length === 0 ? null : await installAll(wishes, machine);
+  const wanted = coming.flatMap(wantedPackageOf);
+  const failed = wanted.length === 0 ? null : await installAll(wanted, machine);
   for (const item of coming) outcomes.set(item, failed?.get(bodyOf(item.resource).name) ?? {});
   const database = await machine.database(dpkgDatabase);
   await mark('auto', autoAgain(coming, outcomes, database), machine);
@@ -181,33 +182,33 @@ async function together(items: readonly PackageItem[], machine: Machine): Promis
   return items.map((item) => outcomes.get(item) ?? {});
 }
 
-/** It failed, and yet it came. */
+/** The installation failed, but the package is there. */
 const isHalfDone = ({ resource }: PackageItem, database: DpkgDatabase): boolean =>
   isThere(seenIn(database, bodyOf(resource).name).state);
 
 const isGoing = ({ kind, resource, before }: PackageItem): boolean =>
   kind === 'apply' ? isDeclaredAbsent(resource) : before?.state !== 'installed';
 
-async function farewellOf({ kind, resource, before }: PackageItem, machine: Machine): Promise<Farewell> {
+async function packageRemovalOf({ kind, resource, before }: PackageItem, machine: Machine): Promise<PackageRemoval> {
   const { name } = bodyOf(resource);
-  // Declared absent: it is not ours, so nothing goes but the package itself.
+  // A package declared absent is not the agent's, so only the package itself is removed.
   if (kind === 'apply' || before === null || before.trace === null) return { name, brought: [], trace: null };
   const trace = readTrace(before.trace, machine);
   if (trace === null) return { name, brought: [], trace: null };
   return { name, brought: trace.packages, trace: before.state === 'absent' ? trace : null };
 }
 
-function wishOf({ resource, seen, difference }: PackageItem): Wish[] {
+function wantedPackageOf({ resource, seen, difference }: PackageItem): WantedPackage[] {
   const { name } = bodyOf(resource);
   const fields = new Map(difference.changes.map(({ field, to }) => [field, to]));
   const version = fields.get('version');
-  // Of what only failed to be configured nothing has to be unpacked again.
+  // A package that only failed to be configured is not unpacked again.
   const again = fields.has('state') && (seen.state === 'half-installed' || seen.state === 'installed');
   if (!fields.has('ensure') && !fields.has('version') && !fields.has('state')) return [];
   return [{ name, version: typeof version === 'string' ? version : null, again }];
 }
 
-/** Those that were there only for others, and are to be so again. */
+/** Packages that were marked as automatic before and are to be marked so again. */
 function autoAgain(
   items: readonly PackageItem[],
   outcomes: ReadonlyMap<PackageItem, Outcome>,
@@ -220,7 +221,7 @@ function autoAgain(
     .filter((name) => isThere(seenIn(database, name).state));
 }
 
-/** Once it is there: what came with it. */
+/** Adds the trace of the installation once the package is there. */
 async function withTrace(before: PackageBefore, machine: Machine): Promise<PackageBefore> {
   if (before.ground === null) return before;
   try {
@@ -228,7 +229,7 @@ async function withTrace(before: PackageBefore, machine: Machine): Promise<Packa
     return { ...before, ground: null, trace: { ...reference } };
   } catch (error) {
     if (!(error instanceof HostFailure)) throw error;
-    // It came all the same; only what it leaves behind one day will stay.
+    // The installation itself succeeded. Without a trace, only its remains stay after a removal.
     machine.warn(`what came with a package could not be recorded: ${error.message}`);
     return before;
   }

@@ -2,8 +2,8 @@ import { HostFailure } from '../host/failure.ts';
 import { compareRpmVersions, versionText } from '../host/packages/rpm-version.ts';
 import { lowerBound } from '../host/packages/version-range.ts';
 import { diffPackage, locked } from './package-dnf/diff.ts';
-import { installAll, mend, type Wish } from './package-dnf/install.ts';
-import { type Farewell, removeAll } from './package-dnf/remove.ts';
+import { installAll, repairInterrupted, type WantedPackage } from './package-dnf/install.ts';
+import { type PackageRemoval, removeAll } from './package-dnf/remove.ts';
 import {
   bodyOf,
   briefly,
@@ -42,7 +42,8 @@ export const packageDnf: Provider<SeenPackage, PackageBefore> = {
   type: 'package-dnf',
   recheckable: true,
   brings: () => ['accounts', 'units', 'programs'],
-  // It may be one that carries a source of packages, such as epel-release. A name that is wrong must still fail the plan beside others.
+  // It may be one that carries a source of packages, such as epel-release. A name that is wrong must still fail the
+  // plan beside others.
   bringsToDependents: () => ['packages'],
   path: () => null,
   check: checkBody,
@@ -70,7 +71,7 @@ export const packageDnf: Provider<SeenPackage, PackageBefore> = {
     return { ...found, offer: { versions, providers: [], trouble: null } };
   },
 
-  diffRemoval: (resource, before, seen) => diffFarewell(bodyOf(resource).name, before, seen),
+  diffRemoval: (resource, before, seen) => diffPackageRemoval(bodyOf(resource).name, before, seen),
 
   async apply(resource, seen, difference, machine) {
     return (await together([{ kind: 'apply', resource, seen, difference, before: null }], machine))[0] ?? {};
@@ -82,7 +83,7 @@ export const packageDnf: Provider<SeenPackage, PackageBefore> = {
 
   together,
 
-  recover: mend,
+  recover: repairInterrupted,
 
   afterwards: (_resource, before, machine) => withBrought(before, machine),
 };
@@ -105,7 +106,7 @@ function checkBody({ type, body }: { type: string; body: unknown }): void {
 }
 
 /** Decides what brings back what was there before us. */
-export function diffFarewell(name: string, before: PackageBefore, seen: SeenPackage): Difference {
+export function diffPackageRemoval(name: string, before: PackageBefore, seen: SeenPackage): Difference {
   const { installed } = seen;
   const old = before.version;
   if (old === null) {
@@ -142,11 +143,11 @@ async function together(items: readonly PackageItem[], machine: Machine): Promis
   const outcomes = new Map<PackageItem, Outcome>();
   // First what is to go: it may be in the way of what is to come.
   const going = items.filter(isGoing);
-  const removed = going.length === 0 ? null : await removeAll(going.map(farewellOf), machine);
+  const removed = going.length === 0 ? null : await removeAll(going.map(packageRemovalOf), machine);
   for (const item of going) outcomes.set(item, removed?.get(bodyOf(item.resource).name) ?? {});
   const coming = items.filter((item) => !isGoing(item));
-  const wishes = coming.flatMap(wishOf);
-  const told = wishes.length === 0 ? null : await installAll(wishes, machine);
+  const wanted = coming.flatMap(wantedPackageOf);
+  const told = wanted.length === 0 ? null : await installAll(wanted, machine);
   const database = await machine.database(rpmDatabase);
   for (const item of coming) {
     const { name } = bodyOf(item.resource);
@@ -163,13 +164,13 @@ async function together(items: readonly PackageItem[], machine: Machine): Promis
 const isGoing = ({ kind, resource, before }: PackageItem): boolean =>
   kind === 'apply' ? isDeclaredAbsent(resource) : before?.version === null;
 
-const farewellOf = ({ kind, resource, before }: PackageItem): Farewell => ({
+const packageRemovalOf = ({ kind, resource, before }: PackageItem): PackageRemoval => ({
   name: bodyOf(resource).name,
   // Declared absent: it is not ours, so nothing goes but the package itself.
   brought: kind === 'apply' ? [] : (before?.brought ?? []),
 });
 
-function wishOf({ resource, difference }: PackageItem): Wish[] {
+function wantedPackageOf({ resource, difference }: PackageItem): WantedPackage[] {
   const fields = new Map(difference.changes.map(({ field, to }) => [field, to]));
   if (!fields.has('ensure') && !fields.has('version')) return [];
   const version = fields.get('version');

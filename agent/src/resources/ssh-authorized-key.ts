@@ -27,21 +27,21 @@ import {
 import { bitsLost } from './text-edit/text-file.ts';
 
 export interface SeenKey {
-  /** Null: there is no such user. */
+  /** Null: the user does not exist. */
   owner: Owner | null;
   /** Lines with the key, as bytes. */
   lines: PlacedLine[];
-  /** Null: there is no file. */
+  /** Null: the file does not exist. */
   ownership: Ownership | null;
-  /** Something else than lines with the key is in the file. */
+  /** Whether the file contains anything besides lines with the key. */
   hasMore: boolean;
-  /** What would be made for it. */
+  /** What an apply would create for it. */
   makes: { file: boolean; directory: boolean };
-  /** The file does not end in a line break. */
+  /** Whether the file lacks a final line break. */
   open: boolean;
 }
 
-/** What was there before the agent first changed anything about a key. */
+/** State before the agent first changed anything about a key. */
 export type KeyBefore =
   | { was: 'absent'; made: { file: boolean; directory: boolean }; open: boolean }
   | { was: 'there'; comment: string | null; removed: PlacedLine[] | null };
@@ -52,7 +52,7 @@ const bodyOf = (resource: ResolvedResource): Body => resource.body as Body;
 const asBytes = (text: string): string => Buffer.from(text, 'utf8').toString('latin1');
 const asText = (bytes: string): string => Buffer.from(bytes, 'latin1').toString('utf8');
 
-/** The comment of the first of the lines; null when there is none. */
+/** The comment of the first of the lines; null if there are no lines. */
 const commentOf = ({ lines }: SeenKey): string | null => {
   const [first] = lines;
   return first === undefined ? null : (parseKeyLine(first.text)?.comment ?? '');
@@ -63,7 +63,7 @@ export const sshAuthorizedKey: Provider<SeenKey, KeyBefore> = {
   type: 'ssh-authorized-key',
   recheckable: true,
   brings: () => [],
-  // Many keys share a file.
+  // Several keys share a file, so none owns the path.
   path: () => null,
   makes: (_resource, { owner }) => (owner === null ? [] : [directoryOf(owner)]),
 
@@ -79,7 +79,7 @@ export const sshAuthorizedKey: Provider<SeenKey, KeyBefore> = {
 
   check(resource) {
     const { key, comment } = bodyOf(resource);
-    // A line of the file lets somebody in: nothing may come with it that was not declared.
+    // A line of this file grants access, so nothing undeclared may be added with it.
     if (!/^[a-z0-9@.-]+ [A-Za-z0-9+/]+={0,2}$/.test(key)) throw new HostFailure('the key is not a type and a key');
     if (comment != null && /[\n\r\0]/.test(comment)) throw new HostFailure('the comment is not one line');
   },
@@ -168,7 +168,7 @@ export const sshAuthorizedKey: Provider<SeenKey, KeyBefore> = {
   },
 };
 
-/** The lines go, the file stays. */
+/** Drift: the lines are removed, and the file stays. */
 function absence(seen: SeenKey): Difference {
   const drift = presenceDrift();
   return { ...drift, changes: [...drift.changes, ...bitsLost(seen)] };
@@ -200,7 +200,7 @@ async function look(resource: ResolvedResource, machine: Machine): Promise<SeenK
   };
 }
 
-/** What is not there will be made; and what has nothing in it but keys of this operation is as good as made by it. */
+/** Missing parts will be created. A file that holds only keys of this operation counts as created by it. */
 function madeByUs(
   owner: Owner,
   directoryIsThere: boolean,
@@ -223,8 +223,8 @@ function madeByUs(
 }
 
 /**
- * Changes the text of the file, if that is another then.
- * @param ours what goes once no key is left in it
+ * Changes the text of the file, and writes it if the text differs.
+ * @param ours parts that the agent created, which are removed once no key is left in them
  */
 async function edit(
   resource: ResolvedResource,

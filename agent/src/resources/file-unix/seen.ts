@@ -18,23 +18,23 @@ import type { Difference, Machine } from '../provider/provider.ts';
 export interface SeenFile {
   found: Inspected;
   ownership: SeenOwnership;
-  /** What `validate` begins with, when that is not there. */
+  /** The program of `validate`, if it is missing. */
   missingProgram?: string;
 }
 
-/** What a file was before the agent first changed it; of one that was there, the fields in `touched` come back. */
+/** The file before the agent first changed it. If it existed, the fields in `touched` are restored. */
 export type FileBefore =
   | { was: 'absent' }
   | { was: 'symlink'; target: string; uid: number; gid: number }
   | ({ was: 'file' } & RecordedFile);
 
-/** What the journal keeps of one: the first lines of foreign files need not be in it. */
+/** The journaled form, without the content of foreign files. */
 export const fileInBrief = (seen: SeenFile): SeenFile =>
   seen.found.type === 'file' && seen.found.content !== null
     ? { ...seen, found: { ...seen.found, content: { ...seen.found.content, bytes: null } } }
     : seen;
 
-/** Its bytes that are held in memory. */
+/** Bytes of the content that are held in memory. */
 export const fileWeight = ({ found }: SeenFile): number =>
   found.type === 'file' ? (found.content?.bytes?.length ?? 0) : 0;
 
@@ -43,7 +43,7 @@ export const bodyOf = (resource: ResolvedResource): Body => resource.body as Bod
 export const pathOf = (resource: ResolvedResource): string => bodyOf(resource).path;
 
 export const createdMode = 0o644;
-/** What stands for a content in a field change: its hash, or its size where that alone tells that it differs. */
+/** The form of a content in a field change: its hash, or its size if the sizes already differ. */
 export const contentText = (content: { sha256: string | null; size: number }): string =>
   content.sha256 === null ? `${content.size} bytes` : `sha256:${content.sha256}`;
 
@@ -58,7 +58,7 @@ export const wrongType = (path: string, found: Inspected): HostFailure =>
     `${path} is a ${found.type === 'other' ? found.kind : found.type}, not a file; it is not touched. Remove it by hand, or declare it otherwise.`,
   );
 
-/** A link that gives way to a file leaves it its owner; its permissions mean nothing. */
+/** A file that replaces a link keeps the link's owner. The permissions of a link have no meaning. */
 export const ownershipToKeep = (found: Inspected, body: Body): Ownership | null =>
   found.type === 'absent'
     ? null
@@ -69,9 +69,9 @@ export const ownershipToKeep = (found: Inspected, body: Body): Ownership | null 
 const writingFields = new Set(['content', 'ensure', 'symlink']);
 
 /**
- * Whether the file is written as a whole: its content changes, or it is declared and somebody who could write to the file
- * until now may still have it open: it comes from another user, or loses group or world write, or gets a set-ID bit.
- * @param changes what is known to change
+ * Whether the file is written as a whole: its content changes, or its content is declared and a former writer may still
+ * have it open, because it changes owner, loses group or world write permission, or gets a set-ID bit.
+ * @param changes known changes
  */
 export function isWritten(body: Body, { found, ownership }: SeenFile, changes: readonly FieldChange[]): boolean {
   if (changes.some(({ field }) => writingFields.has(field))) return true;
@@ -89,8 +89,8 @@ export const thingDeclared = (body: Body, written: boolean): Thing =>
   body.symlink != null ? { type: 'symlink' } : { type: 'file', content: written ? 'written' : 'kept' };
 
 /**
- * Looks at the file.
- * @param wantedSizes of the contents that it is to be compared with: a large one of another size is not read at all
+ * Observes the file.
+ * @param wantedSizes sizes of the contents to compare with; a large file of another size is not read
  */
 export function look(
   resource: ResolvedResource,

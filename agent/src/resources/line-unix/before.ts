@@ -3,18 +3,18 @@ import { findPlace, insertLines, isAt, type Place, removeLines, type TextLine } 
 import { isAbsent } from '../text-edit/text-file.ts';
 import { type Hit, hitsIn, lineOf, type SeenLine, wantedFor } from './seen.ts';
 
-/** What of a file a line resource took the place of. */
+/** What a line resource replaced in a file. */
 export type LineBefore = {
-  /** The line that we put there last; null when it was declared absent then. */
+  /** The line that the agent last wrote; null if it was declared absent then. */
   put: string | null;
   lost: Lost[];
 };
 
-/** A line that was there before our change, or, without text, a place at which there was none. */
+/** A line that existed before the change, or, without text, a place where there was none. */
 export type Lost = {
   text: string | null;
   end: TextLine['end'];
-  /** Our line stands for it. */
+  /** Whether the agent's line is in its place. */
   stands: boolean;
   index: number;
   above: string | null;
@@ -22,15 +22,15 @@ export type Lost = {
   ending: Place['ending'];
 };
 
-/** Somebody else keeps adding lines: beyond this what we take the place of is not brought back. */
+/** Maximum number of replaced lines that are restored, in case somebody keeps adding lines. */
 const maxLost = 256;
 
-/** Records what is about to change for the first time. What we put there ourselves is not what was there before. */
+/** Records what is about to change for the first time. Lines that the agent wrote do not count. */
 export function rememberLine(resource: ResolvedResource, seen: SeenLine, before: LineBefore | null): LineBefore {
   const lost = (before?.lost ?? []).map((entry) => ({ ...entry }));
   const put = before?.put ?? null;
   const putIsThere = put !== null && seen.hits.some(({ text }) => text === put);
-  // One that somebody changed by hand is still the one that we put there.
+  // A line that somebody edited by hand still counts as the agent's.
   const isOurs = ({ text }: Hit): boolean =>
     lost.some(({ stands }) => stands) && (putIsThere ? text === put : put !== null);
   const keep = ({ text, end, index, above, below, ending }: Hit, stands: boolean): void => {
@@ -49,9 +49,9 @@ export function rememberLine(resource: ResolvedResource, seen: SeenLine, before:
 }
 
 /**
- * The file as it was before our first change: our lines go, those whose place they took come back to it, and all else
- * stays as others have it by now.
- * @returns null when there is nothing to bring back or take away
+ * The file as it was before the first change: the agent's lines are removed, the lines that they replaced are restored,
+ * and everything else keeps its current state.
+ * @returns null if there is nothing to restore or remove
  */
 export function restored(
   resource: ResolvedResource,
@@ -61,7 +61,7 @@ export function restored(
   if (before.lost.length === 0) return null;
   const standing = before.lost.filter(({ stands }) => stands).sort((a, b) => a.index - b.index);
   const ours = ourLines(resource, before, lines, standing.length);
-  // From the end, so that a line that was added there is taken for the one that was added.
+  // Paired from the end, so that a line that was added there matches the one that the agent added.
   const pairs = new Map<number, Lost>();
   for (let i = 1; i <= Math.min(ours.length, standing.length); i++)
     pairs.set(ours.at(-i) as number, standing.at(-i) as Lost);
@@ -87,7 +87,7 @@ export function restored(
   return { lines: after, from, to: before.lost.find(({ text }) => text !== null)?.text ?? null };
 }
 
-/** Lines that stood one below the other: what is around all of them tells where they belong. */
+/** Groups adjacent lines, because the surroundings of the group determine the place of each. */
 function neighbours(entries: readonly Lost[]): Lost[][] {
   const groups: Lost[][] = [];
   for (const entry of entries) {
@@ -99,7 +99,7 @@ function neighbours(entries: readonly Lost[]): Lost[][] {
   return groups;
 }
 
-/** Positions of the lines that we put there, or that somebody made of them; what was declared absent may be back. */
+/** Positions of the agent's lines, also after edits by others. A line that was declared absent may be back. */
 function ourLines(
   resource: ResolvedResource,
   { put }: LineBefore,

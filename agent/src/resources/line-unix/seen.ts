@@ -11,33 +11,33 @@ export const bodyOf = (resource: ResolvedResource): Body => resource.body as Bod
 /** The declared line, in the characters of `TextLine`. */
 export const lineOf = (resource: ResolvedResource): string => inBytes(bodyOf(resource).line);
 
-/** A line that is meant: it matches, or it is the declared one, or the one that was declared before. */
+/** A line that the resource manages: it matches, equals the declared line, or equals the previously declared line. */
 export interface Hit extends Place {
   text: string;
   end: TextLine['end'];
 }
 
 export interface SeenLine extends SeenText {
-  /** In order; of a line that is to be there the last few: the last one counts. */
+  /** In order. For a line to be present only the last few, as the last one counts. */
   hits: Hit[];
   /** The gap where a line is added. */
   end: Place;
-  /** What `validate` would run and is not there. */
+  /** The program that `validate` would run, if it is missing. */
   missingProgram?: string;
-  /** What was declared when it last succeeded here. */
+  /** The line declared when the resource last succeeded here. */
   previous: string | null;
-  /** Only for a removal: the first line that goes and the first that comes back; null when all is as it was. */
+  /** Only for a removal: the first removed and the first restored line; null if the file is as it was before. */
   restored: { from: string | null; to: string | null; diff: string | null } | null;
 }
 
 const maxHits = 64;
-/** Characters of lines of others that are kept to be brought back. */
+/** Maximum number of characters of other people's lines that are kept to be restored. */
 const maxKept = 128 * 1024;
 
-/** Positions of the lines that are meant. */
+/** Positions of the lines that the resource manages. */
 export function hitsIn(resource: ResolvedResource, previous: string | null, lines: readonly TextLine[]): number[] {
   const { match } = bodyOf(resource);
-  // With captures `line` is a pattern of its own, which stands in no file.
+  // With captures, `line` is a template and appears literally in no file.
   const line = hasCaptures(resource) ? null : lineOf(resource);
   const matched = match == null ? null : matching(match, readableLines(lines));
   const hits: number[] = [];
@@ -50,7 +50,7 @@ function* readableLines(lines: readonly TextLine[]): Generator<string> {
   for (const { text } of lines) yield readable(text);
 }
 
-/** The last hit of a line that is to be there; all of one that is not. */
+/** Of a line to be present the last hit; of a line to be absent all hits. */
 export function meant(resource: ResolvedResource, previous: string | null, lines: readonly TextLine[]): number[] {
   const hits = hitsIn(resource, previous, lines);
   return isAbsent(resource) ? hits : hits.slice(-1);
@@ -59,11 +59,11 @@ export function meant(resource: ResolvedResource, previous: string | null, lines
 const hasCaptures = (resource: ResolvedResource): boolean => bodyOf(resource).backrefs === true && !isAbsent(resource);
 
 /**
- * What a line is to become, in the characters of `TextLine`.
- * @param text the line that it takes the place of; null: it is added
- * @param among of how many lines that are meant it is the last
- * @returns null when nothing is added
- * @throws HostFailure when it cannot be made of this line, or would become another again at the next apply
+ * The wanted text of a line, in the characters of `TextLine`.
+ * @param text the line to replace; null: the line is added
+ * @param among number of managed lines, of which this is the last
+ * @returns null if no line is added
+ * @throws HostFailure if it cannot be made from this line, or if the next apply would change it again
  */
 export function wantedFor(resource: ResolvedResource, text: string | null, among = 1): string | null {
   if (!hasCaptures(resource)) return lineOf(resource);
@@ -79,7 +79,7 @@ export function wantedFor(resource: ResolvedResource, text: string | null, among
     throw new HostFailure(
       'its `match` takes the line that it makes, and would make another of it at each apply: write a `match` that does not, or a `line` that stays as it is',
     );
-  // The line before it would be the last that is meant, and get its turn.
+  // The next apply would then manage the line before it and change that one.
   if (once !== null && again === null && among > 1)
     throw new HostFailure(
       `its \`match\` takes ${among} lines of ${pathOf(resource)} and not the one that it makes, so each apply would change another: make \`match\` narrower`,
@@ -87,7 +87,7 @@ export function wantedFor(resource: ResolvedResource, text: string | null, among
   return once === null ? null : inBytes(once);
 }
 
-/** The line with what `match` captured in place of `\\1`, `\\g<name>` and `\\\\`; null when the text does not match. */
+/** `line` with its references `\\1`, `\\g<name>`, and `\\\\` expanded from `match`; null if the text does not match. */
 function expanded(resource: ResolvedResource, text: string): string | null {
   const { match, line } = bodyOf(resource);
   const found = captures(match ?? '', text);
@@ -101,7 +101,7 @@ function expanded(resource: ResolvedResource, text: string): string | null {
   });
 }
 
-/** Where a line is added: below the last line that `after` takes or above the last that `before` takes, else at the end. */
+/** Where a line is added: below the last match of `after`, or above the last match of `before`, else at the end. */
 export function insertionIndex(resource: ResolvedResource, lines: readonly TextLine[]): number {
   const { after, before } = bodyOf(resource);
   const pattern = after ?? before ?? null;

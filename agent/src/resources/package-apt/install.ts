@@ -6,76 +6,76 @@ import type { TransactionResult } from '../../host/processes/transaction.ts';
 import type { Machine, Outcome } from '../provider/provider.ts';
 import { dpkgDatabase, isThere, seenIn } from './seen.ts';
 
-/** One package as it is to be. */
-export interface Wish {
+/** A package to install. */
+export interface WantedPackage {
   name: string;
-  /** Null: whichever the sources prefer. */
+  /** Null: the version that the sources prefer. */
   version: string | null;
-  /** Its files are to be unpacked again. */
+  /** Whether its files are to be unpacked again. */
   again: boolean;
 }
 
-/** So many of those that an earlier transaction left undone are tried each by itself. */
+/** Maximum number of leftover packages to retry one by one. */
 const maxAlone = 25;
 
 /**
- * Installs packages in one transaction of apt. If that is refused or fails, what got done of it counts, and the others
- * are tried without those that cannot be installed, in the end one by one: one bad package does not fail the rest.
- * @returns by name, why it is not as wished; what is not in it, is
+ * Installs packages in one apt transaction. If that fails, keeps the packages that it installed and retries the others
+ * without those that cannot be installed, finally one by one, so that one bad package does not fail the rest.
+ * @returns failures by name; a package without an entry is installed as wanted
  */
-export async function installAll(wishes: readonly Wish[], machine: Machine): Promise<Map<string, Outcome>> {
+export async function installAll(wanted: readonly WantedPackage[], machine: Machine): Promise<Map<string, Outcome>> {
   const failures = new Map<string, Outcome>();
-  let left = [...wishes];
+  let left = [...wanted];
   let stuck = false;
-  const attempt = async (some: readonly Wish[]): Promise<void> => {
+  const attempt = async (some: readonly WantedPackage[]): Promise<void> => {
     const result = await install(some, machine);
-    // What hangs would hang again.
+    // A transaction that hangs would hang again.
     stuck = result.timedOut;
-    if (!stuck) await mend(machine);
+    if (!stuck) await repairInterrupted(machine);
     const database = await machine.database(dpkgDatabase);
-    for (const wish of some) {
-      if (isFulfilled(wish, database)) failures.delete(wish.name);
-      else failures.set(wish.name, failureOf(wish, result, machine));
+    for (const one of some) {
+      if (isFulfilled(one, database)) failures.delete(one.name);
+      else failures.set(one.name, failureOf(one, result, machine));
     }
-    left = left.filter((wish) => !isFulfilled(wish, database));
+    left = left.filter((one) => !isFulfilled(one, database));
   };
   await attempt(left);
-  if (left.length === 0 || wishes.length === 1 || stuck) return failures;
-  // Whom apt refuses even alone need not be tried again.
-  const possible: Wish[] = [];
-  for (const wish of left.slice(0, maxAlone)) {
-    const alone = await simulate(installArguments([wish]), machine);
-    if (alone.exitCode === 0) possible.push(wish);
-    else failures.set(wish.name, { failure: aptComplaint(`${alone.stdout}\n${alone.stderr}`) });
+  if (left.length === 0 || wanted.length === 1 || stuck) return failures;
+  // A package that apt refuses even alone is not retried.
+  const possible: WantedPackage[] = [];
+  for (const one of left.slice(0, maxAlone)) {
+    const alone = await simulate(installArguments([one]), machine);
+    if (alone.exitCode === 0) possible.push(one);
+    else failures.set(one.name, { failure: aptComplaint(`${alone.stdout}\n${alone.stderr}`) });
   }
   if (possible.length === 0) return failures;
   left = [...possible];
-  if (possible.length < wishes.length) await attempt(possible);
-  for (const wish of [...left]) if (!stuck) await attempt([wish]);
+  if (possible.length < wanted.length) await attempt(possible);
+  for (const one of [...left]) if (!stuck) await attempt([one]);
   return failures;
 }
 
-const isFulfilled = ({ name, version }: Wish, database: DpkgDatabase): boolean => {
+const isFulfilled = ({ name, version }: WantedPackage, database: DpkgDatabase): boolean => {
   const seen = seenIn(database, name);
   return isThere(seen.state) && seen.whole && (version === null || seen.version === version);
 };
 
-function installArguments(wishes: readonly Wish[]): string[] {
-  const again = wishes.some((wish) => wish.again) ? ['--reinstall'] : [];
-  const names = wishes.map(({ name, version }) => (version === null ? name : `${name}=${version}`));
-  // What is declared may be older than what is there; nothing may go that nobody asked to go.
+function installArguments(wanted: readonly WantedPackage[]): string[] {
+  const again = wanted.some((one) => one.again) ? ['--reinstall'] : [];
+  const names = wanted.map(({ name, version }) => (version === null ? name : `${name}=${version}`));
+  // The declared version may be older than the installed one. Nothing else may be removed.
   return ['install', ...again, '--allow-downgrades', '--no-remove', '--', ...names];
 }
 
-async function install(wishes: readonly Wish[], machine: Machine): Promise<TransactionResult> {
+async function install(wanted: readonly WantedPackage[], machine: Machine): Promise<TransactionResult> {
   try {
-    return await aptGet(installArguments(wishes), machine);
+    return await aptGet(installArguments(wanted), machine);
   } finally {
     machine.stale();
   }
 }
 
-function failureOf({ name, version }: Wish, result: TransactionResult, machine: Machine): Outcome {
+function failureOf({ name, version }: WantedPackage, result: TransactionResult, machine: Machine): Outcome {
   const { output, truncated } = result;
   const bare = name.split(':')[0] ?? name;
   const own = dpkgComplaint(output, bare);
@@ -90,11 +90,11 @@ function failureOf({ name, version }: Wish, result: TransactionResult, machine: 
 const lastWords = (output: string): string => output.trimEnd().split('\n').slice(-2).join(' / ').slice(0, 500);
 
 /**
- * Lets dpkg finish what was cut off: by a kill, a power cut, or a package that failed.
+ * Lets dpkg finish work that a kill, a power cut, or a failed package interrupted.
  * @throws LeftRunning when the agent stops
  * @throws HostFailure when it hangs
  */
-export async function mend(machine: Machine): Promise<TransactionResult | null> {
+export async function repairInterrupted(machine: Machine): Promise<TransactionResult | null> {
   const database = await machine.database(dpkgDatabase);
   if (!database.interrupted && [...database.packages.values()].every(isWhole)) return null;
   const result = await dpkg(['--configure', '-a'], machine);
@@ -107,7 +107,7 @@ export async function mend(machine: Machine): Promise<TransactionResult | null> 
 }
 
 /**
- * Restores who is there only for others.
+ * Restores apt's mark of packages as installed automatically or manually.
  * @throws HostFailure
  */
 export async function mark(how: 'auto' | 'manual', names: readonly string[], machine: Machine): Promise<void> {

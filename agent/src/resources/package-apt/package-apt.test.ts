@@ -1,6 +1,6 @@
 import type { ResolvedResource, ResourceBodies } from '@muster/protocol/module';
 import { describe, expect, test } from 'vitest';
-import { diffFarewell, type PackageBefore, packageApt } from '../package-apt.ts';
+import { diffPackageRemoval, type PackageBefore, packageApt } from '../package-apt.ts';
 import { type Machine, nothing } from '../provider/provider.ts';
 import { diffPackage } from './diff.ts';
 import type { SeenPackage } from './seen.ts';
@@ -115,7 +115,7 @@ describe('a package', () => {
     expect(() => diff({ ensure: 'absent' }, needed)).toThrow(/^foo is not removed: the agent itself runs with it/);
     expect(diff({ ensure: 'absent' }, needed, 'drift').action).toBe('remove');
     const before = { state: 'absent', version: null, auto: false, ground: null, trace: null } as const;
-    expect(() => diffFarewell('foo', before, needed)).toThrow(/^foo is not removed/);
+    expect(() => diffPackageRemoval('foo', before, needed)).toThrow(/^foo is not removed/);
   });
 
   test('that dpkg did not finish with is mended', () => {
@@ -156,26 +156,28 @@ describe('what was there before', () => {
 
   test('comes back: the version, as far as it is offered, and whom it was there for', () => {
     const now = seen({ version: '2.0', offer: offer('2.0', { offered: ['1.0'] }) });
-    expect(diffFarewell('foo', before({ auto: true }), now).changes).toEqual([
+    expect(diffPackageRemoval('foo', before({ auto: true }), now).changes).toEqual([
       { field: 'version', from: '2.0', to: '1.0' },
       { field: 'mark', from: 'manual', to: 'automatic' },
     ]);
-    expect(diffFarewell('foo', before(), seen({ version: '2.0', offer: offer('2.0') }))).toMatchObject({
+    expect(diffPackageRemoval('foo', before(), seen({ version: '2.0', offer: offer('2.0') }))).toMatchObject({
       action: 'none',
       message: 'left at 2.0: the sources do not offer 1.0 any more, which was there before',
     });
-    expect(diffFarewell('foo', before(), { ...absent, offer: offer('1.0', { offered: ['1.0'] }) })).toMatchObject({
-      action: 'create',
-    });
+    expect(diffPackageRemoval('foo', before(), { ...absent, offer: offer('1.0', { offered: ['1.0'] }) })).toMatchObject(
+      {
+        action: 'create',
+      },
+    );
   });
 
   test('was nothing: it goes, and with it the configuration that is ours', () => {
     const trace = { sha256: 'x', size: 1 };
-    expect(diffFarewell('foo', before({ state: 'absent' }), seen()).action).toBe('remove');
-    expect(diffFarewell('foo', before({ state: 'absent' }), absent).action).toBe('none');
+    expect(diffPackageRemoval('foo', before({ state: 'absent' }), seen()).action).toBe('remove');
+    expect(diffPackageRemoval('foo', before({ state: 'absent' }), absent).action).toBe('none');
     const left = seen({ state: 'config-files', version: null });
-    expect(diffFarewell('foo', before({ state: 'absent', trace }), left).action).toBe('remove');
-    expect(diffFarewell('foo', before({ state: 'config-files', trace }), left).action).toBe('none');
-    expect(() => diffFarewell('foo', before({ state: 'absent' }), seen({ held: true }))).toThrow(/on hold/);
+    expect(diffPackageRemoval('foo', before({ state: 'absent', trace }), left).action).toBe('remove');
+    expect(diffPackageRemoval('foo', before({ state: 'config-files', trace }), left).action).toBe('none');
+    expect(() => diffPackageRemoval('foo', before({ state: 'absent' }), seen({ held: true }))).toThrow(/on hold/);
   });
 });

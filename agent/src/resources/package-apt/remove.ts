@@ -5,44 +5,45 @@ import { aptRemove, simulate } from '../../host/packages/apt.ts';
 import { aptComplaint, dpkgComplaint, parseSimulation } from '../../host/packages/apt-output.ts';
 import { type DpkgDatabase, ownedPaths } from '../../host/packages/dpkg.ts';
 import type { Machine, Outcome } from '../provider/provider.ts';
-import { mend } from './install.ts';
+import { repairInterrupted } from './install.ts';
 import { dpkgDatabase, isThere, plainName, seenIn } from './seen.ts';
 import { keptBecause, leftovers, type Trace } from './trace.ts';
 
-/** One package that is to go. */
-export interface Farewell {
+/** A package to remove. */
+export interface PackageRemoval {
   name: string;
-  /** What we brought along with it, by `name:architecture`: goes too, if nothing else needs it. */
+  /** Dependencies that were installed with it, as `name:architecture`. They are removed too, unless still needed. */
   brought: readonly string[];
-  /** What came with it, if it was not there in any state before we came: then it may go with all that is left of it. */
+  /** Trace of its installation, if dpkg did not know it before in any state. Its remains may then be deleted too. */
   trace: Trace | null;
 }
 
 /**
- * Removes packages in one transaction: those, and what they alone needed and we brought. Nothing else goes with them.
- * @returns by name: why it is still there, or what is to be said about its removal
+ * Removes packages in one transaction, with the dependencies that came with them and that nothing else needs. Removes
+ * nothing else.
+ * @returns by name: why it is still installed, or a note about its removal
  */
-export async function removeAll(farewells: readonly Farewell[], machine: Machine): Promise<Map<string, Outcome>> {
+export async function removeAll(removals: readonly PackageRemoval[], machine: Machine): Promise<Map<string, Outcome>> {
   const outcomes = new Map<string, Outcome>();
   const before = await machine.database(dpkgDatabase);
-  const present = farewells.filter(({ name }) => isThere(seenIn(before, name).state));
-  const going = await unneeded(farewells, present, before, machine, outcomes);
-  // Judged before it begins: what their own scripts do as they go is nobody's change.
-  const judged = new Map<Farewell, Judgement>();
-  const footprint = farewells.some(({ trace }) => trace !== null) ? await takeFootprint() : null;
-  for (const farewell of farewells) {
-    const judgement = outcomes.has(farewell.name) ? null : judge(farewell, going, footprint, before);
-    if (judgement !== null) judged.set(farewell, judgement);
+  const present = removals.filter(({ name }) => isThere(seenIn(before, name).state));
+  const going = await unneeded(removals, present, before, machine, outcomes);
+  // Judged before the removal starts, so that changes by the packages' own scripts do not count as somebody else's.
+  const judged = new Map<PackageRemoval, Judgement>();
+  const footprint = removals.some(({ trace }) => trace !== null) ? await takeFootprint() : null;
+  for (const removal of removals) {
+    const judgement = outcomes.has(removal.name) ? null : judge(removal, going, footprint, before);
+    if (judgement !== null) judged.set(removal, judgement);
   }
   if (going.length > 0) {
     const result = await aptRemove({ names: going, native: before.native, what: 'installed' }, machine);
     machine.stale();
-    await mend(machine);
+    await repairInterrupted(machine);
     const after = await machine.database(dpkgDatabase);
     for (const { name } of present) {
       if (outcomes.has(name) || !isThere(seenIn(after, name).state)) continue;
       if ('refused' in result) {
-        outcomes.set(name, { failure: neededByNow(result.refused) });
+        outcomes.set(name, { failure: becameNeeded(result.refused) });
         continue;
       }
       const { output, truncated, exitCode } = result.done;
@@ -53,34 +54,34 @@ export async function removeAll(farewells: readonly Farewell[], machine: Machine
       });
     }
   }
-  for (const [farewell, judgement] of judged) {
-    if (outcomes.has(farewell.name)) continue;
+  for (const [removal, judgement] of judged) {
+    if (outcomes.has(removal.name)) continue;
     const message = await clearUp(judgement, machine);
-    if (message !== null) outcomes.set(farewell.name, { message });
+    if (message !== null) outcomes.set(removal.name, { message });
   }
   return outcomes;
 }
 
 /**
- * What goes with them: nothing, or what we brought and nobody else needs. Those that others need are refused.
+ * The packages to remove, with their dependencies that nothing else needs. Refuses packages that others need.
  * @returns names for apt
  */
 async function unneeded(
-  all: readonly Farewell[],
-  farewells: readonly Farewell[],
+  all: readonly PackageRemoval[],
+  removals: readonly PackageRemoval[],
   database: DpkgDatabase,
   machine: Machine,
   outcomes: Map<string, Outcome>,
 ): Promise<string[]> {
-  const going: Farewell[] = [];
+  const going: PackageRemoval[] = [];
   const plain = (name: string): string => plainForApt(name, database);
-  const names = (some: readonly Farewell[]): string[] => some.map(({ name }) => plain(name));
+  const names = (some: readonly PackageRemoval[]): string[] => some.map(({ name }) => plain(name));
   const whatGoes = async (args: readonly string[]): Promise<string[]> => {
     const result = await simulate(args, machine);
     if (result.exitCode !== 0) throw new HostFailure(aptComplaint(`${result.stdout}\n${result.stderr}`));
     return parseSimulation(result.stdout).removed.map(plain);
   };
-  const refused = async (some: readonly Farewell[]): Promise<string | null> => {
+  const refused = async (some: readonly PackageRemoval[]): Promise<string | null> => {
     try {
       const asked = new Set([...names(some), ...some.flatMap(({ brought }) => brought.map(plain))]);
       const others = (await whatGoes(['remove', '--', ...names(some)])).filter((name) => !asked.has(name));
@@ -92,14 +93,14 @@ async function unneeded(
       throw error;
     }
   };
-  if (farewells.length === 0 || (await refused(farewells)) === null) going.push(...farewells);
+  if (removals.length === 0 || (await refused(removals)) === null) going.push(...removals);
   else
-    for (const farewell of farewells) {
-      const reason = await refused([...going, farewell]);
-      if (reason === null) going.push(farewell);
-      else outcomes.set(farewell.name, { failure: reason });
+    for (const removal of removals) {
+      const reason = await refused([...going, removal]);
+      if (reason === null) going.push(removal);
+      else outcomes.set(removal.name, { failure: reason });
     }
-  // Of one that somebody removed by hand, what it needed may still be there.
+  // The dependencies of a package that somebody removed by hand may still be installed.
   const brought = new Set(all.filter(({ name }) => !outcomes.has(name)).flatMap((one) => one.brought.map(plain)));
   const alone =
     going.length === 0 ? autoremove : ['remove', '--auto-remove', ...suggestedIsNotNeeded, '--', ...names(going)];
@@ -107,22 +108,20 @@ async function unneeded(
   return [...new Set([...names(going), ...extras])];
 }
 
-/** By itself apt keeps what any package suggests, as `tar` does with every packer: of what we brought, most would stay. */
+/** By default apt keeps packages that any other suggests. Most dependencies would stay: `tar` suggests every packer. */
 const suggestedIsNotNeeded = ['-o', 'APT::AutoRemove::SuggestsImportant=false'];
 const autoremove = [...suggestedIsNotNeeded, 'autoremove'];
 
-const neededByNow = (names: readonly string[]): string => {
+const becameNeeded = (names: readonly string[]): string => {
   const which = names.length === 0 ? '' : `: ${names.slice(0, 20).join(', ')}`;
   return `not removed: while the lock was waited for, something was installed that needs it${which}`;
 };
 
-/** As apt prints and takes a name. */
+/** The name as apt prints and accepts it. */
 const plainForApt = (name: string, { native }: Pick<DpkgDatabase, 'native'>): string =>
   plainName(name, native).replace(/:all$/, '');
 
-/**
- * Those of what we brought that nobody needs any more, although what we brought them for is gone already.
- */
+/** Dependencies that the agent installed, that nothing needs, and whose own package is already gone. */
 export async function orphansOf(trace: Trace, machine: Machine): Promise<string[]> {
   const database = await machine.database(dpkgDatabase);
   const there = trace.packages.filter((key) => {
@@ -138,15 +137,15 @@ export async function orphansOf(trace: Trace, machine: Machine): Promise<string[
 
 interface Judgement {
   trace: Trace;
-  /** A package and what we brought along with it, all of them new then and gone now: by `name:architecture`. */
+  /** A package and the dependencies installed with it, all new then and now removed, as `name:architecture`. */
   group: string[];
-  /** Why something of somebody's would be lost with all that is left of them. */
+  /** Why deleting their remains would lose somebody else's change; null: it would not. */
   kept: string | null;
 }
 
-/** Whether a package that was not there before we came can go with all that is left of it. */
+/** Decides whether the remains of a package that the agent installed can be deleted too. */
 function judge(
-  { name, brought, trace }: Farewell,
+  { name, brought, trace }: PackageRemoval,
   going: readonly string[],
   now: Footprint | null,
   database: DpkgDatabase,
@@ -163,8 +162,8 @@ function judge(
 }
 
 /**
- * Removes what is left of packages, unless something of somebody's would be lost.
- * @returns what is to be said about it
+ * Deletes the remains of packages, unless somebody else's change would be lost.
+ * @returns a note for people
  */
 async function clearUp({ trace, group, kept }: Judgement, machine: Machine): Promise<string | null> {
   const database = await machine.database(dpkgDatabase);
@@ -184,17 +183,17 @@ async function clearUp({ trace, group, kept }: Judgement, machine: Machine): Pro
   return null;
 }
 
-/** The name under which a trace has it. */
+/** The key of a package in a trace. */
 function keyLike(name: string, trace: Trace, { native }: DpkgDatabase): string | null {
   const [bare, architecture] = name.split(':');
   const wanted = architecture === undefined ? [`${bare}:${native}`, `${bare}:all`] : [name];
   return trace.packages.find((key) => wanted.includes(key)) ?? null;
 }
 
-/** What their own removal forgot: it came with them, and is as it came. What cannot be reached is left. */
+/** Deletes unchanged paths that came with the packages and outlived their removal. Skips paths that it cannot reach. */
 async function sweep(own: readonly string[], trace: Trace, now: Footprint, machine: Machine): Promise<void> {
   const ours = leftovers(own, trace, now);
-  // Other packages may have come into a place that these name, or been brought up to date with them.
+  // Another package may now own such a path.
   const owned = await ownedPaths(new Set(ours.map(({ path }) => path)));
   for (const { path, stamp } of ours) {
     if (owned.has(path) || machine.declared(path)) continue;

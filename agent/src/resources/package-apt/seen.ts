@@ -15,23 +15,23 @@ import type { Circumstances, Database, Json, Machine } from '../provider/provide
 export type Body = ResourceBodies['package-apt'];
 export const bodyOf = (resource: ResolvedResource): Body => resource.body as Body;
 
-/** What was found of one package. Plain data: the journal keeps it as it is. */
+/** Observed state of one package. Plain data, which the journal keeps unchanged. */
 export type SeenPackage = {
   state: DpkgState;
-  /** Nothing of it is to be mended. */
+  /** Whether the package needs no repair. */
   whole: boolean;
   version: string | null;
   held: boolean;
   auto: boolean;
-  /** What the sources offer, where that bears on what is to be done. */
+  /** What the sources offer, if the decision depends on it. */
   offer: { candidate: string | null; offered: string[]; providers: string[]; trouble: string | null } | null;
-  /** To be removed: why it must not be. */
+  /** For a package to remove: why it must not be removed. */
   vital?: string;
-  /** It is gone already: what we brought with it and nobody needs any more. */
+  /** For a package that is already removed: dependencies that the agent installed and that nothing needs any more. */
   orphans?: string[];
 };
 
-/** The packages of this machine, read once an operation however many are declared. */
+/** The packages of this machine, read once an operation. */
 export const dpkgDatabase: Database<DpkgDatabase> = { name: 'dpkg', read: () => readDpkg() };
 
 interface Offers {
@@ -39,16 +39,16 @@ interface Offers {
   policies: ReadonlyMap<string, AptPolicy>;
   /** Why some of the sources did not answer. */
   trouble: string | null;
-  /** When the sources were last changed before they were asked. */
+  /** Last change of the sources before the query. */
   sourcesChangedAt: number;
 }
 
-/** Older lists are refreshed before they are relied on. Milliseconds. */
+/** Milliseconds. Older package lists are refreshed before use. */
 const freshForMs = 60 * 60_000;
-/** What is not in lists that are so new is not there. Milliseconds. */
+/** Milliseconds. A package that is missing from lists this new does not exist. */
 const justNowMs = 60_000;
 
-/** What the sources offer: a plan and an apply refresh the lists where they have to, a look at drift never does. */
+/** Offers of the sources. Plans and applies refresh the lists when necessary; drift checks never do. */
 export const freshOffers: Database<Offers> = { name: 'apt offers', read: (machine) => readOffers(machine, true) };
 export const knownOffers: Database<Offers> = {
   name: 'apt offers, as known',
@@ -57,14 +57,14 @@ export const knownOffers: Database<Offers> = {
 
 export const isDeclaredAbsent = (resource: ResolvedResource): boolean => bodyOf(resource).ensure === 'absent';
 
-/** Whether what the sources offer bears on what is to be done. */
+/** Whether the decision depends on what the sources offer. */
 function needsOffer(body: Body, found: Pick<SeenPackage, 'state' | 'version'>): boolean {
   if (body.ensure === 'absent') return false;
   if (!isThere(found.state) || body.version === 'latest') return true;
   return body.version != null && !isVersion(body.version, found.version ?? '');
 }
 
-/** Its files are there, whole or not. */
+/** Whether its files are installed, completely or not. */
 export const isThere = (state: DpkgState): boolean => state !== 'not-installed' && state !== 'config-files';
 
 const nothingThere: Omit<SeenPackage, 'offer' | 'orphans' | 'vital'> = {
@@ -82,7 +82,7 @@ export function seenIn(database: DpkgDatabase, name: string): Omit<SeenPackage, 
   return { state, whole: isWhole(found), version: isThere(state) ? version : null, held, auto };
 }
 
-/** Of one that is to go, also whether it may. */
+/** Also tells whether a package to remove may be removed. */
 export function seenToGo(database: DpkgDatabase, name: string): Omit<SeenPackage, 'offer' | 'orphans'> {
   const seen = seenIn(database, name);
   const found = isThere(seen.state) ? findPackage(database, name) : null;
@@ -102,7 +102,7 @@ export async function observePackage(
   const database = purpose === 'drift' ? knownOffers : freshOffers;
   let offers = await machine.database(database);
   if (offers.sourcesChangedAt !== listTimes().sourcesChangedAt) {
-    // An earlier resource of this operation changed where packages come from.
+    // An earlier resource of this operation changed the package sources.
     machine.stale(database);
     offers = await machine.database(database);
   }
@@ -112,7 +112,7 @@ export async function observePackage(
     candidate === null && policy !== null && purpose !== 'drift' ? await providersOf(body.name, machine) : [];
   const { version } = body;
   const offered = version != null && version !== 'latest' ? (policy?.offered ?? []) : [];
-  // What fits may be far down; the others are only told where nothing does.
+  // A fitting version may come late in the list. The others are reported only if none fits.
   const fitting = offered.filter((found) => isVersion(version ?? '', found));
   return {
     ...found,
@@ -125,7 +125,7 @@ export async function observePackage(
   };
 }
 
-/** As apt prints it: without the machine's own architecture. */
+/** The name as apt prints it: without the machine's own architecture. */
 export const plainName = (name: string, native: string): string =>
   name.endsWith(`:${native}`) ? name.slice(0, -native.length - 1) : name;
 

@@ -5,43 +5,43 @@ import type { CopyReference, Database, Machine } from '../provider/provider.ts';
 import { dpkgDatabase, isThere } from './seen.ts';
 
 /**
- * What came with packages that were not there before: which packages, and which paths where configuration and data
- * stand. Removal needs it to tell what nobody would miss.
+ * Records which packages and which configuration and data paths appeared with an installation. Removal uses it to
+ * decide which remains can be deleted.
  */
 
-/** What was there before packages came. */
+/** State before the installation. */
 interface Ground {
-  /** Packages that dpkg knew in any state, by `name:architecture`. */
+  /** Packages that dpkg knew in any state, as `name:architecture`. */
   packages: string[];
-  /** Null: more than could be looked at. */
+  /** Null: too many to scan. */
   paths: [string, string][] | null;
 }
 
 export interface Trace {
-  /** Packages that were not known in any state before. */
+  /** Packages that dpkg did not know in any state before. */
   packages: string[];
-  /** Why nothing is known of what appeared; the rest is empty then. */
+  /** Reason why new paths are unknown; the rest is empty then. */
   unknown: string | null;
   paths: TracedPath[];
-  /** By package: what its removal with everything of it would take away although it was there before. */
+  /** By package: a path that existed before and that purging the package would delete. */
   endangered: Record<string, string>;
 }
 
 export interface TracedPath {
   path: string;
   stamp: string;
-  /** What a small file held; null of everything else. */
+  /** Digest of a small file's content; null for everything else. */
   digest: string | null;
-  /** Positions in `packages` of those that have it in their list or name it in their scripts. Empty: nobody knows. */
+  /** Positions in `packages` of the packages that list it or name it in their scripts. Empty: owner unknown. */
   of: number[];
-  /** Whether their list or scripts name the path itself, and not only a directory above it. */
+  /** Whether lists or scripts name the path itself, not only a directory above it. */
   named?: boolean;
 }
 
-/** Larger than any of them is. Bytes. */
+/** Bytes. Larger than any real record. */
 const maxRecord = 64 * 1024 * 1024;
 
-/** What is there now, kept once an operation for all packages that are about to come. */
+/** State before an installation, taken once an operation for all packages to install. */
 export const ground: Database<CopyReference> = {
   name: 'ground of packages',
   async read(machine) {
@@ -62,7 +62,7 @@ function readRecord<T extends Ground | Trace>(reference: CopyReference, machine:
 export const readTrace = (reference: CopyReference, machine: Machine): Trace | null =>
   readRecord<Trace>(reference, machine);
 
-/** What came since the ground was looked at, the same for all packages of one transaction. */
+/** Packages and paths that appeared since `from`, shared by all packages of one transaction. */
 export const traceSince = (from: CopyReference): Database<{ reference: CopyReference; packages: string[] }> => ({
   name: `trace of packages since ${from.sha256}`,
   async read(machine) {
@@ -90,7 +90,7 @@ function traceOf(before: Ground | null, database: DpkgDatabase, now: Footprint |
   const byPath = new Map<string, TracedPath>();
   const foreign = new Set<string>();
   const above = (path: string): TracedPath | undefined => byPath.get(path.slice(0, path.lastIndexOf('/')));
-  // Shorter ones first: what is in a directory that came is of whoever the directory is.
+  // Shorter paths first: a path in a new directory belongs to the owner of that directory.
   for (const [path, stamp] of [...now].filter(([path]) => !there.has(path)).sort(([a], [b]) => (a < b ? -1 : 1))) {
     const own = packages.flatMap((_, i) => (claims[i]?.has(path) ? [i] : []));
     const named = own.length > 0;
@@ -104,7 +104,7 @@ function traceOf(before: Ground | null, database: DpkgDatabase, now: Footprint |
     byPath.set(path, entry);
     paths.push(entry);
   }
-  // A directory that nobody knows is of those whose things are in it.
+  // A directory without a known owner belongs to the owners of its contents.
   const unknown = new Set(paths.filter(({ of }) => of.length === 0));
   for (const { path, of } of [...paths].reverse()) {
     const parent = above(path);
@@ -121,14 +121,14 @@ function traceOf(before: Ground | null, database: DpkgDatabase, now: Footprint |
   return { packages, unknown: null, paths, endangered };
 }
 
-/** What a package started may still write right after. Milliseconds. */
+/** Milliseconds. A program that a package started may write files for this long after the installation. */
 const settlingMs = 2000;
-/** Where people put things themselves. */
+/** Places where people create files themselves. */
 const placesOfPeople = /^\/(etc|srv|opt|usr\/local|var\/www)\//;
 
 /**
- * Whether something that appeared can have come with packages that do not name it. Others work on a machine at the same
- * time, and an agent that was killed may look at what came only days later.
+ * Whether a new path may come from packages that do not name it. Other users change the machine at the same time, and
+ * an agent that was killed may take the trace days later.
  */
 export function mayHaveBrought(
   path: string,
@@ -144,13 +144,13 @@ export function mayHaveBrought(
 
 interface Claims {
   has(path: string): boolean;
-  /** All of those paths, but for what is nobody's. */
+  /** All of those paths, without shared directories. */
   all: ReadonlySet<string>;
-  /** Paths that the script names which runs when everything of it is removed. */
+  /** Paths that the purge script names. */
   removed: string[];
 }
 
-/** Paths that a script can be about, as they stand in its text. */
+/** Matches paths in the text of a package script. */
 const pathInText = /\/(?:etc|var|opt|srv|usr\/local)\/[A-Za-z0-9._+@%:/-]*[A-Za-z0-9_+@%-]/g;
 
 function claimsOf({ name, architecture, state }: DpkgPackage): Claims {
@@ -160,7 +160,7 @@ function claimsOf({ name, architecture, state }: DpkgPackage): Claims {
     '';
   const listed = new Set(isThere(state) ? pathsOf({ name, architecture }) : []);
   const removed = [...new Set(info('postrm').match(pathInText) ?? [])];
-  // What its own scripts name is its own too, if it came with it.
+  // A path that the package's own scripts name counts as its own if it appeared with the package.
   const scripts = [
     ...removed,
     ...(info('preinst').match(pathInText) ?? []),
@@ -173,10 +173,10 @@ function claimsOf({ name, architecture, state }: DpkgPackage): Claims {
 }
 
 const lookedOver = /^\/(etc|var|opt|srv|usr\/local)\//;
-/** Where people keep what is theirs, and nobody looks. */
+/** Places of users' own files, which the footprint does not scan. */
 const notLookedOver = /\/(?:home|root|mnt|media|data)\/[A-Za-z0-9._+@%:/-]*[A-Za-z0-9_+@%-]/g;
 
-/** What the removal of all that is left of a package could take away without anybody having looked. */
+/** A path that purging the package could delete and that the footprint did not scan. */
 function unseenBy(found: DpkgPackage, now: Footprint): string | null {
   const { name, architecture } = found;
   const blind = blindSpot(claimsOf(found).all, now);
@@ -188,7 +188,7 @@ function unseenBy(found: DpkgPackage, now: Footprint): string | null {
   return postrm.match(notLookedOver)?.find(exists) ?? null;
 }
 
-/** Directories that are nobody's: a script that names one is about something in it. */
+/** Directories that no package owns. A script that names one refers to a path in it. */
 const shared = new Set(
   [
     '/etc/alternatives /etc/apt /etc/cron.d /etc/cron.daily /etc/cron.hourly /etc/cron.monthly /etc/cron.weekly',
@@ -204,16 +204,16 @@ const shared = new Set(
     .split(' '),
 );
 
-/** What dpkg and the system keep account of is not lost by what a script does with it. */
+/** Also covers state that dpkg and the system maintain: a script that touches it loses no data. */
 const isShared = (path: string): boolean =>
   shared.has(path) || path.startsWith('/var/lib/dpkg/') || /^\/var\/(cache|run|lock|tmp)\//.test(path);
 
 /**
- * Why these packages are not to be removed with all that is left of them: something of somebody's would be lost. Null
- * when installing them would bring all of it again.
- * @param group   removed together, by `name:architecture`
+ * Why these packages must not be purged: a change by somebody else would be lost. Null when a new installation would
+ * recreate everything.
+ * @param group   packages removed together, as `name:architecture`
  * @param trace   of their installation
- * @param now     what stands there now
+ * @param now     current footprint
  */
 export function keptBecause(
   group: readonly string[],
@@ -246,7 +246,7 @@ export function keptBecause(
   }
   for (const [path, stamp] of now) {
     if (stamp === 'd' || stamp === 's' || traced.has(path) || isNeverMissed(path)) continue;
-    // A link to what packages bring; a script of theirs may have renamed it.
+    // A link to a packaged file, which a package script may have renamed.
     if (stamp.startsWith('l /usr/')) continue;
     const above = nearestTraced(path, traced);
     if (above !== null && ofOurs(above)) return `${path} was added since it was installed`;
@@ -254,7 +254,7 @@ export function keptBecause(
   return null;
 }
 
-/** Logs, backups that tools make by themselves, and what systemd keeps for itself. */
+/** Logs, automatic backups of tools, and state of systemd. */
 const isNeverMissed = (path: string): boolean =>
   /^\/var\/(log|backups|lib\/systemd)\//.test(path) ||
   /^\/etc\/((passwd|group|shadow|gshadow|subuid|subgid)-|\.pwd\.lock)$/.test(path);
@@ -265,13 +265,13 @@ const isAsTraced = (entry: TracedPath, stamp: string): boolean =>
   (stamp === 'd' && entry.stamp === 'd') ||
   (entry.digest !== null && digestAt(entry.path, 'sha1') === entry.digest);
 
-/** What came and is not known to be of other packages alone. */
+/** Selects new paths that do not belong to other packages alone. */
 function relevantTo(group: readonly string[], trace: Trace): (entry: TracedPath) => boolean {
   const positions = new Set(group.map((key) => trace.packages.indexOf(key)));
   return ({ of }) => of.length === 0 || of.some((position) => positions.has(position));
 }
 
-/** The innermost directory above it that came with the packages. */
+/** The innermost directory above the path that appeared with the packages. */
 function nearestTraced(path: string, traced: ReadonlyMap<string, TracedPath>): TracedPath | null {
   for (let cut = path.lastIndexOf('/'); cut > 0; cut = path.lastIndexOf('/', cut - 1)) {
     const entry = traced.get(path.slice(0, cut));
@@ -281,14 +281,14 @@ function nearestTraced(path: string, traced: ReadonlyMap<string, TracedPath>): T
 }
 
 /**
- * What came with these packages alone and still stands there as it came, innermost first: their own removal forgot it.
+ * Unchanged paths that came with these packages alone and that their own removal left behind, innermost first.
  */
 export function leftovers(group: readonly string[], trace: Trace, now: Footprint): TracedPath[] {
   const positions = new Set(group.map((key) => trace.packages.indexOf(key)));
   return (
     trace.paths
       .filter(({ of }) => of.length > 0 && of.every((position) => positions.has(position)))
-      // What they do not name may be somebody's; a directory goes only if it is empty.
+      // A path that they do not name may belong to a user. A directory is removed only if it is empty.
       .filter(({ named, stamp }) => named === true || stamp === 'd')
       .filter((entry) => {
         const stamp = now.get(entry.path);

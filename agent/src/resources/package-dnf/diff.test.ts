@@ -2,7 +2,7 @@ import type { ResolvedResource } from '@muster/protocol/module';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { compareRpmVersions, type RpmVersion, versionText } from '../../host/packages/rpm-version.ts';
-import { diffFarewell, packageDnf } from '../package-dnf.ts';
+import { diffPackageRemoval, packageDnf } from '../package-dnf.ts';
 import { diffPackage } from './diff.ts';
 import type { SeenPackage } from './seen.ts';
 
@@ -114,19 +114,21 @@ describe('what brings back what was there', () => {
   const before = (old: string | null) => ({ version: old, ground: null, brought: [] });
 
   test('its removal, where we brought it, and its old version, where that is still offered', () => {
-    expect(diffFarewell('hello', before(null), seen('1.0-1'))).toMatchObject({ action: 'remove' });
-    expect(diffFarewell('hello', before(null), seen(null)).action).toBe('none');
-    expect(diffFarewell('hello', before('1.0-1'), seen('1.1-1', ['1.0-1']))).toMatchObject({
+    expect(diffPackageRemoval('hello', before(null), seen('1.0-1'))).toMatchObject({ action: 'remove' });
+    expect(diffPackageRemoval('hello', before(null), seen(null)).action).toBe('none');
+    expect(diffPackageRemoval('hello', before('1.0-1'), seen('1.1-1', ['1.0-1']))).toMatchObject({
       action: 'update',
       changes: [{ from: '1.1-1', to: '1.0-1' }],
       message: expect.stringContaining('a downgrade'),
     });
-    expect(diffFarewell('hello', before('1.0-1'), seen('1.1-1', []))).toMatchObject({
+    expect(diffPackageRemoval('hello', before('1.0-1'), seen('1.1-1', []))).toMatchObject({
       action: 'none',
       message: expect.stringContaining('left at 1.1-1'),
     });
-    expect(diffFarewell('hello', before('1.0-1'), seen(null, [])).action).toBe('create');
-    expect(() => diffFarewell('hello', before(null), seen('1.0-1', null, { locked: true }))).toThrow('versionlock');
+    expect(diffPackageRemoval('hello', before('1.0-1'), seen(null, [])).action).toBe('create');
+    expect(() => diffPackageRemoval('hello', before(null), seen('1.0-1', null, { locked: true }))).toThrow(
+      'versionlock',
+    );
   });
 });
 

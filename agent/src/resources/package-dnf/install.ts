@@ -7,95 +7,97 @@ import type { TransactionResult } from '../../host/processes/transaction.ts';
 import type { Machine, Outcome } from '../provider/provider.ts';
 import { rpmDatabase, seenIn } from './seen.ts';
 
-/** One package as it is to be. */
-export interface Wish {
+/** A package to install. */
+export interface WantedPackage {
   name: string;
-  /** As dnf takes it; null: whichever the repositories prefer. */
+  /** As dnf accepts it; null: the version that the repositories prefer. */
   version: string | null;
 }
 
-/** So many of those that an earlier transaction left undone are tried each by itself. */
+/** Maximum number of leftover packages to retry one by one. */
 const maxAlone = 25;
 
 /**
- * Installs packages in one transaction of dnf. If that is refused or fails, what got done of it counts, and the others
- * are tried without those that cannot be installed, in the end one by one: one bad package does not fail the rest.
- * @returns by name: why it is not as wished, or what is to be said although it is
+ * Installs packages in one dnf transaction. If that fails, keeps the packages that it installed and retries the others
+ * without those that cannot be installed, finally one by one, so that one bad package does not fail the rest.
+ * @returns by name: the failure, or a note about an installed package
  */
-export async function installAll(wishes: readonly Wish[], machine: Machine): Promise<Map<string, Outcome>> {
+export async function installAll(wanted: readonly WantedPackage[], machine: Machine): Promise<Map<string, Outcome>> {
   const outcomes = new Map<string, Outcome>();
-  let left = [...wishes];
-  const attempt = async (some: readonly Wish[]): Promise<void> => {
+  let left = [...wanted];
+  const attempt = async (some: readonly WantedPackage[]): Promise<void> => {
     const before = (await machine.database(rpmDatabase)).packages;
     const result = await install(some, machine);
     const database = await machine.database(rpmDatabase);
     if (result.exitCode !== 0) {
-      const asked = new Set(some.map((wish) => bareName(wish, database)));
+      const asked = new Set(some.map((one) => bareName(one, database)));
       const along = [...database.packages.keys()].filter((name) => !before.has(name) && !asked.has(name));
       await markAsDependencies(along, machine);
     }
-    for (const wish of some) {
-      outcomes.delete(wish.name);
-      if (!isFulfilled(wish, database)) outcomes.set(wish.name, failureOf(wish, result, machine));
+    for (const one of some) {
+      outcomes.delete(one.name);
+      if (!isFulfilled(one, database)) outcomes.set(one.name, failureOf(one, result, machine));
       else {
-        // rpm counts a package as installed whose last script failed.
-        const said = scriptComplaint(result.output, bareName(wish, database));
-        if (said !== null) outcomes.set(wish.name, { message: `installed, but ${said}` });
+        // rpm counts a package as installed even if its last script failed.
+        const said = scriptComplaint(result.output, bareName(one, database));
+        if (said !== null) outcomes.set(one.name, { message: `installed, but ${said}` });
       }
     }
-    left = left.filter((wish) => !isFulfilled(wish, database));
+    left = left.filter((one) => !isFulfilled(one, database));
   };
   await attempt(left);
-  if (left.length === 0 || wishes.length === 1) return outcomes;
-  // Whom dnf refuses even alone need not be tried again.
-  const possible: Wish[] = [];
-  for (const wish of left.slice(0, maxAlone)) {
-    const alone = await dnfWould(['install', '--', specOf(wish)], machine);
+  if (left.length === 0 || wanted.length === 1) return outcomes;
+  // A package that dnf refuses even alone is not retried.
+  const possible: WantedPackage[] = [];
+  for (const one of left.slice(0, maxAlone)) {
+    const alone = await dnfWould(['install', '--', specOf(one)], machine);
     const said = `${alone.stdout}\n${alone.stderr}`;
-    // It says no to the question whether it should, and that is an error like any other.
-    if (alone.exitCode === 0 || /^Operation aborted\.$/m.test(said)) possible.push(wish);
-    else outcomes.set(wish.name, { failure: dnfComplaint(said) });
+    // The question is answered with no, which dnf reports as an error like any other.
+    if (alone.exitCode === 0 || /^Operation aborted\.$/m.test(said)) possible.push(one);
+    else outcomes.set(one.name, { failure: dnfComplaint(said) });
   }
   if (possible.length === 0) return outcomes;
   left = [...possible];
-  if (possible.length < wishes.length) await attempt(possible);
-  for (const wish of [...left]) await attempt([wish]);
+  if (possible.length < wanted.length) await attempt(possible);
+  for (const one of [...left]) await attempt([one]);
   return outcomes;
 }
 
-const specOf = ({ name, version }: Wish): string => {
+const specOf = ({ name, version }: WantedPackage): string => {
   if (version === null) return name;
   // The architecture comes last.
   const [bare, arch] = splitName(name, () => false);
   return arch === null ? `${name}-${version}` : `${bare}-${version}.${arch}`;
 };
 
-const bareName = ({ name }: Wish, { packages }: RpmDatabase): string =>
+const bareName = ({ name }: WantedPackage, { packages }: RpmDatabase): string =>
   splitName(name, (candidate) => packages.has(candidate))[0];
 
-const isFulfilled = ({ name, version }: Wish, database: RpmDatabase): boolean => {
+const isFulfilled = ({ name, version }: WantedPackage, database: RpmDatabase): boolean => {
   const { installed } = seenIn(database, name);
   return installed !== null && (version === null || isVersion(version, installed));
 };
 
-async function install(wishes: readonly Wish[], machine: Machine): Promise<TransactionResult> {
+async function install(wanted: readonly WantedPackage[], machine: Machine): Promise<TransactionResult> {
   try {
-    return await dnf(['install', '--', ...wishes.map(specOf)], machine);
+    return await dnf(['install', '--', ...wanted.map(specOf)], machine);
   } finally {
     machine.stale();
   }
 }
 
-/** Of a transaction that failed dnf does not keep who came only for others, and would never let them go. */
+/**
+ * After a failed transaction dnf does not record packages as dependencies, and would never remove them automatically.
+ */
 async function markAsDependencies(names: readonly string[], machine: Machine): Promise<void> {
   if (names.length === 0) return;
   const { exitCode, output } = await dnf(['mark', 'remove', '--', ...names], machine);
   if (exitCode !== 0) machine.warn(`dnf keeps ${names.join(', ')} as wanted by somebody: ${dnfComplaint(output)}`);
 }
 
-function failureOf(wish: Wish, result: TransactionResult, machine: Machine): Outcome {
+function failureOf(one: WantedPackage, result: TransactionResult, machine: Machine): Outcome {
   const { output, truncated } = result;
-  const { name, version } = wish;
+  const { name, version } = one;
   const own = scriptComplaint(output, splitName(name, () => false)[0]) ?? scriptComplaint(output, name);
   const failure = result.timedOut
     ? `the transaction was stopped: it took longer than ${machine.limits.packageMs / 1000} s`
@@ -106,10 +108,10 @@ function failureOf(wish: Wish, result: TransactionResult, machine: Machine): Out
 }
 
 /**
- * Takes away the old halves of packages whose upgrade was cut off, as by a power cut.
+ * Removes the old versions of packages whose upgrade was interrupted, for example by a power cut.
  * @throws HostFailure when that fails
  */
-export async function mend(machine: Machine): Promise<void> {
+export async function repairInterrupted(machine: Machine): Promise<void> {
   const check = await dnfQuery(['--cacheonly', 'check', '--duplicates'], machine);
   if (!/ is a duplicate with /.test(`${check.stdout}\n${check.stderr}`)) return;
   const { exitCode, output } = await dnf(['remove', '--duplicates'], machine);

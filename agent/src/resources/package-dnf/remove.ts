@@ -14,26 +14,26 @@ import type { TransactionResult } from '../../host/processes/transaction.ts';
 import type { Machine, Outcome } from '../provider/provider.ts';
 import { bodyOf, rpmDatabase, seenIn } from './seen.ts';
 
-/** One package that is to go. */
-export interface Farewell {
+/** A package to remove. */
+export interface PackageRemoval {
   name: string;
-  /** Names of those that came along with it because of us: they go too, if nothing else needs them. */
+  /** Dependencies that were installed with it. They are removed too, unless still needed. */
   brought: readonly string[];
 }
 
-/** How often what goes is found out again because others install or remove packages meanwhile. */
+/** Maximum number of attempts; others may install or remove packages in between. */
 const maxAttempts = 5;
 
 /**
- * Removes packages in one transaction: those, and what they alone needed and we brought. Nothing else goes with them, whatever
- * others install meanwhile.
- * @returns by name: why it is still there, or what is to be said about its removal
+ * Removes packages in one transaction, with the dependencies that came with them and that nothing else needs. Removes
+ * nothing else, whatever others install meanwhile.
+ * @returns by name: why it is still installed, or a note about its removal
  */
-export async function removeAll(farewells: readonly Farewell[], machine: Machine): Promise<Map<string, Outcome>> {
-  let attempt = await removeUnlocked(farewells, machine);
-  // What dnf refuses was decided by packages that are not what is installed now.
+export async function removeAll(removals: readonly PackageRemoval[], machine: Machine): Promise<Map<string, Outcome>> {
+  let attempt = await removeUnlocked(removals, machine);
+  // dnf refuses when the decision was based on packages that have changed since.
   for (let i = 1; i < maxAttempts && attempt.result !== null && isRefused(attempt.result); i++)
-    attempt = await removeUnlocked(farewells, machine);
+    attempt = await removeUnlocked(removals, machine);
   const { outcomes, going, result, bare } = attempt;
   if (result === null) return outcomes;
   const after = await machine.database(rpmDatabase);
@@ -55,41 +55,41 @@ export async function removeAll(farewells: readonly Farewell[], machine: Machine
 const isRefused = ({ exitCode, timedOut, output }: TransactionResult): boolean =>
   exitCode !== 0 && !timedOut && !isDnfLocked(output) && isDnfRefusal(output);
 
-/** Whoever has the lock may install what needs them, so each try finds out again what goes. */
-const removeUnlocked = (farewells: readonly Farewell[], machine: Machine): Promise<Attempt> =>
+/** The holder of the lock may install dependents, so each attempt determines again what to remove. */
+const removeUnlocked = (removals: readonly PackageRemoval[], machine: Machine): Promise<Attempt> =>
   untilUnlocked(
-    () => removeAtOnce(farewells, machine),
+    () => removeAtOnce(removals, machine),
     machine,
     ({ result }) => result !== null && isDnfLocked(result.output),
   );
 
 interface Attempt {
-  /** Of those that are not tried. */
+  /** Outcomes of packages that are not tried. */
   outcomes: Map<string, Outcome>;
-  going: readonly Farewell[];
-  /** Null when none is tried. */
+  going: readonly PackageRemoval[];
+  /** Null: no package is tried. */
   result: TransactionResult | null;
   bare(name: string): string;
 }
 
-/** Finds out what goes, and removes exactly that unless somebody holds the lock. */
-async function removeAtOnce(farewells: readonly Farewell[], machine: Machine): Promise<Attempt> {
+/** Determines what to remove and removes exactly that, unless somebody holds the lock. */
+async function removeAtOnce(removals: readonly PackageRemoval[], machine: Machine): Promise<Attempt> {
   const outcomes = new Map<string, Outcome>();
   const before = await machine.database(rpmDatabase);
-  const present = farewells.filter(({ name }) => seenIn(before, name).installed !== null);
+  const present = removals.filter(({ name }) => seenIn(before, name).installed !== null);
   const bare = (name: string): string => splitName(name, (candidate) => before.packages.has(candidate))[0];
 
-  // What came along and is declared itself goes only when it is told to.
+  // A dependency that is itself declared is removed only on request.
   const declared = new Set(machine.resourcesOf('package-dnf').map((resource) => bare(bodyOf(resource).name)));
-  const broughtBy = (some: readonly Farewell[]): string[] =>
+  const broughtBy = (some: readonly PackageRemoval[]): string[] =>
     some.flatMap(({ brought }) => brought).filter((name) => !declared.has(name));
 
-  const notOurs = (would: Removal, some: readonly Farewell[]): string[] => {
+  const notOurs = (would: Removal, some: readonly PackageRemoval[]): string[] => {
     const ours = new Set([...some.map(({ name }) => bare(name)), ...broughtBy(some)]);
     return would.dependent.map(({ name }) => name).filter((name) => !ours.has(name));
   };
-  /** All that goes with these; or why they cannot go together. */
-  const whole = async (some: readonly Farewell[]): Promise<readonly Removed[] | string> => {
+  /** Everything that is removed with these packages, or why they cannot be removed together. */
+  const whole = async (some: readonly PackageRemoval[]): Promise<readonly Removed[] | string> => {
     const would = await whatGoes(
       some.map(({ name }) => name),
       [],
@@ -103,16 +103,16 @@ async function removeAtOnce(farewells: readonly Farewell[], machine: Machine): P
   };
 
   if (present.length === 0) return { outcomes, going: [], result: null, bare };
-  let going: readonly Farewell[] = present;
+  let going: readonly PackageRemoval[] = present;
   let gone = await whole(present);
   if (typeof gone === 'string') {
     going = [];
     gone = [];
-    for (const farewell of present) {
-      const more = await whole([...going, farewell]);
-      if (typeof more === 'string') outcomes.set(farewell.name, { failure: more });
+    for (const removal of present) {
+      const more = await whole([...going, removal]);
+      if (typeof more === 'string') outcomes.set(removal.name, { failure: more });
       else {
-        going = [...going, farewell];
+        going = [...going, removal];
         gone = more;
       }
     }
@@ -127,11 +127,11 @@ async function removeAtOnce(farewells: readonly Farewell[], machine: Machine): P
   return { outcomes, going, result, bare };
 }
 
-/** All that goes together with what came along and nobody needs any more; null: nothing goes besides. */
+/** Everything to remove, including dependencies that nothing needs any more; null: no such dependencies. */
 async function withUnneeded(
-  going: readonly Farewell[],
+  going: readonly PackageRemoval[],
   brought: ReadonlySet<string>,
-  notOurs: (would: Removal, some: readonly Farewell[]) => string[],
+  notOurs: (would: Removal, some: readonly PackageRemoval[]) => string[],
   machine: Machine,
 ): Promise<readonly Removed[] | null> {
   if (brought.size === 0) return null;
@@ -140,12 +140,12 @@ async function withUnneeded(
   if (typeof would === 'string') return null;
   const extras = would.unused.map(({ name }) => name).filter((name) => brought.has(name));
   if (extras.length === 0) return null;
-  // Something that was there before may need one of them although nobody needs that itself.
+  // A package that was there before may need one of them without being needed itself.
   const whole = await whatGoes([...names, ...extras], [], machine);
   return typeof whole === 'string' || notOurs(whole, going).length > 0 ? null : [...whole.asked, ...whole.dependent];
 }
 
-/** What a removal would take along, or why dnf refuses it. */
+/** Everything that a removal would include, or dnf's reason to refuse it. */
 async function whatGoes(
   names: readonly string[],
   options: readonly string[],

@@ -2,22 +2,22 @@ import { isUtf8 } from 'node:buffer';
 import { maxDiffLength } from '@muster/protocol';
 import { type StructuredPatch, structuredPatch } from 'diff';
 
-/** A line a person reads where a diff cannot be shown. */
+/** A note for people in place of a diff. */
 const note = (path: string, text: string): string => `--- ${path}\n+++ ${path}\n\\ ${text}\n`;
 
 /**
- * Beyond this a comparison line by line costs more than it tells: everything is then shown as replaced. It is counted in
- * steps, not in time: what differs is part of a plan, and must be told the same on a busy machine.
+ * Bounds of the comparison by line; beyond them the whole content is shown as replaced. They count steps, not time,
+ * because the diff is part of a plan and must not depend on the load of the machine.
  */
 const maxEditLength = 4_000;
 const maxComparisons = 1_000_000;
 const context = 3;
 
 /**
- * Unified diff of two contents, within the length that is carried; a longer one is cut with a line that says so.
- * @param before null: the file was not there
- * @param after  null: the file goes
- * @param around lines shown around what changes
+ * Unified diff of two contents. A diff over the maximum length is cut, with a line that says so.
+ * @param before null: the file did not exist
+ * @param after  null: the file is removed
+ * @param around number of context lines
  */
 export function contentDiff(path: string, before: Buffer | null, after: Buffer | null, around = context): string {
   if ((before !== null && isBinary(before)) || (after !== null && isBinary(after)))
@@ -31,17 +31,17 @@ export function contentDiff(path: string, before: Buffer | null, after: Buffer |
   );
 }
 
-/** Says that a content differs that is too large to be compared. */
+/** A note in place of a diff for contents that are too large to compare. */
 export const largeContentDiff = (path: string, before: number | null, after: number | null): string =>
   note(path, `Too large to be compared: ${before ?? 0} bytes before, ${after ?? 0} bytes after`);
 
 const sizeOf = (content: Buffer | null): string => (content === null ? 'nothing' : `${content.length} bytes`);
 
-/** A NUL, or bytes that are no UTF-8, near the start: what other tools call binary. */
+/** Whether the content starts with a NUL or invalid UTF-8 in its first 8 KiB, as other tools define binary. */
 function isBinary(content: Buffer): boolean {
   const start = content.subarray(0, 8192);
   if (start.includes(0)) return true;
-  // A character may be cut in two at the end of the piece.
+  // The end of the piece may split a character.
   for (let spare = 0; spare < 4; spare++)
     if (isUtf8(start.subarray(0, Math.max(0, start.length - (content.length > 8192 ? spare : 0))))) return false;
   return true;
@@ -58,11 +58,11 @@ function compared(old: string, next: string, around: number): string {
 
 class TooManyComparisons extends Error {}
 
-/** @returns null when they have too little in common */
+/** @returns null if the contents have too little in common */
 function patchOf(old: string, next: string, around: number): StructuredPatch | null {
   let left = maxComparisons;
   const comparator = (one: string, other: string): boolean => {
-    // A long line counts for several: only of those of one length is more than the length looked at.
+    // A comparison of long lines counts for several, but lines of different length are unequal at once.
     left -= one.length === other.length ? 1 + (one.length >>> 8) : 1;
     if (left < 0) throw new TooManyComparisons();
     return one === other;
@@ -79,7 +79,7 @@ function patchOf(old: string, next: string, around: number): StructuredPatch | n
 const range = (start: number, lines: number): string =>
   lines === 1 ? `${start}` : `${lines === 0 ? start - 1 : start},${lines}`;
 
-/** Every old line goes, every new one comes. */
+/** A diff that removes every old line and adds every new one. */
 function replaced(old: string, next: string): string {
   const [oldLines, newLines] = [linesOf(old), linesOf(next)];
   if (oldLines.length + newLines.length === 0) return '';

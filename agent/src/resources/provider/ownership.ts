@@ -4,7 +4,7 @@ import { HostFailure } from '../../host/failure.ts';
 import type { Ownership } from '../../host/files/inspect.ts';
 import type { Difference } from './provider.ts';
 
-/** Owner, group and permissions, as files and directories both have them. */
+/** Owner, group, and permissions of files and directories. */
 
 export interface OwnershipFields {
   owner?: string | null;
@@ -12,9 +12,9 @@ export interface OwnershipFields {
   mode?: string | null;
 }
 
-/** What was looked up for the decision: the numbers wanted, the names of those found. */
+/** Results of account lookups: declared accounts as numbers, and found owners as names. */
 export interface SeenOwnership {
-  /** Null: declared but unknown here. Absent: not declared. */
+  /** Null: declared but unknown on this machine. Absent: not declared. */
   wantedUid?: number | null;
   wantedGid?: number | null;
   ownerName: string | null;
@@ -33,13 +33,12 @@ export function lookUpOwnership(fields: OwnershipFields, found: Ownership | null
 export const formatMode = (mode: number): string => mode.toString(8).padStart(4, '0');
 export const parseMode = (mode: string): number => Number.parseInt(mode, 8);
 
-/** What the owner and permissions are of, and for a file what becomes of its content. */
 export type Thing =
   | { type: 'directory' | 'symlink' }
-  /** `edited`: a part of it changes, the rest is still its owner's. `written`: all of it comes from the agent. */
+  /** `edited`: a part changes and the rest stays its owner's. `written`: all of the content comes from the agent. */
   | { type: 'file'; content: 'kept' | 'edited' | 'written' };
 
-/** Absent: what is there stays. `uid` and `gid` null: not known yet, as no such account is there. */
+/** An absent field keeps its current value. `uid` or `gid` null: the account does not exist yet. */
 export interface WantedOwnership {
   uid?: number | null;
   gid?: number | null;
@@ -50,14 +49,14 @@ export const setIdBits = 0o6000;
 export const sharedWriteBits = 0o022;
 
 /**
- * The only place that decides which owner, group and permissions something ends up with.
+ * The only place that decides the resulting owner, group, and permissions.
  *
- * Whoever owns a file may put a program of his own into it and set its set-ID bits. Such a bit therefore does not outlive
- * a change of owner or group, nor new content from somebody else, unless `mode` is wanted as such. A file that the agent
- * writes as a whole over that of another user does not stay open to the users who could write to it.
+ * The owner of a file can put a program into it and set its set-ID bits. Such a bit is therefore cleared when the owner
+ * or group changes, or when another user provides new content, unless `mode` declares it. If the agent replaces the
+ * whole content of another user's file, the users who could write to it lose that access.
  *
- * @param found null: it is created
- * @param created what the agent creates gets; its owner is the user that the agent runs as
+ * @param found null: the object is created
+ * @param created defaults for a new object; its owner is the agent's user
  */
 export function decideOwnership(
   wanted: WantedOwnership,
@@ -79,9 +78,9 @@ export function decideOwnership(
 }
 
 /**
- * Whether a change shows somebody what only the agent's user could read, of a file or directory that a user may have moved
- * there: his directory may hold a private one of root.
- * @param found `size` 0: there is nothing in it
+ * Whether a change exposes content that only the agent's user could read, in a place where another user may have moved
+ * the object: a user's directory can contain a private directory of root.
+ * @param found `size` 0: empty
  */
 export function exposes(
   found: Ownership & { movable?: true | undefined; size?: number },
@@ -96,7 +95,7 @@ export function exposes(
   return (target.mode & hidden) !== 0 || ((target.mode >> 3) & hiddenFromGroup) !== 0;
 }
 
-/** Why a change that exposes something is not made, and what to do. */
+/** The refusal of a change that would expose content, with the remedy. */
 export const exposure = (path: string, ownerName: string | null, { uid, gid, mode }: Ownership): HostFailure =>
   new HostFailure(
     `${path} is not changed: only ${ownerName} can read it, and a user who can rename things there may have put it in this place. Look at it, then delete it or run chown ${uid}:${gid} ${path} && chmod ${formatMode(mode & ~setIdBits)} ${path}; then apply again.`,
@@ -108,7 +107,6 @@ const declaredOwnership = (fields: OwnershipFields, seen: SeenOwnership): Wanted
   ...(fields.mode == null ? {} : { mode: parseMode(fields.mode) }),
 });
 
-/** Changes of owner, group and permissions from what is there to what was decided. */
 export function ownershipChanges(
   found: Ownership,
   target: Ownership,
@@ -124,8 +122,8 @@ export const modeChange = (found: Ownership, target: Ownership): FieldChange[] =
   found.mode === target.mode ? [] : [{ field: 'mode', from: formatMode(found.mode), to: formatMode(target.mode) }];
 
 /**
- * @param found null: it is to be created, everything declared changes
- * @returns what changes, and what is declared but not there
+ * @param found null: it is created and every declared field changes
+ * @returns the changes, and the declared accounts that do not exist
  */
 export function diffOwnership(
   fields: OwnershipFields,
@@ -152,8 +150,8 @@ export function diffOwnership(
 }
 
 /**
- * The ownership to end up with: what is declared, else what is there as far as it may stay, else the default.
- * @param createdMode permissions of what the agent creates
+ * The resulting ownership: the declared value, else the current value as far as it may stay, else the default.
+ * @param createdMode permissions of a new object
  */
 export const targetOwnership = (
   fields: OwnershipFields,
@@ -163,7 +161,7 @@ export const targetOwnership = (
   createdMode: number,
 ): Ownership => decideOwnership(declaredOwnership(fields, seen), found, thing, asCreated(createdMode));
 
-/** What the agent creates without a declared owner is its own. */
+/** Without a declared owner, a new object belongs to the agent's user. */
 export const asCreated = (mode: number): Ownership => ({
   uid: process.geteuid?.() ?? 0,
   gid: process.getegid?.() ?? 0,
@@ -172,7 +170,7 @@ export const asCreated = (mode: number): Ownership => ({
 
 const ownershipFields = ['owner', 'group', 'mode'] as const;
 
-/** What is kept of something that was there: its owner and permissions, and which of its fields must come back. */
+/** Recorded owner and permissions of an existing object, and the fields to restore. */
 export type OwnershipBefore = {
   uid: number;
   gid: number;
@@ -183,9 +181,9 @@ export type OwnershipBefore = {
 };
 
 /**
- * Records what is there now of the fields that are about to change for the first time.
+ * Records the current values of fields that are about to change for the first time.
  * @param changing names of the fields that change
- * @param goes whether the thing itself goes or is replaced: all of its owner and permissions go with it
+ * @param goes whether the object itself is removed or replaced, which changes all of its ownership
  */
 export function touchOwnership<T extends OwnershipBefore>(
   before: T,
@@ -197,8 +195,8 @@ export function touchOwnership<T extends OwnershipBefore>(
   const record = { ...before };
   const known = (field: string): boolean => before.touched.includes(field);
   const first = (field: string): boolean => (goes || changing.has(field)) && !known(field);
-  // What is recorded belongs together: the owner that a file was given to may have changed its group and permissions, and
-  // they are not recorded as those of the owner before.
+  // Recorded fields must come from one owner. A later owner may have changed group and permissions, which must not be
+  // recorded as the earlier owner's.
   const isOfNewOwner = first('owner') && found.uid !== before.uid;
   const records = (field: string): boolean =>
     isOfNewOwner || (!known('owner') && !known(field) && (first(field) || first('owner')));
@@ -209,16 +207,16 @@ export function touchOwnership<T extends OwnershipBefore>(
   return record;
 }
 
-/** It is gone, or something else took its place: what is put there anew has none of its owner and permissions. */
+/** After removal or replacement, a recreated object has none of the earlier ownership, so every field is restored. */
 export const replacedWhole = <T extends OwnershipBefore>(before: T): T => ({
   ...before,
   touched: [...new Set([...before.touched, ...ownershipFields])].sort(),
 });
 
 /**
- * What of a record is wanted back. A recorded owner brings the recorded group and permissions along: those that are there
- * now may be the choice of the owner that it had meanwhile.
- * @param found null: it is made again
+ * The part of a record to restore. A recorded owner is restored with the recorded group and permissions, because the
+ * current ones may be the choice of an interim owner.
+ * @param found null: it is created again
  */
 export function recordedOwnership(
   before: OwnershipBefore,
@@ -229,21 +227,20 @@ export function recordedOwnership(
   return { ...(touched.includes('group') ? { gid } : {}), ...(touched.includes('mode') ? { mode } : {}) };
 }
 
-/** How a file stood when something of it was recorded for the first time. */
+/** State of a file when a part of it was first recorded. */
 export type FileState = { uid: number; gid: number; mode: number; sha256: string; size: number; movable?: true };
 
-/** What is recorded of a file. */
 export type RecordedFile = OwnershipBefore & {
-  /** A copy of what was in it, if that was replaced. */
+  /** Copy of the content, if that was replaced. */
   content: { sha256: string; size: number } | null;
   /** Absent: recorded by release 0.1 or before. */
   states?: FileState[];
 };
 
-/** @returns the states that a file is known to have stood in before the agent changed it */
+/** @returns the states that the file is known to have had before the agent changed it */
 export function statesOf({ states, content, touched, uid, gid, mode }: RecordedFile): FileState[] {
   if (states !== undefined) return states;
-  // An earlier release may have recorded the content after it had given the file to another owner.
+  // An earlier release may have recorded the content after it had changed the file's owner.
   const isOfAnother = touched.includes('owner') && !touched.includes('ensure') && !touched.includes('symlink');
   return content === null || isOfAnother ? [] : [{ uid, gid, mode, ...content }];
 }
@@ -253,19 +250,19 @@ export type HandBack =
   | {
       is: 'possible';
       target: Ownership;
-      /** `copied`: the file is written again with what is in it: the former owner may still have it open. */
+      /** `copied`: the same content is written to a new file, because the former owner may have the old one open. */
       content: { is: 'kept' | 'restored' } | { is: 'copied'; sha256: string; size: number };
-      /** What does not come back: the recorded content is another owner's, or a set-ID bit was on another content. */
+      /** Not restored: content recorded under another owner, or a set-ID bit recorded on other content. */
       left: { content: boolean; setId: boolean };
     };
 
 /**
- * Decides how a file comes back to its recorded owner. Whoever owned it meanwhile could put anything into it: the content
- * goes to another owner only if it is known that he, or the agent's user, had it in this file before. The same holds for
- * a set-ID bit, which comes back to the content, owner and group that had it. What only the agent's user could read is not
- * shown to others, unless it is what the former owner had in this file.
- * @param found null: no file is there
- * @param created what the agent creates gets; its owner is the user that the agent runs as
+ * Decides how a file returns to its recorded owner. An interim owner could put any content into it. The content goes to
+ * another owner only if that owner or the agent's user is known to have had it in this file before. A set-ID bit
+ * likewise returns only to the content, owner, and group that had it. Content that only the agent's user could read is
+ * not exposed to others, unless the former owner had it in this file.
+ * @param found null: the file is missing
+ * @param created defaults for a new file; its owner is the agent's user
  */
 export function decideHandBack(
   before: RecordedFile,
@@ -307,7 +304,7 @@ export function decideHandBack(
     (state) => state.uid === target.uid && state.gid === target.gid && (state.mode & gained) === gained,
   );
   const withheld = hadThem ? 0 : gained;
-  // Whoever could write to it may still have it open, or mapped, which leaves the bit on when he writes.
+  // A former writer may have the file open or mapped. Writing through a mapping does not clear the set-ID bit.
   if (content.is === 'kept' && hadThem && gained !== 0 && sha256 !== null && present !== null)
     content = { is: 'copied', sha256, size: present.size };
   return {

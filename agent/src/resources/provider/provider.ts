@@ -5,61 +5,61 @@ import type { Clock } from '../../host/clock.ts';
 import type { PathWalk } from '../../host/files/path-walk.ts';
 import type { CommandResult, ProcessIdentity } from '../../host/processes/run-command.ts';
 
-/** What is kept of things: JSON, so that the journal can hold it. */
+/** JSON, so that the journal can hold it. */
 export type Json = null | boolean | number | string | Json[] | { [key: string]: Json };
 
-/** What a provider may reach the machine by, and what it must report as it goes. */
+/** A provider's access to the machine, and the callbacks by which it reports to the engine. */
 export interface Machine {
   walk: PathWalk;
   accounts: Accounts;
   clock: Clock;
-  /** Keeps contents that are about to be replaced, so that removal can bring them back. */
+  /** Keeps contents before they are replaced, so that removal can restore them. */
   copies: ContentCopies;
-  /** Directories that were made because something below them was declared. Removed again once empty. */
+  /** Directories that the agent created as parents of declared paths. They are removed once they are empty. */
   ourDirectories: ReadonlySet<string>;
-  /** Those of them that this operation made: a resource that declares one counts as its creator. */
+  /** The part of `ourDirectories` that this operation created. A resource that declares one counts as its creator. */
   freshDirectories: ReadonlySet<string>;
-  /** Whether this operation declares something to be at this path or below it: then it is nobody's to remove. */
+  /** Whether this operation declares this path or a path below it. Such a path must not be removed. */
   declared(path: string): boolean;
-  /** Whether a resource of this operation answers for the directory at this path itself. */
+  /** Whether a resource of this operation declares the directory at this path itself. */
   declaredDirectory(path: string): boolean;
-  /** Names in this directory changed: it is synced before the result is reported. */
+  /** Reports that names in this directory changed. It is synced before the result is reported. */
   changedDirectory(path: string): void;
   /**
-   * What many resources need and one read can tell: read on first use in an operation, and kept until it is stale.
-   * Two that ask at the same time wait for one read; one that failed is tried again by whoever asks next.
+   * Data that many resources need and one read provides. It is read on first use in an operation and kept until it is
+   * stale. Concurrent callers share one read. A failed read is retried by the next caller.
    */
   database<T>(database: Database<T>): Promise<T>;
   /**
-   * What was read may no longer hold, because of what was just changed. Without arguments: all of it; `accounts` too,
-   * which is also read anew with the database of accounts.
+   * Discards data that a change may have made out of date. Without arguments: all of it, including `accounts`, which is
+   * also read again with the database of accounts.
    */
   stale(...databases: readonly Database<unknown>[]): void;
-  /** Every resource of this kind in the operation, those to be removed too: for one read that serves all of them. */
+  /** Every resource of this type in the operation, including those to remove, so that one read can serve all. */
   resourcesOf(type: ResourceType): readonly ResolvedResource[];
   /**
-   * A program was started that may outlive the agent.
-   * @param fate whether it is killed in the end when the agent stops, or left to itself as a package transaction is
+   * Records a process that may outlive the agent.
+   * @param fate `killed` when the agent stops, or `left` running, as a package transaction is
    */
   startedProcess(process: ProcessIdentity, fate?: 'killed' | 'left'): void;
-  /** Aborted when the agent stops: what goes on by itself is then waited for no longer. */
+  /** Aborted when the agent stops. Waits for processes that are left running end then. */
   stop: AbortSignal;
-  /** Tells whoever looks after this machine. */
+  /** Logs a warning for the operator. */
   warn(message: string): void;
-  /** A program that changes the machine for this resource prints something: shown to those who watch, unless sensitive. */
+  /** Streams output of a program that changes the machine for this resource to live viewers, unless it is sensitive. */
   printed(resource: ResolvedResource, stream: 'stdout' | 'stderr', piece: Buffer): void;
   limits: ProviderLimits;
 }
 
-/** Something of the machine that is read as a whole, such as the list of installed packages. */
+/** Data of the machine that is read as a whole, such as the list of installed packages. */
 export interface Database<T> {
   /** Unique among databases. */
   readonly name: string;
-  /** Looks, and changes nothing. */
+  /** Changes nothing. */
   read(machine: Machine): T | Promise<T>;
 }
 
-/** What a change of one resource may bring that others have to wait for. */
+/** Effects of a change that other resources may have to wait for. */
 export type Brought = 'accounts' | 'units' | 'programs' | 'packages';
 
 export interface ProviderLimits {
@@ -76,11 +76,11 @@ export interface ProviderLimits {
 }
 
 export interface ContentCopies {
-  /** Keeps a content under its hash; it is on disk when this resolves. */
+  /** Keeps a content under its hash. Resolves once it is on disk. */
   keep(content: Buffer | { openFd: number }): Promise<CopyReference>;
   /** Path of a kept content. */
   pathOf(reference: CopyReference): string;
-  /** A kept content, or null when it is larger than `limit`. */
+  /** A kept content; null if it is larger than `limit`. */
   read(reference: CopyReference, limit: number): Buffer | null;
 }
 
@@ -89,105 +89,105 @@ export interface CopyReference {
   size: number;
 }
 
-/** What the engine knows that bears on what is to be done. */
+/** State of the operation that a provider's decision depends on. */
 export interface Circumstances {
   purpose: 'apply' | 'plan' | 'drift';
-  /** Ids of resources whose change obliges this one to run, reload or restart. */
+  /** Ids of changed resources that require this one to run, reload, or restart. */
   rerunBy: readonly string[];
   reloadBy: readonly string[];
   restartBy: readonly string[];
-  /** The resource as it was when it last succeeded here; null when it never did. */
+  /** The resource as it last succeeded here; null if it never did. */
   succeeded: ResolvedResource | null;
-  /** Whether what is at this path now will be gone by the time this is carried out. */
+  /** Whether the object at this path will have been removed before this resource is applied. */
   willBeGone(path: string): boolean;
-  /** Whether something that is not at this path now will have been put there by then. */
+  /** Whether an object that is now missing at this path will have been created before then. */
   willBeThere(path: string): boolean;
-  /** Whether something below this directory will have been made by then. */
+  /** Whether a path below this directory will have been created before then. */
   willHold(directory: string): boolean;
 }
 
-/** What is to be done about one resource. Empty `changes` do not mean that nothing is: `action` tells. */
+/** The decision about one resource. `action` may require work even if `changes` is empty. */
 export interface Difference {
   action: ResourceAction;
   changes: FieldChange[];
   /** Unified diff of the content. */
   diff: string | null;
   /**
-   * What must be there first and is not, such as a user, with a message for people. An earlier resource may bring it: a
-   * plan then counts on it, an apply looks again when it gets there.
+   * Missing prerequisites, such as a user, each with a message for people. An earlier resource may create them: a plan
+   * assumes that it does, and an apply observes again when it reaches this resource.
    */
   awaits?: { kind: Brought; message: string }[];
-  /** Worth saying to people. */
+  /** A note for people. */
   message?: string;
-  /** This directory is ours, and stays only because something is in it. */
+  /** Path of a directory that the agent created and keeps only because it is not empty. */
   stillOurs?: string;
 }
 
 export interface Outcome {
-  /** Why it failed, when it ran and failed. */
+  /** Reason of the failure. */
   failure?: string;
-  /** What was said last, as it follows `failure`: told unless it may hold what is, or was until now, a secret. */
+  /** Last output, appended to `failure`. Left out if it may contain a current or former secret. */
   words?: string;
   message?: string;
-  /** Of `together`: what is recorded for removal from now on, where that is more than was known before. */
+  /** Set by `together`: the record for removal, if it holds more than the earlier record. */
   before?: Json;
   output?: Pick<CommandResult, 'stdout' | 'stderr' | 'exitCode' | 'truncated'>;
 }
 
-/** One of several resources that are carried out in one go. */
+/** One of several resources that are applied together. */
 export interface Item<Seen = unknown, Before extends Json = Json> {
   kind: 'apply' | 'remove';
   resource: ResolvedResource;
   seen: Seen;
   difference: Difference;
-  /** What was recorded before the first change; null when what was there is not ours to bring back. */
+  /** Recorded before the first change; null if the previous state is not the agent's to restore. */
   before: Before | null;
 }
 
 /**
- * How one kind of resource is carried out.
+ * Applies and removes one type of resource.
  *
- * `observe` never changes anything on the machine. `diff` and `diffRemoval` decide and do nothing else: the same
- * function makes the plan and the apply, so that they agree. Everything that fails does so with a HostFailure.
+ * `observe` never changes the machine. `diff` and `diffRemoval` decide and have no effects. Plan and apply use the same
+ * functions, so that they agree. Every failure is a HostFailure.
  *
- * @typeParam Seen what `observe` finds; plain data. `inBrief` turns it into what is journaled.
+ * @typeParam Seen result of `observe`, as plain data; `inBrief` turns it into the journaled form
  */
 export interface Provider<Seen = unknown, Before extends Json = Json> {
   readonly type: ResourceType;
   /**
-   * Whether looking again tells what a killed agent had done. Such resources are journaled together, a run at a time,
-   * and looked at before the first of the run is changed; others are journaled one by one, before and after.
+   * Whether observing again reveals what a killed agent had done. Such resources are journaled in runs, and observed
+   * before the first resource of the run changes. Others are journaled one by one, before and after.
    */
   readonly recheckable: boolean;
-  /** What a change of it may bring that others wait for. */
+  /** Effects of a change that any other resource may wait for. */
   brings(resource: ResolvedResource): readonly Brought[];
-  /** What a change of it may bring besides, to those that depend on it and to no others. */
+  /** Additional effects that only its dependents wait for. */
   bringsToDependents?(resource: ResolvedResource): readonly Brought[];
   /**
-   * Paths that a change of it makes besides `path`. What is declared there or below is looked at again after it, so that
-   * what came with it (the files of a new home, say) is seen.
+   * Paths besides `path` that a change creates. Resources declared at or below them are observed again afterwards, to
+   * include, for example, the files of a new home.
    */
   makes?(resource: ResolvedResource, seen: Seen): readonly string[];
-  /** Paths it decides over: no two resources of one run may have one inside the other, unless it is a directory. */
+  /** Path that it owns. In one run, two such paths may be nested only if the outer one is a directory. */
   path(resource: ResolvedResource): string | null;
   /**
-   * Paths whose change may mean that the machine is not as declared any more, for a check at once; one that ends in `/`
-   * stands for everything in that directory. Absent: its `path`, if it has one. What only a look can tell has none.
+   * Paths whose change triggers a drift check at once; a path that ends in `/` stands for everything in that directory.
+   * If absent: its `path`, if it has one. Empty if drift can only be found by observing.
    */
   watched?(resource: ResolvedResource): readonly string[];
-  /** Refuses a body that cannot be carried out, without looking at the machine. */
+  /** Refuses a body that cannot be applied, without observing the machine. */
   check(resource: ResolvedResource): void;
   observe(resource: ResolvedResource, circumstances: Circumstances, machine: Machine): Seen | Promise<Seen>;
   diff(resource: ResolvedResource, seen: Seen, circumstances: Circumstances): Difference;
-  /** What the journal keeps of what was seen: enough for `diff` to name the same action and fields again. */
+  /** The journaled form of `seen`: enough for `diff` to return the same action and fields. */
   inBrief(seen: Seen): Json;
-  /** Of one that is not re-checkable: whether `observe` nevertheless tells if an interrupted execution got done. */
+  /** For a type that is not recheckable: whether `observe` still reveals if an interrupted execution finished. */
   canTell(resource: ResolvedResource): boolean;
-  /** Bytes that `seen` holds in memory. */
+  /** Bytes of memory that `seen` holds. */
   weight(seen: Seen): number;
   /**
-   * Records what is there now of what is about to change for the first time.
-   * @param before what was recorded at earlier changes; never lost
+   * Records the current state of everything that is about to change for the first time.
+   * @param before record of earlier changes; never lost
    */
   remember(
     resource: ResolvedResource,
@@ -196,11 +196,11 @@ export interface Provider<Seen = unknown, Before extends Json = Json> {
     before: Before | null,
     machine: Machine,
   ): Promise<Before>;
-  /** What to record although nothing changes, because it is ours already. */
+  /** Record to keep when nothing changes, if the object is already the agent's. */
   claim(resource: ResolvedResource, machine: Machine): Before | null;
   apply(resource: ResolvedResource, seen: Seen, difference: Difference, machine: Machine): Promise<Outcome>;
   observeForRemoval(resource: ResolvedResource, before: Before, machine: Machine): Seen | Promise<Seen>;
-  /** Not asked about what was as declared when we came: that is left. */
+  /** Not called for an object that was already as declared before the agent came. That object stays. */
   diffRemoval(
     resource: ResolvedResource,
     before: Before,
@@ -216,30 +216,29 @@ export interface Provider<Seen = unknown, Before extends Json = Json> {
     machine: Machine,
   ): Promise<Outcome>;
   /**
-   * Carries out several neighbours in one go, such as packages in one transaction: all of them are to be applied or all
-   * to be removed, and none depends on another. Resources of a kind that has it are journaled a batch at a time, before
-   * and after, and `apply` and `remove` are not called. One outcome for each, in order; a HostFailure fails all of them.
+   * Applies several adjacent resources together, such as packages in one transaction. Either all are applied or all are
+   * removed, and none depends on another. A type with this method is journaled a batch at a time, before and after, and
+   * its `apply` and `remove` are not called. Returns one outcome for each, in order. A HostFailure fails all of them.
    */
   together?(items: readonly Item<Seen, Before>[], machine: Machine): Promise<Outcome[]>;
   /**
-   * Makes the ground fit to be looked at again after the agent was killed in the middle of `together`; what it had
-   * started has ended by then.
+   * Prepares the machine for observation after the agent was killed during `together`. The processes that it had
+   * started have ended.
    */
   recover?(machine: Machine): Promise<void>;
   /**
-   * Of one that got done in a batch before the agent was killed: what is recorded for removal, as far as that can only be
-   * told afterwards. Absent: what was recorded before.
+   * Completes the record for removal of a resource whose batch finished it before the agent was killed, as far as that
+   * is only known afterwards. If absent: the earlier record.
    */
   afterwards?(resource: ResolvedResource, before: Before, machine: Machine): Promise<Before>;
   /**
-   * Whether what was to be done had been done when the agent was killed; absent: when `diff` finds nothing any more. For
-   * what leaves no other trace, such as a restart.
-   * @param brief what `inBrief` made of what was seen before it
+   * Whether the change was finished when the agent was killed, for changes that leave no other trace, such as a
+   * restart. If absent: finished when `diff` finds nothing more to do.
+   * @param brief journaled form of the observation before the change
    */
   gotDone?(resource: ResolvedResource, brief: Json, seenNow: Seen, original: Difference): boolean;
 }
 
-/** Nothing is to be done. */
 export const nothing = (message?: string): Difference => ({
   action: 'none',
   changes: [],
@@ -247,14 +246,14 @@ export const nothing = (message?: string): Difference => ({
   ...(message === undefined ? {} : { message }),
 });
 
-/** Something is there that is declared absent: an apply might refuse to remove it, it is drift all the same. */
+/** Drift: the object exists but is declared absent. An apply might refuse to remove it. */
 export const presenceDrift = (): Difference => ({
   action: 'remove',
   changes: [{ field: 'ensure', from: 'present', to: 'absent' }],
   diff: null,
 });
 
-/** Something of another type took its place: an apply would refuse to touch that, as drift it has a name. */
+/** Drift: an object of another type is in its place. An apply would refuse to touch it. */
 export const typeDrift = (found: { type: string; kind?: string }, wanted: string): Difference => ({
   action: 'update',
   changes: [{ field: 'type', from: found.kind ?? found.type, to: wanted }],

@@ -24,8 +24,8 @@ import { fixedAtStart } from './unit-file.ts';
 import type { Enabling, Process, ServiceItem, Work } from './work.ts';
 
 /**
- * Carries out what is due about several units, a step for all of them at a time: files, what is enabled, one
- * daemon-reload, then what is stopped, restarted, reloaded and started.
+ * Applies changes to several units, one step for all of them at a time: files, enablement, one daemon-reload, then
+ * stop, restart, reload, and start.
  */
 
 export async function carryOut(items: readonly ServiceItem[], machine: Machine): Promise<Outcome[]> {
@@ -38,7 +38,7 @@ export async function carryOut(items: readonly ServiceItem[], machine: Machine):
     ['stop'],
     machine,
   );
-  // Before anything stands in the way of it, such as a mask that comes back.
+  // Disabled before a restored mask, for example, would prevent it.
   const disabled = works.filter(
     ({ goes, enabling, item }) => enabling === 'disable' || (goes && isEnabled(item.seen.unit) === true),
   );
@@ -55,7 +55,7 @@ export async function carryOut(items: readonly ServiceItem[], machine: Machine):
         `systemd did not read its units again (systemctl daemon-reload): ${said(result, timeLimit)}`,
       );
   }
-  // A unit that is gone and had failed would stay in the list of those that failed.
+  // A removed unit that had failed would stay in systemd's list of failed units.
   const failed = going.filter(({ item, failure }) => failure === null && item.seen.unit.active === 'failed');
   if (failed.length > 0) await systemctl(['reset-failed'], names(failed), timeLimit, machine);
   const due = works.filter((work) => work.process !== null && work.failure === null);
@@ -99,7 +99,7 @@ function workOf(item: ServiceItem, machine: Machine): Work {
   if (body.ensure === 'absent') return { ...base, goes: true, enabling: null, process: null };
   const changed = (field: string) => difference.changes.find((change) => change.field === field);
   const enabled = changed('enabled');
-  // What somebody else's unit was enabled for is not what ours is.
+  // The enablement of a foreign unit does not carry over to the agent's unit.
   const takenOver = isOwned(body) && seen.file !== null && !seen.file.isOurs && rereads;
   const enabling =
     enabled !== undefined
@@ -116,7 +116,7 @@ function processOf({ resource, seen, difference }: ServiceItem): Process | null 
   if (difference.action === 'restart' || difference.action === 'reload') return difference.action;
   const running = difference.changes.find(({ field }) => field === 'running');
   if (running !== undefined) return running.to === 'true' ? 'start' : 'stop';
-  // It was deleted while it ran, and is there again.
+  // It was deleted while it was running, and exists again.
   return difference.action === 'create' && isUp(seen.unit) && bodyOf(resource).running !== false ? 'restart' : null;
 }
 
@@ -149,7 +149,7 @@ function removalOf(item: ServiceItem, machine: Machine): Work {
   return { ...base, goes: false, enabling, process };
 }
 
-/** Made by itself, so that nothing of it is taken for a directory that was made on the way to a declared file. */
+/** Creates the directory itself, so that it does not count as a parent created for a declared file. */
 function makeDropIns({ resource }: ServiceItem, machine: Machine): void {
   machine.walk.within(dropInDirectory(resource), 'make', (parent, name) => {
     try {
@@ -161,7 +161,7 @@ function makeDropIns({ resource }: ServiceItem, machine: Machine): void {
   });
 }
 
-/** There was none before, so that an empty one is ours. */
+/** There was no directory before, so an empty one is the agent's. */
 function pruneDropIns({ resource }: ServiceItem, machine: Machine): void {
   removeEmptyDirectory(dropInDirectory(resource), machine);
 }
@@ -181,7 +181,7 @@ function needsReload({ rereads, goes, enabling, process, item, name }: Work): bo
   return process !== null && process !== 'stop' && (item.seen.unit.needsReload || dropInsChanged(item.seen.unit, name));
 }
 
-/** One call for all; where it fails, one for each, so that each is told what is wrong with it. */
+/** One call for all units. If it fails, one call for each, so that each gets its own error. */
 async function together(doing: string, works: Work[], verb: readonly string[], machine: Machine): Promise<void> {
   const due = works.filter(({ failure }) => failure === null);
   if (due.length === 0) return;
@@ -200,15 +200,15 @@ const said = ({ timedOut, stderr, exitCode }: CommandResult, timeLimit: number):
   timedOut ? `it took longer than ${timeLimit / 1000} s` : lastLine(stderr) || `systemctl ended with ${exitCode}`;
 
 /**
- * Stops, restarts, reloads and starts, one call each.
- * @returns what systemctl said, by what it was asked for
+ * Stops, restarts, reloads, and starts units, with one call each.
+ * @returns result of systemctl by verb
  */
 async function process(due: readonly Work[], machine: Machine): Promise<Map<Process, CommandResult>> {
   const answers = new Map<Process, CommandResult>();
   for (const verb of ['stop', 'restart', 'reload', 'start'] as const) {
     const some = due.filter((work) => work.process === verb);
     if (some.length === 0) continue;
-    // systemd refuses a unit that was started too often in a short time. This is asked for, and not the unit's own doing.
+    // Resets the start limit, because systemd refuses a unit that was started too often, and this start is requested.
     if (verb === 'start' || verb === 'restart')
       await systemctl(['reset-failed'], names(some), machine.limits.scriptMs, machine);
     answers.set(verb, await systemctl([verb], names(some), machine.limits.scriptMs, machine));

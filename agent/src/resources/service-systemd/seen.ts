@@ -7,17 +7,17 @@ import type { Database, Machine } from '../provider/provider.ts';
 import { lookAtWritten, textOf, type WrittenFile } from '../provider/written-file.ts';
 import { type Body, isOurs, type ParsedUnit, parseUnit, renderDropIn, renderUnit, unitFields } from './unit-file.ts';
 
-/** A unit of systemd as it is found, and what is recorded of it before the first change. */
+/** Observed state of a systemd unit, and the record of it before the first change. */
 
 export interface SeenService {
   unit: UnitState;
-  /** /etc/systemd/system/NAME.service; null where it is not ours to look at. */
+  /** /etc/systemd/system/NAME.service; null if that file is not the agent's to manage. */
   file: SeenPart | null;
-  /** The drop-in of ours. */
+  /** The agent's drop-in. */
   dropIn: SeenPart;
 }
 
-/** A file that makes up the unit, with what it says; `says` is null when there is none, or none that can be read. */
+/** A file of the unit with its parsed text; `says` is null if the file is missing or cannot be read. */
 export interface SeenPart {
   seen: SeenFile;
   says: ParsedUnit | null;
@@ -25,16 +25,16 @@ export interface SeenPart {
 }
 
 export type ServiceBefore = {
-  /** Whether there was such a unit. */
+  /** Whether the unit existed. */
   existed: boolean;
-  /** What was in place of the unit, once we changed it. */
+  /** The unit file before the agent changed it. */
   file: FileBefore | null;
   dropIn: FileBefore | null;
-  /** Whether there was a directory for drop-ins. */
+  /** Whether the directory for drop-ins existed. */
   dropInDirectory: boolean;
-  /** systemd's word for it, once we changed whether it starts with the machine. */
+  /** systemd's enablement state, once the agent has changed it. */
   enabled: string | null;
-  /** Once we started or stopped it. */
+  /** Whether it was running, once the agent has started or stopped it. */
   running: boolean | null;
 };
 
@@ -43,7 +43,7 @@ export const unitOf = (resource: ResolvedResource): string => `${bodyOf(resource
 const unitPath = (resource: ResolvedResource): string => `/etc/systemd/system/${unitOf(resource)}`;
 export const dropInDirectory = (resource: ResolvedResource): string => `${unitPath(resource)}.d`;
 
-/** Whether the unit itself is written, not only adopted. */
+/** Whether the agent writes the unit itself instead of adopting an existing one. */
 export const isOwned = ({ exec_start, ensure }: Body): boolean => ensure !== 'absent' && exec_start != null;
 
 const modeOf = ({ sensitive_fields }: ResolvedResource): WrittenFile['mode'] =>
@@ -65,7 +65,7 @@ export function dropInFile(resource: ResolvedResource): WrittenFile {
   };
 }
 
-/** Every unit of the operation, asked about in one call. */
+/** State of every unit in the operation, queried in one call. */
 export const units: Database<Map<string, UnitState>> = {
   name: 'systemd units',
   read(machine) {
@@ -77,7 +77,7 @@ export const units: Database<Map<string, UnitState>> = {
   },
 };
 
-/** @param withFile whether the unit's own file in /etc is of interest */
+/** @param withFile whether to read the unit's own file in /etc */
 export async function look(resource: ResolvedResource, withFile: boolean, machine: Machine): Promise<SeenService> {
   const unit = (await machine.database(units)).get(unitOf(resource));
   if (unit === undefined) throw new HostFailure(`systemd was not asked about ${unitOf(resource)}`);
@@ -93,31 +93,31 @@ export function part(seen: SeenFile): SeenPart {
   return { seen, says: text === null ? null : parseUnit(text), isOurs: text !== null && isOurs(text) };
 }
 
-/** It runs, or is on its way there; not one that systemd keeps starting in vain. */
+/** Runs or is starting. A unit that systemd keeps restarting after failures does not count. */
 export const isUp = ({ active, sub }: UnitState): boolean =>
   active === 'active' || active === 'reloading' || (active === 'activating' && sub !== 'auto-restart');
 
-/** Something of it runs, or soon will: what is to be stopped. */
+/** Runs or will run soon, so that a stop applies to it. */
 export const isLive = (unit: UnitState): boolean => isUp(unit) || unit.sub === 'auto-restart';
 
-/** What ends of itself when it has done its work: it has run, but does not go on running. */
+/** Ends by itself when its work is done, so that it is not expected to keep running. */
 export const runsOnce = ({ type, remainsAfterExit }: UnitState): boolean => type === 'oneshot' && !remainsAfterExit;
 
 /**
  * Whether it starts with the machine.
- * @returns null when that is not the unit's own to say: others start it, or it was made by a generator
+ * @returns null if the unit does not decide that: other units start it, or a generator made it
  */
 export function isEnabled({ unitFileState }: UnitState): boolean | null {
   if (['static', 'indirect', 'generated', 'transient'].includes(unitFileState)) return null;
-  // Until the next boot only is not what is meant.
+  // `enabled-runtime` lasts only until the next boot and does not count.
   return unitFileState === 'enabled' || unitFileState === 'alias';
 }
 
 const fileChanges = new Set(['owner', 'group', 'mode', 'symlink', 'type']);
 
 /**
- * The change of a file, told by the fields of the unit.
- * @param file what changes of it as a file
+ * Translates changes of a file to fields of the unit.
+ * @param file changes of it as a file
  */
 export function partChanges(
   file: readonly FieldChange[],
@@ -127,16 +127,16 @@ export function partChanges(
   const comes = file.some((change) => change.field === 'ensure' && change.from === 'absent');
   const goes = file.some((change) => change.field === 'ensure' && change.to === 'absent');
   const replaced = file.some(({ field }) => field === 'symlink');
-  // What takes the place of a link has none of its owner and permissions.
-  const told = (field: string): boolean => (replaced ? field === 'symlink' : fileChanges.has(field));
-  const rest = comes || goes ? [] : file.filter(({ field }) => told(field));
+  // A file that replaces a link keeps none of the link's owner and permissions.
+  const isReported = (field: string): boolean => (replaced ? field === 'symlink' : fileChanges.has(field));
+  const rest = comes || goes ? [] : file.filter(({ field }) => isReported(field));
   if (!comes && !goes && !file.some(({ field }) => field === 'content')) return rest;
   const fields = unitFields.flatMap((field): FieldChange[] => {
     const [old, next] = [from?.fields[field] ?? null, to?.fields[field] ?? null];
     return old === next ? [] : [{ field, from: old, to: next }];
   });
   const sameOthers = JSON.stringify(from?.others ?? []) === JSON.stringify(to?.others ?? []);
-  // Lines that no field stands for, and what is not a matter of fields at all, such as comments.
+  // Lines without a field, and text outside any field, such as comments.
   const others = from !== null && to !== null && (!sameOthers || fields.length === 0);
   return [...fields, ...(others ? [{ field: 'unit_file', from: 'other lines', to: 'as declared' }] : []), ...rest];
 }

@@ -1,6 +1,6 @@
 import type { ResourceBodies } from '@muster/protocol/module';
 
-/** The text of units and drop-ins, from the fields of a resource and back to them. Nothing here looks at the machine. */
+/** Renders units and drop-ins from the fields of a resource, and parses them. Does not access the machine. */
 
 export type Body = ResourceBodies['service-systemd'];
 
@@ -17,7 +17,7 @@ export const unitFields = [
 ] as const;
 export type UnitField = (typeof unitFields)[number];
 
-/** A process that runs goes by what these were when it was started; the others systemd takes over while it runs. */
+/** A running process keeps the values that these had at its start. systemd applies the others to it at runtime. */
 export const fixedAtStart: ReadonlySet<string> = new Set([
   'exec_start',
   'type',
@@ -30,13 +30,13 @@ export const fixedAtStart: ReadonlySet<string> = new Set([
 ]);
 
 const header = '# Written by Muster. Changes by hand are undone by the next apply.';
-/** Whether a unit is one that was written here. */
+/** Whether the agent wrote the unit. */
 export const isOurs = (text: string): boolean => text.startsWith(header);
 
 const suffixes = /\.(service|socket|device|mount|automount|swap|target|path|timer|slice|scope)$/;
 const restarts = { always: 'always', on_failure: 'on-failure', never: 'no' } as const;
 
-/** The whole unit, when it is ours. */
+/** The whole unit, if the agent owns it. */
 export const renderUnit = (body: Body): string =>
   text(
     unitLines(body),
@@ -44,7 +44,7 @@ export const renderUnit = (body: Body): string =>
     ['WantedBy=multi-user.target'],
   );
 
-/** What is declared beside an existing unit; null when nothing is. */
+/** The drop-in for an existing unit; null if nothing is declared for it. */
 export function renderDropIn(body: Body): string | null {
   const [unit, service] = [unitLines(body), serviceLines(body)];
   return unit.length + service.length === 0 ? null : text(unit, service, []);
@@ -59,7 +59,7 @@ function text(unit: string[], service: string[], install: string[]): string {
 function unitLines({ description, dependencies }: Body): string[] {
   const lines: string[] = [];
   if (description != null) lines.push(`Description=${plain(description)}`);
-  // Their order means nothing, so that another order is no change.
+  // Sorted, because the order of names has no meaning and must not count as a change.
   const names = [...new Set((dependencies ?? []).map(unitName))].sort().join(' ');
   if (names !== '') lines.push(`Requires=${names}`, `After=${names}`);
   return lines;
@@ -77,10 +77,10 @@ function serviceLines(body: Body): string[] {
   return lines;
 }
 
-/** As After= takes it: what has no suffix is a service. */
+/** The name as After= expects it. A name without suffix is a service. */
 const unitName = (name: string): string => (suffixes.test(name) ? name : `${name}.service`);
 
-/** `%` introduces a specifier; a backslash at the end of a line would make the next one part of it. */
+/** Escapes `%`, which introduces a specifier, and a final backslash, which would join the next line. */
 const plain = (value: string): string => {
   const escaped = value.trim().replaceAll('%', '%%');
   return escaped.endsWith('\\') ? `${escaped} ` : escaped;
@@ -94,19 +94,19 @@ const quoted = (value: string): string =>
     .replaceAll('\t', '\\t')
     .replaceAll('%', '%%');
 
-/** What a unit or drop-in says: our fields as text for people, and every other line. */
+/** A parsed unit or drop-in: known fields as text for people, and all other lines. */
 export interface ParsedUnit {
   fields: Partial<Record<UnitField, string>>;
   others: string[];
 }
 
-/** Reads a unit, one of ours or somebody else's. What it cannot make sense of is among the other lines. */
+/** Parses any unit. Lines that it cannot interpret are among the others. */
 export function parseUnit(source: string): ParsedUnit {
   const values = new Map<string, string[]>();
   const others: string[] = [];
   for (const { key, value } of assignments(source)) {
     if (!known.has(key)) others.push(`${key}=${value}`);
-    // An empty value takes back what was said before.
+    // An empty value resets the earlier ones.
     else if (value === '') values.delete(key);
     else values.set(key, [...(values.get(key) ?? []), value]);
   }
@@ -179,7 +179,7 @@ const escapes: Readonly<Record<string, string>> = {
   v: '\v',
 };
 
-/** The words of a line, unquoted as systemd does it. */
+/** Splits a line into words and unquotes them as systemd does. */
 function words(line: string): string[] {
   const found: string[] = [];
   let word: string | null = null;
@@ -218,8 +218,8 @@ function dependenciesOf(requires: readonly string[], after: readonly string[]): 
 }
 
 /**
- * What keeps a body from being written down as a unit.
- * @returns null when nothing does
+ * Why a body cannot be written as a unit.
+ * @returns null if it can
  */
 export function unitFault({ name, exec_start, working_directory, environment }: Body): string | null {
   const [, suffix] = suffixes.exec(name) ?? [];

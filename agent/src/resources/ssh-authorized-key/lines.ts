@@ -1,10 +1,10 @@
 /**
- * The lines of an authorized_keys file. Texts here are bytes, one a character (latin1), so that what others wrote stays
- * as it is whatever its encoding.
+ * The lines of an authorized_keys file. Each character of a text stands for one byte (latin1), so that other people's
+ * lines are preserved in any encoding.
  */
 
 export interface KeyLine {
-  /** What stands in front of the key: `command="…",no-pty`, or nothing. */
+  /** Options in front of the key, such as `command="…",no-pty`; may be empty. */
   options: string;
   /** Type and key, with one space. */
   key: string;
@@ -13,7 +13,7 @@ export interface KeyLine {
 
 const keyed = /^((?:ssh|ecdsa|sk)-[A-Za-z0-9@.-]+)[ \t]+([A-Za-z0-9+/]+={0,2})(?:[ \t]+(.*))?$/;
 
-/** @returns null for a line without a key: a comment, an empty line, or what nobody understands */
+/** @returns null for a line without a key: a comment, an empty line, or text that cannot be parsed */
 export function parseKeyLine(line: string): KeyLine | null {
   const text = line.replace(/^[ \t]+/, '').replace(/[ \t\r]+$/, '');
   if (text === '' || text.startsWith('#')) return null;
@@ -30,7 +30,7 @@ const keyLine = (options: string, [, type, key, comment]: RegExpExecArray): KeyL
   comment: comment ?? '',
 });
 
-/** Options end at the first space that is not in quotes, as for sshd. */
+/** As in sshd, options end at the first space outside quotes. */
 function endOfOptions(text: string): number {
   let quoted = false;
   for (let i = 0; i < text.length; i++) {
@@ -42,7 +42,7 @@ function endOfOptions(text: string): number {
   return text.length;
 }
 
-/** A line with its place among the others, to put it back there. */
+/** A line with its place among the others, so that it can be restored there. */
 export type PlacedLine = {
   text: string;
   index: number;
@@ -57,7 +57,7 @@ const linesOf = (text: string): string[] => {
 };
 const textOf = (lines: readonly string[]): string => lines.map((line) => `${line}\n`).join('');
 
-/** Every line with this key, whatever stands around it. */
+/** Every line with this key, whatever its options and comment. */
 export function linesWith(text: string, key: string): PlacedLine[] {
   const lines = linesOf(text);
   return lines.flatMap((line, index) =>
@@ -67,7 +67,7 @@ export function linesWith(text: string, key: string): PlacedLine[] {
   );
 }
 
-/** The keys that are in a text; null when there is a line that is no key and not empty. */
+/** The keys in a text; null if a line is neither a key nor empty. */
 export function onlyKeys(text: string): string[] | null {
   const keys: string[] = [];
   for (const line of linesOf(text)) {
@@ -78,11 +78,11 @@ export function onlyKeys(text: string): string[] | null {
   return keys;
 }
 
-/** Adds a key as the last line. A line that was not ended is ended first. */
+/** Adds a key as the last line, and completes a missing final line break before it. */
 export const added = (text: string, key: string, comment: string): string =>
   `${text === '' || text.endsWith('\n') ? text : `${text}\n`}${key}${comment === '' ? '' : ` ${comment}`}\n`;
 
-/** The same text with another comment behind the first line of this key; its options stay. */
+/** Replaces the comment of the first line with this key. Its options stay. */
 export function commented(text: string, key: string, comment: string): string {
   const [first] = linesWith(text, key);
   if (first === undefined) return text;
@@ -93,8 +93,8 @@ export function commented(text: string, key: string, comment: string): string {
 }
 
 /**
- * Takes one line of this key away: of several the one that looks like ours, without options.
- * @param open whether the text did not end in a line break before ours was added
+ * Removes one line with this key, preferably one without options, as the agent writes it.
+ * @param open whether the text lacked a final line break before the agent added its line
  */
 export function without(text: string, key: string, open: boolean): string {
   const found = linesWith(text, key);
@@ -106,14 +106,13 @@ export function without(text: string, key: string, open: boolean): string {
   return open && ours.index === lines.length && rest.endsWith('\n') ? rest.slice(0, -1) : rest;
 }
 
-/** Takes every line of this key away. */
 export const withoutAll = (text: string, key: string): string =>
   ended(
     linesOf(text).filter((line) => parseKeyLine(line)?.key !== key),
     text,
   );
 
-/** Puts lines back to where they were, as near as can be told by their neighbours. */
+/** Restores lines to their former places as closely as their neighbors allow. */
 export function putBack(text: string, placed: readonly PlacedLine[]): string {
   const lines = linesOf(text);
   for (const { text: line, index, previous, next } of placed) {
@@ -126,6 +125,6 @@ export function putBack(text: string, placed: readonly PlacedLine[]): string {
   return ended(lines, text === '' ? '\n' : text);
 }
 
-/** The last line is ended as it was before. */
+/** Joins lines, and ends the last one as it ended before. */
 const ended = (lines: readonly string[], before: string): string =>
   before.endsWith('\n') || lines.length === 0 ? textOf(lines) : textOf(lines).slice(0, -1);

@@ -1,6 +1,6 @@
 /**
- * The text of a file as lines, byte for byte: what is no UTF-8, each line's own ending and a missing last one stay as
- * they are. A character stands for a byte, so `text` is not for people; `readable` is.
+ * The text of a file as lines, byte for byte. Invalid UTF-8, the ending of each line, and a missing final line break
+ * are preserved. Each character stands for one byte (latin1), so `text` is not for display; `readable` converts it.
  */
 
 export interface TextLine {
@@ -26,31 +26,31 @@ export function splitLines(bytes: Buffer): TextLine[] {
 export const joinLines = (lines: readonly TextLine[]): Buffer =>
   Buffer.from(lines.map(({ text, end }) => text + end).join(''), 'latin1');
 
-/** What is declared, in the characters of `TextLine`. */
+/** Converts declared text to the characters of `TextLine`. */
 export const inBytes = (text: string): string => Buffer.from(text, 'utf8').toString('latin1');
 
-/** For people and for regular expressions. */
+/** Converts text to UTF-8 for display and for regular expressions. */
 export const readable = (text: string): string =>
   /^[\x00-\x7f]*$/.test(text) ? text : Buffer.from(text, 'latin1').toString('utf8');
 
-/** How lines end in this file: as the last one does that has an end. */
+/** The line ending of this file, taken from the last line that has one. */
 export function endingOf(lines: readonly TextLine[], otherwise: LineEnd = '\n'): LineEnd {
   const last = lines.at(-1);
   const ended = last?.end === '' ? lines.at(-2) : last;
   return ended === undefined || ended.end === '' ? otherwise : ended.end;
 }
 
-/** Where lines stood: what was around them, so that they find back although the file changed meanwhile. */
+/** The place of lines, with their neighbors, so that it can be found again after the file changed. */
 export interface Place {
   index: number;
   /** Null at the start and end of the file. */
   above: string | null;
   below: string | null;
-  /** How the line above ended, or else the others of the file. */
+  /** Ending of the line above, or else the prevailing one of the file. */
   ending: LineEnd;
 }
 
-/** @param count lines that stand at the place; 0 for a gap */
+/** @param count number of lines at the place; 0 for a gap */
 export const placeOf = (lines: readonly TextLine[], index: number, count: number): Place => ({
   index,
   above: lines[index - 1]?.text ?? null,
@@ -58,16 +58,16 @@ export const placeOf = (lines: readonly TextLine[], index: number, count: number
   ending: lines[index - 1]?.end || endingOf(lines),
 });
 
-/** Whether lines that stand here now stand where the others did. */
+/** Whether the lines at `index` are at the recorded place. */
 export const isAt = (lines: readonly TextLine[], index: number, count: number, place: Place): boolean =>
   place.index === index ||
   (lines[index - 1]?.text ?? null) === place.above ||
   (lines[index + count]?.text ?? null) === place.below;
 
 /**
- * The gap that is most like where lines stood: between the same neighbours, else below the same one, else above it;
- * among equals the nearest.
- * @returns null when none of the neighbours is there any more
+ * Finds the gap that best matches a recorded place: between both neighbors, else below the first, else above the
+ * second. The nearest wins among equals.
+ * @returns null if neither neighbor exists any more
  */
 export function findPlace(lines: readonly TextLine[], place: Place): number | null {
   let best: number | null = null;
@@ -85,8 +85,8 @@ export function findPlace(lines: readonly TextLine[], place: Place): number | nu
 }
 
 /**
- * Puts lines into a gap. A file whose last line has no end keeps that way when they come last.
- * @param ends of the new lines, where they are known; else as the file has them
+ * Inserts lines into a gap. A file without a final line break keeps lacking one if the new lines come last.
+ * @param ends endings of the new lines, if known; else those of the file
  */
 export function insertLines(
   lines: readonly TextLine[],
@@ -110,10 +110,10 @@ export function insertLines(
   return [...before, ...added, ...lines.slice(index)];
 }
 
-/** A line feed after a text that ends in a carriage return would take that for its own. */
+/** A line feed after a text that ends in a carriage return would merge with it to CRLF. */
 const ended = (text: string, end: LineEnd): TextLine => ({ text, end: text.endsWith('\r') ? '\r\n' : end });
 
-/** Takes lines out. A file whose last line has no end keeps that way, unless an empty line would vanish with its end. */
+/** Removes lines. A missing final line break stays missing, unless an empty last line would vanish with its ending. */
 export function removeLines(lines: readonly TextLine[], indexes: ReadonlySet<number>): TextLine[] {
   const kept = lines.filter((_, index) => !indexes.has(index));
   const last = kept.at(-1);

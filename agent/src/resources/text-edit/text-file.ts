@@ -15,14 +15,14 @@ import type { Circumstances, Difference, Machine } from '../provider/provider.ts
 import { runValidation } from '../provider/validation.ts';
 import { joinLines, splitLines, type TextLine } from './lines.ts';
 
-/** A file that belongs to others, of which a resource declares a part. */
+/** A file that belongs to others and of which a resource declares a part. */
 
-/** What stands at its path. `content` is not kept in the journal: null also stands for a file that was looked at once. */
+/** The object at the path. The journal does not keep `content`, so null also stands for a file observed earlier. */
 export interface SeenText {
   type: Inspected['type'];
-  /** What it is instead of a file. */
+  /** Type of the object if it is not a file. */
   kind: string | null;
-  /** Null: there is no file. */
+  /** Null: the file does not exist. */
   ownership: Ownership | null;
   content: Buffer | null;
 }
@@ -89,8 +89,8 @@ export const bitsLost = ({ ownership }: Pick<SeenText, 'ownership'>): FieldChang
   ownership === null ? [] : modeChange(ownership, ownershipEdited(ownership));
 
 /**
- * Changes the text of the file as it is by now: another resource of the same run may have changed it since it was looked
- * at. Its owner and permissions stay.
+ * Changes the text of the file as it is by now: another resource of the same run may have changed it since it was
+ * looked at. Its owner and permissions stay.
  * @param edit     the lines as they are to be; null when they are to stay
  * @param validate a command that must succeed on the new content
  */

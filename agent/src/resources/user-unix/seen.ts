@@ -9,11 +9,11 @@ import type { Machine } from '../provider/provider.ts';
 export type Body = ResourceBodies['user-unix'];
 export const bodyOf = (resource: ResolvedResource): Body => resource.body as Body;
 
-/** An account as the files have it. */
+/** An account as the account files define it. */
 export type User = {
   uid: number;
   gid: number;
-  /** Name of the primary group; its number when it has none. */
+  /** Name of the primary group; its number if it has no name. */
   group: string;
   comment: string;
   home: string;
@@ -24,32 +24,32 @@ export type User = {
 
 export interface SeenUser {
   user: User | null;
-  /** Known here although no file has it: from one of these sources. */
+  /** Name-service sources that know the user, if no account file does. */
   elsewhere: string[] | null;
-  /** The declared groups as they are called here; null: there is none. */
+  /** The declared groups under their local names; null: the group does not exist. */
   primary: { name: string; gid: number } | null;
   supplementary: { asked: string; name: string | null }[];
-  /** Whether there is anything at the home directory that was made with the account. Only where it may be removed. */
+  /** Whether the home directory that was created with the account exists; checked only if it may be removed. */
   homeIsThere: boolean;
-  /** Whether the password and all that is kept beside it is as recorded. Only where it was, and may have to come back. */
+  /** Whether the shadow entry equals the record; checked only if there is a record that may have to be restored. */
   secretsAsBefore: boolean;
 }
 
-/** What was there before the agent first changed an account. */
+/** The account before the agent first changed it. */
 export type UserBefore =
   | { was: 'absent'; made: Made | null; keepGroup: boolean; mailWasThere: boolean }
   | { was: 'user'; touched: Touched; whole: WholeUser | null };
 
-/** The home directory that came with an account of ours. */
+/** The home directory that was created with the account. */
 export type Made = {
   home: string;
-  /** Directories above it that were not there, innermost first. */
+  /** Parent directories that were missing, innermost first. */
   parents: string[];
-  /** What /etc/skel had in it. */
+  /** Content of the home as created from /etc/skel. */
   skeleton: string;
 };
 
-/** The fields that were changed, as they were. */
+/** The original values of the fields that were changed. */
 export type Touched = {
   uid?: number;
   primary_group?: { name: string; gid: number };
@@ -58,23 +58,23 @@ export type Touched = {
   additional_groups?: Membership[];
 };
 
-/** A group with all of its members, so that their order comes back too. */
+/** A group with all of its members, so that their order can be restored. */
 export type Membership = { name: string; members: string[] };
 
-/** An account that was removed, with all that it needs to come back. */
+/** A removed account, with everything needed to restore it. */
 export type WholeUser = User & {
   memberships: Membership[];
-  /** Its own group, which goes with it. */
+  /** Whether its group of the same name is removed with it. */
   ownGroup: boolean;
   secrets: AccountSecrets;
 };
 
-/** Homes that mean that there is none. */
+/** Values of `home` that stand for no home directory. */
 const noHomes = new Set(['/', '/nonexistent', '/dev/null', '/proc', '/run', '/bin', '/sbin', '/usr/sbin']);
 
-/** Whether the account, when it is created, gets its home directory. */
+/** Whether a home directory is created with the account. */
 export const getsHome = (body: Body): boolean => body.system !== true && !noHomes.has(homeOf(body));
-/** Where the home of a new account is. */
+/** Path of a new account's home. */
 export const homeOf = (body: Body): string => body.home ?? `/home/${body.name}`;
 
 export async function lookAtUser(
@@ -119,10 +119,10 @@ export function userIn(files: AccountFiles, name: string): User | null {
 export const membershipsOf = (files: AccountFiles, groups: readonly string[]): Membership[] =>
   groups.map((name) => ({ name, members: [...(files.groups.get(name)?.members ?? [])] }));
 
-/** All of an account that is about to be removed. */
+/** The complete record of an account that is about to be removed. */
 export function wholeUser(files: AccountFiles, name: string, user: User, keepGroup: boolean): WholeUser {
   const own = files.groups.get(name);
-  // What userdel looks at before it removes the group of the same name.
+  // The conditions under which userdel removes the group of the same name.
   const goesAlong =
     !keepGroup &&
     own !== undefined &&
@@ -137,7 +137,7 @@ export function wholeUser(files: AccountFiles, name: string, user: User, keepGro
   };
 }
 
-/** Whether the group of the same name has a life of its own: it was there before, or it is declared. */
+/** Whether the group of the same name is kept: it existed before, or it is declared. */
 export function groupStays(files: AccountFiles, name: string, machine: Machine): boolean {
   return files.groups.has(name) || groupIsDeclared(name, machine);
 }
