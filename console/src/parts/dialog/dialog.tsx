@@ -11,20 +11,7 @@ const overlay = 'fixed inset-0 z-50 bg-[oklch(0.15_0.02_260/45%)]';
 const sheet =
   'fixed z-50 flex max-h-[92dvh] flex-col border bg-surface shadow-float outline-none inset-x-0 bottom-0 rounded-t-xl sm:inset-auto sm:top-[8vh] sm:left-1/2 sm:max-h-[84vh] sm:-translate-x-1/2 sm:rounded-xl';
 
-/** Restores the focus when a dialog closes. Radix does so only for dialogs with a trigger element. */
-function useReturnFocus() {
-  const previous = useRef<Element | null>(null);
-  const save = () => {
-    previous.current = document.activeElement;
-  };
-  const restore = (event: Event) => {
-    event.preventDefault();
-    if (previous.current instanceof HTMLElement) previous.current.focus();
-  };
-  return { save, restore };
-}
-
-/** A dialog over the page, or a bottom sheet on a phone. Escape closes it and restores the focus. */
+/** A dialog over the page, or a bottom sheet on a phone. Escape closes it. */
 export function Dialog({
   open,
   onOpenChange,
@@ -49,7 +36,6 @@ export function Dialog({
   readonly children?: ReactNode;
 }) {
   const typed = useRef(false);
-  const { save, restore } = useReturnFocus();
   return (
     <Radix.Root open={open} onOpenChange={onOpenChange}>
       <Radix.Portal>
@@ -57,9 +43,7 @@ export function Dialog({
         <Radix.Content
           className={classNames(sheet, wide ? 'sm:w-[min(60rem,94vw)]' : 'sm:w-[min(32rem,94vw)]')}
           {...(description === undefined ? { 'aria-describedby': undefined } : {})}
-          onCloseAutoFocus={restore}
           onOpenAutoFocus={(event) => {
-            save();
             typed.current = false;
             if (!calm) return;
             event.preventDefault();
@@ -127,7 +111,6 @@ export function Confirm({
 }) {
   const [busy, setBusy] = useState(false);
   const [error, setError] = useState<unknown>(null);
-  const { save, restore } = useReturnFocus();
   const confirm = async () => {
     setBusy(true);
     setError(null);
@@ -152,11 +135,7 @@ export function Confirm({
     >
       <RadixAlert.Portal>
         <RadixAlert.Overlay className={overlay} />
-        <RadixAlert.Content
-          className={classNames(sheet, 'gap-3 p-5 sm:w-[min(28rem,94vw)]')}
-          onOpenAutoFocus={save}
-          onCloseAutoFocus={restore}
-        >
+        <RadixAlert.Content className={classNames(sheet, 'gap-3 p-5 sm:w-[min(28rem,94vw)]')}>
           <RadixAlert.Title className="break-words font-semibold text-base">
             {lineText(title, maxTitleLength)}
           </RadixAlert.Title>
