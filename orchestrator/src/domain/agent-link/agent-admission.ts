@@ -24,7 +24,7 @@ import { keyStands, type Succession, successionStatements } from './agent-keys.t
 import type { Admission, AgentLinks, Caller } from './agent-link.ts';
 import type { Refusal } from './refusal.ts';
 
-/** Letting an agent in that has proved its key: its record, its standing, and what both sides still have open. */
+/** Admits an agent that proved its key: its record, its standing, and its open operations. */
 
 const retrySecs = 60;
 const refuse = (code: Refusal['code'], message: string, retry_after_secs: number): Admission => ({
@@ -43,12 +43,12 @@ export function createAdmission(context: Context, pending: PendingList, usage: A
       const refusal = await succeed(context, hello, from, from.succession);
       if (refusal !== null) return { admitted: false, refusal };
     }
-    // Removed since its key was looked up: no record is made under an id that is not of its first key.
+    // The agent was removed since its key was looked up. A record is only created under the id of an agent's first key.
     if (!known && node_id !== idOfRawKey(Buffer.from(hello.public_key, 'hex')))
       return refuse('unavailable', 'the agent has just been removed', 1);
     let told = true;
     try {
-      // A token is only looked at where it can make a difference.
+      // A token only matters for new and pending agents.
       if (!known || (known.status === 'pending' && hello.token !== null)) {
         const enrolled = await enrol(context, hello, from, known, pending);
         if (enrolled) told = enrolled.told;
@@ -79,8 +79,8 @@ export function createAdmission(context: Context, pending: PendingList, usage: A
 }
 
 /**
- * Commits the record of a new agent, or what a token changes of a pending one.
- * @returns null when the token does not hold
+ * Commits the record of a new agent, or the changes that a token makes to a pending one.
+ * @returns null when the token is not valid
  */
 async function enrol(
   context: Context,
@@ -95,7 +95,7 @@ async function enrol(
     try {
       await context.db.write({ name: 'agents/enrol', statements: enrolled.statements });
     } catch (error) {
-      // The agent that was to give way has come back, was approved, or has just given way to another.
+      // The agent to displace came back, was approved, or was already displaced.
       if (error instanceof MusterError && error.code === 'agent_changed' && attempt < 5) continue;
       throw error;
     }
@@ -104,7 +104,7 @@ async function enrol(
   }
 }
 
-/** Commits that the agent has this key from now on. */
+/** Commits the succession of the agent's key. */
 async function succeed(context: Context, hello: Hello, from: Caller, succession: Succession): Promise<Refusal | null> {
   const row = await readAgent(context, from.node_id);
   const label = row?.name ?? row?.initial_hostname ?? from.node_id;
@@ -116,7 +116,7 @@ async function succeed(context: Context, hello: Hello, from: Caller, succession:
     if (!(error instanceof MusterError)) throw error;
     if (error.code === 'invalid_input')
       return { code: 'key_refused', message: `the new key is not taken: ${error.message}`, retry_after_secs: null };
-    // Its keys, or whether it is approved, have changed since they were read: the next hello is judged anew.
+    // Its keys or its approval changed since they were read. The next hello is judged again.
     if (error.code === 'agent_changed')
       return { code: 'unavailable', message: 'the agent has just been changed', retry_after_secs: 1 };
     throw error;
@@ -127,10 +127,10 @@ type AgentRow = NonNullable<Awaited<ReturnType<typeof readAgent>>>;
 const readAgent = ({ db }: Context, node_id: string) => db.get(agentById, { node_id });
 
 /**
- * Commits that the agent is connected, with what is worth an event.
+ * Commits that the agent is connected, with an event when that is notable.
  * @param known its record before this hello
- * @param told false: one of many new agents, which get no event each
- * @returns its record, undefined when it has just been removed
+ * @param told  false when it is one of many new agents, which get no event each
+ * @returns its record, undefined when it was removed concurrently
  */
 async function recordConnected(
   context: Context,
@@ -147,7 +147,7 @@ async function recordConnected(
       node_id: row.node_id,
       agent_version: hello.agent_version,
       attributes: toJson(hello.attributes),
-      // What it trusted at first is not made better by its having been pinned since.
+      // A pin does not improve how the agent first came to trust the orchestrator.
       pin_source: hello.pin_source === 'pinned' ? row.pin_source : hello.pin_source,
       remote_ip: from.remote_ip,
       lost_at: row.lost_at ?? 0,
@@ -155,7 +155,7 @@ async function recordConnected(
     };
     const label = row.name ?? row.initial_hostname;
     const happening = told ? connectionHappening(known && row, hello, from, label) : null;
-    // A version is the agent's to say, and an address may be too.
+    // The agent chooses its version, and possibly its address, so these events count against its daily limit.
     const isOften = known !== undefined && happening?.type === 'agent.connected';
     const isTold = !isOften || (await usage.today(row.node_id)).events < usage.limits.events;
     const spent = isOften ? await usage.spend({ node_id: row.node_id, label }, { events: 1 }) : null;
@@ -173,16 +173,16 @@ async function recordConnected(
       spent?.committed();
       return row;
     } catch (error) {
-      // Found to be lost, or removed, since it was read.
+      // It was marked as lost, or removed, since it was read.
       if (!(error instanceof MusterError && error.code === 'agent_changed' && attempt < 5)) throw error;
     }
   }
 }
 
 /**
- * What the log says of a link that came up. Most say nothing: ten thousand agents return after each restart, and a link
- * that broke for a moment is no news. An agent that nobody has approved cannot fill the log by coming again.
- * @param known its record as the last link left it; undefined for an agent that has just been recorded
+ * The event of a link that came up. Most links get none: thousands of agents return after each restart, and a short interruption
+ * is not notable. An unapproved agent cannot fill the log by reconnecting.
+ * @param known its record as the last link left it; undefined for an agent that was just recorded
  */
 function connectionHappening(
   known: Pick<AgentRow, 'status' | 'lost_at' | 'remote_ip' | 'agent_version'> | undefined,
@@ -214,8 +214,8 @@ function connectionHappening(
 }
 
 /**
- * Brings both sides' views of what is open together.
- * @returns of the agent's open operations those that have ended here, or were never ours to begin with
+ * Reconciles both sides' views of the open operations.
+ * @returns those of the agent's open operations that have ended here or are unknown here
  */
 async function settleOpen(context: Context, hello: Hello, nodeId: string): Promise<string[]> {
   const settled: string[] = [];
@@ -226,7 +226,7 @@ async function settleOpen(context: Context, hello: Hello, nodeId: string): Promi
   const held = new Set(hello.open_operations.map(({ operation_id }) => operation_id));
   for (const operation of await context.db.all(openOperations, { node_id: nodeId })) {
     if (held.has(operation.operation_id) || operation.dispatched_at === null) continue;
-    // Taken on by the agent once, and not in its journal any more: its end will never be known.
+    // The agent accepted it, but its journal no longer has it. Its outcome cannot be known.
     if (operation.status === 'running')
       await endHere(context, operation, hello.hostname, {
         status: 'interrupted',
@@ -234,7 +234,7 @@ async function settleOpen(context: Context, hello: Hello, nodeId: string): Promi
         summary: null,
         startedAt: null,
       });
-    // It was lost on the way, so it is ours again: to cancel, to expire, or to send once more.
+    // It was lost on the way. The orchestrator cancels it, expires it, or sends it again.
     else if (operation.cancel_requested_at !== null)
       await endHere(context, operation, hello.hostname, neverHad(cancelledBefore));
     else {
@@ -250,8 +250,8 @@ const neverHad = (error: string): Ending => ({ status: 'cancelled', error, summa
 const cancelledBefore = 'cancelled before the agent had it';
 
 /**
- * Marks an operation that was lost on the way as not sent.
- * @returns null, or why it is to end instead
+ * Marks an operation that was lost on the way as not dispatched.
+ * @returns null, or the reason why it ends instead
  */
 async function takeBack({ db }: Context, { operation_id, run_id }: EndingOperation): Promise<string | null> {
   try {
@@ -267,7 +267,7 @@ async function takeBack({ db }: Context, { operation_id, run_id }: EndingOperati
     if (error instanceof MusterError && error.code === 'run_finished')
       return 'not tried: the run was stopped before the agent had it';
     ignoreFinished(error);
-    // Cancelled since it was read, or it has an end already.
+    // It was cancelled since it was read, or it has already ended.
     return (await db.get(operationById, { operation_id }))?.status === 'queued' ? cancelledBefore : null;
   }
 }

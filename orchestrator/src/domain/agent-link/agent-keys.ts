@@ -23,23 +23,23 @@ import { audited } from '../audit/audit.ts';
 import { type Context, seconds } from '../shared/context.ts';
 import type { Refusal } from './refusal.ts';
 
-/** Whose key it is that a hello proved, and how an agent's key gives its place to another. */
+/** Determines which agent's key a hello proved, and handles key succession. */
 
-/** A key that may speak for an agent, as it was when it was read. */
+/** A key that may speak for an agent, as of when it was read. */
 export interface KeyOf {
   node_id: string;
-  /** Until when it is good, Unix seconds; null: it is the current one, or that of an agent nobody knows yet. */
+  /** End of validity, Unix seconds; null for the current key, and for an agent that is not on record. */
   valid_until: number | null;
-  /** It is to take the place of the current one. */
+  /** Set when the key is to replace the current one. */
   succession: Succession | null;
 }
 
 export interface Succession {
   /** The current key on record. */
   former_key: string;
-  /** Until when that is still good. */
+  /** End of the former key's validity. */
   former_until: number;
-  /** Keys that came after it and were replaced as well, none of them on record. */
+  /** Intermediate keys that were replaced as well; none of them is on record. */
   between: readonly { public_key: string; valid_until: number }[];
 }
 
@@ -49,7 +49,7 @@ export interface OwnKey {
   valid_until: number | null;
 }
 
-/** A key that a statement names, and the agent that it is of. */
+/** A key that a statement names, with its agent. */
 export interface KeptKey extends OwnKey {
   status: 'pending' | 'approved' | 'rejected';
   /** When the agent was put on record, Unix seconds. */
@@ -58,13 +58,13 @@ export interface KeptKey extends OwnKey {
   last_seen_at: number;
 }
 
-/** What is on record for a hello. */
+/** Database records that {@link judgeKey} needs for a hello. */
 export interface KnownKeys {
   /** The key of the hello. */
   own: OwnKey | undefined;
-  /** The keys that its statements name, as far as they are on record, by hex; looked for only where its own is not known. */
+  /** Recorded keys that the hello's statements name, by hex. Only filled when the hello's own key is unknown. */
   formers: ReadonlyMap<string, KeptKey>;
-  /** An agent has the id that the key would have if it were a first one. */
+  /** An agent already has the id that this key would have as a first key. */
   idTaken: boolean;
 }
 
@@ -85,9 +85,9 @@ const refused = (
 });
 
 /**
- * Whose key it is, given what is on record.
+ * Determines the owner of a key from the records.
  * @param now Unix seconds
- * @returns the refusal with the agent whose key it is, or that it claims to follow
+ * @returns the refusal names the agent that owns the key, or that the key claims to succeed
  */
 export function judgeKey(
   shown: Shown,
@@ -98,26 +98,26 @@ export function judgeKey(
   if (own !== undefined) {
     const { node_id, valid_until } = own;
     if (valid_until !== null && valid_until <= now)
-      return replaced(node_id, 'another key has taken the place of this one, and it is good no more');
+      return replaced(node_id, 'another key has replaced this one, and it is no longer valid');
     return { node_id, valid_until, succession: null };
   }
   const firstId = idOfRawKey(Buffer.from(public_key, 'hex'));
-  // Whatever is said of a key that is not known, it was the first of this agent and is not on its record.
-  if (idTaken) return replaced(firstId, 'another key has taken the place of this one');
+  // The key was the agent's first one and is no longer on its record. Statements about it do not matter.
+  if (idTaken) return replaced(firstId, 'another key has replaced this one');
   const statements = statementsOf(shown);
   if (statements.length === 0) return { node_id: firstId, valid_until: null, succession: null };
   const followed = follow(public_key, statements, formers);
   if (followed === 'unsigned') return refused(firstId, 'the former key has not signed it');
-  // Of another orchestrator, or of an agent that was removed. It may have another key that is known here; if it has none, it
-  // comes without the statement, as a new agent.
+  // The key belongs to another orchestrator or to a removed agent. The agent may have another key that is known here;
+  // without one it sends no statement and enrolls as a new agent.
   if (followed === 'unknown') return refused(firstId, 'the key that signed it is not known here', 'key_unknown');
   const { former, said } = followed;
   const { node_id } = former;
   const first = said.at(-1)!;
-  // The agent was removed since, and let in anew under an earlier key, as after its disk was put back.
+  // The agent was removed and enrolled again under an earlier key, such as after its disk was restored.
   if (first.madeAt + keyStatementLimits.clockSkewSecs < former.first_seen_at)
-    return refused(node_id, 'it was made before this agent was let in', 'key_unknown');
-  // What keys say that are not known here has no age: nothing is known of when they were last used.
+    return refused(node_id, 'it was made before this agent enrolled', 'key_unknown');
+  // The age of statements by unknown keys is not checked: it is not known when those keys were last used.
   const fault =
     keyStatementFault(first, now, former.last_seen_at) ??
     said
@@ -127,7 +127,7 @@ export function judgeKey(
   if (fault != null) return refused(node_id, fault);
   if (former.valid_until !== null)
     return refused(node_id, 'the key that signed it had been replaced itself, and cannot name another');
-  // It is told so under any of its keys, and keeps both.
+  // A rejected agent is reported as such under any of its keys, and keeps both.
   if (former.status === 'rejected') return { node_id, valid_until: null, succession: null };
   if (former.status === 'pending')
     return refused(node_id, 'this agent waits for approval, and keeps its key until then');
@@ -139,9 +139,9 @@ const statementsOf = ({ key_statement, earlier_statements }: Shown): ShownStatem
   key_statement === undefined ? [] : [key_statement, ...(earlier_statements ?? [])];
 
 /**
- * Goes from statement to statement, newest first, to a key on record; past one of an agent that is not approved, since
- * anybody can have that who has a copy of a key that was replaced. No statement is believed, or answered for, before its
- * signature is checked: nobody else speaks for the agent of the key that it names, or hears whether there is one.
+ * Follows the statements, newest first, to a key on record. Continues past the key of an unapproved agent, because
+ * anybody with a copy of a replaced key could have enrolled it. A statement counts only once its signature is verified:
+ * nobody else speaks for the agent of the key it names, or learns whether that agent exists.
  * @returns the key, and the statements up to its own, newest first
  */
 function follow(
@@ -158,7 +158,7 @@ function follow(
     said.push(saidBy(key, shown));
     passed.add(key);
     key = shown.former_key;
-    // Keys that name each other in a circle are made up.
+    // Keys that name each other in a circle are forged.
     if (passed.has(key)) break;
     const former = formers.get(key);
     if (former?.status === 'approved') return { former, said };
@@ -171,7 +171,7 @@ function follow(
 function successionBy(said: readonly KeyStatement[], formers: KnownKeys['formers'], now: number): Succession {
   let until = Number.POSITIVE_INFINITY;
   const ended = said.map(({ formerKey, madeAt, formerUntil }) => {
-    // By our clock, no longer than was said, and no longer than any later statement lets a former key be good.
+    // Measured by this clock: no longer than stated, and no longer than any later statement allows.
     until = Math.min(until, Math.max(now, Math.min(formerUntil, now + (formerUntil - madeAt))));
     return { public_key: Buffer.from(formerKey).toString('hex'), valid_until: until };
   });
@@ -197,12 +197,12 @@ function isSigned(key: Uint8Array, bytes: Uint8Array, signature: string): boolea
   try {
     return verify(null, bytes, publicKeyFromRaw(key), Buffer.from(signature, 'hex'));
   } catch {
-    // A key that is not a point of the curve.
+    // The key is not a point on the curve.
     return false;
   }
 }
 
-/** {@link judgeKey} by what the database has. */
+/** {@link judgeKey} with the records from the database. */
 export async function keyOf(context: Context, hello: Shown): Promise<ReturnType<typeof judgeKey>> {
   const { db } = context;
   const { public_key } = hello;
@@ -216,10 +216,10 @@ export async function keyOf(context: Context, hello: Shown): Promise<ReturnType<
   return judgeKey(hello, { own, formers, idTaken }, now);
 }
 
-/** An agent has no more keys than this in all its life: former ones stay on record. */
+/** Maximum number of keys of an agent over its lifetime: former keys stay on record. */
 const mostKeys = 1024;
 
-/** For a unit: it stands only while the key is what it was taken for. */
+/** Transaction guard: fails unless the key still has the standing it was read with. */
 export const keyStands = (publicKey: string, { node_id, valid_until }: KeyOf): Statement =>
   statement(
     agentKeyStands,
@@ -228,9 +228,9 @@ export const keyStands = (publicKey: string, { node_id, valid_until }: KeyOf): S
   );
 
 /**
- * The statements that put a key in the place of the current one, with what is said of it.
+ * The statements that replace the current key, with their audit event.
  * @param label the agent's name
- * @param ip    where it was shown from
+ * @param ip    remote address of the hello
  */
 export function successionStatements(
   context: Context,

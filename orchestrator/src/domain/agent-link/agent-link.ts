@@ -4,57 +4,57 @@ import type { KeyOf } from './agent-keys.ts';
 import type { Refusal } from './refusal.ts';
 
 /**
- * What the gateway asks of the domain about one agent's link. The gateway has checked the signature, the schema and the
- * caps by then; an agent speaks only of itself, so every call carries the node id that its key proved.
+ * The domain's side of an agent's link, called by the gateway. The gateway has already checked signature, schema, and size
+ * limits. An agent can only speak about itself, so every call carries the node id that its key proved.
  */
 export interface AgentLinks {
-  /** Whose key it is that the hello proved; nothing is changed. */
+  /** The owner of the key that the hello proved. Changes nothing. */
   keyOf(hello: Hello): Promise<KeyOf | { refusal: Refusal; node_id: string }>;
   /**
-   * Records the agent (new ones as pending, or as their enrolment token says) with its attributes, and settles which
-   * operations are still open; a key that takes the place of another does so first. Resolves after the commit.
+   * Records the agent (a new one as pending, or as its enrollment token says) with its attributes, and determines which
+   * operations are still open. A key succession is committed first. Resolves after the commit.
    */
   admit(hello: Hello, from: Caller): Promise<Admission>;
-  /** Its link is open: from now on it counts as connected. */
+  /** The link is open: the agent counts as connected. */
   opened(nodeId: string): void;
   /** Commits changed attributes. */
   attributesChanged(nodeId: string, attributes: Record<string, string>): Promise<void>;
   /**
-   * Commits what the agent reports. Reports at or below the acknowledged sequence number, and those about another
-   * agent's operations, change nothing. One call may carry the reports of several sequence numbers; `seq` is then the
-   * highest, and none below it is still to come.
-   * @returns null, or why this agent must be disconnected (a foreign operation)
+   * Commits the agent's reports. Reports at or below the acknowledged sequence number, and reports about another agent's
+   * operations, change nothing. One call may carry the reports of several sequence numbers; `seq` is the highest of them, and all
+   * lower ones are included or already committed.
+   * @returns null, or the reason to disconnect the agent (a foreign operation)
    */
   reported(nodeId: string, instanceId: string, seq: number, reports: readonly Report[]): Promise<Refusal | null>;
   /**
-   * The operation to send next, and whether another waits behind it; null when there is none, one is running, or the
-   * agent is not approved.
+   * The next operation to send, and whether another one waits behind it. Null when there is none, one is running, or the agent is
+   * not approved.
    */
   nextOperation(nodeId: string, version?: number): Promise<{ operation: OperationMessage; more: boolean } | null>;
-  /** Operations of this agent whose cancelling was asked for and that have not ended. */
+  /** Open operations of this agent with a cancellation request. */
   cancellations(nodeId: string): Promise<string[]>;
   /**
-   * Node ids of every agent for which `nextOperation` or `cancellations` may have something now: one query, however
-   * many agents there are. The gateway asks now and then, for hints that were lost.
+   * Node ids of all agents for which `nextOperation` or `cancellations` may have something, in a single query. The gateway calls
+   * it periodically to recover lost hints.
    */
   agentsWithWork(): Promise<string[]>;
-  /** Status, name and tags as committed now; null when the record is gone. */
+  /** Committed status, name, and tags; null when the agent has no record. */
   standing(nodeId: string): Promise<Standing | null>;
-  /** Keeps what the agent measured; rejects when nothing of it was kept. */
+  /** Stores samples; rejects when none of them was stored. */
   sampled(nodeId: string, samples: readonly Sample[]): Promise<void>;
-  /** What a program on the agent has printed so far, for those who watch. Nothing of it is committed. */
+  /** Output of a running program so far, for live viewers. Not committed. */
   printed(nodeId: string, progress: OutputProgress): Promise<void>;
-  /** The agent's watched resources moved: worth a drift check. */
+  /** Resources that the agent watches have changed, which may start a drift check. */
   driftHinted(nodeId: string, keys: readonly string[]): Promise<void>;
-  /** The link ended; `heardAt` is when its agent was last heard, in Unix seconds. */
+  /** The link ended. `heardAt` is when the agent was last heard, in Unix seconds. */
   closed(nodeId: string, reason: string, heardAt: number): Promise<void>;
-  /** A second process came with this agent's key while the first was alive. */
+  /** A second process connected with this agent's key while the first was alive. */
   cloneSeen(nodeId: string, remoteIp: string): Promise<void>;
-  /** A hello or message was refused; for the audit log, bounded in rate by the gateway. */
+  /** A hello or message was refused. For the audit log; the gateway limits the rate. */
   refused(refusal: Refusal, from: { node_id: string | null; remote_ip: string }): Promise<void>;
 }
 
-/** Who says hello, from where, at what time (Unix seconds). */
+/** The sender of a hello: its key, address, and time (Unix seconds). */
 export interface Caller extends KeyOf {
   remote_ip: string;
   now: number;

@@ -39,32 +39,32 @@ import { appliedScope, auditScope } from '../shared/drift-scope.ts';
 import { applyEnd } from './apply-end.ts';
 import type { Refusal } from './refusal.ts';
 
-/** What agents report, made into rows: all of one call in one unit, with the number up to which they are acknowledged. */
+/** Turns agent reports into rows: all reports of a call in one transaction, with the acknowledged sequence number. */
 
 type Row = ReportedOperation;
 const findRow = ({ db }: Context, operationId: string) => db.get(reportedOperation, { operation_id: operationId });
 type Finished = Extract<Report, { type: 'finished' }>;
 
-/** What spares looking at rows. */
+/** Memory that saves queries. */
 interface Known {
   find: InFlight['find'];
   sameAs: AppliedMemory['sameAs'];
 }
-/** After a refusal only the database is asked. */
+/** Used after a refusal: only the database counts then. */
 const nothing: Known = { find: () => undefined, sameAs: () => null };
 
-/** What is remembered of agents from one report to the next. */
+/** State kept from one report of an agent to the next. */
 export interface ReportMemory {
   readonly inFlight: InFlight;
   readonly applied: AppliedMemory;
   readonly payloads: Pick<Payloads, 'setOf'>;
   readonly sentNames: SentNamesOf;
   readonly usage: AgentUsage;
-  /** Room on the disk, as it was when last looked. */
+  /** Free disk space as last measured. */
   readonly room: () => ReportRoom;
 }
 
-/** What agents are told while not even the ends of operations are taken; they keep their reports. */
+/** Sent to agents while the disk has no room even for the ends of operations. Agents keep their reports. */
 const noRoom: Refusal = {
   code: 'unavailable',
   message: 'the disk of the orchestrator is full',
@@ -87,15 +87,15 @@ export async function reported(
     } catch (error) {
       ignoreFinished(error);
     }
-    // Either all of it is committed already, or an operation got its end elsewhere in this moment: then once more,
-    // which leaves that operation out.
+    // Either everything is committed already, or an operation ended elsewhere at the same time. The next attempt leaves
+    // that operation out.
     const acknowledged = (await context.db.get(acknowledgedSeq, { node_id: nodeId }))?.seq ?? 0;
     if (seq <= acknowledged) return null;
   }
   throw new Error(`report ${seq} of agent ${nodeId} is refused by the database again and again`);
 }
 
-/** How much is kept of what an agent reports now. */
+/** How much of an agent's reports is kept now. */
 async function limitsFor({ usage, room }: ReportMemory, nodeId: string): Promise<ReportLimits> {
   if (room() === 'low') return frugalLimits('the disk of the orchestrator was nearly full');
   const today = await usage.today(nodeId);
@@ -126,7 +126,7 @@ async function commit(
     const row = known.find(operation_id) ?? (await findRow(context, operation_id));
     if (row && row.node_id !== nodeId)
       return violation({ fault: `operation ${operation_id} belongs to another agent` });
-    // One that is gone, pruned perhaps: there is nothing to add to, and the agent may forget it.
+    // The operation is gone, such as after pruning. Nothing can be recorded, and the agent may forget it.
     if (!row) continue;
     if (row.dispatched_at === null && !hasEnded(row.status))
       return violation({ fault: `operation ${operation_id} was not sent to this agent` });
@@ -141,7 +141,7 @@ async function commit(
     ),
   ];
   const ended: { row: Row; finished: Finished; unchanged: string | null }[] = [];
-  // What ends in the same unit need not be said to run in it.
+  // An operation that ends in the same transaction is not marked as running first.
   const ending = new Set(reports.flatMap((report) => (report.type === 'finished' ? report.operation_id : [])));
   const fresh = new Map<string, Map<number, ResourceResult>>();
   const tallies = new Map<string, Tally>();
@@ -149,7 +149,7 @@ async function commit(
   let events = 0;
   for (const report of reports) {
     const row = rows.get(report.operation_id);
-    // Whatever an agent says after its own last word is noise.
+    // Reports about an operation that the agent already finished are ignored.
     if (!row || hasEnded(row.status) || ended.some((end) => end.row === row)) continue;
     const { operation_id } = row;
     if (report.type === 'accepted') {
@@ -185,7 +185,7 @@ async function commit(
   const label = rows.values().next().value?.label ?? nodeId;
   const spent = await usage.spend({ node_id: nodeId, label }, { bytes: bytesOf(statements), events });
   statements.push(...spent.statements);
-  // The end of an apply is as large as what was sent, which is for people to say.
+  // The end of an apply is as large as what was sent, which operators control.
   const ofAgent = !ended.some(({ row }) => row.kind === 'apply');
   await context.db.write({ name: 'operations/report', statements, ofAgent });
   spent.committed();
@@ -202,18 +202,18 @@ async function commit(
 }
 
 /**
- * When an operation began whose beginning nobody here has heard of until now. By this clock: how long it took is taken
- * from the agent, the time of day is not, since its clock may be an hour off.
+ * Start time of an operation whose start was not reported before. It is computed with this clock: only the duration is
+ * taken from the agent, whose clock may be wrong.
  */
 function beganAt({ operation_id, started_at, finished_at }: Finished, now: number): number {
   const took = Math.max(0, finished_at - started_at);
-  // Never before it was asked for, should that clock have been set in the middle of it.
+  // Never before the request, in case the agent's clock was set meanwhile.
   return Math.min(now, Math.max(now - took, Math.floor(decodeTime(operation_id) / 1000)));
 }
 
 /**
- * @returns `unchanged`: the digest of the desired set of an apply that changed nothing; `events`: how many events follow
- *   from what the agent found of its own accord, whether or not they are among the statements
+ * @returns `unchanged`: digest of the desired set of an apply that changed nothing; `events`: number of events caused
+ * by what the agent found unprompted, whether or not they are among the statements
  */
 async function finish(
   context: Context,
@@ -234,7 +234,7 @@ async function finish(
     label,
   );
   let events = 0;
-  /** What an agent can say again and again is told so often in a day. */
+  /** Events that an agent can repeat at will are limited per day. */
   const tell = async (news: Statement[]) => {
     events += eventsIn(news);
     const today = await usage.today(node_id);
@@ -257,7 +257,7 @@ async function finish(
   const verdict = findings.verdict(status);
   if (audit !== null) {
     const { audits } = audit;
-    // It is the plan that the machine was held against.
+    // The plan itself is the snapshot that the machine was compared with.
     const check = { operation_id, node_id, trigger: 'audit' as const, snapshot_operation_id: operation_id };
     const held = { label, scope: audits === null ? null : auditScope(audits.name) };
     if (audits !== null)
@@ -274,8 +274,8 @@ async function finish(
 
 /**
  * The assignment that a run audits.
- * @returns `modules`: of whose resources it tells; `audits`: null when it audits nobody any more, or others: what was
- *   found is nothing that would be looked at again
+ * @returns `modules`: modules whose resources the run covers; `audits`: null when the assignment no longer audits, or
+ * has another selector, so that the findings would never be checked again
  */
 async function auditOf(
   { db }: Context,

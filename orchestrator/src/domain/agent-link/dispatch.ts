@@ -20,7 +20,7 @@ import { type Context, seconds, systemActor } from '../shared/context.ts';
 type Row = Awaited<ReturnType<typeof openRows>>[number];
 const openRows = ({ db, now }: Context, nodeId: string) => db.all(oldestOpen, { node_id: nodeId, now: seconds(now()) });
 
-/** What operations are made ready to be sent from. */
+/** The services that operations are prepared with. */
 interface DispatchSources {
   readonly inFlight: InFlight;
   readonly payloads: Payloads;
@@ -29,11 +29,11 @@ interface DispatchSources {
   readonly markOnly: MarkOnly;
 }
 
-/** An operation that is marked as sent; `dispatched_at` is from before that. */
+/** An operation that is marked as dispatched; `dispatched_at` has the value from before. */
 type Marked = Pick<Row, 'kind' | 'trigger' | 'payload_digest' | 'snapshot_operation_id' | 'dispatched_at'> &
   Pick<QueuedOperation, 'operation_id' | 'node_id' | 'modules' | 'requested_by' | 'run_id' | 'label'>;
 
-/** Protocol version of the first agents that verify. Others would have to be trusted with something they do not know. */
+/** Protocol version of the first agents that support verification. Older ones would ignore it. */
 const verifiesSince = 2;
 const tooOld = {
   ok: false,
@@ -41,10 +41,10 @@ const tooOld = {
 } as const;
 
 /**
- * What an agent is to do next, and whether something waits behind it. One that was marked as sent and never taken on is
- * handed out again, which the agent's journal allows for.
- * @param version of the protocol that the agent speaks
- * @returns null when there is nothing, one runs already, or the agent is not approved
+ * The next operation of an agent, and whether another one waits behind it. An operation that was marked as dispatched
+ * but never accepted is dispatched again; the agent's journal recognizes duplicates.
+ * @param version protocol version of the agent
+ * @returns null when there is nothing, an operation is running, or the agent is not approved
  */
 export async function nextOperation(
   context: Context,
@@ -78,9 +78,10 @@ export async function nextOperation(
 }
 
 /**
- * What the agent is sent of an operation that is marked.
- * @param digests of what it is to apply and what was applied before, where both are known
- * @returns otherwise what came of it: it cannot be sent and has ended, or whatever is there no more, the agent may have it
+ * Builds the message for a marked operation.
+ * @param digests digests of the set to apply and of the previously applied one, where both are known
+ * @returns otherwise `ended` when it cannot be sent and has ended, or `sent already` when its payload is gone but the
+ * agent may have it
  */
 async function loaded(
   context: Context,
@@ -95,9 +96,9 @@ async function loaded(
   const verify = kind === 'apply' && found.ok && found.verify.length > 0 ? { verify: found.verify } : {};
   const payload = 'verify' in verify && version < verifiesSince ? tooOld : found;
   if (!payload.ok) {
-    // What was sent is the agent's to end: what never reached it is ours again when it connects.
+    // A dispatched operation is ended by its agent. If it never arrived, the agent says so when it connects.
     if (dispatched_at !== null) return 'sent already';
-    // What was there when it was asked for is there no more: that is its end, and the next one's turn.
+    // Its payload is gone, so it ends here and the next operation follows.
     await endUnresolved(context, row, payload.error);
     return 'ended';
   }
@@ -120,11 +121,11 @@ async function loaded(
     dispatched_at: dispatched_at ?? seconds(context.now()),
     label,
   };
-  // A drift check tells of what was sent earlier: its reports are looked up, with what that was.
+  // Reports of a drift check refer to an earlier operation, whose set is looked up when they arrive.
   if (kind !== 'drift') {
     if (dispatched_at === null)
       inFlight.sent(sending, await withThoseThere(context, payloads, operation_id, payload.secrets, digests));
-    // The agent goes by what it has had, which may have been other values.
+    // On a repeated dispatch the agent may already have received other values, so the set is not assumed.
     else if (!inFlight.find(operation_id)) inFlight.sent(sending, null);
   }
   return {
@@ -141,9 +142,10 @@ async function loaded(
 }
 
 /**
- * Marks an operation as sent, before it is: from then on only the agent's word ends it, however this process ends.
- * @returns false when it was cancelled, or the agent rejected, in this moment; otherwise the snapshot that a drift
- *   check is measured against: the newest, since an apply may have come between the request and now
+ * Marks an operation as dispatched before it is sent. From then on only the agent's report ends it, even if this
+ * process stops.
+ * @returns false when it was cancelled, or the agent rejected, concurrently; otherwise the snapshot for a drift check:
+ * the newest one, because an apply may have ended since the request
  */
 async function mayBeSent({ db, now }: Context, row: Row): Promise<string | null | false> {
   const { operation_id, node_id } = row;
@@ -163,10 +165,7 @@ async function mayBeSent({ db, now }: Context, row: Row): Promise<string | null 
   }
 }
 
-/**
- * The plan that an apply is bound to, compared once more with what would be applied now: it may have waited. What was
- * sent is the agent's to judge.
- */
+/** Compares an apply with its plan again, because it may have waited. Once dispatched, the agent makes this comparison. */
 async function boundPlan(
   context: Context,
   documents: ModuleDocuments,
@@ -183,13 +182,13 @@ async function boundPlan(
   }
 }
 
-/** A value may change between the comparison and the reading of values: then it is what was read that counts. */
+/** A value may change between the comparison and the read. The value that was read counts. */
 function changedSince(planned: SecretVersions, sent: readonly SentSecret[]): string | undefined {
   const versions = new Map(sent.map(({ name, version }) => [name, version]));
   return Object.keys(planned).find((name) => (versions.get(name) ?? 0) !== planned[name]);
 }
 
-/** @param undispatched end it only if no agent was sent it */
+/** @param undispatched end it only if it was not dispatched */
 async function endUnresolved(
   context: Context,
   row: EndingOperation & { label: string },

@@ -5,44 +5,42 @@ import { audited } from '../audit/audit.ts';
 import { type Context, seconds, systemActor } from '../shared/context.ts';
 
 /**
- * What each agent may cause in a day: bytes that are stored, events, and drift checks by its hints. Days are those of
- * UTC. When something is used up that is one event; what follows from it is decided by whoever asks.
+ * Daily limits of each agent: stored bytes, events, and drift checks by its hints. Days are UTC. Exceeding a limit causes one
+ * event; the caller decides on the consequences.
  */
 
-/** What was caused today. */
 export interface Usage {
   readonly bytes: number;
-  /** Events that follow from what the agent says of its own accord: `drift.…`, another version or address. */
+  /** Events caused by what the agent reports unprompted: `drift.…`, a new version or address. */
   readonly events: number;
   readonly hints: number;
 }
 
 export type UsageLimits = Readonly<Record<keyof Usage, number>>;
 
-/** An agent of a machine that is well has some in a day. */
+/** A healthy machine causes a few events a day. */
 export const mostEvents = 100;
-/** One in some five minutes; what moves more often is found by the scheduled checks. */
+/** About one in five minutes. Scheduled checks find what changes more often. */
 export const mostHints = 300;
 
 interface Day extends Usage {
   readonly day: number;
-  /** Bytes when the row was written. */
+  /** Value of `bytes` when the row was last written. */
   readonly saved: number;
 }
 
-/** Shares of the limit after which bytes are put on record: a restart forgets less than one. */
+/** Bytes are saved each time this fraction (1/n) of the limit is used: a restart forgets less than that. */
 const savedShares = 64;
-/** Agents that are remembered; the oldest beyond it are read again. */
+/** Maximum number of agents in memory; the oldest beyond it are read again. */
 const kept = 50_000;
 const daySecs = 86_400;
 
 export interface AgentUsage {
   readonly limits: UsageLimits;
-  /** What an agent has caused today. */
   today(nodeId: string): Promise<Usage>;
   /**
-   * @param more what a unit will have caused
-   * @returns statements for that unit, and what to call after its commit
+   * @param more the usage that a transaction will cause
+   * @returns statements for that transaction, and a function to call after its commit
    */
   spend(
     agent: { node_id: string; label: string },
@@ -61,7 +59,7 @@ const counted: Readonly<Record<keyof Usage, string>> = {
   hints: 'drift checks by hints',
 };
 
-/** @param dailyBytes read at each use: it may be changed while this runs */
+/** @param dailyBytes read at each use, because it can change at run time */
 export function createAgentUsage(context: Context, dailyBytes: () => number): AgentUsage {
   const { db } = context;
   const days = new Map<string, Day>();
@@ -83,7 +81,7 @@ export function createAgentUsage(context: Context, dailyBytes: () => number): Ag
     if (known?.day === day) return known;
     const row = known ? undefined : await db.get(usageOf, { node_id: nodeId });
     const found = row?.day === day ? { ...row, saved: row.bytes } : { day, bytes: 0, events: 0, hints: 0, saved: 0 };
-    // What came in between is newer.
+    // An entry that was added during the read is newer.
     const meanwhile = days.get(nodeId);
     if (meanwhile?.day === day) return meanwhile;
     remember(nodeId, found);
@@ -124,7 +122,7 @@ export function createAgentUsage(context: Context, dailyBytes: () => number): Ag
         statements,
         committed() {
           const now = days.get(node_id);
-          // Another unit of the agent may have been committed meanwhile.
+          // Another transaction of the agent may have been committed meanwhile.
           const base = now?.day === before.day ? now : before;
           remember(node_id, {
             day: before.day,
@@ -141,14 +139,14 @@ export function createAgentUsage(context: Context, dailyBytes: () => number): Ag
 
 const isEvent = ({ query }: Statement): boolean => query === (insertAuditEvent as unknown);
 
-/** How many events statements record. */
+/** The number of audit events that the statements record. */
 export const eventsIn = (statements: readonly Statement[]): number => statements.filter(isEvent).length;
 
-/** The statements without those that record events. */
+/** The statements without audit events. */
 export const withoutEvents = (statements: readonly Statement[]): Statement[] =>
   statements.filter((one) => !isEvent(one));
 
-/** Bytes that statements store, events and keys included. */
+/** Bytes that the statements store, including events and keys. */
 export function bytesOf(statements: readonly Statement[]): number {
   let bytes = 0;
   for (const { params } of statements) {
@@ -158,5 +156,5 @@ export function bytesOf(statements: readonly Statement[]): number {
   return bytes;
 }
 
-/** What a row takes beside its values. */
+/** Overhead of a row. */
 const statementBytes = 128;

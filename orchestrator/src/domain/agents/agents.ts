@@ -37,7 +37,7 @@ import { type Page, type PageWish, readPage } from '../shared/page.ts';
 /** Agents: their approval, names and tags. */
 
 export type AgentRow = NonNullable<Awaited<ReturnType<typeof findById>>>;
-/** What an answer is made of. */
+/** The columns that an answer is made of. */
 type ShownRow = NonNullable<Awaited<ReturnType<typeof findShown>>>;
 const findShown = ({ db }: Context, nodeId: string) => db.get(shownAgentById, { node_id: nodeId });
 const findById = ({ db }: Context, nodeId: string) => db.get(agentById, { node_id: nodeId });
@@ -55,7 +55,7 @@ export async function requireAgent(context: Context, idOrName: string): Promise<
   return row ?? notThere(idOrName);
 }
 
-/** {@link requireAgent} without what is not shown. */
+/** {@link requireAgent} with only the shown columns. */
 async function requireShown(context: Context, idOrName: string): Promise<ShownRow> {
   const row = isKeyId(idOrName)
     ? await findShown(context, idOrName)
@@ -91,7 +91,7 @@ function toAgent({ presence }: Context, row: ShownRow): Agent {
   };
 }
 
-/** {@link toAgent} as JSON: attributes and tags are that already, and are not read only to be written again. */
+/** {@link toAgent} as JSON text. Attributes and tags are stored as JSON and are not parsed only to be serialized again. */
 function toAgentText({ presence }: Context, row: ShownRow): JsonText<Agent> {
   const { node_id, name, status, agent_version, attributes, tags } = row;
   const { connected_at, updated_at, initial_hostname, initial_ip, pin_source } = row;
@@ -113,7 +113,7 @@ export async function getAgent(context: Context, idOrName: string): Promise<Agen
   return toAgent(context, await requireShown(context, idOrName));
 }
 
-/** {@link getAgent} as JSON. */
+/** {@link getAgent} as JSON text. */
 export async function getAgentText(context: Context, idOrName: string): Promise<JsonText<Agent>> {
   return toAgentText(context, await requireShown(context, idOrName));
 }
@@ -141,18 +141,18 @@ export interface AgentFilter {
   offset?: number | undefined;
 }
 
-/** Agents read and shaped in one turn of the loop. */
+/** Agents read and shaped before yielding to the event loop. */
 const agentsPerTurn = 500;
 
 export const listAgents = (context: Context, filter: AgentFilter): Promise<Agent[]> =>
   listShaped(context, filter, (row) => toAgent(context, row));
 
-/** {@link listAgents} for whoever needs to know no more than which they are. */
+/** {@link listAgents} reduced to node ids and names. */
 export async function listAgentNames(
   context: Context,
   { status, filter }: Pick<AgentFilter, 'status' | 'filter'>,
 ): Promise<{ node_id: string; name: string | null }[]> {
-  // What a selector looks at is most of an agent, and is read for that alone.
+  // A selector needs most of the agent's columns, so these are only read when there is a selector.
   if (filter !== undefined && !isEmptySelector(requireSelector(filter, '/filter')))
     return listShaped(context, { status, filter }, ({ node_id, name }) => ({ node_id, name }));
   return context.db.all(namesInOrder({ status: status !== undefined }), { status });
@@ -164,7 +164,7 @@ async function listShaped<T>(context: Context, filter: AgentFilter, shape: (row:
   return found;
 }
 
-/** With a selector or a text the page is cut after matching, which the database cannot do for every term. */
+/** With a selector or a text the page is cut after matching, because the database cannot evaluate every term. */
 async function* shapedInTurns<T>(
   context: Context,
   filter: AgentFilter,
@@ -179,7 +179,7 @@ async function* shapedInTurns<T>(
     (!selective || matchesSelector(selector, agent)) && (text === null || isNamed(agent, text));
   let left = filter.limit ?? Number.MAX_SAFE_INTEGER;
   if (left === 0) return;
-  // What every agent matches needs no skipping here: where to begin is known.
+  // Without such a filter the database skips.
   let toSkip = filter.offset ?? 0;
   const skipped = cut ? 0 : toSkip;
   toSkip -= skipped;
@@ -197,7 +197,7 @@ async function* shapedInTurns<T>(
   }
 }
 
-/** Agents that may match, in order, a turn's worth at a time. */
+/** Agents that may match, in order, in batches. */
 async function* agentRows(
   context: Context,
   filter: AgentFilter,
@@ -207,7 +207,7 @@ async function* agentRows(
   const { status, q } = filter;
   const variant = { status: status !== undefined, q: !!q };
   if (filter.sort === undefined) {
-    // By id: so no agent is passed over because another came or went meanwhile.
+    // Pages by id, so that no agent is skipped when another one comes or goes meanwhile.
     let after: string | undefined;
     for (let skip = offset; ; skip = 0) {
       const query = agents({ ...variant, after: after !== undefined });
@@ -222,7 +222,7 @@ async function* agentRows(
   for (let start = offset; start < ids.length; start += size) {
     const wanted = ids.slice(start, start + size);
     const rows = new Map((await context.db.all(agentsByIds, { ids: wanted })).map((row) => [row.node_id, row]));
-    // One may have gone, or be no longer of the status, since they were sorted.
+    // An agent may have been removed, or have changed its status, since the sort.
     const still = wanted.flatMap((id) => rows.get(id) ?? []);
     yield status === undefined ? still : still.filter((row) => row.status === status);
     await nextTurn();
@@ -231,7 +231,7 @@ async function* agentRows(
 
 type SortKey = Pick<AgentRow, 'node_id' | 'name' | 'connected_at' | 'last_seen_at'>;
 
-/** Sorted here, not by the database: when an agent was last heard of is known to its link. Without a name: last. */
+/** Sorts in memory, because only the link knows when a connected agent was last heard. Agents without a name come last. */
 function inOrder({ presence }: Context, keys: readonly SortKey[], sort: NonNullable<AgentFilter['sort']>): string[] {
   const descending = sort.startsWith('-');
   const column = sort.replace('-', '') as 'name' | 'connected_at' | 'last_seen_at';
@@ -249,7 +249,7 @@ function inOrder({ presence }: Context, keys: readonly SortKey[], sort: NonNulla
     .map(({ id }) => id);
 }
 
-/** As the databases compare: upper and lower case of ASCII letters being the same. */
+/** Folds ASCII case only, as the databases compare. */
 const foldAscii = (text: string): string => text.replace(/[A-Z]/g, (letter) => letter.toLowerCase());
 
 const isNamed = ({ name, initial_hostname, attributes }: Agent, folded: string): boolean =>
@@ -257,11 +257,11 @@ const isNamed = ({ name, initial_hostname, attributes }: Agent, folded: string):
     (text) => typeof text === 'string' && foldAscii(text).includes(folded),
   );
 
-/** A page of agents, each as JSON. */
+/** A page of agents, each as JSON text. */
 export const listAgentPage = (context: Context, filter: AgentFilter, wish: PageWish): Promise<Page<JsonText<Agent>>> =>
   readPage(wish, (part) => listShaped(context, { ...filter, ...part }, (row) => toAgentText(context, row)));
 
-/** All of them, each as JSON, some at a time: the first are on their way while the rest is read. */
+/** All matching agents as JSON text, in batches, so that the first are sent while the rest is read. */
 export const agentTextsInTurns = (
   context: Context,
   filter: AgentFilter,
@@ -274,7 +274,7 @@ export async function approvedMatching(context: Context, selector: Selector): Pr
   return (await listAgents(context, { status: 'approved' })).filter((agent) => matchesSelector(selector, agent));
 }
 
-/** Those of these agents that there are, by id. */
+/** The existing agents among these ids. */
 export async function agentsWithIds(context: Context, nodeIds: readonly string[]): Promise<Map<string, Agent>> {
   const rows = await context.db.all(agentsByIds, { ids: [...nodeIds] });
   return new Map(rows.map((row) => [row.node_id, toAgent(context, row)]));
@@ -290,7 +290,7 @@ export function requireAgentName(name: string): void {
     ]);
 }
 
-/** Approves or rejects. Repeating the present state changes nothing. */
+/** Approves or rejects an agent. Repeating the current status changes nothing. */
 export async function setStatus(
   context: Context,
   actor: Actor,
@@ -301,7 +301,7 @@ export async function setStatus(
   return withAgent(context, idOrName, (row) => changeStatus(context, actor, row, wanted));
 }
 
-/** Reads an agent and acts on it, again when it was changed in between. */
+/** Reads an agent and acts on it; starts again when it was changed in between. */
 async function withAgent<T>(context: Context, idOrName: string, act: (row: AgentRow) => Promise<T>): Promise<T> {
   for (let attempt = 1; ; attempt++) {
     const row = await requireAgent(context, idOrName);
@@ -396,7 +396,7 @@ async function removeRow(context: Context, actor: Actor, row: AgentRow): Promise
   context.bus.publish({ type: 'agent_removed', node_id: row.node_id });
 }
 
-/** @param at where the tags are in the body; empty: the key is of the address, the value is the body's */
+/** @param at JSON pointer of the tags in the body; empty when the key is in the path and the value in the body */
 function tagFaults(key: string, value: string, at: string): Fault[] {
   const within = `${at}/${key.replaceAll('~', '~0').replaceAll('/', '~1')}`;
   const faults = (read: ReturnType<typeof tagKeySchema.safeParse>, path: string) =>
@@ -404,7 +404,7 @@ function tagFaults(key: string, value: string, at: string): Fault[] {
   return [...faults(tagKeySchema.safeParse(key), '/key'), ...faults(tagValueSchema.safeParse(value), '/value')];
 }
 
-/** An agent has at most so many: they are in every answer that shows it. */
+/** Maximum number of tags of an agent: every answer about the agent contains them. */
 const mostTags = 256;
 
 /** @throws MusterError invalid_input, one fault for each unusable key or value */
@@ -485,12 +485,12 @@ export async function deleteOneTag(context: Context, actor: Actor, idOrName: str
   });
 }
 
-/** Every tag in use: the values of each key, and how many agents have each. */
+/** All tags in use: the values of each key, with the number of agents that have each. */
 export async function listTags({ db }: Context): Promise<{
   tags: Record<string, string[]>;
   counts: Record<string, Record<string, number>>;
 }> {
-  // Maps while they grow: a tag may be called `constructor`.
+  // Maps, because a tag may be called `constructor`.
   const tags = new Map<string, Map<string, number>>();
   for (const { key, value, agents } of await db.all(tagValues, {})) {
     const values = tags.get(key);

@@ -4,22 +4,22 @@ import { audited } from '../audit/audit.ts';
 import { stillSignedIn } from '../shared/acting.ts';
 import { type Actor, type Context, seconds } from '../shared/context.ts';
 
-/** Telling agents that know no orchestrator where this one is, by datagrams that they never answer. */
+/** Announces this orchestrator by datagram to agents that do not know one yet. Agents never answer. */
 
 /**
- * Makes the datagram that leaves by a local address; null: one that agents elsewhere could not dial.
- * @returns null when there would be nothing to say
+ * Builds the datagram for a local address; null means that agents on other machines could not dial it.
+ * @returns null when there is nothing to announce
  */
 export type DatagramFor = (localAddress: string | null) => Uint8Array | null;
 
 export interface Delivery {
   /** Address and port. */
   to: string;
-  /** Null when it was sent. */
+  /** Null when the datagram was sent. */
   error: string | null;
 }
 
-/** Sends datagrams. Promises do not reject for what the network does: each delivery says how it went. */
+/** Sends datagrams. Network errors do not reject: each delivery reports its own error. */
 export interface Announcer {
   /** To the broadcast address of each network of this machine. */
   broadcast(port: number, datagramFor: DatagramFor): Promise<Delivery[]>;
@@ -30,18 +30,18 @@ export interface Announcer {
   send(host: string, port: number, datagramFor: DatagramFor): Promise<Delivery[]>;
 }
 
-/** There is no such host: a fault of whoever named it. */
+/** The target named in the request does not exist. */
 export class UnknownHostError extends Error {}
 
 export interface DiscoveryOptions {
   announcer: Announcer;
   /** Where agents listen for announcements. */
   port: number;
-  /** Where agents are to dial; a null host is the address that the datagram leaves by. */
+  /** Where agents dial; a null host means the address that the datagram leaves from. */
   agents: () => { host: string | null; port: number };
   /** 32 bytes. */
   publicKey: Uint8Array;
-  /** Signs an encoded announcement; 64 bytes. */
+  /** Signs an encoded announcement; returns 64 bytes. */
   sign: (encoded: Uint8Array) => Uint8Array;
 }
 
@@ -114,7 +114,7 @@ export function parseTarget(text: string): { host: string; port: number } {
   if (host === undefined) throw fault('must be host:port, such as 192.0.2.40:4747 or [2001:db8::40]:4747');
   const port = Number(digits);
   if (port < 1 || port > 65_535) throw fault(`has the port ${digits}, which must be 1 to 65535`);
-  // The interface of a link-local address is ours to know, and goes into no datagram.
+  // The interface of a link-local address is local to this machine and is not sent.
   const [address = '', scope] = host.split('%', 2);
   const right =
     bracketed === undefined ? !host.includes('%') : address.includes(':') && /^[\w.-]{1,15}$/.test(scope ?? 'x');

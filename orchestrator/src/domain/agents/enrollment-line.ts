@@ -1,43 +1,43 @@
 /**
- * The lines that a person pastes on a machine. What is in them comes from the configuration, from keys, and from the
- * token: nothing of a request.
+ * The command lines that a person pastes on a machine. They are built from the configuration, keys, and the token, never from
+ * data of a request.
  */
 
-/** From where a machine can install the agent. */
+/** Where a machine can install the agent from. */
 export interface InstallSource {
-  /** Address of the API, without a slash at its end. */
+  /** Base URL of the API, without a trailing slash. */
   from: string;
-  /** What its certificate's key must be, as curl wants it; null: certificates are checked as usual. */
+  /** Pin of the certificate's public key in curl's format; null when certificates are verified as usual. */
   pin: string | null;
 }
 
 export interface EnrolmentLines {
-  /** The one to paste: it installs the agent, where that is possible. */
+  /** The line to paste. It installs the agent where that is possible. */
   command: string;
-  /** For a machine that has the program. */
+  /** For a machine that already has the program. */
   connect_command: string;
-  /** Why `command` does not install, or what else to know of it; null: nothing. */
+  /** Why `command` does not install, or another remark; null when there is none. */
   note: string | null;
 }
 
 export interface EnrolmentPlaces {
-  /** `host:port` that agents are told to dial. */
+  /** `host:port` that agents dial. */
   agents: string;
   /** The orchestrator's identity key, hex. */
   publicKey: string;
   install?: InstallSource | { refused: string };
-  /** What to know of these addresses. */
+  /** Remark on these addresses. */
   note?: string | null;
 }
 
-/** @param approved the token lets agents in; else somebody has to approve them */
+/** @param approved the token enrolls agents as approved; otherwise somebody has to approve them */
 export function enrolmentLines(places: EnrolmentPlaces, token: string, approved: boolean): EnrolmentLines {
   const { agents, publicKey, install = { refused: null }, note = null } = places;
-  // The token is in the environment: other users of the machine see arguments.
+  // The token is passed in the environment because other users of the machine can see arguments.
   const connect = `MUSTER_TOKEN=${word(token)} muster agent connect ${word(agents)} --orchestrator-key ${word(publicKey)}`;
   if ('refused' in install) return { command: connect, connect_command: connect, note: joined(install.refused, note) };
   const { from, pin } = install;
-  // The certificate is the orchestrator's own: its key is what counts, not who vouches for it.
+  // The certificate is self-signed, so curl verifies its pinned key instead of its issuer.
   const fetched = `curl -fsS${pin === null ? '' : `k --pinnedpubkey ${word(pin)}`} ${word(`${from}/install/agent.sh`)}`;
   const options = [
     ['--from', from],
@@ -47,7 +47,8 @@ export function enrolmentLines(places: EnrolmentPlaces, token: string, approved:
     ...(approved ? [] : [['--wait', 'no']]),
   ];
   const told = options.map(([name = '', value = '']) => `${name} ${word(value)}`).join(' ');
-  // The end of a line like this is that of its shell, which of nothing is a success: it is told when nothing comes.
+  // A pipeline has the exit code of its last command, and a shell with empty input succeeds. So a failed download is piped as
+  // `exit 1`.
   const command = `(${fetched} || echo exit 1) | MUSTER_TOKEN=${word(token)} sh -s -- ${told}`;
   return { command, connect_command: connect, note };
 }
@@ -57,7 +58,7 @@ const joined = (...notes: (string | null)[]): string | null => notes.filter((not
 const onlyHere = /^(127(\.\d+){3}|::1|localhost)$/i;
 
 /**
- * What to know of the address that agents are told to dial.
+ * Remark on the address that agents dial.
  * @param agentHost null: every address
  * @param own name of the orchestrator's machine
  */
@@ -68,21 +69,20 @@ export function noteOnAgents(agentHost: string | null, advertisedHost: string | 
   return `advertised_host is not set: the line has the name of this machine, ${own}, which the other one must know`;
 }
 
-/** A word of a POSIX shell that means just this text. */
+/** Quotes a text as one word of a POSIX shell. */
 export const word = (text: string): string =>
   /^[A-Za-z0-9_./:@%+-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
 
-/** What decides whether machines can install from here. */
+/** The settings that decide whether machines can install from here. */
 export interface InstallFacts {
-  /** Whether there are packages to serve. */
   hasPackages: boolean;
   /** Address that the API listens on. */
   apiHost: string;
   /** The API speaks TLS itself. */
   tls: boolean;
-  /** Address of a proxy before the API. */
+  /** URL of a reverse proxy in front of the API. */
   publicUrl: string | null;
-  /** The API's own address, as others reach it. */
+  /** The API's own URL, as other machines reach it. */
   ownUrl: string;
   /** SHA-256 of the public key of the API's certificate, base64; null without TLS. */
   keyDigest: string | null;
@@ -95,7 +95,7 @@ export function installSource(facts: InstallFacts): InstallSource | { refused: s
       refused:
         'this orchestrator has no packages that a machine could install from: it was not installed from a package, and its clone was not built (npm run build)',
     };
-  // Whatever key the proxy has, it is not known here: machines check its certificate as they check others.
+  // The proxy's key is not known here, so machines verify its certificate as usual.
   if (publicUrl !== null) return { from: publicUrl.replace(/\/+$/, ''), pin: null };
   if (onlyHere.test(apiHost))
     return {

@@ -22,7 +22,7 @@ import { requireAgentName, requireTags } from './agents.ts';
 import { type EnrolmentPlaces, enrolmentLines } from './enrollment-line.ts';
 import type { PendingList } from './pending-list.ts';
 
-/** Enrolment tokens: what lets an agent in without somebody looking at it. Stored as hashes, shown once. */
+/** Enrollment tokens: they enroll agents without manual approval. Stored as hashes, shown once. */
 
 export interface TokenWish {
   expires_in?: number | undefined;
@@ -47,7 +47,7 @@ const toToken = (row: Omit<TokenRow, 'token_hash'>) => ({
   revoked_at: row.revoked_at,
 });
 
-/** Makes a token; its value and the line to paste are in the answer and nowhere else. */
+/** Creates a token. Only this answer contains its value and the command line to paste. */
 export async function createToken(context: Context, actor: Actor, wish: TokenWish, advertised: EnrolmentPlaces) {
   const uses = wish.uses ?? 1;
   const approve = wish.approve ?? true;
@@ -105,13 +105,13 @@ export async function createToken(context: Context, actor: Actor, wish: TokenWis
   return { ...toToken(row), token, ...enrolmentLines(advertised, token, approve) };
 }
 
-/** Newest first. @param ended also those that are used up, revoked or expired */
+/** Newest first. @param ended include tokens that are used up, revoked, or expired */
 export async function listTokens({ db, now }: Context, ended: boolean, wish: PageWish) {
   const query = enrolmentTokens({ ended });
   return mapPage(await readPage(wish, (page) => db.all(query, { now: seconds(now()), ...page })), toToken);
 }
 
-/** Ended tokens stay on the list for so long: somebody may ask how an agent got in. */
+/** How long ended tokens stay listed, to answer how an agent was enrolled. */
 const keptSecs = 30 * 86_400;
 
 export async function deleteOldTokens(context: Context): Promise<void> {
@@ -139,8 +139,8 @@ export async function revokeToken(context: Context, actor: Actor, id: string): P
 }
 
 /**
- * Names for an agent whose token has none, best first: its hostname, made to fit, then told apart by more and more of
- * its id. The last is always free, since no other agent has the id.
+ * Candidate names for an agent whose token has none, best first: its hostname, made to fit, then with more and more of
+ * its id. The last one is always free, because ids are unique.
  */
 export function namesFromHostname(hostname: string, nodeId: string): string[] {
   const fitted = (hostname.split('.')[0] ?? '')
@@ -159,16 +159,16 @@ async function freeName({ db }: Context, candidates: readonly string[], nodeId: 
 
 export interface Enrolment {
   statements: Statement[];
-  /** False: it is told of later, together with others. */
+  /** False when it is reported later, together with others. */
   told: boolean;
-  /** Whose place it takes on the list of those that wait. */
+  /** The pending agent that it displaces. */
   displaced: string | null;
 }
 
 /**
- * The statements that let a new agent in, or let a known pending one in by a token.
- * @param known the record there is, if any; only a pending one may be changed by a token
- * @returns no statements where nothing is to be changed, null when the token does not hold
+ * The statements that enroll a new agent, or approve a known pending one by a token.
+ * @param known the existing record; a token only changes a pending one
+ * @returns no statements when nothing changes, null when the token is invalid
  * @throws MusterError `pending_full`
  */
 export async function enrolStatements(
@@ -185,7 +185,7 @@ export async function enrolStatements(
     if (!token || token.revoked_at !== null || token.expires_at <= now || token.uses_left < 1) return null;
   }
   const approve = token?.approve === 1;
-  // It waits already, and the token would change nothing but its own count.
+  // It is pending already; the token would only lose a use.
   if (known && !approve) return { statements: [], told: true, displaced: null };
   let name: string | null = known?.name ?? null;
   const statements: Statement[] = [];

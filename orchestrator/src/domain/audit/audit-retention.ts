@@ -11,22 +11,22 @@ import type { Link } from './audit-verification.ts';
 import { readChainEnds } from './event-sequencer.ts';
 
 /**
- * How long events are kept. What is removed is the beginning of the chain, and its last hash stays: the rest can be
- * verified from there.
+ * Retention of audit events. Pruning removes the beginning of the chain and keeps its last hash, from which the rest can be
+ * verified.
  */
 
 const retentionKey = 'audit.retention_days';
 const dayMs = 86_400_000;
-/** Read, and removed in one unit, at one time. */
+/** Events read and removed in one transaction. */
 const atOnce = 500;
 
-/** The days that were set in place of the configuration's; null when none were. */
+/** The retention that overrides the configuration, in days; null when there is none. */
 export async function auditRetention({ db }: Context): Promise<number | null> {
   const row = await db.get(setting, { key: retentionKey });
   return row ? Number(row.value) : null;
 }
 
-/** @param days null: the configuration's hold again */
+/** @param days null restores the configured retention */
 export async function setAuditRetention(context: Context, actor: Actor, days: number | null): Promise<void> {
   const before = await auditRetention(context);
   if (before === days) return;
@@ -48,11 +48,11 @@ export async function setAuditRetention(context: Context, actor: Actor, days: nu
 }
 
 /**
- * Where to cut so that everything before it is older. A few events stand in the chain out of the order of their times;
- * the first that is not older ends the cut, and those behind it wait for the next.
+ * Finds the cut before which all events are older. A few events are in the chain out of time order. The first one that is not
+ * older ends the cut; events behind it wait for the next prune.
  * @param events those behind `from`, in order
- * @param now    what claims to be later was written by a clock that was wrong, and goes with its neighbours
- * @returns the last to remove, and whether everything may go on behind it
+ * @param now    events later than this were written by a wrong clock and are removed with their neighbors
+ * @returns the last event to remove, and whether the search may continue behind it
  */
 export function cutOf(
   from: Link,
@@ -82,22 +82,22 @@ async function findCut({ db, now }: Context, from: Link, before: number): Promis
 }
 
 /**
- * Removes events that are older than a time and have their place. What is removed is decided in one unit, with its
- * event; a prune that was interrupted is finished by the schedule.
+ * Removes events that are older than a time and have a place in the chain. One transaction decides what is removed and records
+ * the event; the schedule finishes an interrupted prune.
  * @param before RFC 3339, exclusive
- * @returns how many
+ * @returns the number of removed events
  */
 export async function pruneAudit(context: Context, actor: Actor, before: string, signal?: AbortSignal) {
   return prune(context, actor, readInstant(before, '/before'), { fence: [], signal });
 }
 
-/** How many events such a prune would remove now. */
+/** The number of events that such a prune would remove now. */
 export async function countPrunable(context: Context, before: string): Promise<number> {
   const { begin, cut } = await findPrunable(context, readInstant(before, '/before'));
   return cut.place - begin.place;
 }
 
-/** The beginning of the chain as far as it is older: behind what was decided to go and is still there. */
+/** Finds the part of the chain that is older, behind what is already decided for removal. */
 async function findPrunable(context: Context, before: number) {
   const { anchor, cut: from } = await readChainEnds(context);
   const begin = from.place > anchor.place ? from : anchor;
@@ -106,7 +106,7 @@ async function findPrunable(context: Context, before: number) {
 
 interface Pruning {
   fence: Fence;
-  /** Leaves what was decided and not done yet to the schedule. */
+  /** Aborting leaves decided removals to the schedule. */
   signal?: AbortSignal | undefined;
 }
 
@@ -135,7 +135,7 @@ async function prune(context: Context, actor: Actor, before: number, how: Prunin
       ],
     });
   } catch (error) {
-    // Somebody else is at it: what they remove is not ours to count, and the rest is decided again.
+    // Another process prunes. Its removals are not counted here; the rest is decided again.
     if (error instanceof MusterError && error.message === prunedMeanwhile) return prune(context, actor, before, how);
     throw error;
   }
@@ -145,14 +145,14 @@ async function prune(context: Context, actor: Actor, before: number, how: Prunin
 
 const prunedMeanwhile = 'the audit log was pruned at the same time';
 
-/** Removes what it was decided to remove and is still there, a little in each unit. */
+/** Removes the events that are decided for removal, in small transactions. */
 export async function finishPruning(context: Context, { fence, signal }: Pruning): Promise<void> {
   while (!signal?.aborted) {
     const { anchor, cut } = await readChainEnds(context);
     if (anchor.place >= cut.place) return;
     const rows = await context.db.all(placedEvents, { after: anchor.place, limit: atOnce });
     const last = rows.findLast((row) => (row.place as number) <= cut.place);
-    // Rows that are gone already were removed by somebody who may not: the chain begins behind the cut all the same.
+    // Missing rows were removed without authorization. The chain still begins behind the cut.
     const to: Link =
       last === undefined || last.place === cut.place ? cut : { place: last.place as number, hash: last.hash as string };
     try {
@@ -176,8 +176,8 @@ export async function finishPruning(context: Context, { fence, signal }: Pruning
 }
 
 /**
- * Removes what is older than it is kept, once it is a day older: so that it comes in one piece a day.
- * @param configuredDays 0: nothing is removed, unless an override says otherwise
+ * Removes events once they are a day past their retention, so that pruning runs at most once a day.
+ * @param configuredDays 0 disables pruning, unless an override is set
  */
 export async function pruneBySchedule(context: Context, configuredDays: number, how: Pruning): Promise<number> {
   await finishPruning(context, how);

@@ -10,20 +10,21 @@ import { hashOf } from './audit-chain.ts';
 import type { EventConsumer, PlacedEvent } from './placed-event.ts';
 
 /**
- * Gives events their places. They are written without one, by whoever changes something, so that no write waits for
- * another; what is committed is found here and chained, many in one unit.
+ * Gives events their places in the chain. Events are written without one, so that no write waits for another; this
+ * finds committed events and chains them, many in one transaction.
  */
 
-/** Most events of one unit. */
+/** Maximum number of events in one transaction. */
 const batch = 1000;
 /**
- * Consumers that fail so often in a row get the events of that batch one at a time, and go without those that they fail
- * for: nothing may keep the chain from going on, and no event is to take what follows from others with it.
+ * After this many consecutive failures of consumers, the events of the batch are placed one at a time, and consumers
+ * are skipped for events they fail for. A failing consumer must not stop the chain, and one event must not affect
+ * others.
  */
 const patience = 5;
 
 export interface SequencerOptions {
-  /** What follows from events, in the same unit. */
+  /** They produce further statements for the same transaction. */
   consumers: readonly EventConsumer[];
 }
 
@@ -32,7 +33,7 @@ export interface Sequencer {
   place(fence: Fence): Promise<boolean>;
 }
 
-/** The ends of the chain as they are now. */
+/** The current ends of the chain. */
 export async function readChainEnds({ db }: Pick<Context, 'db'>) {
   const ends = await db.all(chainEnds, {});
   const of = (wanted: (typeof ends)[number]['name']) => {
@@ -46,20 +47,23 @@ export async function readChainEnds({ db }: Pick<Context, 'db'>) {
 export function createSequencer(context: Context, { consumers }: SequencerOptions): Sequencer {
   const { db, bus, log } = context;
   let failures = 0;
-  /** Numbers of events that no hash can be told of. */
+  /** Numbers of events that cannot be hashed. */
   const unreadable = new Set<number>();
 
-  /** @param history the number of the last event that was there before anything followed from events */
+  /** @param history number of the last event from before consumers existed */
   const follow = async (placed: readonly Placed[], history: number): Promise<Statement[]> => {
     const events = placed.flatMap(({ seq, event }) => (seq > history ? [event] : []));
     return events.length === 0 ? [] : (await Promise.all(consumers.map((consume) => consume(events)))).flat();
   };
 
-  /** Rows that are not what we write are left without a place, where verification tells of them. */
+  /** Rows in an unknown format get no place; verification reports them. */
   const passOver = (row: Row, error: unknown) => {
     if (unreadable.has(row.seq)) return;
     unreadable.add(row.seq);
-    log.error({ err: error, seq: row.seq, event_id: row.id }, 'an event cannot be read, and gets no place in the log');
+    log.error(
+      { err: error, seq: row.seq, event_id: row.id },
+      'failed to read audit event; it gets no place in the log',
+    );
   };
 
   async function write(fence: Fence, head: Link, placed: readonly Placed[], following: readonly Statement[]) {
@@ -81,7 +85,7 @@ export function createSequencer(context: Context, { consumers }: SequencerOption
     bus.publish({ type: 'placed', place });
   }
 
-  /** Each in a unit of its own: only what follows from an event that consumers fail for is left out. */
+  /** Uses a transaction for each event, so that only the consequences of a failing event are lost. */
   async function placeSingly(fence: Fence, head: Link, placed: readonly Placed[], history: number) {
     let before = head;
     for (const one of placed) {
@@ -90,7 +94,10 @@ export function createSequencer(context: Context, { consumers }: SequencerOption
       } catch (error) {
         if (isOfTheDatabase(error)) throw error;
         const { id, place } = one.event;
-        log.error({ err: error, event_id: id, place }, 'an event gets its place without what follows from it');
+        log.error(
+          { err: error, event_id: id, place },
+          'failed to process audit event; placing it without consequences',
+        );
         await write(fence, before, [one], []);
       }
       before = one.event;
@@ -118,7 +125,7 @@ export function createSequencer(context: Context, { consumers }: SequencerOption
   };
 }
 
-/** That the database is away, or that another was faster, says nothing about a consumer. */
+/** An unavailable database, or a concurrent writer, is not a consumer's failure. */
 const isOfTheDatabase = (error: unknown): boolean =>
   error instanceof OutcomeUnknown ||
   (error instanceof MusterError && ['storage_unavailable', 'storage_full', 'draining'].includes(error.code));

@@ -1,16 +1,16 @@
 /**
- * What was refused, told in few words: the first time at once, then once an hour how often since. Whoever is refused may
- * be hostile and have any number of keys and addresses, so there is a bounded number of entries, each for at least an
- * hour; what finds no room is counted together. Few entries also mean few events, hence little on the disk.
+ * Throttles audit events for refusals: the first one is recorded at once, repetitions are counted and recorded hourly.
+ * A refused party may be hostile and have any number of keys and addresses, so the number of entries is bounded and each
+ * lives at least an hour. Refusals without room are counted together. Few entries also mean few events on the disk.
  */
 
 /**
- * Who was refused. Strangers must not take the room of those who have proven who they are, nor those who say that they are
- * one operator that of another.
+ * Category of the refused party, each with its own room. Strangers must not take the room of authenticated parties, and clients
+ * that claim to be one operator must not take the room of another.
  */
 export type Refused = 'stranger' | 'claimed' | 'signed_in' | 'agent' | 'unknown_agent';
 
-/** Entries for all of a kind; `claimed` and `signed_in` for each operator, of whom there are as many as admins add. */
+/** Maximum entries of a category; for `claimed` and `signed_in`, of each operator in it. */
 export const roomFor: Readonly<Record<Refused, number>> = {
   stranger: 50,
   claimed: 20,
@@ -23,34 +23,34 @@ export const refusalsEveryMs = 3_600_000;
 interface Entry<T> {
   readonly room: string;
   readonly what: T;
-  /** Stands for all that found no room. */
+  /** Stands for all refusals without room. */
   readonly crowd: boolean;
-  /** Since when `repeated` counts. */
+  /** Start of the count in `repeated`. */
   since: number;
   repeated: number;
 }
 
-/** What is to be told of now. */
+/** A refusal to record now. */
 export interface Telling<T> {
   readonly what: T;
-  /** How often it was repeated since then; 0: it is told of for the first time. */
+  /** Repetitions since `since`; 0 for the first refusal. */
   readonly count: number;
   readonly since: number;
-  /** It could not be told: it is still to be. */
+  /** Call it when recording failed, to have it recorded later. */
   readonly untold: () => void;
 }
 
 export interface RefusalBook<T> {
   /**
-   * @param whose the operator who is refused, or is said to be; empty for the others
-   * @param same  what makes two refusals the same one
-   * @param crowd what is told of in its place when there is no room
-   * @returns null: it is counted
+   * @param whose the operator who is refused, or is claimed; empty for others
+   * @param same  key that identifies equal refusals
+   * @param crowd recorded instead when there is no room
+   * @returns null when the refusal is only counted
    */
   note(who: Refused, whose: string, same: string, what: T, crowd: () => T, now: number): Telling<T> | null;
-  /** What was repeated until its hour was over; what was not is forgotten. */
+  /** Refusals that were repeated and whose hour is over. Drops those without repetitions. */
   due(now: number): Telling<T>[];
-  /** Whatever was repeated, for an end. */
+  /** All repeated refusals, for a shutdown. */
   rest(now: number): Telling<T>[];
   readonly size: number;
 }
@@ -68,7 +68,7 @@ export function createRefusalBook<T>(): RefusalBook<T> {
     else taken.set(entry.room, left);
   };
   const isOver = (entry: Entry<T>, now: number): boolean => {
-    // The clock was set back: the hour begins anew.
+    // The clock was set back: the hour starts again.
     if (entry.since > now) entry.since = now;
     return now - entry.since >= refusalsEveryMs;
   };

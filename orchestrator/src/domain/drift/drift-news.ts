@@ -12,12 +12,12 @@ import type { Deviation, Verdict } from './drift-findings.ts';
 import { fingerprintsOf, otherThan } from './drift-fingerprint.ts';
 
 /**
- * When drift is news. A machine's state is the set of fields that moved, by resource: what was not in it before is an
- * event, once, however many checks find it again, and so is the end of it. That some of it was put right, or moved
- * further, is none.
+ * Decides when drift causes an event. A machine's state is the set of moved fields of each resource. A field that was not in the
+ * set causes one event, however many checks find it again; an empty set causes one event as well. A set that only shrinks causes
+ * none.
  */
 
-/** Fields that moved, by the key of their resource. */
+/** Moved fields by resource key. */
 export type Drifted = Record<string, string[]>;
 
 interface Subject {
@@ -26,20 +26,20 @@ interface Subject {
   scope: string;
 }
 
-/** The fields of each resource that moved. */
+/** The moved fields of each resource. */
 export function movedIn(deviations: readonly Pick<Deviation, 'key' | 'fields'>[]): Drifted {
   const moved: Drifted = {};
   for (const { key, fields } of deviations) moved[key] = [...new Set([...(moved[key] ?? []), ...fields])].sort();
   return moved;
 }
 
-/** The keys of resources with fields that had not moved before. */
+/** Keys of resources with newly moved fields. */
 export const newIn = (before: Drifted, now: Drifted): string[] =>
   Object.entries(now)
     .filter(([key, fields]) => fields.some((field) => !before[key]?.includes(field)))
     .map(([key]) => key);
 
-/** Those of `before` whose resources are not among these. */
+/** `before` without these resources. */
 export const without = (before: Drifted, keys: ReadonlySet<string>): Drifted =>
   Object.fromEntries(Object.entries(before).filter(([key]) => !keys.has(key)));
 
@@ -52,7 +52,7 @@ const together = (one: Drifted, other: Drifted): Drifted => {
 type StateRow = NonNullable<Awaited<ReturnType<typeof findState>>>;
 const findState = ({ db }: Context, { node_id, scope }: Subject) => db.get(driftState, { node_id, scope });
 
-/** An operator may judge what is there in this very moment: then all is looked at once more. */
+/** Guard: fails when an operator accepts or unaccepts the deviation concurrently; the caller reads everything again. */
 const unlessJudged = ({ node_id, scope, accepted }: StateRow): Statement =>
   statement(
     stillAccepted,
@@ -60,11 +60,11 @@ const unlessJudged = ({ node_id, scope, accepted }: StateRow): Statement =>
     { expect: 'row', else: 'operation_finished', detail: 'the deviation was judged in this moment' },
   );
 
-/** What a finished check comes to. */
+/** Outcome of a finished check. */
 export interface CheckNews {
-  /** The machine's state, and an event when that is news. */
+  /** Updates of the machine's state, and an event when something changed. */
   statements: Statement[];
-  /** All that it found was accepted before. */
+  /** The acceptance that covers everything the check found. */
   accepted: DriftAcceptance | null;
 }
 
@@ -79,16 +79,16 @@ export async function checkNews(
   if (verdict.status === 'in_sync')
     return { statements: row ? resolved(context, subject, { drift_id: driftId }) : [], accepted: null };
   const { whole } = verdict;
-  // One that did not look at everything knows of what it saw, and says nothing of the rest.
+  // A check that did not observe everything only says something about what it observed.
   const seen = whole ? verdict.deviations : verdict.deviations.filter(({ result }) => result.status === 'would_change');
   if (seen.length === 0) return { statements: [], accepted: null };
   const accepted = fromJson(row?.accepted ?? null);
   const known = fromJson(row?.fingerprints ?? null) ?? {};
   const prints = fingerprintsOf(seen);
   const others = accepted === null ? [] : otherThan(known, prints);
-  // Not even all of what was accepted was looked at: the state stays as it is.
+  // Not everything that was accepted was observed. The state stays as it is.
   if (accepted !== null && others.length === 0 && !whole) return { statements: [], accepted };
-  // An earlier release kept no account of what had moved: it may be what is seen now.
+  // Earlier releases did not record the moved fields: what is seen now may have moved before.
   const before = row ? (row.drifted === null ? null : (fromJson(row.drifted) as Drifted)) : {};
   const moved = movedIn(seen);
   const now = whole || before === null ? moved : together(before, moved);
@@ -117,8 +117,7 @@ export async function checkNews(
 }
 
 /**
- * Follows an apply, which corrects drift without a check: what it brought about, or found as declared, has not drifted
- * any more.
+ * Follows an apply, which corrects drift without a check: resources that it changed, or found as declared, are no longer drifted.
  */
 export async function followApply(context: Context, subject: Subject) {
   const { node_id, scope } = subject;
@@ -138,15 +137,15 @@ export async function followApply(context: Context, subject: Subject) {
       }
     },
 
-    /** What it comes to, once all results are taken. */
+    /** Call once all results are taken. */
     statements(operationId: string, succeeded: boolean): Statement[] {
       if (!row) return [];
-      // What had moved is not known: it takes all of it to be well.
+      // The moved fields are unknown, so the drift only ends when all resources are well.
       if (before === null) return allWell ? resolved(context, subject, { operation_id: operationId }) : [];
       const left = without(before, corrected);
       const count = Object.keys(left).length;
       if (count === 0) return resolved(context, subject, { operation_id: operationId });
-      // Whoever applies wants the machine as declared: what is left of it is not what was accepted.
+      // An apply asks for the declared state, so it revokes the acceptance of the remaining drift.
       const ends = succeeded && row.accepted !== null;
       if (count === Object.keys(before).length && !ends) return succeeded ? [unlessJudged(row)] : [];
       const prints = fromJson(row.fingerprints) ?? {};
@@ -160,7 +159,7 @@ export async function followApply(context: Context, subject: Subject) {
         accepted: ends ? null : row.accepted,
       });
       if (!ends) return [unlessJudged(row), put];
-      // It is still the newest record: whoever reads it sees that it is not accepted any more.
+      // The record is still the newest one and must no longer show as accepted.
       const judgedAgain =
         row.drift_id === null ? [] : [statement(setRecordAccepted, { drift_id: row.drift_id, accepted: null })];
       const event = unaccepted(context, subject, { operation_id: operationId, because: 'apply' });
@@ -169,9 +168,9 @@ export async function followApply(context: Context, subject: Subject) {
   };
 }
 
-/** Named in an event; of more than so many, their number has to do. */
+/** Maximum number of resources named in an event; the rest is only counted. */
 const mostNamed = 10;
-/** Characters of each: events are read by the hundred. */
+/** Maximum characters of each name: events are read by the hundred. */
 const mostName = 512;
 
 function detected(
@@ -193,7 +192,7 @@ function detected(
   });
 }
 
-/** What an event says of resources. */
+/** Resource names and their count, for an event. */
 export const namesOf = (which: readonly ResourceResult[]) => ({
   resources: which.slice(0, mostNamed).map(({ type, identity }) => `${type} ${identity.slice(0, mostName)}`),
   count: which.length,

@@ -12,31 +12,31 @@ import type { Fence } from '../shared/leases.ts';
 import { checkStatements } from './drift.ts';
 
 /**
- * Checks for drift by schedule. Each machine has its own time, in its row, moved on with each turn; so a restart forgets
- * nothing, and a look costs what is due.
+ * Scheduled drift checks. Each machine has its next time in its row, which each turn moves on. A restart loses nothing,
+ * and a sweep costs only what is due.
  */
 
 export interface SweepRules {
-  /** Seconds between two checks of a machine, more or less. */
+  /** Average seconds between two checks of a machine. */
   readonly interval: number;
-  /** Machines checked at one time. */
+  /** Maximum number of machines checked at one time. */
   readonly maxConcurrent: number;
-  /** A machine that was applied to within so many seconds is left alone for the rest of them, unless its latest record is outdated by that. */
+  /** Seconds after an apply in which a machine is not checked, unless the apply outdated its latest record. */
   readonly skipRecentlyApplied: number;
-  /** In [0, 1). */
+  /** Random number in [0, 1). */
   readonly random: () => number;
 }
 
-/** One that has work is looked at again after so long. */
+/** Seconds until a machine with an open operation is looked at again. */
 const busySecs = 15;
-/** From the record of a connection to where it counts as one. */
+/** Maximum seconds between the record of a connection and the agent counting as connected. */
 const welcomeSecs = 60;
-/** Read at one time where many must be moved out of the way. */
+/** Maximum rows read at one time when many have to be rescheduled. */
 const mostAtOnce = 500;
-/** The share of the interval by which turns are spread, so that those that were due together are not so for ever. */
+/** Fraction of the interval by which turns are spread, so that agents that were due together drift apart. */
 const spread = 0.2;
 
-/** What is to become of one that is due. */
+/** The decision on an agent that is due. */
 export type Turn = 'check' | { due: number | null };
 
 interface Due {
@@ -46,37 +46,40 @@ interface Due {
   /** When the last apply ended. */
   updated_at: number;
   open_operation: string | null;
-  /** Of the latest record: what it found, and beside which apply. */
+  /** Status of the latest record. */
   latest_status: 'in_sync' | 'drifted' | 'failed' | 'cancelled' | null;
   latest_snapshot: string | null;
 }
 
-/** The latest record tells of drift from before the last apply, which may have put it right: nobody is to read that for an interval. */
+/**
+ * The latest record shows drift from before the last apply, which may have corrected it. It should not stand for a whole
+ * interval.
+ */
 const isOutdated = ({ snapshot_operation_id, latest_status, latest_snapshot }: Due): boolean =>
   latest_status !== null && latest_status !== 'in_sync' && latest_snapshot !== snapshot_operation_id;
 
-/** @param connected now */
+/** @param connected whether the agent is connected now */
 export function turnOf(row: Due, connected: boolean, now: number, rules: SweepRules): Turn {
   if (row.snapshot_operation_id === null) return { due: null };
   if (row.status !== 'approved') return { due: null };
-  // It has missed its turn, and has it when it is back, which one that is just being welcomed was told already.
+  // It missed its turn and gets it when it returns. An agent that is just connecting was already handled.
   if (!connected) return { due: Math.abs(now - (row.connected_at ?? 0)) < welcomeSecs ? now + busySecs : null };
-  // An apply in the future was by a clock that was wrong.
+  // An apply in the future was recorded by a wrong clock.
   const settled = Math.min(row.updated_at, now) + rules.skipRecentlyApplied;
   if (settled > now && !isOutdated(row)) return { due: settled + Math.round(rules.interval * spread * rules.random()) };
   if (row.open_operation !== null) return { due: now + busySecs };
   return 'check';
 }
 
-/** When the next turn is after one now: the interval, give or take. */
+/** Time of the next turn after one now: the interval with some spread. */
 export const nextTurn = (now: number, { interval, random }: SweepRules): number =>
   now + Math.max(1, Math.round(interval * (1 + spread * (random() - 0.5))));
 
-/** How far a turn can be off: later ones were set by another interval, or another clock. */
+/** The latest plausible time of a turn. Later ones were set with another interval or another clock. */
 const latestTurn = (now: number, { interval, skipRecentlyApplied }: SweepRules): number =>
   now + Math.ceil(interval * (1 + spread)) + skipRecentlyApplied + busySecs;
 
-/** Turns that are too far off are now. */
+/** Makes turns that are implausibly late due now. */
 export async function pullIn({ db, now }: Context, rules: SweepRules, fence: Fence): Promise<void> {
   const at = seconds(now());
   const pull = statement(pullInDriftDue, { now: at, latest: latestTurn(at, rules) });
@@ -89,13 +92,13 @@ export async function anyDue({ db, now }: Context): Promise<boolean> {
 }
 
 /**
- * Queues the checks that are due, as many as may be under way, and moves everything else that is due to its time.
+ * Queues the checks that are due, up to the maximum in progress, and reschedules everything else that is due.
  * @returns the ids of the operations
  */
 export async function queueDue(context: Context, rules: SweepRules, fence: Fence): Promise<string[]> {
   const { db, presence } = context;
   const now = seconds(context.now());
-  // One whose agent has gone away with it holds up nobody.
+  // A check whose agent is disconnected takes no slot.
   const underWay = (await db.all(scheduledChecks, {})).filter(({ node_id }) => presence.isConnected(node_id)).length;
   const queued: string[] = [];
   let limit = rules.maxConcurrent - underWay;
@@ -121,21 +124,21 @@ export async function queueDue(context: Context, rules: SweepRules, fence: Fence
     const ids = await Promise.all(checks.map((check) => queueOne(context, fence, check)));
     queued.push(...ids.filter((id) => id !== null));
     if (moved.length + checks.length < rows.length || rows.length < Math.min(limit, mostAtOnce)) break;
-    // Many are in the way, such as all that were away while nobody was here.
+    // Many have to be rescheduled, such as all agents that were away during a downtime.
     limit = mostAtOnce;
     await new Promise((resolve) => setImmediate(resolve));
   }
   return queued;
 }
 
-/** One that came back between the look and the write found nothing that it had missed. */
+/** Agents that reconnected between the query and the write did not find their missed turn. */
 async function unparkReturned({ db, presence }: Context, nodeIds: readonly string[], now: number): Promise<void> {
   const back = nodeIds.filter((nodeId) => presence.isConnected(nodeId));
   const statements = back.map((node_id) => statement(missedDriftDue, { node_id, now }));
   if (statements.length > 0) await db.write({ name: 'drift/missed', statements });
 }
 
-/** @returns null when it is no longer due, or nobody's to check */
+/** @returns null when the agent is no longer due or not approved */
 async function queueOne(
   context: Context,
   fence: Fence,

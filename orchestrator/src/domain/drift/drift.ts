@@ -27,7 +27,7 @@ import { checkNews } from './drift-news.ts';
 
 export type DriftTrigger = DriftRecord['trigger'];
 
-/** A check that nobody picks up is worth nothing later. */
+/** A check that no agent picks up in time is worthless later. */
 const checkTtlSecs = 300;
 
 type Row = NonNullable<Awaited<ReturnType<typeof findRow>>>;
@@ -47,8 +47,8 @@ const toRecord = (row: Row): DriftRecord => ({
 });
 
 /**
- * Queues a check.
- * @param also statements that stand or fall with it
+ * Queues a drift check.
+ * @param also statements for the same transaction
  * @returns its operation id
  * @throws MusterError agent_not_found, agent_not_approved, nothing_applied, agent_not_connected
  */
@@ -71,7 +71,7 @@ export async function submitDriftCheck(
   const operationId = context.newId();
   const check = { operation_id: operationId, node_id: agent.node_id, requested_by: actor.id, trigger };
   const statements = checkStatements(context, { ...check, snapshot_operation_id: snapshot });
-  // Scheduled and watched checks come in numbers and are recorded by what they find.
+  // Scheduled and watched checks are frequent; only their findings are recorded.
   if (trigger === 'operator')
     statements.push(
       audited(context, {
@@ -118,8 +118,8 @@ export function checkStatements(
 }
 
 /**
- * True when a check waits that no agent was sent: it will see whatever has happened by now. One that was sent may have
- * looked already.
+ * Whether a check is queued but not dispatched. Such a check sees all changes so far; a dispatched one may have observed the
+ * machine already.
  */
 export async function driftCheckWaits({ db, now }: Context, nodeId: string): Promise<boolean> {
   const at = seconds(now());
@@ -163,16 +163,16 @@ export async function getDrift(context: Context, driftId: string): Promise<Drift
 
 type Status = DriftRecord['status'];
 
-/** Bytes of the records of one page: a record may have most of a MiB. */
+/** Maximum bytes of the records of one page: a record may be close to 1 MiB. */
 const pageBytes = 4 * 1024 * 1024;
 
-/** The records of a page of ids: fewer than those, and more to come, where they are large. */
+/** The records of a page of ids. Returns fewer, with `more` set, when they are large. */
 async function readRecords({ db }: Context, { items, more }: Page<string>): Promise<Page<DriftRecord>> {
   const rows = items.length === 0 ? [] : await db.all(driftRecords, { ids: items, bytes: pageBytes });
   return { items: rows.map(toRecord), more: more || rows.length < items.length };
 }
 
-/** Of one agent, newest first. */
+/** Records of one agent, newest first. */
 export async function listDrift(
   context: Context,
   idOrName: string,
@@ -191,10 +191,10 @@ export async function latestDrift(context: Context, idOrName: string): Promise<D
   return (await listDrift(context, idOrName, { limit: 1, offset: 0 })).items[0] ?? null;
 }
 
-/** Agents matched in one turn of the loop. */
+/** Agents matched before yielding to the event loop. */
 const agentsPerTurn = 500;
 
-/** The latest of each agent, newest first. With a selector the page is cut after matching. */
+/** The latest record of each agent, newest first. With a selector the page is cut after matching. */
 export async function listLatestDrift(
   context: Context,
   filter: PageWish & { status?: Status | undefined; filter?: string | undefined },
@@ -232,8 +232,8 @@ export async function listLatestDrift(
 const none: JsonText<Record<string, string>> = '{}';
 
 /**
- * The statements that record a finished check, and the news if there is any.
- * @param scope what the machine was held against, as drift-news.ts has it; null: nothing that counts any more
+ * The statements that record a finished check, with an event if there is one.
+ * @param scope the scope of the comparison, see drift-news.ts; null when the check no longer counts
  */
 export async function driftStatements(
   context: Context,
@@ -253,7 +253,7 @@ export async function driftStatements(
     scope === null
       ? { accepted: null, statements: [] }
       : await checkNews(context, { node_id, label, scope }, operation_id, verdict);
-  // What deviates is known: what is left to say is that the rest could not be looked at.
+  // The deviations are already known. What remains to report is that the rest could not be observed.
   const status = news.accepted !== null && !verdict.whole ? 'failed' : verdict.status;
   return [
     statement(insertDriftRecord, {

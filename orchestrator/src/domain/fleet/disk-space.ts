@@ -3,29 +3,29 @@ import { statement } from '../../store/transaction.ts';
 import { audited } from '../audit/audit.ts';
 import { type Context, systemActor } from '../shared/context.ts';
 
-/** Room on the file system of the data directory: when it is short, and that it is said once each way. */
+/** Free space in the data directory's file system: decides when it is low, and records each change once. */
 
-/** As the file system says, in bytes. */
+/** Values from the file system, in bytes. */
 export interface DiskRoom {
   readonly size: number;
-  /** What this process may still write. */
+  /** Bytes available to this process. */
   readonly free: number;
 }
 
 export interface DiskSpace extends DiskRoom {
-  /** Below so many bytes it is low; 0: never. */
+  /** Bytes below which space is low; 0 disables the check. */
   readonly reserve: number;
   readonly low: boolean;
 }
 
 const usualReserve = 256 * 1024 * 1024;
 const usualShare = 0.02;
-/** It is low until so much more than the reserve is free: who writes at the edge would else be let in and out by turns. */
+/** Hysteresis: space stays low until this multiple of the reserve is free, so that the state does not flap. */
 const recovery = 1.25;
 
 /**
- * @param wanted bytes to keep; null: 256 MiB, on a small file system a fiftieth of it
- * @param before whether it was low when it was last looked at
+ * @param wanted bytes to reserve; null means 256 MiB, or 2 % of a small file system
+ * @param before whether space was low at the last check
  */
 export function judgeDisk({ size, free }: DiskRoom, wanted: number | null, before: boolean): DiskSpace {
   const reserve = wanted ?? Math.min(usualReserve, Math.floor(size * usualShare));
@@ -33,15 +33,15 @@ export function judgeDisk({ size, free }: DiskRoom, wanted: number | null, befor
 }
 
 /**
- * How much agents may report: `ample`, as usual; `low`, what takes little room, so that operations reach an end; `spent`,
- * nothing: they keep it. What is below the floor is for those who make room.
+ * What agents may report: `ample`, everything; `low`, only what takes little room, so that operations reach an end;
+ * `spent`, nothing, and agents keep their reports. The rest of the reserve is for making room.
  */
 export type ReportRoom = 'ample' | 'low' | 'spent';
 
-/** Of the reserve, what reports leave alone. */
+/** Reports may use the reserve down to this fraction (1/n) of it. */
 const floorShare = 4;
 
-/** @param space null: not known, which is not taken for full */
+/** @param space null when unknown, which does not count as full */
 export function reportRoom(space: DiskSpace | null): ReportRoom {
   if (space === null || !space.low) return 'ample';
   return space.free < space.reserve / floorShare ? 'spent' : 'low';
@@ -49,13 +49,13 @@ export function reportRoom(space: DiskSpace | null): ReportRoom {
 
 const toldKey = 'disk_low';
 
-/** Whether the newest event about it says that it is low. */
+/** Whether the newest disk-space event says that space is low. */
 export const toldOfLowDisk = async ({ db }: Context): Promise<boolean> =>
   (await db.get(setting, { key: toldKey })) !== undefined;
 
 const mebibytes = (bytes: number): string => `${Math.floor(bytes / 1024 / 1024)} MiB`;
 
-/** Puts on record that space is low, or is there again. A restart in between says nothing twice. */
+/** Records that space is low, or has recovered. Nothing is recorded twice after a restart. */
 export async function recordDiskSpace(context: Context, { size, free, reserve, low }: DiskSpace): Promise<void> {
   const told = { size_bytes: size, free_bytes: free, reserve_bytes: reserve };
   await context.db.write({

@@ -4,27 +4,26 @@ import type { SampleStore } from '../../store/samples/samples.ts';
 import { listAgentNames, requireAgent } from '../agents/agents.ts';
 import { type Context, seconds } from '../shared/context.ts';
 
-/** Samples of the machines: kept as agents send them, shown as they are or as averages, dropped when they are old. */
+/** Samples of machines: stored as sent, listed as they are or as averages, dropped when they expire. */
 
-/** Clocks differ, but a time this far ahead is no time of a sample. */
+/** Maximum clock difference of a sample that is still accepted. */
 const mostAheadSecs = 3600;
 
-/** An approved agent and what was measured of its machine last. */
+/** An approved agent with its machine's newest sample. */
 export interface AgentStanding {
   readonly node_id: string;
   readonly name: string;
   readonly connected: boolean;
-  /** Null when there is none that is recent. */
+  /** Null when there is no recent one. */
   readonly sample: Sample | null;
 }
 
 export interface Metrics {
-  /** Samples that were not kept for their times. */
+  /** Number of samples that were dropped because of their times. */
   readonly passedOver: number;
   /**
-   * Keeps what one agent measured. What is older than samples are kept, or lies far ahead, is passed over: to the agent it
-   * is settled either way.
-   * @throws MusterError storage_full, storage_unavailable: nothing was kept
+   * Stores samples of one agent. Samples that are too old or too far in the future are dropped, and count as delivered.
+   * @throws MusterError storage_full, storage_unavailable: nothing was stored
    */
   record(nodeId: string, samples: readonly Sample[]): Promise<void>;
   /** @throws MusterError agent_not_found */
@@ -34,19 +33,19 @@ export interface Metrics {
   ): Promise<{ node_id: string; samples: Sample[] }>;
   /** Null when there is none. @throws MusterError agent_not_found */
   latest(idOrName: string): Promise<Sample | null>;
-  /** By node id, for the agents that a selector matches. @throws MusterError selector_invalid */
+  /** The newest samples by node id, for agents that match the selector. @throws MusterError selector_invalid */
   latestOf(filter: string | undefined): Promise<Record<string, Sample>>;
   /**
-   * Every approved agent that a selector matches, with its newest sample unless that is older than so many seconds, whatever
-   * the clock of its machine says.
+   * Every approved agent that matches the selector, with its newest sample unless that is older than `recentSecs`.
+   * Differences of the machine's clock are compensated.
    * @throws MusterError selector_invalid
    */
   standings(filter: string | undefined, recentSecs: number): Promise<AgentStanding[]>;
-  /** Drops what is too old, or says once that it cannot be. */
+  /** Drops expired samples. Logs a series of failures once. */
   prune(): Promise<void>;
 }
 
-/** @param stored told of what was stored; it neither waits nor fails */
+/** @param stored called with the stored samples; must neither wait nor throw */
 export function createMetrics(
   context: Context,
   samples: SampleStore,

@@ -19,31 +19,31 @@ import {
 } from './live-frames.ts';
 
 /**
- * Events as they happen. The end of the chain is read once for all who follow it. Whoever comes back first catches up, in
- * pages of their own and as fast as they read, and then joins the others; so does whoever falls behind. Who does not read
- * at all is cut off.
+ * Streams audit events as they happen. The end of the chain is read once for all followers that are up to date. A
+ * follower that reconnects or falls behind catches up with pages of its own, at its own speed, then joins the others. A
+ * follower that does not read at all is disconnected.
  */
 
 const pageSize = 250;
-/** So often it is looked whether sessions still live, and for what no hint told of. */
+/** How often sessions are rechecked, and lost hints are recovered. */
 const tickMs = 500;
 const heartbeatMs = 15_000;
-/** What is kept for one follower to read. Beyond that it has fallen behind. */
+/** Maximum frames and bytes buffered for a follower. A follower beyond them has fallen behind. */
 const mostFrames = 5_000;
 const mostBytes = 2 * 1024 * 1024;
-/** Who takes nothing for so long is gone. */
+/** A follower that reads nothing for this long is disconnected. */
 const stalledMs = 30_000;
-/** What passes is left out for one who has so much to read already. */
+/** A follower with this many buffered frames gets no passing hints. */
 const busyFrames = 500;
 const mostFollowers = 1_000;
 const mostPerSession = 32;
-/** Frames that are handed on together. */
+/** Maximum size of a chunk of frames. */
 const pieceBytes = 64 * 1024;
 
 export interface LiveEvents {
   /**
    * Begins a stream.
-   * @param wish `after`: the place that the client saw last; null: from now on
+   * @param wish `after`: the last place that the client saw; null starts at the current end
    * @throws MusterError rate_limited
    */
   follow(wish: LiveWish): Promise<LiveStream>;
@@ -57,7 +57,7 @@ export interface LiveWish {
 }
 
 export interface LiveStream extends AsyncIterable<string> {
-  /** Aborted when the stream is over: the session ended, or nobody reads it. */
+  /** Aborted when the stream is over: the session ended, or the follower stopped reading. */
   readonly ended: AbortSignal;
 }
 
@@ -68,27 +68,27 @@ export interface LiveSessions {
 interface Follower {
   readonly wish: LiveWish;
   readonly over: AbortController;
-  /** The last place that it was given, or that was not for it. */
+  /** The last place that it was sent, or that its filter skipped. */
   place: number;
-  /** The last place that it took. */
+  /** The last place that it read. */
   taken: number;
   frames: { place: number; text: string }[];
   bytes: number;
-  /** Waits for a frame. */
+  /** Wakes a reader that waits for a frame. */
   wake: (() => void) | null;
-  /** Something passed that it was not told of. */
+  /** A passing hint was dropped for it. */
   missed: boolean;
-  /** Since when it has not asked for more; null while it does. */
+  /** When it last stopped asking for more; null while it waits for frames. */
   restsSince: number | null;
   heardAt: number;
 }
 
 export function createLiveEvents(context: Context, clock: Clock, sessions: LiveSessions): LiveEvents {
   const { db, bus, log } = context;
-  /** All who have a stream, and among them those who have caught up. */
+  /** All followers; `live` are those that are up to date. */
   const followers = new Set<Follower>();
   const live = new Set<Follower>();
-  /** What those were given; meaningless while there are none. */
+  /** The last place that live followers were given; meaningless while there are none. */
   let tail = 0;
   let reading = false;
   let again = false;
@@ -133,7 +133,7 @@ export function createLiveEvents(context: Context, clock: Clock, sessions: LiveS
     tail = event.place;
   };
 
-  /** Reads what is new at the end of the chain, for all who follow it. */
+  /** Reads new events at the end of the chain for all live followers. */
   const look = async () => {
     again = true;
     if (reading) return;
@@ -144,7 +144,7 @@ export function createLiveEvents(context: Context, clock: Clock, sessions: LiveS
         for (let more = true; more && live.size > 0; ) {
           const from = tail;
           const rows = (await db.all(placedEvents, { after: from, limit: pageSize })) as unknown as PlacedEvent[];
-          // Everybody left meanwhile, and somebody else came: the end is elsewhere now.
+          // All followers left meanwhile and another one joined: the tail has moved.
           if (from !== tail) {
             again = true;
             break;
@@ -174,7 +174,7 @@ export function createLiveEvents(context: Context, clock: Clock, sessions: LiveS
   const those = (ofOneAgent: boolean) =>
     [...followers].filter(({ wish }) => (wish.filter.node_id !== undefined) === ofOneAgent);
 
-  /** Whoever follows one agent is told each change of it; the others are told of many at once as one. */
+  /** A follower of one agent gets each hint; the others get one for many changes at once. */
   const pass = (passing: Passing) => {
     tell(passing, those(true));
     const atOnce = crowd.take(passing);
@@ -226,7 +226,7 @@ export function createLiveEvents(context: Context, clock: Clock, sessions: LiveS
     }
   });
 
-  /** @returns whether the follower has caught up, and gets from now on what the others get */
+  /** @returns whether the follower is up to date and is live from now on */
   const join = (follower: Follower): boolean => {
     if (live.size === 0) tail = follower.place;
     else if (follower.place < tail) return false;
@@ -235,7 +235,7 @@ export function createLiveEvents(context: Context, clock: Clock, sessions: LiveS
     return true;
   };
 
-  /** Hands text on. The time until the follower asks for more is its own. */
+  /** Yields text. The time until the follower asks for more counts as stalled. */
   async function* hand(follower: Follower, text: string): AsyncGenerator<string> {
     follower.restsSince = clock.monotonic();
     yield text;
@@ -249,7 +249,7 @@ export function createLiveEvents(context: Context, clock: Clock, sessions: LiveS
       if (over.signal.aborted) return;
       const last = rows.at(-1);
       if (last) follower.place = last.place;
-      // What is not there although others have come further was removed.
+      // Missing places below the tail were pruned.
       else if (live.size > 0 && follower.place < tail) follower.place = tail;
       const text = rows
         .filter((event) => wants(wish.filter, event))
@@ -292,7 +292,7 @@ export function createLiveEvents(context: Context, clock: Clock, sessions: LiveS
       if (mine.length >= mostPerSession || followers.size >= mostFollowers)
         throw new MusterError('rate_limited', 'too many live streams are open');
       const { after } = wish;
-      // A place that is still to come is one of another log: this one was restored from an older copy.
+      // A place beyond the head comes from another log, such as one from before a restore from an older backup.
       const reason = after === null ? null : after > head.place ? 'unknown' : after < anchor.place ? 'pruned' : null;
       const place = after === null ? head.place : reason === 'pruned' ? anchor.place : Math.min(after, head.place);
       const gap = after === null || reason === null ? '' : gapFrame({ after, next: place + 1, reason });
@@ -315,7 +315,7 @@ export function createLiveEvents(context: Context, clock: Clock, sessions: LiveS
         ended: follower.over.signal,
         [Symbol.asyncIterator]: () => ({
           next: () => source.next(),
-          // It may be waiting for a frame: that wait ends first.
+          // The source may be waiting for a frame, so that wait has to end first.
           return: () => {
             end(follower);
             return source.return(undefined);

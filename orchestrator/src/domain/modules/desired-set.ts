@@ -11,20 +11,20 @@ import {
 import { isEmpty as isEmptySelector, matchesSelector, parseSelector, type Selector } from '@muster/protocol/selector';
 import { type JsonText, toJson } from '../../store/json-text.ts';
 
-/** What an agent should have: decided here, from values alone. */
+/** Computes the desired state of an agent. Pure functions. */
 
 export interface DesiredModules {
-  /** In the order in which they count: of the assignments by name, then those asked for; each once. */
+  /** In order of precedence: modules of the assignments by assignment name, then requested ones; without duplicates. */
   modules: string[];
-  /** Set by assignments, by module. */
+  /** Parameters set by assignments, by module. */
   parameters: Assignment['parameters'];
-  /** Not in the set now, yet what they put in place stays. */
+  /** Modules that are not in the set now, but whose resources stay in place. */
   keep: string[];
 }
 
 const selectors = new Map<string, Selector | null>();
 
-/** Parsed selectors are few and asked for once per agent: kept by their text. Null for one that no longer parses. */
+/** Cache by text: there are few selectors, and each is used for every agent. Null for one that no longer parses. */
 function selectorOf(text: string): Selector | null {
   let selector = selectors.get(text);
   if (selector === undefined) {
@@ -46,7 +46,7 @@ export interface Wish {
   modules: readonly string[];
   /** Whether a maintenance window that matches the agent is open. */
   windowOpen: boolean;
-  /** An assignment that counts although it audits or waits for a window: it is what the request is about. */
+  /** Name of the assignment the request is about. It is included even if it audits or waits for a window. */
   including?: string;
 }
 
@@ -61,7 +61,7 @@ export function desiredModules(
 ): DesiredModules {
   const modules = new Set<string>();
   const kept = new Set<string>();
-  // Maps, not objects: modules and parameters may be called `constructor`.
+  // Maps, because modules and parameters may be called `constructor`.
   const parameters = new Map<string, Map<string, { value: Json; by: string }>>();
   const faults: Fault[] = [];
   for (const assignment of assignments) {
@@ -98,7 +98,7 @@ export function desiredModules(
   };
 }
 
-/** Whether what an agent should have is different inside a maintenance window. */
+/** Whether the desired state of an agent is different inside a maintenance window. */
 export const dependsOnWindow = (
   assignments: readonly Assignment[],
   agent: Pick<Agent, 'tags' | 'attributes'>,
@@ -107,16 +107,16 @@ export const dependsOnWindow = (
     (assignment) => assignment.mode === 'enforce' && assignment.window_only && assignmentMatches(assignment, agent),
   );
 
-/** What is stored with an operation and sent when its turn comes; secrets are not in it, only where they go. */
+/** The stored form of an operation's desired set. It contains references to secrets, never values. */
 export interface Payload {
   resources: UnfilledResource[];
   keep_modules: string[];
-  /** What must hold after an apply. Only there where a module has some. */
+  /** Checks to run after an apply. Only set when a module has some. */
   verify?: UnfilledVerification[];
 }
 
 /**
- * The secrets in it are judged by `SecretAccess`, and again when it is sent.
+ * The caller checks the secrets with `SecretAccess`; they are checked again at dispatch.
  * @throws MusterError module_unresolved, module_conflict
  */
 export function resolvePayload(
@@ -134,7 +134,7 @@ export function resolvePayload(
   return { resources, keep_modules: desired.keep, ...(verify.length === 0 ? {} : { verify }) };
 }
 
-/** Encoded as JSON; what the channel carries in one message, with room for secrets. */
+/** Maximum size as JSON: what the link carries in one message, with room for secrets. */
 const mostPayloadBytes = 48 * 1024 * 1024;
 
 /**

@@ -16,15 +16,15 @@ import { type Actor, type Context, seconds } from '../shared/context.ts';
 import { readConfig, showConfig } from './channel-config.ts';
 import { type Deliver, delivered, describeAttempt, type Message } from './delivery.ts';
 
-/** Channels: where notifications are sent to. */
+/** Notification channels. */
 
-/** Every notification is sent to each of them. */
+/** Bounded because every notification is sent to each channel. */
 const mostChannels = 100;
-/** How long the far end may take over one message. */
+/** Timeout of a delivery attempt in milliseconds. */
 export const attemptMs = 10_000;
 
 export interface ChannelRule {
-  /** Nothing is sent to loopback and private addresses. */
+  /** Refuse loopback and private addresses. */
   readonly denyPrivate: boolean;
 }
 
@@ -38,7 +38,7 @@ async function requireRow(context: Context, id: string): Promise<Row> {
   return row;
 }
 
-/** Where a channel leads; null when its config cannot be decrypted. */
+/** The decrypted target of a channel; null when its config cannot be decrypted. */
 export function targetOf(
   context: Context,
   row: { channel_id: string; channel_type: ChannelType; key_id: string; sealed: string },
@@ -60,7 +60,7 @@ function toChannel(context: Context, row: Row): Channel {
   };
 }
 
-/** The oldest first. */
+/** Oldest first. */
 export async function listChannels(context: Context): Promise<Channel[]> {
   return (await context.db.all(channels, { limit: mostChannels })).map((row) => toChannel(context, row));
 }
@@ -120,7 +120,7 @@ export async function createChannel(
   return getChannel(context, id);
 }
 
-/** What is undefined stays as it is. @throws MusterError channel_not_found, invalid_input */
+/** Undefined fields keep their value. @throws MusterError channel_not_found, invalid_input */
 export async function updateChannel(
   context: Context,
   actor: Actor,
@@ -143,7 +143,7 @@ export async function updateChannel(
       name: 'channels/update',
       statements: [
         statement(
-          // Only what is asked for: the rest may be changed by somebody else in this moment.
+          // Writes only the requested fields: others may be changed concurrently.
           setChannel({ name: renamed, config: sealed !== null }),
           { channel_id: id, name, ...sealed },
           { expect: 'changed', else: 'channel_not_found' },
@@ -170,8 +170,8 @@ export async function removeChannel(context: Context, actor: Actor, id: string):
 }
 
 /**
- * Sends a test, once and now.
- * @throws MusterError channel_not_found; channel_failed with what the far end answered
+ * Sends a test message immediately, without retries.
+ * @throws MusterError channel_not_found; channel_failed with the answer of the far end
  */
 export async function testChannel(
   context: Context,
@@ -216,5 +216,5 @@ export async function testChannel(
   return { delivered: true, status: attempt.status };
 }
 
-/** Why nothing is sent to a channel whose config is under a key that is not there. */
+/** Error for a channel whose encryption key is missing. */
 export const undecipherable = 'its config is encrypted under a key that this orchestrator does not have';

@@ -1,11 +1,9 @@
 import ipaddr from 'ipaddr.js';
 
 /**
- * Where messages may be sent to, decided on the bytes of an address, so that no spelling makes a difference.
- *
- * `public`: anywhere on the internet. `private`: this machine, networks at home, whatever is not routed publicly.
- * `refused`: never a place for messages: link-local, what clouds answer their machines' secrets on, multicast,
- * broadcast, unspecified and reserved addresses.
+ * Classifies message destinations by the bytes of their address, so that spelling makes no difference.
+ * `public`: routed on the internet. `private`: this machine, local networks, anything not publicly routed.
+ * `refused`: never a destination: link-local, cloud metadata services, multicast, broadcast, unspecified, reserved.
  */
 export type AddressClass = 'public' | 'private' | 'refused';
 
@@ -14,34 +12,34 @@ const ranges = (...texts: string[]): Range[] => texts.map((text) => ipaddr.parse
 
 const refused4 = ranges(
   '0.0.0.0/8', // "this network"; 0.0.0.0 reaches this machine on Linux
-  '100.100.100.200/32', // metadata of Alibaba
-  '168.63.129.16/32', // the same of Azure
-  '169.254.0.0/16', // link-local, and the metadata of most clouds
-  '192.0.0.0/24', // protocol assignments, and the metadata of Oracle
+  '100.100.100.200/32', // Alibaba metadata
+  '168.63.129.16/32', // Azure metadata
+  '169.254.0.0/16', // link-local, and the metadata service of most clouds
+  '192.0.0.0/24', // protocol assignments, and Oracle metadata
   '224.0.0.0/4', // multicast
   '240.0.0.0/4', // reserved, and broadcast
 );
 const refused6 = ranges(
   '::/128',
-  '64:ff9b:1::/48', // translation within one network: where the IPv4 address stands in it is that network's affair
+  '64:ff9b:1::/48', // local-use NAT64; the position of the IPv4 address is specific to the network
   '100::/64', // discard
-  '2001::/32', // Teredo tunnels end anywhere
-  'fd00:42::42/128', // metadata of Scaleway
-  'fd00:c1::a9fe:a9fe/128', // of Oracle
-  'fd00:ec2::/32', // of Amazon
-  'fd20:ce::254/128', // of Google
+  '2001::/32', // Teredo; its tunnels can end anywhere
+  'fd00:42::42/128', // Scaleway metadata
+  'fd00:c1::a9fe:a9fe/128', // Oracle metadata
+  'fd00:ec2::/32', // Amazon metadata
+  'fd20:ce::254/128', // Google metadata
   'fe80::/10', // link-local
   'fec0::/10', // site-local, withdrawn
   'ff00::/8', // multicast
 );
 
-/** All that is given out for the internet so far. */
+/** The only IPv6 range allocated for the internet so far. */
 const globalUnicast = ranges('2000::/3');
 
 const within = (address: ipaddr.IPv4 | ipaddr.IPv6, list: readonly Range[]): boolean =>
   list.some(([range, bits]) => address.kind() === range.kind() && address.match(range as never, bits));
 
-/** Where an IPv4 address stands in an IPv6 one that leads to it: its prefix, and the first byte. */
+/** IPv6 prefixes that embed an IPv4 address, with the offset of its first byte. */
 const carriers: readonly [prefix: Range, at: number][] = [
   ['::/96', 12], // IPv4-compatible, withdrawn
   ['::ffff:0:0/96', 12], // IPv4-mapped
@@ -50,7 +48,7 @@ const carriers: readonly [prefix: Range, at: number][] = [
   ['2002::/16', 2], // 6to4
 ].map(([prefix, at]) => [ranges(prefix as string)[0] as Range, at as number]);
 
-/** ISATAP: the last half is 0000:5efe or 0200:5efe and an IPv4 address, whatever the first half is. */
+/** ISATAP: the interface identifier is 0000:5efe or 0200:5efe followed by an IPv4 address; any prefix. */
 const isIsatap = (bytes: readonly number[]): boolean =>
   (bytes[8] === 0 || bytes[8] === 2) && bytes[9] === 0 && bytes[10] === 0x5e && bytes[11] === 0xfe;
 
@@ -64,7 +62,7 @@ function classOf(address: ipaddr.IPv4 | ipaddr.IPv6): AddressClass {
   if (within(address, address.kind() === 'ipv4' ? refused4 : refused6)) return 'refused';
   if (address.kind() === 'ipv6') {
     const v6 = address as ipaddr.IPv6;
-    // Loopback would pass for the IPv4-compatible 0.0.0.1.
+    // Loopback would otherwise match the IPv4-compatible 0.0.0.1.
     if (v6.range() === 'loopback') return 'private';
     const v4 = carried(v6);
     if (v4 !== null) return classOf(v4);
@@ -74,12 +72,13 @@ function classOf(address: ipaddr.IPv4 | ipaddr.IPv6): AddressClass {
 }
 
 /**
- * @param text an address as a resolver or the parser of URLs gives it, without brackets; a zone does not count
- * @returns `refused` also for what is no address
+ * @param text an address as returned by a resolver or the URL parser, without brackets; a zone is ignored
+ * @returns `refused` also when the text is not an address
  */
 export function classOfAddress(text: string): AddressClass {
   const bare = text.replace(/%.*$/s, '');
-  // The library reads 0x7f.1 and 010.0.0.1 too; whoever gives us those has not parsed them, so the far end may differ.
+  // The library also accepts 0x7f.1 and 010.0.0.1. Such text was not normalized by a parser, so the other end may read it
+  // differently.
   if (!ipaddr.IPv6.isValid(bare) && !ipaddr.IPv4.isValidFourPartDecimal(bare)) return 'refused';
   return classOf(ipaddr.parse(bare));
 }

@@ -29,28 +29,28 @@ import { covers, type OpenWindows, openWindows } from '../modules/windows.ts';
 import { inSession } from '../shared/acting.ts';
 import { type Actor, type Context, seconds } from '../shared/context.ts';
 
-/** What operators are told of, and what each of them has read. */
+/** Notifications for operators, and what each operator has read. */
 
 const notifying: ReadonlySet<string> = new Set(notifyingEvents);
 /**
- * What a maintenance window mutes: events that work on a machine sets off. Never those of security, such as a cloned key:
- * whoever is on the machine could wait for a window.
+ * Event types that a maintenance window mutes: those that work on a machine causes. Security events, such as a cloned key, are
+ * never muted, because an attacker could wait for a window.
  */
 const suppressible: ReadonlySet<string> = new Set(['agent.lost', 'agent.returned', 'drift.detected']);
 /**
- * What others can cause in any number: of each type, so many an hour are notified for agents on record, and so many for
- * strangers. The last says that further ones are in the audit log only.
+ * Event types that others can cause in any number. Each type has an hourly limit for known agents and another one for unknown
+ * ones. The last notification says that further ones are in the audit log only.
  */
 const limited: ReadonlySet<string> = new Set(['agent.key_rotated', 'agent.refused']);
 const limitedAnHour = 10;
 const hourMs = 3_600_000;
-/** Of an event that is sent on; what is longer stays in the audit log alone. */
+/** Limits on the part of an event that is sent on; longer ones stay in the audit log only. */
 const longestSummary = 1_000;
 const longestMetadata = 16_384;
 
 /**
- * Makes notifications of events, and puts what channels are to be told into the outbox: all in the unit that places the
- * events, so that each follows once.
+ * Turns events into notifications and queues channel deliveries in the outbox, in the same transaction that places the events, so
+ * that each happens exactly once.
  */
 export function notificationsOf(context: Context): EventConsumer {
   return async (events) => {
@@ -72,7 +72,7 @@ export function notificationsOf(context: Context): EventConsumer {
       .filter((event) => !covered.has(event))
       .flatMap((event) =>
         channels
-          // That a channel fails is no message for the channel itself.
+          // A channel does not report its own failure.
           .filter(({ channel_id }) => channel_id !== event.target_id)
           .map(({ channel_id }) => ({ delivery_id: context.newId(), channel_id, place: event.place })),
       );
@@ -82,7 +82,7 @@ export function notificationsOf(context: Context): EventConsumer {
   };
 }
 
-/** A new operator has not missed what was before; of a removed one nothing is remembered. */
+/** A new operator starts with everything read; a removed operator's read marks are deleted. */
 function readingBegins({ event_type, target_id, place }: PlacedEvent): Statement[] {
   const operator = { operator_id: target_id };
   if (event_type === 'operator.added') return [statement(raiseReadUpTo, { ...operator, place })];
@@ -90,7 +90,7 @@ function readingBegins({ event_type, target_id, place }: PlacedEvent): Statement
   return [statement(deleteReadsOf, operator), statement(deleteReadUpTo, operator)];
 }
 
-/** Without those beyond {@link limitedAnHour}. */
+/** Drops the events beyond {@link limitedAnHour}. */
 async function withinLimits(context: Context, events: readonly PlacedEvent[]): Promise<readonly PlacedEvent[]> {
   const times = events.filter(({ event_type }) => limited.has(event_type)).map(({ timestamp_ms }) => timestamp_ms);
   if (times.length === 0) return events;
@@ -114,7 +114,7 @@ async function withinLimits(context: Context, events: readonly PlacedEvent[]): P
 
 const nodeIdOf = ({ target_type, target_id }: PlacedEvent) => (target_type === 'agent' ? target_id : null);
 
-/** Those events that fell into a maintenance window, each judged by the windows at its own time. */
+/** The events that fell into a maintenance window, each judged by the windows at its own time. */
 async function coveredBy(context: Context, events: readonly PlacedEvent[]): Promise<ReadonlySet<PlacedEvent>> {
   const covered = new Set<PlacedEvent>();
   const candidates = events.filter(
@@ -134,7 +134,7 @@ async function coveredBy(context: Context, events: readonly PlacedEvent[]): Prom
     ]),
   );
   for (const event of within) {
-    // Of an agent that is gone nothing is known: only windows for every agent are for it.
+    // A removed agent has no tags or attributes, so only windows for all agents cover it.
     const agent = agents.get(event.target_id) ?? { tags: {}, attributes: {} };
     if (covers(open.get(seconds(event.timestamp_ms)) ?? [], agent)) covered.add(event);
   }
@@ -195,7 +195,7 @@ export async function listNotifications(
   };
 }
 
-/** How many this operator has not read, counted as far as {@link mostUnreadCounted}. */
+/** The number of unread notifications, counted up to {@link mostUnreadCounted}. */
 export async function countUnread({ db }: Context, operatorId: string): Promise<number> {
   const operator = { operator_id: operatorId };
   const read_up_to = (await db.get(readUpTo, operator))?.place ?? 0;
@@ -219,7 +219,7 @@ export async function readNotification(context: Context, actor: Actor, id: strin
   bus.publish({ type: 'notifications_read', operator_id: actor.id });
 }
 
-/** All that there are now, for this operator. */
+/** Marks all current notifications as read for this operator. */
 export async function readAllNotifications(context: Context, actor: Actor): Promise<void> {
   const { db, bus } = context;
   const newest = await db.get(newestNotification, {});
@@ -232,11 +232,11 @@ export async function readAllNotifications(context: Context, actor: Actor): Prom
   bus.publish({ type: 'notifications_read', operator_id: actor.id });
 }
 
-/** However many there are, no more are kept: it bounds what lists and counts cost. */
+/** Maximum number of notifications kept: it bounds the cost of lists and counts. */
 const mostKept = 10_000;
 const pruneAtOnce = 500;
 
-/** Deletes old notifications that nothing waits to tell of. The audit log has its own retention. */
+/** Deletes old notifications that have no outstanding delivery. The audit log has its own retention. */
 export async function pruneNotifications(context: Context, retentionDays: number): Promise<void> {
   const { db } = context;
   const happened_before = context.now() - retentionDays * 86_400_000;

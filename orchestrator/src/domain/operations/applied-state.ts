@@ -2,8 +2,8 @@ import type { ResourceResult } from '@muster/protocol';
 import { isResourceType, kinds } from '@muster/protocol/module';
 
 /**
- * Applied state: what applies have put in place on one agent, decided from values alone. What is in it comes from the
- * desired sets that the agent was sent; its results only say how each resource fared.
+ * Applied state: the resources that applies have put in place on an agent. Pure functions. The content comes from the
+ * desired sets that the agent was sent; its results only contribute the status of each resource.
  */
 
 export interface Applied {
@@ -13,11 +13,11 @@ export interface Applied {
   type: string;
   identity: string;
   operation_id: string;
-  /** Unix seconds: since when it is in this state. */
+  /** Unix seconds at which it entered this state. */
   since: number;
   state: 'applied' | 'pending_removal' | 'unapplied';
   reason: string | null;
-  /** An apply succeeded in putting it in place, and it was not removed since. */
+  /** 1 when an apply put it in place and it was not removed since. */
   in_place: 0 | 1;
 }
 
@@ -32,35 +32,35 @@ export interface SentResource {
 
 export interface SentSet {
   readonly resources: readonly SentResource[];
-  /** Modules whose resources stay although they are not in the set. */
+  /** Modules whose resources stay in place although they are not in the set. */
   readonly keep_modules: readonly string[];
 }
 
-/** A result in its place: first one for each resource of the set, in its order, then one for each removal. */
+/** A result with its position: first the resources of the set in order, then the removals. */
 export type Told = readonly [position: number, result: ResourceResult];
 
-/** What an apply changes in the applied state of its agent. */
+/** Changes that an apply makes to the applied state of its agent. */
 export interface AppliedChanges {
   /** Rows that are new or differ. */
   put: Applied[];
-  /** Keys of what was removed. */
+  /** Keys of removed resources. */
   gone: string[];
   /**
-   * What the apply told of and is there still: what else was never in place is in no operation any more. Null: it did
-   * not get through the set.
+   * Keys that the apply reported and that remain. Rows that were never in place and are not among them are dropped.
+   * Null when the apply did not get through the set.
    */
   stay: string[] | null;
-  /** All removals were told too: besides `stay`, only what is kept is left. */
+  /** All removals were reported too: besides `stay`, only kept resources remain. */
   whole: boolean;
-  /** Everything in the set was as declared, and nothing was to be removed. */
+  /** Everything in the set was as declared, and there was nothing to remove. */
   unchanged: boolean;
 }
 
-/** Characters of a reason, and of all reasons of one apply: the whole message is with the operation's results. */
+/** Maximum characters of a reason, and of all reasons of one apply. The operation's results have the full message. */
 const mostReason = 1000;
 const mostReasons = 1024 * 1024;
 
-/** The key under which a resource is known, from what a result says of it. */
+/** The key of a resource, computed from the type and identity of a result. */
 export function keyOf(type: string, identity: string): string {
   if (!isResourceType(type)) return `${type}:${identity}`;
   const kind = kinds[type];
@@ -97,7 +97,7 @@ export function createAppliedChanges(set: SentSet, operationId: string, now: num
     const well = isWell(result);
     if (result.status === 'unchanged') unchanged++;
     const { id: resource_id, module, type, identity } = sent;
-    // The agent's record of what is in place stays as it was: it is removed, or kept, as what it was applied as.
+    // The agent's record of the resource is unchanged: it is removed, or kept, under the names it was applied with.
     const untouched = earlier?.in_place === 1 && !well && (result.status === 'skipped' || earlier.type !== type);
     const names = untouched ? namesOf(earlier) : { module, resource_id, type, identity };
     const state = well ? 'applied' : 'unapplied';
@@ -123,7 +123,7 @@ export function createAppliedChanges(set: SentSet, operationId: string, now: num
 
   function takeRemoval(key: string, result: ResourceResult, earlier: Applied | undefined): void {
     removals++;
-    // What no operation of this agent contained, or is wanted after all, is not its to add.
+    // Resources that no operation of this agent contained, or that are desired again, are not added by a removal.
     if (earlier === undefined || wanted.has(key)) return;
     if (isWell(result)) {
       put.delete(key);
@@ -140,7 +140,7 @@ export function createAppliedChanges(set: SentSet, operationId: string, now: num
     /** The keys whose rows `take` needs. */
     keysOf: (page: readonly Told[]): string[] => page.map(keyAt),
 
-    /** @param earlier rows of applied state before this apply, by key: at least those of `keysOf` that are there */
+    /** @param earlier applied-state rows from before this apply, by key; at least the existing ones of `keysOf` */
     take(page: readonly Told[], earlier: ReadonlyMap<string, Applied>): void {
       for (const one of page) {
         const [position, result] = one;
@@ -151,7 +151,7 @@ export function createAppliedChanges(set: SentSet, operationId: string, now: num
       }
     },
 
-    /** @param status how the apply ended; one that failed may have been given up before its removals, or at once */
+    /** @param status how the apply ended; a failed one may have stopped before its removals, or immediately */
     changes(status: 'succeeded' | 'failed' | 'cancelled'): AppliedChanges {
       const whole = status !== 'failed' && told === resources.length;
       const through = whole || (told === resources.length && told + removals > 0);

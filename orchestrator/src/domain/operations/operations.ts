@@ -25,15 +25,15 @@ import { keepPayload } from './payloads.ts';
 import { modulesOfPlan, orStale, requirePlan, requireSamePlan } from './plan-binding.ts';
 import { presentSet } from './resolve-agent.ts';
 
-/** Operations: what is asked of one agent, from the request to the answer. */
+/** Operations: what an agent is asked to do, from the request to the result. */
 
 export interface OperationRequest {
   kind: 'apply' | 'plan';
   modules: readonly string[];
   ttl?: number | undefined;
-  /** Of an apply: a plan of this agent that it is to carry out exactly. */
+  /** For an apply: the plan of this agent to run exactly. */
   plan_id?: string | undefined;
-  /** Queue it even when the agent is not connected. */
+  /** Queue the operation even when the agent is not connected. */
   queue: boolean;
 }
 
@@ -60,15 +60,15 @@ const toEntry = (row: Row): OperationEntry => ({
   error: row.error,
 });
 
-/** What is for a maintenance window is not sent once that has closed. A plan changes nothing, whenever. */
+/** An apply for a maintenance window expires when the window closes. A plan changes nothing and has no such bound. */
 export const expiryOf = (kind: 'apply' | 'plan', expiresAt: number, windowEnd: number | null): number =>
   kind === 'apply' && windowEnd !== null ? Math.min(expiresAt, windowEnd) : expiresAt;
 
 /**
- * Decides what the agent should have, and queues the operation that brings it there.
+ * Decides the agent's desired state and queues the operation that applies it.
  * @returns the id of the queued operation
  * @throws MusterError agent_not_found, agent_not_approved, module_not_found, module_unresolved, module_conflict,
- *   agent_not_connected; of an apply that is bound to a plan also operation_not_found, plan_stale
+ * agent_not_connected; for an apply bound to a plan also operation_not_found, plan_stale
  */
 export async function submitOperation(
   context: Context,
@@ -132,7 +132,7 @@ export async function submitOperation(
     payload_digest: payload.digest,
     label,
   };
-  // What is bound to a plan is compared with it once more when it is sent.
+  // An apply that is bound to a plan is compared with the plan again at dispatch, so it is not passed along.
   context.bus.publish({ type: 'work', node_id, ...(plan === null ? { operation: queued } : {}) });
   return operationId;
 }
@@ -156,7 +156,7 @@ export async function awaitOperation(
   return { operation, ended: hasEnded(operation.status) };
 }
 
-/** Whether an apply that is bound to a plan was refused because that no longer fits: nothing was done. */
+/** Whether an apply was refused because its plan no longer fits; nothing was applied. */
 export const isStale = ({ plan_id, status, error }: OperationEntry): boolean =>
   plan_id !== null && status === 'failed' && error?.startsWith('plan_stale') === true;
 
@@ -184,7 +184,7 @@ export interface OperationFilter {
   offset?: number | undefined;
 }
 
-/** A page of operations, newest first. An agent that is not known has none. */
+/** A page of operations, newest first; empty for an unknown agent. */
 export async function listOperations(context: Context, filter: OperationFilter) {
   const limit = filter.limit ?? 50;
   const offset = filter.offset ?? 0;
@@ -230,15 +230,15 @@ export async function listOperations(context: Context, filter: OperationFilter) 
 
 type Printed = OperationOutput['output'][string];
 
-/** Output whose entries are read as they are written: by resource, each once. */
+/** Output whose entries are streamed, each resource once. */
 export interface OutputInPages {
   operation_id: string;
   output: AsyncIterable<readonly (readonly [resource: string, printed: JsonText<Printed>])[]>;
 }
 
 /**
- * What is on record; of a program that runs, or whose report is still to come, what it has printed so far.
- * @throws MusterError operation_not_found, also when the operation is of another agent
+ * The recorded output. For a program that is running, or whose report is outstanding, the output so far.
+ * @throws MusterError operation_not_found, also when the operation belongs to another agent
  */
 export async function readOutput(
   context: Context,
@@ -249,7 +249,7 @@ export async function readOutput(
   const agent = await requireAgent(context, idOrName);
   const row = await findRow(context, operationId);
   if (!row || row.kind === 'drift' || row.node_id !== agent.node_id) throw new MusterError('operation_not_found');
-  // In this order: what is reported meanwhile is in both rather than in none.
+  // In this order, output that is reported meanwhile appears in both rather than in neither.
   const running = hasEnded(row.status) ? {} : await live.of(row.node_id, operationId);
   return { operation_id: operationId, output: outputTexts(context, operationId, new Map(Object.entries(running))) };
 }
@@ -277,7 +277,7 @@ async function* outputTexts(
 type StateEntry = State['applied'][number];
 type EntryTexts = AsyncIterable<readonly JsonText<StateEntry>[]>;
 
-/** Applied state whose entries are read as they are written. */
+/** Applied state whose entries are streamed. */
 export type StateInPages = Omit<State, 'applied' | 'pending_removals' | 'unapplied'> & {
   applied: EntryTexts;
   pending_removals: EntryTexts;

@@ -5,17 +5,16 @@ import { bare, rowBytes, weightOf } from './kept-results.ts';
 import { outputName, printOf, type SentNames } from './sent-names.ts';
 
 /**
- * What is kept of the reports of one operation, decided from values alone. Everything that is stored is weighed, and
- * whatever an agent says, its operation reaches an end: beyond the limits results lose their details, outputs their text
- * and removals their rows.
+ * Decides how much of an operation's reports is stored. Pure functions. Every operation reaches an end whatever its
+ * agent reports: beyond the limits results lose their details, outputs their text, and removals their rows.
  */
 
 export interface ReportLimits {
-  /** Bytes that results and outputs of one operation may come to. */
+  /** Maximum bytes of results and outputs of one operation. */
   readonly operationBytes: number;
-  /** Of what is left of removals beyond that, whose names the agent chooses: bytes of their rows. */
+  /** Maximum bytes of the reduced rows of removals beyond `operationBytes`. The agent chooses the names of removals. */
   readonly removalBytes: number;
-  /** Why details are left out beyond that, for people. */
+  /** Reason for leaving out details, shown to people. */
   readonly because: string;
 }
 
@@ -27,20 +26,20 @@ export const usualLimits: ReportLimits = {
   because: `those of this operation come to more than ${32} MiB`,
 };
 
-/** For an agent that has used up its day, and for all while the disk is nearly full. */
+/** For an agent that has exceeded its daily limit, and for all agents while the disk is nearly full. */
 export const frugalLimits = (because: string): ReportLimits => ({
   operationBytes: 64 * 1024,
   removalBytes: 64 * 1024,
   because,
 });
 
-/** What was kept of an operation so far. */
+/** Running totals of what was kept of an operation. */
 export interface Tally {
   readonly bytes: number;
   readonly removalBytes: number;
   /**
-   * Prints of the names that outputs of its removals have; null: not known, since another process was told of them. Only
-   * ever added to: it is shared by the tallies of one operation.
+   * Hashes of the names for which removals have outputs; null when unknown because another process received them. It
+   * only grows: all tallies of one operation share it.
    */
   readonly removals: Set<number> | null;
 }
@@ -49,23 +48,23 @@ export const newTally = (): Tally => ({ bytes: 0, removalBytes: 0, removals: new
 
 type Of<T extends Report['type']> = Extract<Report, { type: T }>;
 
-/** A report that no agent sends that was sent this operation. */
+/** A report that contradicts the operation that the agent was sent. */
 export interface Fault {
   readonly fault: string;
 }
 
-/** What an operation was sent with; null: not known, so that only sizes count. */
+/** The names that an operation was sent with; null when unknown, in which case only sizes are checked. */
 type Sent = SentNames | null;
 type Kind = 'apply' | 'plan' | 'drift';
 
 export interface KeptResult {
   readonly position: number;
   readonly result: ResourceResult;
-  /** Of the result, as it is stored. */
+  /** The result as stored. */
   readonly text: string;
 }
 
-/** @returns the rows to store, or what is wrong */
+/** @returns the rows to store, or the fault */
 export function keepResults(
   report: Of<'results'>,
   kind: Kind,
@@ -112,7 +111,7 @@ function faultOf(position: number, kind: Kind, result: ResourceResult, sent: Sen
     : `it has a result of ${named(result)} at position ${position}, where another resource was sent`;
 }
 
-/** Removals follow what was sent. What they are the agent alone knows: it may have had it from elsewhere. */
+/** Removals follow the sent resources. Only the agent knows them, because another orchestrator may have applied them. */
 function removalFault(position: number, count: number, result: ResourceResult, sent: SentNames): string | null {
   if (position >= count + limits.maxResources)
     return `it has a result at position ${position}, and ${count} resources were sent`;
@@ -123,7 +122,7 @@ function removalFault(position: number, count: number, result: ResourceResult, s
 
 const named = ({ type, identity }: ResourceResult): string => JSON.stringify(toldName(`${type} ${identity}`, 100));
 
-/** @returns the output to store, cut if need be; null: nothing of it */
+/** @returns the output to store, cut if necessary; null to store nothing */
 export function keepOutput(
   report: Of<'output'>,
   sent: Sent,
@@ -136,7 +135,7 @@ export function keepOutput(
     return {
       fault: `operation ${operation_id}: it has an output of ${JSON.stringify(toldName(resource, 100))}, which was not sent`,
     };
-  // The name is there twice: in the row, and in the key.
+  // The name is stored in the row and in the index.
   const row = rowBytes + 2 * Buffer.byteLength(resource);
   const bytes = tally.bytes + row + Buffer.byteLength(stdout) + Buffer.byteLength(stderr);
   if (bytes <= allowed.operationBytes) return { output: report, tally: { ...tally, bytes } };

@@ -31,7 +31,7 @@ import { audited } from '../audit/audit.ts';
 import { type Actor, type Context, seconds, systemActor } from '../shared/context.ts';
 import { mapPage, type Page, type PageWish, readPage } from '../shared/page.ts';
 
-/** Operators: who may sign in, and as what. Removed ones stay on record, and their key and name stay taken. */
+/** Operators: who may sign in, with which role. Removed operators stay on record; their key and name stay taken. */
 
 /** @throws MusterError key_invalid */
 export function operatorKey(hex: string): Buffer {
@@ -57,7 +57,7 @@ const toOperator = (row: Row): Operator => ({
   removed_by: row.removed_by,
 });
 
-/** By name. */
+/** Sorted by name. */
 export async function listOperators({ db }: Context, includeRemoved: boolean, wish: PageWish): Promise<Page<Operator>> {
   const query = operators({ removed: includeRemoved });
   return mapPage(await readPage(wish, (page) => db.all(query, page)), toOperator);
@@ -112,8 +112,8 @@ export async function addOperator(context: Context, actor: Actor, wanted: NewOpe
 }
 
 /**
- * Makes the first operator, as the configuration says. Does nothing once there is one.
- * @returns whether it made one
+ * Creates the first operator from the configuration. Does nothing when an operator exists.
+ * @returns whether it created one
  */
 export async function bootstrapOperator(context: Context, wanted: Omit<NewOperator, 'role'>): Promise<boolean> {
   if (await context.db.get(anyOperator, {})) return false;
@@ -121,12 +121,12 @@ export async function bootstrapOperator(context: Context, wanted: Omit<NewOperat
   return true;
 }
 
-/** What ended with an operator's removal, and what somebody should look at. */
+/** What ended with an operator's removal, and what to review afterwards. */
 export type Removed = z.output<typeof removedOperatorSchema>;
 
 /**
- * Removes an operator and, in the same unit, everything by which the operator could let itself in again. Once this
- * resolves, its sessions do nothing more; streams and terminals have ended.
+ * Removes an operator and, in the same transaction, every credential with which the operator could get back in. When
+ * this resolves, its sessions can do nothing more, and its streams and terminals have ended.
  * @throws MusterError operator_not_found, last_admin
  */
 export async function removeOperator(context: Context, actor: Actor, operatorId: string): Promise<Removed> {
@@ -140,9 +140,9 @@ export async function removeOperator(context: Context, actor: Actor, operatorId:
   try {
     if (operator.removed_at === null) ended = await remove(context, actor, operator);
   } catch (error) {
-    // Perhaps it is removed: nothing that it has open may stay open.
+    // The removal may have been committed, so everything the operator has open is closed.
     if (error instanceof OutcomeUnknown) await told();
-    // Another request removed it at the same time, which is what was asked for.
+    // A concurrent request removed the operator, which has the requested effect.
     if (!(error instanceof MusterError && error.code === 'operator_not_found')) throw error;
   }
   await told();
@@ -155,7 +155,7 @@ export async function removeOperator(context: Context, actor: Actor, operatorId:
   };
 }
 
-/** As far as it goes through operators who were removed: one of them can add an operator and be removed by its maker. */
+/** Operators that this one added, directly or through removed operators: an operator can add another one that removes it. */
 async function addedBy({ db }: Context, operatorId: string) {
   const live: Removed['operators_added'] = [];
   const gone = new Set<string>();
@@ -173,7 +173,7 @@ async function addedBy({ db }: Context, operatorId: string) {
 }
 const idOf = ({ operator_id }: { operator_id: string }): string => operator_id;
 
-/** What operators made and that acts without them. */
+/** Objects of these operators that keep acting without them. */
 async function leftBy({ db }: Context, ids: readonly string[]): Promise<Removed['left']> {
   const [modules, assignments, channels, runs, operations] = await Promise.all([
     db.all(modulesUploadedBy, { ids }),
@@ -207,7 +207,7 @@ async function remove(context: Context, actor: Actor, operator: Operator): Promi
     const unit: Unit = {
       name: 'operators/remove',
       statements: [
-        // First, as an operator who removes itself does so by a session that ends here.
+        // First, because operators who remove themselves act by a session that ends here.
         audited(context, {
           type: 'operator.removed',
           actor,
@@ -220,9 +220,9 @@ async function remove(context: Context, actor: Actor, operator: Operator): Promi
           { operator_id, removed_at: now, removed_by: actor.id },
           { expect: 'changed', else: 'operator_not_found' },
         ),
-        // Looked at after the removal and in its unit: two admins who remove each other cannot both succeed.
+        // Checked after the removal in the same transaction: two admins who remove each other cannot both succeed.
         statement(liveAdmin, {}, { expect: 'row', else: 'last_admin' }),
-        // The event names each token that is revoked: one that was made since it was composed begins this again.
+        // The event names each revoked token. A token made since the event was composed restarts the removal.
         statement(
           otherEnrolmentTokenOf,
           { operator_id, now, ids },

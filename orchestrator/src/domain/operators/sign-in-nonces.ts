@@ -1,8 +1,8 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
 
 /**
- * The nonces of sign-in challenges: each is good once, for a minute. Times are milliseconds of a clock that never goes
- * back: by the wall clock, an answered nonce whose minute was over could become live again.
+ * Nonces of sign-in challenges. Each is valid once, for a minute. Times are milliseconds of a monotonic clock: a wall
+ * clock that is set back could make an answered, expired nonce valid again.
  */
 
 const lifeMs = 60_000;
@@ -11,15 +11,15 @@ const randomBytes = 10;
 const tagBytes = 16;
 
 /**
- * Nonces that carry their own proof: time, random bytes, and a MAC over both and the operator. Nothing is kept until one
- * is answered, so however many are asked for in the name of an operator, none displaces another.
+ * Stateless nonces: time, random bytes, and a MAC over both and the operator. Only answered ones are stored, so
+ * requests in the name of an operator cannot displace a nonce.
  */
 export class BoundNonces {
   readonly #secret: Buffer;
-  /** Answered ones, by when they were issued. Only a signature of the operator puts one here. */
+  /** Answered nonces with their time of issue. Only a signature of the operator adds one. */
   readonly #spent = new Map<string, number>();
 
-  /** @param secret 32 random bytes; nonces made under another are not good */
+  /** @param secret 32 random bytes; nonces made with another secret are invalid */
   constructor(secret: Buffer) {
     this.#secret = secret;
   }
@@ -32,7 +32,7 @@ export class BoundNonces {
     return Buffer.concat([head, this.#tag(operatorId, head)]);
   }
 
-  /** Whether the nonce was issued for this operator, less than a minute ago, and was not answered. */
+  /** Whether the nonce was issued for this operator less than a minute ago and is not answered. */
   isLive(operatorId: string, nonce: Buffer, now: number): boolean {
     if (nonce.length !== timeBytes + randomBytes + tagBytes) return false;
     const head = nonce.subarray(0, timeBytes + randomBytes);
@@ -52,9 +52,9 @@ export class BoundNonces {
   }
 }
 
-/** Live nonces of the bare form for one key from one network. */
+/** Maximum live bare nonces of one key from one network. */
 const perNetwork = 8;
-/** And of all networks together: a bound on memory, and on the signatures that one answer is compared with. */
+/** Maximum for all networks together: a bound on memory, and on the signature checks of one answer. */
 const perOperator = 64;
 
 interface Entry {
@@ -64,8 +64,8 @@ interface Entry {
 }
 
 /**
- * Nonces of the bare form: its answer does not say which nonce was signed, so they are kept. Each network has a share, so
- * that a stranger who asks in the name of an operator does not displace what the operator was given.
+ * Bare nonces. Their answer does not name the nonce, so they are stored. Each network has its own share, so that
+ * requests by a stranger in the name of an operator do not displace the operator's nonces.
  */
 export class BareNonces {
   /** By operator id, oldest first. */
@@ -79,7 +79,7 @@ export class BareNonces {
     this.#live.set(operatorId, [...live, { nonce, until: now + lifeMs, network }]);
   }
 
-  /** Live ones, those of the network first. */
+  /** Live nonces, those of the network first. */
   candidates(operatorId: string, network: string, now: number): Buffer[] {
     const live = this.#of(operatorId, now);
     const [own, others] = [true, false].map((is) => live.filter((entry) => (entry.network === network) === is));

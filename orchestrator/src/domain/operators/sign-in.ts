@@ -42,22 +42,21 @@ export const actorOf = (session: Pick<Session, 'operator_id' | 'username'>): Act
   name: session.username,
 });
 
-/** Who asks with this session: what it changes is only written while the session is live. */
+/** Actor of a session. Its changes are only written while the session is live. */
 export const actorIn = (session: Pick<Session, 'operator_id' | 'username' | 'token_hash'>): Actor => ({
   ...actorOf(session),
   session: session.token_hash,
 });
 
-/** Sessions may be renewed until so long after the signature. */
+/** How long after the signature a session can be renewed. */
 const renewableSecs = 12 * 3600;
-/** A code for a browser is good for so long. */
+/** How long a browser sign-in code is valid. */
 const webCodeSecs = 60;
-/** Sessions kept in memory; the rest is read from the database. */
+/** Maximum number of sessions kept in memory; others are read from the database. */
 const cachedSessions = 10_000;
 
 export const hashOfToken = (token: string): string => createHash('sha256').update(token).digest('hex');
 
-/** A session as it begins. */
 export interface SignedIn {
   readonly token: string;
   readonly expires_at: number;
@@ -72,7 +71,7 @@ export interface From {
 }
 const nowhere: From = { ip: '', loopback: false };
 
-/** What a bound signature is over, besides the key. */
+/** The data that a bound signature covers, besides the key. */
 export interface Bound {
   readonly server: string;
   /** 64 lower-case hexadecimal characters. */
@@ -80,11 +79,11 @@ export interface Bound {
 }
 
 export interface SignInRules {
-  /** Seconds that a token is good. */
+  /** Lifetime of a token in seconds. */
   readonly tokenLifeSecs: number;
-  /** Refuse signatures that do not name the server, and the sessions that they opened. */
+  /** Refuse signatures that do not name the server, and sessions opened by such signatures. */
   readonly requireBound: boolean;
-  /** Whether a server that a signature names is this one. */
+  /** Whether a server named in a signature is this one. */
   isOwnServer(server: string, loopback: boolean): boolean;
 }
 
@@ -104,19 +103,19 @@ export interface SignIn {
   /** @throws MusterError unauthenticated, when the signature was given too long ago */
   renew(tokenHash: string): Promise<{ token: string; expires_at: number }>;
   logout(tokenHash: string): Promise<void>;
-  /** A code, good once, that a browser changes for a session of its own. @throws MusterError unauthenticated */
+  /** A single-use code that a browser exchanges for its own session. @throws MusterError unauthenticated */
   webCode(tokenHash: string): Promise<string>;
   /** @throws MusterError login_code_invalid */
   redeem(code: string, ip?: string): Promise<SignedIn>;
   /**
-   * Ends the sessions whose signature named no server. Call once `requireBound` holds.
-   * @returns how many there were
+   * Ends the sessions whose signature named no server. Call it when `requireBound` is set.
+   * @returns the number of ended sessions
    */
   endUnbound(): Promise<number>;
   close(): void;
 }
 
-/** A session, and whether its signature named this server (1). */
+/** A session, and 1 if its signature named this server. */
 type KeptSession = Session & { readonly bound: number };
 
 export function createSignIn(
@@ -129,7 +128,7 @@ export function createSignIn(
   const boundNonces = new BoundNonces(context.randomBytes(32));
   const bareNonces = new BareNonces();
   const cache = new Map<string, KeptSession>();
-  /** Counts ends of sessions: what was read before one is not remembered after it. */
+  /** Counts ended sessions: a row read before an end is not cached after it. */
   let removals = 0;
 
   const unsubscribe = context.bus.subscribe((hint) => {
@@ -139,7 +138,7 @@ export function createSignIn(
     for (const [hash, session] of cache) if (session.operator_id === hint.operator_id) cache.delete(hash);
   });
 
-  /** Streams and terminals of the session have ended once this resolves. */
+  /** Resolves once the streams and terminals of the session have ended. */
   const ended = async (tokenHash: string, renewedAs: string | null) => {
     removals++;
     cache.delete(tokenHash);
@@ -177,7 +176,7 @@ export function createSignIn(
 
   const isRefused = ({ bound }: { bound: number }) => bound === 0 && rules.requireBound;
 
-  /** @param ways what must hold besides, and the event that says how the session came about */
+  /** @param ways further statements: preconditions, and the sign-in event */
   const issue = async (
     { operator_id, username, role }: SignedIn['operator'],
     signedInAt: number,
@@ -196,7 +195,7 @@ export function createSignIn(
     await db.write({
       name: 'auth/issue session',
       statements: [
-        // In the same unit: whoever is removed in this moment gets no session.
+        // In the same transaction: an operator removed concurrently gets no session.
         statement(liveOperator, { operator_id }, { expect: 'row', else: 'unauthenticated' }),
         statement(insertSession, { ...session, created_at: now }),
         ...ways,
@@ -212,7 +211,7 @@ export function createSignIn(
       ...(metadata ? { metadata } : {}),
     });
 
-  /** From the database. What was read before a session ended is read again: it may be that one. */
+  /** Reads from the database. Reads again when a session ended meanwhile, which may have been this one. */
   const read = async (tokenHash: string): Promise<KeptSession | null> => {
     for (;;) {
       const seen = removals;
@@ -227,12 +226,12 @@ export function createSignIn(
 
   const requireBound = async (bound: boolean, { ip }: From) => {
     if (bound || !rules.requireBound) return;
-    // Before the key is looked at: known and unknown ones read alike.
+    // Checked before the key is looked up, so that known and unknown keys get the same answer.
     await refuse(undefined, 'sign_in_unbound', 'the signature would not name this server', ip);
     throw new MusterError('sign_in_unbound');
   };
 
-  /** @returns the event of the sign-in, once the nonce is used up; null when the signature does not verify */
+  /** @returns the details of the sign-in event once the nonce is used up; null when the signature does not verify */
   const judgeBound = async (operatorId: string, key: Buffer, signature: Buffer, bound: Bound, from: From) => {
     const { server } = bound;
     const now = clock.monotonic();
@@ -241,7 +240,7 @@ export function createSignIn(
     const good =
       boundNonces.isLive(operatorId, nonce, now) && verifySignature(null, signed, publicKeyFromRaw(key), signature);
     if (!rules.isOwnServer(server, from.loopback)) {
-      // Whoever signed it was asked by that server: perhaps it relays sign-ins.
+      // The signature is valid for another server, which may be relaying sign-ins.
       if (good) {
         const operator = await db.get(operatorById, { operator_id: operatorId });
         await refuse(operator, 'sign_in_server_unknown', `the signature is for ${server}`, from.ip, operatorId);
@@ -269,7 +268,7 @@ export function createSignIn(
       const operatorId = await idOfKey(operatorKey(publicKey));
       const operator = await db.get(operatorById, { operator_id: operatorId });
       if (!operator || operator.removed_at !== null) {
-        // To whoever asks, a removed key and one that was never known must read alike; the audit log tells them apart.
+        // The answer is the same for a removed and an unknown key. The audit log distinguishes them.
         const why = operator ? 'the operator was removed' : 'the key is not known';
         await refuse(operator, 'operator_unknown', why, from.ip, operatorId);
         throw new MusterError('operator_unknown');
@@ -384,7 +383,7 @@ export function createSignIn(
             { code_hash, now: seconds(context.now()) },
             { expect: 'changed', else: 'login_code_invalid' },
           ),
-          // Who has signed out since has called the code back.
+          // Signing out revokes the code.
           statement(
             liveSession,
             { session: row.session_hash, now: seconds(context.now()) },
@@ -394,7 +393,7 @@ export function createSignIn(
         ]);
       } catch (error) {
         if (!(error instanceof MusterError) || error.kind.status !== 401) throw error;
-        // Why is nobody's business who has no good code.
+        // The answer gives no reason to a client without a valid code.
         await refuse(operator, 'login_code_invalid', 'the code of a web sign-in is not good (any more)', ip);
         throw invalid();
       }
@@ -419,7 +418,7 @@ export function createSignIn(
           });
           count++;
         } catch (error) {
-          // Signed out meanwhile.
+          // The operator signed out meanwhile.
           if (!(error instanceof MusterError && error.code === 'unauthenticated')) throw error;
         }
         await ended(token_hash, null);

@@ -11,43 +11,46 @@ import { expireTurns, giveTurns } from './run-turns.ts';
 import { nextWave, type WaveRules } from './run-waves.ts';
 
 /**
- * Sees runs through: as operations end, the next agents get their turn, until the last outcome is there. What is
- * remembered here only saves looks at the rows; after a restart runs go on where the rows say they are.
+ * Drives runs: as operations end, the next agents get their turn, until the last outcome is there. The state in memory
+ * only saves queries; after a restart a run continues from its rows.
  */
 export interface RunConductor {
-  /** Goes on with a run. Never fails: what does not work now is tried again by the sweep. */
+  /** Continues a run. Never rejects: the sweep retries failures. */
   advance(runId: string): Promise<void>;
-  /** The same with one that was just asked for: who is away now is away. */
+  /** Begins a new run. Agents that are away now count as away. */
   begin(runId: string): Promise<void>;
-  /** Finds what a lost hint would have told, who came back and who went away. Now and then, and at start. */
+  /** Catches lost hints and agents that came or went. Runs periodically and at start. */
   sweep(): Promise<void>;
   stop(): Promise<void>;
 }
 
 export interface ConductorOptions {
-  /** Agents that have an operation of one run at one time, unless the run says fewer. */
+  /** Maximum agents of a run with an operation at one time, unless the run sets a lower number. */
   maxConcurrent: number;
 }
 
-/** After a start nobody counts as away for so long: they are still on their way back. In seconds. */
+/** Grace period after a start in seconds: no agent counts as away, because agents are still reconnecting. */
 const returnSecs = 60;
-/** Who was not sent its operation and is away for longer is told of as not connected, where that is wanted. In seconds. */
+/**
+ * How long an agent without a dispatched operation may be away before it is reported as not connected, where the run asks for
+ * that. In seconds.
+ */
 const absentSecs = 60;
 
 interface Going {
-  /** Null when the run was stopped, or was begun by an earlier release: then only its end is waited for. */
+  /** Null when the run was stopped, or was begun by an earlier release: the conductor only waits for its end. */
   readonly terms: RunTerms | null;
   track: RunTrack;
   readonly rules: WaveRules;
-  /** Nobody counts as away before. Unix seconds. */
+  /** End of the grace period in Unix seconds. */
   readonly patientUntil: number;
-  /** The track was built before that time: whoever has an operation takes a place in it. */
+  /** The track was built during the grace period: every agent with an operation takes a place. */
   readonly patient: boolean;
-  /** Something happened since the last sweep. */
+  /** Something changed since the last sweep. */
   moved: boolean;
 }
 
-/** Nobody is told of as not connected, and nobody gets an operation without a place. */
+/** Rules for the grace period: hold absent agents instead of reporting them as not connected. */
 const patiently = (rules: WaveRules): WaveRules => ({ ...rules, absent: 'hold' });
 
 export function createRunConductor(
@@ -57,13 +60,13 @@ export function createRunConductor(
 ): RunConductor {
   const { db, presence, log } = context;
   const going = new Map<string, Going>();
-  /** One look at a run at a time: what two read would be old for each other. */
+  /** Serializes work on each run: concurrent reads would be stale for each other. */
   const busy = new Map<string, Promise<void>>();
-  /** Runs whose rows somebody else has changed. */
+  /** Runs whose rows something else has changed. */
   const changed = new Set<string>();
   /** Runs that this process began. */
   const begun = new Set<string>();
-  /** Runs that are to be looked at again once the look under way is over. */
+  /** Runs to process again after the current pass. */
   const again = new Set<string>();
   const due = new Set<string>();
   let stopped = false;
@@ -92,7 +95,7 @@ export function createRunConductor(
     const rows = await db.all(trackedResults, { run_id: runId }).finally(unsubscribe);
     const track = new RunTrack(runId, patient ? patiently(rules) : rules, rows, isConnected);
     if (known) track.inherit(known.track);
-    // What ended while the rows were read may be in them or not.
+    // Ends that arrived during the read may be missing from the rows.
     for (const end of ends) track.ended(...end);
     const entry: Going = {
       terms: basis ? (known?.terms ?? termsOf(row, basis.basis)) : null,
@@ -129,20 +132,20 @@ export function createRunConductor(
         track.turned(turns, isConnected);
         if (surprised) entry = await load(runId);
       } catch (error) {
-        // Halted or cancelled in this moment.
+        // The run was halted or cancelled concurrently.
         ignoreFinished(error);
         entry = await load(runId);
       }
     }
   }
 
-  /** Does something with a run while nobody else does, and goes on with it as long as there is reason to. Never fails. */
+  /** Runs `first` exclusively for a run, then continues the run as long as there is reason to. Never rejects. */
   function start(runId: string, first: () => Promise<void>): Promise<void> {
     const work = (async () => {
       await first();
       while (again.delete(runId) && !stopped) await goOn(runId);
     })()
-      .catch((error: unknown) => log.error({ err: error, run_id: runId }, 'a run could not go on; it is tried again'))
+      .catch((error: unknown) => log.error({ err: error, run_id: runId }, 'failed to continue run; will retry'))
       .finally(() => {
         busy.delete(runId);
         again.delete(runId);
@@ -158,7 +161,7 @@ export function createRunConductor(
     return under;
   }
 
-  /** Once for all that ended in one turn of the loop, since a thousand outcomes may be committed together. */
+  /** Batches the ends of one turn of the event loop: a thousand outcomes may be committed together. */
   function later(runId: string): void {
     if (due.size === 0)
       setImmediate(() => {
@@ -183,7 +186,7 @@ export function createRunConductor(
     }
   });
 
-  /** Ends what was queued for agents that have gone away, where that is to be told of. */
+  /** Ends operations that were queued for agents that have gone away, where the run reports absent agents. */
   async function endUnsent(nodeIds: readonly string[], runId: string, entry: Going): Promise<void> {
     const error = 'the agent is not connected';
     const ending = { status: 'failed', error, summary: null, startedAt: null } as const;
@@ -233,7 +236,7 @@ export function createRunConductor(
       for (const { run_id } of await db.all(openRuns, {})) {
         while (busy.has(run_id)) await busy.get(run_id);
         if (stopped) return;
-        // Stopped in this moment: the next look sees it.
+        // The run was stopped concurrently; the next pass sees it.
         await start(run_id, () => lookAfter(run_id).catch(ignoreFinished));
       }
     },

@@ -1,9 +1,9 @@
 import type { OperationStatus } from '@muster/protocol';
 import type { Candidate, RunPicture, WaveRules } from './run-waves.ts';
 
-/** What is remembered of a run that goes on, so that an outcome costs no look at its rows. Rebuilt from them at any time. */
+/** In-memory state of a run in progress, so that an outcome needs no query. Can be rebuilt from the rows at any time. */
 
-/** How long an agent with an operation may be out of sight before its place is another's. In seconds. */
+/** How long an agent with an operation may be disconnected before its place is freed. In seconds. */
 const sightSecs = 300;
 
 /** Every outcome of the run as it stands, by position. */
@@ -11,11 +11,11 @@ export type TrackedRows = readonly {
   readonly node_id: string;
   readonly status: string;
   readonly operation_id: string | null;
-  /** Null in runs of an earlier release, in which nobody waits. */
+  /** Null in runs of earlier releases, which had no waiting agents. */
   readonly position: number | null;
 }[];
 
-/** What came of an agent's turn. */
+/** Result of an agent's turn. */
 export interface Turn {
   readonly node_id: string;
   readonly operation_id: string | null;
@@ -28,14 +28,14 @@ const failed = (status: string) => status === 'failed' || status === 'interrupte
 export class RunTrack {
   readonly runId: string;
   readonly rules: WaveRules;
-  /** Whose turn is to come, with its position, in that order. */
+  /** Agents whose turn is still to come, with their position, in order. */
   readonly #waiting = new Map<string, number>();
-  /** Who has an operation, and whether that takes a place. */
+  /** Agents with an operation, and whether it takes a place. */
   readonly #inFlight = new Map<string, { operation_id: string; taking: boolean }>();
-  /** Since when who has an operation is out of sight, in Unix seconds. */
+  /** When agents with an operation disconnected, in Unix seconds. */
   readonly #outOfSight = new Map<string, number>();
   readonly #canaries: ReadonlySet<string>;
-  /** Ends that were told before the turn that they belong to was taken down. */
+  /** Ends that arrived before `turned` recorded their turn. */
   readonly #early = new Map<string, OperationStatus>();
   #failures = 0;
   #canariesFailed = 0;
@@ -56,17 +56,16 @@ export class RunTrack {
       if (status !== 'waiting' && status !== 'queued') this.#count(node_id, status);
   }
 
-  /** True when no outcome is still to come. */
+  /** True when all outcomes are known. */
   get done(): boolean {
     return this.#waiting.size === 0 && this.#inFlight.size === 0;
   }
 
-  /** Whose turn is to come. */
   waitingIds(): string[] {
     return [...this.#waiting.keys()];
   }
 
-  /** The operation that an agent has; null when it has none. */
+  /** The operation of an agent; null when it has none. */
   operationOf(nodeId: string): string | null {
     return this.#inFlight.get(nodeId)?.operation_id ?? null;
   }
@@ -96,7 +95,7 @@ export class RunTrack {
     };
   }
 
-  /** Takes down what came of turns. */
+  /** Records the results of turns. */
   turned(turns: readonly Turn[], isConnected: (nodeId: string) => boolean): void {
     for (const { node_id, operation_id, status } of turns) {
       if (!this.#waiting.delete(node_id)) continue;
@@ -108,7 +107,7 @@ export class RunTrack {
     }
   }
 
-  /** Takes down the end of an operation. Once more changes nothing. */
+  /** Records the end of an operation. A repeated call changes nothing. */
   ended(nodeId: string, operationId: string, status: OperationStatus): void {
     if (this.#inFlight.get(nodeId)?.operation_id !== operationId) {
       if (this.#waiting.has(nodeId)) this.#early.set(operationId, status);
@@ -120,9 +119,9 @@ export class RunTrack {
   }
 
   /**
-   * Looks who is there of those who have an operation.
+   * Updates which agents with an operation are connected.
    * @param now Unix seconds
-   * @returns who has been out of sight for longer than `graceSecs`
+   * @returns agents that have been disconnected for longer than `graceSecs`
    */
   look(isConnected: (nodeId: string) => boolean, now: number, graceSecs: number): string[] {
     const gone: string[] = [];
@@ -138,7 +137,7 @@ export class RunTrack {
     return gone;
   }
 
-  /** What the rows do not hold is kept when the track is built anew. */
+  /** Keeps the disconnect times, which the rows do not hold, when the track is rebuilt. */
   inherit(from: RunTrack): void {
     for (const [nodeId, since] of from.#outOfSight) if (this.#inFlight.has(nodeId)) this.#outOfSight.set(nodeId, since);
   }

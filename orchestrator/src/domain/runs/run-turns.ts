@@ -18,9 +18,9 @@ import { type Context, seconds } from '../shared/context.ts';
 import type { RunTerms } from './run-basis.ts';
 import type { Turn } from './run-track.ts';
 
-/** The turns of agents in a run: what each should have is decided, and its operation queued, many in one unit. */
+/** Gives agents of a run their turn: computes each desired set and queues the operations, many in one transaction. */
 
-/** A unit is written before its payloads come to more than this. In characters. */
+/** Maximum characters of payloads in one transaction, exceeded by at most one payload. */
 const unitLength = 8 * 1024 * 1024;
 
 const notConnected = 'the agent is not connected';
@@ -38,12 +38,12 @@ interface QueuedOperation {
 }
 
 /**
- * Gives agents their turn. The rows decide: whoever has had it keeps what came of it, and nobody has one in a run that
- * was halted or cancelled.
- * @param wave who gets an operation, and who is told of as not connected
- * @returns what came of it, of fewer agents than given when their payloads are large; and whether the rows say
- *   something else, so that they must be looked at
- * @throws MusterError operation_finished when the run does not go on; storage_unavailable, nobody having had a turn
+ * Gives agents their turn. The rows decide: an agent that has had its turn keeps its result, and a halted or cancelled
+ * run gives none.
+ * @param wave agents to queue an operation for, and agents to report as not connected
+ * @returns the results, for fewer agents than given when payloads are large; and whether the rows differ, so that the
+ * run must be reloaded
+ * @throws MusterError operation_finished when the run does not continue; storage_unavailable when no agent had a turn
  */
 export async function giveTurns(
   context: Context,
@@ -66,7 +66,7 @@ export async function giveTurns(
   const expiresAt = seconds(context.now()) + terms.ttl;
   let length = 0;
   for (const node_id of wave.queue) {
-    // Resolving is pure work; let requests in between.
+    // Resolving is CPU work: yields to requests in between.
     if (turns.length % 100 === 99) await new Promise((resolve) => setImmediate(resolve));
     if (length > unitLength) break;
     try {
@@ -77,7 +77,7 @@ export async function giveTurns(
       const desired = desiredModules(terms.assignments, agent, {
         modules: terms.modules,
         windowOpen: windowEnd !== null,
-        // To see what it would do is always allowed; doing it is for its window, or for its being enforced.
+        // A plan of the assignment is always allowed. An apply requires an open window, or an enforced assignment.
         ...(terms.kind === 'plan' && terms.assignment !== null ? { including: terms.assignment.name } : {}),
       });
       const resolved = resolvePayload(await load(desired.modules), desired, agent);
@@ -101,7 +101,7 @@ export async function giveTurns(
       });
       turns.push({ node_id, operation_id, status: 'queued', error: note(agent) });
     } catch (error) {
-      // That something of ours does not work says nothing about the agent: it has its turn once that works again.
+      // An internal failure says nothing about the agent, which gets its turn once that is resolved.
       if (!(error instanceof MusterError) || error.kind.status >= 500) throw error;
       turns.push(failed(node_id, error.message));
     }
@@ -112,8 +112,8 @@ export async function giveTurns(
 }
 
 /**
- * Ends the wait of agents that have not come within the run's time.
- * @throws MusterError operation_finished when the run does not go on
+ * Ends the wait of agents that did not connect within the run's time.
+ * @throws MusterError operation_finished when the run does not continue
  */
 export async function expireTurns(context: Context, terms: RunTerms, nodeIds: readonly string[]): Promise<Turn[]> {
   const error = 'the agent did not come in time';
@@ -122,13 +122,13 @@ export async function expireTurns(context: Context, terms: RunTerms, nodeIds: re
   return turns;
 }
 
-/** What a plan of an assignment that audits finds is recorded as drift. */
+/** A plan of an auditing assignment records its findings as drift. */
 const triggerOf = ({ assignment, kind }: Pick<RunTerms, 'assignment' | 'kind'>): 'audit' | null =>
   kind === 'plan' && assignment?.mode === 'audit' ? 'audit' : null;
 
 const failed = (node_id: string, error: string): Turn => ({ node_id, operation_id: null, status: 'failed', error });
 
-/** @returns whether an agent's operation was not made after all: it was rejected in this moment, or has had its turn */
+/** @returns whether an operation was not created after all: its agent was rejected concurrently, or had its turn already */
 async function write(
   context: Context,
   { runId, kind, assignment, modules: requested, requestedBy }: RunTerms,
@@ -159,7 +159,7 @@ async function write(
   return result.of(stranded).changes > 0 || result.of(made).changes !== operations.length;
 }
 
-/** What is to be sent to an agent that is there need not be read again. */
+/** Passes the operation along to a connected agent, so that it is not read again. */
 function workOf(
   { presence }: Pick<Context, 'presence'>,
   terms: RunTerms,
@@ -182,7 +182,7 @@ function workOf(
   return { type: 'work', node_id, operation };
 }
 
-/** Read once for all agents of the same modules, and of the revision that each had when the run was asked for. */
+/** Caches modules for all agents with the same ones, at the revisions from when the run was requested. */
 function loader(documents: ModuleDocuments, { revisions }: RunTerms) {
   const loaded = new Map<string, readonly ModuleDocument[]>();
   return async (modules: readonly string[]): Promise<readonly ModuleDocument[]> => {

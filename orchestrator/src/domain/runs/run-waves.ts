@@ -1,18 +1,18 @@
 /**
- * Who gets its turn next in a run: decided here, from values alone. Rows are what counts; this is asked again whenever
- * something has changed, and after a restart.
+ * Decides which agents of a run get their turn next. Pure functions. The rows are authoritative: this runs again after
+ * every change, and after a restart.
  */
 
 export interface WaveRules {
-  /** At most so many agents have an operation of the run at one time. */
+  /** Maximum number of agents with an operation of the run at one time. */
   readonly limit: number;
-  /** Agents at positions below it go first, and the others only once all of those have succeeded. */
+  /** Number of canaries: the agents at the first positions. The others follow only once all canaries have succeeded. */
   readonly canary: number;
-  /** With more failures the run is halted; null: however many. */
+  /** Maximum number of failures before the run is halted; null means no limit. */
   readonly maxFailures: number | null;
   /**
-   * What becomes of an agent that is not connected at its turn: `report` ends it, once nobody who is there waits;
-   * `queue` gives it an operation that waits, without taking a place; `hold` passes it over until it is there.
+   * Handling of an agent that is not connected at its turn. `report` ends its turn as not connected, once no connected
+   * agent waits. `queue` gives it an operation that waits and takes no place. `hold` skips it until it is connected.
    */
   readonly absent: 'report' | 'queue' | 'hold';
 }
@@ -24,15 +24,15 @@ export interface Candidate {
 }
 
 export interface RunPicture {
-  /** Who has not had its turn, by position. */
+  /** Agents that have not had their turn, by position. */
   readonly waiting: Iterable<Candidate>;
-  /** How many places are taken. */
+  /** Number of places taken. */
   readonly taken: number;
-  /** How many did not succeed, with those that have been out of sight for too long. */
+  /** Number of agents that did not succeed, including those that have been disconnected for too long. */
   readonly failures: number;
-  /** Canaries that have an operation and no end of it yet. */
+  /** Canaries with an unfinished operation. */
   readonly canariesOpen: number;
-  /** Canaries that have ended otherwise than by success. */
+  /** Canaries that ended without success. */
   readonly canariesFailed: number;
 }
 
@@ -40,13 +40,13 @@ export type Wave =
   | { readonly verdict: 'halt'; readonly reason: string }
   | {
       readonly verdict: 'go';
-      /** Who gets an operation now. */
+      /** Agents that get an operation now. */
       readonly queue: readonly string[];
-      /** Who is told of as not connected. */
+      /** Agents to report as not connected. */
       readonly report: readonly string[];
     };
 
-/** Agents that get their turn in one unit. */
+/** Maximum number of agents that get their turn in one transaction. */
 const turnsAtOnce = 500;
 
 const agents = (count: number) => (count === 1 ? '1 agent' : `${count} agents`);
@@ -75,6 +75,6 @@ export function nextWave(rules: WaveRules, picture: RunPicture): Wave {
     if (connected || rules.absent === 'queue') queue.push(node_id);
     else if (rules.absent === 'report') absent.push(node_id);
   }
-  // As long as somebody who is there waits, those who are away may come back.
+  // Absent agents may come back as long as a connected one waits.
   return { verdict: 'go', queue, report: everybodySeen ? absent.slice(0, turnsAtOnce - queue.length) : [] };
 }

@@ -17,20 +17,20 @@ import { mapPage, type Page, type PageWish, readPage } from '../shared/page.ts';
 import { optionsOf, type RunBasis, type RunRequest } from './run-basis.ts';
 import type { RunConductor } from './run-conductor.ts';
 
-/** Runs: an assignment applied or planned on every agent it matches, or modules on agents that were named. */
+/** Runs: an assignment applied or planned on every agent it matches, or modules on the named agents. */
 
-/** Whom a run is about: who is matched by the assignment of this name, or these agents, with modules for them. */
+/** Subject of a run: the name of an assignment, or agents with modules. */
 export type RunAbout = string | { node_ids: readonly string[]; modules: readonly string[] };
 
-/** Rows that one statement writes. */
+/** Maximum rows written by one statement. */
 const rowsAtOnce = 500;
 
 /**
- * Writes down whom the run is about and by what, then gives the first agents their turn: whatever becomes of this
- * process, the run goes on by its rows.
+ * Records the agents and terms of the run, then gives the first agents their turn. The run continues from its rows if
+ * this process stops.
  * @returns the run's id
  * @throws MusterError assignment_not_found, assignment_audits, agent_not_found, module_not_found, run_not_found,
- *   invalid_input, plan_stale
+ * invalid_input, plan_stale
  */
 export async function startRun(
   context: Context,
@@ -50,13 +50,13 @@ export async function startRun(
     assignment === null
       ? await requireAgents(context, (about as Exclude<RunAbout, string>).node_ids)
       : await approvedMatching(context, requireSelector(assignment.selector, '/selector'));
-  // Those who are there first, so that nobody who is away is a canary without need.
+  // Connected agents come first, so that absent ones do not become canaries needlessly.
   const [there, away] = [true, false].map((is) =>
     matching.filter(({ node_id }) => presence.isConnected(node_id) === is),
   );
   const rows = [...(there ?? []), ...(away ?? [])].map(({ node_id }, position) => ({ node_id, position }));
   const assignments = await listAssignments(context);
-  // What nobody can have had is told at once, not by each agent.
+  // A missing module fails the request instead of each agent.
   await documents.load(modules);
   const revisions = await documents.revisions([
     ...new Set([...assignments.flatMap((each) => each.modules), ...modules]),
@@ -80,7 +80,7 @@ export async function startRun(
       }),
       statement(insertRunBasis, { run_id: runId, basis: toJson(basis) }),
       ...inParts(rows).map((part) => statement(insertRunResults, { run_id: runId, rows: jsonRows(part) })),
-      // Whom it does not match any more, by other tags perhaps, is not off by it: nobody would look there again.
+      // Agents that no longer match the assignment have no drift from it: no later check would clear it.
       ...(assignment?.mode === 'audit'
         ? [statement(deleteDriftBeside, { scope: auditScope(assignment.name), run_id: runId })]
         : []),
@@ -97,7 +97,7 @@ export async function startRun(
   return runId;
 }
 
-/** @throws MusterError agent_not_found, naming the first that is not there */
+/** @throws MusterError agent_not_found, naming the first missing one */
 async function requireAgents(context: Context, nodeIds: readonly string[]): Promise<Agent[]> {
   const ids = [...new Set(nodeIds)];
   const found = new Map<string, Agent>();
@@ -112,8 +112,8 @@ async function requireAgents(context: Context, nodeIds: readonly string[]): Prom
 }
 
 /**
- * @param of what is to be applied: an assignment, or modules on agents that are named
- * @throws MusterError run_not_found; invalid_input unless it is an ended plan of the same
+ * @param of subject of the apply: an assignment, or modules on named agents
+ * @throws MusterError run_not_found; invalid_input unless the run is a finished plan of the same subject
  */
 async function requirePlanRun(
   context: Context,
@@ -137,7 +137,7 @@ const inParts = <T>(rows: readonly T[]): T[][] =>
     rows.slice(i * rowsAtOnce, (i + 1) * rowsAtOnce),
   );
 
-/** Waits for a run. A halted or cancelled one has ended once nobody has an operation of it any more. */
+/** Waits for a run. A halted or cancelled run ends once no agent has an operation of it. */
 export async function awaitRun(
   context: Context,
   waiting: Waiting,

@@ -8,11 +8,11 @@ import type { Payload } from '../modules/desired-set.ts';
 import type { Context } from '../shared/context.ts';
 import { openValue, type SealedFor } from './secret-seal.ts';
 
-/** Which agent may have which secret, and its value when it is sent. */
+/** Decides which agent may have which secret, and reads values at dispatch. */
 
 type Holder = Pick<Agent, 'node_id' | 'tags' | 'attributes'>;
 
-/** No restriction: any. Otherwise every part that is there must hold, and an empty part never does. */
+/** Null allows any agent. Otherwise every part that is set must match; an empty part never does. */
 function mayHave(restriction: SecretRestriction | null, agent: Holder): boolean {
   if (restriction === null) return true;
   const { node_ids, tags } = restriction;
@@ -28,7 +28,7 @@ interface Terms {
   restriction: JsonText<SecretRestriction> | null;
 }
 
-/** @returns why an agent cannot have a secret now; null when it can */
+/** @returns the reason why an agent cannot have a secret now; null when it can */
 function denial(
   { secretKeys, now }: Pick<Context, 'secretKeys' | 'now'>,
   name: string,
@@ -46,13 +46,13 @@ function denial(
 const lost = (name: string): string =>
   `the secret "${name}" cannot be decrypted: the key it was encrypted under is not there`;
 
-/** Judges the secrets that payloads need, for one request or a wave of a run: each secret is looked up once. */
+/** Checks the secrets of payloads for one request or wave. Each secret is read once. */
 export interface SecretAccess {
   /**
-   * @returns the version of each secret that the agent would get, by name; 0 where a default takes its place. A version
-   *   is never used again, not by another secret of the same name either: while these are the same, so are the values
-   * @throws MusterError module_unresolved, naming each secret that is needed and not there, has expired, or may not go to
-   *   the agent
+   * @returns the version of each secret by name; 0 where a default is used. A version is never reused, not even by
+   * another secret with the same name, so equal versions mean equal values
+   * @throws MusterError module_unresolved, naming each required secret that is missing, expired, or not allowed for the
+   * agent
    */
   allow(payload: Payload, agent: Holder): Promise<Record<string, number>>;
 }
@@ -81,7 +81,7 @@ export function createSecretAccess(context: Pick<Context, 'db' | 'secretKeys' | 
   };
 }
 
-/** A value as it was sent to an agent, encrypted: enough to know it again in what the agent says. */
+/** A value as sent to an agent, encrypted. Used to recognize it in the agent's reports. */
 export interface SentSecret extends SealedFor {
   readonly key_id: string;
   readonly sealed: string;
@@ -89,14 +89,14 @@ export interface SentSecret extends SealedFor {
 
 export interface SecretValues {
   values: ReadonlyMap<string, string>;
-  /** Of the others: why the agent cannot have them. */
+  /** Reasons for the secrets that the agent cannot have. */
   denied: ReadonlyMap<string, string>;
   sent: SentSecret[];
 }
 
 /**
- * The values of secrets for an agent as it is now. They are for this one message: nobody keeps them.
- * @param names what a payload uses
+ * Current values of secrets for an agent, for a single message. They are never stored.
+ * @param names the secrets that a payload uses
  */
 export async function secretValues(
   context: Pick<Context, 'db' | 'secretKeys' | 'now'>,
@@ -129,7 +129,7 @@ export async function secretValues(
   return { values, denied, sent };
 }
 
-/** @returns null when its key is gone */
+/** @returns null when the key is missing */
 export function openSent({ secretKeys }: Pick<Context, 'secretKeys'>, secret: SentSecret): string | null {
   const key = secretKeys.find(secret.key_id);
   return key === null ? null : openValue(key, secret, secret.sealed);

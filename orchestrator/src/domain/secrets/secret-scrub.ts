@@ -1,25 +1,25 @@
 import type { Report } from '@muster/protocol/wire';
 
 /**
- * Taking values of secrets out of what agents report. Agents hide them themselves; this is for the case that one does
- * not, or that a program on its machine says one aloud.
+ * Removes secret values from agent reports. Agents hide them already; this covers a faulty agent, or a program on its machine
+ * that prints one.
  */
 
-/** What stands in place of a value. */
+/** Replaces a secret value. */
 const hidden = '(sensitive)';
-/** A value shorter than that is in many a text by chance. */
+/** Shorter values occur in many texts by chance. */
 const shortestValue = 4;
-/** The same for a line of a value that has many: it may be `}`, or `-----`. */
+/** Minimum length of a single line of a multi-line value, which may be `}` or `-----`. */
 const shortestLine = 8;
-/** The same for what is there of a value in base64 or hexadecimal. */
+/** Minimum length of an encoded part of a value in base64 or hexadecimal. */
 const shortestEncoded = 8;
 
-/** A value as programs write it into a text. */
+/** The plain and escaped forms in which programs write a value. */
 function formsOf(value: string): string[] {
   const json = JSON.stringify(value).slice(1, -1);
   const url = encodeURIComponent(value.toWellFormed());
   const encoding = (more: RegExp) => url.replace(more, (character) => `%${hexOf(character).toUpperCase()}`);
-  // By JavaScript, by RFC 3986, and by the rules of forms, which write a space in their own way; some leave slashes alone.
+  // As JavaScript, RFC 3986, and HTML forms encode it. Forms encode a space as `+`; some programs leave slashes alone.
   const urls = [url, encoding(/[!'()*]/g), encoding(/[!'()~]/g)].flatMap((form) => [
     form,
     form.replaceAll('%20', '+'),
@@ -41,8 +41,8 @@ const hexOf = (text: string): string => Buffer.from(text).toString('hex');
 const escaped = (character: string): string => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`;
 
 /**
- * A value in encodings that programs fold into lines. In base64 what comes before a value moves it by 0, 1 or 2 bytes,
- * and the characters at its ends are partly of its neighbours: these are left out of the form, and hidden with it.
+ * Encoded forms that programs fold into lines. In base64 the preceding bytes shift a value by 0, 1, or 2 bytes, and the
+ * characters at its ends also encode neighboring bytes. Those are left out of the form and hidden with it.
  */
 function foldedFormsOf(value: string): Form[] {
   const bytes = Buffer.from(value);
@@ -59,25 +59,23 @@ function foldedFormsOf(value: string): Form[] {
   return [...base64, ...[hex, hex.toUpperCase()].map((form) => ({ text: form, before: 0, after: 0 }))];
 }
 
-/** What to look for, and how many characters beside it go with it. */
+/** A text to find, and how many adjacent characters to hide with it. */
 interface Form {
   readonly text: string;
   readonly before: number;
   readonly after: number;
 }
 
-/** From one place in a text to before another. */
+/** Start (inclusive) and end (exclusive) in a text. */
 type Range = [start: number, end: number];
 
-/**
- * @param isPart of a longer text, in whole lines: a value may begin or end outside of it, and what there is of it goes
- */
+/** @param isPart the text is a part of a longer one, in whole lines: values cut off at its ends are hidden as well */
 export type Scrub = (text: string, isPart?: boolean) => string;
 
 /**
- * @param values that must not be told
- * @returns the text with every value in it replaced, also where it is quoted as JSON or in an address, or encoded in
- *   base64 or hexadecimal, by itself or with what is around it
+ * @param values the values to hide
+ * @returns a function that replaces every value in a text, including values that are quoted as JSON or in a URL, or encoded in
+ * base64 or hexadecimal, alone or with surrounding text
  */
 export function createScrub(values: Iterable<string>): Scrub {
   const plain = new Set<string>();
@@ -85,7 +83,7 @@ export function createScrub(values: Iterable<string>): Scrub {
   for (const value of values) {
     for (const form of formsOf(value)) if (form.length >= shortestValue) plain.add(form);
     for (const form of foldedFormsOf(value)) if (value.length >= shortestValue) folded.set(form.text, form);
-    // In a diff, each line of a value stands by itself.
+    // A diff shows each line of a value separately.
     const lines = value.split(/\r?\n/);
     if (lines.length > 1) for (const line of lines) if (line.trim().length >= shortestLine) plain.add(line.trim());
   }
@@ -93,7 +91,7 @@ export function createScrub(values: Iterable<string>): Scrub {
     const found: Range[] = [];
     for (const form of plain) {
       for (const start of placesOf(form, text)) found.push([start, start + form.length]);
-      // What is all on one line is there as a whole, or not at all.
+      // A single-line form is never cut off, because parts consist of whole lines.
       if (isPart && form.includes('\n')) found.push(...cutOff(form, text, shortestValue));
     }
     const { joined, places } = withoutSpace(text);
@@ -114,7 +112,7 @@ function* placesOf(form: string, text: string): Generator<number> {
   for (let at = text.indexOf(form); at >= 0; at = text.indexOf(form, at + form.length)) yield at;
 }
 
-/** What a text that is part of another has of a form that goes on behind its end, or began before it. */
+/** The parts of a form that are cut off at the beginning or end of a text. */
 function cutOff(form: string, text: string, least: number): Range[] {
   if (text.length >= least && text.length < form.length && form.includes(text)) return [[0, text.length]];
   const lengths: number[] = [];
@@ -127,7 +125,7 @@ function cutOff(form: string, text: string, least: number): Range[] {
   ];
 }
 
-/** The text with its lines joined, and where each character of that was; null: where it is. */
+/** The text without white space, with the original position of each character; null when positions are unchanged. */
 function withoutSpace(text: string): { joined: string; places: Uint32Array | null } {
   if (!/\s/.test(text)) return { joined: text, places: null };
   const places = new Uint32Array(text.length);
@@ -140,7 +138,7 @@ function withoutSpace(text: string): { joined: string; places: Uint32Array | nul
   return { joined: parts.join(''), places };
 }
 
-/** What overlaps is hidden as one: two values may share their ends. */
+/** Overlapping ranges are hidden as one: two values may share their ends. */
 function without(text: string, ranges: Range[]): string {
   ranges.sort(([a], [b]) => a - b);
   let left = '';
@@ -152,7 +150,7 @@ function without(text: string, ranges: Range[]): string {
   return left + text.slice(end);
 }
 
-/** A report with its free texts scrubbed; names and identities are what modules say, and hold no secret. */
+/** A report with its free texts scrubbed. Names and identities come from modules and contain no secrets. */
 export function scrubReport(report: Report, scrub: (text: string) => string): Report {
   const orNull = (text: string | null) => (text === null ? null : scrub(text));
   switch (report.type) {

@@ -16,40 +16,40 @@ import type { TerminalClient, TerminalConnectionEvents, TerminalNotice } from '.
 import { type Attached, TerminalConnection } from './terminal-connection.ts';
 import { TerminalModes } from './terminal-modes.ts';
 
-/** What sessions may do, as the configuration says. */
+/** Limits and recording rules from the configuration. */
 export interface TerminalRules {
-  /** How long a shell goes on while nobody is in control of it. */
+  /** How long a shell survives without a controlling connection. */
   readonly reattachSecs: number;
-  /** How long it goes on while nothing is typed; 0: for ever. */
+  /** How long a shell survives without typed input; 0 means no limit. */
   readonly idleLimitSecs: number;
-  /** Bytes of a transcript. */
+  /** Maximum size of a transcript in bytes. */
   readonly transcriptLimit: number;
-  /** Whether what is typed is recorded too: of a session, as it is when that is opened. */
+  /** Whether typed input is recorded. A session keeps the value it was opened with. */
   readonly recordInput: boolean;
 }
 
-/** Where in a recording a screen can be built from. */
+/** The part of a recording that a screen is built from. */
 export interface ScreenSource {
   readonly session_id: string;
   /** Bytes of the transcript. */
   readonly from: number;
   readonly to: number;
-  /** What a new terminal of this size is to be shown before. */
+  /** State of the terminal at `from`: its size, and the sequences that restore its modes. */
   readonly cols: number;
   readonly rows: number;
   readonly opening: string;
 }
 
-/** Builds the screen that a part of a recording ends with. Always resolves. */
+/** Builds the screen at the end of a part of a recording. Always resolves. */
 export type RecentScreen = (source: ScreenSource) => Promise<Uint8Array>;
 
 /** How a session ended. */
 export interface TerminalEnd {
   readonly status: 'closed' | 'interrupted';
-  /** For the log of events. */
+  /** Reason for the audit log. */
   readonly reason: string;
   readonly actor: Actor;
-  /** The last that clients are told. */
+  /** Last message that clients receive. */
   readonly notice: TerminalNotice;
 }
 
@@ -62,73 +62,72 @@ export interface LiveTerminalParts {
   readonly rules: TerminalRules;
   readonly recording: Recording;
   readonly recentScreen: RecentScreen;
-  /** Once: all that it showed is recorded and with its clients. @param digest null when the file could not be closed */
+  /** Called once, after all output is recorded and sent to the clients. @param digest null when closing the file failed */
   readonly onEnded: (end: TerminalEnd, digest: TranscriptDigest | null) => void;
 }
 
-/** From where in a recording a screen can be built, and the state of the terminal there. */
+/** A point in a recording from which a screen can be built, with the state of the terminal there. */
 interface Place {
   readonly at: number;
   readonly cols: number;
   readonly rows: number;
   readonly opening: string;
-  /** What the alternate screen shows since before is not known. */
+  /** The alternate screen holds earlier content that cannot be rebuilt from here. */
   readonly partial: boolean;
 }
 
-/** How much of a recording a screen is built from, and how far apart the places are where that can begin. */
+/** Bytes of a recording that a screen is built from, and the distance between possible starting points. */
 const screenBytes = 1024 * 1024;
 const placeBytes = 128 * 1024;
-/** The first part of a character is held back for so long, in case the rest of it follows. */
+/** How long an incomplete character is held back for its remaining bytes. */
 const holdMs = 20;
-/** A size that changes faster is taken at its last. */
+/** Debounce interval for size changes: only the last size within it is applied. */
 const resizeMs = 40;
-/** A program is given so long to see that its terminal has another size, before it has the one that it had. */
+/** How long the temporary size of a redraw stays in place, so that the program notices the change. */
 const redrawMs = 100;
-/** So many typed bytes may wait to be recorded, where they have to be: no more are read then. */
+/** Maximum number of typed bytes that wait for recording. No more input is read beyond it. */
 const mostUnrecorded = 64 * 1024;
-/** A shell that ended before anybody was connected is kept for so long: what it said is why it ended. */
+/** How long a shell that ended before any client connected is kept, so that its output explains why it ended. */
 const unseenMs = 10_000;
 
 /**
- * One open terminal. What its shell shows is recorded, then shown to whoever is connected, then given back to the
- * shell's window: what is in memory stays below that window. It has no timer that runs all the time: {@link sweep} is
- * called about once a second.
+ * One open terminal. Shell output is recorded, then shown to the connected clients, then released from the shell's flow-control
+ * window, which bounds the memory used. No timer runs all the time: {@link sweep} is called about once a second.
  */
 export class LiveTerminal implements ShellEvents {
   readonly session_id: string;
   readonly operator_id: string;
   readonly #parts: LiveTerminalParts;
   readonly #openedAt: number;
-  /** Nobody who types into a session that does not record that has it recorded from some moment on. */
+  /** Fixed when the session opens: recording of input never begins in the middle of a session. */
   readonly #recordsInput: boolean;
   readonly #connections = new Set<TerminalConnection>();
   #shell: Shell | null = null;
-  /** What the shell told before it was handed over. */
+  /** Events of the shell that arrived before {@link begin}. */
   #early: (() => void)[] = [];
   #controller: TerminalConnection | null = null;
-  /** Since when nobody has been in control. */
+  /** When the last controlling connection left (monotonic). */
   #leftAt: number;
   #typedAt: number;
-  /** The shell takes what is typed. */
+  /** The shell accepts input. */
   #roomy = true;
-  /** Bytes that were typed, are to be recorded, and are not yet. */
+  /** Typed bytes that still have to be recorded. */
   #unrecorded = 0;
-  /** What was shown before the first who is in control: questions of programs in it are for that terminal to answer. */
+  /** Output from before the first controlling connection. Its terminal answers the queries that programs wrote there. */
   #unseen: Uint8Array[] | null = [];
   #unseenExit: { end: TerminalEnd; at: number } | null = null;
   #held: Uint8Array = new Uint8Array(0);
   #holding: (() => void) | null = null;
-  /** As recorded, and as clients were told. */
+  /** The recorded size; `#shownSize` is the size that clients were sent. */
   #size: { cols: number; rows: number };
   #shownSize: { cols: number; rows: number };
   #wantedSize: { cols: number; rows: number } | null = null;
   #sizing: (() => void) | null = null;
   readonly #modes = new TerminalModes();
   readonly #places: Place[] = [];
-  /** Bytes that the shell's window gets back once nobody waits for a first screen. */
+  /** Bytes to return to the shell's flow-control window once no connection waits for its first screen. */
   #owed = 0;
-  /** Bytes of the transcript that clients were shown. */
+  /** Position in the transcript up to which clients were sent output. */
   #shownTo = 0;
   #end: TerminalEnd | null = null;
   #told = false;
@@ -150,7 +149,7 @@ export class LiveTerminal implements ShellEvents {
     return this.#end !== null;
   }
 
-  /** How it ends; null while it goes on. */
+  /** How the session ended; null while it is open. */
   get end(): TerminalEnd | null {
     return this.#end;
   }
@@ -159,13 +158,13 @@ export class LiveTerminal implements ShellEvents {
     return [...this.#connections].map((connection) => connection.who);
   }
 
-  /** The shell runs: from here on everything is recorded. */
+  /** The shell runs. Everything it writes from here on is recorded. */
   begin(shell: Shell, header: CastHeader): void {
     this.#shell = shell;
     this.#parts.recording.append(headerLine(header));
     this.#shownTo = this.#parts.recording.size;
     this.#places.push({ at: this.#shownTo, ...this.#size, opening: '', partial: false });
-    // It failed to be recorded, or was ended, in the meantime.
+    // Recording failed, or the session was ended, in the meantime.
     if (this.#end) shell.close(this.#end.reason);
     for (const event of this.#early) event();
     this.#early = [];
@@ -206,12 +205,12 @@ export class LiveTerminal implements ShellEvents {
     else this.#finish(interrupted(reason));
   }
 
-  /** Ends it. Does nothing when it has ended. */
+  /** Ends the session. Does nothing when it has already ended. */
   close(end: TerminalEnd): void {
     this.#finish(end);
   }
 
-  /** It can no longer be recorded: what was not is not shown. */
+  /** Recording failed. Output that is not recorded is not shown. */
   unrecorded(reason: Error): void {
     this.#failed = true;
     if (this.#told) return;
@@ -221,7 +220,7 @@ export class LiveTerminal implements ShellEvents {
     this.#tellAll();
   }
 
-  /** @param tokenHash of the sign-in session that it belongs to, if any */
+  /** @param tokenHash token hash of the client's sign-in session, if any */
   connect(client: TerminalClient, who: Attached, tokenHash?: string): TerminalConnectionEvents {
     const connection: TerminalConnection = new TerminalConnection(
       client,
@@ -249,26 +248,25 @@ export class LiveTerminal implements ShellEvents {
     };
   }
 
-  /** Those whose session it is, or who are connected to it. */
+  /** The owner and all connected operators. */
   get operators(): string[] {
     return [this.operator_id, ...[...this.#connections].map(({ who }) => who.operator_id)];
   }
 
-  /** Cuts the connections of an operator. */
   cutOff(operatorId: string): void {
     for (const connection of [...this.#connections])
       if (connection.who.operator_id === operatorId)
         this.#cut(connection, 'unauthenticated', 'the operator was removed');
   }
 
-  /** Cuts the connections of a sign-in session, unless it goes on under another token. */
+  /** Cuts the connections of a sign-in session, unless it continues under another token. */
   signInEnded(tokenHash: string, renewedAs: string | null): void {
     for (const connection of [...this.#connections].filter((one) => one.tokenHash === tokenHash))
       if (renewedAs !== null) connection.tokenHash = renewedAs;
       else this.#cut(connection, 'unauthenticated', 'the operator has signed out');
   }
 
-  /** Ends what nobody is in control of, or types into, any more. */
+  /** Ends the session when its reattach or idle limit has passed. */
   sweep(): void {
     const now = this.#parts.clock.monotonic();
     const { reattachSecs, idleLimitSecs } = this.#parts.rules;
@@ -283,7 +281,7 @@ export class LiveTerminal implements ShellEvents {
     return this.#parts.clock.monotonic() - this.#openedAt;
   }
 
-  /** Of a character that nothing more came of. */
+  /** Emits held-back bytes of a character that was not completed. */
   #release(): void {
     this.#holding?.();
     this.#holding = null;
@@ -300,7 +298,7 @@ export class LiveTerminal implements ShellEvents {
     }
   }
 
-  /** @returns false when there is no room for it: then the session is over */
+  /** @returns false when the transcript is full, which ends the session */
   #append(lines: string, shown?: () => void): boolean {
     const { recording, rules } = this.#parts;
     if (recording.size + Buffer.byteLength(lines) > rules.transcriptLimit) {
@@ -321,7 +319,7 @@ export class LiveTerminal implements ShellEvents {
     };
   }
 
-  /** Keeps places from which a screen can be built, as far back from what clients were shown as one is. */
+  /** Keeps screen starting points, reaching {@link screenBytes} back from the shown position. */
   #markPlace(at: number): void {
     if (at - (this.#places.at(-1)?.at ?? 0) < placeBytes) return;
     this.#places.push({ at, ...this.#size, opening: this.#modes.opening(), partial: this.#modes.alternate });
@@ -335,7 +333,10 @@ export class LiveTerminal implements ShellEvents {
     else this.#unseen.push(bytes);
   }
 
-  /** A shell that shows much would leave whoever comes too far behind before there is anything to be seen. */
+  /**
+   * Returns window credit only once no connection waits for its first screen: a busy shell would otherwise leave new connections
+   * too far behind to see anything.
+   */
   #taken(bytes: number): void {
     this.#owed += bytes;
     if (this.#owed === 0 || this.#end || [...this.#connections].some(({ waits }) => waits)) return;
@@ -363,11 +364,11 @@ export class LiveTerminal implements ShellEvents {
   }
 
   /**
-   * Has the program draw its whole screen, of which parts may have stood since before what a screen is built from: other
-   * panes, a heading. The way to ask is a change of size, for a moment and of the terminal alone: nobody's view changes.
+   * Makes the program redraw its whole screen. A rebuilt screen may lack parts drawn earlier, such as other panes or a heading.
+   * The terminal's size changes for a moment, which clients do not see.
    */
   #redraw(): void {
-    // Where it changes anyway, it is drawn anyway.
+    // A pending size change makes the program redraw anyway.
     if (this.#sizing || this.#end || !this.#shell || !this.#modes.alternate) return;
     const { cols, rows } = this.#size;
     this.#shell.resize(cols, rows > 1 ? rows - 1 : 2);
@@ -452,11 +453,11 @@ export class LiveTerminal implements ShellEvents {
     this.#left(connection);
   }
 
-  /** What was recorded is shown first, then clients are told, then it is over. */
+  /** Shows what was recorded, then notifies the clients, then closes. */
   #finish(end: TerminalEnd): void {
     if (this.#end) return;
     this.#release();
-    // That may have been too much, or it failed to be recorded.
+    // That may have filled the transcript, or recording failed.
     if (this.#end) return;
     this.#end = end;
     this.#sizing?.();
@@ -480,7 +481,7 @@ export class LiveTerminal implements ShellEvents {
   }
 }
 
-/** An end that clients are told the reason of. */
+/** An end whose reason is sent to the clients. */
 export function ended(code: ErrorCode, reason: string, actor = systemActor): TerminalEnd {
   return { status: 'closed', reason, actor, notice: { type: 'error', code, message: reason } };
 }

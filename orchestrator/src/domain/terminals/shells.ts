@@ -1,12 +1,12 @@
 /**
- * Shells on agents, as the domain asks the gateway for them. What a shell shows is held by a window: the agent sends no
- * more than `limits.terminalOutputWindowBytes` that were not given back by `taken`, and stops reading the shell then.
+ * The gateway's interface for shells on agents. Output is flow-controlled: the agent sends at most
+ * `limits.terminalOutputWindowBytes` that `taken` has not released, then stops reading the shell.
  */
 export interface Shells {
   /**
-   * Starts one on a connected agent. Nothing is told to `events` before this has resolved.
+   * Starts a shell on a connected agent. `events` is not called before this has resolved.
    * @throws MusterError terminal_disabled, terminal_limit, terminal_shell_refused, terminal_failed, agent_offline,
-   *   agent_timeout
+   * agent_timeout
    */
   open(wish: ShellWish, events: ShellEvents): Promise<Shell>;
 }
@@ -16,21 +16,21 @@ export interface ShellWish {
   readonly node_id: string;
   readonly cols: number;
   readonly rows: number;
-  /** Null: the one the agent is configured for. */
+  /** Null means the shell that the agent is configured for. */
   readonly shell: string | null;
-  /** Name of who opens it. */
+  /** Username of the operator who opens it. */
   readonly operator: string;
 }
 
-/** What becomes of a shell. After `exited` or `lost`, one of which comes once, nothing comes any more. */
+/** Events of a shell. Exactly one of `exited` and `lost` comes, as the last one. */
 export interface ShellEvents {
-  /** Bytes it showed. Whoever gets them owns them, and gives them back to the window by `Shell.taken`. */
+  /** Output. The receiver owns the bytes and releases them with `Shell.taken`. */
   output(bytes: Uint8Array): void;
-  /** There is room for what is typed, after `Shell.write` said that there is none. */
+  /** More input is accepted after `Shell.write` returned false. */
   writable(): void;
-  /** It ended by itself, and everything it showed has been told. */
+  /** The shell ended by itself, and all its output was delivered. */
   exited(exit: ShellExit): void;
-  /** Its agent is gone, or broke the protocol. @param reason for people */
+  /** The agent disconnected, or broke the protocol. @param reason shown to people */
   lost(reason: string): void;
 }
 
@@ -45,13 +45,13 @@ export interface Shell {
   readonly program: string;
   readonly user: string;
   /**
-   * Types. What there is no room for is kept until there is.
-   * @returns false when nothing more should be typed before `writable`
+   * Sends input. Input beyond the window is buffered.
+   * @returns false when no more should be written before `writable`
    */
   write(bytes: Uint8Array): boolean;
   resize(cols: number, rows: number): void;
-  /** So many bytes of output are recorded and handed on, and need no memory any more. */
+  /** Releases output that is recorded and handed on. */
   taken(bytes: number): void;
-  /** Ends it; no event comes after this. Does nothing when it has ended. */
+  /** Ends the shell; no event follows. Does nothing when it has already ended. */
   close(reason: string): void;
 }

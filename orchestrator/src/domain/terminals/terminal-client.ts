@@ -1,45 +1,45 @@
 import type { ErrorCode } from '@muster/protocol';
 import type { TerminalMode } from './terminal-tickets.ts';
 
-/** What is said on a terminal's WebSocket besides its bytes, as text frames of JSON, to clients. */
+/** Messages to clients on a terminal's WebSocket besides its output, as JSON text frames. */
 export type TerminalNotice =
-  /** How large the terminal is: first of all, and whenever that changes. */
+  /** The size of the terminal. Sent first, and after every change. */
   | { readonly type: 'resize'; readonly cols: number; readonly rows: number }
-  /** The shell has ended.  `code` is null when a signal ended it, or nobody knows. */
+  /** The shell ended. `code` is null when a signal ended it, or when it is unknown. */
   | { readonly type: 'exit'; readonly code: number | null; readonly signal: string | null }
-  /** Why this connection, or the session, ends: a code of the table of errors. */
+  /** The reason why this connection, or the session, ends, with an API error code. */
   | { readonly type: 'error'; readonly code: ErrorCode; readonly message: string };
 
-/** One connection of an operator to a terminal, as the domain sees it; the HTTP side holds the socket. */
+/** The domain's view of an operator's connection to a terminal; the HTTP side has the socket. */
 export interface TerminalClient {
-  /** Hands on what the terminal showed. @param sent called once, when the network has taken it or the connection is gone */
+  /** Sends output. @param sent called once, when the network has accepted it or the connection is gone */
   show(bytes: Uint8Array, sent: () => void): void;
   tell(notice: TerminalNotice): void;
-  /** Reads nothing from it until `resume`: what was typed waits in the network. */
+  /** Stops reading input until `resume`; typed bytes wait in the network. */
   pause(): void;
   resume(): void;
-  /** Closes it, after what was handed to it has been sent. */
+  /** Closes the connection after everything was sent. */
   close(): void;
-  /** Closes it as well, and ends it within half a second whether or not it takes what it was told: it may see no more. */
+  /** Closes the connection within half a second, even if the client does not receive what is pending. */
   cut(): void;
 }
 
-/** What a client does, told by the HTTP side. */
+/** Events of a client, reported by the HTTP side. */
 export interface TerminalConnectionEvents {
   readonly mode: TerminalMode;
   typed(bytes: Uint8Array): void;
   resized(cols: number, rows: number): void;
-  /** The connection is gone, once. */
+  /** The connection is gone. Called once. */
   left(): void;
 }
 
-/** Where connections come in: what the HTTP side asks of the domain. */
+/** Accepts connections from the HTTP side. */
 export interface TerminalConnections {
   /**
-   * Uses up a ticket, and joins the connection to its session. The client may be told and shown things before this has
-   * returned.
-   * @param sessionId the session that the address names
-   * @returns null when the ticket is not good, or is not for that session
+   * Redeems a ticket and connects the client to its session. The client may be sent messages and output before this
+   * returns.
+   * @param sessionId the session in the URL
+   * @returns null when the ticket is invalid, or for another session
    */
   connect(ticket: string, sessionId: string, client: TerminalClient): TerminalConnectionEvents | null;
 }

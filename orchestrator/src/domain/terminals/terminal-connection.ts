@@ -1,7 +1,7 @@
 import type { TerminalClient, TerminalNotice } from './terminal-client.ts';
 import type { TerminalMode } from './terminal-tickets.ts';
 
-/** Who is connected to a terminal. */
+/** The operator behind a connection. */
 export interface Attached {
   readonly operator_id: string;
   readonly username: string;
@@ -10,12 +10,12 @@ export interface Attached {
   readonly since: number;
 }
 
-/** A viewer that is so many bytes behind is cut off. */
+/** Bytes by which a viewer may be behind before it is disconnected. */
 const mostBehind = 1024 * 1024;
 
 /**
- * One connection to a terminal: what is shown reaches it in order, behind the screen as it was when it came. Whoever is
- * in control sets the pace: what it has not taken is owed to the shell's window.
+ * One connection to a terminal. It receives output in order, after the screen as of the time it connected. The
+ * controlling connection sets the pace: output it has not received holds back the shell's flow-control window.
  */
 export class TerminalConnection {
   readonly who: Attached;
@@ -23,18 +23,18 @@ export class TerminalConnection {
   readonly #client: TerminalClient;
   readonly #taken: (bytes: number) => void;
   readonly #tooSlow: () => void;
-  /** What waits for the screen to be shown first; null when nothing does. */
+  /** Output that waits for the first screen; null when none is pending. */
   #queue: (() => void)[] | null = null;
-  /** Bytes that its network has not taken. */
+  /** Bytes that the network has not accepted yet. */
   #behind = 0;
-  /** Bytes that the shell's window waits for. */
+  /** Bytes to release to the shell's flow-control window. */
   #owed = 0;
   #over = false;
   #paused = false;
 
   /**
-   * @param taken so many bytes need no memory here any more; not called for a connection that looks on
-   * @param tooSlow it looks on, and is too far behind
+   * @param taken releases bytes; not called for a viewer
+   * @param tooSlow called when a viewer is too far behind
    */
   constructor(
     client: TerminalClient,
@@ -76,12 +76,12 @@ export class TerminalConnection {
     if (!this.#over) this.#inOrder(() => this.#client.tell(notice));
   }
 
-  /** Whether it has yet to be shown its first screen. */
+  /** Whether its first screen is still pending. */
   get waits(): boolean {
     return this.#queue !== null && !this.#over;
   }
 
-  /** Shows a screen before anything else that comes from now on. @param begun when it has been */
+  /** Shows a screen before all later output. @param begun called when it was shown */
   begin(screen: Promise<Uint8Array>, begun: () => void): void {
     const queue: (() => void)[] = [];
     this.#queue = queue;
@@ -94,7 +94,7 @@ export class TerminalConnection {
     });
   }
 
-  /** Reads nothing from it until {@link resume}. */
+  /** Stops reading input until {@link resume}. */
   pause(): void {
     if (this.#paused || this.#over) return;
     this.#paused = true;
@@ -107,7 +107,7 @@ export class TerminalConnection {
     this.#client.resume();
   }
 
-  /** Closes it, after what it was shown and told. */
+  /** Closes the connection after pending output and notices. */
   close(notice: TerminalNotice): void {
     if (this.#over) return;
     this.tell(notice);
@@ -115,7 +115,7 @@ export class TerminalConnection {
     this.leave();
   }
 
-  /** Ends it soon, whether or not it takes what it was shown and told. */
+  /** Closes the connection soon, even if pending output is not received. */
   cut(notice: TerminalNotice): void {
     if (this.#over) return;
     this.#queue = null;
@@ -124,7 +124,7 @@ export class TerminalConnection {
     this.leave();
   }
 
-  /** It is gone, or no longer counts: the shell waits for it no more. */
+  /** The connection is gone or no longer counts: releases what it holds back. */
   leave(): void {
     this.#over = true;
     const owed = this.#owed;

@@ -1,31 +1,31 @@
 /**
- * The modes of a terminal, as the bytes that it shows switch them: what a screen that is built anew from the middle of a
- * recording would not know. They are followed as bytes go by, and cost a look for escape characters.
+ * Tracks the modes of a terminal from its output. A screen that is rebuilt from the middle of a recording lacks them.
+ * The cost is a scan for escape characters.
  */
 
 const escapeByte = 0x1b;
-/** Longer sequences switch none of these. */
+/** Longer sequences do not switch any of these modes. */
 const longestSequence = 64;
 
 const alternateScreens = [47, 1047, 1049];
-/** Of each of these one can be on, and switching any of them off ends it. */
+/** Groups of mutually exclusive modes: switching any mode of a group off ends the active one. */
 const exclusive = [
   [9, 1000, 1002, 1003],
   [1005, 1006, 1015, 1016],
 ];
 const onByDefault = [7, 25];
 const followed = new Set([...exclusive.flat(), ...onByDefault, 1, 6, 45, 66, 1004, 2004]);
-/** Those that the text of a screen leaves out, as the library that writes it does. */
+/** Modes that the screen serializer leaves out. */
 const left = new Set([25, 1005, 1006, 1015, 1016]);
 
 export class TerminalModes {
-  /** Modes that are not as they begin, in the order in which they were switched. */
+  /** Modes that differ from their default, in the order in which they were switched. */
   readonly #switched = new Map<number, boolean>();
   #alternate = false;
   #cursorStyle = '';
-  /** Margins of the main screen and the alternate one. */
+  /** Scroll margins of the main and the alternate screen. */
   #margins = ['', ''];
-  /** The bytes since an escape character; null outside of a sequence. */
+  /** Bytes since an escape character; null outside a sequence. */
   #sequence: string | null = null;
 
   follow(bytes: Uint8Array): void {
@@ -38,38 +38,38 @@ export class TerminalModes {
     }
   }
 
-  /** Margins do not outlive a change of size. */
+  /** A change of size resets the margins. */
   resized(): void {
     this.#margins = ['', ''];
   }
 
-  /** Whether the alternate screen is shown, which programs draw as a whole once, and then what changes. */
+  /** Whether the alternate screen is shown. Programs draw it once as a whole and then update parts. */
   get alternate(): boolean {
     return this.#alternate;
   }
 
-  /** What brings a new terminal into this state, before the bytes that followed are shown. */
+  /** The sequences that bring a new terminal into this state, to be shown before the following bytes. */
   opening(): string {
-    // The part of a sequence that came last is completed by what follows.
+    // The following bytes complete an unfinished sequence.
     const begun = this.#sequence === null ? '' : `\x1b${this.#sequence}`;
     return `${this.#alternate ? '\x1b[?1049h' : ''}${this.#switches(() => true)}${this.#rest()}${begun}`;
   }
 
   /**
-   * What is to follow the text of a screen.
-   * @param cursor where it stands, from 1; null: where the text ends, at the end of a full row
+   * The sequences to append to the text of a screen.
+   * @param cursor position counted from 1; null: at the end of the text, in a full row
    */
   closing(cursor: { row: number; column: number } | null): string {
     return `${this.#switches((mode) => left.has(mode))}${this.#rest()}${cursor === null ? '' : this.#placed(cursor)}`;
   }
 
-  /** Whether bringing a terminal into this state moves its cursor. */
+  /** Whether restoring this state moves the cursor. */
   get movesCursor(): boolean {
     return this.#margin !== '' || this.#switched.has(6);
   }
 
   #placed({ row, column }: { row: number; column: number }): string {
-    // Rows are counted from the margin, where that is switched on.
+    // In origin mode, rows are counted from the margin.
     const above = this.#switched.get(6) === true ? Math.max(0, Number.parseInt(this.#margin, 10) - 1 || 0) : 0;
     return `\x1b[${row - above};${column}H`;
   }

@@ -34,13 +34,12 @@ import type { TerminalConnections } from './terminal-client.ts';
 import { type EndedSession, TerminalEnds } from './terminal-ends.ts';
 import { type TerminalMode, type TerminalTicket, TerminalTickets } from './terminal-tickets.ts';
 
-/** Terminals: who has a shell open on which machine, who may see and end it, and what it showed. */
+/** Terminal sessions: opening, listing, attaching, ending, and their transcripts. */
 
-/** Who asks, and as what. */
 export interface TerminalAsker {
   readonly actor: Actor;
   readonly role: Role;
-  /** Of the sign-in session that it asks with, if any: who signs out has no connections left. */
+  /** Token hash of its sign-in session, if any: signing out cuts its connections. */
   readonly token_hash?: string;
 }
 
@@ -57,25 +56,25 @@ export interface TerminalConnection {
 
 export interface Terminals extends TerminalConnections {
   /**
-   * @throws MusterError agent_not_found, agent_offline, agent_not_approved, terminal_unrecorded, draining, and what the
-   *   agent refuses
+   * @throws MusterError agent_not_found, agent_offline, agent_not_approved, terminal_unrecorded, draining, and refusals of the
+   * agent
    */
   open(asker: TerminalAsker, idOrName: string, wish: TerminalWish): Promise<TerminalConnection>;
   list(filter: { status?: TerminalStatus | undefined } & PageWish): Promise<Page<TerminalSession>>;
   /** @throws MusterError terminal_not_found */
   get(sessionId: string): Promise<TerminalSessionDetail>;
-  /** Does nothing when it has ended. @throws MusterError terminal_not_found, terminal_of_another */
+  /** Does nothing when the session has already ended. @throws MusterError terminal_not_found, terminal_of_another */
   close(asker: TerminalAsker, sessionId: string): Promise<void>;
   /** @throws MusterError terminal_not_found, terminal_of_another, terminal_ended, terminal_limit */
   attach(asker: TerminalAsker, sessionId: string, mode: TerminalMode): Promise<TerminalConnection>;
-  /** @throws MusterError terminal_not_found (also when nothing is kept), terminal_of_another */
+  /** @throws MusterError terminal_not_found (also when no transcript is kept), terminal_of_another */
   transcript(asker: TerminalAsker, sessionId: string, format: 'raw' | 'asciicast'): Promise<AsyncIterable<Uint8Array>>;
   /**
-   * What a former process left open is over. Once, before anything else.
-   * @returns as soon as it is known what was; `recorded` resolves once all of it has been read and put on record
+   * Ends the sessions that a former process left open. Call it once, before anything else.
+   * @returns once these sessions are known; `recorded` resolves once all of them are on record
    */
   interruptLeftovers(): Promise<{ readonly recorded: Promise<void> }>;
-  /** Opens none any more, interrupts those that are open, and puts that on record. */
+  /** Refuses new sessions, interrupts the open ones, and records their ends. */
   stop(): Promise<void>;
 }
 
@@ -87,12 +86,12 @@ export interface TerminalParts {
   readonly rules: TerminalRules;
 }
 
-/** Connections to one session. */
+/** Maximum number of connections to one session. */
 const mostConnections = 33;
 const sweepMs = 1000;
-/** So often it is looked whether who has a terminal may still have it: a hint of the bus may be lost. */
+/** How often operators' and agents' permissions are rechecked: a hint on the bus may be lost. */
 const recheckMs = 5_000;
-/** What a stop waits for at the most; the next start sees to what is left. */
+/** Maximum time that a stop waits; the next start handles the rest. */
 const stopMs = 5_000;
 
 type Row = NonNullable<Awaited<ReturnType<typeof findRow>>>;
@@ -118,7 +117,7 @@ function requireOwn({ actor, role }: TerminalAsker, row: Row): void {
 interface Open {
   readonly live: LiveTerminal;
   readonly node_id: string;
-  /** Resolves when its end is on record, or was tried to be put there. */
+  /** Resolves when its end is on record, or recording it failed. */
   readonly gone: Promise<unknown>;
 }
 
@@ -147,7 +146,7 @@ export function createTerminals(context: Context, parts: TerminalParts): Termina
   const endAll = (which: (one: Open) => boolean, end: TerminalEnd) => {
     for (const one of open.values()) if (which(one)) one.live.close(end);
   };
-  /** The agent's link ends too; this does not wait for it. */
+  /** Does not wait for the agent's link, which ends too. */
   const endOfRejected = async (ids: readonly string[]) => {
     const approved = new Set((await db.all(approvedAgents, { ids })).map(({ node_id }) => node_id));
     const rejected = new Set(ids.filter((id) => !approved.has(id)));
@@ -158,7 +157,7 @@ export function createTerminals(context: Context, parts: TerminalParts): Termina
     for (const { live } of open.values()) live.cutOff(operatorId);
     endAll(({ live }) => live.operator_id === operatorId, ended('terminal_closed', 'its operator was removed'));
   };
-  /** The shells go on for a while, as for everybody who goes. */
+  /** The shells continue for the reattach time, as after any disconnect. */
   const endOfSignIn = (tokenHash: string, renewedAs: string | null) => {
     if (renewedAs === null) tickets.revoke(({ token_hash }) => token_hash === tokenHash);
     for (const { live } of open.values()) live.signInEnded(tokenHash, renewedAs);
@@ -202,7 +201,7 @@ export function createTerminals(context: Context, parts: TerminalParts): Termina
     }
   };
 
-  /** An end that is under way is waited for, a moment: whoever was told of it finds it on record. */
+  /** Waits briefly for ends that are being recorded, so that a client that was notified finds them on record. */
   const settled = async (ids: Iterable<string>): Promise<void> => {
     const gone = [...ids].flatMap((id) => {
       const one = open.get(id);
@@ -239,7 +238,7 @@ export function createTerminals(context: Context, parts: TerminalParts): Termina
       const { node_id } = agent;
       const opened_at = seconds(context.now());
       const session: EndedSession = { session_id, operator_id: actor.id, opened_at, agent: { node_id, name: label } };
-      /** Whether there is a row, or may be one. */
+      /** Whether a row exists, or may exist. */
       const onRecord = Promise.withResolvers<boolean>();
       const gone = Promise.withResolvers<void>();
       const recording = await begun(session_id, (reason) => {
@@ -271,7 +270,7 @@ export function createTerminals(context: Context, parts: TerminalParts): Termina
       open.set(session_id, { live, node_id, gone: gone.promise });
       watch();
       try {
-        // A shell runs the profile of its user: for somebody who was removed none is started, not even for a moment.
+        // No shell starts for an operator who was removed, because a shell runs the profile of its user.
         await stillSignedIn(context, actor);
         const shell = await shells.open(
           { session_id, node_id, cols, rows, shell: wanted ?? null, operator: actor.name },
@@ -281,7 +280,7 @@ export function createTerminals(context: Context, parts: TerminalParts): Termina
         await db.write({
           name: 'terminals/open',
           statements: [
-            // In the same unit: whoever is removed in this moment gets no terminal.
+            // In the same transaction: an operator removed concurrently gets no terminal.
             statement(liveOperator, { operator_id: actor.id }, { expect: 'row', else: 'unauthenticated' }),
             statement(approvedAgent, { node_id }, { expect: 'row', else: 'agent_not_approved' }),
             statement(insertTerminal, { session_id, node_id, operator_id: actor.id, opened_at }),
@@ -353,7 +352,7 @@ export function createTerminals(context: Context, parts: TerminalParts): Termina
       await db.write({
         name: 'terminals/attach',
         statements: [
-          // Whoever is removed in this moment has the ticket taken back, or does not get it.
+          // An operator removed concurrently gets no ticket, or has it revoked.
           statement(liveOperator, { operator_id: actor.id }, { expect: 'row', else: 'unauthenticated' }),
           audited(context, {
             type: 'terminal.joined',
@@ -395,7 +394,7 @@ export function createTerminals(context: Context, parts: TerminalParts): Termina
       const record = async () => {
         for (const row of rows) {
           const { session_id, node_id } = row;
-          // One file that cannot be read keeps no other from its end.
+          // An unreadable file must not keep other sessions from ending.
           await transcripts
             .mend(session_id)
             .catch((error: unknown) =>
