@@ -28,20 +28,20 @@ import type { AgentLinks } from './agent-link.ts';
 import { type ReportMemory, reported } from './agent-reports.ts';
 import { nextOperation } from './dispatch.ts';
 
-/** What bounds what agents cause to be stored; both are read at each use. */
+/** Limits on what agents can store; read at each use. */
 export interface ReportRules {
-  /** Bytes that the reports of one agent may come to in a day. */
+  /** Maximum bytes of one agent's reports per day. */
   readonly dailyBytes: number;
   readonly room: ReportRoom;
-  /** For tests: another source of what operations were sent with. */
+  /** For tests: replaces the source of sent names. */
   readonly sentNames?: SentNamesOf;
 }
 
 const cloneEventEverySecs = 3600;
-/** What a sample counts of its agent's day: about what its row takes. */
+/** Bytes that a sample counts toward the daily limit, about the size of its row. */
 const sampleBytes = 160;
 
-/** What the gateway asks of the domain, answered from the database. */
+/** Implements the gateway's interface to the domain on the database. */
 export function createAgentLinks(
   context: Context,
   refusals: Pick<Refusals, 'record'>,
@@ -79,14 +79,14 @@ export function createAgentLinks(
     keyOf: (hello) => keyOf(context, hello),
 
     admit(hello, from) {
-      // It may have been with another orchestrator meanwhile.
+      // The agent may have been connected to another orchestrator meanwhile.
       applied.forget(from.node_id);
       return admit(hello, from);
     },
 
     async sampled(nodeId, samples) {
       const { bytes } = await usage.today(nodeId);
-      // Settled for the agent, which would send them again otherwise.
+      // Reported as stored, because the agent would send them again otherwise.
       if (bytes >= usage.limits.bytes) return;
       await sampled(nodeId, samples);
       const more = samples.length * sampleBytes;
@@ -135,20 +135,20 @@ export function createAgentLinks(
         await submitDriftCheck(context, systemActor, nodeId, 'watch', spent.statements);
         spent.committed();
       } catch (error) {
-        // Nothing applied yet, or no longer approved: then there is nothing to compare with.
+        // There is nothing to compare with: nothing is applied yet, or the agent is no longer approved.
         if (!(error instanceof MusterError)) throw error;
         context.log.debug({ node_id: nodeId, keys: keys.length, code: error.code }, 'drift hint not followed');
       }
     },
 
-    // No event: links break and come up again, and whether an agent is lost shows only after a while.
+    // No event: links break and recover often, and whether an agent is lost shows only later.
     closed: (nodeId, _reason, heardAt) => departed(nodeId, heardAt),
 
     async cloneSeen(nodeId, remoteIp) {
       const now = seconds(context.now());
       const row = await db.get(agentById, { node_id: nodeId });
       const before = now - cloneEventEverySecs;
-      // A clone dials for ever: one event an hour tells as much as all of them.
+      // A clone retries forever. One event per hour is enough.
       if (!row || (row.clone_seen_at ?? 0) > before) return;
       const label = row.name ?? row.initial_hostname;
       try {
@@ -174,7 +174,7 @@ export function createAgentLinks(
       const row = from.node_id === null ? undefined : await db.get(agentById, { node_id: from.node_id });
       await refusals.record({
         type: 'agent.refused',
-        // Anybody can make keys and prove to have them: only an agent on record stands for itself.
+        // Anybody can create keys and prove them, so only recorded agents get entries of their own.
         who: row ? 'agent' : 'unknown_agent',
         ...(row ? { target: { type: 'agent', id: row.node_id, name: row.name ?? row.initial_hostname } } : {}),
         summary: `an agent at ${from.remote_ip} was refused: ${message}`,

@@ -22,13 +22,13 @@ import { appliedScope } from '../shared/drift-scope.ts';
 
 type Finished = Extract<Report, { type: 'finished' }>;
 
-/** What the end of an apply means for the applied state of its agent. */
+/** Updates applied state at the end of an apply. */
 
 /**
- * The statements that bring applied state up to an apply that has ended.
- * @param sameAs looks for an apply before that had the same set and changed nothing, as this one
+ * The statements that update applied state after an apply.
+ * @param sameAs finds a previous apply with the same set that changed nothing, as this one did
  * @param fresh results that are not committed yet, by position
- * @returns also the digest of its desired set if all of that was as declared and nothing was to be removed
+ * @returns also the digest of the desired set if everything was as declared and nothing was to be removed
  */
 export async function applyEnd(
   context: Context,
@@ -71,7 +71,7 @@ export async function applyEnd(
   const state = {
     node_id,
     snapshot_operation_id: succeeded ? operation_id : null,
-    // From its first apply on a machine is checked for drift.
+    // A machine is checked for drift from its first apply on.
     drift_due_at: succeeded ? now : null,
     now,
   };
@@ -79,7 +79,7 @@ export async function applyEnd(
   return { statements, unchanged: succeeded && unchanged ? payload_digest : null };
 }
 
-/** Of an operation whose set is not kept any more. */
+/** For an operation whose set is no longer stored. */
 const nothingSent: SentSet = { resources: [], keep_modules: [] };
 
 const isUnchanged = ({ resources }: SentSet, results: ReadonlyMap<number, ResourceResult>): boolean =>

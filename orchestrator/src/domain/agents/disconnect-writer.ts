@@ -2,12 +2,12 @@ import { markLastSeen } from '../../store/queries/agents.ts';
 import { statement } from '../../store/transaction.ts';
 import type { Context } from '../shared/context.ts';
 
-/** Written in one unit. */
+/** Maximum number of agents in one transaction. */
 const inOneUnit = 500;
 
 /**
- * Records when agents that have gone were last heard. Thousands may go at once: those that come while a unit is being
- * written share the next one.
+ * Records when disconnected agents were last heard. Thousands may disconnect at once: those that do so during a write
+ * share the next transaction.
  */
 export function createDepartures({ db, bus }: Pick<Context, 'db' | 'bus'>) {
   let waiting = new Map<string, number>();
@@ -21,7 +21,7 @@ export function createDepartures({ db, bus }: Pick<Context, 'db' | 'bus'>) {
     for (const [node_id, heard_at] of gone) bus.publish({ type: 'agent_departed', node_id, heard_at });
   };
 
-  /** @returns when it is committed */
+  /** Resolves after the commit. */
   return (nodeId: string, heardAt: number): Promise<void> => {
     waiting.set(nodeId, Math.max(heardAt, waiting.get(nodeId) ?? 0));
     next ??= current

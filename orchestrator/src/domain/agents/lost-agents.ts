@@ -5,17 +5,17 @@ import { audited } from '../audit/audit.ts';
 import { type Context, seconds, systemActor } from '../shared/context.ts';
 
 /**
- * Which approved agents are lost. What is recorded of when each was last seen decides, so that it does not matter how its
- * link ended, or whether anybody was there to notice. The records are walked from the one unseen for longest to those of
- * the grace time ago, each once; who departs or changes behind the walk is looked at again. The walk begins anew now and
- * then: connected agents are recorded as seen then, and whatever no hint told of is found.
+ * Detects lost agents by their recorded last-seen times, so that it does not matter how a link ended, or whether the
+ * orchestrator was running then. A scan walks the records once, from the longest unseen to the grace period. Agents
+ * that disconnect or change behind the scan are checked again. The scan restarts periodically: it refreshes the
+ * last-seen times of connected agents and recovers lost hints.
  */
 
-/** How often the walk begins anew: so old a record of a connected agent may be, which only a crash shows to anybody. */
+/** Interval between scans. The record of a connected agent may be this old, which only shows after a crash. */
 const walkSecs = 900;
-/** Looked at in one round: the others have their turn in the next. */
+/** Maximum number of records checked in one round. */
 const mostAtOnce = 2_000;
-/** Written in one unit. */
+/** Maximum number of losses written in one transaction. */
 const inOneUnit = 500;
 
 export interface LostWatch {
@@ -24,9 +24,12 @@ export interface LostWatch {
 }
 
 export interface LostWatchOptions {
-  /** The grace time: so long nothing was heard of an agent that is lost. */
+  /** Grace period: seconds without a sign of life after which an agent is lost. */
   lostAfterSecs: number;
-  /** Milliseconds since this orchestrator could be reached: nobody is lost before they had the grace time to come back. */
+  /**
+   * Milliseconds since agents could reach this orchestrator. No agent is lost before it had the grace period to
+   * reconnect.
+   */
   upFor: () => number;
   /** For tests. */
   atOnce?: number;
@@ -40,7 +43,7 @@ export function createLostWatch(
   const recordEvery = Math.max(walkSecs, lostAfterSecs);
   let begunAt = Number.NEGATIVE_INFINITY;
   let reached = { seen_since: 0, after_id: '' };
-  /** Who may have got behind the walk. */
+  /** Agents that may be behind the scan. */
   let behind = new Set<string>();
   const graceBegan = () => seconds(context.now()) - lostAfterSecs;
   const unsubscribe = bus.subscribe((hint) => {
@@ -75,7 +78,7 @@ export function createLostWatch(
         for (const id of again) behind.add(id);
         throw error;
       }
-      // Also when the clock was set back.
+      // The second condition holds when the clock was set back.
       if (now - begunAt >= walkSecs || now < begunAt) {
         begunAt = now;
         reached = { seen_since: 0, after_id: '' };
@@ -111,7 +114,7 @@ function lossOf(context: Context, row: UnseenRow, now: number): Statement[] {
   ];
 }
 
-/** One that came back in this very moment undoes the unit it is in: then each stands for itself. */
+/** An agent that reconnects concurrently rolls the transaction back; then each loss gets its own. */
 async function writeLosses(context: Context, losses: readonly Statement[][]): Promise<void> {
   try {
     await context.db.write({ name: 'agents/lost', statements: losses.flat() });

@@ -6,30 +6,30 @@ import { audited, type Happening } from '../audit/audit.ts';
 import { type Context, seconds, systemActor } from '../shared/context.ts';
 import { givingWay } from './pending-place.ts';
 
-/** The agents that wait for approval: anybody can make a key and ask, so the list, and what is told of it, is bounded. */
+/** Agents that wait for approval. Anybody can create a key and ask, so the list and its events are bounded. */
 
-/** Agents that come within a minute are told of one by one up to here; further ones together. */
+/** Maximum number of events for single new agents within a minute; further agents are reported together. */
 const toldSingly = 10;
 const tellEveryMs = 60_000;
-/** One that is not connected for so long is forgotten; when it comes again it is new. */
+/** A pending agent that is disconnected for this long is deleted; when it returns, it is new. */
 export const forgottenAfterSecs = 3_600;
-/** Records deleted in one round. */
+/** Maximum number of records deleted in one round. */
 const forgottenAtOnce = 200;
-/** Records that are looked at for one to give way. */
+/** Maximum number of records considered for displacement. */
 const mostConsidered = 10_000;
 
 export interface PendingList {
   readonly capacity: number;
   /**
-   * Statements that make a place for a new agent, of whom it is the unit's job to insert the record.
-   * @throws MusterError `pending_full` when nobody gives way
+   * Statements that make room for a new agent; the same transaction has to insert its record.
+   * @throws MusterError `pending_full` when no agent can be displaced
    */
   place(remoteIp: string): Promise<{ statements: Statement[]; displaced: string | null }>;
-  /** Whether a new agent is told of by itself. When it is not, `sweep` tells of it with others. */
+  /** Whether a new agent gets its own event. Otherwise `sweep` reports it together with others. */
   isToldSingly(happening: Happening<'agent.pending'>): boolean;
-  /** Forgets those that have gone, and tells of those that came in numbers. @param upForMs since the start */
+  /** Deletes agents that have gone and reports the counted ones. @param upForMs milliseconds since the start */
   sweep(upForMs: number): Promise<void>;
-  /** Tells of what is not told yet. */
+  /** Reports the counted agents. */
   close(): Promise<void>;
 }
 
@@ -40,7 +40,7 @@ interface Untold {
   newest: Happening<'agent.pending'>;
 }
 
-/** @param capacity how many agents may wait for approval at a time */
+/** @param capacity maximum number of agents that wait for approval */
 export function createPendingList(context: Context, capacity: number): PendingList {
   const { db } = context;
   let minute = Number.NEGATIVE_INFINITY;
@@ -72,7 +72,7 @@ export function createPendingList(context: Context, capacity: number): PendingLi
         ],
       });
     } catch (error) {
-      // A newer one may have been counted meanwhile.
+      // More agents may have been counted meanwhile.
       const after = untold as Untold | null;
       untold = { count: count + (after?.count ?? 0), since, newest: after?.newest ?? newest };
       throw error;
@@ -127,7 +127,7 @@ export function createPendingList(context: Context, capacity: number): PendingLi
     async sweep(upForMs) {
       const now = context.now();
       if (untold !== null && (now - untold.since >= tellEveryMs || now < untold.since)) await tell();
-      // Those that are connected are known only once they had the time to come back.
+      // After a start, agents need this time to reconnect before they count as gone.
       if (upForMs >= forgottenAfterSecs * 1000) await forget();
     },
 

@@ -1,8 +1,8 @@
-/** Who gives way when the list of agents that wait for approval is full. Decided on values alone. */
+/** Chooses the agent to displace when the list of pending agents is full. Pure functions. */
 
 export interface PendingAgent {
   readonly node_id: string;
-  /** Of the network that it first came from. */
+  /** The network that it first came from. */
   readonly site: string;
   readonly connected: boolean;
   /** Unix seconds. */
@@ -10,10 +10,10 @@ export interface PendingAgent {
 }
 
 /**
- * The agent that gives its place to a new one: of the site with the most agents on the list, one that is not connected,
- * unseen for longest; or else, where the site would still have more than the new agent's, the one that connected last.
- * So one site can fill the list as long as no other needs a place, and nobody can keep others out.
- * @returns null when nobody gives way
+ * The pending agent that a new one displaces: from the site with the most agents, a disconnected one, longest unseen
+ * first; otherwise, where that site would still have more agents than the new one's, the agent that connected last. A
+ * single site can fill the list while no other needs a place, but cannot keep others out.
+ * @returns null when no agent can be displaced
  */
 export function givingWay(waiting: readonly PendingAgent[], site: string): PendingAgent | null {
   const bySite = Map.groupBy(waiting, (agent) => agent.site);
@@ -32,6 +32,6 @@ export function givingWay(waiting: readonly PendingAgent[], site: string): Pendi
   return (absent ?? present)?.agent ?? null;
 }
 
-/** Whether an absent agent gives way before the one found so far: of the larger site, or unseen for longer. */
+/** Whether to prefer this absent agent over the one found so far: from a larger site, or unseen for longer. */
 const isBefore = (agent: PendingAgent, count: number, found: { agent: PendingAgent; count: number } | null): boolean =>
   found === null || count > found.count || (count === found.count && agent.last_seen_at < found.agent.last_seen_at);

@@ -7,7 +7,7 @@ import type { Unit } from '../../store/transaction.ts';
 const events: readonly AnyQuery[] = [insertAuditEvent, insertAuditEventInSession] as never;
 const audits = ({ statements }: Unit): boolean => statements.some(({ query }) => events.includes(query));
 
-/** A database that hints, once a unit with an audit event is committed, that there is one; many in one turn hint once. */
+/** A database that publishes a hint after a transaction with an audit event. Many in one turn cause one hint. */
 export function announcingEvents(db: Database, bus: Bus): Database {
   let announced = false;
   bus.subscribe((hint) => {

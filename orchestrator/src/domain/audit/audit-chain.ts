@@ -4,14 +4,14 @@ import { fromJson } from '../../store/json-text.ts';
 import type { PlacedEvent } from './placed-event.ts';
 
 /**
- * The chain over the audit log: each event's hash covers the one before, so that nothing in between can be changed,
- * left out or moved without every later hash being another. docs/security.md tells an auditor how to compute it.
+ * The hash chain over the audit log. Each event's hash covers the previous one, so that no event can be changed,
+ * removed, or moved without changing all later hashes. docs/security.md describes the computation for auditors.
  */
 
-/** Where a chain begins of which nothing was removed. */
+/** Hash before the first event of an unpruned chain. */
 export const genesis = '0'.repeat(64);
 
-/** An event as everything outside shows it. */
+/** An event in the form of the API. */
 export function toAuditEvent(row: Omit<PlacedEvent, 'place' | 'hash' | 'category'>): AuditEvent {
   return {
     id: row.id,
@@ -25,12 +25,11 @@ export function toAuditEvent(row: Omit<PlacedEvent, 'place' | 'hash' | 'category
   };
 }
 
-/** The part of a type before its dot. */
 export const categoryOf = (type: string): string => type.split('.', 1)[0] as string;
 
 /**
- * JSON as RFC 8785 writes it: no spaces, keys in the order of their UTF-16 code units, numbers and strings as ECMAScript
- * does. The value is plain data.
+ * Canonical JSON of RFC 8785: no white space, keys sorted by UTF-16 code units, numbers and strings as in ECMAScript.
+ * The value must be plain data.
  */
 export function canonicalJson(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map(canonicalJson).join(',')}]`;
@@ -43,8 +42,8 @@ export function canonicalJson(value: unknown): string {
 
 /**
  * The hash of an event.
- * @param previous of the event before, or {@link genesis}
- * @throws when the row does not even hold an event
+ * @param previous hash of the previous event, or {@link genesis}
+ * @throws when the row does not contain a valid event
  */
 export function hashOf(previous: string, event: Omit<PlacedEvent, 'hash' | 'category'>): string {
   const text = canonicalJson({ ...toAuditEvent(event), place: event.place });

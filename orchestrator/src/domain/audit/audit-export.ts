@@ -6,10 +6,10 @@ import { type AuditFilter, passes, readFilter } from './audit-filter.ts';
 import { readChainEnds } from './event-sequencer.ts';
 import type { PlacedEvent } from './placed-event.ts';
 
-/** Read at one time: other work goes on in between. */
+/** Events read at a time, so that other work runs in between. */
 const atOnce = 250;
 
-/** Events that have a place, in pages: those after one place, up to another. */
+/** Events behind one place, up to another, in pages. */
 async function* placedPages({ db }: Pick<Context, 'db'>, after: number, upTo: number): AsyncGenerator<PlacedEvent[]> {
   for (let last = after; last < upTo; ) {
     const rows = await db.all(placedEvents, { after: last, limit: atOnce });
@@ -17,17 +17,17 @@ async function* placedPages({ db }: Pick<Context, 'db'>, after: number, upTo: nu
     if (events.length === 0) return;
     yield events;
     last = events.at(-1)?.place as number;
-    // A read of the embedded database takes no turn of the loop by itself.
+    // Queries of the embedded database do not yield to the event loop.
     await nextTurn();
   }
 }
 
-/** An event with its place and hash, as an auditor needs it; one line. */
+/** An event with its place and hash, as one JSON line. */
 const toLine = (event: PlacedEvent): string =>
   `${JSON.stringify({ place: event.place, hash: event.hash, ...toAuditEvent(event) })}\n`;
 
 /**
- * The log as JSON lines, in the order of the chain, up to where it reached when this was asked.
+ * The log as JSON lines in chain order, up to the head at the time of the call.
  * @throws MusterError invalid_input
  */
 export async function exportAudit(context: Context, asked: AuditFilter): Promise<AsyncGenerator<string>> {

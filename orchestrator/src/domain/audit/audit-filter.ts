@@ -5,7 +5,7 @@ import { operatorTaking } from '../../store/queries/operators.ts';
 import type { Context } from '../shared/context.ts';
 import type { PlacedEvent } from './placed-event.ts';
 
-/** Which events somebody asks for: the same in the list, the export and the live stream. */
+/** Filter of audit events, shared by the list, the export, and the live stream. */
 export interface AuditFilter {
   /** Node id or name. */
   agent?: string | undefined;
@@ -50,10 +50,10 @@ export function passes(filter: ReadFilter, event: PlacedEvent): boolean {
   return filter.before === undefined || event.timestamp_ms < filter.before;
 }
 
-/** No id of anything; an empty one stands for the system itself. */
+/** Matches no id. An empty id would match the system. */
 const nobody = '-';
 
-/** Names are looked up, never matched: a hostname that reads like another agent's name is not that agent. */
+/** Looks names up instead of matching text: a hostname equal to another agent's name is not that agent. */
 export async function agentIdOf(db: Database, idOrName: string): Promise<string> {
   if (isKeyId(idOrName)) return idOrName;
   return (await db.get(agentIdTakingName, { name: idOrName, node_id: '' }))?.node_id ?? nobody;
@@ -67,14 +67,14 @@ async function operatorIdOf(db: Database, idOrName: string): Promise<string> {
 const rfc3339 = /^\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(\.\d{1,9})?([Zz]|[+-]\d\d:\d\d)$/;
 
 /**
- * Reads a time as RFC 3339 writes it.
- * @param path where it stood, for the fault
+ * Reads an RFC 3339 time.
+ * @param path JSON pointer for the fault
  * @returns Unix milliseconds
  * @throws MusterError invalid_input
  */
 export function readInstant(text: string, path: string): number {
   const time = rfc3339.test(text) ? Date.parse(text) : Number.NaN;
-  // The engine reads the 31st of February as the 3rd of March.
+  // Date.parse accepts February 31 as March 3.
   const day = new Date(`${text.slice(0, 10)}T00:00:00Z`);
   if (Number.isNaN(time) || Number.isNaN(day.getTime()) || day.toISOString().slice(0, 10) !== text.slice(0, 10)) {
     const message = 'must be a time like 2026-01-31T08:00:00Z';

@@ -5,7 +5,7 @@ import { categoryOf, hashOf } from './audit-chain.ts';
 import { readChainEnds } from './event-sequencer.ts';
 import type { PlacedEvent } from './placed-event.ts';
 
-/** Whether the log is what was written: each hash is computed anew, from the oldest event that is kept to the newest. */
+/** Verifies the audit log: recomputes every hash from the oldest event to the newest. */
 
 export interface Link {
   place: number;
@@ -14,21 +14,21 @@ export interface Link {
 
 export interface Verdict {
   ok: boolean;
-  /** Events that fit, in a row from the oldest. */
+  /** Number of valid events in a row from the oldest one. */
   verified: number;
-  /** The newest event that was removed by pruning, where the chain begins. */
+  /** The newest event that pruning removed; the chain begins behind it. */
   anchor: Link;
-  /** The newest event that has a place. */
+  /** The newest event with a place. */
   head: Link;
-  /** Events that were written and have no place yet. */
+  /** Number of events without a place yet. */
   unchained: number;
-  /** The first place that does not fit. */
+  /** The first place that is invalid. */
   fault: { place: number; event_id: string | null; message: string } | null;
 }
 
 const atOnce = 250;
 
-/** What is wrong with an event that should follow the link before it; null when it fits. */
+/** The fault of an event that should follow `before`; null when it is valid. */
 function faultOf(before: Link, event: PlacedEvent): string | null {
   if (event.place === before.place) return 'a second event has this place';
   if (event.place !== before.place + 1) return 'the event at this place is missing';
@@ -42,7 +42,7 @@ function faultOf(before: Link, event: PlacedEvent): string | null {
 }
 
 type Reached = Link & { seq: number };
-/** Behind every row that has the place of the anchor. */
+/** Behind every row with the anchor's place. */
 const behind = (anchor: Link): Reached => ({ ...anchor, seq: Number.MAX_SAFE_INTEGER });
 
 async function verify(context: Context, signal: AbortSignal): Promise<Verdict> {
@@ -55,12 +55,12 @@ async function verify(context: Context, signal: AbortSignal): Promise<Verdict> {
     const unchained = (await db.get(countUnplaced, {}))?.count ?? 0;
     return { ok: fault === null, verified, anchor: start, head, unchained, fault };
   };
-  /** Goes to the anchor as it is now. */
+  /** Starts at the current anchor. */
   const begin = async (): Promise<Verdict['fault']> => {
     const { anchor } = await readChainEnds(context);
     start = anchor;
     last = behind(anchor);
-    // The anchor was read before: what pruning removes goes in the unit that moves it.
+    // The anchor was read first: pruning moves it in the same transaction as it removes events.
     const first = await db.get(firstPlaced, {});
     if (!first || (first.place as number) > anchor.place) return null;
     return { place: first.place as number, event_id: first.id, message: 'the event stands before the anchor' };
@@ -79,7 +79,8 @@ async function verify(context: Context, signal: AbortSignal): Promise<Verdict> {
         verified++;
         continue;
       }
-      // Pruning may have been faster: then the chain begins behind what was to come here, by now perhaps behind this too.
+      // Pruning may have overtaken this read. The chain then begins behind the expected place, possibly behind this
+      // event.
       if (event.place > last.place + 1 && (await readChainEnds(context)).anchor.place > last.place) {
         const before = await begin();
         if (before) return verdict(before);
@@ -92,7 +93,7 @@ async function verify(context: Context, signal: AbortSignal): Promise<Verdict> {
       await nextTurn();
       continue;
     }
-    // Read after the events: the head can only be further by now, never behind them.
+    // The head is read after the events, so it cannot be behind them.
     const { head, anchor: now } = await readChainEnds(context);
     if (head.place === last.place)
       return verdict(
@@ -116,11 +117,11 @@ async function verify(context: Context, signal: AbortSignal): Promise<Verdict> {
 }
 
 export interface Verifier {
-  /** A verdict on the log as it is now or later. @param signal nobody waits for it any more */
+  /** A verdict on the log as of now or later. @param signal aborts when the caller stops waiting */
   verify(signal: AbortSignal): Promise<Verdict>;
 }
 
-/** One verification runs at a time, and all who ask meanwhile share the next: it costs a read of the whole log. */
+/** Runs one verification at a time, because it reads the whole log. Concurrent callers share the next one. */
 export function createVerifier(context: Context): Verifier {
   let running: Promise<unknown> = Promise.resolve();
   let next: { verdict: Promise<Verdict>; waiting: number; abort: AbortController } | null = null;

@@ -7,22 +7,22 @@ import { type Actor, type Context, seconds } from '../shared/context.ts';
 import { categoryOf, toAuditEvent } from './audit-chain.ts';
 import { type AuditFilter, readFilter } from './audit-filter.ts';
 
-/** What happened, before it has a time and an id. */
+/** An event before it has a time and an id. */
 export interface Happening<T extends EventType = EventType> {
   type: T;
-  /** The usual one of its type unless another is given. */
+  /** Defaults to the usual severity of the type. */
   severity?: (typeof eventTypes)[T]['severity'][number];
   actor: Actor;
   target?: { type: string; id: string; name: string };
   /** One sentence for people. */
   summary: string;
-  /** Never a secret value. */
+  /** Must not contain secret values. */
   metadata?: { [K in (typeof eventTypes)[T]['metadata'][number]]?: unknown };
 }
 
 /**
- * The statement that records what happened: it belongs in the same unit as the change itself. With the session of its
- * actor it is a precondition too: once that session has ended, the unit changes nothing and fails as `unauthenticated`.
+ * The statement that records an event, for the transaction of the change itself. If the actor has a session, it is also
+ * a precondition: once that session has ended, the transaction fails with `unauthenticated`.
  */
 export function audited<T extends EventType>(context: Context, happening: Happening<T>): Statement {
   const target = happening.target ?? { type: '', id: '', name: '' };
@@ -38,7 +38,7 @@ export function audited<T extends EventType>(context: Context, happening: Happen
     target_type: target.type,
     target_id: target.id,
     target_name: target.name,
-    // Names that machines give themselves are in it, and it is shown by whatever reads the log.
+    // It may contain names that machines chose, and is displayed by whatever reads the log.
     summary: visibleLine(happening.summary),
     metadata: toJson(happening.metadata ?? {}),
   };
@@ -79,7 +79,7 @@ export async function listAudit(
   };
 }
 
-/** Of the last event of a page: its time and its number, which never change. */
+/** The cursor is the time and number of the last event of a page, which never change. */
 function readCursor(text: string): { below_ms: number; below_seq: number } {
   const read = /^(\d{1,15})\.(\d{1,15})$/.exec(text);
   if (read === null)

@@ -1,16 +1,16 @@
 import type { AuditEventsTable } from '../../store/schema.ts';
 import type { Statement } from '../../store/transaction.ts';
 
-/** An event that has its place in the chain: places follow each other without gaps, in the order of commits. */
+/** An event with its place in the chain. Places have no gaps and follow the order of commits. */
 export interface PlacedEvent extends Omit<AuditEventsTable, 'seq' | 'place' | 'hash'> {
   readonly place: number;
-  /** SHA-256 over the hash before it and the event, lower-case hex. */
+  /** SHA-256 over the previous hash and the event, lower-case hex. */
   readonly hash: string;
 }
 
 /**
- * What follows from events: rows to be written in the very unit that gives the events their places, so that it follows
- * once, whenever the process dies.
+ * Returns rows to write in the transaction that places the events, so that each consequence happens exactly once even
+ * if the process dies.
  * @param events in the order of their places
  */
 export type EventConsumer = (events: readonly PlacedEvent[]) => Promise<readonly Statement[]>;

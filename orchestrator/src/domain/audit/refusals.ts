@@ -5,34 +5,33 @@ import { type Context, systemActor } from '../shared/context.ts';
 import { audited, type Happening } from './audit.ts';
 import { createRefusalBook, type Refused, type Telling } from './refusal-throttle.ts';
 
-/** What was refused, for the audit log: enough to see what goes on, however often it is tried. */
+/** Records refusals in the audit log: enough to see what happens, however often it is repeated. */
 
 type RefusalType = 'auth.refused' | 'auth.forbidden' | 'auth.plaintext_refused' | 'agent.refused';
 
 export interface Refusal extends Pick<Happening, 'target' | 'summary'> {
   type: RefusalType;
   who: Refused;
-  /** Who is refused, or whom it says to be; nobody by default. */
+  /** The party that is refused, or the one it claims to be; none by default. */
   actor?: Happening['actor'];
   code: ErrorCode | RefusalCode;
-  /** Where it came from. */
   ip: string;
-  /** What says more, of the first of many. */
+  /** Additional data of the first refusal. */
   metadata?: { key_id: string };
-  /** What makes it another one than those of the same type, code and address, unless it is the same from `anywhere`. */
+  /** Distinguishes refusals of the same type, code, and address; `anywhere` ignores the address. */
   same: { of: string; anywhere: boolean };
 }
 
 export interface Refusals {
   /** Records a refusal, or counts it. */
   record(refusal: Refusal): Promise<void>;
-  /** Tells of what was repeated. */
+  /** Records the repetitions that are due. */
   sweep(): Promise<void>;
-  /** Tells of what is not told yet. */
+  /** Records all remaining repetitions. */
   close(): Promise<void>;
 }
 
-/** Events of one unit. */
+/** Maximum number of events in one transaction. */
 const atOnce = 200;
 const longestAddress = 64;
 

@@ -13,10 +13,7 @@ import { deviationOf } from './drift-findings.ts';
 import { fingerprintsOf } from './drift-fingerprint.ts';
 import { namesOf } from './drift-news.ts';
 
-/**
- * An operator says that a deviation is known and stays, or takes that back. What it means for later checks is decided
- * where they are judged.
- */
+/** Operators accept a deviation as known, or revoke that. The effect on later checks is decided in drift-news.ts. */
 
 /** @throws MusterError drift_not_found, not_drifted, drift_superseded */
 export async function acceptDrift(
@@ -88,7 +85,7 @@ export async function unacceptDrift(context: Context, actor: Actor, driftId: str
   return { ...record, accepted: null };
 }
 
-/** The record, and the state of its agent if that is still as this record found it. */
+/** The record, with the agent's drift state if this record is its newest. */
 async function requireNewest(context: Context, driftId: string) {
   const record = await getDrift(context, driftId);
   const state = await context.db.get(driftStateOfRecord, { node_id: record.node_id, drift_id: driftId });

@@ -4,29 +4,29 @@ import { keyOf } from '../operations/applied-state.ts';
 import { bare, detailsOf, namesOf } from '../operations/kept-results.ts';
 import { fingerprintOf } from './drift-fingerprint.ts';
 
-/** What a check finds, from its results a page at a time: no more of it is held than one record holds. */
+/** Collects the findings of a check from its results, page by page, within the limits of one record. */
 
-/** Bytes of names and of details in one record: agents make records of their own accord, and many are read at a time. */
+/** Maximum bytes of names and details in one record: agents create records unprompted, and many are read at a time. */
 export interface RecordLimits {
   readonly names: number;
   readonly details: number;
 }
 export const usualRecord: RecordLimits = { names: 512 * 1024, details: 256 * 1024 };
-/** For an agent that has used up its day, and for all while the disk is nearly full. */
+/** For an agent that has exceeded its daily limit, and for all agents while the disk is nearly full. */
 export const frugalRecord: RecordLimits = { names: 8 * 1024, details: 0 };
 
-/** One resource that is not as it should be. */
+/** A resource that deviates from its declaration. */
 export interface Deviation {
   readonly key: string;
-  /** Without its details where those of the record come to too much. */
+  /** Without details when those of the record exceed the limit. */
   readonly result: ResourceResult;
-  /** That moved. One that names no field, such as a script that would run, stands for itself. */
+  /** The moved fields. A result without fields, such as a script that would run, stands for itself. */
   readonly fields: readonly string[];
-  /** Tells this deviation from another one of the same resource. */
+  /** Distinguishes this deviation from others of the same resource. */
   readonly fingerprint: string;
 }
 
-/** `whole`: everything was looked at. */
+/** `whole`: everything was observed. */
 export interface Verdict {
   readonly status: DriftRecord['status'];
   readonly deviations: readonly Deviation[];
@@ -39,7 +39,6 @@ export function deviationOf(result: ResourceResult): Deviation {
   return { key: keyOf(type, identity), result, fields: [...new Set(fields)], fingerprint: fingerprintOf(result) };
 }
 
-/** Gathers what a check found. */
 export function createFindings(limits: RecordLimits) {
   const deviations: Deviation[] = [];
   let any = false;
@@ -69,9 +68,8 @@ export function createFindings(limits: RecordLimits) {
       for (const name of Object.keys(summary) as (keyof Summary)[]) summary[name] += counted[name];
       for (const result of results) take(result);
     },
-    /** Of everything that was taken. */
     summary: (): Summary => summary,
-    /** What the check says. One that could not look at everything, and found drift elsewhere, has found drift. */
+    /** The verdict of the check. A failed check that found drift counts as drifted. */
     verdict(status: 'succeeded' | 'failed' | 'cancelled'): Verdict {
       if (status === 'succeeded') return { status: any ? 'drifted' : 'in_sync', deviations, whole: true };
       return { status: status === 'failed' && wouldChange ? 'drifted' : status, deviations, whole: false };

@@ -1,12 +1,12 @@
 import { createHash } from 'node:crypto';
 import type { ResourceResult } from '@muster/protocol';
 
-/** Of each resource that deviates, by key, what tells this deviation from another one. */
+/** By resource key: identifies a deviation, to recognize it in later checks. */
 export type Fingerprints = Readonly<Record<string, string>>;
 
 const digestOf = (said: string): string => createHash('sha256').update(said).digest('hex').slice(0, 32);
 
-/** A value that is hidden counts as it is shown: that it has changed once more cannot be told. */
+/** A hidden value is hashed as displayed, so a further change of it goes unnoticed. */
 export function fingerprintOf({ module, type, identity, action, status, changes, diff }: ResourceResult): string {
   const fields = changes
     .map(({ field, from, to }) => [field, from, to])
@@ -14,7 +14,7 @@ export function fingerprintOf({ module, type, identity, action, status, changes,
   return digestOf(JSON.stringify(['', module, type, identity, action, status, fields, diff]));
 }
 
-/** By key; several of one resource count together, in their order. */
+/** By key; several deviations of one resource are hashed together, in order. */
 export function fingerprintsOf(
   deviations: readonly { readonly key: string; readonly fingerprint: string }[],
 ): Fingerprints {
@@ -26,6 +26,6 @@ export function fingerprintsOf(
   return prints;
 }
 
-/** The keys of what deviates otherwise than it did before, or did not. */
+/** Keys of resources with a new or different deviation. */
 export const otherThan = (before: Fingerprints, now: Fingerprints): string[] =>
   Object.keys(now).filter((key) => before[key] !== now[key]);

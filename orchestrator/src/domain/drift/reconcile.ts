@@ -16,21 +16,21 @@ import type { Context } from '../shared/context.ts';
 import { assignmentOfScope } from '../shared/drift-scope.ts';
 import { type Page, type PageWish, readPage } from '../shared/page.ts';
 
-/** What is off with the fleet: every approved agent that is not as it should be. */
+/** The approved agents that deviate from their desired state. */
 
-/** What is off with one agent. */
+/** The deviations of one agent. */
 export interface Standing {
   readonly node_id: string;
   readonly name: string | null;
-  /** The worst first. */
+  /** Worst first. */
   reasons: OffReason[];
-  /** It deviates, accepted or not. */
+  /** It has drifted, accepted or not. */
   drifted: boolean;
   unapplied: number;
   pending_removals: number;
 }
 
-/** Something is off that nobody accepted. */
+/** Whether there is a deviation that was not accepted. */
 export const isOff = ({ reasons }: Pick<Standing, 'reasons'>): boolean => reasons.length > 0;
 
 interface Found {
@@ -40,7 +40,7 @@ interface Found {
   readonly notApplied: readonly { node_id: string; name: string | null; state: string; count: number }[];
 }
 
-/** By agent, from what was found of each kind. */
+/** Merges the findings of each kind by agent. */
 export function standingsOf({ drifted, failedChecks, failedApplies, notApplied }: Found): Map<string, Standing> {
   const standings = new Map<string, Standing & { has: Set<OffReason> }>();
   const of = ({ node_id, name }: { node_id: string; name: string | null }) => {
@@ -83,13 +83,13 @@ export function standingsOf({ drifted, failedChecks, failedApplies, notApplied }
   );
 }
 
-/** A worse reason outweighs all that come after it together. */
+/** A worse reason outweighs all lesser ones together. */
 const weightOf = ({ reasons }: Standing): number =>
   reasons.reduce((sum, reason) => sum + 2 ** (offReasons.length - offReasons.indexOf(reason)), 0);
 
 const compareText = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0);
 
-/** The worst first; those that are alike by name. */
+/** Worst first; equal ones by name. */
 export function byUrgency(standings: Iterable<Standing>): Standing[] {
   return [...standings]
     .map((standing) => ({ standing, weight: weightOf(standing) }))
@@ -102,7 +102,7 @@ export function byUrgency(standings: Iterable<Standing>): Standing[] {
     .map(({ standing }) => standing);
 }
 
-/** Of every approved agent with which something is off, accepted or not. */
+/** All approved agents with a deviation, accepted or not. */
 export async function findOff({ db }: Context): Promise<Map<string, Standing>> {
   const [drifted, failedChecks, failedApplies, notApplied] = await Promise.all([
     db.all(agentsDrifted, {}),
@@ -113,7 +113,7 @@ export async function findOff({ db }: Context): Promise<Map<string, Standing>> {
   return standingsOf({ drifted, failedChecks, failedApplies, notApplied });
 }
 
-/** Matched in one turn of the loop. */
+/** Agents matched before yielding to the event loop. */
 const agentsPerTurn = 500;
 
 export async function listReconcile(
@@ -164,7 +164,7 @@ async function described(context: Context, standings: readonly Standing[]): Prom
   const checkOf = new Map(checks.map((row) => [row.node_id, row]));
   return standings.flatMap(({ node_id, reasons, unapplied, pending_removals }) => {
     const row = byNode.get(node_id);
-    // It was removed in this moment.
+    // The agent was removed concurrently.
     if (!row) return [];
     const heard = presence.lastHeardAt(node_id);
     const check = checkOf.get(node_id);
@@ -197,7 +197,7 @@ async function described(context: Context, standings: readonly Standing[]): Prom
   });
 }
 
-/** Bytes of the drift states that are read at a time: each names what moved, which is its agent's to say. */
+/** Maximum bytes of drift states read at a time: agents choose the names in them. */
 const pageBytes = 1024 * 1024;
 
 async function driftOf({ db }: Context, node_ids: readonly string[]): Promise<Map<string, OffAgent['drift']>> {
@@ -208,7 +208,7 @@ async function driftOf({ db }: Context, node_ids: readonly string[]): Promise<Ma
     const last = rows.at(-1);
     if (last === undefined) return found;
     for (const { node_id, scope, since, drift_id, checked_at, summary, drifted, accepted } of rows) {
-      // An earlier release did not say which record it is.
+      // Earlier releases did not store which record it is.
       if (drift_id === null || checked_at === null || summary === null) continue;
       const counts = fromJson(summary);
       const states = found.get(node_id) ?? [];

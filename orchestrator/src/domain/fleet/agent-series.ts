@@ -1,8 +1,8 @@
 import type { Sample } from '@muster/protocol';
 
 /**
- * What is measured of an agent's machine, as series of Prometheus: the same names where it scrapes and where it is
- * written to. Base units, and `_total` for what only ever grows until the machine is started again.
+ * Samples as Prometheus series, with the same names for scraping and remote write. Base units; `_total` for counters,
+ * which restart when the machine does.
  */
 export interface AgentSeries {
   readonly name: string;

@@ -8,24 +8,23 @@ import {
 } from '../../store/queries/fleet-counts.ts';
 import type { Context } from '../shared/context.ts';
 
-/** How many there are of what. */
 export interface Census {
   readonly agents: Readonly<Record<AgentStatus, number>>;
   readonly operations: Readonly<Record<'queued' | 'running', number>>;
   readonly terminals: number;
-  /** Messages to channels that wait; no more than {@link mostDeliveries} are counted. */
+  /** Messages that wait for delivery, counted up to {@link mostDeliveries}. */
   readonly deliveries: number;
-  /** Events that have no place in the chain yet. */
+  /** Number of events without a place in the chain. */
   readonly unplacedEvents: number;
 }
 
 const mostDeliveries = 100_000;
 
-/** Of rows that say how many there are of each status. */
+/** The count of a status in grouped rows. */
 export const countStatus = (rows: readonly { status: string; count: number }[], status: string): number =>
   Number(rows.find((row) => row.status === status)?.count ?? 0);
 
-/** Agents and operations that have not ended. */
+/** Agents by status, and open operations. */
 export async function takeCounts({ db }: Context): Promise<Pick<Census, 'agents' | 'operations'>> {
   const [agents, operations] = await Promise.all([db.all(agentsByStatus, {}), db.all(openOperationsByStatus, {})]);
   return {
@@ -57,8 +56,8 @@ export async function takeCensus(context: Context): Promise<Census> {
 const freshMs = 10_000;
 
 /**
- * A census that is taken at most every ten seconds, whoever asks however often; while the database fails, the last one.
- * @returns null before the first that succeeded
+ * Takes a census at most every ten seconds; returns the last one while the database fails.
+ * @returns null before the first successful one
  */
 export function createCensus(context: Context): () => Promise<Census | null> {
   let last: Census | null = null;

@@ -11,7 +11,7 @@ import { countUnread } from '../notifications/notifications.ts';
 import { type Context, seconds } from '../shared/context.ts';
 import { countStatus, takeCounts } from './fleet-counts.ts';
 
-/** The fleet at a glance: nothing is counted that has ended, and of agents that are in order only how many they are. */
+/** A summary of the fleet. Ended operations are not counted, and healthy agents are only counted. */
 export async function getOverview(context: Context, operatorId: string): Promise<Overview> {
   const { db, presence } = context;
   const now = context.now();
@@ -44,7 +44,7 @@ export async function getOverview(context: Context, operatorId: string): Promise
       connected: Math.max(0, Math.min(agents.approved, presence.count - waiting)),
       lost: Number(lost?.count ?? 0),
     },
-    // Several queries are not one moment.
+    // The queries do not share a snapshot, so the difference could be negative.
     drift: { ...drift, unchecked: Math.max(0, agents.approved - known) },
     off: {
       agents: standings.filter(isOff).length,

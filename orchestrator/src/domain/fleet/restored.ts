@@ -11,8 +11,8 @@ import { agentLabel } from '../shared/agent-label.ts';
 import { type Context, seconds, systemActor } from '../shared/context.ts';
 
 /**
- * A database that was put back from a backup says so until it was settled: what was under way at that moment has gone on
- * without it, nobody knows how far. So it ends here, and agents are not asked a second time for what they may have done.
+ * Settles a database that was restored from a backup. Operations that were in progress at the time of the backup have
+ * continued to an unknown point, so they end here, and agents are not asked to repeat them.
  */
 
 export const restoredKey = 'restored_from';
@@ -25,7 +25,7 @@ export interface RestoredFrom {
 const atOnce = 500;
 const reason = 'the orchestrator was restored from a backup: what became of it is not known';
 
-/** @returns what it was restored from; null when it was not, or was settled before. To be done before agents are let in. */
+/** @returns what it was restored from; null when it was not, or is already settled. Call it before agents are admitted. */
 export async function settleRestored(context: Context): Promise<RestoredFrom | null> {
   const { db } = context;
   const found = await db.get(setting, { key: restoredKey });
@@ -48,7 +48,7 @@ export async function settleRestored(context: Context): Promise<RestoredFrom | n
   }
   for (const { run_id } of await db.all(openRuns, {}))
     await haltRun(context, run_id, 'the orchestrator was restored from a backup');
-  // Which of them were used up since is not known. Last: a start that is cut off begins here again.
+  // The uses of tokens since the backup are unknown. Last, so that an interrupted start begins again.
   await db.write({
     name: 'restored/settle',
     statements: [

@@ -13,23 +13,23 @@ import {
 import { type Statement, statement } from '../../store/transaction.ts';
 import { type Context, seconds } from '../shared/context.ts';
 
-/** What is deleted when it is old enough, a batch at a time, so that no write waits long behind it. */
+/** Deletes old records in small batches, so that no write waits long. */
 
 export interface Retention {
-  /** Days that drift records are kept; 0: for ever. */
+  /** Days that drift records are kept; 0 keeps them forever. */
   readonly driftDays: number;
-  /** Days that operations and runs are kept after their end; 0: for ever. */
+  /** Days that operations and runs are kept after their end; 0 keeps them forever. */
   readonly operationDays: number;
 }
 
 const atOnce = 200;
 const daySecs = 86_400;
-/** A payload may be named again soon after the operation it was for: by the same desired set, or by a plan that is applied. */
+/** Unused payloads are kept for a while, because the same desired set or an applied plan may need them again soon. */
 const payloadKeptSecs = daySecs;
 
 const pause = () => new Promise((resolve) => setImmediate(resolve));
 
-/** Deletes what no operation needs any more of what operations were to bring about. */
+/** Deletes payloads that no operation needs. */
 export async function prunePayloads(context: Context): Promise<void> {
   const since = seconds(context.now()) - payloadKeptSecs;
   for (;;) {
@@ -59,7 +59,7 @@ async function pruneDrift({ db }: Context, before: number): Promise<void> {
   }
 }
 
-/** Goes once through what was asked for before a time: ids grow with time, and what must stay is passed over. */
+/** Passes once through records requested before a time: ids grow with time, and records that must stay are skipped. */
 async function pruneById(
   { db }: Context,
   name: string,
@@ -77,14 +77,14 @@ async function pruneById(
   }
 }
 
-/** Deletes records and operations that are older than they are to be kept. */
+/** Deletes records and operations past their retention. */
 export async function pruneHistory(context: Context, { driftDays, operationDays }: Retention): Promise<void> {
   const { db } = context;
   const now = seconds(context.now());
   if (driftDays > 0) await pruneDrift(context, now - driftDays * daySecs);
   if (operationDays === 0) return;
   const before = Math.max(0, now - operationDays * daySecs);
-  // Runs first: what a run still shows of an operation is looked up in the operation.
+  // Runs first, because their results refer to operations.
   await pruneById(
     context,
     'runs/prune',

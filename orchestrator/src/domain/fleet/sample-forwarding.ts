@@ -3,28 +3,28 @@ import { agentNames } from '../../store/queries/agents.ts';
 import type { Attempt } from '../notifications/delivery.ts';
 import type { Context } from '../shared/context.ts';
 
-/** Samples on their way to a database of series elsewhere, once they are stored here. */
+/** Forwards stored samples to an external time series database. */
 
 export interface ForwardedSample {
   readonly nodeId: string;
   readonly sample: Sample;
 }
 
-/** One agent's samples, in the order of time. */
+/** Samples of one agent in order of time. */
 export interface NamedSamples {
   readonly nodeId: string;
-  /** Null for an agent that is gone meanwhile. */
+  /** Null when the agent was removed meanwhile. */
   readonly name: string | null;
   readonly samples: readonly Sample[];
 }
 
-/** Writes them, once, and says how that went: never rejects. */
+/** Writes a batch once and returns the result. Never rejects. */
 export type WriteSeries = (
   batch: readonly NamedSamples[],
   limits: { readonly timeoutMs: number; readonly signal?: AbortSignal },
 ) => Promise<Attempt>;
 
-/** Puts together what is of one agent, with the name it goes by. */
+/** Groups samples by agent and adds the agents' names. */
 export async function withNames({ db }: Context, batch: readonly ForwardedSample[]): Promise<NamedSamples[]> {
   const byAgent = new Map<string, Sample[]>();
   for (const { nodeId, sample } of batch) {

@@ -1,18 +1,18 @@
 import type { Settings } from '@muster/protocol/http';
 
-/** The configuration in force, for people: what is secret in it is never shown. */
+/** The effective configuration for people, with secrets masked. */
 
 type Value = Settings['settings'][string];
 type Source = Settings['sources'][string];
 
 const masked = '••••';
 
-/** Names of keys that hold a secret themselves; a path to a file that holds one, or a public key, is none. */
+/** Names of keys that contain a secret. A path to a file with a secret, or a public key, is not one. */
 const secretName = /(^|_)(secret|password|passphrase|token|credential|private_key|encryption_key|master_key|key)s?$/i;
 const openNames: ReadonlySet<string> = new Set(['bootstrap_key', 'tls_key']);
 
 /**
- * @param configuration as it is in force, whole
+ * @param configuration the complete effective configuration
  * @param sources by dotted key, for values that are not the default
  */
 export function describeSettings(
@@ -37,7 +37,7 @@ export function describeSettings(
   return { settings: describe(configuration, ''), sources: origins };
 }
 
-/** Values that know themselves how they may be shown. */
+/** Some values define their own shown form. */
 const asJson = (value: unknown): unknown =>
   typeof value === 'object' && value !== null && 'toJSON' in value && typeof value.toJSON === 'function'
     ? value.toJSON()
@@ -50,12 +50,12 @@ function maskValue(name: string, value: Value): Value {
   return maskInText(value);
 }
 
-/** Passwords within addresses and connection strings. */
+/** Masks passwords in URLs and connection strings. */
 function maskInText(text: string): string {
   if (/\b(password|passwd|pwd)\s*=/i.test(text) && !/^[a-z][a-z0-9+.-]*:/i.test(text)) return masked;
   if (!/^[a-z][a-z0-9+.-]*:\/\//i.test(text)) return text;
   const url = URL.canParse(text) ? new URL(text) : null;
-  // Not read, so not known to be harmless.
+  // Unparsable, so it may contain a secret.
   if (url === null) return text.includes('@') || text.includes('?') ? masked : text;
   let changed = false;
   for (const name of new Set(url.searchParams.keys()))

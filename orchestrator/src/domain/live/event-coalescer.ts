@@ -1,31 +1,31 @@
 import { type Passing, passing } from './live-frames.ts';
 
 /**
- * Many changes at once, such as ten thousand agents that come back, told as few. Of each turn the first are told at once,
- * one by one; what comes after them is told together at its end, by name as long as the names are not too many.
+ * Coalesces many simultaneous changes, such as thousands of agents that reconnect. The first changes of a turn are
+ * passed on at once; later ones are combined at its end, by name as long as there are not too many names.
  */
 
-/** Told one by one in a turn, of each kind. */
+/** Changes of each kind passed on individually in a turn. */
 const alone = 20;
-/** Named together; of more, everything is to be looked at anew. */
+/** Maximum number of names in a combined change; beyond it, clients reload everything. */
 const mostNamed = 500;
 
-/** Everything of these kinds is to be looked at anew. */
+/** Tell clients to reload all agents or operations. */
 export const allAgents = passing('agents', 'agent', undefined, { agents: null });
 export const allOperations = passing('operations', 'state', undefined, { operations: null });
 
 const together = { agent: ['agents', 'agent'], operation: ['operations', 'state'] } as const;
 
 export interface Crowd {
-  /** @returns what is to be told at once; null: it is told at the end of the turn */
+  /** @returns the change to send at once; null when it is combined at the end of the turn */
   take(change: Passing): Passing | null;
-  /** Ends a turn. @returns what was kept in it */
+  /** Ends a turn. @returns the combined changes */
   turn(): Passing[];
 }
 
 export function createCrowd(): Crowd {
   const told = { agent: 0, operation: 0 };
-  /** By what it says, in the order in which it was said last. */
+  /** Keyed by content, in the order of the last occurrence. */
   const kept = { agent: new Map<string, Passing['data']>(), operation: new Map<string, Passing['data']>() };
   return {
     take(change) {
@@ -34,7 +34,7 @@ export function createCrowd(): Crowd {
       if (++told[event] <= alone) return change;
       const said = JSON.stringify(data);
       kept[event].delete(said);
-      // One more than are named says that there are too many.
+      // One entry over the maximum marks that there are too many.
       if (kept[event].size <= mostNamed) kept[event].set(said, data);
       return null;
     },

@@ -2,9 +2,9 @@ import type { Hint } from '../../bus/bus.ts';
 import { toAuditEvent } from '../audit/audit-chain.ts';
 import type { PlacedEvent } from '../audit/placed-event.ts';
 
-/** What goes over a live stream, as Server-Sent Events. Pure: text from values. */
+/** Formats the frames of live streams (Server-Sent Events). Pure functions. */
 
-/** What somebody wants to see; undefined: all. */
+/** Filter of a stream; undefined passes everything. */
 export interface LiveFilter {
   readonly categories: ReadonlySet<string> | undefined;
   readonly node_id: string | undefined;
@@ -15,31 +15,31 @@ export function wants({ categories, node_id }: LiveFilter, event: PlacedEvent): 
   return node_id === undefined || event.target_id === node_id || event.actor_id === node_id;
 }
 
-/** An event of the audit log. Its id is its place: where a client goes on that was cut off. */
+/** An audit event. Its id is its place, from which a disconnected client resumes. */
 export function eventFrame(event: PlacedEvent): string {
   const data = JSON.stringify({ place: event.place, hash: event.hash, ...toAuditEvent(event) });
   return `id: ${event.place}\ndata: ${data}\n\n`;
 }
 
-/** The first of a stream. What has an id and no data only says how far the client has come. */
+/** The first frame of a stream. A frame with an id and no data only updates the client's position. */
 export const openingFrame = (place: number): string => `retry: 2000\nid: ${place}\n\n`;
 
 export const heartbeatFrame = (place: number): string => `: still here\nid: ${place}\n\n`;
 
-/** The client asked to go on at a place that is not there: it looks anew at what it shows. */
+/** The requested place does not exist: the client has to reload what it shows. */
 export const gapFrame = (gap: { after: number; next: number; reason: 'pruned' | 'unknown' }): string =>
   `event: gap\ndata: ${JSON.stringify(gap)}\n\n`;
 
-/** Something that has changed, without an id: a view looks anew. Nobody gets it later who was not there. */
+/** A change without an id that tells a view to reload. It is not delivered to followers that connect later. */
 export interface Passing {
   readonly event: 'operation' | 'operations' | 'output' | 'run' | 'agent' | 'agents' | 'window' | 'notification';
   readonly category: string;
   readonly node_id: string | undefined;
   readonly data: Readonly<Record<string, unknown>>;
   readonly frame: string;
-  /** Nobody else's business. */
+  /** Only for this operator. */
   readonly operator_id?: string;
-  /** There may be ten thousand a second: only for who names the category, or an agent. */
+  /** There may be thousands a second, so only followers that name the category, or an agent, get it. */
   readonly onlyOnRequest?: true;
 }
 
@@ -58,7 +58,7 @@ const changeOf = {
   agent_removed: 'removed',
 } as const;
 
-/** What a hint is to those who watch; null for what only concerns the orchestrator's parts. */
+/** The frame for a hint; null for hints that are internal to the orchestrator. */
 export function passingOf(hint: Hint): Passing | null {
   switch (hint.type) {
     case 'operation_ended': {
@@ -91,7 +91,7 @@ export function passingOf(hint: Hint): Passing | null {
   }
 }
 
-/** @param operatorId whose stream it is */
+/** @param operatorId owner of the stream */
 export const wantsPassing = ({ categories, node_id }: LiveFilter, passing: Passing, operatorId: string): boolean =>
   (categories?.has(passing.category) ?? (node_id !== undefined || passing.onlyOnRequest !== true)) &&
   (node_id === undefined || passing.node_id === node_id) &&

@@ -21,7 +21,7 @@ import { auditScope } from '../shared/drift-scope.ts';
 import { mapPage, type Page, type PageWish, readPage } from '../shared/page.ts';
 import { createModuleDocuments } from './modules.ts';
 
-/** Assignments bind modules to the agents that a selector matches. */
+/** Assignments bind modules to the agents that match a selector. */
 
 type Row = NonNullable<Awaited<ReturnType<typeof findRow>>>;
 const findRow = ({ db }: Context, name: string) => db.get(assignmentByName, { name });
@@ -38,7 +38,7 @@ const toAssignment = (row: Row): Assignment => ({
   created_by: row.created_by,
 });
 
-/** By name, which is also the order in which they count. */
+/** Sorted by name, which is also their precedence. */
 export async function listAssignments({ db }: Context): Promise<Assignment[]> {
   return (await db.all(assignments, {})).map(toAssignment);
 }
@@ -70,7 +70,7 @@ export interface NewAssignment {
   parameters?: Assignment['parameters'] | undefined;
 }
 
-/** What does not fit the parameters that the modules declare. */
+/** Parameter values that do not fit what the modules declare. */
 async function parameterFaults(context: Context, parameters: Assignment['parameters']): Promise<Fault[]> {
   const given = Object.entries(parameters);
   const modules = await createModuleDocuments(context).load(given.map(([module]) => module));
@@ -148,7 +148,7 @@ export async function createAssignment(context: Context, actor: Actor, wanted: N
   return requireAssignment(context, wanted.name);
 }
 
-/** What is changed of an assignment; what is absent stays. */
+/** Absent fields keep their value. */
 export type AssignmentChange = { [K in keyof Omit<NewAssignment, 'name'>]?: NewAssignment[K] | undefined };
 
 /** @throws MusterError invalid_input, assignment_not_found, selector_invalid, unknown_module, assignment_changed */
@@ -174,7 +174,7 @@ export async function updateAssignment(
     name: 'assignments/update',
     statements: [
       ...modules.map((module) => statement(moduleByName, { name: module }, { expect: 'row', else: 'unknown_module' })),
-      // Parts of it fit each other: nobody else may have changed one meanwhile.
+      // The fields depend on each other, so none may have been changed concurrently.
       statement(
         updateAssignmentFields(Object.fromEntries(changed.map((field) => [field, true]))),
         {
@@ -190,7 +190,7 @@ export async function updateAssignment(
         },
         { expect: 'changed', else: 'assignment_changed' },
       ),
-      // Whom it does not audit any more is not off by it, nor anybody by a module that is none of its own any more.
+      // Agents that are no longer audited, or modules that were removed, cause no drift of this assignment.
       ...(changed.includes('selector') ||
       changed.includes('mode') ||
       before.modules.some((one) => !modules.includes(one))

@@ -17,7 +17,7 @@ import { requireAgent, requireTags } from '../agents/agents.ts';
 import type { Context } from '../shared/context.ts';
 import type { ModuleDocuments } from './modules.ts';
 
-/** In which order the resources of modules come, and what waits for what. */
+/** The order of modules' resources, with their dependencies. */
 
 export interface OrderWish {
   modules: readonly string[];
@@ -29,10 +29,9 @@ export interface OrderWish {
 }
 
 /**
- * For an agent, or for attributes and tags that one could have, the modules are resolved; for neither, they are taken as
- * they are written.
+ * Resolves the modules for an agent, or for given attributes and tags. Without either, uses the modules as written.
  * @throws MusterError unknown_module, agent_not_found, module_unresolved, module_conflict; invalid_input when both an
- *   agent and facts are given
+ * agent and facts are given
  */
 export async function orderModules(
   context: Context,
@@ -82,7 +81,7 @@ function resolvedOrder(modules: readonly ModuleDocument[], resources: readonly U
   };
 }
 
-/** The order of modules as they are written, whatever agent they may meet: edges are within a module. */
+/** The order of modules as written, independent of an agent. Dependencies are within a module. */
 function declaredOrder(modules: readonly ModuleDocument[]): ModuleOrder {
   const declared = modules.flatMap((module) => module.resources.map((resource) => ({ module: module.name, resource })));
   const indexOf = new Map(
@@ -100,7 +99,7 @@ function declaredOrder(modules: readonly ModuleDocument[]): ModuleOrder {
     return { depends_on, reload_on, restart_on, rerun_on };
   });
   const sorted = stableOrder(edges.map(({ depends_on }) => depends_on));
-  // A module with a cycle is not taken in.
+  // Uploads refuse modules with cycles.
   if (!sorted.ok) throw new Error('a stored module has a cycle');
   const placeOf = new Map(sorted.order.map((index, place) => [index, place]));
   const places = (indices: readonly number[]) =>
@@ -126,7 +125,7 @@ function declaredOrder(modules: readonly ModuleDocument[]): ModuleOrder {
 const triggeredBy = ({ variants }: ResourceDeclaration, trigger: Trigger): string[] =>
   variants.flatMap(({ resource }) => resource.triggers[trigger] ?? []);
 
-/** Null where the variants differ. */
+/** Fields are null where the variants differ. */
 function whatIs({ variants }: ResourceDeclaration): Pick<Entry, 'type' | 'identity'> {
   const only = <T>(values: readonly T[]): T | null => (new Set(values).size === 1 ? (values[0] as T) : null);
   return {

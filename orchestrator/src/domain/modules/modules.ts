@@ -19,9 +19,9 @@ import { audited } from '../audit/audit.ts';
 import { type Actor, type Context, seconds } from '../shared/context.ts';
 import { mapPage, type Page, type PageWish, readPage } from '../shared/page.ts';
 
-/** Modules: uploaded text, every revision kept. */
+/** Modules: their uploaded texts, with all revisions. */
 
-/** By name. */
+/** Sorted by name. */
 export async function listModules({ db }: Context, wish: PageWish): Promise<Page<Module>> {
   const rows = await readPage(wish, (page) => db.all(modules, page));
   return mapPage(rows, ({ name, uploaded_at, uploaded_by }) => ({ name, uploaded_at, uploaded_by }));
@@ -32,7 +32,7 @@ export function validateModule(content: string) {
   return { valid: parsed.ok, faults: parsed.ok ? [] : parsed.faults, warnings: parsed.ok ? parsed.warnings : [] };
 }
 
-/** @throws MusterError module_invalid with every fault; invalid_input when the name is not the one inside */
+/** @throws MusterError module_invalid with all faults; invalid_input when the name differs from the one in the text */
 export async function uploadModule(context: Context, actor: Actor, name: string, content: string): Promise<Module> {
   if (Buffer.byteLength(content) > moduleLimits.bytes)
     throw new MusterError('body_too_large', `a module is at most ${moduleLimits.bytes} bytes`);
@@ -49,7 +49,7 @@ export async function uploadModule(context: Context, actor: Actor, name: string,
   }
   const { db } = context;
   const uploaded_at = seconds(context.now());
-  // Two uploads at one moment: the later commit finds its revision taken and takes the next.
+  // On concurrent uploads, the later commit finds its revision taken and uses the next one.
   for (let attempt = 0; ; attempt++) {
     const revision = ((await db.get(lastRevision, { name }))?.revision ?? 0) + 1;
     try {
@@ -89,7 +89,7 @@ export async function uploadModule(context: Context, actor: Actor, name: string,
 const unknown = (name: string) =>
   new MusterError('module_not_found', `there is no module ${JSON.stringify(name.slice(0, 128))}`);
 
-/** @param revision the newest when undefined */
+/** @param revision the newest one when undefined */
 export async function getModule({ db }: Context, name: string, revision?: number) {
   const row = await db.get(moduleByName, { name });
   if (!row) throw unknown(name);
@@ -132,18 +132,18 @@ export async function removeModule(context: Context, actor: Actor, name: string)
   });
 }
 
-/** A revision of each of some modules. */
+/** Revision number by module name. */
 export type Revisions = ReadonlyMap<string, number>;
 
-/** Parsed modules by name and revision: a revision never changes, so an entry never goes stale. */
+/** Cache of parsed modules by name and revision. Revisions never change, so entries never go stale. */
 export interface ModuleDocuments {
   /**
-   * These modules, in the order asked for.
-   * @param at which revision of each; the newest when it names none
-   * @throws MusterError module_not_found naming those that are not there
+   * Loads modules in the given order.
+   * @param at revisions; the newest one for modules it does not contain
+   * @throws MusterError module_not_found, naming the missing ones
    */
   load(names: readonly string[], at?: Revisions): Promise<ModuleDocument[]>;
-  /** The newest revision of each of these modules; those that are not there are left out. */
+  /** The newest revisions of these modules, without missing ones. */
   revisions(names: readonly string[]): Promise<Revisions>;
 }
 
@@ -173,11 +173,11 @@ export function createModuleDocuments(context: Context): ModuleDocuments {
           const key = `${revision}/${name}`;
           const known = kept.get(key);
           if (known) return known;
-          // Also of a module that was removed: whoever asks for a revision began when it was there.
+          // Works for removed modules too: a run that began earlier still uses their revisions.
           const text = await context.db.get(moduleRevision, { name, revision });
           if (!text) throw new MusterError('module_not_found', `module ${name} has no revision ${revision}`);
           const parsed = parseModule(text.content);
-          // Only when a newer release is stricter than the one that took it in.
+          // Only possible when a newer release validates more strictly than the one that accepted the upload.
           if (!parsed.ok)
             throw new MusterError(
               'module_invalid',

@@ -66,7 +66,7 @@ describeDatabases('maintenance windows', (fixture) => {
     const { context, actor, now } = await open();
     const wanted = { starts_at: now, ends_at: now + 60, reason: 'rack 7', selector: 'role=web attr.rack=7' };
     const window = await createWindow(context, actor, wanted);
-    expect(window.warnings).toEqual([expect.stringContaining('attr.rack, which agents say of themselves')]);
+    expect(window.warnings).toEqual([expect.stringContaining('attr.rack, which agents report themselves')]);
     expect(await getWindow(context, window.id)).toEqual(window);
     const byTags = await createWindow(context, actor, { ...wanted, selector: 'role=web' });
     expect(byTags.warnings).toBeUndefined();

@@ -15,11 +15,11 @@ import { audited, type Happening } from '../audit/audit.ts';
 import { type Actor, type Context, seconds } from '../shared/context.ts';
 import { mapPage, type Page, type PageWish, readPage } from '../shared/page.ts';
 
-/** Maintenance windows: when work may be done on machines, and nobody is to be woken by what it sets off. */
+/** Maintenance windows: times at which work on machines is allowed and its notifications are muted. */
 
-/** A window that is open at one time. */
+/** A window that is open at a given time. */
 interface OpenWindow {
-  /** Whom it is for; null is every agent. */
+  /** Null matches every agent. */
   readonly selector: Selector | null;
   readonly ends_at: number;
 }
@@ -30,18 +30,18 @@ export async function openWindows(context: Context, at = seconds(context.now()))
   const open: OpenWindow[] = [];
   for (const { id, selector, ends_at } of await context.db.all(openSelectors, { at })) {
     const parsed = selector === null ? null : parseSelector(selector);
-    // Only when a newer release reads selectors more strictly: the window is then for nobody.
+    // Only possible when a newer release parses selectors more strictly. The window then matches no agent.
     if (parsed !== null && !parsed.ok) context.log.warn({ window_id: id }, 'the selector of a window no longer parses');
     else open.push({ selector: parsed === null ? null : parsed.selector, ends_at });
   }
   return open;
 }
 
-/** Whether one of the windows is for this agent. */
+/** Whether one of the windows matches this agent. */
 export const covers = (windows: OpenWindows, agent: Pick<Agent, 'tags' | 'attributes'>): boolean =>
   coveredUntil(windows, agent) !== null;
 
-/** When the last of the windows for this agent closes; null when none is open. */
+/** End of the last matching window; null when none is open. */
 export function coveredUntil(windows: OpenWindows, agent: Pick<Agent, 'tags' | 'attributes'>): number | null {
   const ends = windows
     .filter(({ selector }) => selector === null || (!isEmpty(selector) && matchesSelector(selector, agent)))
@@ -62,17 +62,17 @@ const toWindow = (row: Row): Window => ({
   ...warningsOf(row.selector),
 });
 
-/** What to know of a selector: an agent that was taken over says of itself what it likes, to fall into a window. */
+/** Warns about selectors on attributes: a compromised agent can choose its attributes to match a window. */
 function warningsOf(selector: string | null): Pick<Window, 'warnings'> {
   const parsed = selector === null ? null : parseSelector(selector);
   const attributes = parsed?.ok ? attributesOf(parsed.selector) : [];
   if (attributes.length === 0) return {};
   const named = attributes.map((key) => `attr.${key}`).join(', ');
-  const warning = `the selector uses ${named}, which agents say of themselves: an agent that was taken over can choose to be in this window, and mute what is told of it; select by tags instead`;
+  const warning = `the selector uses ${named}, which agents report themselves: a compromised agent can choose to match this window and mute its notifications; select by tags instead`;
   return { warnings: [warning] };
 }
 
-/** The one that starts last first. */
+/** Latest start first. */
 export async function listWindows({ db }: Context, wish: PageWish): Promise<Page<Window>> {
   return mapPage(await readPage(wish, (page) => db.all(windowRows, page)), toWindow);
 }
@@ -131,7 +131,7 @@ export async function createWindow(context: Context, actor: Actor, wanted: NewWi
   return window;
 }
 
-/** What is undefined stays as it is. @throws MusterError window_not_found; invalid_input unless it ends after it starts */
+/** Undefined fields keep their value. @throws MusterError window_not_found; invalid_input unless it ends after it starts */
 export async function updateWindow(
   context: Context,
   actor: Actor,
@@ -150,7 +150,7 @@ export async function updateWindow(
   await context.db.write({
     name: 'windows/update',
     statements: [
-      // Only what is asked for: the rest may be changed by somebody else in this moment.
+      // Writes only the requested fields: others may be changed concurrently.
       statement(
         setWindow({ ends_at: 'ends_at' in changed, reason: 'reason' in changed }),
         { id, ...changed },

@@ -9,7 +9,7 @@ import {
 } from '@muster/protocol/http';
 import { mayReach } from './network-address.ts';
 
-/** The config of a channel as it comes in, is kept, and is shown. */
+/** The config of a channel: reading, validating, and masking it. */
 
 type AnyConfig = ChannelConfigs[ChannelType];
 type Texts = Readonly<Record<string, string>>;
@@ -17,7 +17,7 @@ type Texts = Readonly<Record<string, string>>;
 const plain = (text: string): string => text;
 const hidden = (): string => maskedSecret;
 
-/** Of a webhook's address: who signs in there and what is asked for with it; the path stays, by which it is known. */
+/** Masks the user and the query of a webhook's URL. The path stays visible, so that the webhook can be recognized. */
 function shownAddress(text: string): string {
   const url = new URL(text);
   if (url.username === '' && url.password === '' && url.search === '') return text;
@@ -25,10 +25,10 @@ function shownAddress(text: string): string {
   return `${url.protocol}//${user}${url.host}${url.pathname}${url.search === '' ? '' : `?${maskedSecret}`}`;
 }
 
-/** Whoever knows the path of such an address may post there: all of it is the secret. */
+/** Masks everything but the origin: the path of such a URL is the credential. */
 const shownOrigin = (text: string): string => `${new URL(text).origin}/${maskedSecret}`;
 
-/** Of an ntfy server; absent: the public one. */
+/** Origin of an ntfy server; empty for the public one. */
 const originOf = (url: string | undefined): string => (url === undefined ? '' : new URL(url).origin);
 
 /** How each field is shown. */
@@ -52,8 +52,8 @@ export function showConfig({ channel_type, config }: ChannelTarget): Record<stri
 
 /**
  * Reads a config.
- * @param stored the one it replaces: what comes back masked keeps its value
- * @throws MusterError invalid_input with every fault, none of which holds a value
+ * @param stored the config it replaces: fields sent masked keep their value
+ * @throws MusterError invalid_input with all faults, none of which contains a value
  */
 export function readConfig(
   type: ChannelType,
@@ -87,7 +87,8 @@ export function readConfig(
       config[field] = text;
     }
   }
-  // Only the server it was meant for may be shown it: else whoever may not read it could have it sent to themselves.
+  // A masked token is only kept for the same server. Otherwise an operator who may not read it could send it to a
+  // server of their own.
   if (config.token !== undefined && (given as Texts).token === maskedSecret)
     if (faults.length === 0 && originOf(config.url) !== originOf(kept.url))
       faults.push({ path: pathOf('token'), message: 'is for another server; send it anew' });
@@ -96,8 +97,8 @@ export function readConfig(
 }
 
 /**
- * What is wrong with an address, or null. A name is judged by what it resolves to when something is sent; an address that is
- * written out, in whatever spelling, is judged here already.
+ * The fault of a URL, or null. A host name is checked at delivery by the addresses it resolves to; a literal address,
+ * in any notation, is checked here.
  */
 function addressFault(text: string, rule: { denyPrivate: boolean }): string | null {
   if (/[\s\p{Cc}]/u.test(text)) return 'must not hold spaces or control characters';
@@ -112,7 +113,7 @@ function addressFault(text: string, rule: { denyPrivate: boolean }): string | nu
   return null;
 }
 
-/** The host of an address without brackets. The parser has brought every spelling of an IP address into one. */
+/** The host of a URL without brackets. The URL parser has normalized IP addresses. */
 export const hostOf = (url: URL): string => url.hostname.replace(/^\[|\]$/g, '');
 
 const pathOf = (...segments: PropertyKey[]): string =>

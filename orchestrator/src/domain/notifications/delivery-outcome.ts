@@ -1,22 +1,22 @@
 import type { Attempt } from './delivery.ts';
 
-/** What follows from a failed attempt: when the channel is tried again, and whether to say that it keeps failing. */
+/** Decides on the retry after a failed attempt, and on reporting the channel as failing. */
 
-/** The first wait; each further one is twice as long. */
+/** Initial backoff; it doubles with each further failure. */
 const firstWaitMs = 2_000;
 const longestWaitMs = 600_000;
-/** The longest that a far end may ask us to wait, and longer than any wait of our own. */
+/** Maximum pause that a far end can request. Longer than any backoff. */
 export const longestPauseMs = 3_600_000;
-/** A channel that has failed so often without a delivery in between is said to be failing: half a minute, or so. */
+/** Number of consecutive failures, about half a minute, after which the channel is reported as failing. */
 const failuresToTell = 5;
-/** Answers that blame the message. One of those must not hold up all that come after it. */
+/** Statuses that reject the message itself. Such a message must not hold up later ones. */
 const blaming: readonly number[] = [400, 413, 414, 422];
 const blamesToDrop = 3;
 
 export interface FailingBefore {
-  /** Failed attempts of the channel since one was delivered. */
+  /** Failed attempts of the channel since the last delivery. */
   readonly failures: number;
-  /** Unix seconds; null: it has not been called failing. */
+  /** Unix seconds; null when the channel was not reported as failing. */
   readonly failing_since: number | null;
   /** Failed attempts of this message. */
   readonly attempts: number;
@@ -25,17 +25,17 @@ export interface FailingBefore {
 export interface AfterFailure {
   readonly failures: number;
   readonly retryAtMs: number;
-  /** It is to be called failing now. */
+  /** Report the channel as failing now. */
   readonly tell: boolean;
-  /** The message is given up. */
+  /** Give the message up. */
   readonly drop: boolean;
 }
 
-/** @param random in [0, 1) */
+/** @param random random number in [0, 1) */
 export function afterFailure(before: FailingBefore, attempt: Attempt, nowMs: number, random: number): AfterFailure {
   const failures = before.failures + 1;
   const whole = Math.min(firstWaitMs * 2 ** Math.min(before.failures, 30), longestWaitMs);
-  // Half of it is chance: channels that failed together do not come back together.
+  // Half of the backoff is random, so that channels that failed together do not retry together.
   const wait = whole / 2 + (whole / 2) * random;
   const asked = attempt.status === null ? 0 : Math.min(attempt.retryAfterMs ?? 0, longestPauseMs);
   return {

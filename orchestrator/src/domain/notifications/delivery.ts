@@ -1,27 +1,27 @@
 import type { AuditEvent, ChannelTarget } from '@muster/protocol/http';
 
-/** What is sent to a channel. */
+/** A message to a channel. */
 export interface Message {
-  /** The same however often it is sent: receivers know by it what they have had. */
+  /** The same for every attempt, so that receivers can detect duplicates. */
   readonly delivery_id: string;
   readonly channel: { readonly id: string; readonly name: string };
   readonly event: AuditEvent;
 }
 
-/** How one attempt went. */
+/** Result of one attempt. */
 export type Attempt =
-  /** The far end answered; below 300 it has the message. */
+  /** The far end answered; a status below 300 means delivered. */
   | {
       readonly status: number;
-      /** Milliseconds that the far end asks to be left alone for. */
+      /** Pause requested by the far end, in milliseconds. */
       readonly retryAfterMs: number | null;
-      /** What it said where it refused, as far as that was read: hostile text. */
+      /** Beginning of the answer when it refused the message. Untrusted text. */
       readonly text?: string;
     }
-  /** It did not, for a reason in words that hold nothing secret. */
+  /** The far end did not answer; `reason` contains no secrets. */
   | { readonly status: null; readonly reason: string };
 
-/** Makes one attempt, however it goes: it never rejects. */
+/** Makes one attempt. Never rejects. */
 export type Deliver = (
   target: ChannelTarget,
   message: Message,
@@ -31,7 +31,7 @@ export type Deliver = (
 export const delivered = (attempt: Attempt): attempt is Attempt & { status: number } =>
   attempt.status !== null && attempt.status >= 200 && attempt.status < 300;
 
-/** What happened, for people. */
+/** Describes an attempt for people. */
 export function describeAttempt(attempt: Attempt): string {
   if (attempt.status === null) return attempt.reason;
   const { status } = attempt;

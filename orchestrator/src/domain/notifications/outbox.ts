@@ -17,15 +17,15 @@ import { targetOf } from './channels.ts';
 import { type Attempt, describeAttempt, type Message } from './delivery.ts';
 import { afterFailure, longestPauseMs } from './delivery-outcome.ts';
 
-/** The outbox: what is to be sent to channels, and what became of it. Who sends makes sure to be the only one. */
+/** The outbox of messages to channels, and their outcomes. The caller ensures that only one process sends. */
 
-/** A channel that is being sent to, and what is next for it. */
+/** A channel with its next messages. */
 export interface Sending {
   readonly channelId: string;
   readonly name: string;
   /** Null when its config cannot be decrypted. */
   readonly target: ChannelTarget | null;
-  /** The config this was read from: an outcome counts only while it is the same. */
+  /** The encrypted config as read: an outcome only counts while it is unchanged. */
   readonly sealed: string;
   readonly failures: number;
   readonly failing_since: number | null;
@@ -33,19 +33,19 @@ export interface Sending {
   readonly messages: readonly { readonly message: Message; readonly attempts: number }[];
 }
 
-/** Channels that may be sent to now. */
+/** Ids of channels that may be sent to now. */
 export async function channelsToSend({ db, now }: Context): Promise<string[]> {
   return (await db.all(dueChannels, { now_ms: now(), beyond_ms: now() + longestPauseMs })).map(
     ({ channel_id }) => channel_id,
   );
 }
 
-/** @returns null when the channel is gone, has nothing to be sent, or is to be left alone for a while */
+/** @returns null when the channel is gone, has no messages, or is backing off */
 export async function nextToSend(context: Context, channelId: string, limit: number): Promise<Sending | null> {
   const row = await context.db.get(channelById, { channel_id: channelId });
   if (!row) return null;
   const pause = row.retry_at_ms - context.now();
-  // Nothing waits longer than that: the clock was wrong when it was written.
+  // No pause is longer, so a later time was written with a wrong clock.
   if (pause > 0 && pause <= longestPauseMs) return null;
   const waiting = await context.db.all(oldestDeliveries, { channel_id: channelId, limit });
   if (waiting.length === 0) return null;
@@ -71,13 +71,13 @@ const about = ({ channelId, name }: Pick<Sending, 'channelId' | 'name'>, happeni
   target: { type: 'channel', id: channelId, name },
 });
 
-/** Takes out what was delivered. */
+/** Removes delivered messages. */
 export async function recordDelivered({ db }: Context, deliveryIds: readonly string[]): Promise<void> {
   const statements = [statement(deleteDeliveries, { delivery_ids: deliveryIds })];
   await db.write({ name: 'deliveries/delivered', statements });
 }
 
-/** The first delivery after failures: the channel is well again. */
+/** Records the first delivery after failures: the channel is healthy again. */
 export async function recordRecovered(context: Context, sending: Sending): Promise<void> {
   const { channelId, sealed, failing_since } = sending;
   const now = seconds(context.now());
@@ -98,7 +98,7 @@ export async function recordRecovered(context: Context, sending: Sending): Promi
   ]);
 }
 
-/** @param random in [0, 1) */
+/** @param random random number in [0, 1) */
 export async function recordFailure(
   context: Context,
   sending: Sending,
@@ -158,7 +158,7 @@ const dropped = (
 
 const giveUpAtOnce = 500;
 
-/** Gives up what has waited for too long. */
+/** Drops messages that have waited too long. */
 export async function giveUpOld(context: Context, afterSecs: number): Promise<void> {
   const created_before = context.now() - afterSecs * 1000;
   for (;;) {
@@ -185,7 +185,7 @@ interface Health {
   failingSince: number | null;
 }
 
-/** With another config in the meantime, what happened under the old one says nothing. */
+/** An outcome under an earlier config does not count. */
 const healthOf = ({ channelId, sealed, failures, retryAtMs, failingSince }: Health) =>
   statement(
     setChannelHealth,

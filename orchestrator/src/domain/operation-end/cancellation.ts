@@ -16,7 +16,7 @@ import { type Actor, type Context, seconds } from '../shared/context.ts';
 import { announceEnd, type Ending, type EndingOperation, endStatements, ignoreFinished } from './operation-end.ts';
 
 /**
- * Cancels one operation: at once when no agent has it, otherwise the agent is asked and its word is waited for.
+ * Cancels an operation: immediately if it was not dispatched, otherwise by asking the agent and waiting for its report.
  * @throws MusterError operation_not_found, operation_finished
  */
 export async function cancelOperation(context: Context, actor: Actor, operationId: string): Promise<void> {
@@ -31,7 +31,7 @@ export async function cancelOperation(context: Context, actor: Actor, operationI
       else await askToCancel(context, actor, operation, label);
       return;
     } catch (error) {
-      // It was sent, taken back or ended since it was read.
+      // It was dispatched, undispatched, or ended since it was read.
       if (attempt === mostAttempts) throw error;
       ignoreFinished(error);
     }
@@ -70,16 +70,16 @@ async function askToCancel(context: Context, actor: Actor, operation: EndingOper
 }
 
 /**
- * Ends everything open of one agent, as part of the unit that rejects or removes it.
- * @returns the statements, which fail with `agent_changed` when other operations are open by then; and what to call
- *   with the unit's result after the commit
+ * Ends all open operations of an agent, in the transaction that rejects or removes it.
+ * @returns statements, which fail with `agent_changed` when the open operations have changed; and a function to call
+ * with the result after the commit
  */
 export async function cancelling(context: Context, actor: Actor, nodeId: string, label: string, reason: string) {
   const finished_at = seconds(context.now());
   const end = statement(endAllOpen, { node_id: nodeId, status: 'cancelled', finished_at, error: reason });
   const open = await context.db.all(openOperations, { node_id: nodeId });
   const ids = open.map(({ operation_id }) => operation_id);
-  // Each is recorded, so what is recorded must be what is ended.
+  // Each end is recorded, so the recorded and the ended operations must be the same.
   const isSame = { expect: 'no_row', else: 'agent_changed' } as const;
   const statements: Statement[] = [
     statement(openBeside, { node_id: nodeId, ids }, isSame),

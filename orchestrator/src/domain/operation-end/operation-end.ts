@@ -8,13 +8,13 @@ import { type Statement, statement } from '../../store/transaction.ts';
 import { audited } from '../audit/audit.ts';
 import { type Actor, type Context, seconds } from '../shared/context.ts';
 
-/** Every operation ends by what is here, once, whoever ends it. */
+/** Every operation ends here, exactly once. */
 
 export interface Ending {
   status: Exclude<OperationStatus, 'queued' | 'running'>;
   error: string | null;
   summary: Summary | null;
-  /** Unix seconds; null: never, or as recorded. */
+  /** Unix seconds; null when it never started, or to keep the recorded time. */
   startedAt: number | null;
 }
 
@@ -27,9 +27,9 @@ export interface EndingOperation {
 }
 
 /**
- * The statements that end an operation, for the caller's unit. The first fails with `operation_finished` when it has
- * ended already, and so undoes the unit.
- * @param undispatched end it only if no agent was sent it
+ * The statements that end an operation, for the caller's transaction. The first one fails with `operation_finished`
+ * when the operation has already ended, which rolls the transaction back.
+ * @param undispatched end it only if it was not dispatched
  */
 export function endStatements(
   context: Context,
@@ -43,10 +43,10 @@ export function endStatements(
   const finished_at = seconds(context.now());
   const precondition = { expect: 'changed', else: 'operation_finished' } as const;
   const { status, error } = ending;
-  // Of a drift check only its record stays.
+  // Only the record of a drift check is kept.
   if (kind === 'drift') {
     const gone = statement(deleteOpenOperation, { operation_id }, precondition);
-    // Nobody checked: the machine has its turn again.
+    // No check took place, so the machine is due again.
     const missed = status === 'expired' || status === 'interrupted';
     return missed ? [gone, statement(driftDueAgain, { node_id, now: finished_at })] : [gone];
   }
@@ -89,7 +89,7 @@ export function endStatements(
   return statements;
 }
 
-/** Tells whoever waits. Called after the commit. */
+/** Notifies waiting requests. Call it after the commit. */
 export function announceEnd(
   { bus }: Pick<Context, 'bus'>,
   { operation_id, node_id, run_id }: Pick<EndingOperation, 'operation_id' | 'node_id' | 'run_id'>,
@@ -98,7 +98,7 @@ export function announceEnd(
   bus.publish({ type: 'operation_ended', operation_id, node_id, run_id, status });
 }
 
-/** Swallows the refusal of a second end; anything else goes on. */
+/** Swallows the refusal of a second end and rethrows any other error. */
 export function ignoreFinished(error: unknown): void {
   if (!(error instanceof Error && 'code' in error && error.code === 'operation_finished')) throw error;
 }

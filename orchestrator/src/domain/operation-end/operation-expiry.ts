@@ -5,14 +5,14 @@ import { agentLabel } from '../shared/agent-label.ts';
 import { type Context, seconds, systemActor } from '../shared/context.ts';
 import { announceEnd, type Ending, type EndingOperation, endStatements, ignoreFinished } from './operation-end.ts';
 
-/** What ends because its time is up. */
+/** Ends operations whose time has passed. */
 
-/** Read at one time; their units share commits. */
+/** Operations read at a time; their transactions share commits. */
 const atOnce = 500;
-/** An agent that has been gone for so long does not come back with what it was sent. */
+/** An agent that was gone for this long has lost what it was sent. */
 const lostAfterSecs = 86_400;
 
-/** Ends what has waited for its agent longer than it was to. */
+/** Ends operations that waited for their agent beyond their TTL. */
 export async function expireQueued(context: Context): Promise<void> {
   for (;;) {
     const due = await context.db.all(expiredQueued, { now: seconds(context.now()), limit: atOnce });
@@ -27,7 +27,7 @@ export async function expireQueued(context: Context): Promise<void> {
   }
 }
 
-/** Ends what was sent to agents that are lost: what became of it will never be known. */
+/** Ends operations that were dispatched to lost agents: their outcome stays unknown. */
 export async function endLost(context: Context): Promise<void> {
   const now = seconds(context.now());
   const seen_before = now - lostAfterSecs;
@@ -62,7 +62,7 @@ async function endAll(
   );
 }
 
-/** Expired sessions and codes are refused anyway; this only keeps their tables small. */
+/** Expired sessions and codes are refused anyway; deleting them keeps the tables small. */
 export async function expireSessions(context: Context): Promise<void> {
   const now = seconds(context.now());
   const expire = [statement(deleteExpiredSessions, { now }), statement(deleteExpiredWebCodes, { now })];

@@ -1,20 +1,20 @@
 /**
- * For which agents another apply of the same desired set that changes nothing has nothing to add to applied state, so
- * that it need not be read. It holds as long as no other apply has ended since, and whoever relies on it checks that in
- * the rows, in the write.
+ * Remembers the last apply of each agent that changed nothing. Another apply of the same desired set that changes
+ * nothing adds nothing to applied state, so that need not be read. This holds as long as no other apply has ended
+ * since, which the caller checks in its write.
  */
 export interface AppliedMemory {
   /**
-   * @param payloadDigest of an apply that changed nothing; null: it did
-   * @returns the operation before, which had the same set and changed nothing; null: applied state has to be read
+   * @param payloadDigest digest of an apply that changed nothing; null when it changed something
+   * @returns the previous operation, with the same set and without changes; null when applied state has to be read
    */
   sameAs(nodeId: string, payloadDigest: string | null): string | null;
-  /** Remembers an apply that changed nothing, after it was committed. */
+  /** Remembers an apply that changed nothing. Call it after the commit. */
   remember(nodeId: string, payloadDigest: string, operationId: string): void;
   forget(nodeId: string): void;
 }
 
-/** Agents; beyond it the oldest are forgotten. */
+/** Maximum number of agents; the oldest are evicted. */
 const kept = 20_000;
 
 export function createAppliedMemory(): AppliedMemory {

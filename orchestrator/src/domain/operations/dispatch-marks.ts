@@ -3,15 +3,15 @@ import { statement } from '../../store/transaction.ts';
 import { type Context, seconds } from '../shared/context.ts';
 
 /**
- * Marks an operation as sent, if it waits still and is the only one that its approved agent has. What is asked for in one
- * turn of the loop is one write.
- * @returns the payload that was last applied on its machine; null when it was not marked, and the rows have to be read
+ * Marks an operation as dispatched if it is queued and the only one of its approved agent. Requests within one turn of
+ * the event loop share a write.
+ * @returns the payload that was last applied on the machine; null when it was not marked, and the rows have to be read
  */
 export type MarkOnly = (operationId: string) => Promise<{ applied: string | null } | null>;
 
 type Marked = ReadonlyMap<string, { applied: string | null }>;
 
-/** Operations that one statement marks. */
+/** Maximum number of operations marked by one statement. */
 const atOnce = 256;
 
 export function createDispatchMarks(context: Pick<Context, 'db' | 'now'>): MarkOnly {
@@ -30,7 +30,7 @@ export function createDispatchMarks(context: Pick<Context, 'db' | 'now'>): MarkO
   return async (operationId) => {
     if (gathering === null || gathering.ids.length >= atOnce) {
       const ids: string[] = [];
-      // In a later microtask: the dispatcher asks for many agents before it lets go of the thread.
+      // In a later microtask: the dispatcher requests marks for many agents before it yields.
       const marked = Promise.resolve().then(() => {
         if (gathering?.ids === ids) gathering = null;
         return mark(ids);

@@ -4,29 +4,29 @@ import type { SentSecret } from '../secrets/secret-access.ts';
 import { newTally, type Tally } from './report-limits.ts';
 
 /**
- * What is known of operations that agents have now, so that their reports need not look it up: none of it changes but
- * the status, and a report that comes after the end is refused by the database whatever is remembered here.
+ * Cache of operations that agents have now, so that reports need no lookup. Only the status of an operation changes,
+ * and the database refuses reports after its end whatever this cache says.
  */
 export interface InFlight {
-  /** @param secrets what it was sent with; null: others than those count */
+  /** @param secrets the secrets it was sent with; null when other values may have been sent */
   sent(operation: ReportedOperation, secrets: readonly SentSecret[] | null): void;
   find(operationId: string): ReportedOperation | undefined;
-  /** The secrets an operation was sent with, encrypted; undefined when that is not known here. */
+  /** The secrets that an operation was sent with, encrypted; undefined when unknown here. */
   secretsOf(operationId: string): readonly SentSecret[] | undefined;
-  /** What was kept of an operation's results and output; of one that this process did not send, not all is known. */
+  /** Totals of what was kept of an operation; incomplete when another process sent it. */
   tallyOf(operationId: string): Tally;
-  /** Remembers it, after what it counts was committed. */
+  /** Remembers the totals after they were committed. */
   tally(operationId: string, kept: Tally): void;
   close(): void;
 }
 
-/** Beyond it the oldest are forgotten, and looked up when they are reported on. */
+/** Maximum number of operations; the oldest are evicted and looked up again. */
 const kept = 50_000;
-/** As many, and those of operations that an earlier process sent. */
+/** Twice as many, because tallies also cover operations that an earlier process sent. */
 const keptTallies = 2 * kept;
-/** Characters of encrypted secrets that are kept with them; those of further operations are looked up. */
+/** Maximum characters of encrypted secrets in the cache; those of further operations are looked up. */
 const keptSecrets = 16 * 1024 * 1024;
-/** Removals that are remembered of all operations; of the oldest beyond it they are not known any more. */
+/** Maximum number of removals remembered for all operations; the oldest tallies forget theirs. */
 const keptRemovals = 500_000;
 
 export function createInFlight(bus: Pick<Bus, 'subscribe'>): InFlight {

@@ -1,17 +1,17 @@
 import type { ResourceResult } from '@muster/protocol';
 
-/** How much of what agents report is kept: it is theirs to say, and must not come to more than can be read again. */
+/** Sizes of stored results. Agents decide what they report, so the amount that is stored must stay readable. */
 
-/** What a row takes beside its texts. */
+/** Overhead of a row in bytes. */
 export const rowBytes = 128;
 
-/** @param text of the result, as it is stored */
+/** @param text the result as stored */
 export const weightOf = (text: string): number => rowBytes + Buffer.byteLength(text);
 
-/** Characters of its message that a bare result keeps. */
+/** Maximum characters of the message in a bare result. */
 const mostWords = 200;
 
-/** The result without what may be long. @param because why, for people */
+/** The result without its long fields. @param because reason for people */
 export function bare(result: ResourceResult, because: string): ResourceResult {
   const words = result.message === null ? '' : `${result.message.slice(0, mostWords).toWellFormed()} `;
   return {
@@ -25,11 +25,11 @@ export function bare(result: ResourceResult, because: string): ResourceResult {
 
 const sizeOf = (text: string | null): number => (text === null ? 0 : Buffer.byteLength(text));
 
-/** Bytes of the names in a result, and of its row. */
+/** Bytes of a result's names, and of its row. */
 export const namesOf = ({ module, id, type, identity }: ResourceResult): number =>
   rowBytes + sizeOf(module) + sizeOf(id) + sizeOf(type) + sizeOf(identity);
 
-/** Bytes of what a result says beside its names. */
+/** Bytes of a result besides its names. */
 export const detailsOf = ({ diff, message, changes, triggered_by }: ResourceResult): number =>
   sizeOf(diff) +
   sizeOf(message) +

@@ -7,13 +7,13 @@ import { createPayloads } from './payloads.ts';
 import { createOperationScrub } from './report-secrets.ts';
 
 /**
- * What programs print while they run, for those who watch. In memory, never a row: the newest of it, of the operation
- * that an agent is at. At its end the report has all that is kept.
+ * Output of running programs, for live viewers. Kept in memory only: the newest part of the agent's current operation.
+ * The final report contains everything that is stored.
  */
 
 export interface LiveOutput {
   printed(nodeId: string, progress: OutputProgress): Promise<void>;
-  /** By `module/identity`; empty once the operation has ended. */
+  /** Keyed by `module/identity`; empty once the operation has ended. */
   of(nodeId: string, operationId: string): Promise<Record<string, Shown>>;
   close(): void;
 }
@@ -21,13 +21,13 @@ export interface LiveOutput {
 export interface Shown {
   stdout: string;
   stderr: string;
-  /** Something is missing in it, or before it. */
+  /** Output is missing before or within the text. */
   truncated: boolean;
 }
 
-/** Programs of one operation that are remembered at a time: one runs, and those before it have been reported. */
+/** Maximum number of programs kept for one operation: one is running, and the earlier ones were reported. */
 const mostPrograms = 4;
-/** Characters kept, over all agents; beyond it, those who were not heard of for the longest are given up. */
+/** Maximum characters for all agents; beyond it, the agents with the oldest output are evicted. */
 const mostCharacters = 32 * 1024 * 1024;
 
 interface Watched {
@@ -36,7 +36,7 @@ interface Watched {
 }
 
 export function createLiveOutput(context: Context, capacity = mostCharacters): LiveOutput {
-  /** By node id, those heard of last at the end. */
+  /** By node id, the most recently updated last. */
   const agents = new Map<string, Watched>();
   let characters = 0;
   const scrubOf = createOperationScrub(context, { secretsOf: () => undefined }, createPayloads(context));
@@ -55,7 +55,7 @@ export function createLiveOutput(context: Context, capacity = mostCharacters): L
       forget(hint.node_id);
   });
 
-  /** Only what is under way, and only the agent's own. */
+  /** Only open operations of the same agent. */
   const isWatchable = async (nodeId: string, operation_id: string): Promise<boolean> => {
     const row = await context.db.get(reportedOperation, { operation_id });
     return row !== undefined && row.node_id === nodeId && row.kind !== 'drift' && !hasEnded(row.status);

@@ -3,12 +3,12 @@ import { fromJson, type JsonText } from '../../store/json-text.ts';
 import { resultPage } from '../../store/queries/operation-results.ts';
 import type { Context } from '../shared/context.ts';
 
-/** Results of one operation, in pages: how many an agent reports, and how long they are, is its own doing. */
+/** Reads results of an operation in pages, because agents decide on their number and size. */
 
-/** Bytes that are read at a time. */
+/** Maximum bytes of a page. */
 export const pageBytes = 1024 * 1024;
 
-/** Pages of what is on record, in order of position; the event loop gets a turn before each page but the first. */
+/** Pages of stored results in order of position. Yields to the event loop before each page but the first. */
 export async function* storedResults(
   { db }: Pick<Context, 'db'>,
   operationId: string,
@@ -24,9 +24,9 @@ export async function* storedResults(
 }
 
 /**
- * Pages of results in order of position: what is on record, and what a report that is not committed yet adds to it.
- * @param fresh by position, in the place of what is on record
- * @param total how many there are by the agent's count; if all are fresh, the record is not read
+ * Pages of results in order of position: stored ones, merged with those of a report that is not committed yet.
+ * @param fresh uncommitted results by position; they replace stored ones
+ * @param total number of results as reported by the agent; if all are fresh, nothing is read
  */
 export async function* reportedResults(
   context: Pick<Context, 'db'>,

@@ -1,10 +1,10 @@
 import type { Context } from '../shared/context.ts';
 
-/** Requests that wait for an operation or a run to end. */
+/** Requests that wait for the end of an operation or a run. */
 export interface Waiting {
   /**
-   * Resolves when a hint says that it has ended, when the time is up, or when the signal aborts: the caller looks at
-   * the rows in each case.
+   * Resolves when a hint reports the end, at the timeout, or when the signal aborts. The caller reads the rows in each
+   * case.
    * @param id an operation or a run
    */
   untilEnded(id: string, milliseconds: number, signal?: AbortSignal): Promise<void>;
@@ -48,10 +48,10 @@ export function createWaiting({ bus }: Pick<Context, 'bus'>): Waiting {
 }
 
 /**
- * Looks at the rows until there is something to answer, woken by hints.
- * @param look what to answer, or null while it is still to come
+ * Reads until there is a result, woken by hints.
+ * @param look reads the result; null while there is none
  * @param deadline Unix milliseconds
- * @returns null when the time was up or the signal aborted first
+ * @returns null when the deadline passed or the signal aborted first
  */
 export async function untilFound<T>(
   context: Pick<Context, 'now'>,
@@ -64,7 +64,7 @@ export async function untilFound<T>(
   for (;;) {
     const enough = new AbortController();
     const left = deadline - context.now();
-    // The wait begins before the look, so that an end in between is not missed.
+    // The wait begins before the read, so that an end in between is not missed.
     const woken = waiting.untilEnded(
       id,
       Math.max(left, 0),

@@ -1,4 +1,4 @@
-/** The newest of one stream of a program, put together from the pieces that came. */
+/** The newest part of one stream of a program, assembled from pieces. */
 
 interface Piece {
   from: number;
@@ -6,20 +6,23 @@ interface Piece {
   text: string;
 }
 
-/** Characters kept of a stream. */
+/** Maximum characters kept of a stream. */
 const kept = 16 * 1024;
-/** Pieces with something missing between them. An agent that is whole has few; each costs something, whatever is in it. */
+/**
+ * Maximum number of pieces with gaps between them. A working agent causes few; each one costs memory even if it is
+ * empty.
+ */
 const mostRuns = 64;
 
 export class OutputTail {
-  /** In order; between two of them something is missing. */
+  /** In order, with a gap between each two. */
   #runs: Piece[] = [];
 
   get length(): number {
     return this.#runs.reduce((sum, { text }) => sum + text.length, 0);
   }
 
-  /** Something is missing before, in between or among what is kept. */
+  /** Whether output is missing before or within the kept text. */
   get isCut(): boolean {
     return this.#runs.length > 1 || (this.#runs[0]?.from ?? 0) > 0;
   }
@@ -27,7 +30,7 @@ export class OutputTail {
   add({ from, to, text }: Piece): void {
     if (text === '') return;
     const last = this.#runs.at(-1);
-    // It has begun anew: its agent was restarted and runs it again.
+    // The output restarted: the agent was restarted and runs the program again.
     if (last !== undefined && from < last.to) this.#runs = [];
     if (last !== undefined && from === last.to) {
       last.to = to;
@@ -37,8 +40,8 @@ export class OutputTail {
   }
 
   /**
-   * @param hide takes out of lines what must not be shown. Lines of which a part is missing or still to come are left
-   *   out then: half of what is to be hidden would not be found
+   * @param hide removes secrets from lines. Incomplete lines are left out then, because it could not find a partial
+   * secret
    */
   text(hide: ((lines: string) => string) | null): string {
     let end = 0;
@@ -60,7 +63,7 @@ export class OutputTail {
         this.#runs.shift();
         continue;
       }
-      // Not through the middle of a character.
+      // Does not split a surrogate pair.
       const cut = first.text.slice(excess).replace(/^[\udc00-\udfff]/, '');
       first.from += Buffer.byteLength(first.text.slice(0, first.text.length - cut.length));
       first.text = cut;
@@ -73,6 +76,6 @@ const missing = (bytes: number): string => `[… ${bytes} bytes not shown while 
 
 function linesOf({ from, text }: Piece): string {
   const start = from === 0 ? 0 : text.indexOf('\n') + 1;
-  // What begins in the middle of a line and has no end of one is all of one line.
+  // A part of a line without its beginning and its end.
   return from !== 0 && start === 0 ? '' : text.slice(start, text.lastIndexOf('\n') + 1);
 }

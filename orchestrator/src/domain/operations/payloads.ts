@@ -9,8 +9,8 @@ import { type SentSecret, secretValues } from '../secrets/secret-access.ts';
 import type { Context } from '../shared/context.ts';
 
 /**
- * The statements that keep a payload, for the unit that writes an operation with it. One that is there already stays as
- * it is; that it was seen makes PostgreSQL undo this unit or the one that deletes it at the same time as unneeded.
+ * The statements that store a payload, in the transaction that writes its operation. An existing payload is kept.
+ * Reading it makes PostgreSQL abort this transaction, or a concurrent one that deletes the payload as unneeded.
  */
 export const keepPayload = ({ digest, text }: ReturnType<typeof encodePayload>): Statement[] => [
   statement(putPayload, { digest, payload: text }),
@@ -18,15 +18,15 @@ export const keepPayload = ({ digest, text }: ReturnType<typeof encodePayload>):
 ];
 
 /**
- * Resolved desired sets ready to be sent. A fan-out sends the same one to thousands of agents: it is read once. What is
- * kept has no secret in it; those are put in for each agent, as it and they are then.
+ * Cache of resolved desired sets. A fan-out sends the same set to thousands of agents, so it is read once. Cached sets
+ * contain no secrets; these are filled in for each agent at dispatch.
  */
 export interface Payloads {
-  /** @returns what the agent is sent, or why it cannot be */
+  /** @returns what to send to the agent, or why it cannot be sent */
   load(digest: string | null, nodeId: string): Promise<Loaded>;
-  /** Names of the secrets that a payload uses; none when it is kept no more. */
+  /** Names of the secrets that a payload uses; empty when it is no longer stored. */
   secretsOf(digest: string): Promise<readonly string[]>;
-  /** The desired set, without values of secrets; null when it is kept no more. */
+  /** The desired set without secret values; null when it is no longer stored. */
   setOf(digest: string): Promise<Payload | null>;
 }
 
@@ -43,12 +43,12 @@ export type Loaded =
 interface Kept {
   payload: Payload;
   secrets: { used: string[]; required: string[] };
-  /** What every agent is sent; null when it has secrets in it. */
+  /** The same for every agent; null when it contains secrets. */
   common: Loaded | null;
   length: number;
 }
 
-/** Characters of JSON that are kept parsed; what is larger than that is read for each agent. */
+/** Maximum characters of JSON that are cached parsed; a larger payload is read for each agent. */
 const keptLength = 32 * 1024 * 1024;
 const nothing: Loaded = { ok: true, resources: [], keep_modules: [], verify: [], secrets: [] };
 

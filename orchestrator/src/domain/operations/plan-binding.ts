@@ -3,18 +3,18 @@ import { fromJson } from '../../store/json-text.ts';
 import { planById, plansOfRun } from '../../store/queries/operations.ts';
 import type { Context } from '../shared/context.ts';
 
-/** An apply that is bound to a plan does exactly that, or nothing. */
+/** An apply that is bound to a plan does exactly what was planned, or nothing. */
 
 export interface BoundPlan {
   operation_id: string;
   status: string;
   payload_digest: string | null;
-  /** What the agent says it would do; null from one that is too old to say. */
+  /** Digest of the plan as reported by the agent; null from agents too old to report it. */
   plan_digest: string | null;
   secret_versions: string | null;
 }
 
-/** What an apply would be by now. */
+/** The current desired set. */
 export interface PresentSet {
   digest: string;
   secrets: SecretVersions;
@@ -28,7 +28,7 @@ export const versionsIn = ({ secret_versions }: Pick<BoundPlan, 'secret_versions
 const stale = (detail: string) => new MusterError('plan_stale', detail);
 
 /**
- * Compares what would be applied now with what was planned. What is on the machine is its agent's to compare.
+ * Compares the current desired set with the planned one. The agent compares the state of the machine.
  * @throws MusterError plan_stale
  */
 export function requireSamePlan(plan: BoundPlan | null, now: PresentSet): asserts plan is BoundPlan {
@@ -44,7 +44,7 @@ export function requireSamePlan(plan: BoundPlan | null, now: PresentSet): assert
     if (planned[name] !== now.secrets[name]) throw stale(`the secret ${name} has changed since this was planned`);
 }
 
-/** The plans of these agents in a run, by agent. */
+/** The plans of these agents in a run, by node id. */
 export async function plansIn(
   { db }: Context,
   runId: string,
@@ -54,7 +54,7 @@ export async function plansIn(
   return new Map(rows.map((row) => [row.node_id, row]));
 }
 
-/** @throws MusterError operation_not_found unless there is such a plan of this agent */
+/** @throws MusterError operation_not_found unless the agent has this plan */
 export async function requirePlan({ db }: Context, planId: string, nodeId: string) {
   const plan = await db.get(planById, { operation_id: planId });
   if (plan?.node_id !== nodeId || plan.kind !== 'plan')
@@ -63,7 +63,7 @@ export async function requirePlan({ db }: Context, planId: string, nodeId: strin
 }
 
 /**
- * The modules that the plan was asked for with.
+ * The modules that the plan was requested with.
  * @throws MusterError invalid_input when others are named
  */
 export function modulesOfPlan(
@@ -79,7 +79,7 @@ export function modulesOfPlan(
   return planned;
 }
 
-/** What no longer resolves has changed since it was planned. @throws MusterError plan_stale */
+/** Reports a desired set that no longer resolves as changed. @throws MusterError plan_stale */
 export async function orStale<T>(work: () => Promise<T>): Promise<T> {
   try {
     return await work();

@@ -1,16 +1,16 @@
 import type { Bus, QueuedOperation } from '../../bus/bus.ts';
 
 /**
- * What hints say that agents are to do next, so that it need not be read to be sent. The rows still decide: whoever takes
- * something from here looks, in the write that marks it as sent, whether it is so.
+ * Cache of the operations that hints announce, so that they need not be read before dispatch. The rows decide: the
+ * write that marks an operation as dispatched verifies it.
  */
 export interface ReadyWork {
-  /** @returns what may be the only thing that the agent is to do; handed out once */
+  /** @returns the operation that may be the only one of the agent. Each is returned once. */
   take(nodeId: string): QueuedOperation | null;
   close(): void;
 }
 
-/** Beyond it the oldest are forgotten, and read when their agents have their turn. */
+/** Maximum number of entries; the oldest are evicted and read when their agents have their turn. */
 const kept = 10_000;
 
 export function createReadyWork(bus: Pick<Bus, 'subscribe'>): ReadyWork {
@@ -19,7 +19,7 @@ export function createReadyWork(bus: Pick<Bus, 'subscribe'>): ReadyWork {
     if (hint.type === 'operation_ended') {
       if (ready.get(hint.node_id)?.operation_id === hint.operation_id) ready.delete(hint.node_id);
     } else if (hint.type === 'work') {
-      // Of several things, rows tell the order.
+      // With several operations, the rows decide the order.
       if (ready.delete(hint.node_id) || hint.operation === undefined) return;
       if (ready.size >= kept) ready.delete(ready.keys().next().value as string);
       ready.set(hint.node_id, hint.operation);

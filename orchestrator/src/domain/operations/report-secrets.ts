@@ -8,13 +8,13 @@ import type { Context } from '../shared/context.ts';
 import type { InFlight } from './in-flight.ts';
 import type { Payloads } from './payloads.ts';
 
-/** The values to look for in what an agent says of an operation, and taking them out. */
+/** Finds the secret values that an agent's reports could contain, and removes them. */
 
 type Looking = Pick<Context, 'db' | 'secretKeys'>;
 
 /**
- * Names of the secrets that an agent may say in its reports of an operation: those that are in it, and those that are
- * on the machine from the last apply that succeeded, also where the operation has them no more.
+ * Names of the secrets that may appear in reports of an operation: those it contains, and those that the last
+ * successful apply left on the machine.
  */
 async function namesIn({ db }: Looking, payloads: Pick<Payloads, 'secretsOf'>, operationId: string): Promise<string[]> {
   const row = await db.get(payloadsReportedOn, { operation_id: operationId });
@@ -31,9 +31,9 @@ async function namesOf(
 }
 
 /**
- * @param sent what an operation is being sent with
- * @param digests of what it is to apply, and what was applied before, where both are known
- * @returns that, and what its machine may have besides
+ * @param sent the secrets that an operation is sent with
+ * @param digests digests of the set to apply and of the previously applied one, where both are known
+ * @returns `sent`, and the secrets that may be on the machine besides
  */
 export async function withThoseThere(
   context: Looking,
@@ -48,10 +48,10 @@ export async function withThoseThere(
   return names.length === 0 ? sent : [...sent, ...(await context.db.all(sealedSecrets, { names }))];
 }
 
-/** What takes the values of the secrets out of a text that an operation was sent with; null when it has none. */
+/** The scrub for the secret values of an operation; null when it has none. */
 export type OperationScrub = (operationId: string) => Promise<Scrub | null>;
 
-/** Takes out of reports the values of the secrets that their operations were sent with. */
+/** Removes secret values from reports. */
 export type ReportScrub = (reports: readonly Report[]) => Promise<readonly Report[]>;
 
 export function createOperationScrub(
@@ -59,11 +59,11 @@ export function createOperationScrub(
   inFlight: Pick<InFlight, 'secretsOf'>,
   payloads: Pick<Payloads, 'secretsOf'>,
 ): OperationScrub {
-  /** After a restart, and of what a drift check looks at: every value that is kept, since any may have been sent. */
+  /** Used after a restart and for drift checks: any stored value may have been sent, so all of them count. */
   async function lookUp(operationId: string): Promise<readonly SentSecret[]> {
     const names = await namesIn(context, payloads, operationId);
     if (names.length === 0) return [];
-    // The former ones last: what is replaced between the two is in both rather than in none.
+    // Reads former values last: a value replaced in between appears in both reads rather than in neither.
     const present = await context.db.all(sealedSecrets, { names });
     return [...present, ...(await context.db.all(formerSecretsNamed, { names }))];
   }
@@ -72,7 +72,7 @@ export function createOperationScrub(
   async function valuesOf(operationId: string): Promise<string[]> {
     const sent = inFlight.secretsOf(operationId);
     let values = sent === undefined ? null : open(sent);
-    // Under a key that has been changed since, they are in the database under the new one.
+    // After a key rotation, the values are in the database under the new key.
     if (values === null || values.includes(null)) values = open(await lookUp(operationId));
     return values.filter((value) => value !== null);
   }

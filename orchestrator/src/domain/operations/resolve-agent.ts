@@ -15,18 +15,18 @@ import { createSecretAccess } from '../secrets/secret-access.ts';
 import type { Context } from '../shared/context.ts';
 import { modulesOfPlan, orStale, type requirePlan, requireSamePlan, type SecretVersions } from './plan-binding.ts';
 
-/** What one agent should have at this moment. */
+/** The desired set of an agent at this moment. */
 export interface AgentSet {
   desired: DesiredModules;
   payload: ReturnType<typeof encodePayload>;
   resolved: Payload;
   secrets: SecretVersions;
-  /** Applied later than this, in Unix seconds, it would come after the window that it is for; null: there is none. */
+  /** End of the maintenance window it depends on, Unix seconds: it must not be applied later. Null when there is none. */
   until: number | null;
 }
 
 /**
- * @param modules of the request, besides those of assignments
+ * @param modules modules of the request, besides those of assignments
  * @throws MusterError module_not_found, module_unresolved, module_conflict
  */
 export async function presentSet(
@@ -46,7 +46,7 @@ export async function presentSet(
 
 type Plan = Awaited<ReturnType<typeof requirePlan>>;
 
-/** @throws MusterError plan_stale when the agent should by now have something else than what was planned */
+/** @throws MusterError plan_stale when the desired set differs from the planned one */
 export async function requirePlanHolds(context: Context, documents: ModuleDocuments, plan: Plan): Promise<void> {
   const { payload, secrets } = await orStale(async () => {
     const agent = await getAgent(context, plan.node_id);

@@ -5,13 +5,13 @@ import type { SentOperation } from '../../store/queries/operations.ts';
 import type { Payloads } from './payloads.ts';
 
 /**
- * Which resources an operation was sent with, small enough to keep for every open operation: what an agent reports is
- * compared with it, and nothing that was not sent is kept under a name that the agent made up.
+ * The resources that an operation was sent with, as hashes, small enough to keep for every open operation. Reports are
+ * compared with them, so that nothing is stored under a name that the agent made up.
  */
 
 export type Named = Pick<ResourceResult, 'module' | 'type' | 'identity'>;
 
-/** 48 bits of a digest: a collision gains an agent nothing but a name that it could have been sent. */
+/** 48 bits of a digest. A collision only gains an agent a name that it could have been sent anyway. */
 export const printOf = (text: string): number => hash('sha256', text, 'buffer').readUIntBE(0, 6);
 
 const resourcePrint = ({ module, type, identity }: Named): number =>
@@ -23,7 +23,7 @@ const resourcePrint = ({ module, type, identity }: Named): number =>
     ].join('\0'),
   );
 
-/** The resource of an output, as agents name it. */
+/** The resource name that agents use for an output. */
 export const outputName = ({ module, identity }: Pick<Named, 'module' | 'identity'>): string =>
   toldName(`${module}/${identity}`, limits.outputResourceLength);
 
@@ -42,28 +42,28 @@ export class SentNames {
     return this.#resources.length;
   }
 
-  /** Whether it is the resource that was sent at this position. */
+  /** Whether this resource was sent at this position. */
   isAt(position: number, resource: Named): boolean {
     return this.#resources[position] === resourcePrint(resource);
   }
 
-  /** Whether it was sent at any position. */
+  /** Whether this resource was sent at any position. */
   has(resource: Named): boolean {
     return this.#known.has(resourcePrint(resource));
   }
 
-  /** @param resource as an output names it */
+  /** @param resource name as in an output */
   hasOutput(resource: string): boolean {
     return this.#outputs.has(printOf(resource));
   }
 }
 
-/** Resources of all the sets that are kept: some 100 bytes each. */
+/** Maximum number of resources in all cached sets, about 100 bytes each. */
 const mostKept = 250_000;
 
 /**
- * What operations were sent with, read once for each payload.
- * @returns null when that is not kept any more, or an earlier release did not keep it
+ * The names an operation was sent with. Cached by payload.
+ * @returns null when the payload is no longer stored, or an earlier release did not store it
  */
 export type SentNamesOf = (sent: SentOperation) => Promise<SentNames | null>;
 
@@ -74,7 +74,7 @@ export function createSentNames(payloads: Pick<Payloads, 'setOf'>): SentNamesOf 
     if (digest === null) return null;
     const known = kept.get(digest);
     if (known) {
-      // The one that is used last stays longest.
+      // Moves the entry to the end: the least recently used one is evicted first.
       kept.delete(digest);
       kept.set(digest, known);
       return known;

@@ -1,23 +1,23 @@
 import { createHash, X509Certificate } from 'node:crypto';
 import { serverOfKey, serverOfOrigin } from '@muster/protocol/sign-in';
 
-/** The servers that a sign-in may name at this orchestrator: see docs/security.md, "Sign-in". */
+/** The server names that a sign-in may use for this orchestrator; see docs/security.md, "Sign-in". */
 
-/** How the API is reached, as the configuration says. What a request says of itself (`Host`) is not part of it. */
+/** The API's addresses from the configuration. Request headers such as `Host` are not used. */
 export interface Served {
-  /** PEM of the certificate that the API shows; null: plain HTTP. */
+  /** PEM of the API's certificate; null for plain HTTP. */
   readonly certificate: string | null;
   readonly apiHost: string;
   readonly apiPort: number;
   readonly advertisedHost: string | null;
   readonly publicUrl: string | null;
-  /** `sign_in.origins`: origins, and keys as `tls:` and their digest. */
+  /** `sign_in.origins`: origins, and key digests with the prefix `tls:`. */
   readonly origins: readonly string[];
 }
 
 export interface OwnServers {
   readonly anywhere: ReadonlySet<string>;
-  /** Origins of loopback: any machine has them, so they are good only for a client on this one. */
+  /** Loopback origins: every machine has them, so they are valid only for clients on this machine. */
   readonly onLoopback: ReadonlySet<string>;
 }
 
@@ -48,7 +48,7 @@ export function ownServers(served: Served): OwnServers {
 export const isOwnServer = ({ anywhere, onLoopback }: OwnServers, server: string, loopback: boolean): boolean =>
   anywhere.has(server) || (loopback && onLoopback.has(server));
 
-/** Exact names and addresses only: a wildcard says nothing of which server is this one. */
+/** Exact names and addresses only: a wildcard does not identify this server. */
 const namesOf = ({ subjectAltName }: X509Certificate): string[] =>
   [...(subjectAltName ?? '').matchAll(/(?:^|, )(?:DNS|IP Address):([A-Za-z0-9.:_-]+)(?=,|$)/g)].map(
     ([, name]) => name as string,
@@ -59,7 +59,7 @@ const keyDigestOf = (certificate: X509Certificate): string =>
     .update(certificate.publicKey.export({ format: 'der', type: 'spki' }))
     .digest('hex');
 
-/** Names and addresses that lead every machine to itself. @param hostname as `URL.hostname` has it */
+/** Names and addresses with which a machine reaches itself. @param hostname in the form of `URL.hostname` */
 const isLoopback = (hostname: string): boolean =>
   /^(?:(?:.+\.)?localhost|localhost\.localdomain|ip6-(?:localhost|loopback))\.?$/.test(hostname) ||
   /^(?:127\.[\d.]+|0\.0\.0\.0|\[::1?\]|\[::ffff:(?:7f[\da-f]{2}:[\da-f]+|0:0)\])$/.test(hostname);

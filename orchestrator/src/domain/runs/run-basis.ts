@@ -5,25 +5,25 @@ import type { Revisions } from '../modules/modules.ts';
 import { defaultTtlSecs } from '../operations/operations.ts';
 import type { WaveRules } from './run-waves.ts';
 
-/** What a run is by: fixed when it is asked for, so that its last agent gets what its first one got. */
+/** The terms of a run, fixed when it is requested, so that its last agent gets the same as its first one. */
 
 export interface RunRequest {
   kind: 'apply' | 'plan';
-  /** At most so many agents at one time: a number, or a share of all in percent. */
+  /** Maximum agents at one time: a number, or a percentage of all agents of the run. */
   batch?: number | string | undefined;
-  /** With more failures the run is halted. */
+  /** Maximum number of failures before the run is halted. */
   max_failures?: number | undefined;
-  /** So many go first, and the others only once all of them have succeeded. */
+  /** Number of canaries: they go first, and the others follow only once all have succeeded. */
   canary?: number | undefined;
   offline?: 'report' | 'queue' | undefined;
   ttl?: number | undefined;
   plan_run_id?: string | undefined;
 }
 
-/** Kept with the run. */
+/** Stored with the run. */
 export interface RunOptions {
   offline: 'report' | 'queue';
-  /** As a number of agents; null: as the configuration says. */
+  /** Number of agents; null uses the configured maximum. */
   batch: number | null;
   max_failures: number | null;
   canary: number;
@@ -31,13 +31,13 @@ export interface RunOptions {
   plan_run_id: string | null;
 }
 
-/** Kept beside it, since it may be long. */
+/** Stored separately because it can be large. */
 export interface RunBasis {
-  /** Null: agents that were named, and `modules` for them. */
+  /** Null when agents were named; `modules` are for them. */
   assignment: Assignment | null;
-  /** Besides those that assignments give; those of an earlier release have none. */
+  /** Modules besides those of assignments; runs of earlier releases have none. */
   modules?: readonly string[];
-  /** Every assignment there was, by name. */
+  /** All assignments at the time of the request, by name. */
   assignments: Assignment[];
   /** The revision of each module that an assignment names. */
   revisions: Record<string, number>;
@@ -55,7 +55,7 @@ export interface RunTerms extends RunOptions {
   readonly startedAt: number;
 }
 
-/** @param agents how many the run is about */
+/** @param agents number of agents of the run */
 export function optionsOf(request: RunRequest, agents: number): RunOptions {
   return {
     offline: request.offline ?? 'report',
@@ -67,21 +67,21 @@ export function optionsOf(request: RunRequest, agents: number): RunOptions {
   };
 }
 
-/** A share is of all agents of the run, and one agent at least. */
+/** Converts a percentage to a number of agents, at least one. */
 export function batchOf(batch: number | string | undefined, agents: number): number | null {
   if (batch === undefined) return null;
   if (typeof batch === 'number') return batch;
   return Math.max(1, Math.floor((agents * Number.parseInt(batch, 10)) / 100));
 }
 
-/** @param maxConcurrent what the configuration allows every run */
+/** @param maxConcurrent configured maximum for every run */
 export function rulesOf(options: RunOptions, maxConcurrent: number): WaveRules {
   const paced = options.batch !== null || options.canary > 0;
   return {
     limit: Math.min(options.batch ?? maxConcurrent, maxConcurrent),
     canary: options.canary,
     maxFailures: options.max_failures,
-    // Who asks for a pace must not see all that were away begin at once when they come back.
+    // A paced run holds absent agents, because otherwise all of them would begin at once when they return.
     absent: options.offline === 'report' ? 'report' : paced ? 'hold' : 'queue',
   };
 }
@@ -103,7 +103,7 @@ export function termsOf(row: Row, basisText: JsonText<unknown>): RunTerms {
   };
 }
 
-/** Runs of an earlier release hold less. */
+/** Runs of earlier releases lack some fields. */
 export const optionsIn = (text: JsonText<unknown>): RunOptions => ({
   ...optionsOf({ kind: 'apply' }, 0),
   ...(fromJson(text) as Partial<RunOptions>),

@@ -16,9 +16,9 @@ import { audited } from '../audit/audit.ts';
 import { announceEnd, ignoreFinished } from '../operation-end/operation-end.ts';
 import { type Actor, type Context, seconds, systemActor } from '../shared/context.ts';
 
-/** A run ends with the last of its operations, or is stopped before. */
+/** The end of runs: by the last operation, by a halt, or by a cancellation. */
 
-/** Ends a run once nothing of it is open. Safe to call at any time, any number of times. */
+/** Ends a run once none of its operations is open. Idempotent. */
 export async function settleRun(context: Context, runId: string): Promise<void> {
   const { db } = context;
   if (await db.get(anyRunResultOpen, { run_id: runId })) return;
@@ -29,7 +29,7 @@ export async function settleRun(context: Context, runId: string): Promise<void> 
     await db.write({
       name: 'runs/end',
       statements: [
-        // A second caller at the same moment changes nothing and must not be recorded.
+        // A concurrent caller changes nothing and must not be recorded.
         statement(endRunIfDone, end, { expect: 'changed', else: 'operation_finished' }),
         audited(context, {
           type: 'run.ended',
@@ -50,7 +50,7 @@ export async function settleRuns(context: Context): Promise<void> {
   for (const { run_id } of await context.db.all(openRuns, {})) await settleRun(context, run_id);
 }
 
-/** No further agent gets its turn. Those that have an operation end it; the halt is final. */
+/** Halts a run for good: no further agent gets its turn; operations in progress continue. */
 export async function haltRun(context: Context, runId: string, reason: string): Promise<void> {
   const run = await context.db.get(runById, { run_id: runId });
   if (run?.status !== 'running') return;
@@ -71,7 +71,7 @@ export async function haltRun(context: Context, runId: string, reason: string): 
 }
 
 /**
- * Cancels what has not ended: who waits is not tried, whoever has an operation is asked to end it.
+ * Cancels what has not ended: waiting agents are not tried, running operations get a cancellation request.
  * @throws MusterError run_not_found, run_finished
  */
 export async function cancelRun(context: Context, actor: Actor, runId: string): Promise<void> {
@@ -81,7 +81,7 @@ export async function cancelRun(context: Context, actor: Actor, runId: string): 
   const requests = statement(requestCancels, { run_id: runId, now: seconds(context.now()) });
   const result = await stop(context, runId, `cancelled by ${actor.name}`, [
     statement(openRun, { run_id: runId }, { expect: 'row', else: 'run_finished' }),
-    // One that was halted stays halted.
+    // A halted run stays halted.
     statement(stopRun, { run_id: runId, status: 'cancelled' }),
     requests,
     audited(context, {
@@ -96,7 +96,7 @@ export async function cancelRun(context: Context, actor: Actor, runId: string): 
   await settleRun(context, runId);
 }
 
-/** Ends everything of a run that no agent was sent, in one unit with `statements`. */
+/** Ends all undispatched turns of a run, in one transaction with `statements`. */
 async function stop(context: Context, runId: string, error: string, statements: readonly Statement[]) {
   const ending = { run_id: runId, status: 'cancelled', error } as const;
   const unsent = statement(endUnsent, { ...ending, finished_at: seconds(context.now()) });

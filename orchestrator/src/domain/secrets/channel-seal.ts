@@ -5,7 +5,7 @@ import { statement } from '../../store/transaction.ts';
 import type { Context } from '../shared/context.ts';
 import { openValue, sealValue } from './secret-seal.ts';
 
-/** The config of a channel as it lies in the database: encrypted as a whole, under the keys of secrets. */
+/** The stored config of a channel: encrypted as a whole, with the keys of secrets. */
 
 export interface Sealed {
   readonly key_id: string;
@@ -14,7 +14,7 @@ export interface Sealed {
 
 type Keeping = Pick<Context, 'secretKeys' | 'randomBytes'>;
 
-/** No secret has such a name: one is never taken for the other. */
+/** No secret can have such a name, so that a config never opens as a secret or vice versa. */
 const sealedFor = (channelId: string) => ({ name: `channel/${channelId}`, version: 1 });
 
 function seal({ randomBytes }: Keeping, key: SecretKey, channelId: string, config: string): Sealed {
@@ -22,7 +22,7 @@ function seal({ randomBytes }: Keeping, key: SecretKey, channelId: string, confi
 }
 
 /**
- * Seals a config and writes it; the key is kept until that is done.
+ * Seals a config and writes it; the key is kept until the write is done.
  * @throws MusterError secrets_locked when there is no key
  */
 export function sealing<T>(
@@ -37,15 +37,15 @@ export function sealing<T>(
   });
 }
 
-/** @returns null when the key is not there, or it was not sealed for this channel */
+/** @returns null when the key is missing, or it was not sealed for this channel */
 export function opened({ secretKeys }: Keeping, row: Sealed & { channel_id: string }): string | null {
   const key = secretKeys.find(row.key_id);
   return key === null ? null : openValue(key, sealedFor(row.channel_id), row.sealed);
 }
 
 /**
- * Puts every config that can be read under a key: part of changing that key.
- * @returns how many were under another one, and the names of the channels whose config cannot be read
+ * Encrypts all readable configs with a key, as part of a key rotation.
+ * @returns the number of configs that were under another key, and the names of channels with an unreadable config
  */
 export async function resealChannels(
   context: Keeping & Pick<Context, 'db'>,

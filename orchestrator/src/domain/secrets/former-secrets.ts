@@ -12,17 +12,17 @@ import { type Context, seconds } from '../shared/context.ts';
 import { openValue, sealValue } from './secret-seal.ts';
 
 /**
- * Earlier values of secrets, encrypted. They go to no machine any more; one that has them may still say them in what it
- * reports of an operation that is open, and there they must be known to be taken out.
+ * Former values of secrets, encrypted. They are no longer sent, but a machine that has them may include them in reports
+ * of an open operation, where they have to be removed.
  */
 
-/** For the unit that changes or removes a secret, before it does. */
+/** For the transaction that changes or removes a secret, before the change. */
 export const keepFormer = ({ now }: Pick<Context, 'now'>, name: string): Statement =>
   statement(keepFormerSecret, { name, now: seconds(now()) });
 
-/** Deletes the values that were replaced before any operation was sent that is still open. */
+/** Deletes former values that were replaced before the oldest open operation was dispatched. */
 export async function dropFormerSecrets({ db, now }: Context): Promise<void> {
-  // What is sent from here on has a later time than that, whatever it is sent with.
+  // Taken first: operations dispatched from here on have a later time.
   const present = seconds(now());
   if (!(await db.get(formerSecretOlder, { before: present }))) return;
   const before = Math.min(present, (await db.get(oldestSent, {}))?.dispatched_at ?? present);
@@ -32,7 +32,10 @@ export async function dropFormerSecrets({ db, now }: Context): Promise<void> {
 
 const atOnce = 200;
 
-/** Puts every value that can be read under a key: part of changing that key. One that cannot tells nobody anything. */
+/**
+ * Encrypts all readable former values with a key, as part of a key rotation. Unreadable ones cannot occur in a scrub
+ * either.
+ */
 export async function resealFormerSecrets(
   { db, secretKeys, randomBytes }: Pick<Context, 'db' | 'secretKeys' | 'randomBytes'>,
   active: SecretKey,

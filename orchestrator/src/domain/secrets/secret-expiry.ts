@@ -7,8 +7,8 @@ const atOnce = 100;
 const dayMs = 86_400_000;
 
 /**
- * Says of each secret, once, that it expires soon, or has expired while nobody looked.
- * @param noticeDays how long before
+ * Records once for each secret that it expires soon or has expired.
+ * @param noticeDays days before the expiry
  */
 export async function announceExpiring(context: Context, noticeDays: number): Promise<void> {
   for (;;) {

@@ -10,26 +10,27 @@ import { resealChannels } from './channel-seal.ts';
 import { resealFormerSecrets } from './former-secrets.ts';
 import { openValue, sealValue } from './secret-seal.ts';
 
-/** Changing the key that secrets are encrypted under. */
+/** Rotation of the key that encrypts secrets. */
 
-/** Encrypted again in one unit. */
+/** Maximum number of secrets encrypted in one transaction. */
 const atOnce = 200;
 
 export interface Rotation {
   key_id: string;
-  /** Secrets, and configs of channels. */
+  /** Number of secrets and channel configs. */
   reencrypted: number;
   retired: string[];
-  /** Names of secrets; a channel is `channel NAME`. */
+  /** Names of secrets that cannot be decrypted; a channel is `channel NAME`. */
   unreadable: string[];
 }
 
 const running = new WeakMap<object, Promise<unknown>>();
 
 /**
- * Puts every value, and every config of a channel, under one key: a new one where the keys are in a file of ours, else
- * the first of those given. The key is on disk before a value is under it, and no key goes before its last value: killed anywhere, all values can be read,
- * and the next call finishes what this one began. One at a time.
+ * Encrypts all secrets and channel configs with one key: a new key if the keys are in our own file, otherwise the first
+ * configured one. The key is on disk before it is used, and a key is retired only after its last value. If the process
+ * is killed at any point, all values stay readable, and the next call finishes the rotation. Rotations run one at a
+ * time.
  * @throws MusterError secrets_locked when there is no key at all
  */
 export async function rotateSecretsKey(context: Context, actor: Actor): Promise<Rotation> {
@@ -45,9 +46,9 @@ export async function rotateSecretsKey(context: Context, actor: Actor): Promise<
 async function rotate(context: Context, actor: Actor): Promise<Rotation> {
   const { db, secretKeys } = context;
   if (secretKeys.active === null) throw new MusterError('secrets_locked');
-  // More than one key in our own file: a rotation did not come to its end, and this one brings it there.
+  // More than one key in our own file means that a rotation was interrupted. This one finishes it.
   if (secretKeys.canAdd && !secretKeys.rotationCutOff) await secretKeys.add();
-  // What began under another key is written before it is looked for.
+  // Waits for writes under another key, so that they are found below.
   await secretKeys.settled();
   const { active } = secretKeys;
   const unreadable: string[] = [];
@@ -74,7 +75,7 @@ async function rotate(context: Context, actor: Actor): Promise<Rotation> {
   const channels = await resealChannels(context, active);
   reencrypted += channels.resealed;
   unreadable.push(...channels.unreadable.map((name) => `channel ${name}`));
-  // After secrets: what was replaced while they were encrypted anew is here, under the former key.
+  // After secrets: values that were replaced during the rotation are here, under the former key.
   await resealFormerSecrets(context, active);
   const inUse = async (key_id: string) =>
     (await db.get(secretUnderKey, { key_id })) ??
@@ -98,7 +99,7 @@ async function rotate(context: Context, actor: Actor): Promise<Rotation> {
   return { key_id: active.id, reencrypted, retired, unreadable };
 }
 
-/** @returns the id of a key that a secret or a channel needs and that is not there; null when all are */
+/** @returns the id of a missing key that a secret or channel needs; null when none is missing */
 export async function missingKey({ db, secretKeys }: Pick<Context, 'db' | 'secretKeys'>): Promise<string | null> {
   const known = { key_ids: secretKeys.ids };
   return ((await db.get(secretUnderOther, known)) ?? (await db.get(channelUnderOther, known)))?.key_id ?? null;

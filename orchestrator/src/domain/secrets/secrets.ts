@@ -18,7 +18,7 @@ import { mapPage, type Page, type PageWish, readPage } from '../shared/page.ts';
 import { keepFormer } from './former-secrets.ts';
 import { sealValue } from './secret-seal.ts';
 
-/** Secrets: values that are kept encrypted, go to machines, and are given back to nobody. */
+/** Secrets: stored encrypted, sent to machines, never returned by the API. */
 
 type Row = NonNullable<Awaited<ReturnType<typeof findRow>>>;
 const findRow = ({ db }: Context, name: string) => db.get(secretByName, { name });
@@ -41,7 +41,7 @@ const unknown = (name: string) =>
 
 export interface GivenRestriction {
   node_ids?: string[] | undefined;
-  /** A selector, or tags that must all be there. */
+  /** A selector, or tags that must all match. */
   tags?: string | Record<string, string> | undefined;
 }
 
@@ -54,18 +54,18 @@ export interface NewSecret {
   restriction?: GivenRestriction | undefined;
 }
 
-/** What is absent stays as it is. */
+/** Absent fields keep their value. */
 export interface SecretChange {
   value?: string | undefined;
-  /** Empty: none. */
+  /** An empty text removes the description. */
   description?: string | undefined;
-  /** Null: none. */
+  /** Null removes the expiry. */
   expires_at?: number | null | undefined;
-  /** Without any part: none. */
+  /** An object without any part removes the restriction. */
   restriction?: GivenRestriction | undefined;
 }
 
-/** By name. */
+/** Sorted by name. */
 export async function listSecrets({ db }: Context, wish: PageWish): Promise<Page<Secret>> {
   return mapPage(await readPage(wish, (page) => db.all(secretPage, page)), toSecret);
 }
@@ -183,11 +183,11 @@ interface NewValue {
   version: number;
   key_id: string;
   sealed: string;
-  /** Takes the version, or fails the unit with `secret_changed`. */
+  /** Takes the version, or fails the transaction with `secret_changed`. */
   take: Statement;
 }
 
-/** Encrypts a value as the next version of a name and writes it; again, when somebody else took that version. */
+/** Encrypts a value as the next version of a name and writes it. Retries when the version was taken concurrently. */
 async function withNewValue(
   context: Context,
   name: string,
@@ -211,7 +211,7 @@ async function withNewValue(
   }
 }
 
-/** @throws MusterError invalid_input for a time that is over: whoever wants that removes the secret */
+/** @throws MusterError invalid_input for a time in the past: removing the secret has that effect */
 function futureTime(context: Context, time: number | undefined): number | undefined {
   if (time === undefined || time > context.now()) return time;
   const message = 'lies in the past; a secret that is not wanted any more is removed';
@@ -228,7 +228,7 @@ function restrictionOf(given: GivenRestriction | undefined): JsonText<SecretRest
 
 const bare = /^[^\s()"',=!]+$/;
 
-/** The selector that holds where all of these tags are. */
+/** A selector that matches when all of these tags match. */
 function selectorOfTags(tags: Record<string, string>): string {
   const quoted = (value: string) => (bare.test(value) ? value : `"${value.replaceAll(/["\\]/g, '\\$&')}"`);
   return Object.entries(tags)
@@ -237,7 +237,7 @@ function selectorOfTags(tags: Record<string, string>): string {
     .join(' ');
 }
 
-/** What an audit event says of a secret: who may have it and until when, nothing of the value. */
+/** Data of an audit event about a secret: restriction and expiry, never the value. */
 const told = (expiry: number | null | undefined, restriction: JsonText<SecretRestriction> | null | undefined) => ({
   ...(expiry === undefined ? {} : { expires_at: expiry === null ? null : timeOf(expiry) }),
   ...(restriction === undefined ? {} : { restriction: fromJson(restriction) }),

@@ -2,7 +2,7 @@ import { liveSession } from '../../store/queries/operators.ts';
 import { type Statement, statement } from '../../store/transaction.ts';
 import { type Actor, type Context, seconds } from './context.ts';
 
-/** The precondition that the session of an actor, where it has one, is live. `audited` has it already. */
+/** Requires that the actor's session, if any, is live. `audited` includes this check. */
 export function inSession({ now }: Pick<Context, 'now'>, { session }: Actor): Statement[] {
   if (session === undefined) return [];
   const live = { session, now: seconds(now()) };
@@ -10,8 +10,8 @@ export function inSession({ now }: Pick<Context, 'now'>, { session }: Actor): St
 }
 
 /**
- * For work whose effect is not in the database, or that goes on once begun: call just before the effect.
- * @returns the actor without its session, so that what is recorded of the work does not depend on it
+ * For effects outside the database, and for work that continues once begun: call it just before the effect.
+ * @returns the actor without its session, so that recording the work does not depend on it
  * @throws MusterError unauthenticated, once the session has ended
  */
 export async function stillSignedIn(context: Pick<Context, 'db' | 'now'>, actor: Actor): Promise<Actor> {

@@ -3,39 +3,39 @@ import type { SecretKeys } from '../../identity/secret-keys.ts';
 import type { Log } from '../../log.ts';
 import type { Database } from '../../store/database.ts';
 
-/** What the domain is given: everything it cannot decide by itself. */
+/** The domain's dependencies. */
 export interface Context {
   readonly db: Database;
   readonly bus: Bus;
   /** Unix milliseconds. */
   readonly now: () => number;
-  /** A ULID, larger than every one this process made before. */
+  /** A ULID, larger than all that this process made before. */
   readonly newId: () => string;
-  /** Secure random bytes. */
+  /** Cryptographically secure. */
   readonly randomBytes: (length: number) => Buffer;
   readonly presence: Presence;
-  /** What secrets are encrypted under. */
+  /** Encryption keys of secrets. */
   readonly secretKeys: SecretKeys;
   readonly log: Log;
 }
 
-/** Who is connected now, as the gateway knows it. */
+/** The agents that are connected now, as the gateway knows them. */
 export interface Presence {
   isConnected(nodeId: string): boolean;
-  /** How many are connected. */
+  /** Number of connected agents. */
   readonly count: number;
   /** Unix seconds of the last sign of life; null when not connected. */
   lastHeardAt(nodeId: string): number | null;
-  /** By how many seconds the clock of a connected agent is ahead, as far as it told; else 0. */
+  /** Seconds by which a connected agent's clock is ahead, as far as reported; otherwise 0. */
   clockAheadSecs(nodeId: string): number;
 }
 
-/** Who asks: an operator's session, or the product itself. */
+/** The originator of a change: an operator, an agent, or the system. */
 export interface Actor {
   readonly type: 'operator' | 'agent' | 'system';
   readonly id: string;
   readonly name: string;
-  /** SHA-256 (hex) of the token that a request came with. What it changes is only written while that session is live. */
+  /** SHA-256 (hex) of the request's token. Changes are only written while that session is live. */
   readonly session?: string;
 }
 

@@ -2,26 +2,26 @@ import { keepLease, leaseHeld, releaseLease, takeLease } from '../../store/lease
 import { type Statement, statement } from '../../store/transaction.ts';
 import type { Context } from './context.ts';
 
-/** Work that one process at a time does, on a database that several may share. */
-/** Statements for a unit of the work, which then fails when somebody else has the lease by then. */
+/** Work that only one process at a time does, on a database that several may share. */
+/** Statements that make a transaction of the work fail when another process holds the lease. */
 export type Fence = readonly Statement[];
 
 export interface Lease {
-  /** Takes the lease, or keeps it, when it is time to. Null: somebody else has it now. */
+  /** Acquires or renews the lease when necessary. Null when another process holds it. */
   hold(): Promise<Fence | null>;
-  /** Lets others have it at once. */
+  /** Makes the lease available to others at once. */
   release(): Promise<void>;
 }
 
-/** How long nobody does the work when its holder died without a word. */
+/** Lifetime of a lease: how long the work stands still when its holder crashes. */
 const lifeMs = 10_000;
-/** The clocks of those that share a database differ by less. */
+/** Maximum clock difference of processes that share a database. */
 const skewMs = 60_000;
 
 /**
- * @param name   of the work
- * @param holder of this process among those that share the database; the same after a restart, which then takes over
- *   from itself without waiting
+ * @param name   name of the work
+ * @param holder identifies this process among those that share the database. It is the same after a restart, so the
+ * process takes its own lease over without waiting
  */
 export function createLease({ db, now }: Context, name: string, holder: string): Lease {
   let held: { token: number; until: number } | null = null;
@@ -41,9 +41,9 @@ export function createLease({ db, now }: Context, name: string, holder: string):
 
   return {
     async hold() {
-      // Half of its life is left for the work, and for finding out that another has it.
+      // Half of the lifetime is left for the work, and for noticing that another process took over.
       const left = held === null ? 0 : held.until - now();
-      // More than there ever was: the clock was set back.
+      // A longer remaining time than a full lifetime means that the clock was set back.
       if (held !== null && (left < lifeMs / 2 || left > lifeMs)) held = await keep(held.token);
       held ??= await take();
       if (held === null) return null;

@@ -1,18 +1,18 @@
-/** A part of a list, and whether there is more of it. */
+/** A part of a list. */
 export interface Page<T> {
   readonly items: T[];
   readonly more: boolean;
 }
 
-/** What part of a list is asked for. */
+/** The requested part of a list. */
 export interface PageWish {
   readonly limit: number;
   readonly offset: number;
 }
 
 /**
- * Reads a page. One row more than was asked for says whether there is another page; nothing is counted.
- * @param read gives at most `limit` rows after `offset`
+ * Reads a page. One additional row shows whether there is another page; nothing is counted.
+ * @param read returns at most `limit` rows after `offset`
  */
 export async function readPage<T>(wish: PageWish, read: (wish: PageWish) => Promise<T[]>): Promise<Page<T>> {
   if (wish.limit === 0) return { items: [], more: false };
@@ -20,7 +20,6 @@ export async function readPage<T>(wish: PageWish, read: (wish: PageWish) => Prom
   return { items: rows.slice(0, wish.limit), more: rows.length > wish.limit };
 }
 
-/** Rows of a page as what they stand for. */
 export const mapPage = <T, U>({ items, more }: Page<T>, map: (item: T) => U): Page<U> => ({
   items: items.map(map),
   more,

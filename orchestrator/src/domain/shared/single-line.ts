@@ -1,4 +1,7 @@
-/** Text from machines for people: no line breaks, no control characters, none that reorder or hide what stands beside them; not too long. */
+/**
+ * Makes text from machines safe to show: removes line breaks, control characters, and characters that reorder or hide
+ * others, and limits the length.
+ */
 export function oneLine(text: string, longest: number): string {
   const clean = text
     .toWellFormed()

@@ -6,7 +6,6 @@ import { audited } from '../audit/audit.ts';
 import { type Context, seconds } from '../shared/context.ts';
 import type { TerminalEnd } from './live-terminal.ts';
 
-/** The session that ended. */
 export interface EndedSession {
   readonly session_id: string;
   readonly operator_id: string;
@@ -21,7 +20,7 @@ interface Pending {
   readonly closedAt: number;
 }
 
-/** Puts ends of sessions on record. One that the database does not take is tried again: no session stays open for ever. */
+/** Records the ends of sessions. Retries when the database fails, so that no session stays open forever. */
 export class TerminalEnds {
   readonly #context: Context;
   readonly #pending = new Map<string, Pending>();
@@ -35,7 +34,7 @@ export class TerminalEnds {
     return this.#pending.size;
   }
 
-  /** @returns whether it is on record; if not, {@link retry} sees to it */
+  /** @returns whether it was recorded; otherwise {@link retry} does it later */
   async record(session: EndedSession, end: Pending['end'], digest: TranscriptDigest | null): Promise<boolean> {
     // The clock may have been set back.
     const closedAt = Math.max(session.opened_at, seconds(this.#context.now()));
@@ -44,7 +43,7 @@ export class TerminalEnds {
     return this.#write(pending);
   }
 
-  /** Tries again what is not on record. */
+  /** Retries the ends that are not recorded. */
   retry(): Promise<void> {
     this.#trying ??= (async () => {
       for (const pending of [...this.#pending.values()]) if (!(await this.#write(pending))) break;

@@ -4,14 +4,14 @@ import { statement } from '../../store/transaction.ts';
 import type { Transcripts } from '../../store/transcripts/transcripts.ts';
 import { type Context, seconds } from '../shared/context.ts';
 
-/** Terminal sessions that were kept long enough go, with what they showed: some at a time, files before rows. */
+/** Deletes old terminal sessions with their transcripts, in batches, files before rows. */
 
 const atOnce = 100;
 const daySecs = 86_400;
 
 /**
- * @param days how long sessions are kept after their end; 0: for ever
- * @returns how many went
+ * @param days how long sessions are kept after their end; 0 keeps them forever
+ * @returns the number of deleted sessions
  */
 export async function pruneTerminals(
   context: Pick<Context, 'db' | 'now' | 'log'>,
@@ -35,7 +35,7 @@ export async function pruneTerminals(
   return removed;
 }
 
-/** @returns those that went. One that cannot be removed keeps its row, is tried again, and keeps no other. */
+/** @returns the removed ones. A file that cannot be removed keeps its row, is retried later, and does not block others. */
 async function removeFiles(
   { log }: Pick<Context, 'log'>,
   transcripts: Pick<Transcripts, 'remove'>,
@@ -52,7 +52,7 @@ async function removeFiles(
   return gone;
 }
 
-/** Files of sessions that no row tells of (it was killed while it opened one, or its database is another) go likewise. */
+/** Deletes transcripts without a row, left by a crash while a session was opened, or by another database. */
 async function pruneStrays(
   context: Pick<Context, 'db' | 'log'>,
   transcripts: Pick<Transcripts, 'remove' | 'ids'>,

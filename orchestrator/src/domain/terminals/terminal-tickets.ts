@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 
-/** What a connection may do. */
+/** Permission of a connection. */
 export type TerminalMode = 'control' | 'view';
 
 export interface TerminalTicket {
@@ -8,32 +8,32 @@ export interface TerminalTicket {
   readonly operator_id: string;
   readonly username: string;
   readonly mode: TerminalMode;
-  /** Of the sign-in session that asked for it. */
+  /** Token hash of the sign-in session that requested it. */
   readonly token_hash: string | undefined;
 }
 
 const lifeMs = 30_000;
-/** Live tickets of one session; more are refused. */
+/** Maximum number of live tickets of a session; further ones are refused. */
 const mostOfSession = 32;
 
 const digest = (ticket: string): string => createHash('sha256').update(ticket).digest('base64');
 
 /**
- * Tickets for connections to terminals: a browser cannot send a session token with a WebSocket, and an address that
- * held one would be in every log. A ticket is good once and soon over; only its hash is kept.
+ * Tickets for connections to terminals. A browser cannot send a session token with a WebSocket, and a URL that contains
+ * one would be in every log. A ticket is valid once and briefly; only its hash is stored.
  */
 export class TerminalTickets {
   readonly #now: () => number;
   readonly #random: (length: number) => Buffer;
   readonly #live = new Map<string, TerminalTicket & { until: number }>();
 
-  /** @param now in milliseconds, of a clock that is never set */
+  /** @param now milliseconds of a monotonic clock */
   constructor(now: () => number, random: (length: number) => Buffer) {
     this.#now = now;
     this.#random = random;
   }
 
-  /** @returns null when the session has too many that nobody has used */
+  /** @returns null when the session has too many unused tickets */
   issue(ticket: TerminalTicket): string | null {
     this.#expire();
     let others = 0;
@@ -44,7 +44,7 @@ export class TerminalTickets {
     return text;
   }
 
-  /** What the ticket is for; null when it is unknown, used or over. It is used up by this. */
+  /** Redeems a ticket. @returns null when it is unknown, used, or expired */
   redeem(text: string): TerminalTicket | null {
     this.#expire();
     const key = digest(text);
@@ -55,12 +55,12 @@ export class TerminalTickets {
     return ticket;
   }
 
-  /** Takes back those of a terminal that has ended, or of an operator who was removed or has signed out. */
+  /** Revokes tickets, such as those of a terminal that ended, or of an operator who was removed or signed out. */
   revoke(which: (ticket: TerminalTicket) => boolean): void {
     for (const [key, ticket] of this.#live) if (which(ticket)) this.#live.delete(key);
   }
 
-  /** In the order in which they were issued, which is that in which they end. */
+  /** Tickets are in the order of their issue, hence of their expiry. */
   #expire(): void {
     for (const [key, { until }] of this.#live) {
       if (until > this.#now()) return;
