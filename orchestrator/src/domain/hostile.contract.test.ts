@@ -1,5 +1,5 @@
 import { MusterError } from '@muster/protocol';
-import { expect, it } from 'vitest';
+import { expect, test } from 'vitest';
 import { describeDatabases } from '../../test/databases/databases.ts';
 import { connect, newAdmin, newAgent, newKey, openDomain, reportsOf, resultOf } from '../../test/domain.ts';
 import { getOperation } from '../../test/reading.ts';
@@ -40,7 +40,7 @@ async function open(fixture: Parameters<Parameters<typeof describeDatabases>[1]>
 }
 
 describeDatabases('hostile input', (fixture) => {
-  it('names of prototypes are names like any other', async () => {
+  test('handles names of object prototypes like any other name', async () => {
     const { domain, context, actor, agent } = await open(fixture);
     const parameters = 'parameters: { keys: { type: integer, default: 1 }, entries: { type: integer, default: 1 } }\n';
     await uploadModule(context, actor, 'constructor', fileModule('constructor', '/tmp/c', parameters));
@@ -62,7 +62,7 @@ describeDatabases('hostile input', (fixture) => {
     });
   });
 
-  it('an agent that finishes one operation twice in one breath is heard once', async () => {
+  test('records one end when an agent finishes an operation twice in one report', async () => {
     const { domain, context, agent, submit } = await open(fixture);
     const id = await submit();
     await domain.links.nextOperation(agent.id);
@@ -73,7 +73,7 @@ describeDatabases('hostile input', (fixture) => {
     expect(await connect(domain, agent)).toMatchObject({ acknowledged: 1 });
   });
 
-  it('an agent cannot fill the database through one operation', async () => {
+  test('limits what an agent can store through one operation', async () => {
     const { domain, context, agent, submit } = await open(fixture);
     const id = await submit();
     await domain.links.nextOperation(agent.id);
@@ -89,7 +89,7 @@ describeDatabases('hostile input', (fixture) => {
     expect(resources.at(-1)).toMatchObject({ diff: null, message: expect.stringContaining('left out') });
   });
 
-  it('the history of an agent is not that of a stranger with its name for a hostname', async () => {
+  test('does not show an agent’s history for a stranger with its name as hostname', async () => {
     const { domain, context, agent } = await open(fixture);
     const stranger = await newKey();
     await connect(domain, stranger, { hostname: 'web-1' });
@@ -100,7 +100,7 @@ describeDatabases('hostile input', (fixture) => {
     expect(await code(listAudit(context, { after: '2026-02-31T00:00:00Z' }))).toBe('invalid_input');
   });
 
-  it('an agent has a bounded number of tags', async () => {
+  test('limits the number of tags of an agent', async () => {
     const { context, actor } = await open(fixture);
     const tags = Object.fromEntries(Array.from({ length: 257 }, (_, i) => [`t${i}`, '']));
     expect(await code(putTags(context, actor, 'web-1', tags))).toBe('invalid_input');
@@ -112,7 +112,7 @@ describeDatabases('hostile input', (fixture) => {
 });
 
 describeDatabases('races', (fixture) => {
-  it('an operator who is removed while signing in gets no session', async () => {
+  test('gives no session to an operator who is removed while signing in', async () => {
     const { domain, context, actor } = await open(fixture);
     for (let round = 0; round < 5; round++) {
       const eve = await newKey();
@@ -131,7 +131,7 @@ describeDatabases('races', (fixture) => {
     }
   });
 
-  it('two who say the same of an agent at one moment are both told yes', async () => {
+  test('answers success to two operators who set the same status concurrently', async () => {
     const { domain, context, actor } = await open(fixture);
     const key = await newKey();
     await connect(domain, key);
@@ -143,13 +143,13 @@ describeDatabases('races', (fixture) => {
     expect(await Promise.all([remove(), remove()])).toEqual(['done', 'done']);
   });
 
-  it('many uploads of one module at one moment all get a revision', async () => {
+  test('gives each of many concurrent uploads a revision', async () => {
     const { context, actor } = await open(fixture);
     await Promise.all(Array.from({ length: 25 }, () => uploadModule(context, actor, 'm', fileModule('m'))));
     expect((await listRevisions(context, 'm', { limit: 99, offset: 0 })).items.length).toBe(26);
   });
 
-  it('a rejection ends whatever is open, in its own unit', async () => {
+  test('ends open operations in the transaction of a rejection', async () => {
     const { domain, context, actor, agent, submit } = await open(fixture);
     await putOneTag(context, actor, 'web-1', 'role', 'web');
     await createAssignment(context, actor, { name: 'base', modules: ['m'], selector: 'role=web' });
@@ -168,7 +168,7 @@ describeDatabases('races', (fixture) => {
 });
 
 describeDatabases('work that is lost on the way', (fixture) => {
-  it('is not run once it was cancelled, or its time is over', async () => {
+  test('does not dispatch an operation that was cancelled or has expired', async () => {
     const { domain, context, actor, agent, submit } = await open(fixture);
     const cancelled = await submit();
     await domain.links.nextOperation(agent.id);
@@ -187,7 +187,7 @@ describeDatabases('work that is lost on the way', (fixture) => {
     expect((await getOperation(context, late)).status).toBe('expired');
   });
 
-  it('is sent again to an agent that never got it', async () => {
+  test('dispatches an operation again to an agent that never received it', async () => {
     const { domain, agent, submit } = await open(fixture);
     const id = await submit();
     await domain.links.nextOperation(agent.id);
@@ -195,7 +195,7 @@ describeDatabases('work that is lost on the way', (fixture) => {
     expect(await domain.links.nextOperation(agent.id)).toMatchObject({ operation: { operation_id: id } });
   });
 
-  it('of a run that a process left half decided goes on in the next', async () => {
+  test('continues a half-decided run in the next process', async () => {
     const { domain, context, actor, agent } = await open(fixture);
     await putOneTag(context, actor, 'web-1', 'role', 'web');
     await createAssignment(context, actor, { name: 'base', modules: ['m'], selector: 'role=web' });
@@ -224,7 +224,7 @@ describeDatabases('work that is lost on the way', (fixture) => {
     await next.stop();
   });
 
-  it('a drift check is measured against what was applied by the time it is sent', async () => {
+  test('compares a drift check with the newest snapshot at dispatch', async () => {
     const { domain, context, actor, agent, submit } = await open(fixture);
     const finish = async (seq: number) => {
       const next = await domain.links.nextOperation(agent.id);
@@ -242,7 +242,7 @@ describeDatabases('work that is lost on the way', (fixture) => {
 });
 
 describeDatabases('enrolment', (fixture) => {
-  it('takes any number of machines made from one image', async () => {
+  test('accepts any number of machines cloned from one image', async () => {
     const { domain, context, actor } = await open(fixture);
     const { token } = await createToken(context, actor, { uses: 10 }, advertised);
     const names = new Set<string | null>();
@@ -258,7 +258,7 @@ describeDatabases('enrolment', (fixture) => {
     expect(names.size).toBe(3);
   });
 
-  it('a token that does not approve is used up by new agents only', async () => {
+  test('uses up a token without approval for new agents only', async () => {
     const { domain, context, actor } = await open(fixture);
     const { token } = await createToken(context, actor, { uses: 2, approve: false, tags: { a: 'b' } }, advertised);
     const key = await newKey();

@@ -1,7 +1,7 @@
 import type { ResourceResult, Sample } from '@muster/protocol';
 import type { OperationMessage, Report } from '@muster/protocol/wire';
 import { sql } from 'kysely';
-import { expect, it } from 'vitest';
+import { expect, test } from 'vitest';
 import { type DatabaseFixture, describeDatabases } from '../../test/databases/databases.ts';
 import { connect, newAdmin, newAgent, openDomain, reportsOf, resultOf } from '../../test/domain.ts';
 import { getOperation, getOutput, getState } from '../../test/reading.ts';
@@ -10,7 +10,7 @@ import { putUsage, usageOf } from '../store/queries/agent-usage.ts';
 import { defineQuery } from '../store/query.ts';
 import { statement } from '../store/transaction.ts';
 import { createAgentLinks } from './agent-link/agent-link-service.ts';
-import { mostEvents, mostHints } from './agents/agent-usage.ts';
+import { maxEvents, maxHints } from './agents/agent-usage.ts';
 import { listAudit } from './audit/audit.ts';
 import { listDrift, submitDriftCheck } from './drift/drift.ts';
 import { uploadModule } from './modules/modules.ts';
@@ -78,7 +78,7 @@ async function opened(fixture: DatabaseFixture, { files = 3, dailyBytes = 256 * 
 }
 
 describeDatabases('what an agent reports of an operation', (fixture) => {
-  it('takes results of what was sent, at its position', async () => {
+  test('accepts results of sent resources at their positions', async () => {
     const { context, apply, finish, count } = await opened(fixture);
     const operation = await apply();
     expect(await finish(operation.operation_id, asSent(operation))).toBeNull();
@@ -87,7 +87,7 @@ describeDatabases('what an agent reports of an operation', (fixture) => {
     expect(await count('applied')).toBe(3);
   });
 
-  it('refuses a result of a resource that was not sent', async () => {
+  test('refuses a result of a resource that was not sent', async () => {
     const { apply, results, count } = await opened(fixture);
     const { operation_id } = await apply();
     expect(await results(operation_id, 0, [resultOf({ identity: `/${'x'.repeat(4_000)}` })])).toMatchObject({
@@ -97,7 +97,7 @@ describeDatabases('what an agent reports of an operation', (fixture) => {
     expect(await count('results')).toBe(0);
   });
 
-  it('refuses a result that was sent at another position', async () => {
+  test('refuses a result at a wrong position', async () => {
     const { apply, results, count } = await opened(fixture);
     const operation = await apply();
     const [first] = asSent(operation);
@@ -108,7 +108,7 @@ describeDatabases('what an agent reports of an operation', (fixture) => {
     expect(await count('results')).toBe(0);
   });
 
-  it('refuses a result beyond every removal that there can be', async () => {
+  test('refuses a result beyond the maximum number of removals', async () => {
     const { apply, results } = await opened(fixture);
     const { operation_id } = await apply();
     expect(await results(operation_id, 20_003, [resultOf()])).toMatchObject({
@@ -116,7 +116,7 @@ describeDatabases('what an agent reports of an operation', (fixture) => {
     });
   });
 
-  it('refuses an output of a resource that was not sent', async () => {
+  test('refuses an output of a resource that was not sent', async () => {
     const { apply, output, results, count } = await opened(fixture);
     const operation = await apply();
     const { operation_id } = operation;
@@ -129,14 +129,14 @@ describeDatabases('what an agent reports of an operation', (fixture) => {
     expect(await count('outputs')).toBe(2);
   });
 
-  it('refuses reports of an operation that was not sent', async () => {
+  test('refuses reports of an operation that was not dispatched', async () => {
     const { domain, context, actor, results } = await opened(fixture);
     const wish = { kind: 'apply', modules: ['m'], ttl: 3600, queue: true } as const;
     const id = await submitOperation(context, domain.documents, actor, 'web-1', wish);
     expect(await results(id, 0, [resultOf()])).toMatchObject({ message: expect.stringContaining('was not sent') });
   });
 
-  it('believes nothing of a removal that it knows nothing of', async () => {
+  test('ignores removals of unknown resources in applied state', async () => {
     const { agent, context, actor, apply, finish, count, domain, next } = await opened(fixture);
     const first = await apply();
     const gone = resultOf({ identity: '/from/elsewhere', action: 'remove', status: 'failed', message: 'busy' });
@@ -156,7 +156,7 @@ describeDatabases('what an agent reports of an operation', (fixture) => {
     expect(pending_removals.map(({ reason }) => reason?.length)).toEqual([1_000, 1_000, 1_000]);
   });
 
-  it('keeps a bounded number of bytes of removals with names that the agent chose', async () => {
+  test('limits the bytes of removals with names chosen by the agent', async () => {
     const { apply, results, context } = await opened(fixture, { dailyBytes: 2 ** 40 });
     const { operation_id } = await apply();
     const named = (i: number) => resultOf({ action: 'remove', identity: `/${i}/${'x'.repeat(4_000)}` });
@@ -176,7 +176,7 @@ describeDatabases('what an agent reports of an operation', (fixture) => {
 });
 
 describeDatabases('what an agent may cause in a day', (fixture) => {
-  it('keeps results without details and outputs without text once its bytes are used up, and says so once', async () => {
+  test('drops details and output texts beyond the limit and records that once', async () => {
     const { context, domain, agent, apply, results, output, finish, events } = await opened(fixture, {
       dailyBytes: mebibyte,
     });
@@ -208,9 +208,9 @@ describeDatabases('what an agent may cause in a day', (fixture) => {
     expect(await events('agent.limited')).toHaveLength(1);
   });
 
-  it('follows a number of hints, and a check that is asked for after them', async () => {
+  test('limits checks by hints, but not requested ones', async () => {
     const { context, links, agent, actor, apply, finish, next, report, events, hasUsed } = await opened(fixture);
-    await hasUsed({ events: 0, hints: mostHints - 5 });
+    await hasUsed({ events: 0, hints: maxHints - 5 });
     const operation = await apply();
     await finish(operation.operation_id, asSent(operation));
     let checks = 0;
@@ -222,14 +222,14 @@ describeDatabases('what an agent may cause in a day', (fixture) => {
       await report(...reportsOf(sent.operation.operation_id, [], { now: 0 }));
     }
     expect(checks).toBe(5);
-    expect(await events('agent.limited')).toMatchObject([{ metadata: { what: 'hints', limit: mostHints } }]);
+    expect(await events('agent.limited')).toMatchObject([{ metadata: { what: 'hints', limit: maxHints } }]);
     const asked = await submitDriftCheck(context, actor, 'web-1', 'operator');
     expect((await next()).operation_id).toBe(asked);
   });
 
-  it('tells a number of times that it drifted or is in sync, and records every check', async () => {
+  test('limits drift events, but records every check', async () => {
     const { context, actor, domain, apply, finish, next, events, count, hasUsed } = await opened(fixture);
-    await hasUsed({ events: mostEvents - 10, hints: 0 });
+    await hasUsed({ events: maxEvents - 10, hints: 0 });
     const operation = await apply();
     await finish(operation.operation_id, asSent(operation));
     const [first] = asSent(operation, { status: 'would_change', action: 'update' });
@@ -239,7 +239,7 @@ describeDatabases('what an agent may cause in a day', (fixture) => {
     }
     const told = [...(await events('drift.detected')), ...(await events('drift.resolved'))];
     expect(told).toHaveLength(10);
-    expect(await events('agent.limited')).toMatchObject([{ metadata: { what: 'events', limit: mostEvents } }]);
+    expect(await events('agent.limited')).toMatchObject([{ metadata: { what: 'events', limit: maxEvents } }]);
     expect(await count('drift')).toBe(20);
     expect((await listDrift(context, 'web-1', { limit: 1, offset: 0 })).items[0]?.status).toBe('in_sync');
     domain.clock.advance(86_400_000);
@@ -248,14 +248,14 @@ describeDatabases('what an agent may cause in a day', (fixture) => {
     expect(await events('drift.detected')).toHaveLength(6);
   });
 
-  it('records as many connections with another version', async () => {
+  test('limits events for new agent versions', async () => {
     const { domain, agent, events } = await opened(fixture);
     const before = (await events('agent.connected')).length;
-    for (let i = 0; i < mostEvents + 10; i++) await connect(domain, agent, { agent_version: `0.${i}.0` });
-    expect((await events('agent.connected')).length - before).toBe(mostEvents);
+    for (let i = 0; i < maxEvents + 10; i++) await connect(domain, agent, { agent_version: `0.${i}.0` });
+    expect((await events('agent.connected')).length - before).toBe(maxEvents);
   });
 
-  it('takes results of a drift check of what was applied alone', async () => {
+  test('accepts results of a drift check only for applied resources', async () => {
     const { context, actor, apply, finish, next, results } = await opened(fixture);
     const operation = await apply();
     await finish(operation.operation_id, asSent(operation));
@@ -271,7 +271,7 @@ describeDatabases('what an agent may cause in a day', (fixture) => {
 });
 
 describeDatabases('what an agent reports while the disk is nearly full', (fixture) => {
-  it('brings operations to their end without details, and waits below the floor', async () => {
+  test('ends operations without details on a low disk and waits below the floor', async () => {
     const { context, domain, apply, results, output, finish, links, agent } = await opened(fixture);
     const operation = await apply();
     const { operation_id } = operation;
@@ -293,7 +293,7 @@ describeDatabases('what an agent reports while the disk is nearly full', (fixtur
 });
 
 describeDatabases('what an agent measures', (fixture) => {
-  it('counts of its day, and is not kept beyond that', async () => {
+  test('counts samples toward the daily limit and drops them beyond it', async () => {
     const { domain, context, agent, events } = await opened(fixture);
     const kept: Sample[] = [];
     const links = createAgentLinks(

@@ -1,4 +1,4 @@
-import { expect, it } from 'vitest';
+import { expect, test } from 'vitest';
 import { describeDatabases } from '../../test/databases/databases.ts';
 import { type Domain, type Key, newAdmin, newAgent, openDomain, reportsOf, resultOf } from '../../test/domain.ts';
 import { putOneTag, removeAgent, setStatus } from './agents/agents.ts';
@@ -46,7 +46,7 @@ describeDatabases('the latest drift of each agent', (fixture) => {
     return { domain, context, actor, agents, check, listed };
   };
 
-  it('is one record an agent, the newest first, by status and selector', async () => {
+  test('lists one record for each agent, newest first, by status and selector', async () => {
     const { check, listed } = await open(['a1', 'a2', 'b1']);
     expect(await listed()).toEqual([[], false]);
     await check('a1', true);
@@ -66,7 +66,7 @@ describeDatabases('the latest drift of each agent', (fixture) => {
     await expect(listed({ filter: '=' })).rejects.toMatchObject({ code: 'selector_invalid' });
   });
 
-  it('goes with the agent', async () => {
+  test('deletes records together with their agent', async () => {
     const { context, actor, agents, check, listed } = await open(['a1', 'a2']);
     await check('a1', true);
     await check('a2', true);

@@ -71,7 +71,7 @@ const results = (operation_id: string, count: number, length: number) =>
   );
 
 describeDatabases('reading by bytes', (fixture) => {
-  test('reads the results of an operation a MiB at a time', async () => {
+  test('reads the results of an operation 1 MiB at a time', async () => {
     const { context, write, submit, largestRead } = await open(fixture);
     const id = await submit();
     await write(results(id, 100, 60_000));
@@ -81,7 +81,7 @@ describeDatabases('reading by bytes', (fixture) => {
     expect(largestRead()).toBeLessThan(1.2 * MiB);
   });
 
-  test('reads the output of an operation a MiB at a time', async () => {
+  test('reads the output of an operation 1 MiB at a time', async () => {
     const { domain, context, write, submit, largestRead } = await open(fixture);
     const id = await submit();
     await write(
@@ -102,7 +102,7 @@ describeDatabases('reading by bytes', (fixture) => {
     expect(largestRead()).toBeLessThan(1.4 * MiB);
   });
 
-  test('ends an apply and shows applied state a MiB at a time', async () => {
+  test('ends an apply and shows applied state 1 MiB at a time', async () => {
     const { domain, context, agent, write, submit, largestRead } = await open(fixture, 1500);
     const id = await submit();
     await write(results(id, 100, 60_000));
@@ -125,7 +125,7 @@ describeDatabases('reading by bytes', (fixture) => {
     expect(largestRead()).toBeLessThan(1.3 * MiB);
   });
 
-  test('lists drift records in pages that end where bytes run out, and leaves none out', async () => {
+  test('ends pages of drift records at a byte limit and skips none', async () => {
     const { context, agent, write, largestRead } = await open(fixture);
     const resources = toJson(Array.from({ length: 10 }, () => resultOf({ diff: 'd'.repeat(60_000) })));
     const ids = Array.from({ length: 20 }, () => context.newId());
@@ -165,7 +165,7 @@ describeDatabases('reading by bytes', (fixture) => {
     expect((await listLatestDrift(context, { ...page, filter: 'attr.platform=linux' })).items).toEqual(newest);
   });
 
-  test('counts what has drifted a MiB at a time', async () => {
+  test('counts drift 1 MiB at a time', async () => {
     const { context, agent, write, largestRead } = await open(fixture);
     const drift_id = context.newId();
     const drifted = Object.fromEntries(

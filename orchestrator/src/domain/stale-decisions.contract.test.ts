@@ -1,4 +1,4 @@
-import { expect, it, vi } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { describeDatabases } from '../../test/databases/databases.ts';
 import {
   connect,
@@ -67,7 +67,7 @@ describeDatabases('a decision on rows that change before the write', (fixture) =
   const back = (domain: Domain, agent: Key, ...held: string[]) =>
     connect(domain, agent, { open_operations: held.map((operation_id) => ({ operation_id })) as never });
 
-  it('cancels an operation that comes back from a broken link meanwhile', async () => {
+  test('cancels an operation that returns from a broken link concurrently', async () => {
     const { domain, context, actor, agent, submit, sent, statusOf } = await open();
     const id = await submit();
     expect(await sent()).toBe(id);
@@ -79,7 +79,7 @@ describeDatabases('a decision on rows that change before the write', (fixture) =
     expect(await sent()).toBe(next);
   });
 
-  it('ends an operation that an operator cancels while it comes back from a broken link', async () => {
+  test('ends an operation that is cancelled while it returns from a broken link', async () => {
     const { domain, context, actor, agent, submit, sent, statusOf } = await open();
     const id = await submit();
     expect(await sent()).toBe(id);
@@ -91,7 +91,7 @@ describeDatabases('a decision on rows that change before the write', (fixture) =
     expect(await sent()).toBe(next);
   });
 
-  it('accepts only drift that is still there', async () => {
+  test('accepts only drift that still exists', async () => {
     const { domain, context, actor, submit, sent, report, events } = await open();
     await submit();
     await report((await sent())!);
@@ -113,7 +113,7 @@ describeDatabases('a decision on rows that change before the write', (fixture) =
     expect((await events('drift.unaccepted')).length).toBe(1);
   });
 
-  it('records as cancelled by a rejection exactly what the rejection ended', async () => {
+  test('records exactly the operations that a rejection ended', async () => {
     const { domain, context, actor, agent, submit, sent, report, statusOf, events } = await open();
     const [done, queued] = [await submit(), await submit()];
     expect(await sent()).toBe(done);
@@ -129,7 +129,7 @@ describeDatabases('a decision on rows that change before the write', (fixture) =
     expect(told.sort()).toEqual([queued, late].sort());
   });
 
-  it('does not give up an operation whose agent comes back meanwhile', async () => {
+  test('does not give up an operation whose agent returns concurrently', async () => {
     const { domain, context, agent, submit, sent, report, statusOf } = await open();
     const id = await submit();
     expect(await sent()).toBe(id);
@@ -144,7 +144,7 @@ describeDatabases('a decision on rows that change before the write', (fixture) =
     expect(await statusOf(id)).toBe('succeeded');
   });
 
-  it('does not end as stale what was sent meanwhile', async () => {
+  test('does not end an operation as stale that was dispatched concurrently', async () => {
     const { domain, context, actor, agent, sent, report, statusOf } = await open();
     const change = (content: string) =>
       uploadModule(context, actor, 'm', module.replace('/f }', `/f, content: ${content} }`));

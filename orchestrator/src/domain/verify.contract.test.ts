@@ -1,5 +1,5 @@
 import { orchestratorMessageSchema } from '@muster/protocol/wire';
-import { expect, it } from 'vitest';
+import { expect, test } from 'vitest';
 import { describeDatabases } from '../../test/databases/databases.ts';
 import { newAdmin, newAgent, openDomain, reportsOf } from '../../test/domain.ts';
 import { getOperation } from '../../test/reading.ts';
@@ -34,7 +34,7 @@ describeDatabases('what must hold after an apply', (fixture) => {
     return { domain, context, actor, agent, submit };
   };
 
-  it('is sent with it, in the order of its modules, secrets filled in at that moment and told to be hidden', async () => {
+  test('sends verifications with an apply in module order, with secrets filled in at dispatch and marked for hiding', async () => {
     const { domain, context, actor, agent, submit } = await open();
     await expect(submit()).rejects.toMatchObject({ code: 'module_unresolved', message: /there is no secret "path"/ });
     await createSecret(context, actor, { name: 'path', value: 'hunter2' });
@@ -65,13 +65,13 @@ describeDatabases('what must hold after an apply', (fixture) => {
     expect(error).not.toContain('hunter2');
   });
 
-  it('is not sent with a plan', async () => {
+  test('does not send verifications with a plan', async () => {
     const { domain, agent, submit } = await open();
     await submit('plan', ['first']);
     expect((await domain.links.nextOperation(agent.id))?.operation).not.toHaveProperty('verify');
   });
 
-  it('fails an apply on an agent that is too old for it, which is sent all others', async () => {
+  test('fails an apply with verifications on an agent that is too old, and dispatches other operations', async () => {
     const { domain, context, actor, agent, submit } = await open();
     await uploadModule(context, actor, 'plain', 'name: plain\nsupports: [{ platform: linux }]\n');
     const refused = await submit('apply', ['first']);

@@ -1,5 +1,5 @@
 import { MusterError } from '@muster/protocol';
-import { expect, it } from 'vitest';
+import { expect, test } from 'vitest';
 import { describeDatabases } from '../../test/databases/databases.ts';
 import { type Key, newAdmin, newKey, openDomain } from '../../test/domain.ts';
 import { defineQuery } from '../store/query.ts';
@@ -26,7 +26,7 @@ describeDatabases('signing in on the web', (fixture) => {
     return { domain, key, actor, signIn, redeem: (text: string) => code(domain.signIn.redeem(text)) };
   };
 
-  it('changes a code for a session of its own, once', async () => {
+  test('exchanges a code for a session once', async () => {
     const { domain, key, signIn, redeem } = await open();
     const first = await signIn();
     const text = await domain.signIn.webCode(first);
@@ -49,14 +49,14 @@ describeDatabases('signing in on the web', (fixture) => {
     ]);
   });
 
-  it('lets one of many that redeem a code at once in', async () => {
+  test('accepts one of many concurrent redemptions of a code', async () => {
     const { domain, signIn, redeem } = await open();
     const text = await domain.signIn.webCode(await signIn());
     const outcomes = await Promise.all(Array.from({ length: 8 }, () => redeem(text)));
     expect(outcomes.sort()).toEqual(['done', ...Array(7).fill('login_code_invalid')]);
   });
 
-  it('refuses a code that is late, made up, or of a session that is over', async () => {
+  test('refuses a code that is expired, forged, or from an ended session', async () => {
     const { domain, signIn, redeem } = await open();
     const session = await signIn();
     const [late, orphan] = [await domain.signIn.webCode(session), await domain.signIn.webCode(await signIn())];
@@ -75,7 +75,7 @@ describeDatabases('signing in on the web', (fixture) => {
     expect(await domain.db.all(codes, {})).toEqual([]);
   });
 
-  it('refuses whoever was removed in between', async () => {
+  test('refuses an operator who was removed meanwhile', async () => {
     const { domain, actor, signIn, redeem } = await open();
     const bob = await newKey();
     await addOperator(domain.context, actor, { public_key: bob.hex, username: 'bob', role: 'operator' });
@@ -84,14 +84,14 @@ describeDatabases('signing in on the web', (fixture) => {
     expect(await redeem(text)).toBe('login_code_invalid');
   });
 
-  it('never outlives the session that it comes from', async () => {
+  test('never outlives the session that created the code', async () => {
     const { domain, signIn, redeem } = await open(30);
     const text = await domain.signIn.webCode(await signIn());
     domain.clock.advance(30_000);
     expect(await redeem(text)).toBe('login_code_invalid');
   });
 
-  it('never outlives the sign-in: passed on from session to session, it ends where renewals end', async () => {
+  test('ends where renewals end, even when passed on between sessions', async () => {
     const lifeSecs = 1800;
     const { domain, signIn } = await open(lifeSecs);
     let token = await signIn();

@@ -53,7 +53,7 @@ export function createAdmission(context: Context, pending: PendingList, usage: A
         const enrolled = await enrol(context, hello, from, known, pending);
         if (enrolled) told = enrolled.told;
         else if (!known) return refuse('token_invalid', 'the enrolment token is not good (any more)', retrySecs);
-        else context.log.warn({ node_id }, 'enrolment token of a pending agent is not good (any more)');
+        else context.log.warn({ node_id }, 'enrollment token of pending agent is invalid');
       }
     } catch (error) {
       if (!(error instanceof MusterError)) throw error;

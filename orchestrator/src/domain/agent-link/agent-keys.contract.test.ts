@@ -1,6 +1,6 @@
 import type { Hello } from '@muster/protocol/wire';
 import { keyStatementBytes } from '@muster/protocol/wire';
-import { expect, it } from 'vitest';
+import { expect, test } from 'vitest';
 import { type DatabaseFixture, describeDatabases } from '../../../test/databases/databases.ts';
 import { connect, helloOf, type Key, newAdmin, newAgent, newKey, openDomain } from '../../../test/domain.ts';
 import { removeAgent, setStatus } from '../agents/agents.ts';
@@ -44,7 +44,7 @@ async function open(fixture: DatabaseFixture) {
 }
 
 describeDatabases('the keys of an agent', (fixture) => {
-  it('change: the agent is the same, the former key is good until the stated time, and the log has it once', async () => {
+  test('changes an agent’s key once, and the former key stays valid until the stated time', async () => {
     const { domain, first, said, hello, rotations } = await open(fixture);
     const second = await newKey();
     const statement = said(first, second);
@@ -73,7 +73,7 @@ describeDatabases('the keys of an agent', (fixture) => {
     expect(await hello(second)).toBe(first.id);
   });
 
-  it('are named by the current one only', async () => {
+  test('accepts a successor only from the current key', async () => {
     const { first, said, hello, rotations } = await open(fixture);
     const [second, thief] = [await newKey(), await newKey()];
     await hello(second, said(first, second));
@@ -82,7 +82,7 @@ describeDatabases('the keys of an agent', (fixture) => {
     expect(await rotations()).toHaveLength(1);
   });
 
-  it('end at once when the change says so, with those that were still good', async () => {
+  test('ends former keys at once when the change says so', async () => {
     const { first, said, hello } = await open(fixture);
     const [second, third] = [await newKey(), await newKey()];
     await hello(second, said(first, second, 20 * day));
@@ -95,7 +95,7 @@ describeDatabases('the keys of an agent', (fixture) => {
     expect(await hello(third)).toBe(first.id);
   });
 
-  it('are not taken by a statement that is forged, of another key, old, early or too generous', async () => {
+  test('refuses statements that are forged, of another key, old, early, or too generous', async () => {
     const { domain, actor, first, said, hello, rotations } = await open(fixture);
     const other = await newAgent(domain, actor, 'web-2');
     const next = await newKey();
@@ -119,7 +119,7 @@ describeDatabases('the keys of an agent', (fixture) => {
     expect(await hello(next, good)).toBe(first.id);
   });
 
-  it('of an agent that waits, was rejected or removed do not change', async () => {
+  test('does not change keys of pending, rejected, or removed agents', async () => {
     const { domain, actor, first, said, hello, rotations } = await open(fixture);
     const waiting = await newKey();
     await connect(domain, waiting);
@@ -135,7 +135,7 @@ describeDatabases('the keys of an agent', (fixture) => {
     expect(await rotations()).toEqual([]);
   });
 
-  it('do not follow a statement of before their agent was removed and let in anew', async () => {
+  test('refuses a statement from before its agent was removed and enrolled again', async () => {
     const { domain, actor, first, said, hello, rotations } = await open(fixture);
     const stolen = await newKey();
     const early = said(first, stolen);
@@ -152,7 +152,7 @@ describeDatabases('the keys of an agent', (fixture) => {
     expect(await hello(next, said(first, next, day, domain.now() - 600))).toBe(first.id);
   });
 
-  it('are not spoken for, nor told of, by who cannot show what they signed', async () => {
+  test('reveals nothing about an agent to a client without a signed statement', async () => {
     const { domain, first, said } = await open(fixture);
     const [stranger, nobody] = [await newKey(), await newKey()];
     const forged = (former: Key) => ({ ...said(former, stranger)!, signature: '00'.repeat(64) });
@@ -163,7 +163,7 @@ describeDatabases('the keys of an agent', (fixture) => {
     expect(answers[0]).toMatchObject({ node_id: stranger.id, refusal: { code: 'key_refused' } });
   });
 
-  it('bring no agent on record under an id that is not of its first key, when it is removed in this moment', async () => {
+  test('creates no record under a derived key’s id when the agent is removed concurrently', async () => {
     const { domain, actor, first, said, hello } = await open(fixture);
     const second = await newKey();
     await hello(second, said(first, second));
@@ -181,7 +181,7 @@ describeDatabases('the keys of an agent', (fixture) => {
     expect(await hello(second)).toBe(second.id);
   });
 
-  it('take turns: of two that would follow one key only one does', async () => {
+  test('accepts one of two keys that would succeed the same key', async () => {
     const { first, said, hello, rotations } = await open(fixture);
     const keys = await Promise.all([newKey(), newKey(), newKey()]);
     const outcomes = await Promise.all(keys.map((key) => hello(key, said(first, key))));
@@ -191,7 +191,7 @@ describeDatabases('the keys of an agent', (fixture) => {
     for (const key of keys) expect(await hello(key, said(first, key))).toBe(key === winner ? first.id : 'key_refused');
   });
 
-  it('are judged as they are at the commit: a key that was replaced in this moment is not let in as the current one', async () => {
+  test('judges keys as of the commit: a concurrently replaced key is not admitted as current', async () => {
     const { domain, first, said, hello } = await open(fixture);
     const second = await newKey();
     const early = await domain.links.keyOf(helloOf(first));
@@ -201,7 +201,7 @@ describeDatabases('the keys of an agent', (fixture) => {
     await expect(domain.links.admit(helloOf(first), from)).rejects.toMatchObject({ code: 'agent_changed' });
   });
 
-  it('are followed from the one on record, over any number of changes and whenever they were, after a restore', async () => {
+  test('follows any number of key changes from the key on record after a restore', async () => {
     const { domain, actor, first, said, hello, rotations } = await open(fixture);
     const keys = [first, await newKey(), await newKey(), await newKey()];
     const statements: Hello['key_statement'][] = [];
@@ -231,7 +231,7 @@ describeDatabases('the keys of an agent', (fixture) => {
     expect(await rotations()).toHaveLength(1);
   });
 
-  it('are followed past a copy of a former key that came as a new agent after the restore', async () => {
+  test('follows statements past a copy of a former key that enrolled after the restore', async () => {
     const { domain, actor, first, said, hello } = await open(fixture);
     const [second, third] = [await newKey(), await newKey()];
     const statements = [said(second, third), said(first, second)];
@@ -244,7 +244,7 @@ describeDatabases('the keys of an agent', (fixture) => {
     expect(await hello(fourth, said(third, fourth), ...statements)).toBe(first.id);
   });
 
-  it('are not followed where one statement among several is forged, repeats a key, or is of the future', async () => {
+  test('refuses a chain with a statement that is forged, repeats a key, or is from the future', async () => {
     const { domain, first, said, hello, rotations } = await open(fixture);
     const [second, third] = [await newKey(), await newKey()];
     const [last, before] = [said(second, third)!, said(first, second)!];
@@ -260,7 +260,7 @@ describeDatabases('the keys of an agent', (fixture) => {
     expect(await hello(third, last, before)).toBe(first.id);
   });
 
-  it('do not follow a statement of over a month ago where the former key was seen since', async () => {
+  test('refuses a statement over a month old if the former key was seen since', async () => {
     const { domain, first, said, hello } = await open(fixture);
     const abandoned = await newKey();
     const early = said(first, abandoned);

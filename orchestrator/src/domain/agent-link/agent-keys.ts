@@ -217,7 +217,7 @@ export async function keyOf(context: Context, hello: Shown): Promise<ReturnType<
 }
 
 /** Maximum number of keys of an agent over its lifetime: former keys stay on record. */
-const mostKeys = 1024;
+const maxKeys = 1024;
 
 /** Transaction guard: fails unless the key still has the standing it was read with. */
 export const keyStands = (publicKey: string, { node_id, valid_until }: KeyOf): Statement =>
@@ -252,11 +252,11 @@ export function successionStatements(
     statement(insertAgentKey, { public_key: publicKey, node_id }),
     statement(
       agentKeyBeyond,
-      { node_id, capacity: mostKeys },
+      { node_id, capacity: maxKeys },
       {
         expect: 'no_row',
         else: 'invalid_input',
-        detail: `its key was changed ${mostKeys - 1} times, which is the most`,
+        detail: `its key was changed ${maxKeys - 1} times, which is the most`,
       },
     ),
     audited(context, {

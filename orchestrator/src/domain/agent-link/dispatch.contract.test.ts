@@ -1,4 +1,4 @@
-import { expect, it, vi } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { describeDatabases } from '../../../test/databases/databases.ts';
 import { connect, newAdmin, newAgent, openDomain, reportsOf, resultOf } from '../../../test/domain.ts';
 import { getOperation, getState } from '../../../test/reading.ts';
@@ -47,7 +47,7 @@ async function open(fixture: Parameters<Parameters<typeof describeDatabases>[1]>
 }
 
 describeDatabases('handing out what was just queued', (fixture) => {
-  it('takes no look at the rows, and one write for all agents of one turn', async () => {
+  test('dispatches without a read and with one write for all agents of a turn', async () => {
     const { domain, context, actor, agent, submit, readsOf } = await open(fixture);
     const other = await newAgent(domain, actor, 'web-2');
     const ids = [await submit(), await submit('web-2')];
@@ -75,7 +75,7 @@ describeDatabases('handing out what was just queued', (fixture) => {
     expect((await getOperation(context, ids[0]!)).status).toBe('queued');
   });
 
-  it('keeps the order when there is more than one', async () => {
+  test('keeps the order of several operations', async () => {
     const { domain, agent, submit } = await open(fixture);
     const first = await submit();
     await submit();
@@ -85,7 +85,7 @@ describeDatabases('handing out what was just queued', (fixture) => {
     });
   });
 
-  it('waits for what runs already, also when another process sent it', async () => {
+  test('waits for a running operation, even of another process', async () => {
     const { domain, context, agent, submit } = await open(fixture);
     const other = createAgentLinks(
       context,
@@ -103,7 +103,7 @@ describeDatabases('handing out what was just queued', (fixture) => {
     expect(await domain.links.nextOperation(agent.id)).toBeNull();
   });
 
-  it('sends nothing that was cancelled, has expired, or is for an agent that was rejected', async () => {
+  test('sends nothing that was cancelled, expired, or is for a rejected agent', async () => {
     const { domain, context, actor, agent, submit } = await open(fixture);
     // So that what is known of it stays what it was.
     const silent = { ...context, bus: { ...context.bus, publish: () => {} } };
@@ -122,7 +122,7 @@ describeDatabases('handing out what was just queued', (fixture) => {
 describeDatabases('an apply that changes nothing', (fixture) => {
   const asItWas = () => [resultOf({ action: 'none', status: 'unchanged' })];
 
-  it('is not compared with applied state when the one before said the same', async () => {
+  test('skips the comparison with applied state when the previous apply said the same', async () => {
     const { context, domain, carryOut, readsOf } = await open(fixture);
     const first = await carryOut();
     await carryOut(asItWas());
@@ -142,7 +142,7 @@ describeDatabases('an apply that changes nothing', (fixture) => {
     });
   });
 
-  it.each([
+  test.each([
     ['one that failed', [resultOf({ status: 'failed', message: 'no' })], 'failed'],
     ['one that removed it', [resultOf({ action: 'remove' })], 'succeeded'],
     ['one of something else', [resultOf({ identity: '/etc/issue', action: 'none', status: 'unchanged' })], 'succeeded'],
@@ -170,7 +170,7 @@ describeDatabases('an apply that changes nothing', (fixture) => {
     }
   });
 
-  it('is compared when the rows say that it is not the next one', async () => {
+  test('compares with applied state when the rows show another operation in between', async () => {
     const { context, domain, carryOut } = await open(fixture);
     const other = createAgentLinks(
       context,

@@ -19,9 +19,9 @@ export interface Usage {
 export type UsageLimits = Readonly<Record<keyof Usage, number>>;
 
 /** A healthy machine causes a few events a day. */
-export const mostEvents = 100;
+export const maxEvents = 100;
 /** About one in five minutes. Scheduled checks find what changes more often. */
-export const mostHints = 300;
+export const maxHints = 300;
 
 interface Day extends Usage {
   readonly day: number;
@@ -67,8 +67,8 @@ export function createAgentUsage(context: Context, dailyBytes: () => number): Ag
     get bytes() {
       return dailyBytes();
     },
-    events: mostEvents,
-    hints: mostHints,
+    events: maxEvents,
+    hints: maxHints,
   };
   const remember = (nodeId: string, day: Day) => {
     if (!days.has(nodeId) && days.size >= kept) days.delete(days.keys().next().value as string);

@@ -1,5 +1,5 @@
 import { MusterError } from '@muster/protocol';
-import { expect, it } from 'vitest';
+import { expect, test } from 'vitest';
 import { describeDatabases } from '../../../test/databases/databases.ts';
 import { connect, newAdmin, newAgent, newKey, openDomain } from '../../../test/domain.ts';
 import { listAudit } from '../audit/audit.ts';
@@ -27,7 +27,7 @@ const advertised = { agents: 'muster.example:4747', publicKey: 'ab'.repeat(32) }
 const all = { limit: 100, offset: 0 };
 
 describeDatabases('agents', (fixture) => {
-  it('wait for approval, are approved under a name, and keep it', async () => {
+  test('approves pending agents under a name, which they keep', async () => {
     const domain = await openDomain(fixture);
     const { context } = domain;
     const { actor } = await newAdmin(domain);
@@ -70,7 +70,7 @@ describeDatabases('agents', (fixture) => {
     ]);
   });
 
-  it('cannot take a name that is in use', async () => {
+  test('refuses a name that is in use', async () => {
     const domain = await openDomain(fixture);
     const { actor } = await newAdmin(domain);
     await newAgent(domain, actor, 'web-1');
@@ -81,7 +81,7 @@ describeDatabases('agents', (fixture) => {
     expect((await getAgent(domain.context, second.id)).status).toBe('pending');
   });
 
-  it('are turned away when too many wait', async () => {
+  test('refuses new agents when too many are pending', async () => {
     const domain = await openDomain(fixture, { pendingCapacity: 2 });
     const keys = [await newKey(), await newKey(), await newKey()];
     const outcomes = [];
@@ -91,7 +91,7 @@ describeDatabases('agents', (fixture) => {
     expect(await connect(domain, keys[2]!)).toMatchObject({ refusal: { code: 'pending_full' } });
   });
 
-  it('enrol by a token once, under its name and tags', async () => {
+  test('enrolls an agent by a token once, with its name and tags', async () => {
     const domain = await openDomain(fixture);
     const { context } = domain;
     const { actor } = await newAdmin(domain);
@@ -110,7 +110,7 @@ describeDatabases('agents', (fixture) => {
     expect((await listTokens(context, false, all)).items).toEqual([]);
   });
 
-  it('enrol by a token of many uses under their hostnames, told apart', async () => {
+  test('enrolls agents by a multi-use token under distinct hostnames', async () => {
     const domain = await openDomain(fixture);
     const { context } = domain;
     const { actor } = await newAdmin(domain);
@@ -128,7 +128,7 @@ describeDatabases('agents', (fixture) => {
     expect(await connect(domain, await newKey(), { token })).toMatchObject({ refusal: { code: 'token_invalid' } });
   });
 
-  it('leave ended tokens on the list for those who ask, for 30 days', async () => {
+  test('lists ended tokens for 30 days', async () => {
     const domain = await openDomain(fixture);
     const { context } = domain;
     const { actor } = await newAdmin(domain);
@@ -158,7 +158,7 @@ describeDatabases('agents', (fixture) => {
     expect(await ids(true)).toEqual([]);
   });
 
-  it('refuse a token past its time, and let a pending agent use one', async () => {
+  test('refuses an expired token, and approves a pending agent by a token', async () => {
     const domain = await openDomain(fixture);
     const { actor } = await newAdmin(domain);
     const { token } = await createToken(domain.context, actor, { expires_in: 60, uses: 2 }, advertised);
@@ -169,7 +169,7 @@ describeDatabases('agents', (fixture) => {
     expect(await connect(domain, await newKey(), { token })).toMatchObject({ refusal: { code: 'token_invalid' } });
   });
 
-  it('carry tags that selectors find', async () => {
+  test('finds agents by tag selectors', async () => {
     const domain = await openDomain(fixture);
     const { context } = domain;
     const { actor } = await newAdmin(domain);
@@ -205,7 +205,7 @@ describeDatabases('agents', (fixture) => {
     });
   });
 
-  it('are listed by status, text and page', async () => {
+  test('lists agents by status, text, and page', async () => {
     const domain = await openDomain(fixture);
     const { context } = domain;
     const { actor } = await newAdmin(domain);
@@ -221,7 +221,7 @@ describeDatabases('agents', (fixture) => {
     expect(await names({ limit: 0 })).toEqual([]);
   });
 
-  it('are sorted by when they were last heard of, which for a connected one is now', async () => {
+  test('sorts agents by last-seen time, which is now for connected ones', async () => {
     const domain = await openDomain(fixture);
     const { context } = domain;
     const { actor } = await newAdmin(domain);
@@ -243,7 +243,7 @@ describeDatabases('agents', (fixture) => {
     expect(await names({ sort: '-last_seen_at' })).toEqual(['second', 'first']);
   });
 
-  it('are found by the hostname they have now, and by nothing else that they say of themselves', async () => {
+  test('finds agents by their current hostname and no other attribute', async () => {
     const domain = await openDomain(fixture);
     const { context } = domain;
     const { actor } = await newAdmin(domain);
@@ -261,7 +261,7 @@ describeDatabases('agents', (fixture) => {
     expect(await found('')).toEqual(['web-1', 'web-2']);
   });
 
-  it('come in pages that announce the next, however they are chosen', async () => {
+  test('reads pages that report whether another one follows', async () => {
     const domain = await openDomain(fixture);
     const { context } = domain;
     const { actor } = await newAdmin(domain);
@@ -290,7 +290,7 @@ describeDatabases('agents', (fixture) => {
     }
   });
 
-  it('that are no longer what was asked for are left out of a list that is being read', async () => {
+  test('leaves agents that no longer match out of a list in progress', async () => {
     const domain = await openDomain(fixture);
     const { context } = domain;
     const { actor } = await newAdmin(domain);
@@ -310,7 +310,7 @@ describeDatabases('agents', (fixture) => {
     }
   });
 
-  it('are shown with what was last heard of them', async () => {
+  test('shows the last-seen time of each agent', async () => {
     const domain = await openDomain(fixture);
     const { actor } = await newAdmin(domain);
     const key = await newAgent(domain, actor, 'web-1');
@@ -330,7 +330,7 @@ describeDatabases('agents', (fixture) => {
   });
 });
 
-it('a hostname is made into a name that holds', () => {
+test('derives a valid name from any hostname', () => {
   const nameFromHostname = (hostname: string, id: string, taken: boolean) =>
     namesFromHostname(hostname, id)[taken ? 1 : 0];
   const node = '3f8c2b0a9d7e41568c1b2a3d4e5f6071';

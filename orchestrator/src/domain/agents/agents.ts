@@ -405,12 +405,12 @@ function tagFaults(key: string, value: string, at: string): Fault[] {
 }
 
 /** Maximum number of tags of an agent: every answer about the agent contains them. */
-const mostTags = 256;
+const maxTags = 256;
 
 /** @throws MusterError invalid_input, one fault for each unusable key or value */
 export function requireTags(tags: Readonly<Record<string, string>>, at = '/tags'): void {
-  if (Object.keys(tags).length > mostTags) {
-    const message = `must be at most ${mostTags} tags`;
+  if (Object.keys(tags).length > maxTags) {
+    const message = `must be at most ${maxTags} tags`;
     throw new MusterError('invalid_input', `${at.slice(1)} ${message}`, [{ path: at, message }]);
   }
   const faults = Object.entries(tags).flatMap(([key, value]) => tagFaults(key, value, at));
@@ -461,11 +461,11 @@ export async function putOneTag(context: Context, actor: Actor, idOrName: string
   const put = statement(putTag, { node_id: row.node_id, key, value });
   const room = statement(
     tagBeyond,
-    { node_id: row.node_id, capacity: mostTags },
+    { node_id: row.node_id, capacity: maxTags },
     {
       expect: 'no_row',
       else: 'invalid_input',
-      detail: `the agent has ${mostTags} tags, which is the most there may be`,
+      detail: `the agent has ${maxTags} tags, which is the most there may be`,
     },
   );
   await changeTags(context, actor, row, [put, room], `${row.name ?? row.initial_hostname} tagged ${key}=${value}`, {

@@ -2,7 +2,7 @@ import { generateKeyPairSync, sign, verify } from 'node:crypto';
 import { MusterError } from '@muster/protocol';
 import { announcementSigned, readAnnouncement } from '@muster/protocol/wire';
 import fc from 'fast-check';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { describeDatabases } from '../../../test/databases/databases.ts';
 import { newAdmin, openDomain } from '../../../test/domain.ts';
 import { MemoryAnnouncer } from '../../../test/memory-announcer.ts';
@@ -34,7 +34,7 @@ const refusal = (promise: Promise<unknown>) =>
   );
 
 describeDatabases('discovery', (fixture) => {
-  it('announces this orchestrator, signed, on each network, and audits it', async () => {
+  test('sends a signed announcement on each network and audits it', async () => {
     const { domain, actor, announcer, discover, sentEvents } = await open(fixture);
     const answer = await discover(actor);
     expect(answer).toEqual({ sent_to: ['192.0.2.255:4747', '198.51.100.255:4747'] });
@@ -50,13 +50,13 @@ describeDatabases('discovery', (fixture) => {
     ]);
   });
 
-  it('says the name under which agents reach it, where there is one', async () => {
+  test('announces the advertised host when it is set', async () => {
     const { actor, announcer, discover } = await open(fixture, 'muster.example');
     expect(await discover(actor, '[2001:db8::40]:4749')).toEqual({ sent_to: ['2001:db8::40:4749'] });
     expect(readAnnouncement(announcer.sent[0]!.datagram)?.host).toBe('muster.example');
   });
 
-  it('lists what could be sent where some could not, and fails where nothing could', async () => {
+  test('lists the deliveries that succeeded and fails when all failed', async () => {
     const { actor, announcer, discover, sentEvents } = await open(fixture);
     announcer.failing.set('192.0.2.255:4747', 'network is unreachable');
     expect(await discover(actor)).toEqual({ sent_to: ['198.51.100.255:4747'] });
@@ -72,7 +72,7 @@ describeDatabases('discovery', (fixture) => {
     expect(await sentEvents()).toHaveLength(1);
   });
 
-  it('refuses a target that is not there, and names the place', async () => {
+  test('refuses an unknown target host and names the field', async () => {
     const { actor, discover, sentEvents } = await open(fixture);
     for (const target of ['nowhere.example:4747', 'x', 'a:0', 'a:65536', '[::1]', '::1:4747', '[a]:1', 'a b:1', ':1'])
       expect(await refusal(discover(actor, target)), target).toMatchObject({
@@ -84,14 +84,14 @@ describeDatabases('discovery', (fixture) => {
 });
 
 describe('a target', () => {
-  it('is a host and a port, IPv6 in brackets', () => {
+  test('parses a target as host and port, with IPv6 in brackets', () => {
     expect(parseTarget('web-1.example:4747')).toEqual({ host: 'web-1.example', port: 4747 });
     expect(parseTarget('192.0.2.40:1')).toEqual({ host: '192.0.2.40', port: 1 });
     expect(parseTarget('[2001:db8::40]:65535')).toEqual({ host: '2001:db8::40', port: 65_535 });
     expect(parseTarget('[fe80::1%eth0]:4747')).toEqual({ host: 'fe80::1%eth0', port: 4747 });
   });
 
-  it('of any other text is refused as input', () => {
+  test('refuses other target texts as invalid input', () => {
     const nearly = fc.stringMatching(/^[[\]:%.a0 ]{0,20}:?\d{0,7}$/);
     fc.assert(
       fc.property(fc.oneof(fc.string(), nearly), (text) => {

@@ -73,8 +73,7 @@ export function createDiscovery(context: Context, options: DiscoveryOptions): Di
         : await sendTo(announcer, parseTarget(target), datagramFor);
     const sentTo = deliveries.filter(({ error }) => error === null).map(({ to }) => to);
     const failed = deliveries.filter(({ error }) => error !== null);
-    if (failed.length > 0)
-      context.log.warn({ failed, sent_to: sentTo }, 'an announcement could not be sent everywhere');
+    if (failed.length > 0) context.log.warn({ failed, sent_to: sentTo }, 'failed to send some announcements');
     if (sentTo.length === 0)
       throw new MusterError(
         'discovery_failed',

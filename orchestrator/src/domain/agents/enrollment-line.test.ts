@@ -8,7 +8,7 @@ const source = { from: 'https://muster.example:4748', pin: 'sha256//qwerty+/=' }
 const places = { agents: 'muster.example:4747', publicKey, install: source };
 
 describe('a word of a shell', () => {
-  test('is what it was, whatever it was', () => {
+  test('quotes any text as a single shell word', () => {
     const hostile = [
       '',
       ' ',
@@ -45,7 +45,7 @@ describe('a word of a shell', () => {
 });
 
 describe('the line to paste', () => {
-  test('fetches the script over a connection whose key it knows, and keeps the token out of the arguments', () => {
+  test('fetches the script with a pinned key and keeps the token out of the arguments', () => {
     const { command, connect_command, note } = enrolmentLines(places, 'mt_1', true);
     expect(command).toBe(
       "(curl -fsSk --pinnedpubkey 'sha256//qwerty+/=' https://muster.example:4748/install/agent.sh || echo exit 1) | " +
@@ -58,7 +58,7 @@ describe('the line to paste', () => {
     expect(note).toBeNull();
   });
 
-  test('trusts the usual authorities where a proxy stands before the API, and waits for nobody who must approve first', () => {
+  test('uses regular certificate verification behind a proxy', () => {
     const install = { from: 'https://muster.example', pin: null };
     const { command } = enrolmentLines({ ...places, install }, 'mt_1', false);
     expect(command).toMatch(/^\(curl -fsS https:\/\/muster\.example\/install\/agent\.sh \|\| /);
@@ -66,12 +66,12 @@ describe('the line to paste', () => {
     expect(command).toMatch(/ --wait no$/);
   });
 
-  test('is the one for a machine that has the program, with the reason, where nothing can be installed from', () => {
+  test('shows the connect command with the reason when packages are unavailable', () => {
     const { command, connect_command, note } = enrolmentLines({ ...places, install: { refused: 'why' } }, 'mt_1', true);
     expect({ command, note }).toEqual({ command: connect_command, note: 'why' });
   });
 
-  test('fails when nothing, or only half of it, can be fetched', () => {
+  test('fails when the download fails or is incomplete', () => {
     const { command } = enrolmentLines(places, 'mt_1', true);
     const ended = (curl: string) => spawnSync('sh', ['-c', `curl() { ${curl}; }\n${command}`]).status;
     expect(ended('return 90')).not.toBe(0);
@@ -79,7 +79,7 @@ describe('the line to paste', () => {
     expect(ended('echo exit 0')).toBe(0);
   });
 
-  test('runs nothing that an address of the configuration holds', () => {
+  test('executes nothing that a configured address contains', () => {
     const hostile = "x'; touch /tmp/muster-was-here; $(id)";
     const { command } = enrolmentLines(
       { agents: `${hostile}:4747`, publicKey, install: { from: `https://${hostile}`, pin: null } },
@@ -103,7 +103,7 @@ describe('where to install from', () => {
     ownUrl: 'https://muster.example:4748',
     keyDigest: 'k',
   };
-  test('is the API itself by its key, or a proxy by its certificate', () => {
+  test('installs from the API with its pinned key, or from a proxy with its certificate', () => {
     expect(installSource(facts)).toEqual({ from: 'https://muster.example:4748', pin: 'sha256//k' });
     const proxied = { ...facts, apiHost: '127.0.0.1', tls: false, keyDigest: null, publicUrl: 'https://m.example/' };
     expect(installSource(proxied)).toEqual({ from: 'https://m.example', pin: null });
@@ -120,14 +120,14 @@ describe('where to install from', () => {
 });
 
 describe('the note on where agents dial', () => {
-  test('says that no other machine can, before all else', () => {
+  test('reports first that other machines cannot connect', () => {
     expect(noteOnAgents('127.0.0.1', null, 'control')).toContain('agent_host is 127.0.0.1: set it');
     expect(noteOnAgents('::1', 'muster.example', 'control')).toContain('own machine only');
     expect(noteOnAgents('0.0.0.0', null, 'control')).toContain('control, which the other one must know');
     expect(noteOnAgents('0.0.0.0', 'muster.example', 'control')).toBeNull();
   });
 
-  test('is told beside why nothing is installed', () => {
+  test('joins the note on addresses with the reason for not installing', () => {
     const { note } = enrolmentLines({ ...places, install: { refused: 'why' }, note: 'agents' }, 'mt_1', true);
     expect(note).toBe('why; agents');
   });

@@ -1,4 +1,4 @@
-import { expect, it, vi } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { describeDatabases } from '../../../test/databases/databases.ts';
 import { connect, type Domain, type Key, newAdmin, newAgent, newKey, openDomain } from '../../../test/domain.ts';
 import { startUpkeep } from '../../schedule/upkeep.ts';
@@ -38,7 +38,7 @@ async function transitions({ context }: Domain): Promise<string[]> {
 }
 
 describeDatabases('agents that go and come', (fixture) => {
-  it('are lost after the grace time, once, and are back once', async () => {
+  test('marks an agent as lost once after the grace period and as returned once', async () => {
     const { domain, actor, watch } = await open(fixture);
     const key = await newAgent(domain, actor, 'web-1');
     domain.clock.advance(lostAfterSecs * 1000);
@@ -67,7 +67,7 @@ describeDatabases('agents that go and come', (fixture) => {
     expect((await transitions(domain)).slice(3)).toEqual(['agent.lost web-1']);
   });
 
-  it('say nothing when a link breaks for less than that, and something when they come from elsewhere', async () => {
+  test('records no event for a short disconnect, and one for a new address', async () => {
     const { domain, actor, watch } = await open(fixture);
     const key = await newAgent(domain, actor, 'web-1');
     for (let blip = 0; blip < 3; blip++) {
@@ -84,7 +84,7 @@ describeDatabases('agents that go and come', (fixture) => {
     expect(await transitions(domain)).toHaveLength(2);
   });
 
-  it('have the grace time to come back after the orchestrator starts, and are lost if they do not', async () => {
+  test('waits for the grace period after a start before it marks agents as lost', async () => {
     const { domain, actor } = await open(fixture);
     const [stays, returns] = [await newAgent(domain, actor, 'stays'), await newAgent(domain, actor, 'returns')];
     // The process dies with both connected: nothing is recorded of it.
@@ -102,7 +102,7 @@ describeDatabases('agents that go and come', (fixture) => {
     expect(stays.id).not.toBe(returns.id);
   });
 
-  it('are not lost while nobody has approved them, nor once they are rejected', async () => {
+  test('does not mark pending or rejected agents as lost', async () => {
     const { domain, actor, watch } = await open(fixture);
     const pending = await newKey();
     await connect(domain, pending, { hostname: 'pending' });
@@ -123,7 +123,7 @@ describeDatabases('agents that go and come', (fixture) => {
     expect((await transitions(domain)).slice(2)).toEqual(['agent.lost late']);
   });
 
-  it('are recorded as seen now and then while they are connected', async () => {
+  test('refreshes the last-seen times of connected agents periodically', async () => {
     const { domain, actor, watch } = await open(fixture);
     const key = await newAgent(domain, actor, 'web-1');
     const recorded = async () => {
@@ -148,7 +148,7 @@ describeDatabases('agents that go and come', (fixture) => {
     expect(await transitions(domain)).toEqual(['agent.connected web-1']);
   });
 
-  it('are lost behind many that are connected, and when they depart after they were looked at', async () => {
+  test('finds a lost agent behind many connected ones, and one that disconnects after its check', async () => {
     const domain = await openDomain(fixture);
     const { actor } = await newAdmin(domain);
     const agents: { name: string; key: Key }[] = [];
@@ -174,7 +174,7 @@ describeDatabases('agents that go and come', (fixture) => {
     watch.stop();
   });
 
-  it('do not undo what is newer when their going is recorded late', async () => {
+  test('keeps a newer last-seen time when a disconnect is recorded late', async () => {
     const { domain, actor } = await open(fixture);
     const key = await newAgent(domain, actor, 'web-1');
     const heardAt = domain.now();
@@ -185,7 +185,7 @@ describeDatabases('agents that go and come', (fixture) => {
     expect((await getAgent(domain.context, key.id)).last_seen_at).toBe(heardAt + 60);
   });
 
-  it('are lost all but the one that comes back in that very moment', async () => {
+  test('marks agents as lost except one that reconnects concurrently', async () => {
     const { domain, actor, watch } = await open(fixture);
     const keys: Key[] = [];
     for (const name of ['a', 'b', 'c']) keys.push(await newAgent(domain, actor, name));
@@ -204,7 +204,7 @@ describeDatabases('agents that go and come', (fixture) => {
     expect((await transitions(domain)).slice(3).sort()).toEqual(['agent.lost a', 'agent.lost c']);
   });
 
-  it('go by the thousand in a few units', async () => {
+  test('records thousands of disconnects in a few transactions', async () => {
     const { domain, actor } = await open(fixture);
     const key = await newAgent(domain, actor, 'web-1');
     const { db } = domain.context;
@@ -225,7 +225,7 @@ describeDatabases('agents that go and come', (fixture) => {
     expect((await getAgent(domain.context, key.id)).last_seen_at).toBe(domain.now());
   });
 
-  it('are told of as cloned once an hour, however often the clone dials', async () => {
+  test('records a cloned key once an hour', async () => {
     const { domain, actor } = await open(fixture);
     const key = await newAgent(domain, actor, 'web-1');
     for (let minute = 0; minute < 60; minute++) {
@@ -240,7 +240,7 @@ describeDatabases('agents that go and come', (fixture) => {
     expect((await listAudit(domain.context, { event_type: 'agent.cloned' })).events).toHaveLength(2);
   });
 
-  it('are recorded as refused once an hour for each reason', async () => {
+  test('records a refusal once an hour for each reason', async () => {
     const { domain } = await open(fixture);
     const from = { node_id: null, remote_ip: '192.0.2.9' };
     const refuse = (code: 'signature_invalid' | 'hello_timeout') =>
@@ -253,7 +253,7 @@ describeDatabases('agents that go and come', (fixture) => {
     expect(await transitions(domain)).toHaveLength(3);
   });
 
-  it('keep on record that the key was trusted unseen, also once it is pinned', async () => {
+  test('keeps first-use trust on record after the key is pinned', async () => {
     const { domain } = await open(fixture);
     const key = await newKey();
     await connect(domain, key, { pin_source: 'first_use' });

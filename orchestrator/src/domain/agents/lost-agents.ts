@@ -14,7 +14,7 @@ import { type Context, seconds, systemActor } from '../shared/context.ts';
 /** Interval between scans. The record of a connected agent may be this old, which only shows after a crash. */
 const walkSecs = 900;
 /** Maximum number of records checked in one round. */
-const mostAtOnce = 2_000;
+const maxAtOnce = 2_000;
 /** Maximum number of losses written in one transaction. */
 const inOneUnit = 500;
 
@@ -37,7 +37,7 @@ export interface LostWatchOptions {
 
 export function createLostWatch(
   context: Context,
-  { lostAfterSecs, upFor, atOnce = mostAtOnce }: LostWatchOptions,
+  { lostAfterSecs, upFor, atOnce = maxAtOnce }: LostWatchOptions,
 ): LostWatch {
   const { db, bus, presence } = context;
   const recordEvery = Math.max(walkSecs, lostAfterSecs);

@@ -21,7 +21,7 @@ describeDatabases('agents that wait for approval', (fixture) => {
   const events = async ({ context }: Domain, event_type: string) =>
     (await listAudit(context, { event_type, limit: 200 })).events;
 
-  test('give way when they are gone and a machine of another network needs the place', async () => {
+  test('displaces a disconnected agent for one from another network', async () => {
     const domain = await openDomain(fixture, { pendingCapacity: 5 });
     const flood: Key[] = [];
     for (let at = 0; at < 5; at++) {
@@ -40,7 +40,7 @@ describeDatabases('agents that wait for approval', (fixture) => {
     expect((await connect(domain, flood[0] as Key, {}, '203.0.113.1')).admitted).toBe(true);
   });
 
-  test('give way while they are connected, to a network that has fewer', async () => {
+  test('displaces a connected agent for one from a smaller network', async () => {
     const domain = await openDomain(fixture, { pendingCapacity: 4 });
     for (let at = 0; at < 4; at++) await come(domain, `2001:db8:0:1::${at}`, { stays: true });
     expect((await come(domain, '2001:db8:0:2::1', { stays: true })).admitted).toBe(true);
@@ -48,7 +48,7 @@ describeDatabases('agents that wait for approval', (fixture) => {
     expect((await come(domain, '2001:db8:0:2::3', { stays: true })).admitted).toBe(false);
   });
 
-  test('give way to a machine of another network when somebody has many small networks', async () => {
+  test('displaces agents from many small networks of one party for one from another network', async () => {
     const domain = await openDomain(fixture, { pendingCapacity: 4 });
     for (let at = 0; at < 4; at++) await come(domain, `2001:db8:0:${at}::1`, { stays: true });
     expect((await come(domain, '2001:db8:0:9::1', { stays: true })).admitted).toBe(false);
@@ -57,7 +57,7 @@ describeDatabases('agents that wait for approval', (fixture) => {
     expect(await waiting(domain)).toHaveLength(4);
   });
 
-  test('never give way when they came with a token', async () => {
+  test('never displaces agents that came with a token', async () => {
     const domain = await openDomain(fixture, { pendingCapacity: 1 });
     const { actor } = await newAdmin(domain);
     const places = { agents: 'muster.example:4747', publicKey: '00'.repeat(32) };
@@ -68,7 +68,7 @@ describeDatabases('agents that wait for approval', (fixture) => {
     expect((await come(domain, '203.0.113.1')).admitted).toBe(false);
   });
 
-  test('are told of one by one up to ten a minute, and the others together', async () => {
+  test('records the first ten new agents a minute individually and the others together', async () => {
     const domain = await openDomain(fixture);
     for (let at = 0; at < 40; at++) await come(domain, `198.51.100.${at}`);
     expect(await events(domain, 'agent.pending')).toHaveLength(10);
@@ -88,7 +88,7 @@ describeDatabases('agents that wait for approval', (fixture) => {
     expect(await events(domain, 'agent.pending')).toHaveLength(12);
   });
 
-  test('are forgotten an hour after they left, unless they are connected or were approved', async () => {
+  test('deletes pending agents an hour after they disconnect, unless they are connected or approved', async () => {
     const domain = await openDomain(fixture);
     const { actor } = await newAdmin(domain);
     const gone = await come(domain, '192.0.2.1');

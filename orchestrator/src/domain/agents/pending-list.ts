@@ -16,7 +16,7 @@ export const forgottenAfterSecs = 3_600;
 /** Maximum number of records deleted in one round. */
 const forgottenAtOnce = 200;
 /** Maximum number of records considered for displacement. */
-const mostConsidered = 10_000;
+const maxConsidered = 10_000;
 
 export interface PendingList {
   readonly capacity: number;
@@ -99,7 +99,7 @@ export function createPendingList(context: Context, capacity: number): PendingLi
       const beyond = statement(pendingBeyond, { capacity: capacity - 1 }, { expect: 'no_row', else: 'pending_full' });
       if ((await db.get(pendingBeyond, { capacity: capacity - 1 })) === undefined)
         return { statements: [beyond], displaced: null };
-      const waiting = (await db.all(pendingWithoutToken, { limit: mostConsidered })).map((row) => ({
+      const waiting = (await db.all(pendingWithoutToken, { limit: maxConsidered })).map((row) => ({
         ...row,
         site: siteOf(row.initial_ip),
         connected: context.presence.isConnected(row.node_id),

@@ -9,7 +9,7 @@ const agent = (node_id: string, site: string, connected: boolean, last_seen_at =
 });
 const chosen = (waiting: PendingAgent[], site: string) => givingWay(waiting, site)?.node_id ?? null;
 
-test('gives the place of the agent that has been gone for longest, of the site with the most', () => {
+test('displaces the longest unseen agent of the largest site', () => {
   const waiting = [
     agent('lone', 'B', false, 1),
     agent('a1', 'A', false, 30),
@@ -19,18 +19,18 @@ test('gives the place of the agent that has been gone for longest, of the site w
   expect(chosen(waiting, 'C')).toBe('a2');
 });
 
-test('takes an agent that is not connected before any that is', () => {
+test('prefers a disconnected agent over any connected one', () => {
   const waiting = [agent('a1', 'A', true), agent('a2', 'A', true), agent('a3', 'A', true), agent('b1', 'B', false)];
   expect(chosen(waiting, 'C')).toBe('b1');
 });
 
-test('takes a connected agent of a site that still has more than the new one', () => {
+test('displaces a connected agent of a site that remains larger than the new one’s', () => {
   const waiting = [agent('a1', 'A', true, 1), agent('a2', 'A', true, 2), agent('a3', 'A', true, 3)];
   expect(chosen(waiting, 'B')).toBe('a3');
   expect(chosen([agent('a1', 'A', true), agent('b1', 'B', true)], 'C')).toBeNull();
 });
 
-test('gives no place to a site that has as many as any other', () => {
+test('displaces nothing for a site that is as large as any other', () => {
   const waiting = [agent('a1', 'A', false), agent('a2', 'A', false), agent('b1', 'B', false)];
   expect(chosen(waiting, 'A')).toBeNull();
   expect(chosen([], 'A')).toBeNull();

@@ -1,5 +1,5 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { expect, it } from 'vitest';
+import { expect, test } from 'vitest';
 import { happen } from '../../../test/audit.ts';
 import { describeDatabases } from '../../../test/databases/databases.ts';
 import { openDomain } from '../../../test/domain.ts';
@@ -8,7 +8,7 @@ import { statement } from '../../store/transaction.ts';
 import { announcingEvents } from './announce-events.ts';
 
 describeDatabases('a hint of events', (fixture) => {
-  it('comes once for many that were committed together, and not for other writes or for none', async () => {
+  test('hints once for events that were committed together, and not for other writes', async () => {
     const domain = await openDomain(fixture);
     const { hints } = domain;
     const context = { ...domain.context, db: announcingEvents(domain.db, domain.context.bus) };

@@ -1,12 +1,12 @@
 import { createHash } from 'node:crypto';
 import fc from 'fast-check';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import type { JsonText } from '../../store/json-text.ts';
 import { canonicalJson, genesis, hashOf } from './audit-chain.ts';
 import { cutOf } from './audit-retention.ts';
 
 describe('canonical JSON', () => {
-  it('is that of RFC 8785', () => {
+  test('serializes as in RFC 8785', () => {
     // The example of its section 3.2.3, and numbers of 3.2.2.
     const keys = { '\u20ac': 1, '\r': 2, '\ufb33': 3, '1': 4, '\u{1f600}': 5, '\u0080': 6, '\u00f6': 7 };
     expect(Object.keys(JSON.parse(canonicalJson(keys)))).toHaveLength(7);
@@ -16,7 +16,7 @@ describe('canonical JSON', () => {
     );
   });
 
-  it('is the same for the same value, whatever the order of its keys, and reads back as it', () => {
+  test('does not depend on the order of keys and round-trips', () => {
     fc.assert(
       fc.property(fc.jsonValue(), (value) => {
         const turned = JSON.parse(JSON.stringify(value), (_, part) =>
@@ -31,7 +31,7 @@ describe('canonical JSON', () => {
   });
 });
 
-it('a hash is of the hash before and of the line of the export without it', () => {
+test('hashes the previous hash and the export line without hash', () => {
   const event = {
     place: 1,
     id: '01KAGZ7R3E5F6G7H8J9K0M1N2P',
@@ -59,7 +59,7 @@ describe('where pruning cuts', () => {
   const events = (...times: number[]) =>
     times.map((timestamp_ms, at) => ({ place: 11 + at, hash: `h${11 + at}`, timestamp_ms }));
 
-  it.each<[string, number[], number, boolean]>([
+  test.each<[string, number[], number, boolean]>([
     ['nothing there', [], 10, false],
     ['all older', [1, 2, 3], 13, true],
     ['the time itself stays', [1, 100, 3], 11, false],

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { ChainedEvent } from '@muster/protocol/http';
 import { sql } from 'kysely';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { happen, placeAll } from '../../../test/audit.ts';
 import { type DatabaseFixture, describeDatabases } from '../../../test/databases/databases.ts';
 import { type Domain, newAdmin, newAgent, newKey, openDomain } from '../../../test/domain.ts';
@@ -62,7 +62,7 @@ async function openWith(fixture: DatabaseFixture, events: number): Promise<Domai
 
 describeDatabases('the audit log', (fixture) => {
   describe('the chain', () => {
-    it('gives every event a place without gaps, in batches, and an auditor can compute it from the export', async () => {
+    test('gives every event a place without gaps, verifiable from the export', async () => {
       const domain = await openWith(fixture, 1203);
       await happen(domain, 5);
       await placeAll(domain);
@@ -83,14 +83,14 @@ describeDatabases('the audit log', (fixture) => {
       });
     });
 
-    it('tells how many events wait for their place', async () => {
+    test('counts events without a place', async () => {
       const domain = await openWith(fixture, 3);
       await happen(domain, 2);
       expect(await verdictOf(domain)).toMatchObject({ ok: true, verified: 3, unchained: 2 });
       expect((await listAudit(domain.context, {})).events).toHaveLength(5);
     });
 
-    it('takes up an event that came in with a number below the last', async () => {
+    test('places an event whose number is below the last one', async () => {
       const domain = await openDomain(fixture);
       await happen(domain, 4);
       await run(domain, 'update audit_events set seq = seq + 100 where seq > 2');
@@ -109,7 +109,7 @@ describeDatabases('the audit log', (fixture) => {
       expect((await verdictOf(domain)).ok).toBe(true);
     });
 
-    it('writes what follows from events in the same unit, once', async () => {
+    test('writes consequences of events once, in the same transaction', async () => {
       const domain = await openDomain(fixture);
       const put = defineQuery('test/follow', (db, p: { key: string }) =>
         db.insertInto('settings').values({ key: p.key, value: '' }),
@@ -129,7 +129,7 @@ describeDatabases('the audit log', (fixture) => {
       expect(await domain.db.all(rows, {})).toHaveLength(3);
     });
 
-    it('goes on without a consumer that fails again and again, but not because the database is away', async () => {
+    test('skips a consumer that keeps failing, but not because of a database failure', async () => {
       const domain = await openDomain(fixture);
       await happen(domain, 2);
       const failing = async () => {
@@ -161,7 +161,7 @@ describeDatabases('the audit log', (fixture) => {
       expect(away).toBe(8);
     });
 
-    it('leaves out what follows from the one event that a consumer fails for, and nothing else', async () => {
+    test('drops only the consequences of the event for which a consumer fails', async () => {
       const domain = await openDomain(fixture);
       await happen(domain, 4);
       const followed: number[] = [];
@@ -180,7 +180,7 @@ describeDatabases('the audit log', (fixture) => {
       expect(followed).toEqual([1, 3, 4, 5, 6]);
     });
 
-    it('goes on past a row that is no event', async () => {
+    test('skips a row that is not a valid event', async () => {
       const domain = await openDomain(fixture);
       await happen(domain, 4);
       await run(domain, `update audit_events set metadata = '{' where seq = 1`);
@@ -190,7 +190,7 @@ describeDatabases('the audit log', (fixture) => {
       expect(await verdictOf(domain)).toMatchObject({ ok: true, verified: 2, unchained: 2 });
     });
 
-    it('has one keeper: who lost the lease places nothing', async () => {
+    test('places nothing without the lease', async () => {
       const domain = await openDomain(fixture);
       await happen(domain, 2);
       const first = createLease(domain.context, 'audit', 'one');
@@ -209,7 +209,7 @@ describeDatabases('the audit log', (fixture) => {
       expect(await first.hold()).not.toBeNull();
     });
 
-    it('a holder that starts again takes over from itself, and what it left behind is fenced', async () => {
+    test('takes its own lease over after a restart and fences the former process', async () => {
       const domain = await openDomain(fixture);
       await happen(domain, 1);
       const before = await createLease(domain.context, 'audit', 'one').hold();
@@ -219,7 +219,7 @@ describeDatabases('the audit log', (fixture) => {
       await sequencer.place(after!);
     });
 
-    it('has a keeper soon after a clock that was wrong is set right', async () => {
+    test('acquires the lease soon after a wrong clock is corrected', async () => {
       const { context, clock } = await openDomain(fixture);
       const first = createLease(context, 'audit', 'one');
       const second = createLease(context, 'audit', 'two');
@@ -237,7 +237,7 @@ describeDatabases('the audit log', (fixture) => {
       expect(await first.hold()).toBeNull();
     });
 
-    it('keeps a lease that is used, without a write for each use', async () => {
+    test('keeps a used lease without a write for each use', async () => {
       const domain = await openDomain(fixture);
       const lease = createLease(domain.context, 'audit', 'one');
       await lease.hold();
@@ -257,7 +257,7 @@ describeDatabases('the audit log', (fixture) => {
       actor_name, target_type, target_id, target_name, summary, metadata, place, hash)
       select 'forged', event_type, category, severity, timestamp_ms, actor_type, actor_id, actor_name, target_type,
       target_id, target_name, summary, metadata`;
-    it.each<[string, string, number, string]>([
+    test.each<[string, string, number, string]>([
       ['a changed summary', `update audit_events set summary = 'nothing' where place = 130`, 130, 'hash'],
       ['changed metadata', `update audit_events set metadata = '{"at":7}' where place = 130`, 130, 'hash'],
       ['metadata that is no JSON', `update audit_events set metadata = '{' where place = 130`, 130, 'read'],
@@ -292,7 +292,7 @@ describeDatabases('the audit log', (fixture) => {
       expect(verdict).toMatchObject({ ok: false, verified: Math.max(0, fitting) });
     });
 
-    it('a forged event that fits the chain but not its head', async () => {
+    test('detects a forged event that fits the chain but not its head', async () => {
       const domain = await openWith(fixture, 5);
       const { head } = await readChainEnds(domain.context);
       await happen(domain, 1);
@@ -301,7 +301,7 @@ describeDatabases('the audit log', (fixture) => {
       expect((await verdictOf(domain)).fault).toMatchObject({ place: 6, message: expect.stringContaining('behind') });
     });
 
-    it('what was changed even when the chain goes on after it', async () => {
+    test('detects a change even when the chain continues after it', async () => {
       const domain = await openWith(fixture, 5);
       await run(domain, `${copy}, 6, hash from audit_events where place = 5`);
       await happen(domain, 2);
@@ -310,7 +310,7 @@ describeDatabases('the audit log', (fixture) => {
     });
   });
 
-  it('verifies once at a time, and never gives a verdict from before it was asked', async () => {
+  test('runs one verification at a time and never returns a verdict from before the request', async () => {
     const domain = await openWith(fixture, 270);
     const verifier = createVerifier(domain.context);
     const first = verifier.verify(never);
@@ -343,7 +343,7 @@ describeDatabases('the audit log', (fixture) => {
     }
     const iso = (ms: number) => new Date(ms).toISOString();
 
-    it('removes what is older, says so, and leaves a log that can be verified', async () => {
+    test('removes old events, records that, and leaves a verifiable log', async () => {
       const { domain, times } = await threeHours();
       expect(await countPrunable(domain.context, iso(times[1]!))).toBe(10);
       expect(await pruneAudit(domain.context, systemActor, iso(times[1]!))).toBe(10);
@@ -364,7 +364,7 @@ describeDatabases('the audit log', (fixture) => {
       expect((await verdictOf(domain)).fault?.place).toBe(11);
     });
 
-    it('leaves what has no place yet', async () => {
+    test('keeps events without a place', async () => {
       const domain = await openWith(fixture, 3);
       await happen(domain, 4);
       domain.clock.advance(hour);
@@ -374,7 +374,7 @@ describeDatabases('the audit log', (fixture) => {
       expect(await verdictOf(domain)).toMatchObject({ ok: true, verified: 5 });
     });
 
-    it('removes many in several units, and goes on where it was interrupted', async () => {
+    test('removes many events in several transactions and resumes after an interruption', async () => {
       const domain = await openWith(fixture, 1700);
       domain.clock.advance(hour);
       const interrupted = new AbortController();
@@ -387,7 +387,7 @@ describeDatabases('the audit log', (fixture) => {
       expect((await listAudit(domain.context, { event_type: 'audit.pruned' })).events).toHaveLength(1);
     });
 
-    it('at the same time as another, and as a verification', async () => {
+    test('runs concurrently with another prune and with a verification', async () => {
       const domain = await openWith(fixture, 1700);
       domain.clock.advance(hour);
       const before = iso(domain.clock.now());
@@ -403,7 +403,7 @@ describeDatabases('the audit log', (fixture) => {
       expect(await verdictOf(domain)).toMatchObject({ ok: true, verified: 51, anchor: { place: 1700 } });
     });
 
-    it('is no fault to a verification, however far it gets between two of its reads', async () => {
+    test('does not cause a verification fault, wherever it runs between two reads', async () => {
       const domain = await openWith(fixture, 1700);
       domain.clock.advance(hour);
       const interrupted = AbortSignal.abort();
@@ -435,7 +435,7 @@ describeDatabases('the audit log', (fixture) => {
       expect(verdict).toMatchObject({ ok: true, fault: null, anchor: { place: 1000 }, verified: 950 });
     });
 
-    it.each(['', 'yesterday', '2026-02-31T00:00:00Z', '2026-01-01'])('refuses %j', async (before) => {
+    test.each(['', 'yesterday', '2026-02-31T00:00:00Z', '2026-01-01'])('refuses %j', async (before) => {
       const domain = await openDomain(fixture);
       await expect(pruneAudit(domain.context, systemActor, before)).rejects.toMatchObject({
         code: 'invalid_input',
@@ -443,7 +443,7 @@ describeDatabases('the audit log', (fixture) => {
       });
     });
 
-    it('by schedule, once what is kept too long is a day older than that', async () => {
+    test('prunes by schedule once events are a day past their retention', async () => {
       const { domain } = await threeHours();
       const { context, clock } = domain;
       const { actor } = await newAdmin(domain);
@@ -463,7 +463,7 @@ describeDatabases('the audit log', (fixture) => {
     });
   });
 
-  it('is not pruned by schedule by one who has lost the lease', async () => {
+  test('does not prune by schedule without the lease', async () => {
     const domain = await openWith(fixture, 5);
     const fence = await createLease(domain.context, 'audit', 'one').hold();
     domain.clock.advance(12 * 86_400_000);
@@ -474,7 +474,7 @@ describeDatabases('the audit log', (fixture) => {
     expect((await listAudit(domain.context, {})).events).toHaveLength(5);
   });
 
-  it('keeps an override of the retention, and says when it changes', async () => {
+  test('keeps an override of the retention and records its changes', async () => {
     const domain = await openDomain(fixture);
     const { actor } = await newAdmin(domain);
     const { context } = domain;
@@ -492,7 +492,7 @@ describeDatabases('the audit log', (fixture) => {
   });
 
   describe('reading', () => {
-    it('goes by pages, newest first, and stays where it is while events come in', async () => {
+    test('lists pages newest first, stable while events arrive', async () => {
       const domain = await openDomain(fixture);
       const all: string[] = [];
       for (let at = 0; at < 7; at++) {
@@ -516,7 +516,7 @@ describeDatabases('the audit log', (fixture) => {
         await expect(listAudit(domain.context, { cursor: bad })).rejects.toMatchObject({ code: 'invalid_input' });
     });
 
-    it('by each filter, in the list as in the export', async () => {
+    test('applies each filter to the list and the export alike', async () => {
       const domain = await openDomain(fixture);
       const { actor } = await newAdmin(domain, 'ada');
       const bob = await newOperator(domain, actor, 'bob');

@@ -1,12 +1,12 @@
 import fc from 'fast-check';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { createRefusalBook, type Refused, refusalsEveryMs, roomFor, type Telling } from './refusal-throttle.ts';
 
 const kinds = Object.keys(roomFor) as Refused[];
 const most = Object.values(roomFor).reduce((sum, room) => sum + room + 1, 0);
 
 describe('the book of refusals', () => {
-  it('tells of the first at once, then once an hour how often since, and forgets what is over', () => {
+  test('reports the first refusal at once, repetitions hourly, and drops entries that are over', () => {
     const book = createRefusalBook<string>();
     const note = (now: number) => book.note('claimed', 'ada', 'wrong', 'ada was refused', () => 'many', now);
     expect(note(0)).toMatchObject({ what: 'ada was refused', count: 0 });
@@ -22,7 +22,7 @@ describe('the book of refusals', () => {
     expect(note(3 * refusalsEveryMs)).toMatchObject({ count: 0 });
   });
 
-  it('tells at an end what is not told yet, and what could not be told is still to be', () => {
+  test('reports remaining refusals at shutdown and retries failed reports', () => {
     const book = createRefusalBook<string>();
     const note = (same: string) => book.note('agent', '', same, same, () => 'many', 0);
     note('a')?.untold();
@@ -35,7 +35,7 @@ describe('the book of refusals', () => {
     expect(book.rest(3)).toEqual([]);
   });
 
-  it('goes on when the clock is set back', () => {
+  test('continues when the clock is set back', () => {
     const book = createRefusalBook<string>();
     const note = (now: number) => book.note('agent', '', 'a', 'a', () => 'many', now);
     note(10 * refusalsEveryMs);
@@ -43,7 +43,7 @@ describe('the book of refusals', () => {
     expect(book.due(refusalsEveryMs)).toMatchObject([{ count: 1 }]);
   });
 
-  it.each(kinds)('holds what a %s tries from 100,000 places in bounds, and leaves the others their room', (who) => {
+  test.each(kinds)('holds what a %s tries from 100,000 places in bounds, and leaves the others their room', (who) => {
     const book = createRefusalBook<string>();
     const told: Telling<string>[] = [];
     for (let at = 0; at < 100_000; at++) {
@@ -64,7 +64,7 @@ describe('the book of refusals', () => {
     });
   });
 
-  it('loses none and stays in bounds, whatever comes', () => {
+  test('loses no refusal and stays within its bounds', () => {
     const step = fc.oneof(
       { weight: 8, arbitrary: fc.record({ who: fc.constantFrom(...kinds), same: fc.nat(400) }) },
       { weight: 1, arbitrary: fc.record({ wait: fc.integer({ min: -1_000, max: 2 * refusalsEveryMs }) }) },

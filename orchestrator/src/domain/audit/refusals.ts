@@ -33,7 +33,7 @@ export interface Refusals {
 
 /** Maximum number of events in one transaction. */
 const atOnce = 200;
-const longestAddress = 64;
+const maxAddressLength = 64;
 
 const crowds: Readonly<Record<Refused, string>> = {
   stranger:
@@ -66,7 +66,7 @@ export function createRefusals(context: Context): Refusals {
 
   return {
     async record({ type, who, actor = systemActor, target, summary, code, ip, metadata, same }) {
-      const address = ip.slice(0, longestAddress);
+      const address = ip.slice(0, maxAddressLength);
       const about = { type, summary, ...(target ? { target } : {}) };
       const telling = book.note(
         who,

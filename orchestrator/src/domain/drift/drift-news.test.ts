@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { resultOf } from '../../../test/domain.ts';
 import { deviationOf } from './drift-findings.ts';
 import { type Drifted, movedIn, newIn, without } from './drift-news.ts';
@@ -7,7 +7,7 @@ import { type Drifted, movedIn, newIn, without } from './drift-news.ts';
 const change = (field: string) => ({ field, from: 'a', to: 'b' });
 
 describe('what moved', () => {
-  it('is named by resource and field; what names no field stands for itself', () => {
+  test('names moved resources and fields; a result without fields stands for itself', () => {
     expect(
       movedIn(
         [
@@ -19,14 +19,14 @@ describe('what moved', () => {
     ).toEqual({ 'path:/b': ['content', 'mode'], 'script:s': ['run'], 'path:/c': ['failed'] });
   });
 
-  it('is new where a field had not moved before', () => {
+  test('counts a newly moved field as new', () => {
     const before = { a: ['mode'], b: ['content'] };
     expect(newIn(before, { a: ['mode'] })).toEqual([]);
     expect(newIn(before, { a: ['content', 'mode'], b: ['content'] })).toEqual(['a']);
     expect(newIn({}, before)).toEqual(['a', 'b']);
   });
 
-  it('is never new again while it lasts, and is new again once it was put right', () => {
+  test('reports drift once while it lasts, and again after it was corrected', () => {
     const drifted: fc.Arbitrary<Drifted> = fc.dictionary(
       fc.constantFrom('a', 'b', 'c'),
       fc.uniqueArray(fc.constantFrom('mode', 'content'), { minLength: 1 }),

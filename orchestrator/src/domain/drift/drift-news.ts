@@ -169,9 +169,9 @@ export async function followApply(context: Context, subject: Subject) {
 }
 
 /** Maximum number of resources named in an event; the rest is only counted. */
-const mostNamed = 10;
+const maxNamed = 10;
 /** Maximum characters of each name: events are read by the hundred. */
-const mostName = 512;
+const maxName = 512;
 
 function detected(
   context: Context,
@@ -194,7 +194,7 @@ function detected(
 
 /** Resource names and their count, for an event. */
 export const namesOf = (which: readonly ResourceResult[]) => ({
-  resources: which.slice(0, mostNamed).map(({ type, identity }) => `${type} ${identity.slice(0, mostName)}`),
+  resources: which.slice(0, maxNamed).map(({ type, identity }) => `${type} ${identity.slice(0, maxName)}`),
   count: which.length,
 });
 

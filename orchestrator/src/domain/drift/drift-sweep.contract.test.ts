@@ -1,4 +1,4 @@
-import { beforeEach, describe, expect, it, vi } from 'vitest';
+import { beforeEach, describe, expect, test, vi } from 'vitest';
 import { describeDatabases } from '../../../test/databases/databases.ts';
 import {
   connect,
@@ -40,7 +40,7 @@ describe('the turn of a machine', () => {
     latest_status: null,
     latest_snapshot: null,
   } as const;
-  it('is now, or when there is nothing against it', () => {
+  test('checks a due machine now, or as soon as nothing prevents it', () => {
     expect(turnOf(row, true, 2000, rules)).toBe('check');
     expect(turnOf(row, false, 2000, rules)).toEqual({ due: null });
     expect(turnOf({ ...row, connected_at: 1941 }, false, 2000, rules)).toEqual({ due: 2015 });
@@ -54,7 +54,7 @@ describe('the turn of a machine', () => {
     expect(turnOf({ ...row, updated_at: 9000 }, true, 2000, { ...rules, random: () => 0 })).toEqual({ due: 2300 });
   });
 
-  it('is now although it was just applied to, when its latest record is not in sync and from before that', () => {
+  test('checks a machine right after an apply when its latest record is outdated', () => {
     const after = { ...row, latest_status: 'drifted', latest_snapshot: 'w' } as const;
     expect(turnOf(after, true, 1001, rules)).toBe('check');
     expect(turnOf({ ...after, open_operation: 'o' }, true, 1001, rules)).toEqual({ due: 1016 });
@@ -62,7 +62,7 @@ describe('the turn of a machine', () => {
       expect(turnOf({ ...after, ...other }, true, 1001, { ...rules, random: () => 0 })).toEqual({ due: 1300 });
   });
 
-  it('comes again after the interval, at other times for each', () => {
+  test('spreads the next turns of machines over time', () => {
     expect(nextTurn(1000, { ...rules, random: () => 0 })).toBe(1000 + 3240);
     expect(nextTurn(1000, { ...rules, random: () => 0.999_999 })).toBe(1000 + 3960);
     expect(nextTurn(1000, { ...rules, interval: 1, random: () => 0 })).toBe(1001);
@@ -130,7 +130,7 @@ describeDatabases('the drift sweep', (fixture) => {
     return { domain, context, clock, actor, agents, apply, sweep, answer, due, news };
   };
 
-  it('checks every machine once an interval, a few at a time, and not those that were just applied to', async () => {
+  test('checks every machine once an interval, a few at a time, except recently applied ones', async () => {
     const { domain, clock, actor, agents, sweep, answer, apply } = await open(['a', 'b', 'c']);
     await newAgent(domain, actor, 'never-applied');
     const one = sweep();
@@ -154,7 +154,7 @@ describeDatabases('the drift sweep', (fixture) => {
     await one.stop();
   });
 
-  it('keeps to its number at a time, and goes on as soon as one ends', async () => {
+  test('keeps to the maximum in progress and continues as soon as one check ends', async () => {
     const { clock, sweep, agents, domain } = await open(['a', 'b', 'c', 'd', 'e']);
     clock.advance(700_000);
     const one = sweep();
@@ -176,7 +176,7 @@ describeDatabases('the drift sweep', (fixture) => {
     await one.stop();
   });
 
-  it('checks a machine that was away when it was due once it is back', async () => {
+  test('checks a machine that missed its turn once it is back', async () => {
     const { domain, clock, agents, sweep, answer, due } = await open(['a', 'b']);
     const [away] = agents as [Key, Key];
     domain.connected.delete(away.id);
@@ -195,7 +195,7 @@ describeDatabases('the drift sweep', (fixture) => {
     await other.stop();
   });
 
-  it('misses none that comes back in the very moment in which it is found away', async () => {
+  test('does not miss a machine that reconnects while it is found disconnected', async () => {
     const { domain, context, clock, agents, sweep, answer } = await open(['a']);
     const [agent] = agents as [Key];
     clock.advance(700_000);
@@ -212,7 +212,7 @@ describeDatabases('the drift sweep', (fixture) => {
     await one.stop();
   });
 
-  it('misses none that is recorded as back and is not counted as connected yet', async () => {
+  test('does not miss a machine that is recorded as connected before it counts as such', async () => {
     const { domain, clock, agents, sweep, answer } = await open(['a']);
     const [agent] = agents as [Key];
     clock.advance(700_000);
@@ -227,7 +227,7 @@ describeDatabases('the drift sweep', (fixture) => {
     await one.stop();
   });
 
-  it('has a machine checked again whose check nobody came for', async () => {
+  test('makes a machine due again when its check expired', async () => {
     const { domain, context, clock, agents, sweep, answer, due } = await open(['a']);
     const [agent] = agents as [Key];
     clock.advance(700_000);
@@ -244,7 +244,7 @@ describeDatabases('the drift sweep', (fixture) => {
     await one.stop();
   });
 
-  it('waits for a machine that has work, and leaves alone one that was rejected', async () => {
+  test('waits for a machine with open operations and skips a rejected one', async () => {
     const { domain, context, clock, actor, agents, sweep, due } = await open(['a', 'b']);
     const [busy, rejected] = agents as [Key, Key];
     clock.advance(700_000);
@@ -263,7 +263,7 @@ describeDatabases('the drift sweep', (fixture) => {
     await one.stop();
   });
 
-  it('is done by one process at a time', async () => {
+  test('sweeps in one process at a time', async () => {
     const { domain, context, clock, sweep, answer } = await open(['a']);
     clock.advance(700_000);
     const held = createLease(context, 'drift-sweep', 'elsewhere');
@@ -279,7 +279,7 @@ describeDatabases('the drift sweep', (fixture) => {
     expect(domain.now()).toBeGreaterThan(0);
   });
 
-  it('goes by its own interval after a longer one, or a clock that was ahead', async () => {
+  test('corrects turns that a longer interval or a fast clock set', async () => {
     const { clock, agents, sweep, answer, due, domain } = await open(['a']);
     const [agent] = agents as [Key];
     clock.advance(700_000);
@@ -294,7 +294,7 @@ describeDatabases('the drift sweep', (fixture) => {
     await one.stop();
   });
 
-  it('follows a hint although a check runs, and no second one while one waits', async () => {
+  test('follows a hint during a check, but not while one is queued', async () => {
     const { domain, clock, agents, answer } = await open(['a']);
     const [agent] = agents as [Key];
     clock.advance(1000);
@@ -310,7 +310,7 @@ describeDatabases('the drift sweep', (fixture) => {
     expect(items.map(({ trigger, status }) => `${trigger} ${status}`)).toEqual(['watch drifted', 'watch drifted']);
   });
 
-  it('checks at once what an apply may have put right, and what did not change by an apply not sooner', async () => {
+  test('checks early after an apply that may have corrected drift, and not otherwise', async () => {
     const { context, clock, actor, agents, sweep, answer, apply, due, domain } = await open(['a', 'b']);
     const [a, b] = agents as [Key, Key];
     const one = sweep();
@@ -360,7 +360,7 @@ describeDatabases('the drift sweep', (fixture) => {
     await one.stop();
   });
 
-  it('keeps of a check what hundreds of records can be read with', async () => {
+  test('bounds the size of drift records', async () => {
     const { context, actor, answer, news } = await open(['a']);
     const many = (count: number, more: (i: number) => Parameters<typeof resultOf>[0]) =>
       Array.from({ length: count }, (_, i) => resultOf({ status: 'would_change', ...more(i) }));
@@ -395,7 +395,7 @@ describeDatabases('the drift sweep', (fixture) => {
     expect((await kept(many(200, (i) => ({ identity: `/${i}${'y'.repeat(4_000)}` })))).length).toBe(126);
   });
 
-  it('tells of drift once, whoever asked, until a check or an apply finds it right', async () => {
+  test('reports drift once until a check or an apply finds it corrected', async () => {
     const { context, domain, clock, actor, agents, sweep, answer, apply, news } = await open(['a']);
     const [agent] = agents as [Key];
     clock.advance(700_000);

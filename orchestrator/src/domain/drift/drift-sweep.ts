@@ -32,7 +32,7 @@ const busySecs = 15;
 /** Maximum seconds between the record of a connection and the agent counting as connected. */
 const welcomeSecs = 60;
 /** Maximum rows read at one time when many have to be rescheduled. */
-const mostAtOnce = 500;
+const maxAtOnce = 500;
 /** Fraction of the interval by which turns are spread, so that agents that were due together drift apart. */
 const spread = 0.2;
 
@@ -103,7 +103,7 @@ export async function queueDue(context: Context, rules: SweepRules, fence: Fence
   const queued: string[] = [];
   let limit = rules.maxConcurrent - underWay;
   while (queued.length + underWay < rules.maxConcurrent) {
-    const rows = await db.all(dueForDrift, { now, limit: Math.min(limit, mostAtOnce) });
+    const rows = await db.all(dueForDrift, { now, limit: Math.min(limit, maxAtOnce) });
     const moved: Statement[] = [];
     const parked: string[] = [];
     const checks: Parameters<typeof queueOne>[2][] = [];
@@ -123,9 +123,9 @@ export async function queueDue(context: Context, rules: SweepRules, fence: Fence
     await unparkReturned(context, parked, now);
     const ids = await Promise.all(checks.map((check) => queueOne(context, fence, check)));
     queued.push(...ids.filter((id) => id !== null));
-    if (moved.length + checks.length < rows.length || rows.length < Math.min(limit, mostAtOnce)) break;
+    if (moved.length + checks.length < rows.length || rows.length < Math.min(limit, maxAtOnce)) break;
     // Many have to be rescheduled, such as all agents that were away during a downtime.
-    limit = mostAtOnce;
+    limit = maxAtOnce;
     await new Promise((resolve) => setImmediate(resolve));
   }
   return queued;

@@ -17,7 +17,7 @@ import { type Statement, statement } from '../../store/transaction.ts';
 import { requireAgent, requireSelector } from '../agents/agents.ts';
 import { audited } from '../audit/audit.ts';
 import { untilFound, type Waiting } from '../operations/operation-waiting.ts';
-import { longestWaitMs } from '../operations/operations.ts';
+import { maxWaitMs } from '../operations/operations.ts';
 import { type Actor, type Context, seconds } from '../shared/context.ts';
 import { mapPage, type Page, type PageWish, readPage } from '../shared/page.ts';
 import type { Verdict } from './drift-findings.ts';
@@ -144,7 +144,7 @@ export async function checkDrift(
     const operation = await context.db.get(operationById, { operation_id: driftId });
     return !operation || hasEnded(operation.status) ? ((await findRow(context, driftId)) ?? 'never') : null;
   };
-  const found = await untilFound(context, waiting, driftId, look, context.now() + longestWaitMs, signal);
+  const found = await untilFound(context, waiting, driftId, look, context.now() + maxWaitMs, signal);
   if (found === null && signal?.aborted)
     throw new MusterError('draining', 'the orchestrator is stopping; the record will be in the list of drift records');
   if (found === null || found === 'never') {

@@ -1,6 +1,6 @@
 import type { ResourceResult } from '@muster/protocol';
 import type { OffReason } from '@muster/protocol/http';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { describeDatabases } from '../../../test/databases/databases.ts';
 import {
   connect,
@@ -91,7 +91,7 @@ describeDatabases('what is off with the fleet', (fixture) => {
   };
 
   describe('the list', () => {
-    it('has every reason until it is gone, and no agent that is in order', async () => {
+    test('lists every reason until it is gone, and no healthy agent', async () => {
       const { domain, context, actor, agents, apply, check, listed } = await open('a1', 'a2', 'b1', 'b2');
       for (const name of agents.keys()) await apply(name);
       expect((await listed()).all).toEqual([]);
@@ -137,7 +137,7 @@ describeDatabases('what is off with the fleet', (fixture) => {
       expect((await listed()).all).toEqual([]);
     });
 
-    it('has an apply that was never taken up, and not one that somebody called off', async () => {
+    test('lists an apply that was never accepted, and not a cancelled one', async () => {
       const { domain, context, actor, apply, listed } = await open('a1', 'a2');
       await apply('a1', [], 'cancelled');
       expect((await listed()).all).toEqual([]);
@@ -152,7 +152,7 @@ describeDatabases('what is off with the fleet', (fixture) => {
       expect((await listed()).all).toEqual([]);
     });
 
-    it('is over with the same apply again, which is not compared with applied state', async () => {
+    test('drops a reason after a repeated apply that skips the comparison with applied state', async () => {
       const { domain, context, actor, apply, listed } = await open('a1');
       const unchanged = [resultOf({ status: 'unchanged', action: 'none' })];
       await apply('a1', unchanged);
@@ -168,7 +168,7 @@ describeDatabases('what is off with the fleet', (fixture) => {
   });
 
   describe('an accepted deviation', () => {
-    it('is carried while checks find the same or less, and raises nothing', async () => {
+    test('carries an acceptance without events while checks find the same or less', async () => {
       const { context, actor, apply, check, listed, events } = await open('a1');
       await apply('a1');
       const first = await check('a1', [moved('a'), other('b')]);
@@ -194,7 +194,7 @@ describeDatabases('what is off with the fleet', (fixture) => {
       expect(await events('drift.detected')).toHaveLength(2);
     });
 
-    it.each([
+    test.each([
       ['another value', [moved('tampered')]],
       ['another resource', [moved('a'), other('b')]],
     ])('ends when a check finds %s, which is told', async (_, results) => {
@@ -212,7 +212,7 @@ describeDatabases('what is off with the fleet', (fixture) => {
       expect(await events('drift.detected')).toHaveLength(2);
     });
 
-    it('ends with a check in sync and with an apply, which puts it right; a failed one leaves it', async () => {
+    test('ends an acceptance with a check in sync or a successful apply, not with a failed one', async () => {
       const { context, actor, apply, check, listed, events } = await open('a1');
       await apply('a1');
       await acceptDrift(context, actor, await check('a1', [moved('a')]), 'known');
@@ -234,7 +234,7 @@ describeDatabases('what is off with the fleet', (fixture) => {
       expect((await events('drift.unaccepted')).at(-1)).toEqual({ operation_id, because: 'apply', assignment: null });
     });
 
-    it('stays when a check could not look at everything, and that is off by itself', async () => {
+    test('keeps an acceptance when a check is incomplete, which is a reason itself', async () => {
       const { context, actor, apply, check, listed } = await open('a1');
       await apply('a1');
       const first = await check('a1', [moved('a'), other('b')]);
@@ -247,7 +247,7 @@ describeDatabases('what is off with the fleet', (fixture) => {
       expect((await listed()).all).toEqual([]);
     });
 
-    it('is taken back, once; and only what is newest is judged', async () => {
+    test('revokes an acceptance once and refuses to judge old records', async () => {
       const { context, actor, apply, check, listed, events } = await open('a1');
       await apply('a1');
       const old = await check('a1', [moved('a')]);
@@ -270,7 +270,7 @@ describeDatabases('what is off with the fleet', (fixture) => {
       await expect(acceptDrift(context, actor, 'x', 'x')).rejects.toMatchObject({ code: 'drift_not_found' });
     });
 
-    it('is of one account: that of what was applied, or of an audit assignment', async () => {
+    test('keeps acceptances of applies and of audit assignments apart', async () => {
       const { context, actor, apply, check, audit, listed } = await open('a1');
       await createAssignment(context, actor, { name: 'hard', modules: ['m'], selector: 'group=a', mode: 'audit' });
       await apply('a1');
@@ -296,7 +296,7 @@ describeDatabases('what is off with the fleet', (fixture) => {
       await removeAssignment(context, actor, 'hard');
     });
 
-    it('that an operator judges while a check ends is carried, or stays taken back', async () => {
+    test('respects an acceptance or revocation during the end of a check', async () => {
       const { context, actor, apply, check, listed, events } = await open('a1');
       await apply('a1');
       const first = await check('a1', [moved('a'), other('b')]);
@@ -325,7 +325,7 @@ describeDatabases('what is off with the fleet', (fixture) => {
       expect(await getDrift(context, third)).toMatchObject({ accepted: null });
     });
 
-    it('can be judged however old its record is, and of others the oldest go', async () => {
+    test('accepts a record of any age, while other old records are deleted', async () => {
       const { domain, context, actor, apply, check, listed } = await open('a1');
       await apply('a1');
       const former = await check('a1', [moved('a')]);
@@ -339,7 +339,7 @@ describeDatabases('what is off with the fleet', (fixture) => {
     });
   });
 
-  it('is nothing that an assignment found which does not audit the agent any more', async () => {
+  test('drops findings of an assignment that no longer audits the agent', async () => {
     const { context, actor, apply, audit, listed } = await open('a1', 'a2');
     const hard = { name: 'hard', modules: ['m'], selector: 'group=a', mode: 'audit' as const };
     const results = [moved('a', { module: 'm', identity: '/f' })];
@@ -370,7 +370,7 @@ describeDatabases('what is off with the fleet', (fixture) => {
     expect((await listed()).all).toEqual([]);
   });
 
-  it('is summed up in the overview', async () => {
+  test('summarizes drift in the overview', async () => {
     const { domain, context, actor, agents, apply, check } = await open('a1', 'a2', 'b1', 'b2', 'c1');
     await connect(domain, await newKey(), { hostname: 'new' });
     const rejected = await newAgent(domain, actor, 'gone');

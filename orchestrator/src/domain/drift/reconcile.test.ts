@@ -1,11 +1,11 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { byUrgency, isOff, standingsOf } from './reconcile.ts';
 
 const nothing = { drifted: [], failedChecks: [], failedApplies: [], notApplied: [] };
 const agent = (name: string) => ({ node_id: `id of ${name}`, name });
 
 describe('what is off with an agent', () => {
-  it('is gathered from all that was found of it, the worst first', () => {
+  test('merges all findings of an agent, worst reason first', () => {
     const [standing] = standingsOf({
       drifted: [{ ...agent('a'), is_accepted: 0 }],
       failedChecks: [agent('a')],
@@ -24,7 +24,7 @@ describe('what is off with an agent', () => {
     });
   });
 
-  it('is nothing where all of its drift was accepted, and drift where some was not', () => {
+  test('counts drift as off unless all of it is accepted', () => {
     const drifted = [
       { ...agent('a'), is_accepted: 1 },
       { ...agent('b'), is_accepted: 1 },
@@ -37,7 +37,7 @@ describe('what is off with an agent', () => {
   });
 });
 
-it('a worse reason outweighs all others; those that are alike come by name', () => {
+test('a worse reason outweighs all others; those that are alike come by name', () => {
   const found = standingsOf({
     drifted: ['m', 'c', 'accepted'].map((name) => ({ ...agent(name), is_accepted: name === 'accepted' ? 1 : 0 })),
     failedChecks: [agent('z')],

@@ -15,7 +15,7 @@ describe('how full a disk is', () => {
     expect(judgeDisk(room, wanted, false)).toEqual({ ...room, reserve, low });
   });
 
-  test('it goes on being low until a quarter more than the reserve is free, and who is in between stays as it was', () => {
+  test('stays low until 1.25 times the reserve is free', () => {
     fc.assert(
       fc.property(fc.nat(1000), fc.integer({ min: 1, max: 500 }), fc.boolean(), (free, reserve, before) => {
         const { low } = judgeDisk({ size: 1000, free }, reserve, before);

@@ -1,10 +1,10 @@
-import { expect, it } from 'vitest';
+import { expect, test } from 'vitest';
 import { describeDatabases } from '../../../test/databases/databases.ts';
 import { connect, newAdmin, newAgent, newKey, openDomain } from '../../../test/domain.ts';
 import { createCensus, takeCensus } from './fleet-counts.ts';
 
 describeDatabases('the census', (fixture) => {
-  it('counts, and counts anew after ten seconds', async () => {
+  test('takes a new census after ten seconds', async () => {
     const domain = await openDomain(fixture);
     const census = createCensus(domain.context);
     const none = { pending: 0, approved: 0, rejected: 0 };
@@ -28,7 +28,7 @@ describeDatabases('the census', (fixture) => {
     expect(both[0]?.agents).toEqual({ pending: 1, approved: 2, rejected: 0 });
   });
 
-  it('keeps the last while the database fails', async () => {
+  test('keeps the last census while the database fails', async () => {
     const domain = await openDomain(fixture);
     const census = createCensus(domain.context);
     const last = await census();

@@ -12,13 +12,13 @@ export interface Census {
   readonly agents: Readonly<Record<AgentStatus, number>>;
   readonly operations: Readonly<Record<'queued' | 'running', number>>;
   readonly terminals: number;
-  /** Messages that wait for delivery, counted up to {@link mostDeliveries}. */
+  /** Messages that wait for delivery, counted up to {@link maxDeliveries}. */
   readonly deliveries: number;
   /** Number of events without a place in the chain. */
   readonly unplacedEvents: number;
 }
 
-const mostDeliveries = 100_000;
+const maxDeliveries = 100_000;
 
 /** The count of a status in grouped rows. */
 export const countStatus = (rows: readonly { status: string; count: number }[], status: string): number =>
@@ -42,7 +42,7 @@ export async function takeCensus(context: Context): Promise<Census> {
   const [counts, terminals, deliveries, unplaced] = await Promise.all([
     takeCounts(context),
     db.get(countOfActiveTerminals, {}),
-    db.get(waitingDeliveries, { most: mostDeliveries }),
+    db.get(waitingDeliveries, { most: maxDeliveries }),
     db.get(countUnplaced, {}),
   ]);
   return {
@@ -69,7 +69,7 @@ export function createCensus(context: Context): () => Promise<Census | null> {
         .then((census) => {
           last = census;
         })
-        .catch((error: unknown) => context.log.warn({ err: error }, 'counting for metrics failed'))
+        .catch((error: unknown) => context.log.warn({ err: error }, 'failed to count for metrics'))
         .finally(() => {
           takenAt = context.now();
           taking = null;

@@ -1,4 +1,4 @@
-import { expect, it } from 'vitest';
+import { expect, test } from 'vitest';
 import { describeDatabases } from '../../../test/databases/databases.ts';
 import { newAdmin, newAgent, openDomain } from '../../../test/domain.ts';
 import { sampleAt, samplesFixture } from '../../../test/samples.ts';
@@ -16,7 +16,7 @@ describeDatabases('metrics', (fixture) => {
     return { domain, actor, store, metrics: createMetrics(domain.context, store, retention) };
   }
 
-  it('are shown by id or name, as they are, averaged, or the newest', async () => {
+  test('lists samples by id or name: all, averaged, or the newest', async () => {
     const { domain, actor, metrics } = await open();
     const agent = await newAgent(domain, actor, 'web-1');
     const now = domain.now();
@@ -33,7 +33,7 @@ describeDatabases('metrics', (fixture) => {
     await expect(metrics.latest('web-2')).rejects.toMatchObject({ code: 'agent_not_found' });
   });
 
-  it('that are too old or far ahead are passed over, and older ones not shown, then dropped', async () => {
+  test('drops samples that are too old or in the future, and prunes expired ones', async () => {
     const { domain, actor, metrics, store } = await open();
     const agent = await newAgent(domain, actor, 'web-1');
     const now = domain.now();
@@ -57,7 +57,7 @@ describeDatabases('metrics', (fixture) => {
     expect(await metrics.latestOf(undefined)).toEqual({});
   });
 
-  it('of all agents that a selector matches come at once', async () => {
+  test('returns the newest samples of all matching agents', async () => {
     const { domain, actor, metrics } = await open();
     const web = await newAgent(domain, actor, 'web-1');
     const db = await newAgent(domain, actor, 'db-1');
@@ -72,7 +72,7 @@ describeDatabases('metrics', (fixture) => {
     await expect(metrics.latestOf('role==')).rejects.toMatchObject({ code: 'selector_invalid' });
   });
 
-  it('of approved agents stand beside whether they are connected, and are left out when they are stale', async () => {
+  test('lists approved agents with connection state and recent samples', async () => {
     const { domain, actor, metrics } = await open();
     const web = await newAgent(domain, actor, 'web-1');
     const db = await newAgent(domain, actor, 'db-1');
@@ -95,7 +95,7 @@ describeDatabases('metrics', (fixture) => {
     await expect(metrics.standings('role==', 180)).rejects.toMatchObject({ code: 'selector_invalid' });
   });
 
-  it('of agents whose clocks are wrong are stale as soon as others', async () => {
+  test('compensates wrong clocks when it decides on recent samples', async () => {
     const { domain, actor, metrics } = await open();
     const behind = await newAgent(domain, actor, 'behind');
     const ahead = await newAgent(domain, actor, 'ahead');
@@ -112,7 +112,7 @@ describeDatabases('metrics', (fixture) => {
     expect(await shown()).toEqual([]);
   });
 
-  it('of an agent that was removed are no longer shown, and go when they are old', async () => {
+  test('hides samples of a removed agent and prunes them later', async () => {
     const { domain, actor, metrics, store } = await open();
     const key = await newAgent(domain, actor, 'web-1');
     const at = domain.now();
@@ -131,7 +131,7 @@ describeDatabases('metrics', (fixture) => {
     expect(await store.since(key.id, 0, 9)).toEqual([]);
   });
 
-  it('that a hostile agent sends as fast as it can take no more room than its seconds', async () => {
+  test('limits the space of samples that a hostile agent sends', async () => {
     const { domain, actor, metrics, store } = await open();
     const agent = await newAgent(domain, actor, 'web-1');
     const at = domain.now();
@@ -144,7 +144,7 @@ describeDatabases('metrics', (fixture) => {
     expect(store.stats()).toMatchObject({ queued: 0, failed: 0 });
   });
 
-  it('are told of once they are stored, and not when they could not be or are passed over', async () => {
+  test('forwards stored samples only', async () => {
     const { domain, actor, store } = await open();
     const agent = await newAgent(domain, actor, 'web-1');
     const told: [string, number[]][] = [];

@@ -7,7 +7,7 @@ import { type Context, seconds } from '../shared/context.ts';
 /** Samples of machines: stored as sent, listed as they are or as averages, dropped when they expire. */
 
 /** Maximum clock difference of a sample that is still accepted. */
-const mostAheadSecs = 3600;
+const maxAheadSecs = 3600;
 
 /** An approved agent with its machine's newest sample. */
 export interface AgentStanding {
@@ -62,7 +62,7 @@ export function createMetrics(
 
     async record(nodeId, given) {
       const from = Math.max(0, oldest());
-      const until = seconds(context.now()) + mostAheadSecs;
+      const until = seconds(context.now()) + maxAheadSecs;
       const kept = given.filter(({ collected_at }) => collected_at >= from && collected_at <= until);
       await samples.add(nodeId, kept);
       passedOver += given.length - kept.length;
@@ -125,7 +125,7 @@ export function createMetrics(
         saidKept = false;
       } catch (error) {
         if (!(error instanceof MusterError)) throw error;
-        if (!saidKept) context.log.warn({ err: error }, 'old samples could not be dropped; it is tried again');
+        if (!saidKept) context.log.warn({ err: error }, 'failed to drop old samples; will retry');
         saidKept = true;
       }
     },

@@ -1,6 +1,6 @@
 import type { ResourceResult } from '@muster/protocol';
 import { Client } from 'pg';
-import { expect, it } from 'vitest';
+import { expect, test } from 'vitest';
 import { describeDatabases } from '../../../test/databases/databases.ts';
 import { newAdmin, newAgent, openDomain, reportsOf, resultOf } from '../../../test/domain.ts';
 import { getOperation, getState } from '../../../test/reading.ts';
@@ -56,7 +56,7 @@ describeDatabases('retention', (fixture) => {
     return { domain, context: domain.context, actor, agent, upload, submit, carryOut, check, held };
   };
 
-  it('keeps a payload while an operation needs it or drift is measured against it, and for a day', async () => {
+  test('keeps a payload while it is needed, and for a day', async () => {
     const { context, domain, upload, submit, carryOut, held } = await open();
     await upload('one');
     await carryOut(await submit());
@@ -89,7 +89,7 @@ describeDatabases('retention', (fixture) => {
     expect(await held()).toBe(2);
   });
 
-  it('ends an operation whose payload is gone, and goes on with the next', async () => {
+  test('ends an operation whose payload is gone and continues with the next', async () => {
     const { context, domain, upload, submit, carryOut, agent } = await open();
     await upload('one');
     const lost = await submit();
@@ -105,7 +105,7 @@ describeDatabases('retention', (fixture) => {
   });
 
   if (fixture.kind === 'postgres')
-    it('does not delete a payload in the moment in which an operation is asked for that needs it', async () => {
+    test('does not delete a payload that a concurrent operation needs', async () => {
       const at = await fixture.place();
       const { context } = await openDomain({ ...fixture, open: () => fixture.open({ at }) });
       const payload = encodePayload({ resources: [], keep_modules: [] });
@@ -143,7 +143,7 @@ describeDatabases('retention', (fixture) => {
       expect(ends).toEqual(['committed', '40001']);
     });
 
-  it('deletes drift records by age, and with the last one what is known of the agent', async () => {
+  test('deletes drift records by age, and with the last one the agent’s drift data', async () => {
     const { context, domain, upload, submit, carryOut, check } = await open();
     await upload('one');
     await carryOut(await submit());
@@ -162,7 +162,7 @@ describeDatabases('retention', (fixture) => {
     expect(await latestDrift(context, 'web-1')).toBeNull();
   });
 
-  it('deletes operations by age, but none that has not ended and none that the state names', async () => {
+  test('deletes ended operations by age, unless the state refers to them', async () => {
     const { context, domain, upload, submit, carryOut } = await open();
     await upload('one');
     const applied = await carryOut(await submit());
@@ -181,7 +181,7 @@ describeDatabases('retention', (fixture) => {
     expect(planned).not.toBe(applied);
   });
 
-  it('goes through more than one batch', async () => {
+  test('deletes in several batches', async () => {
     const { context, domain, upload, submit, carryOut } = await open();
     await upload('one');
     for (let i = 0; i < 205; i++) await carryOut(await submit('plan'));

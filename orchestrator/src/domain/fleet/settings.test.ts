@@ -1,11 +1,11 @@
 import fc from 'fast-check';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { describeSettings } from './settings.ts';
 
 const shown = (configuration: Record<string, unknown>) => describeSettings(configuration, {}).settings;
 
 describe('the settings that are shown', () => {
-  it('say where each value comes from', () => {
+  test('reports the source of each value', () => {
     expect(
       describeSettings(
         { api_port: 1, drift: { interval: 2, enabled: true }, trusted_proxies: ['::1'], tls_cert: null },
@@ -23,7 +23,7 @@ describe('the settings that are shown', () => {
     });
   });
 
-  it('mask secrets by the name of their key, and nothing that is none', () => {
+  test('masks secrets by key name, and nothing else', () => {
     expect(
       shown({
         scrape_token: 's',
@@ -43,7 +43,7 @@ describe('the settings that are shown', () => {
     });
   });
 
-  it('mask passwords within addresses', () => {
+  test('masks passwords in URLs', () => {
     expect(shown({ database_url: 'postgres://muster:hunter2@db.example:5432/muster?sslmode=verify-full' })).toEqual({
       database_url: 'postgres://muster:••••@db.example:5432/muster?sslmode=verify-full',
     });
@@ -59,7 +59,7 @@ describe('the settings that are shown', () => {
     });
   });
 
-  it('never show a password, whatever it is made of', () => {
+  test('never shows a password, whatever its characters', () => {
     fc.assert(
       fc.property(fc.string({ minLength: 6 }), (password) => {
         const url = `postgres://muster:${encodeURIComponent(`~${password}~`)}@db.example/muster`;

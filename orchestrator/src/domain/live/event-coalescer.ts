@@ -8,7 +8,7 @@ import { type Passing, passing } from './live-frames.ts';
 /** Changes of each kind passed on individually in a turn. */
 const alone = 20;
 /** Maximum number of names in a combined change; beyond it, clients reload everything. */
-const mostNamed = 500;
+const maxNamed = 500;
 
 /** Tell clients to reload all agents or operations. */
 export const allAgents = passing('agents', 'agent', undefined, { agents: null });
@@ -35,14 +35,14 @@ export function createCrowd(): Crowd {
       const said = JSON.stringify(data);
       kept[event].delete(said);
       // One entry over the maximum marks that there are too many.
-      if (kept[event].size <= mostNamed) kept[event].set(said, data);
+      if (kept[event].size <= maxNamed) kept[event].set(said, data);
       return null;
     },
     turn() {
       const few: Passing[] = [];
       for (const kind of ['agent', 'operation'] as const) {
         const [event, category] = together[kind];
-        if (kept[kind].size > mostNamed) few.push(kind === 'agent' ? allAgents : allOperations);
+        if (kept[kind].size > maxNamed) few.push(kind === 'agent' ? allAgents : allOperations);
         else if (kept[kind].size > 0)
           few.push(passing(event, category, undefined, { [event]: [...kept[kind].values()] }));
         kept[kind].clear();

@@ -29,14 +29,14 @@ const pageSize = 250;
 const tickMs = 500;
 const heartbeatMs = 15_000;
 /** Maximum frames and bytes buffered for a follower. A follower beyond them has fallen behind. */
-const mostFrames = 5_000;
-const mostBytes = 2 * 1024 * 1024;
+const maxFrames = 5_000;
+const maxBytes = 2 * 1024 * 1024;
 /** A follower that reads nothing for this long is disconnected. */
 const stalledMs = 30_000;
 /** A follower with this many buffered frames gets no passing hints. */
 const busyFrames = 500;
-const mostFollowers = 1_000;
-const mostPerSession = 32;
+const maxFollowers = 1_000;
+const maxPerSession = 32;
 /** Maximum size of a chunk of frames. */
 const pieceBytes = 64 * 1024;
 
@@ -92,7 +92,7 @@ export function createLiveEvents(context: Context, clock: Clock, sessions: LiveS
   let tail = 0;
   let reading = false;
   let again = false;
-  let callOff: (() => void) | null = null;
+  let cancelTick: (() => void) | null = null;
   const crowd = createCrowd();
 
   const end = (follower: Follower) => {
@@ -102,8 +102,8 @@ export function createLiveEvents(context: Context, clock: Clock, sessions: LiveS
     follower.over.abort();
     follower.wake?.();
     if (followers.size === 0) {
-      callOff?.();
-      callOff = null;
+      cancelTick?.();
+      cancelTick = null;
     }
   };
 
@@ -111,7 +111,7 @@ export function createLiveEvents(context: Context, clock: Clock, sessions: LiveS
     follower.frames.push({ place: follower.place, text });
     follower.bytes += text.length;
     follower.heardAt = clock.monotonic();
-    if (follower.frames.length > mostFrames || follower.bytes > mostBytes) {
+    if (follower.frames.length > maxFrames || follower.bytes > maxBytes) {
       live.delete(follower);
       follower.missed = true;
       follower.frames = [];
@@ -155,7 +155,7 @@ export function createLiveEvents(context: Context, clock: Clock, sessions: LiveS
         }
       }
     } catch (error) {
-      log.warn({ err: error }, 'live events could not be read; it is tried again');
+      log.warn({ err: error }, 'failed to read live events; will retry');
     } finally {
       reading = false;
     }
@@ -194,7 +194,7 @@ export function createLiveEvents(context: Context, clock: Clock, sessions: LiveS
     };
     const found = sessions.find(follower.wish.session.token_hash);
     if (found instanceof Promise)
-      found.then(judge, (error: unknown) => log.warn({ err: error }, 'a session could not be looked up'));
+      found.then(judge, (error: unknown) => log.warn({ err: error }, 'failed to look up session'));
     else judge(found);
   };
 
@@ -209,7 +209,7 @@ export function createLiveEvents(context: Context, clock: Clock, sessions: LiveS
         give(follower, heartbeatFrame(follower.place));
     }
     void look();
-    if (followers.size > 0) callOff = clock.after(tickMs, tick);
+    if (followers.size > 0) cancelTick = clock.after(tickMs, tick);
   };
 
   const unsubscribe = bus.subscribe((hint) => {
@@ -289,7 +289,7 @@ export function createLiveEvents(context: Context, clock: Clock, sessions: LiveS
     async follow(wish) {
       const { head, anchor } = await readChainEnds(context);
       const mine = [...followers].filter(({ wish: { session } }) => session.token_hash === wish.session.token_hash);
-      if (mine.length >= mostPerSession || followers.size >= mostFollowers)
+      if (mine.length >= maxPerSession || followers.size >= maxFollowers)
         throw new MusterError('rate_limited', 'too many live streams are open');
       const { after } = wish;
       // A place beyond the head comes from another log, such as one from before a restore from an older backup.
@@ -309,7 +309,7 @@ export function createLiveEvents(context: Context, clock: Clock, sessions: LiveS
         heardAt: clock.monotonic(),
       };
       followers.add(follower);
-      callOff ??= clock.after(tickMs, tick);
+      cancelTick ??= clock.after(tickMs, tick);
       const source = readBy(follower, `${openingFrame(place)}${gap}`);
       return {
         ended: follower.over.signal,

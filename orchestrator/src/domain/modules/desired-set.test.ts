@@ -1,7 +1,7 @@
 import type { Assignment } from '@muster/protocol/http';
 import { parseModule } from '@muster/protocol/module';
 import fc from 'fast-check';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { assignmentMatches, desiredModules, resolvePayload } from './desired-set.ts';
 
 const assignment = (more: Partial<Assignment>): Assignment => ({
@@ -19,7 +19,7 @@ const assignment = (more: Partial<Assignment>): Assignment => ({
 const web = { tags: { role: 'web' }, attributes: {} };
 
 describe('the desired modules of an agent', () => {
-  it('are those of the matching assignments, then those asked for, each once', () => {
+  test('lists modules of matching assignments, then requested ones, without duplicates', () => {
     const all = [
       assignment({ name: 'a', modules: ['one', 'two'] }),
       assignment({ name: 'b', modules: ['two', 'three'] }),
@@ -33,12 +33,12 @@ describe('the desired modules of an agent', () => {
     ]);
   });
 
-  it('an empty selector, and one that no longer parses, match nobody', () => {
+  test('matches no agent with an empty or invalid selector', () => {
     for (const selector of ['', '   ', '=', 'role='])
       expect(assignmentMatches(assignment({ selector }), { tags: { x: 'y' }, attributes: {} })).toBe(false);
   });
 
-  it('leave alone what audits and closed windows speak of', () => {
+  test('keeps the resources of auditing assignments and of closed windows', () => {
     const all = [
       assignment({ name: 'a', modules: ['audited', 'both'], mode: 'audit' }),
       assignment({ name: 'b', modules: ['windowed'], window_only: true }),
@@ -55,7 +55,7 @@ describe('the desired modules of an agent', () => {
     expect(desiredModules(all, web, { modules: ['audited'], windowOpen: false }).keep).toEqual(['windowed']);
   });
 
-  it('never both in the set and kept aside, whatever the assignments', () => {
+  test('never lists a module as both desired and kept', () => {
     const any = fc.record({
       modules: fc.uniqueArray(fc.constantFrom('a', 'b', 'c', 'd'), { minLength: 1 }),
       mode: fc.constantFrom('enforce' as const, 'audit' as const),
@@ -72,7 +72,7 @@ describe('the desired modules of an agent', () => {
     );
   });
 
-  it('take parameters from assignments, and refuse two that disagree', () => {
+  test('takes parameters from assignments and refuses conflicting ones', () => {
     const set = (name: string, port: number) => assignment({ name, parameters: { m: { port } } });
     expect(desiredModules([set('a', 80), set('b', 80)], web, { modules: [], windowOpen: false }).parameters).toEqual({
       m: { port: 80 },
@@ -96,19 +96,19 @@ describe('resolving for an agent', () => {
     return resolvePayload([parsed.module], { modules: ['m'], parameters: {}, keep: ['kept'] }, agent);
   };
 
-  it('keeps what may not be removed beside what is wanted', () => {
+  test('includes the modules whose resources must stay', () => {
     const payload = resolve('resources: [{ resource: { file-unix: { path: /x, content: "${{ agent.name }}" } } }]');
     expect(payload).toMatchObject({ keep_modules: ['kept'], resources: [{ body: { content: 'web-1' } }] });
   });
 
-  it('leaves secrets open, for whoever sends it', () => {
+  test('leaves secrets unfilled', () => {
     const payload = resolve('resources: [{ resource: { file-unix: { path: /x, content: "${{ secrets.k }}" } } }]');
     expect(payload.resources).toMatchObject([
       { deferred: [{ path: ['content'], parts: [{ secret: 'k', default: null }] }], sensitive_fields: ['content'] },
     ]);
   });
 
-  it('holds what must be verified, for a module that says so', () => {
+  test('includes verifications of modules that declare some', () => {
     expect(resolve('')).not.toHaveProperty('verify');
     expect(resolve('verify: [{ command: "test ${{ agent.name }}" }]').verify).toEqual([
       { module: 'm', type: 'command', body: { command: 'test web-1' }, deferred: [] },

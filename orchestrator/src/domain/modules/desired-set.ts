@@ -135,7 +135,7 @@ export function resolvePayload(
 }
 
 /** Maximum size as JSON: what the link carries in one message, with room for secrets. */
-const mostPayloadBytes = 48 * 1024 * 1024;
+const maxPayloadBytes = 48 * 1024 * 1024;
 
 /**
  * The text of a payload with its digest.
@@ -144,8 +144,8 @@ const mostPayloadBytes = 48 * 1024 * 1024;
 export function encodePayload(payload: Payload): { digest: string; text: JsonText<Payload> } {
   const text = toJson(payload);
   const bytes = Buffer.byteLength(text);
-  if (bytes > mostPayloadBytes) {
-    const message = `the desired set comes to ${Math.ceil(bytes / 1024 / 1024)} MiB, and ${mostPayloadBytes / 1024 / 1024} MiB is the most that can be sent: keep large content out of modules`;
+  if (bytes > maxPayloadBytes) {
+    const message = `the desired set comes to ${Math.ceil(bytes / 1024 / 1024)} MiB, and ${maxPayloadBytes / 1024 / 1024} MiB is the most that can be sent: keep large content out of modules`;
     throw new MusterError('module_unresolved', message, [{ path: '/modules', message }]);
   }
   return { digest: createHash('sha256').update(text).digest('hex'), text };

@@ -1,5 +1,5 @@
 import { MusterError } from '@muster/protocol';
-import { expect, it } from 'vitest';
+import { expect, test } from 'vitest';
 import { describeDatabases } from '../../../test/databases/databases.ts';
 import { newAdmin, newAgent, openDomain } from '../../../test/domain.ts';
 import { orderModules } from './module-order.ts';
@@ -43,7 +43,7 @@ describeDatabases('the order of modules', (fixture) => {
     rerun_on: [],
   });
 
-  it('is that of the modules as they are written, for no agent', async () => {
+  test('orders modules as written without an agent', async () => {
     const { order } = await open();
     expect(await order({ modules: ['web', 'base', 'web'] })).toEqual({
       modules: ['web', 'base'],
@@ -56,7 +56,7 @@ describeDatabases('the order of modules', (fixture) => {
     });
   });
 
-  it('is resolved for an agent, or for what one could be', async () => {
+  test('orders resolved modules for an agent, or for given facts', async () => {
     const { order } = await open();
     const resolved = {
       modules: ['base', 'web'],
@@ -72,7 +72,7 @@ describeDatabases('the order of modules', (fixture) => {
     expect(await order({ modules: ['base', 'web'], attributes })).toEqual(resolved);
   });
 
-  it('says what is in the way', async () => {
+  test('reports why modules cannot be ordered', async () => {
     const { code } = await open();
     expect(await code({ modules: ['web', 'none'] })).toEqual(['unknown_module', '/modules/1']);
     expect(await code({ modules: ['web'], agent: 'none' })).toEqual(['agent_not_found', undefined]);

@@ -1,7 +1,7 @@
 import { MusterError } from '@muster/protocol';
 import { parseSelector } from '@muster/protocol/selector';
 import fc from 'fast-check';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { describeDatabases } from '../../../test/databases/databases.ts';
 import { newAdmin, openDomain } from '../../../test/domain.ts';
 import { listAudit } from '../audit/audit.ts';
@@ -31,7 +31,7 @@ describeDatabases('maintenance windows', (fixture) => {
   };
   const all = { limit: 100, offset: 0 };
 
-  it('are made, moved and removed, each as an event', async () => {
+  test('creates, updates, and removes windows, each with an event', async () => {
     const { context, actor, now, domain } = await open();
     const wanted = { starts_at: now, ends_at: now + 60, reason: 'kernel', selector: 'role=web' };
     const window = await createWindow(context, actor, wanted);
@@ -62,7 +62,7 @@ describeDatabases('maintenance windows', (fixture) => {
     ]);
   });
 
-  it('warn of a selector that uses what agents say of themselves', async () => {
+  test('warns about a selector on attributes', async () => {
     const { context, actor, now } = await open();
     const wanted = { starts_at: now, ends_at: now + 60, reason: 'rack 7', selector: 'role=web attr.rack=7' };
     const window = await createWindow(context, actor, wanted);
@@ -72,7 +72,7 @@ describeDatabases('maintenance windows', (fixture) => {
     expect(byTags.warnings).toBeUndefined();
   });
 
-  it('end after they start, and have a selector that parses', async () => {
+  test('refuses a window that ends before it starts or has an invalid selector', async () => {
     const { context, actor, now } = await open();
     const create = (more: object) =>
       code(createWindow(context, actor, { starts_at: now, ends_at: now + 60, reason: 'x', ...more }));
@@ -84,7 +84,7 @@ describeDatabases('maintenance windows', (fixture) => {
     expect((await getWindow(context, id)).ends_at).toBe(now + 60);
   });
 
-  it('are open from their start until just before their end, for those they are for', async () => {
+  test('opens windows from their start until just before their end, for matching agents', async () => {
     const { context, actor, now, domain } = await open();
     const window = (starts_at: number, ends_at: number, selector?: string) =>
       createWindow(context, actor, { starts_at, ends_at, reason: 'x', selector });
@@ -109,7 +109,7 @@ describeDatabases('maintenance windows', (fixture) => {
     expect(covers(await openWindows(context), db)).toBe(true);
   });
 
-  it('are listed in pages, the one that starts last first', async () => {
+  test('lists windows in pages, latest start first', async () => {
     const { context, actor, now } = await open();
     for (let i = 0; i < 5; i++)
       await createWindow(context, actor, { starts_at: now + (i % 3), ends_at: now + 60, reason: `${i}` });
@@ -135,17 +135,17 @@ describe('what open windows cover', () => {
     const parsed = parseSelector(text);
     return { selector: parsed.ok ? parsed.selector : null, ends_at };
   };
-  it('is nothing without a window, everything with one for all, and nothing with an empty selector', () => {
+  test('covers nothing without a window, every agent without a selector, and none with an empty selector', () => {
     expect(covers([], web)).toBe(false);
     expect(covers([all], web)).toBe(true);
     expect(covers([read('')], web)).toBe(false);
     expect(covers([read('role=db'), read('attr.distro=debian')], web)).toBe(true);
   });
-  it('is covered until the last window for it closes', () => {
+  test('covers an agent until its last window closes', () => {
     expect(coveredUntil([read('role=db', 30), read('attr.distro=debian', 20), read('role=web', 10)], web)).toBe(20);
     expect(coveredUntil([read('role=db', 30)], web)).toBeNull();
   });
-  it('does not shrink when another window opens', () => {
+  test('never covers less when another window opens', () => {
     const one = fc
       .constantFrom<[string]>([''], ['role=web'], ['role=db'], ['!role'], ['attr.distro'])
       .map(([text]) => read(text));

@@ -31,7 +31,8 @@ export async function openWindows(context: Context, at = seconds(context.now()))
   for (const { id, selector, ends_at } of await context.db.all(openSelectors, { at })) {
     const parsed = selector === null ? null : parseSelector(selector);
     // Only possible when a newer release parses selectors more strictly. The window then matches no agent.
-    if (parsed !== null && !parsed.ok) context.log.warn({ window_id: id }, 'the selector of a window no longer parses');
+    if (parsed !== null && !parsed.ok)
+      context.log.warn({ window_id: id }, 'failed to parse selector of maintenance window');
     else open.push({ selector: parsed === null ? null : parsed.selector, ends_at });
   }
   return open;

@@ -1,7 +1,7 @@
 import { MusterError } from '@muster/protocol';
 import { type ChannelTarget, type ChannelType, maskedSecret } from '@muster/protocol/http';
 import fc from 'fast-check';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { readConfig, showConfig } from './channel-config.ts';
 
 const open = { denyPrivate: false };
@@ -18,7 +18,7 @@ const faultsOf = (type: ChannelType, given: unknown, stored: ChannelTarget | nul
 const shown = (type: ChannelType, config: unknown) => showConfig(readConfig(type, config, null, open));
 
 describe('what is shown', () => {
-  it.each<[ChannelType, Record<string, string>, Record<string, string>]>([
+  test.each<[ChannelType, Record<string, string>, Record<string, string>]>([
     ['webhook', { url: 'https://h.example/x', secret: 's3' }, { url: 'https://h.example/x', secret: maskedSecret }],
     ['webhook', { url: 'https://h.example' }, { url: 'https://h.example' }],
     [
@@ -45,7 +45,7 @@ describe('what is shown', () => {
     ],
   ])('of a %s with %o', (type, config, expected) => expect(shown(type, config)).toEqual(expected));
 
-  it('never holds what is secret, whatever that is', () => {
+  test('never shows a secret', () => {
     const secret = fc.stringMatching(/^[a-z0-9]{12,30}$/);
     fc.assert(
       fc.property(secret, (text) => {
@@ -63,7 +63,7 @@ describe('what is shown', () => {
 
 describe('what is sent back masked', () => {
   const stored = readConfig('webhook', { url: 'https://a:b@h.example/x', secret: 's3' }, null, open);
-  it('keeps its value', () => {
+  test('keeps the value of a masked field', () => {
     expect(readConfig('webhook', showConfig(stored), stored, open)).toEqual(stored);
     expect(readConfig('webhook', { url: 'https://other.example/', secret: maskedSecret }, stored, open).config).toEqual(
       {
@@ -72,7 +72,7 @@ describe('what is sent back masked', () => {
       },
     );
   });
-  it('goes to no other server than it was given for', () => {
+  test('does not send a masked token to another server', () => {
     const home = readConfig('ntfy', { url: 'https://ntfy.example/a', topic: 't', token: 'tk' }, null, open);
     const atPublic = readConfig('ntfy', { topic: 't', token: 'tk' }, null, open);
     const token = maskedSecret;
@@ -85,12 +85,12 @@ describe('what is sent back masked', () => {
     expect(faultsOf('ntfy', { url: 'https://evil.example/', topic: 't', token }, atPublic)).toEqual(['/config/token']);
     expect(faultsOf('ntfy', { url: 'https://evil.example/', topic: 't', token: 'new' }, home)).toEqual([]);
   });
-  it('is gone when it is not sent back: the config is replaced as a whole', () => {
+  test('removes a field that is not sent back', () => {
     expect(readConfig('webhook', { url: 'https://h.example/', secret: null }, stored, open).config).toEqual({
       url: 'https://h.example/',
     });
   });
-  it('is refused where nothing is stored, or it is not what was shown', () => {
+  test('refuses a mask without a stored value', () => {
     expect(faultsOf('webhook', { url: 'https://h.example/', secret: maskedSecret })).toEqual(['/config/secret']);
     expect(faultsOf('webhook', { url: `https://${maskedSecret}@evil.example/x` }, stored)).toEqual(['/config/url']);
     expect(faultsOf('discord', { webhook_url: `https://discord.com/${maskedSecret}` })).toEqual([
@@ -100,7 +100,7 @@ describe('what is sent back masked', () => {
 });
 
 describe('what is refused', () => {
-  it.each<[ChannelType, unknown, string[]]>([
+  test.each<[ChannelType, unknown, string[]]>([
     ['webhook', {}, ['/config/url']],
     ['webhook', { url: 'https://h.example/', color: 'red' }, ['/config/color']],
     ['webhook', { url: 'https://h.example/', secret: '' }, ['/config/secret']],
@@ -122,7 +122,7 @@ describe('what is refused', () => {
     ['ntfy', 'x', ['/config']],
   ])('of a %s: %o', (type, config, paths) => expect(faultsOf(type, config)).toEqual(paths));
 
-  it('addresses at home only once that is denied', () => {
+  test('refuses private addresses only when they are denied', () => {
     for (const url of ['http://127.0.0.1/', 'http://192.168.0.9/', 'http://[::1]/', 'http://[fd12::1]/']) {
       expect(faultsOf('webhook', { url })).toEqual([]);
       expect(faultsOf('webhook', { url }, null, { denyPrivate: true })).toEqual(['/config/url']);

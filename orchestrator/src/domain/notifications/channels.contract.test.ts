@@ -1,5 +1,5 @@
 import { maskedSecret } from '@muster/protocol/http';
-import { expect, it } from 'vitest';
+import { expect, test } from 'vitest';
 import { describeDatabases } from '../../../test/databases/databases.ts';
 import { newAdmin, openDomain } from '../../../test/domain.ts';
 import { SecretKeys } from '../../identity/secret-keys.ts';
@@ -32,7 +32,7 @@ describeDatabases('channels', (fixture) => {
     return { ...domain, actor };
   };
 
-  it('are made, changed and removed, each with an event; no answer or event holds a secret', async () => {
+  test('creates, changes, and removes channels with an event each, and never returns a secret', async () => {
     const { context, actor, now } = await open();
     const made = await createChannel(context, actor, rule, webhook);
     expect(made).toEqual({
@@ -60,7 +60,7 @@ describeDatabases('channels', (fixture) => {
     expect(JSON.stringify([events, made])).not.toContain(secret);
   });
 
-  it('keep what is sent back masked, also in the eyes of whoever delivers', async () => {
+  test('keeps masked fields, also for delivery', async () => {
     const { context, actor } = await open();
     const { id, config } = await createChannel(context, actor, rule, webhook);
     const targets: unknown[] = [];
@@ -79,7 +79,7 @@ describeDatabases('channels', (fixture) => {
     });
   });
 
-  it('lie encrypted in the database, each for itself, under keys that can be changed', async () => {
+  test('encrypts each config separately, with keys that can be rotated', async () => {
     const domain = await open();
     const { context, actor, db } = domain;
     let saved: Buffer[] = [];
@@ -115,7 +115,7 @@ describeDatabases('channels', (fixture) => {
     await removeChannel(without, actor, other.id);
   });
 
-  it('are tested once, and what came of it is told and recorded', async () => {
+  test('tests a channel once, and returns and records the result', async () => {
     const { context, actor } = await open();
     const { id } = await createChannel(context, actor, rule, webhook);
     const seen: Message[] = [];
@@ -145,7 +145,7 @@ describeDatabases('channels', (fixture) => {
     ]);
   });
 
-  it('that are not there are not found, and there is an end to how many there may be', async () => {
+  test('reports missing channels and limits their number', async () => {
     const { context, actor } = await open();
     const missing = { code: 'channel_not_found' };
     await expect(getChannel(context, 'x')).rejects.toMatchObject(missing);

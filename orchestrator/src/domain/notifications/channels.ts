@@ -19,7 +19,7 @@ import { type Deliver, delivered, describeAttempt, type Message } from './delive
 /** Notification channels. */
 
 /** Bounded because every notification is sent to each channel. */
-const mostChannels = 100;
+const maxChannels = 100;
 /** Timeout of a delivery attempt in milliseconds. */
 export const attemptMs = 10_000;
 
@@ -62,7 +62,7 @@ function toChannel(context: Context, row: Row): Channel {
 
 /** Oldest first. */
 export async function listChannels(context: Context): Promise<Channel[]> {
-  return (await context.db.all(channels, { limit: mostChannels })).map((row) => toChannel(context, row));
+  return (await context.db.all(channels, { limit: maxChannels })).map((row) => toChannel(context, row));
 }
 
 /** @throws MusterError channel_not_found */
@@ -99,8 +99,8 @@ export async function createChannel(
       statements: [
         statement(
           channelNumber,
-          { number: mostChannels - 1 },
-          { expect: 'no_row', else: 'too_many_channels', detail: `there are ${mostChannels} channels` },
+          { number: maxChannels - 1 },
+          { expect: 'no_row', else: 'too_many_channels', detail: `there are ${maxChannels} channels` },
         ),
         statement(insertChannel, {
           channel_id: id,

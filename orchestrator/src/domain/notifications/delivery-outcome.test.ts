@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { afterFailure } from './delivery-outcome.ts';
 
 const fresh = { failures: 0, failing_since: null, attempts: 0 };
@@ -12,7 +12,7 @@ const waitOf = (
 ) => afterFailure(before, attempt, 0, random).retryAtMs;
 
 describe('after a failed attempt', () => {
-  it('each wait is twice the one before, up to ten minutes, half of it by chance', () => {
+  test('doubles the backoff up to ten minutes, half of it random', () => {
     const waits = Array.from({ length: 12 }, (_, failures) => waitOf({ ...fresh, failures }, 1));
     expect(waits.slice(0, 5)).toEqual([2_000, 4_000, 8_000, 16_000, 32_000]);
     expect(waits.at(-1)).toBe(600_000);
@@ -20,7 +20,7 @@ describe('after a failed attempt', () => {
     expect(waitOf({ ...fresh, failures: 1e9 }, 1)).toBe(600_000);
   });
 
-  it('never waits less than half a step or more than an hour, whatever the far end asks', () => {
+  test('waits at least half a step and at most an hour, whatever the far end asks', () => {
     fc.assert(
       fc.property(
         fc.nat(),
@@ -36,13 +36,13 @@ describe('after a failed attempt', () => {
     );
   });
 
-  it('says once that a channel keeps failing', () => {
+  test('reports a failing channel once', () => {
     const told = Array.from({ length: 8 }, (_, failures) => afterFailure({ ...fresh, failures }, down, 0, 0).tell);
     expect(told.indexOf(true)).toBe(4);
     expect(afterFailure({ failures: 9, failing_since: 1, attempts: 9 }, down, 0, 0).tell).toBe(false);
   });
 
-  it('gives a message up when the far end blames it again and again, and only then', () => {
+  test('gives a message up only when the far end rejects it repeatedly', () => {
     const dropped = (status: number | null, attempts: number) =>
       afterFailure({ ...fresh, attempts }, status === null ? down : answered(status), 0, 0).drop;
     expect([0, 1, 2].map((attempts) => dropped(400, attempts))).toEqual([false, false, true]);

@@ -3,12 +3,12 @@ import type { Attempt } from './delivery.ts';
 /** Decides on the retry after a failed attempt, and on reporting the channel as failing. */
 
 /** Initial backoff; it doubles with each further failure. */
-const firstWaitMs = 2_000;
-const longestWaitMs = 600_000;
+const minBackoffMs = 2_000;
+const maxBackoffMs = 600_000;
 /** Maximum pause that a far end can request. Longer than any backoff. */
 export const longestPauseMs = 3_600_000;
 /** Number of consecutive failures, about half a minute, after which the channel is reported as failing. */
-const failuresToTell = 5;
+const failuresToReport = 5;
 /** Statuses that reject the message itself. Such a message must not hold up later ones. */
 const blaming: readonly number[] = [400, 413, 414, 422];
 const blamesToDrop = 3;
@@ -34,14 +34,14 @@ export interface AfterFailure {
 /** @param random random number in [0, 1) */
 export function afterFailure(before: FailingBefore, attempt: Attempt, nowMs: number, random: number): AfterFailure {
   const failures = before.failures + 1;
-  const whole = Math.min(firstWaitMs * 2 ** Math.min(before.failures, 30), longestWaitMs);
+  const whole = Math.min(minBackoffMs * 2 ** Math.min(before.failures, 30), maxBackoffMs);
   // Half of the backoff is random, so that channels that failed together do not retry together.
   const wait = whole / 2 + (whole / 2) * random;
   const asked = attempt.status === null ? 0 : Math.min(attempt.retryAfterMs ?? 0, longestPauseMs);
   return {
     failures,
     retryAtMs: Math.ceil(nowMs + Math.max(wait, asked)),
-    tell: before.failing_since === null && failures >= failuresToTell,
+    tell: before.failing_since === null && failures >= failuresToReport,
     drop: attempt.status !== null && blaming.includes(attempt.status) && before.attempts + 1 >= blamesToDrop,
   };
 }

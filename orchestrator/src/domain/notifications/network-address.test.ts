@@ -1,10 +1,10 @@
 import fc from 'fast-check';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { hostOf } from './channel-config.ts';
 import { classOfAddress, mayReach } from './network-address.ts';
 
 describe('classes of addresses', () => {
-  it.each([
+  test.each([
     ['8.8.8.8', 'public'],
     ['2606:4700::1111', 'public'],
     ['127.0.0.1', 'private'],
@@ -79,7 +79,7 @@ const spelling = fc.constantFrom(...spellings);
 const hostIn = (spelled: string): string => hostOf(new URL(`http://${spelled}/`));
 
 describe('spellings', () => {
-  it('none gets past the rule: what is refused as itself is refused however it is written', () => {
+  test('refuses a refused address in any notation', () => {
     fc.assert(
       fc.property(forbidden4, spelling, (bytes, spell) => {
         expect(mayReach(hostIn(spell(bytes)), { denyPrivate: false })).toBe(false);
@@ -88,7 +88,7 @@ describe('spellings', () => {
     );
   });
 
-  it('none is judged milder than the address itself', () => {
+  test('never classifies a notation less strictly than the address', () => {
     const severity = { public: 0, private: 1, refused: 2 };
     fc.assert(
       fc.property(ipv4, spelling, (bytes, spell) => {
@@ -101,7 +101,7 @@ describe('spellings', () => {
     );
   });
 
-  it('an address that may be reached although private ones are denied is public', () => {
+  test('classifies an address that is allowed despite deny_private as public', () => {
     const ipv6 = fc
       .tuple(...Array.from({ length: 8 }, () => fc.integer({ min: 0, max: 0xffff })))
       .map((groups) => groups.map((group) => group.toString(16)).join(':'));
@@ -120,7 +120,7 @@ describe('spellings', () => {
     );
   });
 
-  it('any text is judged, without an error', () => {
+  test('classifies any text without throwing', () => {
     fc.assert(fc.property(fc.string({ unit: 'binary' }), (text) => void classOfAddress(text)));
   });
 });

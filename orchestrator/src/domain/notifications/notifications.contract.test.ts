@@ -1,5 +1,5 @@
 import { notifyingEvents } from '@muster/protocol/http';
-import { expect, it } from 'vitest';
+import { expect, test } from 'vitest';
 import { describeDatabases } from '../../../test/databases/databases.ts';
 import { type Domain, newAdmin, newAgent, newKey, openDomain } from '../../../test/domain.ts';
 import { consume, placedEvent } from '../../../test/placed-events.ts';
@@ -41,7 +41,7 @@ describeDatabases('notifications', (fixture) => {
     return { ...domain, domain: domain as Domain, actor, me: key.id, happen, waiting, all };
   };
 
-  it('are made of the events that operators are told of, and of no others', async () => {
+  test('creates notifications for notifying events only', async () => {
     const { happen, all } = await open();
     await happen(
       ...[...notifyingEvents, 'agent.connected', 'auth.signed_in', 'channel.dropped'].map((event_type) => ({
@@ -51,7 +51,7 @@ describeDatabases('notifications', (fixture) => {
     expect((await all()).map(({ event_type }) => event_type)).toEqual([...notifyingEvents].reverse());
   });
 
-  it('say what happened, newest first', async () => {
+  test('lists what happened, newest first', async () => {
     const { happen, context, me } = await open();
     const [first] = await happen({ summary: 'one', severity: 'critical' }, { summary: 'two' });
     const page = await listNotifications(context, me, { limit: 1, offset: 1 });
@@ -73,7 +73,7 @@ describeDatabases('notifications', (fixture) => {
     expect((await listNotifications(context, me, { limit: 0 })).notifications).toEqual([]);
   });
 
-  it('are read by each operator for themselves', async () => {
+  test('tracks read notifications for each operator', async () => {
     const { happen, context, me, all } = await open();
     const other = (await newKey()).id;
     await happen({ summary: '1' }, { summary: '2' }, { summary: '3' });
@@ -93,7 +93,7 @@ describeDatabases('notifications', (fixture) => {
     await expect(readNotification(context, asActor(me), 'x')).rejects.toMatchObject({ code: 'notification_not_found' });
   });
 
-  it('from before an operator was added are no news to them', async () => {
+  test('counts notifications from before an operator was added as read', async () => {
     const { happen, context } = await open();
     const later = (await newKey()).id;
     await happen(
@@ -114,13 +114,13 @@ describeDatabases('notifications', (fixture) => {
     expect((await listNotifications(context, later, {})).unread_count).toBe(4);
   });
 
-  it('are counted up to a thousand', async () => {
+  test('counts unread notifications up to a thousand', async () => {
     const { happen, context, me } = await open();
     await happen(...Array.from({ length: 1_005 }, () => ({})));
     expect((await listNotifications(context, me, { limit: 1 })).unread_count).toBe(1000);
   });
 
-  it('go to every channel, oldest first; that a channel fails goes to the others', async () => {
+  test('sends to every channel, oldest first, and reports a failing channel to the others', async () => {
     const { happen, context, actor, waiting } = await open();
     const one = await createChannel(context, actor, rule, hook('one'));
     await happen({ summary: 'first' });
@@ -136,7 +136,7 @@ describeDatabases('notifications', (fixture) => {
     expect(await channelsToSend(context)).toEqual([one.id]);
   });
 
-  it('a channel that goes while events get their places does not keep them from it', async () => {
+  test('places events when a channel is removed concurrently', async () => {
     const { context, actor, domain, db, all } = await open();
     const { id } = await createChannel(context, actor, rule, hook('one'));
     const statements = await notificationsOf(context)([placedEvent(domain, 1)]);
@@ -145,7 +145,7 @@ describeDatabases('notifications', (fixture) => {
     expect(await all()).toHaveLength(1);
   });
 
-  it('in a window that covers the agent when it happens are suppressed, and no channel is told, then or later', async () => {
+  test('mutes notifications of agents in a maintenance window for good', async () => {
     const { happen, context, actor, domain, clock, waiting, all, now } = await open();
     const channel = await createChannel(context, actor, rule, hook('one'));
     const agent = await newAgent(domain, actor, 'web-1');
@@ -186,7 +186,7 @@ describeDatabases('notifications', (fixture) => {
     ]);
   });
 
-  it.each(['agent.cloned', 'agent.key_rotated', 'agent.pending', 'agent.refused'])(
+  test.each(['agent.cloned', 'agent.key_rotated', 'agent.pending', 'agent.refused'])(
     'of security are never suppressed by a window: %s',
     async (event_type) => {
       const { happen, context, actor, domain, waiting, all, now } = await open();
@@ -199,7 +199,7 @@ describeDatabases('notifications', (fixture) => {
     },
   );
 
-  it.each(['agent.refused', 'agent.key_rotated'])('of %s are ten an hour, whatever others do', async (event_type) => {
+  test.each(['agent.refused', 'agent.key_rotated'])('of %s are ten an hour, whatever others do', async (event_type) => {
     const { happen, context, actor, waiting, all, clock } = await open();
     const channel = await createChannel(context, actor, rule, hook('one'));
     const start = clock.now();
@@ -227,14 +227,14 @@ describeDatabases('notifications', (fixture) => {
     expect((await all())[0]?.summary).toBe('an hour later');
   });
 
-  it('a window for every agent covers one that is gone, too', async () => {
+  test('mutes notifications of a removed agent in a window for all agents', async () => {
     const { happen, context, actor, all, now } = await open();
     await createWindow(context, actor, { starts_at: now(), ends_at: now() + 20, reason: 'x' });
     await happen({ target_id: 'cd'.repeat(16) });
     expect((await all()).map(({ suppressed }) => suppressed)).toEqual([true]);
   });
 
-  it('that are old go, but not while a channel is still to be told', async () => {
+  test('deletes old notifications without outstanding deliveries', async () => {
     const { happen, context, actor, clock, all, me } = await open();
     await happen({ summary: 'old' });
     const channel = await createChannel(context, actor, rule, hook('one'));

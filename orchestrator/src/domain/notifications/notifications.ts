@@ -45,8 +45,8 @@ const limited: ReadonlySet<string> = new Set(['agent.key_rotated', 'agent.refuse
 const limitedAnHour = 10;
 const hourMs = 3_600_000;
 /** Limits on the part of an event that is sent on; longer ones stay in the audit log only. */
-const longestSummary = 1_000;
-const longestMetadata = 16_384;
+const maxSummaryLength = 1_000;
+const maxMetadataLength = 16_384;
 
 /**
  * Turns events into notifications and queues channel deliveries in the outbox, in the same transaction that places the events, so
@@ -107,7 +107,7 @@ async function withinLimits(context: Context, events: readonly PlacedEvent[]): P
     if (count >= limitedAnHour) return [];
     told.push({ share, at });
     if (count < limitedAnHour - 1) return [event];
-    const summary = `${event.summary.slice(0, longestSummary - 200)}; further ones within the hour are in the audit log only: muster audit list --type ${event.event_type}`;
+    const summary = `${event.summary.slice(0, maxSummaryLength - 200)}; further ones within the hour are in the audit log only: muster audit list --type ${event.event_type}`;
     return [{ ...event, summary }];
   });
 }
@@ -147,7 +147,7 @@ const toRow = (context: Context, event: PlacedEvent, suppressed: boolean) => ({
   event_id: event.id,
   event_type: event.event_type,
   severity: event.severity,
-  summary: event.summary.slice(0, longestSummary),
+  summary: event.summary.slice(0, maxSummaryLength),
   timestamp_ms: event.timestamp_ms,
   node_id: nodeIdOf(event),
   suppressed,
@@ -158,8 +158,8 @@ const toRow = (context: Context, event: PlacedEvent, suppressed: boolean) => ({
     timestamp: new Date(event.timestamp_ms).toISOString(),
     actor: { type: event.actor_type, id: event.actor_id, name: event.actor_name },
     target: { type: event.target_type, id: event.target_id, name: event.target_name },
-    summary: event.summary.slice(0, longestSummary),
-    metadata: event.metadata.length > longestMetadata ? {} : (fromJson(event.metadata) as AuditEvent['metadata']),
+    summary: event.summary.slice(0, maxSummaryLength),
+    metadata: event.metadata.length > maxMetadataLength ? {} : (fromJson(event.metadata) as AuditEvent['metadata']),
   }),
 });
 
@@ -233,7 +233,7 @@ export async function readAllNotifications(context: Context, actor: Actor): Prom
 }
 
 /** Maximum number of notifications kept: it bounds the cost of lists and counts. */
-const mostKept = 10_000;
+const maxKept = 10_000;
 const pruneAtOnce = 500;
 
 /** Deletes old notifications that have no outstanding delivery. The audit log has its own retention. */
@@ -241,7 +241,7 @@ export async function pruneNotifications(context: Context, retentionDays: number
   const { db } = context;
   const happened_before = context.now() - retentionDays * 86_400_000;
   const aged = retentionDays === 0 ? undefined : await db.get(notificationBefore, { happened_before });
-  const beyond = await db.get(notificationBeyond, { newest: mostKept });
+  const beyond = await db.get(notificationBeyond, { newest: maxKept });
   const up_to = Math.max(aged?.place ?? 0, beyond?.place ?? 0);
   if (up_to === 0) return;
   for (;;) {

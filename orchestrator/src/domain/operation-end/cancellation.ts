@@ -32,13 +32,13 @@ export async function cancelOperation(context: Context, actor: Actor, operationI
       return;
     } catch (error) {
       // It was dispatched, undispatched, or ended since it was read.
-      if (attempt === mostAttempts) throw error;
+      if (attempt === maxAttempts) throw error;
       ignoreFinished(error);
     }
   }
 }
 
-const mostAttempts = 5;
+const maxAttempts = 5;
 
 async function cancelUnsent(context: Context, actor: Actor, operation: EndingOperation, label: string): Promise<void> {
   const ending: Ending = { status: 'cancelled', error: `cancelled by ${actor.name}`, summary: null, startedAt: null };

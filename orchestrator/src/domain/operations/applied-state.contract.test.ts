@@ -55,7 +55,7 @@ const well = { action: 'create', status: 'changed' } as const;
 const skipped = { action: 'none', status: 'skipped', message: 'cancelled' } as const;
 
 describeDatabases('applied state', (fixture) => {
-  test('forgets a script that has no undo', async () => {
+  test('forgets a script without undo', async () => {
     const { context, actor, domain, report, submit } = await open(fixture);
     const agent = await newAgent(domain, actor, 'web-1');
     const first = await submit(agent, ['a', 'b']);
@@ -103,7 +103,7 @@ describeDatabases('applied state', (fixture) => {
     }
   });
 
-  test('holds nothing that no operation contained, whatever an agent reports', async () => {
+  test('contains nothing that no operation contained, whatever an agent reports', async () => {
     const { context, actor, domain, report, submit } = await open(fixture);
     const agent = await newAgent(domain, actor, 'web-1');
     const made = Array.from({ length: 50 }, (_, i) =>
@@ -120,7 +120,7 @@ describeDatabases('applied state', (fixture) => {
     expect(identities.sort()).toEqual(resources.map(({ identity }) => identity).sort());
   });
 
-  test('keeps of a reason what a list has room for', async () => {
+  test('shortens long reasons', async () => {
     const { context, actor, domain, report, submit } = await open(fixture);
     const agent = await newAgent(domain, actor, 'web-1');
     const { operation_id, resources } = await submit(agent, ['c']);
@@ -129,7 +129,7 @@ describeDatabases('applied state', (fixture) => {
     for (const { reason } of (await getState(context, agent.id)).unapplied) expect(reason).toHaveLength(1000);
   });
 
-  test('is what the agent has on record, whatever happens', { timeout: 300_000 }, async () => {
+  test('matches the record of the agent after any sequence of applies', { timeout: 300_000 }, async () => {
     const { domain, context, actor, report, submit } = await open(fixture);
     let agents = 0;
     await fc.assert(

@@ -27,13 +27,13 @@ function changesOf(told: readonly Told[], before: readonly Applied[], given: typ
 }
 
 describe('applied state', () => {
-  test('knows a file and a directory at one path as the same thing', () => {
+  test('treats a file and a directory at one path as the same resource', () => {
     expect(keyOf('file-unix', '/etc/x')).toBe(keyOf('directory-unix', '/etc/x'));
     expect(keyOf('script', 'deploy')).toBe('script:deploy');
     expect(keyOf('from-a-newer-release', 'x')).toBe('from-a-newer-release:x');
   });
 
-  test('has nothing to write after an apply that changed nothing', () => {
+  test('writes nothing after an apply that changed nothing', () => {
     expect(changesOf([[0, resultOf({ action: 'none', status: 'unchanged' })]], [row])).toMatchObject({
       put: [],
       gone: [],
@@ -41,25 +41,25 @@ describe('applied state', () => {
     });
   });
 
-  test('remembers since when, and what an apply that failed left in place', () => {
+  test('keeps the time of each state, and what a failed apply left in place', () => {
     const again = changesOf([[0, resultOf({ action: 'update' })]], [row]).put;
     expect(again).toMatchObject([{ operation_id: 'two', since: 10, state: 'applied' }]);
     const failed = changesOf([[0, resultOf({ status: 'failed', message: 'disk full' })]], again).put;
     expect(failed).toMatchObject([{ since: 20, state: 'unapplied', reason: 'disk full', in_place: 1 }]);
   });
 
-  test('takes a resource that is declared absent for applied once it is gone', () => {
+  test('marks an absent resource as applied once it is gone', () => {
     expect(changesOf([[0, resultOf({ action: 'remove' })]], []).put).toMatchObject([{ state: 'applied', in_place: 1 }]);
   });
 
-  test('leaves what was skipped under the module that put it in place', () => {
+  test('keeps a skipped resource under the module that put it in place', () => {
     const moved = { resources: [{ ...sent, module: 'other' }], keep_modules: [] };
     const skipped = resultOf({ action: 'none', status: 'skipped', message: null });
     expect(changesOf([[0, skipped]], [row], moved).put).toMatchObject([{ module: 'motd', state: 'unapplied' }]);
     expect(changesOf([[0, skipped]], [], moved).put).toMatchObject([{ module: 'other', in_place: 0 }]);
   });
 
-  test('holds no more of all reasons than one apply has room for', () => {
+  test('limits the total length of reasons of one apply', () => {
     const resources = Array.from({ length: 2000 }, (_, i) => ({ ...sent, key: `path:/${i}`, identity: `/${i}` }));
     const told = resources.map((_, i): Told => [i, resultOf({ status: 'failed', message: 'x'.repeat(8000) })]);
     const { put } = changesOf(told, [], { resources, keep_modules: [] });
@@ -68,7 +68,7 @@ describe('applied state', () => {
     expect(put.at(-1)?.reason).toBe('failed');
   });
 
-  test('does not depend on how results are cut into pages', () => {
+  test('does not depend on how results are split into pages', () => {
     const resources = ['/a', '/b', '/c'].map((path) => ({ ...sent, key: `path:${path}`, identity: path }));
     const result = fc.constantFrom(
       resultOf({ action: 'none', status: 'unchanged' }),

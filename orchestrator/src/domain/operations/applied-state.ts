@@ -57,8 +57,8 @@ export interface AppliedChanges {
 }
 
 /** Maximum characters of a reason, and of all reasons of one apply. The operation's results have the full message. */
-const mostReason = 1000;
-const mostReasons = 1024 * 1024;
+const maxReason = 1000;
+const maxReasons = 1024 * 1024;
 
 /** The key of a resource, computed from the type and identity of a result. */
 export function keyOf(type: string, identity: string): string {
@@ -67,7 +67,7 @@ export function keyOf(type: string, identity: string): string {
   return `${kind.space}:${kind.canonical?.(identity) ?? identity}`;
 }
 
-const isWell = ({ status }: ResourceResult): boolean => status === 'unchanged' || status === 'changed';
+const isHealthy = ({ status }: ResourceResult): boolean => status === 'unchanged' || status === 'changed';
 
 /**
  * Takes the results of one apply, in pages.
@@ -81,11 +81,11 @@ export function createAppliedChanges(set: SentSet, operationId: string, now: num
   let told = 0;
   let removals = 0;
   let unchanged = 0;
-  let reasonsLeft = mostReasons;
+  let reasonsLeft = maxReasons;
 
   const reasonOf = ({ status, message }: ResourceResult): string => {
     const whole = message ?? status;
-    const reason = whole.length > mostReason ? `${whole.slice(0, mostReason - 1)}…` : whole;
+    const reason = whole.length > maxReason ? `${whole.slice(0, maxReason - 1)}…` : whole;
     reasonsLeft -= reason.length;
     return reasonsLeft < 0 ? status : reason;
   };
@@ -94,7 +94,7 @@ export function createAppliedChanges(set: SentSet, operationId: string, now: num
   function takeWanted(sent: SentResource, result: ResourceResult, earlier: Applied | undefined): void {
     const { key } = sent;
     told++;
-    const well = isWell(result);
+    const well = isHealthy(result);
     if (result.status === 'unchanged') unchanged++;
     const { id: resource_id, module, type, identity } = sent;
     // The agent's record of the resource is unchanged: it is removed, or kept, under the names it was applied with.
@@ -125,7 +125,7 @@ export function createAppliedChanges(set: SentSet, operationId: string, now: num
     removals++;
     // Resources that no operation of this agent contained, or that are desired again, are not added by a removal.
     if (earlier === undefined || wanted.has(key)) return;
-    if (isWell(result)) {
+    if (isHealthy(result)) {
       put.delete(key);
       gone.add(key);
       return;

@@ -23,11 +23,11 @@ export interface InFlight {
 /** Maximum number of operations; the oldest are evicted and looked up again. */
 const kept = 50_000;
 /** Twice as many, because tallies also cover operations that an earlier process sent. */
-const keptTallies = 2 * kept;
+const maxTallies = 2 * kept;
 /** Maximum characters of encrypted secrets in the cache; those of further operations are looked up. */
-const keptSecrets = 16 * 1024 * 1024;
+const maxSecretCharacters = 16 * 1024 * 1024;
 /** Maximum number of removals remembered for all operations; the oldest tallies forget theirs. */
-const keptRemovals = 500_000;
+const maxRemovals = 500_000;
 
 export function createInFlight(bus: Pick<Bus, 'subscribe'>): InFlight {
   const known = new Map<string, ReportedOperation>();
@@ -58,7 +58,7 @@ export function createInFlight(bus: Pick<Bus, 'subscribe'>): InFlight {
       }
       known.set(operation.operation_id, operation);
       forgetSecrets(operation.operation_id);
-      if (secrets === null || secretsLength + lengthOf(secrets) > keptSecrets) return;
+      if (secrets === null || secretsLength + lengthOf(secrets) > maxSecretCharacters) return;
       secretsSent.set(operation.operation_id, secrets);
       secretsLength += lengthOf(secrets);
     },
@@ -72,9 +72,9 @@ export function createInFlight(bus: Pick<Bus, 'subscribe'>): InFlight {
       tallies.set(operationId, { tally, counted });
       removals += counted;
       for (const [oldest, entry] of tallies) {
-        if (oldest === operationId || (tallies.size <= keptTallies && removals <= keptRemovals)) break;
+        if (oldest === operationId || (tallies.size <= maxTallies && removals <= maxRemovals)) break;
         removals -= entry.counted;
-        if (tallies.size > keptTallies) tallies.delete(oldest);
+        if (tallies.size > maxTallies) tallies.delete(oldest);
         else tallies.set(oldest, { tally: { ...entry.tally, removals: null }, counted: 0 });
       }
     },

@@ -9,11 +9,11 @@ export const rowBytes = 128;
 export const weightOf = (text: string): number => rowBytes + Buffer.byteLength(text);
 
 /** Maximum characters of the message in a bare result. */
-const mostWords = 200;
+const maxWords = 200;
 
 /** The result without its long fields. @param because reason for people */
 export function bare(result: ResourceResult, because: string): ResourceResult {
-  const words = result.message === null ? '' : `${result.message.slice(0, mostWords).toWellFormed()} `;
+  const words = result.message === null ? '' : `${result.message.slice(0, maxWords).toWellFormed()} `;
   return {
     ...result,
     changes: [],

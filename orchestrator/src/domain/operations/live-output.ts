@@ -26,16 +26,16 @@ export interface Shown {
 }
 
 /** Maximum number of programs kept for one operation: one is running, and the earlier ones were reported. */
-const mostPrograms = 4;
+const maxPrograms = 4;
 /** Maximum characters for all agents; beyond it, the agents with the oldest output are evicted. */
-const mostCharacters = 32 * 1024 * 1024;
+const maxCharacters = 32 * 1024 * 1024;
 
 interface Watched {
   operationId: string;
   programs: Map<string, { stdout: OutputTail; stderr: OutputTail }>;
 }
 
-export function createLiveOutput(context: Context, capacity = mostCharacters): LiveOutput {
+export function createLiveOutput(context: Context, capacity = maxCharacters): LiveOutput {
   /** By node id, the most recently updated last. */
   const agents = new Map<string, Watched>();
   let characters = 0;
@@ -70,7 +70,7 @@ export function createLiveOutput(context: Context, capacity = mostCharacters): L
       const program = programs.get(resource) ?? { stdout: new OutputTail(), stderr: new OutputTail() };
       programs.delete(resource);
       programs.set(resource, program);
-      if (programs.size > mostPrograms) programs.delete(programs.keys().next().value);
+      if (programs.size > maxPrograms) programs.delete(programs.keys().next().value);
       if (stdout !== null) program.stdout.add(stdout);
       if (stderr !== null) program.stderr.add(stderr);
       const watched = { operationId: operation_id, programs };

@@ -1,5 +1,5 @@
 import { MusterError } from '@muster/protocol';
-import { expect, it, vi } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { describeDatabases } from '../../../test/databases/databases.ts';
 import { connect, type Domain, newAdmin, newAgent, openDomain, reportsOf, resultOf } from '../../../test/domain.ts';
 import { getOperation, getOutput, getState, wholeOperation } from '../../../test/reading.ts';
@@ -69,7 +69,7 @@ async function carryOut(
 }
 
 describeDatabases('operations', (fixture) => {
-  it('go from a request to an agent and back to an answer', async () => {
+  test('takes an operation from its request to its result', async () => {
     const all = await open(fixture);
     const { domain, context, agent, submit } = all;
     const id = await submit();
@@ -103,7 +103,7 @@ describeDatabases('operations', (fixture) => {
     expect(events.map(({ event_type }) => event_type)).toEqual(['state.applied', 'state.requested']);
   });
 
-  it('are refused clearly, and then nothing is written', async () => {
+  test('refuses invalid requests without writing anything', async () => {
     const { domain, context, actor, submit, agent } = await open(fixture);
     expect(await code(submit('apply', { modules: ['nothing'] }))).toBe('module_not_found');
     await uploadModule(context, actor, 'windows', 'name: windows\nsupports: [{ platform: windows }]\n');
@@ -122,7 +122,7 @@ describeDatabases('operations', (fixture) => {
     expect((await listOperations(context, {})).operations).toEqual([]);
   });
 
-  it('run one at a time, in order, and the same one is handed out again until it is taken on', async () => {
+  test('runs operations in order, one at a time, and redelivers until accepted', async () => {
     const { domain, context, agent, submit, report } = await open(fixture);
     const first = await submit();
     const second = await submit('plan');
@@ -136,7 +136,7 @@ describeDatabases('operations', (fixture) => {
     expect((await domain.links.nextOperation(agent.id))?.operation.operation_id).toBe(second);
   });
 
-  it('take a report once, whatever comes twice or late', async () => {
+  test('takes a report once and ignores duplicates and late ones', async () => {
     const { domain, context, agent, submit } = await open(fixture);
     const id = await submit();
     await domain.links.nextOperation(agent.id);
@@ -150,7 +150,7 @@ describeDatabases('operations', (fixture) => {
     expect(await connect(domain, agent)).toMatchObject({ acknowledged: 5 });
   });
 
-  it('show what a program prints while it runs, and what is on record of it afterwards', async () => {
+  test('shows output of a running program, then the recorded output', async () => {
     const { domain, context, actor, agent, submit, report } = await open(fixture);
     const other = await newAgent(domain, actor, 'web-2');
     const id = await submit();
@@ -185,7 +185,7 @@ describeDatabases('operations', (fixture) => {
     expect(await domain.liveOutput.of(agent.id, id)).toEqual({});
   });
 
-  it('began and ended by this clock, whatever the agent’s clock says; how long they took is its word', async () => {
+  test('takes times from its own clock and durations from the agent', async () => {
     const { domain, context, agent, submit, report } = await open(fixture);
     for (const off of [3_600, -3_600]) {
       const id = await submit();
@@ -209,7 +209,7 @@ describeDatabases('operations', (fixture) => {
     }
   });
 
-  it('belong to one agent: another’s word about them is an offence', async () => {
+  test('treats a report about another agent’s operation as a violation', async () => {
     const { domain, context, actor, agent, submit } = await open(fixture);
     const other = await newAgent(domain, actor, 'web-2');
     const id = await submit();
@@ -220,7 +220,7 @@ describeDatabases('operations', (fixture) => {
     expect(await connect(domain, other)).toMatchObject({ acknowledged: 0 });
   });
 
-  it('come in pieces: results, output, the end, each committed as it comes', async () => {
+  test('commits results, output, and the end separately as they arrive', async () => {
     const { domain, context, actor, agent, submit, report } = await open(fixture);
     await uploadModule(context, actor, 'b', motd('b', '/etc/b', 'b'));
     const id = await submit('apply', { modules: ['motd', 'b'] });
@@ -249,7 +249,7 @@ describeDatabases('operations', (fixture) => {
     });
   });
 
-  it('learn what was removed, and what could not be', async () => {
+  test('records what was removed and what could not be', async () => {
     const all = await open(fixture);
     const { context, actor, submit } = all;
     for (const name of ['b', 'c']) await uploadModule(context, actor, name, motd(name, `/etc/${name}`, name));
@@ -276,7 +276,7 @@ describeDatabases('operations', (fixture) => {
     });
   });
 
-  it('are cancelled at once while nobody has them, and by asking the agent later', async () => {
+  test('cancels undispatched operations at once and asks the agent for others', async () => {
     const { domain, context, actor, agent, submit, report } = await open(fixture);
     const waiting = await submit();
     await cancelOperation(context, actor, waiting);
@@ -293,7 +293,7 @@ describeDatabases('operations', (fixture) => {
     expect(await domain.links.cancellations(agent.id)).toEqual([]);
   });
 
-  it('end with the agent’s rejection, and its later word changes nothing', async () => {
+  test('ends operations when the agent is rejected and ignores its later reports', async () => {
     const { domain, context, actor, agent, submit, report } = await open(fixture);
     const running = await submit();
     const queued = await submit('plan');
@@ -310,7 +310,7 @@ describeDatabases('operations', (fixture) => {
     ).toMatchObject({ settled_operations: [running] });
   });
 
-  it('wait for an absent agent as long as they live', async () => {
+  test('keeps an operation for an absent agent until its TTL passes', async () => {
     const { domain, context, agent, submit } = await open(fixture);
     domain.connected.delete(agent.id);
     const short = await submit('apply', { queue: true, ttl: 60 });
@@ -330,7 +330,7 @@ describeDatabases('operations', (fixture) => {
     await upkeep.stop();
   });
 
-  it('end in time although something else that is looked after fails', async () => {
+  test('expires operations although other upkeep fails', async () => {
     const { domain, context, agent, submit } = await open(fixture);
     domain.connected.delete(agent.id);
     const id = await submit('apply', { queue: true, ttl: 60 });
@@ -346,7 +346,7 @@ describeDatabases('operations', (fixture) => {
     await upkeep.stop();
   });
 
-  it('are interrupted when their agent comes back without them', async () => {
+  test('interrupts operations that a returning agent has no record of', async () => {
     const { domain, context, agent, submit, report } = await open(fixture);
     const taken = await submit();
     await domain.links.nextOperation(agent.id);
@@ -357,7 +357,7 @@ describeDatabases('operations', (fixture) => {
     expect((await getOperation(context, taken)).status).toBe('interrupted');
   });
 
-  it('are listed newest first, by page', async () => {
+  test('lists operations newest first, in pages', async () => {
     const all = await open(fixture);
     const { domain, context, actor, submit } = all;
     await newAgent(domain, actor, 'web-2');
@@ -383,7 +383,7 @@ describeDatabases('operations', (fixture) => {
 });
 
 describeDatabases('drift', (fixture) => {
-  it('is measured against the last successful apply, and news once', async () => {
+  test('compares with the last successful apply and reports drift once', async () => {
     const all = await open(fixture);
     const { domain, context, actor, submit } = all;
     expect(await code(submitDriftCheck(context, actor, 'web-1', 'operator'))).toBe('nothing_applied');
@@ -427,7 +427,7 @@ describeDatabases('drift', (fixture) => {
 });
 
 describeDatabases('modules and assignments', (fixture) => {
-  it('keep every revision, and cannot lose a module that is in use', async () => {
+  test('keeps every revision and refuses to remove a module in use', async () => {
     const { context, actor } = await open(fixture);
     await uploadModule(context, actor, 'motd', motd('two\n'));
     expect((await listModules(context, { limit: 9, offset: 0 })).items).toMatchObject([
@@ -501,7 +501,7 @@ describeDatabases('modules and assignments', (fixture) => {
     expect((await getModule(context, 'motd')).revision).toBe(3);
   });
 
-  it('takes uploads of one module at the same moment, each as its own revision', async () => {
+  test('gives each concurrent upload of a module its own revision', async () => {
     const { context, actor } = await open(fixture);
     await Promise.all(Array.from({ length: 5 }, (_, i) => uploadModule(context, actor, 'motd', motd(`${i}\n`))));
     expect(
@@ -514,7 +514,7 @@ describeDatabases('runs', (fixture) => {
   const assign = (all: { domain: Domain; actor: Actor }, more = {}) =>
     createAssignment(all.domain.context, all.actor, { name: 'base', modules: ['motd'], selector: 'role=web', ...more });
 
-  it('ask every agent that the selector matches, and end with the last of them', async () => {
+  test('asks every matching agent and ends with the last of them', async () => {
     const all = await open(fixture);
     const { domain, context, actor, agent } = all;
     const absent = await newAgent(domain, actor, 'web-2');
@@ -542,7 +542,7 @@ describeDatabases('runs', (fixture) => {
     expect(events.map(({ event_type }) => event_type)).toEqual(['run.ended', 'run.started']);
   });
 
-  it('queue for absent agents when told to, and end in success when nobody failed', async () => {
+  test('queues for absent agents on request and succeeds without failures', async () => {
     const all = await open(fixture);
     const { domain, context, actor, agent } = all;
     await putOneTag(context, actor, 'web-1', 'role', 'web');
@@ -558,7 +558,7 @@ describeDatabases('runs', (fixture) => {
     expect(run).toMatchObject({ status: 'succeeded', results: [{ status: 'succeeded' }] });
   });
 
-  it('give an agent the modules of its assignments, and leave alone what an audit put there', async () => {
+  test('applies assigned modules and keeps the resources of audited ones', async () => {
     const all = await open(fixture);
     const { domain, context, actor, submit } = all;
     await putOneTag(context, actor, 'web-1', 'role', 'web');
@@ -577,7 +577,7 @@ describeDatabases('runs', (fixture) => {
     expect((await carryOut(all)).modules).toEqual(['motd', 'hosts']);
   });
 
-  it('end at once when there is nobody', async () => {
+  test('ends at once without matching agents', async () => {
     const all = await open(fixture);
     const { domain, context, actor } = all;
     await assign(all);
@@ -586,7 +586,7 @@ describeDatabases('runs', (fixture) => {
     expect((await awaitRun(context, domain.waiting, id)).ended).toBe(true);
   });
 
-  it('end also when the process died, or the hint was lost, after the last outcome', async () => {
+  test('ends a run when the process died or the hint was lost after the last outcome', async () => {
     const all = await open(fixture);
     const { domain, context, actor } = all;
     await putOneTag(context, actor, 'web-1', 'role', 'web');

@@ -38,7 +38,7 @@ export interface OperationRequest {
 }
 
 export const defaultTtlSecs = 86_400;
-export const longestWaitMs = 300_000;
+export const maxWaitMs = 300_000;
 const noSummary: Summary = { total: 0, unchanged: 0, changed: 0, removed: 0, failed: 0, skipped: 0 };
 
 type Row = NonNullable<Awaited<ReturnType<typeof findRow>>>;
@@ -151,7 +151,7 @@ export async function awaitOperation(
     const row = await findRow(context, operationId);
     return !row || hasEnded(row.status) ? true : null;
   };
-  await untilFound(context, waiting, operationId, look, context.now() + longestWaitMs, signal);
+  await untilFound(context, waiting, operationId, look, context.now() + maxWaitMs, signal);
   const operation = await readOperation(context, operationId);
   return { operation, ended: hasEnded(operation.status) };
 }

@@ -1,11 +1,11 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { OutputTail } from './output-tail.ts';
 
 const asItIs = (lines: string) => lines;
 const piece = (from: number, text: string) => ({ from, to: from + Buffer.byteLength(text), text });
 
 describe('what is kept of a stream', () => {
-  it('is put together from its pieces, with a word where one is missing', () => {
+  test('joins pieces and marks gaps', () => {
     const tail = new OutputTail();
     expect([tail.text(null), tail.isCut]).toEqual(['', false]);
     tail.add(piece(0, 'one\ntw'));
@@ -16,7 +16,7 @@ describe('what is kept of a stream', () => {
     expect(tail.isCut).toBe(true);
   });
 
-  it('has only whole lines where half a line could show half a secret', () => {
+  test('shows only whole lines where a part could reveal half a secret', () => {
     const tail = new OutputTail();
     tail.add(piece(0, 'one\ntw'));
     tail.add(piece(100, 'en\neleven\ntwel'));
@@ -25,14 +25,14 @@ describe('what is kept of a stream', () => {
     expect(tail.text(asItIs)).not.toContain('all');
   });
 
-  it('begins anew when the program does', () => {
+  test('restarts when the program does', () => {
     const tail = new OutputTail();
     tail.add(piece(0, 'first run'));
     tail.add(piece(0, 'again'));
     expect(tail.text(null)).toBe('again');
   });
 
-  it('is the newest 16 KiB, cut between characters', () => {
+  test('keeps the newest 16 KiB, cut between characters', () => {
     const tail = new OutputTail();
     tail.add(piece(0, `${'x'.repeat(1_001)}`));
     let from = 1_001;
@@ -51,7 +51,7 @@ describe('what is kept of a stream', () => {
     expect(tail.text(null)).toBe(`[… ${from + 10} bytes not shown while it runs …]\n${'y'.repeat(16 * 1024)}`);
   });
 
-  it('takes no more room for being in pieces, or for being nothing', () => {
+  test('uses no more memory for many or empty pieces', () => {
     const tail = new OutputTail();
     for (let i = 0; i < 1000; i++) tail.add({ from: 10 * i, to: 10 * i + 5, text: i % 2 === 0 ? '' : 'x' });
     expect(tail.length).toBe(64);

@@ -12,7 +12,7 @@ const kept = 16 * 1024;
  * Maximum number of pieces with gaps between them. A working agent causes few; each one costs memory even if it is
  * empty.
  */
-const mostRuns = 64;
+const maxRuns = 64;
 
 export class OutputTail {
   /** In order, with a gap between each two. */
@@ -35,7 +35,7 @@ export class OutputTail {
     if (last !== undefined && from === last.to) {
       last.to = to;
       last.text += text;
-    } else if (this.#runs.push({ from, to, text }) > mostRuns) this.#runs.shift();
+    } else if (this.#runs.push({ from, to, text }) > maxRuns) this.#runs.shift();
     this.#trim();
   }
 

@@ -1,5 +1,5 @@
 import { MusterError } from '@muster/protocol';
-import { expect, it } from 'vitest';
+import { expect, test } from 'vitest';
 import { describeDatabases } from '../../../test/databases/databases.ts';
 import { newAdmin, newAgent, openDomain, reportsOf, resultOf } from '../../../test/domain.ts';
 import { getOperation } from '../../../test/reading.ts';
@@ -71,7 +71,7 @@ async function open(fixture: Parameters<Parameters<typeof describeDatabases>[1]>
 }
 
 describeDatabases('an apply that is bound to a plan', (fixture) => {
-  it('is of the same set, and tells the agent what the plan came to', async () => {
+  test('binds an apply to the planned set and sends the plan digest to the agent', async () => {
     const { context, submit, carryOut, plan } = await open(fixture);
     const plan_id = await plan();
     const id = await submit('apply', { plan_id });
@@ -85,7 +85,7 @@ describeDatabases('an apply that is bound to a plan', (fixture) => {
     expect(await carryOut()).not.toHaveProperty('plan_digest');
   });
 
-  it('is refused when what the agent should have has changed', async () => {
+  test('refuses a plan when the desired set has changed', async () => {
     const { domain, context, actor, submit, plan } = await open(fixture);
     const attempt = async (change: () => Promise<unknown>) => {
       const plan_id = await plan();
@@ -101,7 +101,7 @@ describeDatabases('an apply that is bound to a plan', (fixture) => {
     expect(await domain.links.agentsWithWork()).toEqual([]);
   });
 
-  it('is of a succeeded plan of this agent, and no other', async () => {
+  test('accepts only a succeeded plan of the same agent', async () => {
     const { domain, actor, submit, carryOut, plan } = await open(fixture);
     expect(await code(submit('apply', { plan_id: 'x' }))).toBe('operation_not_found');
     const apply = await submit('apply', { modules: ['m'] });
@@ -121,7 +121,7 @@ describeDatabases('an apply that is bound to a plan', (fixture) => {
     );
   });
 
-  it('is compared again when its turn comes, and ends without having been sent', async () => {
+  test('compares a plan again at dispatch and ends a stale apply undispatched', async () => {
     const { domain, context, actor, agent, submit, plan } = await open(fixture);
     const plan_id = await plan();
     const id = await submit('apply', { plan_id });
@@ -132,7 +132,7 @@ describeDatabases('an apply that is bound to a plan', (fixture) => {
     expect(isStale(operation)).toBe(true);
   });
 
-  it('is not sent with another value of a secret than was planned with, however late that changes', async () => {
+  test('never sends another secret value than planned', async () => {
     const { domain, context, actor, agent, submit, plan } = await open(fixture);
     const { db } = context;
     await uploadModule(context, actor, 'm', fileModule('m', '${{ secrets.x }}'));
@@ -165,7 +165,7 @@ describeDatabases('an apply that is bound to a plan', (fixture) => {
     ]);
   });
 
-  it('may be that of a whole run', async () => {
+  test('binds a run to a plan run', async () => {
     const { context, actor, run } = await open(fixture);
     const planned = await run({ kind: 'plan' });
     const applied = await run({ kind: 'apply', plan_run_id: planned.id });

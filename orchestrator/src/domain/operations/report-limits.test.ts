@@ -1,6 +1,6 @@
 import type { Report } from '@muster/protocol/wire';
 import fc from 'fast-check';
-import { expect, it } from 'vitest';
+import { expect, test } from 'vitest';
 import { resultOf } from '../../../test/domain.ts';
 import { rowBytes, weightOf } from './kept-results.ts';
 import { frugalLimits, keepOutput, keepResults, newTally, type ReportLimits } from './report-limits.ts';
@@ -57,7 +57,7 @@ function stored(reports: readonly Report[], sent: SentNames, allowed: ReportLimi
   return { results, outputs };
 }
 
-it('keeps no more bytes than are allowed, and a row for each resource that was sent', () => {
+test('keeps no more bytes than are allowed, and a row for each resource that was sent', () => {
   fc.assert(
     fc.property(
       fc
@@ -85,7 +85,7 @@ it('keeps no more bytes than are allowed, and a row for each resource that was s
   );
 });
 
-it('refuses every result and output whose name was not sent', () => {
+test('refuses every result and output whose name was not sent', () => {
   const sent = new SentNames([resource(0), resource(1)]);
   const allowed = frugalLimits('why');
   fc.assert(
@@ -119,13 +119,13 @@ it('refuses every result and output whose name was not sent', () => {
   );
 });
 
-it('weighs bytes, not characters', () => {
+test('weighs bytes, not characters', () => {
   expect(weightOf(JSON.stringify(resultOf({ message: '€'.repeat(100) })))).toBe(
     weightOf(JSON.stringify(resultOf({ message: 'x'.repeat(300) }))),
   );
 });
 
-it('takes a name that an agent had to change to tell it', () => {
+test('takes a name that an agent had to change to tell it', () => {
   const identity = `/${'x'.repeat(5_000)}\u0000\ud800`;
   const sent = new SentNames([{ module: 'm', type: 'line', identity }]);
   const told = `${`/${'x'.repeat(5_000)}`.slice(0, 4_095)}…`;

@@ -59,7 +59,7 @@ export class SentNames {
 }
 
 /** Maximum number of resources in all cached sets, about 100 bytes each. */
-const mostKept = 250_000;
+const maxKept = 250_000;
 
 /**
  * The names an operation was sent with. Cached by payload.
@@ -86,7 +86,7 @@ export function createSentNames(payloads: Pick<Payloads, 'setOf'>): SentNamesOf 
     kept.set(digest, found);
     resources += found.count;
     for (const [oldest, set] of kept) {
-      if (resources <= mostKept || oldest === digest) break;
+      if (resources <= maxKept || oldest === digest) break;
       kept.delete(oldest);
       resources -= set.count;
     }

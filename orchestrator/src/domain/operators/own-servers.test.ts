@@ -42,14 +42,14 @@ test.each([
   expect(judge(server)).toBe(false);
 });
 
-test('goes by what the configuration says of its address', () => {
+test('derives server names from the configured addresses', () => {
   expect(judge('origin:https://fleet.example', { publicUrl: 'https://fleet.example/muster' })).toBe(true);
   expect(judge('origin:https://old.example:8443', { origins: ['https://old.example:8443'] })).toBe(true);
   expect(judge('origin:https://advertised.example:4748', { advertisedHost: 'advertised.example' })).toBe(true);
   expect(judge('origin:https://198.51.100.9:4748', { apiHost: '198.51.100.9' })).toBe(true);
 });
 
-test('goes by the key of a proxy that the configuration names', () => {
+test('accepts the configured key of a proxy', () => {
   const key = `tls:${'cd'.repeat(32)}`;
   expect(judge(key)).toBe(false);
   expect(judge(key, { origins: [key] })).toBe(true);
@@ -73,7 +73,7 @@ test.each([
   }
 });
 
-test('goes by loopback for clients on this machine only, at its own port', () => {
+test('accepts loopback names only from local clients, at its own port', () => {
   for (const host of ['localhost', '127.0.0.1', '[::1]'])
     expect(judge(`origin:https://${host}:4748`, {}, true)).toBe(true);
   expect(judge('origin:https://localhost:9000', {}, true)).toBe(false);
@@ -81,7 +81,7 @@ test('goes by loopback for clients on this machine only, at its own port', () =>
   expect(judge('origin:https://localhost:9000', { origins: ['https://localhost:9000'] })).toBe(false);
 });
 
-test('goes by plain HTTP where it speaks that', () => {
+test('accepts plain HTTP origins when it serves plain HTTP', () => {
   const plain = { certificate: null, advertisedHost: 'fleet.example' };
   expect(judge('origin:http://fleet.example:4748', plain)).toBe(true);
   expect(judge('origin:https://fleet.example:4748', plain)).toBe(false);

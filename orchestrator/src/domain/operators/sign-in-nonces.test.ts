@@ -4,7 +4,7 @@ import { BareNonces, BoundNonces } from './sign-in-nonces.ts';
 
 const now = 1_795_000_000_000;
 
-test('takes a bound nonce for its operator, once, within its minute', () => {
+test('accepts a bound nonce once, for its operator, within a minute', () => {
   const nonces = new BoundNonces(randomBytes(32));
   const nonce = nonces.issue('ada', now, randomBytes(32));
   expect(nonce).toHaveLength(32);
@@ -22,7 +22,7 @@ test('takes a bound nonce for its operator, once, within its minute', () => {
   expect(nonces.isLive('ada', nonce, now + 30_000)).toBe(false);
 });
 
-test('refuses a bound nonce of which any bit was changed', () => {
+test('refuses a bound nonce with any bit changed', () => {
   const nonces = new BoundNonces(randomBytes(32));
   const nonce = nonces.issue('ada', now, randomBytes(32));
   for (let bit = 0; bit < 256; bit++) {
@@ -33,7 +33,7 @@ test('refuses a bound nonce of which any bit was changed', () => {
   expect(nonces.isLive('ada', nonce.subarray(1), now)).toBe(false);
 });
 
-test('gives each network its share of bare nonces', () => {
+test('gives each network its own share of bare nonces', () => {
   const nonces = new BareNonces();
   const own = randomBytes(32);
   nonces.add('ada', 'home', own, now);

@@ -1,6 +1,6 @@
 import { MusterError } from '@muster/protocol';
 import { signInBytes } from '@muster/protocol/sign-in';
-import { expect, it, vi } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { describeDatabases } from '../../../test/databases/databases.ts';
 import {
   connect,
@@ -33,7 +33,7 @@ const code = (promise: Promise<unknown>) =>
 const all = { limit: 100, offset: 0 };
 
 describeDatabases('sign-in', (fixture) => {
-  it('answers a signed nonce with a token that finds its session', async () => {
+  test('exchanges a signed nonce for a session token', async () => {
     const domain = await openDomain(fixture);
     const { key } = await newAdmin(domain);
     const { nonce } = await domain.signIn.challenge(key.hex.toUpperCase());
@@ -45,7 +45,7 @@ describeDatabases('sign-in', (fixture) => {
     expect(events.map(({ event_type }) => event_type)).toEqual(['auth.signed_in']);
   });
 
-  it('takes a nonce once, within its minute, and only over its bytes', async () => {
+  test('accepts a nonce once, within a minute, and only with a matching signature', async () => {
     const domain = await openDomain(fixture);
     const { key } = await newAdmin(domain);
     const first = (await domain.signIn.challenge(key.hex)).nonce;
@@ -58,7 +58,7 @@ describeDatabases('sign-in', (fixture) => {
     expect(await code(domain.signIn.verify(key.hex, key.sign(Buffer.from(late, 'hex'))))).toBe('signature_invalid');
   });
 
-  it('takes a bound signature once, at this server only, over its own nonce and key', async () => {
+  test('accepts a bound signature once, at this server only, for its own nonce and key', async () => {
     const domain = await openDomain(fixture);
     const { key } = await newAdmin(domain);
     const other = await newKey();
@@ -86,7 +86,7 @@ describeDatabases('sign-in', (fixture) => {
     );
   });
 
-  it('refuses what names no server where that is required, unknown keys likewise', async () => {
+  test('refuses unbound signatures when binding is required, for unknown keys too', async () => {
     const domain = await openDomain(fixture, { requireBound: true });
     const { key } = await newAdmin(domain);
     for (const { hex } of [key, await newKey()]) {
@@ -98,7 +98,7 @@ describeDatabases('sign-in', (fixture) => {
     expect(await code(domain.signIn.verify(key.hex, signature, { server: ownServer, nonce }))).toBe('done');
   });
 
-  it('marks a sign-in whose signature names no server', async () => {
+  test('marks a sign-in whose signature names no server', async () => {
     const domain = await openDomain(fixture);
     const { key } = await newAdmin(domain);
     const { nonce } = await domain.signIn.challenge(key.hex);
@@ -107,7 +107,7 @@ describeDatabases('sign-in', (fixture) => {
     expect(events).toMatchObject([{ metadata: { bound: false }, summary: expect.stringContaining('no server') }]);
   });
 
-  it('ends and refuses sessions of the bare form once signatures have to name the server', async () => {
+  test('ends and refuses unbound sessions once binding is required', async () => {
     const domain = await openDomain(fixture);
     const { signIn, signInRules, hints } = domain;
     const { key } = await newAdmin(domain);
@@ -151,7 +151,7 @@ describeDatabases('sign-in', (fixture) => {
     expect(await code(signIn.renew(hashOfToken(bound)))).toBe('done');
   });
 
-  it('takes no answered nonce again when the clock is set forward and back', async () => {
+  test('refuses an answered nonce after the clock is set forward and back', async () => {
     const domain = await openDomain(fixture);
     const { key, actor } = await newAdmin(domain);
     const other = await newKey();
@@ -173,7 +173,7 @@ describeDatabases('sign-in', (fixture) => {
     signIn.close();
   });
 
-  it('keeps the challenge of an operator, however many others ask in its name', async () => {
+  test('keeps an operator’s challenge when others request challenges in its name', async () => {
     const domain = await openDomain(fixture);
     const { key } = await newAdmin(domain);
     const home = { ip: '192.0.2.1', loopback: false };
@@ -191,7 +191,7 @@ describeDatabases('sign-in', (fixture) => {
     expect(await code(domain.signIn.verify(key.hex, key.sign(Buffer.from(bare, 'hex')), null, home))).toBe('done');
   });
 
-  it('keeps eight nonces of a key alive, and answers any of them', async () => {
+  test('keeps eight nonces of a key alive and accepts an answer to any of them', async () => {
     const domain = await openDomain(fixture);
     const { key } = await newAdmin(domain);
     const nonces: string[] = [];
@@ -202,7 +202,7 @@ describeDatabases('sign-in', (fixture) => {
     expect(await answer(8)).toBe('done');
   });
 
-  it('says the same of an unknown key and of a removed operator', async () => {
+  test('answers the same for an unknown key and a removed operator', async () => {
     const domain = await openDomain(fixture);
     const { actor } = await newAdmin(domain);
     const gone = await newKey();
@@ -215,7 +215,7 @@ describeDatabases('sign-in', (fixture) => {
     expect(await code(domain.signIn.challenge('zz'))).toBe('key_invalid');
   });
 
-  it('writes refusals down once, and of very many how many there were', async () => {
+  test('records a refusal once and counts repetitions', async () => {
     const domain = await openDomain(fixture);
     const { key } = await newAdmin(domain);
     const stranger = await newKey();
@@ -235,7 +235,7 @@ describeDatabases('sign-in', (fixture) => {
     expect(await refused()).toHaveLength(3);
   });
 
-  it('ends sessions by expiry, sign-out, renewal and removal', async () => {
+  test('ends sessions on expiry, sign-out, renewal, and removal', async () => {
     const domain = await openDomain(fixture, { tokenLifeSecs: 10 });
     const { key, actor } = await newAdmin(domain);
     const bob = await newKey();
@@ -259,7 +259,7 @@ describeDatabases('sign-in', (fixture) => {
     expect(await domain.signIn.find(hashOfToken(token))).toBeNull();
   });
 
-  it('keeps keys and names taken for ever, and one admin in place', async () => {
+  test('keeps keys and names taken forever, and always keeps one admin', async () => {
     const domain = await openDomain(fixture);
     const { key, actor } = await newAdmin(domain);
     const bob = await newKey();
@@ -277,7 +277,7 @@ describeDatabases('sign-in', (fixture) => {
     expect((await listOperators(domain.context, true, all)).items.length).toBe(2);
   });
 
-  it('leaves nothing open to whoever may have been removed, however often that is asked for', async () => {
+  test('closes everything open when a removal may have been committed', async () => {
     const domain = await openDomain(fixture);
     const { actor } = await newAdmin(domain);
     const bob = await newKey();
@@ -311,7 +311,7 @@ describeDatabases('sign-in', (fixture) => {
   const advertised = { agents: 'o:4747', publicKey: 'ab'.repeat(32) };
   const enrolled = async (domain: Domain, key: Key, token: string) => (await connect(domain, key, { token })).admitted;
 
-  it('ends all by which a removed operator could let itself in again, and says what', async () => {
+  test('revokes all credentials of a removed operator and reports them', async () => {
     const domain = await openDomain(fixture);
     const { context } = domain;
     const { actor } = await newAdmin(domain);
@@ -336,7 +336,7 @@ describeDatabases('sign-in', (fixture) => {
     expect((await removeOperator(context, actor, bob.id)).ended.enrolment_tokens).toEqual([]);
   });
 
-  it('names operators that were added through one who was removed since, and what such left', async () => {
+  test('reports operators added through removed ones, and what those left', async () => {
     const domain = await openDomain(fixture);
     const { context } = domain;
     const { actor } = await newAdmin(domain);
@@ -378,7 +378,7 @@ describeDatabases('sign-in', (fixture) => {
     expect(Object.values(nothing).flat()).toEqual([]);
   });
 
-  it('names a token too that is made while its operator is being removed', async () => {
+  test('reports a token that is created while its operator is removed', async () => {
     const domain = await openDomain(fixture);
     const { context } = domain;
     const { actor } = await newAdmin(domain);
@@ -398,7 +398,7 @@ describeDatabases('sign-in', (fixture) => {
     expect((await listTokens(context, false, all)).items).toEqual([]);
   });
 
-  it('makes the first operator once', async () => {
+  test('creates the first operator once', async () => {
     const domain = await openDomain(fixture);
     const first = await newKey();
     expect(await bootstrapOperator(domain.context, { public_key: first.hex, username: 'ada' })).toBe(true);

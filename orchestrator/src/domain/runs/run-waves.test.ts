@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { batchOf, optionsOf, rulesOf } from './run-basis.ts';
 import { RunTrack, type Turn } from './run-track.ts';
 import { nextWave, type WaveRules } from './run-waves.ts';
@@ -74,7 +74,7 @@ function simulate(count: number, rules: WaveRules, isConnected: (nodeId: string)
 }
 
 describe('waves', () => {
-  it('go on as places become free', () => {
+  test('continues as places become free', () => {
     const run = simulate(5, { ...usual, limit: 2 });
     run.step();
     expect([...run.open.keys()]).toEqual(['n0', 'n1']);
@@ -83,7 +83,7 @@ describe('waves', () => {
     expect([...run.open.keys()]).toEqual(['n0', 'n2']);
   });
 
-  it('begin with the canaries, and halt when one of them does not succeed', () => {
+  test('starts with the canaries and halts when one does not succeed', () => {
     const well = simulate(4, { ...usual, canary: 2 });
     well.step();
     expect([...well.open.keys()]).toEqual(['n0', 'n1']);
@@ -101,7 +101,7 @@ describe('waves', () => {
     expect([...badly.open.keys()]).toEqual(['n0']);
   });
 
-  it('halt with one failure too many', () => {
+  test('halts with one failure too many', () => {
     const run = simulate(10, { ...usual, limit: 2, maxFailures: 1 });
     run.step();
     run.end('n0', 'failed');
@@ -113,7 +113,7 @@ describe('waves', () => {
     expect(run.open.size).toBe(1);
   });
 
-  it('tell of those who are away last, queue them without a place, or pass them over', () => {
+  test('reports absent agents last, queues them without a place, or holds them', () => {
     const away = (nodeId: string) => nodeId !== 'n0' && nodeId !== 'n3';
     const report = simulate(4, { ...usual, limit: 1 }, away);
     report.step();
@@ -133,7 +133,7 @@ describe('waves', () => {
     expect([...hold.open.keys()]).toEqual(['n1', 'n2']);
   });
 
-  it('hold to what they promise, whatever happens', () => {
+  test('keeps its limits in any sequence of events', () => {
     const rules = fc.record({
       limit: fc.integer({ min: 1, max: 6 }),
       canary: fc.integer({ min: 0, max: 4 }),
@@ -185,7 +185,7 @@ describe('waves', () => {
     );
   });
 
-  it('are remembered as the rows have them, whenever those are read', () => {
+  test('tracks a run as its rows do, whenever those are read', () => {
     const run = simulate(6, { ...usual, limit: 3, canary: 1, maxFailures: 3 });
     run.step();
     run.end('n0', 'succeeded');
@@ -208,7 +208,7 @@ describe('waves', () => {
 describe('the track of a run', () => {
   const at = (now: number, track: RunTrack) => track.picture(() => false, now);
 
-  it('gives the place of an agent that is out of sight away, and counts it as failed until it ends', () => {
+  test('frees the place of a disconnected agent and counts it as failed until it ends', () => {
     const track = new RunTrack('r', { ...usual, limit: 1 }, everyone(2), () => true);
     track.turned([{ node_id: 'n0', operation_id: 'o', status: 'queued', error: null }], () => true);
     expect(track.look(() => false, 100, 60)).toEqual([]);
@@ -219,7 +219,7 @@ describe('the track of a run', () => {
     expect(at(402, track)).toMatchObject({ taken: 0, failures: 0 });
   });
 
-  it('takes an end that is told before the turn, and one that is told twice', () => {
+  test('accepts an end before its turn and a duplicate end', () => {
     const track = new RunTrack('r', usual, everyone(1), () => true);
     track.ended('n0', 'o', 'failed');
     track.turned([{ node_id: 'n0', operation_id: 'o', status: 'queued', error: null }], () => true);
@@ -230,7 +230,7 @@ describe('the track of a run', () => {
 });
 
 describe('the terms of a run', () => {
-  it('name a share of all agents, one at least', () => {
+  test('converts a percentage to a number of agents, at least one', () => {
     expect([batchOf('25%', 10), batchOf('1%', 10), batchOf('100%', 7), batchOf(3, 10), batchOf(undefined, 1)]).toEqual([
       2,
       1,
@@ -240,7 +240,7 @@ describe('the terms of a run', () => {
     ]);
   });
 
-  it('never allow more than the configuration', () => {
+  test('never exceeds the configured maximum', () => {
     const options = optionsOf({ kind: 'apply', batch: 50, offline: 'queue' }, 100);
     expect(rulesOf(options, 20)).toEqual({ limit: 20, canary: 0, maxFailures: null, absent: 'hold' });
     expect(rulesOf(optionsOf({ kind: 'apply', offline: 'queue' }, 100), 20).absent).toBe('queue');

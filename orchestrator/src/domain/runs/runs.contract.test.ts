@@ -1,5 +1,5 @@
 import { MusterError } from '@muster/protocol';
-import { expect, it, vi } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { describeDatabases } from '../../../test/databases/databases.ts';
 import { connect, type Key, newAdmin, newAgent, openDomain, reportsOf, resultOf } from '../../../test/domain.ts';
 import { getOperation } from '../../../test/reading.ts';
@@ -126,7 +126,7 @@ describeDatabases('runs on agents that were named', (fixture) => {
     return { ...opened, node_ids, begin };
   };
 
-  it('apply these modules there, in the order given, with canaries and batches', async () => {
+  test('applies modules on named agents in order, with canaries and batches', async () => {
     const { context, agents, node_ids, begin, carryOut, untilWork, outcomes } = await openNamed(3);
     // One of them twice: it has one turn all the same.
     const id = await begin({ canary: 1, batch: 1 }, { node_ids: [node_ids[2]!, node_ids[0]!, node_ids[2]!] });
@@ -144,7 +144,7 @@ describeDatabases('runs on agents that were named', (fixture) => {
     });
   });
 
-  it('give each agent what its assignments give it as well', async () => {
+  test('includes the assignments of each named agent', async () => {
     const { context, actor, agents, begin, carryOut } = await openNamed(2);
     await putOneTag(context, actor, agents[0]!.id, 'role', 'nobody');
     await begin();
@@ -152,7 +152,7 @@ describeDatabases('runs on agents that were named', (fixture) => {
     expect((await carryOut(agents[1]!))?.modules).toEqual(['extra']);
   });
 
-  it('follow the plan of the same agents, and each plan alone can be followed too', async () => {
+  test('follows a plan run of the same agents, or one of its plans', async () => {
     const { context, domain, actor, agents, node_ids, begin, carryOut, outcomes } = await openNamed(2);
     const plan = await begin({ kind: 'plan' });
     for (const agent of agents) await carryOut(agent);
@@ -172,7 +172,7 @@ describeDatabases('runs on agents that were named', (fixture) => {
     expect(await outcomes(late)).toEqual(node_ids.map(() => expect.stringContaining('not what it was when')));
   });
 
-  it('are refused for agents, modules and plans that are not there', async () => {
+  test('refuses missing agents, modules, and plans', async () => {
     const { domain, context, actor, begin, start, carryOut, agents } = await openNamed(1);
     expect(await code(begin({}, { node_ids: ['ab'.repeat(16)] }))).toBe('agent_not_found');
     expect(await code(begin({}, { modules: ['nothing'] }))).toBe('module_not_found');
@@ -190,7 +190,7 @@ describeDatabases('runs on agents that were named', (fixture) => {
 });
 
 describeDatabases('runs in waves', (fixture) => {
-  it('have no more agents at work than asked for, and end with the last', async () => {
+  test('limits the agents in progress and ends with the last one', async () => {
     const { domain, context, agents, start, carryOut, untilWork } = await open(fixture, 4);
     const id = await start({ batch: '50%' });
     await untilWork(0, 1);
@@ -204,7 +204,7 @@ describeDatabases('runs in waves', (fixture) => {
     expect((await answer).run).toMatchObject({ status: 'succeeded' });
   });
 
-  it('try canaries first, and halt when one of them fails', async () => {
+  test('tries canaries first and halts when one fails', async () => {
     const { domain, context, agents, start, carryOut, untilWork, outcomes, events } = await open(fixture, 4);
     const id = await start({ canary: 2 });
     await untilWork(0, 1);
@@ -222,7 +222,7 @@ describeDatabases('runs in waves', (fixture) => {
     expect(await events('run')).toEqual(['run.started', 'run.halted', 'run.ended']);
   });
 
-  it('go on with the others once the canaries have succeeded, with the revision that those had', async () => {
+  test('continues after the canaries with the revisions that they had', async () => {
     const { context, actor, agents, start, carryOut, untilWork } = await open(fixture, 3);
     await start({ canary: 1 });
     await untilWork(0);
@@ -232,7 +232,7 @@ describeDatabases('runs in waves', (fixture) => {
     expect(await carryOut(agents[1]!)).toMatchObject({ resources: [{ body: { content: 'hi\n' } }] });
   });
 
-  it('halt with one failure too many: what nobody was sent is not tried, what somebody has goes on', async () => {
+  test('halts with one failure too many: ends undispatched turns, continues dispatched ones', async () => {
     const { domain, context, agents, start, carryOut, untilWork, outcomes } = await open(fixture, 5);
     const id = await start({ batch: 3, max_failures: 0 });
     await untilWork(0, 1, 2);
@@ -250,7 +250,7 @@ describeDatabases('runs in waves', (fixture) => {
     expect(await domain.links.nextOperation(agents[2]!.id)).toBeNull();
   });
 
-  it('that were halted give nothing to an agent that never got what it was sent', async () => {
+  test('gives nothing to an agent of a halted run whose operation was lost on the way', async () => {
     const { domain, context, agents, start, carryOut, untilWork, outcomes } = await open(fixture, 2);
     const id = await start({ max_failures: 0 });
     await untilWork(0, 1);
@@ -268,7 +268,7 @@ describeDatabases('runs in waves', (fixture) => {
     ]);
   });
 
-  it('go on where they were in the next process', async () => {
+  test('continues in the next process', async () => {
     const { domain, context, agents, start, carryOut, untilWork } = await open(fixture, 3);
     const id = await start({ batch: 1, canary: 1 });
     await untilWork(0);
@@ -287,7 +287,7 @@ describeDatabases('runs in waves', (fixture) => {
     await next.stop();
   });
 
-  it('take what the database cannot tell for no outcome of an agent', async () => {
+  test('does not count database failures as outcomes of agents', async () => {
     const { domain, context, agents, start, carryOut, untilWork, outcomes } = await open(fixture, 2);
     await domain.conductor.stop();
     let away = true;
@@ -307,7 +307,7 @@ describeDatabases('runs in waves', (fixture) => {
     await next.stop();
   });
 
-  it('hold to the limit after a restart, when nobody is back yet', async () => {
+  test('keeps the limit after a restart while agents are disconnected', async () => {
     const { domain, context, agents, start, carryOut, untilWork } = await open(fixture, 3);
     const conductor = () => createRunConductor(context, domain.documents, { maxConcurrent: 1 });
     await domain.conductor.stop();
@@ -336,7 +336,7 @@ describeDatabases('runs in waves', (fixture) => {
     await next.stop();
   });
 
-  it('hold to the limit while their rows are read anew', async () => {
+  test('keeps the limit while rows are reloaded', async () => {
     const { domain, context, agents, start, carryOut, untilWork } = await open(fixture, 3);
     await domain.conductor.stop();
     let hold = Promise.resolve();
@@ -373,7 +373,7 @@ describeDatabases('runs in waves', (fixture) => {
     await next.stop();
   });
 
-  it('give each agent one turn, whoever gives them, and none once they are cancelled', async () => {
+  test('gives each agent one turn, and none after a cancellation', async () => {
     const { domain, context, actor, start, outcomes } = await open(fixture, 3);
     await domain.conductor.stop();
     const conductors = [1, 2].map(() => createRunConductor(context, domain.documents, { maxConcurrent: 1000 }));
@@ -393,7 +393,7 @@ describeDatabases('runs in waves', (fixture) => {
     await Promise.all(conductors.map((conductor) => conductor.stop()));
   });
 
-  it('find what a lost hint would have told', async () => {
+  test('recovers from a lost hint', async () => {
     const { domain, context, agents, start, carryOut, untilWork } = await open(fixture, 2);
     const id = await start({ batch: 1 });
     await context.bus.close();
@@ -409,7 +409,7 @@ describeDatabases('runs in waves', (fixture) => {
     expect((await getRun(context, id)).status).toBe('succeeded');
   });
 
-  it('give an outcome to agents that go away, are rejected or removed', async () => {
+  test('records outcomes of agents that disconnect, are rejected, or are removed', async () => {
     const { domain, context, actor, agents, start, carryOut, untilWork, outcomes } = await open(fixture, 4);
     const id = await start({ batch: 1 });
     await untilWork(0);
@@ -434,7 +434,7 @@ describeDatabases('runs in waves', (fixture) => {
     await upkeep.stop();
   });
 
-  it('pass over who is away when they are paced, until they come or their time is up', async () => {
+  test('holds absent agents of a paced run until they return or expire', async () => {
     const { domain, context, agents, start, carryOut, untilWork, outcomes } = await open(fixture, 3);
     for (const { id } of agents.slice(1)) domain.connected.delete(id);
     const id = await start({ batch: 2, offline: 'queue', ttl: 600 });
@@ -453,7 +453,7 @@ describeDatabases('runs in waves', (fixture) => {
     expect((await getRun(context, id)).status).toBe('failed');
   });
 
-  it('are cancelled: who waits is not tried, who has an operation is asked to end it', async () => {
+  test('cancels a run: ends waiting turns and asks agents with operations', async () => {
     const { domain, context, actor, agents, start, carryOut, untilWork, outcomes, events } = await open(fixture, 3);
     const id = await start({ batch: 2 });
     await untilWork(0, 1);
@@ -472,7 +472,7 @@ describeDatabases('runs in waves', (fixture) => {
     expect(await events('run')).toEqual(['run.started', 'run.cancelled', 'run.ended']);
   });
 
-  it('are listed by status and assignment', async () => {
+  test('lists runs by status and assignment', async () => {
     const { context, actor, agents, start, carryOut, domain } = await open(fixture);
     const first = await start();
     await carryOut(agents[0]!);
@@ -492,7 +492,7 @@ describeDatabases('runs in waves', (fixture) => {
 });
 
 describeDatabases('assignments for windows and audits', (fixture) => {
-  it('set parameters that their modules declare, and reach the machine by them', async () => {
+  test('sets declared parameters and sends them to the machine', async () => {
     const { domain, context, actor, agents, carryOut } = await open(fixture);
     const templated = `name: t
 supports: [{ platform: linux }]
@@ -524,7 +524,7 @@ resources:
     });
   });
 
-  it('are applied inside a window only; outside nothing of them is applied or removed', async () => {
+  test('applies window-only assignments inside a window only', async () => {
     const all = await open(fixture, 1, { window_only: true });
     const { domain, context, actor, agents, start, carryOut, outcomes } = all;
     const id = await start();
@@ -556,7 +556,7 @@ resources:
     }
   });
 
-  it('are not applied by an agent that comes after its window has closed', async () => {
+  test('does not apply for an agent that returns after its window closed', async () => {
     const { domain, context, actor, agents, start, outcomes } = await open(fixture, 1, { window_only: true });
     const agent = agents[0]!;
     const window = { starts_at: domain.now(), ends_at: domain.now() + 100, reason: 'patching', selector: 'role=web' };
@@ -576,7 +576,7 @@ resources:
     await upkeep.stop();
   });
 
-  it('that audit record what a plan finds as drift, of their own modules', async () => {
+  test('records the plan findings of an audit run as drift of its own modules', async () => {
     const { domain, context, actor, agents, start, carryOut, events } = await open(fixture, 1, { mode: 'audit' });
     await uploadModule(context, actor, 'other', fileModule('other'));
     await createAssignment(context, actor, { name: 'other', modules: ['other'], selector: 'role=web' });

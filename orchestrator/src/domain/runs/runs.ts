@@ -10,7 +10,7 @@ import { audited } from '../audit/audit.ts';
 import { listAssignments, requireAssignment } from '../modules/assignments.ts';
 import type { ModuleDocuments } from '../modules/modules.ts';
 import { untilFound, type Waiting } from '../operations/operation-waiting.ts';
-import { longestWaitMs } from '../operations/operations.ts';
+import { maxWaitMs } from '../operations/operations.ts';
 import { type Actor, type Context, seconds } from '../shared/context.ts';
 import { auditScope } from '../shared/drift-scope.ts';
 import { mapPage, type Page, type PageWish, readPage } from '../shared/page.ts';
@@ -145,7 +145,7 @@ export async function awaitRun(
   signal?: AbortSignal,
 ): Promise<{ run: Run; ended: boolean }> {
   const look = async () => ((await findRow(context, runId))?.finished_at === null ? null : true);
-  await untilFound(context, waiting, runId, look, context.now() + longestWaitMs, signal);
+  await untilFound(context, waiting, runId, look, context.now() + maxWaitMs, signal);
   const run = await getRun(context, runId);
   return { run, ended: run.finished_at !== null };
 }

@@ -1,7 +1,7 @@
 import { summarise } from '@muster/protocol';
 import type { Report } from '@muster/protocol/wire';
 import fc from 'fast-check';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { createScrub, scrubReport } from './secret-scrub.ts';
 
 const folded = (text: string, width: number): string => text.replace(new RegExp(`.{${width}}`, 'g'), '$&\n');
@@ -55,7 +55,7 @@ const secrets = anyText(4).filter((value) => value.trim().length >= 4 && !'((sen
 
 describe('what a scrub leaves of a value of four characters or more', () => {
   for (const [name, write] of Object.entries(writers))
-    it(`is nothing, written as ${name}`, () => {
+    test(`is nothing, written as ${name}`, () => {
       fc.assert(
         fc.property(secrets, anyText(0), anyText(0), anyText(0), (value, before, head, tail) => {
           const said = write(value, before);
@@ -69,7 +69,7 @@ describe('what a scrub leaves of a value of four characters or more', () => {
       );
     });
 
-  it('is nothing in base64, wherever in it the value begins', () => {
+  test('hides base64 at any offset of the value', () => {
     fc.assert(
       fc.property(
         fc.string({ minLength: 8, maxLength: 40 }),
@@ -85,7 +85,7 @@ describe('what a scrub leaves of a value of four characters or more', () => {
     );
   });
 
-  it('is nothing where two values overlap, or one is in the other', () => {
+  test('hides overlapping and nested values', () => {
     expect(createScrub(['abcdef', 'defghi'])('<abcdefghi>')).toBe('<(sensitive)>');
     expect(createScrub(['bcde', 'abcdef'])('<abcdef> <bcde>')).toBe('<(sensitive)> <(sensitive)>');
     expect(createScrub(['sens', 'x-sens'])('x-sens')).toBe('(sensitive)');
@@ -93,12 +93,12 @@ describe('what a scrub leaves of a value of four characters or more', () => {
 });
 
 describe('a scrub', () => {
-  it('hides each line of a value, as a diff has them', () => {
+  test('hides each line of a value, as in a diff', () => {
     const scrub = createScrub(['-----BEGIN-----\nAAAABBBBCCCC\n}\n']);
     expect(scrub('@@ -0,0 +1 @@\n+AAAABBBBCCCC\n+}\n')).toBe('@@ -0,0 +1 @@\n+(sensitive)\n+}\n');
   });
 
-  it('hides of a text that is part of another what it has of a value', () => {
+  test('hides the parts of a value that are cut off at the ends of a text', () => {
     const value = Array.from({ length: 12 }, (_, i) => `k${i}-${(i * 7919) % 997}`).join('\n');
     const encoded = ['base64', 'hex'] as const;
     const said = [value, ...encoded.map((encoding) => folded(Buffer.from(`x${value}`).toString(encoding), 20))];
@@ -123,7 +123,7 @@ describe('a scrub', () => {
     expect(scrub('before\nafter\n', true)).toBe('before\nafter\n');
   });
 
-  it('leaves alone what holds no value, spaces and all, and does not look for what is too short', () => {
+  test('leaves texts without values unchanged and ignores short values', () => {
     fc.assert(
       fc.property(anyText(0), (text) => {
         expect(createScrub(['QyZ8-no-such-thing'])(text)).toBe(text);
@@ -132,7 +132,7 @@ describe('a scrub', () => {
     );
   });
 
-  it('takes a value as large as there may be, in an output as large as there may be, within a second of the processor', () => {
+  test('scrubs the largest value from the largest output within a second of CPU time', () => {
     const cpuMs = (since: NodeJS.CpuUsage) => {
       const { user, system } = process.threadCpuUsage(since);
       return (user + system) / 1000;
@@ -148,7 +148,7 @@ describe('a scrub', () => {
   });
 });
 
-it('every free text of a report is scrubbed', () => {
+test('every free text of a report is scrubbed', () => {
   const value = 'hunter2 "quoted"';
   const said = (place: string) => `${place}: ${value} ${Buffer.from(`x${value}`).toString('base64')}`;
   const result = {

@@ -8,11 +8,11 @@ import type { Report } from '@muster/protocol/wire';
 /** Replaces a secret value. */
 const hidden = '(sensitive)';
 /** Shorter values occur in many texts by chance. */
-const shortestValue = 4;
+const minValueLength = 4;
 /** Minimum length of a single line of a multi-line value, which may be `}` or `-----`. */
-const shortestLine = 8;
+const minLineLength = 8;
 /** Minimum length of an encoded part of a value in base64 or hexadecimal. */
-const shortestEncoded = 8;
+const minEncodedLength = 8;
 
 /** The plain and escaped forms in which programs write a value. */
 function formsOf(value: string): string[] {
@@ -81,23 +81,23 @@ export function createScrub(values: Iterable<string>): Scrub {
   const plain = new Set<string>();
   const folded = new Map<string, Form>();
   for (const value of values) {
-    for (const form of formsOf(value)) if (form.length >= shortestValue) plain.add(form);
-    for (const form of foldedFormsOf(value)) if (value.length >= shortestValue) folded.set(form.text, form);
+    for (const form of formsOf(value)) if (form.length >= minValueLength) plain.add(form);
+    for (const form of foldedFormsOf(value)) if (value.length >= minValueLength) folded.set(form.text, form);
     // A diff shows each line of a value separately.
     const lines = value.split(/\r?\n/);
-    if (lines.length > 1) for (const line of lines) if (line.trim().length >= shortestLine) plain.add(line.trim());
+    if (lines.length > 1) for (const line of lines) if (line.trim().length >= minLineLength) plain.add(line.trim());
   }
   return (text, isPart = false) => {
     const found: Range[] = [];
     for (const form of plain) {
       for (const start of placesOf(form, text)) found.push([start, start + form.length]);
       // A single-line form is never cut off, because parts consist of whole lines.
-      if (isPart && form.includes('\n')) found.push(...cutOff(form, text, shortestValue));
+      if (isPart && form.includes('\n')) found.push(...cutOff(form, text, minValueLength));
     }
     const { joined, places } = withoutSpace(text);
     for (const form of folded.values()) {
       const ranges = [...placesOf(form.text, joined)].map((start): Range => [start, start + form.text.length]);
-      if (isPart) ranges.push(...cutOff(form.text, joined, shortestEncoded));
+      if (isPart) ranges.push(...cutOff(form.text, joined, minEncodedLength));
       for (const [start, end] of ranges) {
         const first = Math.max(0, start - form.before);
         const last = Math.min(joined.length, end + form.after) - 1;

@@ -1,6 +1,6 @@
 import { MusterError } from '@muster/protocol';
 import { parseModule } from '@muster/protocol/module';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { type DatabaseFixture, describeDatabases } from '../../../test/databases/databases.ts';
 import { type Domain, newAdmin, newAgent, openDomain, reportsOf, resultOf } from '../../../test/domain.ts';
 import { getOperation, getOutput } from '../../../test/reading.ts';
@@ -75,7 +75,7 @@ async function sent({ links, context }: Domain, nodeId: string, operationId: str
 const hour = 3_600_000;
 
 describeDatabases('secrets', (fixture) => {
-  it('are kept, shown without their value, changed and removed', async () => {
+  test('creates, shows without value, changes, and removes secrets', async () => {
     const { context, actor, domain, plain, version } = await open(fixture);
     const now = new Date(domain.clock.now()).toISOString();
     const expires = domain.clock.now() + hour;
@@ -128,7 +128,7 @@ describeDatabases('secrets', (fixture) => {
     expect(JSON.stringify(events)).not.toContain('hunter');
   });
 
-  it('may be called like anything that an object has', async () => {
+  test('accepts names of built-in object properties', async () => {
     const { context, actor, plain, version } = await open(fixture);
     for (const name of ['__proto__', 'constructor', 'toString', '_-']) {
       await createSecret(context, actor, { name, value: `of ${name}` });
@@ -138,7 +138,7 @@ describeDatabases('secrets', (fixture) => {
     expect(await code(getSecret(context, 'hasOwnProperty'))).toBe('secret_not_found');
   });
 
-  it('refuse a time that is over and a selector that is none', async () => {
+  test('refuses an expiry in the past and an invalid selector', async () => {
     const { context, actor } = await open(fixture);
     const x = { name: 'x', value: 'v' };
     expect(await code(createSecret(context, actor, { ...x, expires_at: context.now() }))).toBe('invalid_input');
@@ -148,7 +148,7 @@ describeDatabases('secrets', (fixture) => {
     expect(await code(changeSecret(context, actor, 'x', { restriction: { tags: '=' } }))).toBe('selector_invalid');
   });
 
-  it('are listed by page, ten thousand of them too', async () => {
+  test('lists ten thousand secrets in pages', async () => {
     const { context, actor } = await open(fixture);
     const name = (i: number) => `s${String(i).padStart(5, '0')}`;
     await createSecret(context, actor, { name: name(0), value: 'v' });
@@ -178,7 +178,7 @@ describeDatabases('secrets', (fixture) => {
     expect(seen).toEqual(Array.from({ length: 10_000 }, (_, i) => name(i)));
   });
 
-  it('take one version each when many set one at once', async () => {
+  test('gives each of many concurrent changes its own version', async () => {
     const { context, actor, plain, version } = await open(fixture);
     await createSecret(context, actor, { name: 'x', value: 'v0' });
     await Promise.all([1, 2, 3, 4].map((i) => changeSecret(context, actor, 'x', { value: `v${i}` })));
@@ -186,7 +186,7 @@ describeDatabases('secrets', (fixture) => {
     expect(await plain('x')).toMatch(/^v[1-4]$/);
   });
 
-  it('are put in when an operation is sent, and are in no row', async () => {
+  test('fills secrets in at dispatch and stores them in no row', async () => {
     const { domain, context, actor, agent, submit } = await open(fixture);
     await createSecret(context, actor, { name: 'x', value: 'hunter2' });
     const id = await submit();
@@ -196,7 +196,7 @@ describeDatabases('secrets', (fixture) => {
     expect(await sent(domain, agent.id, id)).toMatchObject({ content: 'hunter3' });
   });
 
-  it('are refused when asked for: missing, expired, not for this agent, each by name', async () => {
+  test('refuses missing, expired, and restricted secrets by name at the request', async () => {
     const { domain, context, actor, agent, submit } = await open(fixture);
     await uploadModule(context, actor, 't', using('secrets.y', 't', '/t'));
     const faults = await submit(['s', 't']).catch((error: MusterError) => error.errors);
@@ -216,7 +216,7 @@ describeDatabases('secrets', (fixture) => {
     await submit(['d']);
   });
 
-  it('go to agents that satisfy every part of a restriction, and an empty part satisfies nobody', async () => {
+  test('requires every part of a restriction, and an empty part matches no agent', async () => {
     const { context, actor, agent, submit } = await open(fixture);
     await putOneTag(context, actor, 'web-1', 'role', 'web');
     await createSecret(context, actor, { name: 'x', value: 'v' });
@@ -240,7 +240,7 @@ describeDatabases('secrets', (fixture) => {
     expect(await may({ node_ids: [], tags: 'role=web' })).toBe(false);
   });
 
-  it.each<[string, (all: Awaited<ReturnType<typeof open>>) => Promise<unknown>, string]>([
+  test.each<[string, (all: Awaited<ReturnType<typeof open>>) => Promise<unknown>, string]>([
     ['removed', ({ context, actor }) => removeSecret(context, actor, 'x'), 'there is no secret "x"'],
     ['expired', async ({ domain }) => domain.clock.advance(hour), 'expired at'],
     [
@@ -266,7 +266,7 @@ describeDatabases('secrets', (fixture) => {
     expect(JSON.stringify(ended)).not.toContain('hunter2');
   });
 
-  it('are looked up once for all agents of a run, and go only to those that may have them', async () => {
+  test('reads each secret once for a run and sends it only to allowed agents', async () => {
     const { domain, context, actor, agent } = await open(fixture);
     const other = await newAgent(domain, actor, 'web-2');
     for (const name of ['web-1', 'web-2']) await putOneTag(context, actor, name, 'role', 'web');
@@ -292,7 +292,7 @@ describeDatabases('secrets', (fixture) => {
     expect(await domain.links.nextOperation(other.id)).toBeNull();
   });
 
-  it('are taken out of what an agent reports, also after a restart', async () => {
+  test('removes secrets from reports, also after a restart', async () => {
     const { domain, context, actor, agent, submit } = await open(fixture);
     const value = 'hunter2 "quoted"\nsecond line';
     await createSecret(context, actor, { name: 'x', value });
@@ -347,7 +347,7 @@ describeDatabases('secrets', (fixture) => {
     };
     for (const [name, change] of Object.entries(changes))
       for (const restarted of [false, true])
-        it(`are taken out of what is reported of it, when ${name}${restarted ? ' and after a restart' : ''}`, async () => {
+        test(`are taken out of what is reported of it, when ${name}${restarted ? ' and after a restart' : ''}`, async () => {
           const all = await open(fixture);
           const { domain, context, actor, agent, submit } = all;
           let stored: readonly Buffer[] = [Buffer.alloc(32, 7)];
@@ -389,7 +389,7 @@ describeDatabases('secrets', (fixture) => {
           expect(await context.db.all(everyFormer, {})).toEqual([]);
         });
 
-    it('are kept, encrypted, no longer than that', async () => {
+    test('keeps former values encrypted, no longer than needed', async () => {
       const { domain, context, actor, agent, submit } = await open(fixture);
       await createSecret(context, actor, { name: 'x', value: 'the first' });
       await changeSecret(context, actor, 'x', { value: 'the second' });
@@ -407,7 +407,7 @@ describeDatabases('secrets', (fixture) => {
     });
   });
 
-  it('are taken out of what is reported of their removal from a machine, too', async () => {
+  test('removes secrets from reports about their removal', async () => {
     const { domain, context, actor, agent, submit } = await open(fixture);
     await createSecret(context, actor, { name: 'x', value: 'hunter2' });
     const applied = await submit();
@@ -429,7 +429,7 @@ describeDatabases('secrets', (fixture) => {
     }
   });
 
-  it('do not decrypt in another row than their own', async () => {
+  test('does not decrypt a value in another row', async () => {
     const { context, actor, plain } = await open(fixture);
     await createSecret(context, actor, { name: 'a', value: 'of a' });
     await createSecret(context, actor, { name: 'b', value: 'of b' });
@@ -449,7 +449,7 @@ describeDatabases('secrets', (fixture) => {
     expect(await plain('b')).toBeUndefined();
   });
 
-  it('are encrypted anew under another key, and the former one goes', async () => {
+  test('encrypts values with a new key and retires the old one', async () => {
     const { context, actor, plain, version } = await open(fixture);
     const files: string[][] = [];
     const keys = new SecretKeys([Buffer.alloc(32, 7)], {
@@ -484,7 +484,7 @@ describeDatabases('secrets', (fixture) => {
     expect(events).toMatchObject([{ metadata: { key_id: rotation.key_id, retired: [former], unreadable: 0 } }]);
   });
 
-  it('can be read wherever a change of the key is cut off, and the next one ends it', async () => {
+  test('keeps values readable when a rotation is interrupted, and finishes it next time', async () => {
     const { context, actor, plain } = await open(fixture);
     let stored: readonly Buffer[] = [Buffer.alloc(32, 7)];
     const file = {
@@ -517,7 +517,7 @@ describeDatabases('secrets', (fixture) => {
     }
   });
 
-  it('stay as they are without their key: nothing is taken in or sent, and they can be set anew', async () => {
+  test('keeps values unusable without their key until they are set again', async () => {
     const { domain, context, actor, agent, submit } = await open(fixture);
     await createSecret(context, actor, { name: 'x', value: 'v' });
     const row = await context.db.get(rawSecret, { name: 'x' });
@@ -551,7 +551,7 @@ describeDatabases('secrets', (fixture) => {
     expect(await sent(domain, agent.id, await submit())).toMatchObject({ content: 'again' });
   });
 
-  it('are told of once before they expire, and again when the time was moved', async () => {
+  test('announces each expiry once, and again when it was moved', async () => {
     const { domain, context, actor } = await open(fixture);
     const day = 24 * hour;
     const upkeep = startUpkeep(context, domain.clock, { secretsExpiryNoticeDays: 14 });

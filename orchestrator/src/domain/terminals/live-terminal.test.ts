@@ -82,7 +82,7 @@ function begun(rules: Partial<TerminalRules> = {}) {
   return opened;
 }
 
-test('what is shown is recorded first, then shown to all, then given back to the window', () => {
+test('records output, then shows it to all clients, then releases the window', () => {
   const { recording, shell, join, screen } = begun();
   const ada = join('control');
   const eve = join('view', 'e');
@@ -105,7 +105,7 @@ test('what is shown is recorded first, then shown to all, then given back to the
   screen('');
 });
 
-test('what came before the first who is in control is kept as it was, for their terminal to answer', async () => {
+test('keeps output from before the first controller unchanged, for its terminal to answer', async () => {
   const { shell, join, live, ends, screen } = begun();
   shell.says('\x1b[c$ ');
   const eve = join('view', 'e');
@@ -124,7 +124,7 @@ test('what came before the first who is in control is kept as it was, for their 
   expect(ends).toEqual([]);
 });
 
-test('what a shell said that ended before anybody came is shown to whoever does, with its exit', async () => {
+test('shows the output and exit of a shell that ended before anyone connected', async () => {
   const { shell, join, ends, live, sweep } = begun();
   shell.says('This account is not available.\r\n');
   shell.events.exited({ code: 1, signal: null });
@@ -145,7 +145,7 @@ test('what a shell said that ended before anybody came is shown to whoever does,
   expect(ends).toHaveLength(1);
 });
 
-test('whoever comes back has the screen, then everything after it, in order and once', async () => {
+test('shows the screen to a returning client, then all later output in order, once', async () => {
   const { recording, shell, join, sources, screen, live } = begun();
   const first = join('control');
   shell.says('before');
@@ -172,7 +172,7 @@ test('whoever comes back has the screen, then everything after it, in order and 
   expect(live.attached).toHaveLength(1);
 });
 
-test('a newer connection takes over at once, also from one whose network is dead', async () => {
+test('lets a newer connection take over at once, even from one with a dead network', async () => {
   const { shell, join, live, screen } = begun();
   const dead = join('control');
   dead.stuck = true;
@@ -193,7 +193,7 @@ test('a newer connection takes over at once, also from one whose network is dead
   expect(live.attached.map(({ operator_id }) => operator_id)).toEqual(['b']);
 });
 
-test('who looks on may not type or change the size, and is cut off when too far behind', () => {
+test('disconnects a viewer that types, resizes, or falls too far behind', () => {
   const { shell, join, live } = begun();
   join('control');
   for (const act of ['typed', 'resized'] as const) {
@@ -213,7 +213,7 @@ test('who looks on may not type or change the size, and is cut off when too far 
   expect(live.attached).toHaveLength(1);
 });
 
-test('whoever comes to look on while much is shown is not too far behind before there is a screen', async () => {
+test('does not count output before the first screen against a viewer', async () => {
   const { shell, join, screen, live } = begun();
   join('control');
   shell.says('before');
@@ -235,7 +235,7 @@ test('whoever comes to look on while much is shown is not too far behind before 
   expect([cut.over, shell.given]).toEqual(['cut', 1008]);
 });
 
-test('what is typed waits while the shell has no room for it', () => {
+test('holds input back while the shell accepts none', () => {
   const { shell, join, recording } = begun();
   const ada = join('control');
   shell.roomy = false;
@@ -250,7 +250,7 @@ test('what is typed waits while the shell has no room for it', () => {
   expect(open.shell.typed).toBe('pass\r');
 });
 
-test('what is typed waits while it cannot be recorded, where it has to be', () => {
+test('holds input back while it cannot be recorded, where recording is required', () => {
   const { shell, join, recording } = begun({ recordInput: true });
   const ada = join('control');
   recording.slow = true;
@@ -269,7 +269,7 @@ test('what is typed waits while it cannot be recorded, where it has to be', () =
   expect([ada.paused, shell.typed.length]).toEqual([false, 64 * 1024 + 2]);
 });
 
-test('whether what is typed is recorded stays as it was when the session was opened', () => {
+test('keeps the input recording setting from when the session was opened', () => {
   const recordedAfter = (first: boolean) => {
     const { join, recording, rules, shell } = begun({ recordInput: first });
     rules.recordInput = !first;
@@ -281,7 +281,7 @@ test('whether what is typed is recorded stays as it was when the session was ope
   expect(recordedAfter(true)).toEqual([['i', 'secret']]);
 });
 
-test('sizes that change quickly are taken at their last', () => {
+test('applies only the last of several quick size changes', () => {
   const { shell, join, recording, clock } = begun();
   const ada = join('control');
   for (let cols = 81; cols <= 90; cols++) ada.told.resized(cols, 24);
@@ -295,7 +295,7 @@ test('sizes that change quickly are taken at their last', () => {
   ]);
 });
 
-test('characters that come in two pieces are whole; one that does not end is shown soon', () => {
+test('joins split characters and shows an incomplete one after a short wait', () => {
   const { shell, join, recording, clock } = begun();
   const ada = join('control');
   shell.says(Uint8Array.of(0x61, 0xe2, 0x82));
@@ -316,7 +316,7 @@ test('characters that come in two pieces are whole; one that does not end is sho
   expect(Buffer.concat(ada.bytes).toString('hex')).toBe('61e282acf0c3');
 });
 
-test('at its end everything is recorded and shown, then all are told, then it is over', async () => {
+test('records and shows everything before it notifies clients and ends', async () => {
   const { shell, join, recording, ends, screen } = begun();
   const ada = join('control');
   const eve = join('view', 'e');
@@ -360,7 +360,7 @@ test.each([
   expect(shell.closed).not.toBeNull();
 });
 
-test('a transcript that is full ends it, and is never longer than it may be', async () => {
+test('ends when the transcript is full, without exceeding the limit', async () => {
   const { shell, join, recording, ends } = begun({ transcriptLimit: 2000 });
   const ada = join('control');
   for (let n = 0; n < 50; n++) shell.says(`line ${n} ${'x'.repeat(50)}\r\n`);
@@ -374,7 +374,7 @@ test('a transcript that is full ends it, and is never longer than it may be', as
   expect(recording.events.map(([, data]) => data).join('')).toBe(ada.shown);
 });
 
-test('what cannot be recorded is not shown, and ends it', async () => {
+test('does not show output that cannot be recorded, and ends', async () => {
   const { shell, join, recording, live, ends } = begun();
   const ada = join('control');
   recording.slow = true;
@@ -390,7 +390,7 @@ test('what cannot be recorded is not shown, and ends it', async () => {
   expect(ends).toHaveLength(1);
 });
 
-test('an exit whose last words cannot be recorded is told as that', async () => {
+test('reports an exit whose last output cannot be recorded as unrecorded', async () => {
   const { shell, join, recording, live, ends } = begun();
   const ada = join('control');
   recording.slow = true;
@@ -402,7 +402,7 @@ test('an exit whose last words cannot be recorded is told as that', async () => 
   expect(ends).toMatchObject([{ end: { notice: { code: 'terminal_unrecorded' } } }]);
 });
 
-test('what a shell tells before it is handed over comes after the header', async () => {
+test('records early events of the shell after the header', async () => {
   const { live, shell, recording, join, ends } = open();
   shell.says('early');
   shell.events.exited({ code: 3, signal: null });
@@ -413,7 +413,7 @@ test('what a shell tells before it is handed over comes after the header', async
   expect(ends).toHaveLength(1);
 });
 
-test('one that was ended while it was opened has its shell ended', async () => {
+test('closes the shell when the session was ended during opening', async () => {
   const { live, shell, recording, ends } = open();
   live.close(ended('terminal_closed', 'its operator was removed'));
   await settle();
@@ -428,7 +428,7 @@ test('one that was ended while it was opened has its shell ended', async () => {
   expect(lost.ends).toMatchObject([{ end: { status: 'interrupted', reason: 'the link ended' } }]);
 });
 
-test('a screen is built from the last of a recording, from the size and the modes that held there', () => {
+test('builds a screen from the end of a recording with the size and modes at that point', () => {
   const { shell, join, recording, sources, clock } = begun();
   const ada = join('control');
   ada.told.resized(132, 50);
@@ -444,7 +444,7 @@ test('a screen is built from the last of a recording, from the size and the mode
   expect(recording.text[source.from - 1]).toBe('\n');
 });
 
-test('what stands on the alternate screen since before that is drawn anew, and nobody but the program sees how', async () => {
+test('makes the program redraw the alternate screen without clients noticing', async () => {
   const { shell, join, recording, screen, clock } = begun();
   const much = () => {
     for (let n = 0; n < 100; n++) shell.says('x'.repeat(16 * 1024));
@@ -493,7 +493,7 @@ test('what stands on the alternate screen since before that is drawn anew, and n
   expect(shell.sizes).toEqual([]);
 });
 
-test('a screen is built of what was shown, however much waits for the disk', () => {
+test('builds a screen from what was shown, whatever waits for the disk', () => {
   const { shell, join, recording, sources } = begun();
   join('control').told.left();
   shell.says('shown');
@@ -505,7 +505,7 @@ test('a screen is built of what was shown, however much waits for the disk', () 
   expect(recording.text.slice(sources[0]?.from)).toContain('shown');
 });
 
-test('whatever happens, no byte is lost or doubled, and the window gets back what it gave', async () => {
+test('neither loses nor repeats a byte, and returns all window credit', async () => {
   const step = fc.oneof(
     fc.constantFrom('a', 'żó', '€', '🐢 and more', '\x1b[?1049h').map((text) => ({ kind: 'says' as const, text })),
     fc.constantFrom('write', 'control', 'view', 'leave', 'take', 'stick', 'screen').map((kind) => ({ kind, text: '' })),

@@ -86,7 +86,7 @@ const resizeMs = 40;
 /** How long the temporary size of a redraw stays in place, so that the program notices the change. */
 const redrawMs = 100;
 /** Maximum number of typed bytes that wait for recording. No more input is read beyond it. */
-const mostUnrecorded = 64 * 1024;
+const maxUnrecorded = 64 * 1024;
 /** How long a shell that ended before any client connected is kept, so that its output explains why it ended. */
 const unseenMs = 10_000;
 
@@ -400,7 +400,7 @@ export class LiveTerminal implements ShellEvents {
   }
 
   get #mayRead(): boolean {
-    return this.#roomy && this.#unrecorded <= mostUnrecorded;
+    return this.#roomy && this.#unrecorded <= maxUnrecorded;
   }
 
   #readOn(): void {

@@ -11,7 +11,7 @@ export interface Attached {
 }
 
 /** Bytes by which a viewer may be behind before it is disconnected. */
-const mostBehind = 1024 * 1024;
+const maxBehind = 1024 * 1024;
 
 /**
  * One connection to a terminal. It receives output in order, after the screen as of the time it connected. The
@@ -59,7 +59,7 @@ export class TerminalConnection {
     const { length } = bytes;
     this.#behind += length;
     if (this.who.mode === 'control') this.#owed += length;
-    else if (this.#behind > mostBehind) {
+    else if (this.#behind > maxBehind) {
       this.#tooSlow();
       return;
     }

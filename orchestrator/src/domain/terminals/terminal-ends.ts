@@ -91,10 +91,7 @@ export class TerminalEnds {
     } catch (error) {
       // On record already: an attempt whose outcome was not known had succeeded.
       if (!(error instanceof MusterError && error.code === 'terminal_ended')) {
-        this.#context.log.warn(
-          { err: error, session_id },
-          'the end of a terminal could not be put on record; it is tried again',
-        );
+        this.#context.log.warn({ err: error, session_id }, 'failed to record end of terminal; will retry');
         return false;
       }
     }

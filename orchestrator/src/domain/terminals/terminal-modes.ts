@@ -5,7 +5,7 @@
 
 const escapeByte = 0x1b;
 /** Longer sequences do not switch any of these modes. */
-const longestSequence = 64;
+const maxSequenceLength = 64;
 
 const alternateScreens = [47, 1047, 1049];
 /** Groups of mutually exclusive modes: switching any mode of a group off ends the active one. */
@@ -92,7 +92,8 @@ export class TerminalModes {
   #byte(byte: number): void {
     const sequence = this.#sequence as string;
     if (byte === escapeByte) this.#sequence = '';
-    else if (byte === 0x18 || byte === 0x1a || byte > 0x7e || sequence.length >= longestSequence) this.#sequence = null;
+    else if (byte === 0x18 || byte === 0x1a || byte > 0x7e || sequence.length >= maxSequenceLength)
+      this.#sequence = null;
     else if (byte < 0x20) return;
     else if (sequence === '') {
       this.#sequence = byte === 0x5b ? '[' : null;

@@ -47,7 +47,7 @@ async function removeFiles(
       await transcripts.remove(id);
       gone.push(id);
     } catch (error) {
-      log.warn({ err: error, session_id: id }, 'a transcript that is old enough could not be removed');
+      log.warn({ err: error, session_id: id }, 'failed to remove expired transcript');
     }
   return gone;
 }

@@ -14,7 +14,7 @@ export interface TerminalTicket {
 
 const lifeMs = 30_000;
 /** Maximum number of live tickets of a session; further ones are refused. */
-const mostOfSession = 32;
+const maxOfSession = 32;
 
 const digest = (ticket: string): string => createHash('sha256').update(ticket).digest('base64');
 
@@ -38,7 +38,7 @@ export class TerminalTickets {
     this.#expire();
     let others = 0;
     for (const { session_id } of this.#live.values()) if (session_id === ticket.session_id) others++;
-    if (others >= mostOfSession) return null;
+    if (others >= maxOfSession) return null;
     const text = this.#random(32).toString('base64url');
     this.#live.set(digest(text), { ...ticket, until: this.#now() + lifeMs });
     return text;

@@ -3,7 +3,7 @@ import { appendFileSync, mkdirSync, readdirSync, readFileSync, rmSync } from 'no
 import { join } from 'node:path';
 import { buffer, text } from 'node:stream/consumers';
 import { MusterError } from '@muster/protocol';
-import { expect, it, vi } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { type DatabaseFixture, describeDatabases } from '../../../test/databases/databases.ts';
 import { newAdmin, newAgent, newKey, openDomain } from '../../../test/domain.ts';
 import {
@@ -71,7 +71,7 @@ describeDatabases('terminals', (fixture) => {
     };
   }
 
-  it('are opened, listed, shown and ended by whose they are', async () => {
+  test('opens, lists, shows, and ends terminals of an operator', async () => {
     const { agent, shells, terminals, operator, events, domain, cast } = await open(fixture);
     const bob = await operator('bob');
     const { session_id, ws_url } = await terminals.open(bob, 'web-1', { cols: 100, rows: 30, shell: '/bin/sh' });
@@ -116,7 +116,7 @@ describeDatabases('terminals', (fixture) => {
     });
   });
 
-  it('are refused for agents that are unknown, away, not approved, or offer none', async () => {
+  test('refuses agents that are unknown, disconnected, unapproved, or without terminals', async () => {
     const { agent, terminals, admin, domain, events } = await open(fixture);
     const opening = (name: string, on = terminals) => on.open(admin, name, {});
     await expect(opening('web-9')).rejects.toMatchObject({ code: 'agent_not_found' });
@@ -135,7 +135,7 @@ describeDatabases('terminals', (fixture) => {
     expect(readdirSync(without.directory)).toEqual([]);
   });
 
-  it('of another are for admins', async () => {
+  test('allows only admins to use terminals of others', async () => {
     const { terminals, admin, operator, domain, start } = await open(fixture);
     const bob = await operator('bob');
     const eve = await operator('eve');
@@ -163,7 +163,7 @@ describeDatabases('terminals', (fixture) => {
     await expect(terminals.attach(bob, session_id, 'control')).rejects.toMatchObject({ code: 'terminal_ended' });
   });
 
-  it('are 404 under ids that are none, and so are transcripts that are not kept', async () => {
+  test('answers 404 for unknown sessions and for transcripts that are not kept', async () => {
     const { terminals, transcripts, admin } = await open(fixture);
     for (const id of ['x', '../x', '01KAGZ7Q4W8E2R5T6Y9V0P3A1S', ''])
       for (const call of [
@@ -180,7 +180,7 @@ describeDatabases('terminals', (fixture) => {
     await expect(terminals.transcript(admin, session_id, 'raw')).rejects.toMatchObject({ code: 'terminal_not_found' });
   });
 
-  it('go, with what they showed, when they were kept long enough after their end', async () => {
+  test('deletes sessions and transcripts past their retention', async () => {
     const { terminals, admin, domain, directory, transcripts, join } = await open(fixture, { idleLimitSecs: 0 });
     const { context } = domain;
     // A terminal that is open has timers each second, and this clock goes through all of them.
@@ -218,7 +218,7 @@ describeDatabases('terminals', (fixture) => {
     expect(readdirSync(directory)).toEqual([`${endless}.cast`]);
   });
 
-  it('of which one file cannot be removed go all the same, but for that one', async () => {
+  test('deletes other sessions when one file cannot be removed', async () => {
     const { terminals, admin, domain, directory, transcripts } = await open(fixture);
     const ids: string[] = [];
     for (let count = 0; count < 3; count++) {
@@ -235,7 +235,7 @@ describeDatabases('terminals', (fixture) => {
     expect(readdirSync(directory)).toEqual([`${stuck}.cast`]);
   });
 
-  it('give tickets that are good once, for thirty seconds, for their own session, while it lives', async () => {
+  test('issues tickets that are valid once, for thirty seconds, for a live session', async () => {
     const { terminals, admin, domain } = await open(fixture);
     const client = new MemoryClient();
     const connect = (given: { session_id: string; ws_url: string }, sessionId = given.session_id) =>
@@ -259,7 +259,7 @@ describeDatabases('terminals', (fixture) => {
     expect(terminals.connect('', session_id, client)).toBeNull();
   });
 
-  it('have no longer, and no ticket is good for longer, when the clock is set back', async () => {
+  test('does not extend tickets or limits when the clock is set back', async () => {
     const { terminals, admin, domain, audit } = await open(fixture);
     const { session_id } = await terminals.open(admin, 'web-1', {});
     const early = await terminals.attach(admin, session_id, 'view');
@@ -275,7 +275,7 @@ describeDatabases('terminals', (fixture) => {
     expect(closed?.metadata).toMatchObject({ duration_secs: 0 });
   });
 
-  it('are out of reach for who has signed out, through whatever was opened or may be; their shells go on for a while', async () => {
+  test('cuts off an operator who signed out; the shells continue for a while', async () => {
     const { terminals, operator, domain, join } = await open(fixture);
     const { signIn, context } = domain;
     const key = await newKey();
@@ -309,7 +309,7 @@ describeDatabases('terminals', (fixture) => {
     join(others);
   });
 
-  it('hand out only so many tickets that nobody uses', async () => {
+  test('limits the number of unused tickets', async () => {
     const { terminals, admin, domain } = await open(fixture);
     const { session_id } = await terminals.open(admin, 'web-1', {});
     for (let count = 1; count < 32; count++) await terminals.attach(admin, session_id, 'view');
@@ -318,7 +318,7 @@ describeDatabases('terminals', (fixture) => {
     await terminals.attach(admin, session_id, 'view');
   });
 
-  it('end with their operator, who is cut off from all others too', async () => {
+  test('ends the terminals of a removed operator and cuts its connections to others', async () => {
     const { terminals, admin, operator, domain, audit, start, join, shells } = await open(fixture);
     const gone = { ...(await operator('gone')), role: 'admin' } as const;
     const his = await start(gone);
@@ -353,7 +353,7 @@ describeDatabases('terminals', (fixture) => {
     expect(closed.map((event) => event.metadata.session_id).sort()).toEqual([his.session_id, other.session_id].sort());
   });
 
-  it('end with whoever may have none any more, within seconds also when nobody was told', async () => {
+  test('ends terminals without permission within seconds, even without a hint', async () => {
     const { terminals, admin, operator, domain, start, join, agent } = await open(fixture);
     const untold = { ...domain.context, bus: { ...domain.context.bus, publish: () => {} } };
     const gone = { ...(await operator('gone')), role: 'admin' } as const;
@@ -373,7 +373,7 @@ describeDatabases('terminals', (fixture) => {
     expect(mine.code).toBe('terminal_interrupted');
   });
 
-  it('take nothing more from an operator once its removal is acknowledged', async () => {
+  test('accepts no input from an operator once its removal is acknowledged', async () => {
     const { terminals, admin, operator, domain, start, join } = await open(fixture);
     const bob = await operator('bob');
     const own = await start(bob);
@@ -388,7 +388,7 @@ describeDatabases('terminals', (fixture) => {
     expect(() => join(ticket)).toThrow('not good');
   });
 
-  it('are not opened for an operator who is removed meanwhile', async () => {
+  test('does not open a terminal for an operator who is removed concurrently', async () => {
     const { terminals, admin, operator, shells, domain, directory, events } = await open(fixture);
     const bob = await operator('bob');
     shells.starting = async () => {
@@ -401,7 +401,7 @@ describeDatabases('terminals', (fixture) => {
     expect(await events()).toEqual([]);
   });
 
-  it('that a former process left open are interrupted, with the digest of what they showed', async () => {
+  test('interrupts sessions that a former process left open, with their digest', async () => {
     const { terminals, admin, domain, events, audit, start, directory } = await open(fixture);
     const ended = await terminals.open(admin, 'web-1', {});
     await terminals.close(admin, ended.session_id);
@@ -431,7 +431,7 @@ describeDatabases('terminals', (fixture) => {
     expect(await events()).toHaveLength(4);
   });
 
-  it('keep no orchestrator from starting while what they left is read', async () => {
+  test('starts while the transcripts of leftover sessions are read', async () => {
     const { domain, admin, start, directory, transcripts } = await open(fixture);
     await start(admin);
     const digest = () => new Promise<never>(() => {});
@@ -442,7 +442,7 @@ describeDatabases('terminals', (fixture) => {
     expect(await next.terminals.get(own.session_id)).toMatchObject({ status: 'active' });
   });
 
-  it('of which one cannot be read are interrupted too', async () => {
+  test('interrupts a leftover session with an unreadable transcript', async () => {
     const { domain, admin, start, directory, transcripts } = await open(fixture);
     const { session_id } = await start(admin);
     await transcripts.remove(session_id);
@@ -452,7 +452,7 @@ describeDatabases('terminals', (fixture) => {
     expect(await next.terminals.get(session_id)).toMatchObject({ status: 'interrupted', transcript_sha256: null });
   });
 
-  it('end with what they were on record: why, for how long, and the digest of the file that can be had', async () => {
+  test('records the reason, duration, and digest of each session', async () => {
     const { terminals, admin, operator, audit, start, join, domain, cast } = await open(fixture);
     const opened = await start(admin);
     const { session_id, shell } = opened;
@@ -505,7 +505,7 @@ describeDatabases('terminals', (fixture) => {
     expect([...(await buffer(await terminals.transcript(admin, session_id, 'raw')))]).toEqual([0x68, 0x69, 0xff]);
   });
 
-  it('are shared by so many at a time, and one is in control', async () => {
+  test('limits connections and lets one of them control the terminal', async () => {
     const { terminals, admin, start, join } = await open(fixture);
     const opened = await start(admin);
     const { session_id } = opened;
@@ -523,7 +523,7 @@ describeDatabases('terminals', (fixture) => {
     expect(join(await terminals.attach(admin, session_id, 'control')).over).toBeNull();
   });
 
-  it('are not opened when they cannot be recorded, and no shell is started', async () => {
+  test('opens no terminal and starts no shell when recording fails', async () => {
     const { terminals, admin, shells, directory } = await open(fixture);
     rmSync(directory, { recursive: true });
     await expect(terminals.open(admin, 'web-1', {})).rejects.toMatchObject({
@@ -534,7 +534,7 @@ describeDatabases('terminals', (fixture) => {
     expect((await terminals.list({ limit: 10, offset: 0 })).items).toEqual([]);
   });
 
-  it('leave nothing behind when the agent refuses, or the shell is lost meanwhile', async () => {
+  test('leaves nothing behind when the agent refuses or the shell is lost', async () => {
     const { terminals, admin, shells, directory, events } = await open(fixture);
     shells.starting = async () => {
       throw new MusterError('terminal_failed', 'no more pseudo terminals');
@@ -553,7 +553,7 @@ describeDatabases('terminals', (fixture) => {
     expect(await events()).toEqual(['terminal.opened', 'terminal.closed']);
   });
 
-  it('are interrupted when this process stops, and their clients are told', async () => {
+  test('interrupts terminals and notifies clients when the process stops', async () => {
     const { terminals, admin, start, join, shells } = await open(fixture);
     const opened = await start(admin);
     const client = join(opened);
@@ -569,7 +569,7 @@ describeDatabases('terminals', (fixture) => {
     await terminals.stop();
   });
 
-  it('end in the end, also when the database was away just then', async () => {
+  test('records ends even when the database was unavailable', async () => {
     const { terminals, admin, start, join, domain, events } = await open(fixture);
     const opened = await start(admin);
     const client = join(opened);
@@ -585,7 +585,7 @@ describeDatabases('terminals', (fixture) => {
     write.mockRestore();
   });
 
-  it('end when their agent is rejected', async () => {
+  test('ends terminals when their agent is rejected', async () => {
     const { terminals, admin, start, domain, agent } = await open(fixture);
     const { session_id, shell } = await start(admin);
     await setStatus(domain.context, admin.actor, agent.id, { status: 'rejected', name: undefined });
@@ -598,7 +598,7 @@ describeDatabases('terminals', (fixture) => {
     expect(shell.closed).not.toBeNull();
   });
 
-  it('are looked at once a second, by one timer, while there are some', async () => {
+  test('sweeps once a second with a single timer while terminals are open', async () => {
     const { terminals, admin, start, domain } = await open(fixture, { reattachSecs: 5 });
     const after = vi.spyOn(domain.clock, 'after');
     await start(admin);

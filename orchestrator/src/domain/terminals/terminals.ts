@@ -87,7 +87,7 @@ export interface TerminalParts {
 }
 
 /** Maximum number of connections to one session. */
-const mostConnections = 33;
+const maxConnections = 33;
 const sweepMs = 1000;
 /** How often operators' and agents' permissions are rechecked: a hint on the bus may be lost. */
 const recheckMs = 5_000;
@@ -170,7 +170,7 @@ export function createTerminals(context: Context, parts: TerminalParts): Termina
       for (const { operator_id } of removed) endOfRemoved(operator_id);
       await endOfRejected([...new Set([...open.values()].map(({ node_id }) => node_id))]);
     } catch (error) {
-      context.log.warn({ err: error }, 'whether terminals may go on could not be looked up');
+      context.log.warn({ err: error }, 'failed to recheck permissions of terminals');
     }
     checking = false;
     checkedAt = clock.monotonic();
@@ -180,7 +180,7 @@ export function createTerminals(context: Context, parts: TerminalParts): Termina
     else if (hint.type === 'session_ended') endOfSignIn(hint.token_hash, hint.renewed_as);
     else if ((hint.type === 'agent_changed' || hint.type === 'agent_removed') && isInUse(hint.node_id))
       endOfRejected([hint.node_id]).catch((error: unknown) =>
-        context.log.warn({ err: error }, 'an agent with open terminals could not be looked up'),
+        context.log.warn({ err: error }, 'failed to look up agent with open terminals'),
       );
   });
   const isInUse = (nodeId: string) => [...open.values()].some(({ node_id }) => node_id === nodeId);
@@ -196,7 +196,7 @@ export function createTerminals(context: Context, parts: TerminalParts): Termina
     try {
       return await transcripts.create(sessionId, onFailure);
     } catch (error) {
-      context.log.error({ err: error }, 'a terminal cannot be recorded, so none is opened');
+      context.log.error({ err: error }, 'failed to begin a transcript; terminal refused');
       throw new MusterError('terminal_unrecorded', `no transcript can be begun: ${(error as Error).message}`);
     }
   };
@@ -242,7 +242,7 @@ export function createTerminals(context: Context, parts: TerminalParts): Termina
       const onRecord = Promise.withResolvers<boolean>();
       const gone = Promise.withResolvers<void>();
       const recording = await begun(session_id, (reason) => {
-        context.log.error({ err: reason, session_id }, 'a terminal can no longer be recorded: it ends');
+        context.log.error({ err: reason, session_id }, 'failed to record terminal; ending it');
         live.unrecorded(reason);
       });
       const live = new LiveTerminal({
@@ -258,9 +258,7 @@ export function createTerminals(context: Context, parts: TerminalParts): Termina
           tickets.revoke((ticket) => ticket.session_id === session_id);
           onRecord.promise
             .then<unknown>((is) => (is ? ends.record(session, end, digest) : transcripts.remove(session_id)))
-            .catch((error: unknown) =>
-              context.log.warn({ err: error, session_id }, 'a transcript could not be removed'),
-            )
+            .catch((error: unknown) => context.log.warn({ err: error, session_id }, 'failed to remove transcript'))
             .finally(() => {
               open.delete(session_id);
               gone.resolve();
@@ -380,7 +378,7 @@ export function createTerminals(context: Context, parts: TerminalParts): Termina
       const live = open.get(found.session_id)?.live;
       if (!live || live.over) return null;
       const { operator_id, username, mode, token_hash } = found;
-      if (mode === 'view' && live.attached.length >= mostConnections) {
+      if (mode === 'view' && live.attached.length >= maxConnections) {
         client.tell({ type: 'error', code: 'terminal_limit', message: 'too many look on already' });
         client.close();
         return { mode, typed: () => {}, resized: () => {}, left: () => {} };
@@ -398,10 +396,13 @@ export function createTerminals(context: Context, parts: TerminalParts): Termina
           await transcripts
             .mend(session_id)
             .catch((error: unknown) =>
-              context.log.warn({ err: error, session_id }, 'the last line of a transcript may be cut short'),
+              context.log.warn(
+                { err: error, session_id },
+                'failed to repair transcript; its last line may be incomplete',
+              ),
             );
           const digest = await transcripts.digest(session_id).catch((error: unknown) => {
-            context.log.warn({ err: error, session_id }, 'a transcript cannot be read');
+            context.log.warn({ err: error, session_id }, 'failed to read transcript');
             return null;
           });
           const name = await agentLabel(context, node_id).catch(() => node_id);
