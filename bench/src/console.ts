@@ -80,8 +80,10 @@ async function opening(browser: Browser, orchestrator: OrchestratorProcess): Pro
   const page = await context.newPage();
   await page.addInitScript(watchOpening);
   await page.goto(`${orchestrator.url}/agents${await linkOf(orchestrator)}`, { waitUntil: 'commit' });
-  await eventually('the page has answered', async () =>
-    (await page.evaluate('window.answeredAt !== undefined')) ? true : null,
+  await eventually(
+    'the page has answered',
+    async () => ((await page.evaluate('window.answeredAt !== undefined')) ? true : null),
+    300_000,
   );
   const seen = (await page.evaluate('({ painted: paintedAt, answered: answeredAt })')) as Opened;
   await context.close();
