@@ -13,60 +13,62 @@ import { LiveOutput, type OutputTail } from './report/live-output.ts';
 import { Publisher } from './report/publisher.ts';
 
 /**
- * The face of the state engine towards the connection. The engine takes operations, carries them out one at a time and
- * leaves what is to be told in the spool; it knows nothing of links. All methods but `start`, `accept` and `stop`
- * answer at once from memory.
+ * Interface of the state engine to the connection. The engine accepts operations, executes them one at a time, and puts
+ * its reports into the spool; it knows nothing of links. All methods except `start`, `accept`, `look`, `halt`, and
+ * `stop` return at once from memory.
  */
 export interface Engine {
   /**
-   * Opens the journal, recovers, and carries on with what was unfinished. Called once, before anything else.
-   * Resolves when the journal is read; unfinished operations go on in the background.
-   * @throws when the data directory is unusable or has too loose a mode
+   * Opens the journal, recovers, and resumes unfinished operations. Call it once, before any other method. Resolves
+   * when the journal is read; unfinished operations continue in the background.
+   * @throws when the data directory is unusable or its mode is too permissive
    */
   start(): Promise<void>;
   /**
-   * Takes an operation. Resolves once it is in the journal, on disk.
-   * `known`: this id was taken before; it is not executed again, what there is to tell about it is (again) in the
-   * spool. `full`: 64 operations are open; nothing was taken, it may be sent again later.
+   * Accepts an operation. Resolves once it is in the journal on disk. `known`: this id was accepted before; it is not
+   * executed again, and its reports are in the spool. `full`: the maximum number of open operations is reached; nothing
+   * was accepted, and the caller may send it again later.
    */
   accept(operation: OperationMessage): Promise<AcceptOutcome>;
-  /** Ends an operation between two resources; one that has not begun ends at once. An unknown id is ignored. */
+  /** Ends an operation between two resources, or at once if it has not begun. Ignores an unknown id. */
   cancel(operationId: string): void;
-  /** What the hello states: everything whose end is not acknowledged. */
+  /** For the hello: all operations whose end is not acknowledged. */
   openOperations(): OpenOperation[];
   readonly spool: ReportSpool;
-  /** What the program that is running has printed and nobody was told yet. */
+  /** Unsent output of the running program. */
   readonly output: OutputTail;
   /**
-   * The orchestrator already holds the end of these operations: they are no longer open. One that has not begun is
-   * dropped, one that runs ends between two resources.
+   * Closes operations whose end the orchestrator already holds. One that has not begun is dropped; one that runs ends
+   * between two resources.
    */
   settle(operationIds: readonly string[]): void;
   /** True while an operation runs or waits. */
   busy(): boolean;
-  /** What applies have put in place, by key the paths whose change may mean that it differs now; with how many there were. */
+  /** The applied resources: by key, the paths whose change may mean drift; and the number of applies so far. */
   applied(): { applies: number; watched: ReadonlyMap<string, readonly string[]> };
   /**
-   * Looks at some of it as a drift check would, and tells nobody.
-   * @returns how each looks, by key, as `measured` has it; null when an operation runs or came between
+   * Observes some resources as a drift check would, without a report.
+   * @returns the observed state by key, in the form that `onMeasured` gets; null if an operation runs or came between
    */
   look(keys: ReadonlySet<string>): Promise<ReadonlyMap<string, string> | null>;
-  /** Lets the current resource end (up to a limit) and begins no other. Acknowledgements are taken as before. */
+  /** Finishes the current resource (up to a time limit) and starts no other. Still accepts acknowledgements. */
   halt(): Promise<void>;
-  /** Halts, and closes the journal: nothing may be asked of it any more. What is unfinished goes on at the next start. */
+  /**
+   * Halts and closes the journal. No method may be called afterwards. Unfinished operations resume at the next start.
+   */
   stop(): Promise<void>;
 }
 
 export type AcceptOutcome = 'accepted' | 'known' | 'full';
 export type OpenOperation = Hello['open_operations'][number];
 
-/** What must reach the orchestrator. An entry is synced to disk before it can be seen here. */
+/** Reports for the orchestrator. An entry is synced to disk before it becomes visible here. */
 export interface ReportSpool {
-  /** Entries with a sequence number above `afterSeq`, oldest first. Safe to abandon half way. */
+  /** Entries with a sequence number above `afterSeq`, oldest first. The iteration may be abandoned. */
   pending(afterSeq: number): Iterable<SpoolEntry>;
-  /** Everything up to and including `seq` is committed by the orchestrator and is forgotten here. */
+  /** Deletes everything up to and including `seq`, which the orchestrator has committed. */
   acknowledge(seq: number): void;
-  /** Highest sequence number given so far, 0 before the first. */
+  /** Highest sequence number so far; 0 before the first. */
   lastSeq(): number;
 }
 
@@ -85,36 +87,36 @@ export interface EngineLog {
 }
 
 export interface EngineOptions {
-  /** The agent's data directory, 0700; the engine keeps its files in `state/` below it. */
+  /** The agent's data directory, mode 0700. The engine keeps its files in `state/` below it. */
   dataDir: string;
   clock: Clock;
   log: EngineLog;
-  /** Called after new entries have been added to the spool, never from inside `accept`. */
+  /** Called after new entries were added to the spool, never from inside `accept`. */
   onReports(): void;
-  /** Called when there is something in `output` to take. */
+  /** Called when `output` has something to take. */
   onOutput?(): void;
-  /** An operation has ended. @param succeeded it was an apply, and did */
+  /** Called when an operation has ended. @param succeeded whether it was an apply that succeeded */
   onEnded?: (succeeded: boolean, kind: OperationMessage['kind']) => void;
-  /** A drift check has ended that looked at all there is: how each resource looks, by key; empty: as applied. */
+  /** Called after a complete drift check: the observed state of each resource by key; empty: as applied. */
   onMeasured?: (looks: ReadonlyMap<string, string>) => void;
-  /** For tests that kill the agent: called with its name at each durable step. */
+  /** For tests that kill the agent: called with the name of each durable step. */
   crashPoint?: (name: string) => void;
   limits?: ProviderLimits;
-  /** Under which plans are summed up; the same for as long as its plans are to be known again. */
+  /** Key for plan digests; must stay the same for as long as its plans have to be recognized. */
   planKey?: Uint8Array;
-  /** Bytes of reports that are kept; beyond it, output of scripts is given up. */
+  /** Maximum size of kept reports in bytes; beyond it, output of scripts is dropped. */
   spoolBytes?: number;
 }
 
-/** How many operations may be open at a time: what a hello has room for. */
+/** Maximum number of open operations, which a hello has room for. */
 const maxOpen = 64;
-/** `accepted` is told alone when the operation takes longer than this. Milliseconds. */
+/** Milliseconds. `accepted` is reported separately if the operation takes longer than this. */
 const acceptedAloneMs = 200;
-/** How long a script may go on when the agent stops. Milliseconds. */
+/** Milliseconds that a script may continue after the agent is asked to stop. */
 const stopGraceMs = 20_000;
-/** An operation that met so many faults of the agent itself is given up. */
+/** Maximum number of internal faults before an operation is abandoned. */
 const maxFaults = 3;
-/** Pause before the disk is tried again. Milliseconds. */
+/** Milliseconds before the disk is tried again. */
 const retryMs = 5_000;
 
 export const defaultLimits: ProviderLimits = {
@@ -125,7 +127,7 @@ export const defaultLimits: ProviderLimits = {
   packageLockMs: 10 * 60_000,
 };
 
-/** Builds an engine; nothing is touched before `start`. */
+/** Builds an engine. It accesses nothing before `start`. */
 export function createEngine(options: EngineOptions): Engine {
   return new ConvergeEngine(options);
 }
@@ -136,22 +138,21 @@ class ConvergeEngine implements Engine {
   #publisher: Publisher | null = null;
   #stopping = false;
   readonly #stop = new AbortController();
-  /** The operation being carried out, if any. */
   #current: Promise<void> | null = null;
-  /** Operations being carried out: the current one, and those that wait no longer because they are cancelled. */
+  /** Operations being executed: the current one, and waiting ones that are ending because they were cancelled. */
   readonly #executing = new Set<string>();
-  /** How often an operation met a fault of the agent itself. */
+  /** Internal faults by operation. */
   readonly #faults = new Map<string, number>();
-  /** What this process knows of the operations it has begun to carry out. */
+  /** State of begun operations that only this process knows. */
   readonly #attempts = new Map<string, Attempt>();
   #process: ProcessIdentity | null = null;
-  /** What was started last to look at something, for which operation: a `check` or `validate`. It may have ended. */
+  /** The last `check` or `validate` process and its operation. It may have ended. */
   #looking: { id: string; process: ProcessIdentity } | null = null;
-  /** Nothing that is started may go on: the agent has waited long enough with its stop. */
+  /** The grace period of the stop is over: processes are killed as soon as they start. */
   #overdue = false;
-  /** What waits to try the disk again. */
+  /** Wake-ups of waits for the disk. */
   readonly #wakes = new Set<() => void>();
-  /** What was refused by the disk and is tried again: the journal is rewritten first. */
+  /** Whether the disk refused a write, so that the journal is rewritten before the retry. */
   #suspect = false;
   readonly spool: ReportSpool;
   readonly output: LiveOutput;
@@ -184,11 +185,11 @@ class ConvergeEngine implements Engine {
     const journal = this.#opened();
     const { operation_id: id } = operation;
     const { state } = journal;
-    // Nothing else may be about to mend it.
+    // Repairs first, so that no other call repairs the journal meanwhile.
     await this.#mend();
     const known = state.operations.get(id);
     if (known !== undefined) {
-      // Its line may still be on its way to the disk.
+      // Its entry may not have reached the disk yet.
       await journal.sync();
       return 'known';
     }
@@ -202,7 +203,7 @@ class ConvergeEngine implements Engine {
     try {
       await journal.sync();
     } catch (error) {
-      // It is on record, and may outlive the agent: it is carried out as soon as that is sure.
+      // It is in the journal and may survive a restart, so it is executed once that is certain.
       this.#next();
       throw error;
     }
@@ -217,9 +218,9 @@ class ConvergeEngine implements Engine {
     const operation = journal.state.operations.get(operationId);
     if (operation === undefined || operation.state === 'finished' || operation.cancelled) return;
     this.#guard('cancel', () => journal.record('cancelled', [{ t: 'cancelled', id: operationId }]));
-    // What only looks is not waited for; nothing is left half done.
+    // An observation can be killed at once, because it leaves nothing half done.
     if (this.#looking?.id === operationId) killIfRunning(this.#looking.process);
-    // One that waits does not wait for its turn to end.
+    // A waiting operation ends without waiting for its turn.
     if (operation.cancelled && !this.#executing.has(operationId)) this.#carryOut(operation).finally(() => this.#next());
   }
 
@@ -295,7 +296,7 @@ class ConvergeEngine implements Engine {
     return null;
   }
 
-  /** Carries out what waits, one after the other, unless that is being done already. */
+  /** Executes waiting operations one after the other, unless that is already happening. */
   #next(): void {
     if (this.#current !== null || this.#stopping) return;
     const operation = this.#waiting();
@@ -329,9 +330,9 @@ class ConvergeEngine implements Engine {
     }
   }
 
-  /** Between operations: makes the journal short again, and removes copies of what has come back. */
+  /** Between operations: compacts the journal, and removes copies that are no longer needed. */
   async #tidy(kind: OperationMessage['kind']): Promise<void> {
-    // A cancelled operation ends while another is carried out, which may be about to refer to a copy.
+    // A cancelled operation may end while another is executed, which may be about to refer to a copy.
     if (this.#executing.size > 1) return;
     const journal = this.#opened();
     if (journal.wantsCompaction) return journal.compact();
@@ -340,16 +341,16 @@ class ConvergeEngine implements Engine {
       journal.dropUnusedCopies();
     } catch (error) {
       const reason = error instanceof Error ? error.message : String(error);
-      this.#options.log.warn({ error: reason }, 'copies that are needed no more could not be removed');
+      this.#options.log.warn({ error: reason }, 'failed to remove unneeded copies');
     }
   }
 
-  /** What must not happen happened: the disk refused, or there is a fault in here. The operation goes on later. */
+  /** Handles an unexpected failure (disk error or a bug). Retries the operation later. */
   async #failed(operation: OperationRecord, error: unknown): Promise<void> {
     const { log } = this.#options;
     const id = operation.message.operation_id;
     const detail = error instanceof Error ? error.stack : String(error);
-    log.error({ operation_id: id, error: detail }, 'operation interrupted, it is tried again');
+    log.error({ operation_id: id, error: detail }, 'operation interrupted; will retry');
     if (error instanceof JournalFailure) this.#suspect = true;
     else {
       const faults = (this.#faults.get(id) ?? 0) + 1;
@@ -362,12 +363,12 @@ class ConvergeEngine implements Engine {
       }
     }
     await this.#pause();
-    // Its end is on record and cannot be told: nothing would come to it again.
+    // Its end is in the journal but unreported, and nothing else would report it.
     while (operation.state === 'finished' && this.#opened().isBroken && !this.#stopping)
       await this.#mend().catch(() => this.#pause());
   }
 
-  /** Until the disk is tried again, or the agent is to stop. */
+  /** Waits until the disk may be tried again or the agent stops. */
   async #pause(): Promise<void> {
     if (this.#stopping) return;
     await new Promise<void>((resolve) => {
@@ -380,8 +381,8 @@ class ConvergeEngine implements Engine {
   }
 
   /**
-   * After the disk refused: what is recorded is written anew, and told.
-   * @throws JournalFailure when it still refuses
+   * After a disk error: rewrites the journal and publishes its reports.
+   * @throws JournalFailure when the disk still refuses
    */
   async #mend(): Promise<void> {
     const journal = this.#opened();
@@ -409,7 +410,7 @@ class ConvergeEngine implements Engine {
       },
       looking: (id, process) => {
         this.#looking = { id, process };
-        // It may have been cancelled just before there was a process.
+        // The operation may have been cancelled just before the process existed.
         if (this.#overdue || this.#journal?.state.operations.get(id)?.cancelled) killIfRunning(process);
       },
       printed: (source, stream, piece) => this.output.add(source, stream, piece),
@@ -423,7 +424,7 @@ class ConvergeEngine implements Engine {
     if (operation === undefined || operation.acceptedReported || operation.state === 'finished') return;
     this.#publisherOf()
       .publish('accepted-report', [{ type: 'accepted', operation_id: id }])
-      .catch((error: unknown) => this.#options.log.warn({ error: String(error) }, 'the journal did not take a report'));
+      .catch((error: unknown) => this.#options.log.warn({ error: String(error) }, 'failed to journal a report'));
   }
 
   #acknowledge(seq: number): void {
@@ -434,8 +435,8 @@ class ConvergeEngine implements Engine {
         journal.record('acknowledged', [{ t: 'acknowledged', seq }]);
         return;
       }
-      // It has more from this agent than the agent ever numbered: the data directory was lost, or is an old copy.
-      // What is here is new to it, under whatever number.
+      // The orchestrator holds more reports than this agent ever numbered, so the data directory was lost or is an old
+      // copy. The reports here are new to the orchestrator and need higher numbers.
       journal.record('renumbered', [{ t: 'renumbered', above: seq }]);
       journal
         .sync()
@@ -444,19 +445,19 @@ class ConvergeEngine implements Engine {
     });
   }
 
-  /** What is only remembered for later may be lost without harm: it is told again. */
+  /** Records an event whose loss is harmless, because it is received again. */
   #guard(what: string, record: () => void): void {
     try {
       record();
     } catch (error) {
       if (!(error instanceof JournalFailure)) throw error;
       this.#suspect = true;
-      this.#options.log.warn({ error: error.message }, `the journal did not take: ${what}`);
+      this.#options.log.warn({ error: error.message }, `failed to journal: ${what}`);
     }
   }
 }
 
-/** Its number may be another's by now. */
+/** Guards against PID reuse. */
 function killIfRunning(process: ProcessIdentity): void {
   if (isRunning(process)) killProcessGroup(process.pid);
 }

@@ -9,15 +9,15 @@ import { type ExecutionContext, Progress, Stopped } from './progress.ts';
 const ways = { apply: applyOperation, plan: planOperationOnMachine, drift: measureDrift };
 
 /**
- * Carries out one operation, or what is left of it, to its end.
- * @throws Stopped when the agent is to stop first; the operation goes on at the next start
+ * Executes one operation, or the rest of it, to its end.
+ * @throws Stopped when the agent stops first; the operation resumes at the next start
  */
 export async function execute(operation: OperationRecord, context: ExecutionContext): Promise<void> {
   const progress = new Progress(operation, context);
   try {
     await ways[operation.message.kind](progress);
   } catch (error) {
-    // What is done is told, so that the next start need not find it out.
+    // Publishes finished results, so that the next start need not determine them.
     if (error instanceof Stopped && operation.message.kind === 'apply') await progress.flush('left');
     throw error;
   } finally {
@@ -26,8 +26,8 @@ export async function execute(operation: OperationRecord, context: ExecutionCont
 }
 
 /**
- * Ends an operation that cannot be carried out because of a fault in the agent itself. What it has changed stays
- * managed, and what is due because of that stays due.
+ * Ends an operation that cannot be executed because of a fault in the agent. Its changes stay managed, and the triggers
+ * from them remain due.
  */
 export async function abandon(operation: OperationRecord, context: ExecutionContext, reason: string): Promise<void> {
   const progress = new Progress(operation, context);
@@ -43,8 +43,8 @@ export async function abandon(operation: OperationRecord, context: ExecutionCont
 }
 
 /**
- * Puts on record what an operation changed without getting to tell it.
- * @returns the triggers that stay due
+ * Journals changes that an operation made and could not report.
+ * @returns the triggers that remain due
  */
 async function keepUntold(progress: Progress): Promise<[string, string[]][]> {
   const { operation, context } = progress;
@@ -64,7 +64,7 @@ async function keepUntold(progress: Progress): Promise<[string, string[]][]> {
   return triggersLeft(steps, statuses, state.pendingTriggers, null, state.managed);
 }
 
-/** Whether a resource looks other than before the operation came to it; when that cannot be told, it does. */
+/** Whether a resource differs from its state before the operation. True if that is unknown. */
 async function wasChanged(progress: Progress, step: Step, seen: Json, picture: Picture): Promise<boolean> {
   const provider = providerFor(step);
   try {

@@ -27,63 +27,63 @@ import { redactOutput, sensitiveFields } from './report/redact.ts';
 import { fittingReport, fittingResult } from './report/report-size-limit.ts';
 import { failedResult, failureSummary, noted, resultOf } from './result.ts';
 
-/** What an operation is carried out with. */
+/** Dependencies of the execution of an operation. */
 export interface ExecutionContext {
   journal: Journal;
   publisher: Publisher;
   clock: Clock;
   limits: ProviderLimits;
-  /** Under which plans are summed up: known to this machine only. */
+  /** Key for plan digests, known to this machine only. */
   planKey: Uint8Array;
   crashPoint(name: string): void;
-  /** True once the agent is to stop: the operation is left where it is, between two resources. */
+  /** True once the agent is to stop. The operation then pauses between two resources. */
   stopping(): boolean;
-  /** Aborted at the same time. */
+  /** Aborted when `stopping` becomes true. */
   stop: AbortSignal;
-  /** What was started and may have to be killed when the agent stops. */
+  /** Registers a process that may have to be killed when the agent stops; null: none. */
   running(process: ProcessIdentity | null): void;
-  /** What was started only to look, for that operation, and may be killed when that is cancelled or the agent stops. */
+  /** Registers an observing process, which may be killed when the operation is cancelled or the agent stops. */
   looking(operationId: string, process: ProcessIdentity): void;
-  /** What a program prints while it runs, for those who watch. */
+  /** Streams output of a running program to live viewers. */
   printed(source: { operation_id: string; resource: string }, stream: 'stdout' | 'stderr', piece: Buffer): void;
-  /** Tells whoever looks after this machine what went wrong on it, where nothing else comes of that. */
+  /** Logs a problem of the machine that has no other effect. */
   warn(fields: object, message: string): void;
-  /** A drift check has looked at everything: how each resource looks, by key. */
+  /** Called after a complete drift check with the observed state of each resource by key. */
   measured(looks: ReadonlyMap<string, string>): void;
   attempt: Attempt;
 }
 
-/** What this process knows of an operation beyond the journal: the journal may refuse, and the operation goes on. */
+/** State of an operation that only this process knows, for when the journal refuses and the operation continues. */
 export interface Attempt {
-  /** This process tried it before, and met a fault. */
+  /** Whether this process tried the operation before and met a fault. */
   again: boolean;
-  /** Position of a step that is on record as begun, or may be, and certainly is not. */
+  /** Position of a step that may be journaled as begun but certainly is not. */
   notBegun: number | null;
-  /** How a step ended that cannot be looked at again, until the journal has it. */
+  /** Result of a step that cannot be observed again, until the journal has it. */
   ended: { position: number; result: ResourceResult; outputs: Report[]; before: Json | null } | null;
 }
 
 export const firstAttempt = (): Attempt => ({ again: false, notBegun: null, ended: null });
 
-/** The agent stops: the operation goes on at its next start. */
+/** The agent stops; the operation resumes at its next start. */
 export class Stopped extends Error {}
 
-/** How long results may wait for others to be told with. Milliseconds. */
+/** Milliseconds that results may wait to be reported together. */
 export const patienceMs = 200;
-/** The loop gets a turn after so many milliseconds of work in one go. */
+/** Milliseconds of uninterrupted work after which the event loop gets a turn. */
 const breathMs = 25;
 
-/** One operation on its way: what is to be told and recorded, and the machine it works on. */
+/** One operation in progress: its reports, its journal events, and the machine that it works on. */
 export class Progress {
   readonly operation: OperationRecord;
   readonly context: ExecutionContext;
   readonly id: string;
-  /** Reports that are not published yet. */
+  /** Unpublished reports. */
   #reports: Report[] = [];
-  /** What the journal must say together with them. */
+  /** Journal events to write together with the reports. */
   #events: JournalEvent[] = [];
   #lateEvents: JournalEvent[] = [];
-  /** Output of what ran last, told right after its result. */
+  /** Output of the last program, reported right after its result. */
   readonly #outputs: Report[] = [];
   flushedAt: number;
   #breath: number;
@@ -91,19 +91,17 @@ export class Progress {
   accounts = readAccounts();
   readonly #dirty = new Set<string>();
   readonly #made = new Set<string>();
-  /** Every result so far, without what only people need. */
+  /** Every result so far, without the parts that only people need. */
   readonly results: ResourceResult[] = [];
-  /** Of a plan that got through: what it comes to. */
+  /** Digest of a completed plan. */
   planDigest: string | null = null;
-  /** How many of them are told: all but those of a drift that found nothing. */
+  /** Number of reported results: all except those of a drift check that found no drift. */
   reported = 0;
-  /** By name, what was read of the machine as a whole. */
+  /** Data that is read as a whole, by name. */
   readonly #databases = new Map<string, Promise<unknown>>();
-  /** Every resource the operation is about. */
   #resources: readonly Step['resource'][] = [];
-  /** The desired set by key. */
   #desired: ReadonlyMap<string, Step['resource']> = new Map();
-  /** Paths where something is to be, and every directory above them. */
+  /** Paths where something is declared, and every directory above them. */
   #declared: ReadonlySet<string> = new Set();
 
   constructor(operation: OperationRecord, context: ExecutionContext) {
@@ -119,14 +117,14 @@ export class Progress {
     return this.#desired;
   }
 
-  /** Says what the operation is about. */
+  /** Sets the steps of the operation. */
   over(steps: readonly Step[]): void {
     this.#desired = desiredByKey(steps);
     this.#declared = declaredPaths(this.#desired.values());
     this.#resources = steps.map(({ resource }) => resource);
   }
 
-  /** @param removals keys that are to be removed, in order: fixed from here on, whatever is removed meanwhile */
+  /** @param removals keys to remove, in order; fixed from here on, whatever is removed meanwhile */
   begin(removals: string[]): void {
     const at = Math.floor(this.context.clock.now() / 1000);
     this.context.journal.record('began', [{ t: 'began', id: this.id, at, removals }]);
@@ -141,13 +139,13 @@ export class Progress {
     return this.operation.cancelled;
   }
 
-  /** Looks at one resource; that it cannot be looked at is an observation too. */
+  /** Observes one resource. A failure to observe it is an observation too. */
   async observe(step: Step, picture: Picture): Promise<Observation> {
     const { resource, kind, record } = step;
     const provider = providerFor(step);
     if (provider === null) return { failure: cannotCarryOut(resource) };
     const before = record?.before ?? null;
-    // What is left as it is need not be looked at.
+    // A removal without a record leaves everything as it is, so there is nothing to observe.
     if (kind === 'remove' && before === null) return { seen: null };
     try {
       provider.check(resource);
@@ -161,7 +159,7 @@ export class Progress {
           ? provider.observe(resource, picture.circumstances(step), machine)
           : provider.observeForRemoval(resource, before, machine);
       const seen = looked instanceof Promise ? await looked : looked;
-      // It may have been killed: how it ended then says nothing.
+      // The process may have been killed, so its result has no meaning.
       if (ran && this.interrupted()) return { failure: 'the operation was cancelled while it was looked at' };
       return { seen };
     } catch (error) {
@@ -171,8 +169,8 @@ export class Progress {
   }
 
   /**
-   * Whether a resource was as declared when the agent came and has been changed by somebody since: what is there now is
-   * not what was there before, and must not come back. Removal then leaves what is declared.
+   * Whether a resource was as declared when the agent came and has been changed by somebody since. The current state is
+   * then not the original one and must not be restored, so a removal leaves the declared state.
    */
   async originalIsLost({ record }: Step, provider: Provider): Promise<boolean> {
     if (record?.succeeded == null || record.before !== null || record.succeeded.type !== provider.type) return false;
@@ -212,7 +210,7 @@ export class Progress {
       stop: this.context.stop,
       warn: (message) => this.context.warn({ operation_id: this.id }, message),
       printed: (resource, stream, piece) => {
-        // Hidden as a whole, as its output is at the end.
+        // Hidden completely, as in the final report.
         if (sensitiveFields(resource, journal.state.managed.get(resource.key) ?? null).length > 0) return;
         const { module, identity } = resource;
         this.context.printed({ operation_id: this.id, resource: `${module}/${identity}` }, stream, piece);
@@ -231,7 +229,7 @@ export class Progress {
     return reading;
   }
 
-  /** What was read of the machine may no longer hold; without arguments, none of it. */
+  /** Discards data that may be out of date; without arguments, all of it. */
   stale(...databases: readonly Database<unknown>[]): void {
     for (const { name } of databases) this.#databases.delete(name);
     if (databases.length === 0) this.#databases.clear();
@@ -246,7 +244,7 @@ export class Progress {
     });
   }
 
-  /** Directories that must be made before anything can be put at this path, innermost first. */
+  /** Missing directories above this path, innermost first. */
   missingAbove(path: string): string[] {
     const missing: string[] = [];
     for (const directory of ancestors(path)) {
@@ -260,7 +258,7 @@ export class Progress {
     return missing;
   }
 
-  /** The result of what was carried out. */
+  /** The result of an applied step. */
   ended(step: Step, decision: Decision, outcome: Outcome, ms: number): ResourceResult {
     const sensitive = sensitiveFields(step.resource, step.record);
     const output = redactOutput(outcome.output, sensitive);
@@ -279,27 +277,27 @@ export class Progress {
       );
     const words = sensitive.length > 0 ? '' : (outcome.words ?? '');
     if (outcome.failure !== undefined) return failedResult(step, decision, `${outcome.failure}${words}`, ms);
-    // What came up while it was carried out is worth more than what was known before.
+    // A message from the execution takes precedence over one from the decision.
     const told = outcome.message === undefined ? decision : noted(decision, outcome.message);
     return resultOf(step, told, 'changed', ms);
   }
 
-  /** Puts on record what was started for a step, so that the next agent can wait for it. */
+  /** Journals a process that was started for a step, so that the next agent can wait for it. */
   recordProcess(position: number, process: ProcessIdentity, before: Json | null): void {
     try {
       this.context.journal.record('process', [{ t: 'step', id: this.id, position, process, before }]);
     } catch (error) {
-      // That it began is on record; only that it may be waited for is lost.
+      // The start of the step is journaled. Only the ability to wait for the process is lost.
       if (!(error instanceof JournalFailure)) throw error;
     }
   }
 
-  /** Keeps how a step ended, for the case that the journal does not take it now. */
+  /** Keeps the result of a step in case the journal refuses it now. */
   keepEnded({ position }: Step, result: ResourceResult, before: Json | null): void {
     this.context.attempt.ended = { position, result, before, outputs: [...this.#outputs] };
   }
 
-  /** @returns how a step ended that this process carried out and could not put on record */
+  /** @returns the result of a step that this process executed and could not journal */
   takeEnded({ position, kind, resource }: Step): ResourceResult | null {
     const { ended } = this.context.attempt;
     if (ended?.position !== position) return null;
@@ -308,22 +306,22 @@ export class Progress {
     return ended.result;
   }
 
-  /** What came in between when an operation is found begun. For people. */
+  /** Why an operation was interrupted, for people. */
   get interruption(): string {
     return this.context.attempt.again ? 'the agent met a fault of its own' : 'the agent was restarted';
   }
 
-  /** What the journal must say after the results it is told with. */
+  /** Adds an event that must follow the reported results in the journal. */
   recordLate(event: JournalEvent): void {
     this.#lateEvents.push(event);
   }
 
-  /** What was there before, to be recorded together with the result. */
+  /** Adds the record of the previous state, to be journaled together with the result. */
   recordBefore(key: string, before: Json | null): void {
     if (before !== null) this.#events.push({ t: 'before', id: this.id, key, before });
   }
 
-  /** Takes a result to be told with the next flush. */
+  /** Adds a result, to be reported with the next flush. */
   add(step: Step, ended: ResourceResult): void {
     const result = fittingResult(ended, this.id);
     this.results.push({ ...result, diff: null, changes: [] });
@@ -333,7 +331,7 @@ export class Progress {
     this.reported++;
   }
 
-  /** Makes what was done last, then tells it. */
+  /** Syncs the latest changes, then publishes their results. */
   async flush(name: string, also: JournalEvent[] = []): Promise<void> {
     this.#syncDirectories();
     const accepted: Report[] = this.operation.acceptedReported ? [] : [{ type: 'accepted', operation_id: this.id }];
@@ -351,8 +349,8 @@ export class Progress {
   }
 
   /**
-   * Never fails: whoever owns a directory may have put something else in its place by now, and what was done must be
-   * told all the same. What is lost then is only that the names in it outlast a power cut.
+   * Never throws: the owner of a directory may have replaced it meanwhile, and the results must be reported anyway. A
+   * failure only means that the names in it may not survive a power cut.
    */
   #syncDirectories(): void {
     for (const path of this.#dirty) {
@@ -366,7 +364,7 @@ export class Progress {
         }
       } catch (error) {
         const reason = error instanceof Error ? error.message : String(error);
-        this.context.warn({ operation_id: this.id, path, error: reason }, 'a directory could not be synced');
+        this.context.warn({ operation_id: this.id, path, error: reason }, 'failed to sync a directory');
       }
     }
     this.#dirty.clear();
@@ -374,9 +372,9 @@ export class Progress {
 
   /**
    * Ends the operation.
-   * @param total   how many steps it had
-   * @param error   why it could not be carried out at all
-   * @param applied of an apply: how many steps were cut off, and the triggers that stay due
+   * @param total   number of its steps
+   * @param error   why it could not be executed at all
+   * @param applied for an apply: number of steps that were cut off, and the triggers that remain due
    */
   async finish(
     total: number,
@@ -410,7 +408,7 @@ export class Progress {
     return this.context.clock.monotonic();
   }
 
-  /** Lets the loop do something else when it is time. */
+  /** Yields to the event loop when it is time. */
   async breathe(): Promise<void> {
     const now = performance.now();
     if (now - this.#breath < breathMs) return;

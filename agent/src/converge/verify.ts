@@ -6,16 +6,15 @@ import { runShell } from '../resources/script.ts';
 import type { Progress } from './progress.ts';
 
 /**
- * What must hold once an apply has put everything in place. Each is tried again until it holds or its time is over: a
- * service that was just started needs its moment. It changes nothing, so a restart of the agent simply begins again.
+ * Runs the verifications after an apply has put everything in place. Each is retried until it holds or its timeout is
+ * over, because a service needs a moment after its start. It changes nothing, so a restarted agent simply repeats it.
  */
 
-/** Milliseconds from one try to the next, and how often it is looked whether to go on at all. */
+/** Milliseconds between attempts, and between checks for an interruption. */
 const pauseMs = 250;
 const outputCap = 4096;
-
 /**
- * @returns why the operation fails, naming the first that does not hold; null when all hold
+ * @returns the failure of the first verification that does not hold; null when all hold
  * @throws Stopped when the agent is to stop
  */
 export async function verifyApplied(progress: Progress): Promise<string | null> {
@@ -31,7 +30,7 @@ export async function verifyApplied(progress: Progress): Promise<string | null> 
   return null;
 }
 
-/** How a verification is called in a message: what is sensitive is not shown, nor who one signs in as. */
+/** The name of a verification in messages, without secrets and user names. */
 function named(verification: Verification): string {
   const { type } = verification;
   if (verification.sensitive) return `${type} (sensitive)`;
@@ -43,7 +42,7 @@ function named(verification: Verification): string {
 
 const withoutUser = (url: string): string => url.replace(/^(https?:\/\/)[^/?#]*@/i, '$1');
 
-/** @returns what was wrong when its time was over; null when it holds, or is not waited for any more */
+/** @returns the last problem when its timeout is over; null when it holds or the operation is interrupted */
 async function untilItHolds(verification: Verification, progress: Progress): Promise<string | null> {
   const { clock } = progress.context;
   const deadline = clock.monotonic() + verification.timeout * 1000;
@@ -51,7 +50,7 @@ async function untilItHolds(verification: Verification, progress: Progress): Pro
   for (;;) {
     const { problem, cut } = await attempt(verification, deadline - clock.monotonic(), progress);
     if (problem === null || progress.interrupted()) return null;
-    // The last try may have had no time to tell more than that.
+    // The last attempt may have been cut off before it found the cause, so an earlier problem is kept.
     known = cut && known !== null ? known : problem;
     if (clock.monotonic() + pauseMs >= deadline) return known;
     await new Promise<void>((resolve) => clock.after(pauseMs, resolve));
@@ -60,8 +59,8 @@ async function untilItHolds(verification: Verification, progress: Progress): Pro
 }
 
 /**
- * One try, cut off when its time is over, the operation is cancelled or the agent is to stop. A command is not
- * cut off for that it might have been tried again: it has the time that a `check` has.
+ * One attempt, ended by the timeout, a cancellation, or a stop of the agent. A command is not cut off by the retry
+ * schedule: it has the time limit of a `check`.
  */
 async function attempt(
   verification: Verification,
@@ -86,7 +85,7 @@ async function attempt(
   }
 }
 
-/** Does not throw, unlike `interrupted`: what was begun must be ended first. */
+/** Unlike `interrupted`, does not throw, because the attempt must be ended first. */
 const isGivenUp = ({ context, operation }: Progress): boolean => context.stopping() || operation.cancelled;
 
 async function tried(
@@ -99,7 +98,7 @@ async function tried(
     const answer = await httpStatus(verification.url, signal);
     if (answer === verification.status) return null;
     if (typeof answer === 'number') return `answered ${answer}, not ${verification.status}`;
-    // What is wrong with an address may quote it.
+    // The error message of an address may quote it.
     return verification.sensitive ? 'was not answered' : `was not answered: ${answer}`;
   }
   if (verification.type === 'tcp') {

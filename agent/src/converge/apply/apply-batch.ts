@@ -9,12 +9,12 @@ import { awaitLeftover } from './apply-one.ts';
 import { claimIfNew, rememberPartial } from './apply-package-group.ts';
 
 /**
- * Neighbours of one kind that are carried out in one go, such as packages in one transaction. All of them are looked at
- * and put on record in one synced line; when the agent is killed in the middle, what it had started is waited for, and
- * what got done is found by looking again.
+ * Applies adjacent resources of one type together, such as packages in one transaction. All of them are observed and
+ * journaled in one synced entry. If the agent is killed in between, the next one waits for the started process and
+ * observes again to find what was finished.
  */
 
-/** How many are carried out in one go. */
+/** Maximum number of resources that are applied together. */
 const maxTogether = 512;
 
 type Together = Provider & Required<Pick<Provider, 'together'>>;
@@ -24,15 +24,15 @@ type Act = Extract<Decision, { verdict: 'none' | 'act' }>;
 interface Planned {
   step: Step;
   provider: Together;
-  /** Null when it could not be looked at, or need not be. */
+  /** Null if it could not or need not be observed. */
   seen: { it: unknown } | null;
   decision: Decision;
   before: Json | null;
-  /** Its intent is in the journal already. */
+  /** Whether its intent is already in the journal. */
   known: boolean;
-  /** What was to be done before the agent was killed; null at the first attempt, or when nothing was. */
+  /** The decision before the agent was killed; null at the first attempt, or if nothing was to be done. */
   original: Act | null;
-  /** That was done before the agent was killed. */
+  /** Whether `original` was finished before the agent was killed. */
   isDone: boolean;
 }
 
@@ -62,20 +62,20 @@ export async function applyTogether(
   await progress.flush('results');
 }
 
-/** What a killed agent had started has come to its end, and the machine is fit to be looked at. */
+/** Waits for the processes of a killed agent, and prepares the machine for observation. */
 async function recover(progress: Progress, provider: Together): Promise<void> {
   await awaitLeftover(progress, progress.operation.step?.process ?? null, 'packageMs');
   try {
     await provider.recover?.(progress.machine());
   } catch (error) {
-    // Each resource will say for itself what is wrong with it.
+    // Each resource then reports its own failure.
     if (!(error instanceof HostFailure)) throw error;
-    progress.context.warn({ operation_id: progress.id, error: error.message }, 'what was interrupted is not mended');
+    progress.context.warn({ operation_id: progress.id, error: error.message }, 'failed to repair an interrupted batch');
   }
   progress.stale();
 }
 
-/** Looks at the neighbours, as far as none needs another, and decides about each. */
+/** Observes the adjacent resources, as long as none depends on another, and decides about each. */
 async function foresee(
   progress: Progress,
   steps: readonly Step[],
@@ -104,7 +104,7 @@ async function foresee(
       original !== null &&
       seen !== null &&
       gotDone(provider, step, decision, intent.seen, seen.it, original);
-    // What leaves no trace but was not done, such as a restart, is done now.
+    // A change that leaves no trace and was not made, such as a restart, is made now.
     const due = original !== null && seen !== null && !isDone && decision.verdict === 'none' ? original : decision;
     const before = intent?.before ?? step.record?.before ?? null;
     batch.push({ step, provider, seen, decision: due, before, known: intent !== null, original, isDone });
@@ -113,7 +113,7 @@ async function foresee(
   return batch;
 }
 
-/** Whether what was to be done had been done when the agent was killed. */
+/** Whether the change was finished when the agent was killed. */
 function gotDone(
   provider: Together,
   { kind, resource }: Step,
@@ -123,13 +123,13 @@ function gotDone(
   original: Act,
 ): boolean {
   if (now.verdict !== 'none' && now.verdict !== 'act') return false;
-  // What is to be removed and is still there has not been removed, whatever was done to it.
+  // A removal is not finished if the resource still exists.
   if (kind === 'remove' && now.verdict === 'act') return false;
   if (provider.gotDone === undefined) return now.verdict === 'none';
   return provider.gotDone(resource, brief, seen, original.difference);
 }
 
-/** One synced line for all that is going to change: what is there now, and what of it must come back one day. */
+/** Journals all changes in one synced entry: the current state, and what of it must be restorable. */
 async function recordIntents(progress: Progress, batch: readonly Planned[]): Promise<void> {
   const entries: { position: number; seen: Json; before: Json | null }[] = [];
   const machine = progress.machine();
@@ -144,13 +144,13 @@ async function recordIntents(progress: Progress, batch: readonly Planned[]): Pro
       entries.push({ position: step.position, seen: provider.inBrief(seen.it), before: planned.before });
     } catch (error) {
       if (!(error instanceof HostFailure)) throw error;
-      // Nothing may be changed that could not be brought back.
+      // Never change what could not be restored.
       planned.decision = { verdict: 'fail', message: error.message };
     }
   }
   if (entries.length === 0) return;
   progress.context.journal.copies.sync();
-  // What came before is told first.
+  // Earlier results are reported first.
   await progress.flush('together', [{ t: 'intents', id: progress.id, entries }]);
   progress.context.crashPoint('batch:synced');
 }
@@ -176,7 +176,7 @@ async function carryOut(progress: Progress, provider: Together, due: readonly Pl
   progress.walk.forget();
   try {
     const outcomes = await provider.together(items, machine);
-    // It was left or cut off so that the agent can stop: the next start finds out what got done.
+    // It was left running or cut off for the stop. The next start finds out what was finished.
     if (stopping() && outcomes.some(({ failure }) => failure !== undefined)) throw new Stopped();
     return outcomes;
   } catch (error) {
@@ -211,7 +211,7 @@ async function resultFor(
     return resultOf(step, fault ?? decision, 'changed', ms);
   }
   if (outcome.failure === undefined) record(before === null ? null : (outcome.before ?? before));
-  // After a failure: what was changed of it, if anything, must still come back one day.
+  // After a failure, partial changes must still be restorable.
   else if (kind === 'apply' && seen !== null)
     await rememberPartial(progress, { step, provider, before: outcome.before ?? before }, seen.it);
   const told = original === null ? decision : noted(original, `carried on after ${progress.interruption}`);

@@ -7,7 +7,7 @@ import { type Decision, decide, type Picture, type Step } from '../plan/plan.ts'
 import { type Progress, patienceMs, Stopped } from '../progress.ts';
 import { failedResult, noted, resultOf } from '../result.ts';
 
-/** A resource that cannot be re-checked: on record, synced, before it begins and after it ended. */
+/** A resource that is not recheckable is journaled and synced before it begins and after it ends. */
 
 export async function applyOne(
   progress: Progress,
@@ -50,10 +50,10 @@ export async function applyOne(
       before = await provider.remember(step.resource, observation.seen, decision.difference, before, machine);
   } catch (error) {
     if (!(error instanceof HostFailure)) throw error;
-    // Nothing may be changed that could not be brought back.
+    // Never change what could not be restored.
     return end(failedResult(step, decision, error.message, elapsed()), false);
   }
-  // What came before is told, and this is on record as begun, before it begins.
+  // Earlier results are reported, and the start of this step is journaled, before it begins.
   attempt.notBegun = step.position;
   await progress.flush('step', [{ t: 'step', id: progress.id, position: step.position, process: null, before }]);
   attempt.notBegun = null;
@@ -65,7 +65,7 @@ export async function applyOne(
       step.kind === 'apply'
         ? await provider.apply(step.resource, observation.seen, decision.difference, machine)
         : await provider.remove(step.resource, before, observation.seen, decision.difference, machine);
-    // It was cut off so that the agent can stop: it may have half run, the next start finds out.
+    // It was cut off for the stop and may have run partly. The next start finds out.
     if (progress.context.stopping() && outcome.failure !== undefined) throw new Stopped();
     const told = again ? noted(decision, `run again after ${progress.interruption} in the middle of it`) : decision;
     result = progress.ended(step, told, outcome, elapsed());
@@ -84,8 +84,8 @@ export async function applyOne(
 }
 
 /**
- * The agent was killed while this ran.
- * @returns its result; null when it is known not to be done and is to be carried out again
+ * Settles a step during which the agent was killed.
+ * @returns its result; null if it is known to be unfinished and is to be run again
  */
 async function settleInterrupted(
   progress: Progress,
@@ -110,7 +110,7 @@ async function settleInterrupted(
     triggeredBy: circumstances.rerunBy.slice(),
     corrective: false,
   };
-  // A trigger forces it whatever the check says, so the check cannot tell whether that has been done.
+  // A trigger forces the run whatever `check` reports, so `check` cannot tell whether it happened.
   if (provider.canTell(resource) && circumstances.rerunBy.length === 0) {
     try {
       const seen = await provider.observe(resource, circumstances, progress.machine());
@@ -131,7 +131,7 @@ async function settleInterrupted(
   return { ...failedResult(step, interrupted, message, elapsed()), status: 'unknown' };
 }
 
-/** A program that outlived the agent is waited for, up to the time limit it had. */
+/** Waits for a program that outlived the agent, up to its original time limit. */
 export async function awaitLeftover(
   progress: Progress,
   process: ProcessIdentity | null,

@@ -8,38 +8,38 @@ import { type Progress, patienceMs } from '../progress.ts';
 import { failedResult, noted, resultOf } from '../result.ts';
 
 /**
- * A run of resources that can be re-checked: all of it is looked at, put on record in one synced line, then carried
- * out. What a killed agent had done of it is found by looking again.
+ * A run of recheckable resources: all are observed, journaled in one synced entry, then applied. After a kill of the
+ * agent, observing again reveals what was finished.
  */
 
-/** Bytes of file contents that a run may hold in memory. */
+/** Maximum bytes of file contents that a run holds in memory. */
 const runBytes = 16 * 1024 * 1024;
 const maxRun = 1024;
-/** Files that wait for the disk at the same time. */
+/** Maximum number of files that wait for the disk at the same time. */
 const maxInFlight = 32;
 
 interface PlannedStep {
   step: Step;
   provider: Provider;
-  /** Null when nothing is to be done. */
+  /** Null if nothing is to be done. */
   observation: Observation | null;
   decision: Decision;
-  /** What was to be done before the agent was killed; null when this is the first attempt, or nothing was. */
+  /** The decision before the agent was killed; null at the first attempt, or if nothing was to be done. */
   original: Decision | null;
   before: Json | null;
-  /** Its intent is in the journal already. */
+  /** Whether its intent is already in the journal. */
   known: boolean;
 }
 
 export async function applyRun(progress: Progress, steps: readonly Step[], picture: Picture): Promise<void> {
   const run = await foresee(progress, steps, picture);
   await recordIntents(progress, run);
-  // Files wait for the disk together, as far as none needs another; they are told in order all the same.
+  // Files wait for the disk together, as long as none depends on another. Their results are reported in order.
   let inFlight: { planned: PlannedStep; result: Promise<ResourceResult> }[] = [];
   const land = async (): Promise<void> => {
     const landing = inFlight;
     inFlight = [];
-    // All of them have ended before the first that failed is looked at: none goes on behind a closed walk.
+    // Waits for all before it handles the first failure, so that none continues after the path walk is closed.
     await Promise.allSettled(landing.map(({ result }) => result));
     for (const { planned, result } of landing) {
       picture.ended(planned.step, (await result).status);
@@ -64,7 +64,7 @@ export async function applyRun(progress: Progress, steps: readonly Step[], pictu
     }
     await land();
   } catch (error) {
-    // Nor behind a fault: the next attempt would meet it on the same files.
+    // Nor after an internal fault: the next attempt would interfere with the same files.
     await Promise.allSettled(inFlight.map(({ result }) => result));
     throw error;
   }
@@ -81,7 +81,7 @@ async function attempt(progress: Progress, planned: PlannedStep, picture: Pictur
     : carryOutRemoval(progress, planned, picture, started);
 }
 
-/** Looks at the resources of a run and decides about each as if all before it succeeded. */
+/** Observes the resources of a run and decides about each as if all before it succeeded. */
 async function foresee(progress: Progress, steps: readonly Step[], picture: Picture): Promise<PlannedStep[]> {
   const { copies } = progress.context.journal;
   const run: PlannedStep[] = [];
@@ -90,28 +90,28 @@ async function foresee(progress: Progress, steps: readonly Step[], picture: Pict
     const step = steps[i] as Step;
     if (step.kind === 'remove' && action === 'remove' && status === 'changed') forecast.removed(step);
   });
-  /** Paths at and below which is looked at again once what comes before has been carried out. */
+  /** Paths at and below which resources must be observed after the earlier ones were applied. */
   const changed = new Set<string>();
   let bytes = 0;
   for (let position = progress.results.length; position < steps.length && run.length < maxRun; position++) {
     const step = steps[position] as Step;
     const provider = providerFor(step);
     if (provider?.recheckable !== true || provider.together !== undefined || bytes > runBytes) break;
-    // What is below something that may become a link, in the same file, or made by another resource, can only be looked
-    // at once that is done.
+    // A path below a future link, in the same file, or created by another resource can only be observed once that
+    // resource is applied.
     const path = provider.path(step.resource);
     if (path !== null && changed.size > 0 && [path, ...ancestors(path)].some((way) => changed.has(way))) break;
     if (path !== null && step.resource.type !== 'directory-unix') changed.add(path);
     const observe = () => progress.observe(step, forecast);
     const { decision, observation } = await planStep(step, observe, forecast, progress.desired, copies);
-    // An earlier one of this run may bring what it misses: it is looked at again after that.
+    // An earlier resource of this run may provide what it awaits, so it is observed again after that.
     if (decision.verdict === 'fail' && run.length > 0 && decision.awaits && forecast.bringersOf(step, decision.awaits))
       break;
     const intent = progress.operation.intents.get(position) ?? null;
     const original = intent === null ? null : decide(step, { seen: intent.seen }, forecast, copies);
-    // It was done before the agent was killed: what comes after it was looked at for the first time as if it had not been.
+    // It was finished before the kill. Later steps were first observed as if it had not been.
     if (original?.verdict === 'act' && decision.verdict === 'none') forecast.expects(step, original);
-    // What needs nothing is not kept: a thousand unchanged files must not be held in memory.
+    // Observations without work are dropped, so that a thousand unchanged files are not held in memory.
     if (decision.verdict === 'act' && observation !== null && 'seen' in observation) {
       bytes += provider.weight(observation.seen);
       for (const made of provider.makes?.(step.resource, observation.seen) ?? []) changed.add(made);
@@ -130,7 +130,7 @@ async function foresee(progress: Progress, steps: readonly Step[], picture: Pict
   return run;
 }
 
-/** One synced line for all of a run that is going to change: what is there now, and what of it must come back. */
+/** Journals all changes of a run in one synced entry: the current state, and what of it must be restorable. */
 async function recordIntents(progress: Progress, run: PlannedStep[]): Promise<void> {
   const entries: { position: number; seen: Json; before: Json | null }[] = [];
   const made = new Set<string>();
@@ -151,7 +151,7 @@ async function recordIntents(progress: Progress, run: PlannedStep[]): Promise<vo
         entries.push({ position: step.position, seen: provider.inBrief(observation.seen), before: planned.before });
     } catch (error) {
       if (!(error instanceof HostFailure)) throw error;
-      // Nothing may be changed that could not be brought back.
+      // Never change what could not be restored.
       planned.decision = { verdict: 'fail', message: error.message };
     }
   }
@@ -172,7 +172,7 @@ async function carryOut(progress: Progress, planned: PlannedStep, started: numbe
   const elapsed = () => progress.now() - started;
   if (decision.verdict === 'none') {
     if (original !== null) {
-      // It was about to be changed when the agent was killed, and is as declared now: that was us.
+      // It was about to be changed when the agent was killed and is now as declared, so the agent changed it.
       progress.recordBefore(resource.key, planned.before);
       return resultOf(step, noted(original, `carried out before ${progress.interruption}`), 'changed', elapsed());
     }
@@ -194,8 +194,8 @@ async function carryOut(progress: Progress, planned: PlannedStep, started: numbe
 }
 
 /**
- * Puts on record what is ours already, at the first apply of it.
- * @returns why that cannot be told
+ * Journals an object that already belongs to the agent, at its first apply.
+ * @returns the failure, if that cannot be determined
  */
 export function claimIfNew(progress: Progress, step: Step, provider: Provider): Decision | null {
   if (step.record !== null) return null;
@@ -208,7 +208,7 @@ export function claimIfNew(progress: Progress, step: Step, provider: Provider): 
   }
 }
 
-/** After a failure: what was changed of it, if anything or if that cannot be told, must still come back one day. */
+/** After a failure: keeps the record of partial or unknown changes, so that they can be restored. */
 export async function rememberPartial(
   progress: Progress,
   planned: Pick<PlannedStep, 'step' | 'provider' | 'before'>,
@@ -221,7 +221,7 @@ export async function rememberPartial(
     progress.recordBefore(step.resource.key, planned.before);
 }
 
-/** Whether a resource looks other than before; when that cannot be told, it does. */
+/** Whether a resource differs from an earlier observation. True if that is unknown. */
 function looksOther(provider: Provider, before: unknown, now: unknown): boolean {
   try {
     return JSON.stringify(provider.inBrief(before)) !== JSON.stringify(provider.inBrief(now));
@@ -240,7 +240,7 @@ async function carryOutRemoval(
   const { step, provider, original } = planned;
   const { resource, record } = step;
   const before = record?.before ?? null;
-  // Again, because what was removed before this one may have been in it.
+  // Observed again, because an earlier removal may have affected it.
   const observation = await progress.observe(step, picture);
   const decision = decide(step, observation, picture, progress.context.journal.copies);
   const elapsed = () => progress.now() - started;
@@ -250,7 +250,7 @@ async function carryOutRemoval(
       progress.recordLate({ t: 'directories', id: null, made: [stillOurs], gone: [] });
       return resultOf(step, decision, 'changed', elapsed());
     }
-    // Somebody else may have removed it, or an apply that declared it absent: the way to it is as needless.
+    // It may also have been removed by somebody else or by an apply. Its parent directories are unneeded in any case.
     pruneAbove(progress, resource, provider);
     if (original === null) return resultOf(step, decision, 'changed', elapsed());
     forgetBelow(progress, resource, provider);
@@ -268,7 +268,7 @@ async function carryOutRemoval(
   }
 }
 
-/** What was made on the way in a directory went with it. */
+/** Forgets the created parent directories below a directory that was removed with them. */
 function forgetBelow(progress: Progress, resource: Step['resource'], provider: Provider): void {
   const path = provider.path(resource);
   if (path === null) return;
@@ -277,7 +277,7 @@ function forgetBelow(progress: Progress, resource: Step['resource'], provider: P
   if (below.length > 0) progress.recordLate({ t: 'directories', id: null, made: [], gone: below });
 }
 
-/** Removes the directories above that were only made for what is gone now. */
+/** Removes the directories above that were created only for the removed object. */
 function pruneAbove(progress: Progress, resource: Step['resource'], provider: Provider): void {
   const path = provider.path(resource);
   if (path === null) return;
@@ -285,14 +285,14 @@ function pruneAbove(progress: Progress, resource: Step['resource'], provider: Pr
   const machine = progress.machine();
   for (const directory of ancestors(path)) {
     if (!ourDirectories.has(directory)) return;
-    // Its own resource answers for it from now on.
+    // A resource declares the directory and manages it from now on.
     if (machine.declaredDirectory(directory)) return;
     if (!isRemoved(directory, progress)) return;
     progress.recordLate({ t: 'directories', id: null, made: [], gone: [directory] });
   }
 }
 
-/** One that cannot be reached or removed is left: it is in nobody's way. */
+/** A directory that cannot be reached or removed stays, as it does no harm. */
 function isRemoved(directory: string, progress: Progress): boolean {
   try {
     return removeEmptyDirectory(directory, progress.machine());

@@ -8,7 +8,7 @@ import { applyTogether, isTogether } from './apply-batch.ts';
 import { applyOne } from './apply-one.ts';
 import { applyRun } from './apply-package-group.ts';
 
-/** Carries out an apply, or what is left of it after the agent was killed. */
+/** Executes an apply, or the rest of it after the agent was killed. */
 export async function applyOperation(progress: Progress): Promise<void> {
   const { state } = progress.context.journal;
   const { resources, keep_modules } = progress.operation.message;
@@ -16,7 +16,7 @@ export async function applyOperation(progress: Progress): Promise<void> {
   if (progress.operation.state === 'accepted') {
     steps = stepsOf(resources, state.managed, keep_modules);
     progress.over(steps);
-    // Only before it begins: what it has changed by then is no longer as it was planned.
+    // Checked only before it begins, because its own changes would make the plan stale.
     if (await isStale(progress, steps)) {
       const pending = [...state.pendingTriggers].map(([key, ids]): [string, string[]] => [key, [...ids]]);
       return progress.finish(0, stale, { cut: 0, pending });
@@ -54,7 +54,7 @@ export async function applyOperation(progress: Progress): Promise<void> {
   await progress.finish(steps.length, verdict.error, { cut: cut + verdict.cut, pending });
 }
 
-/** Everything is told before it is verified: it is in place, and verifying may take its time. */
+/** Reports everything before the verification, because the resources are in place and verifying may take time. */
 async function verified(progress: Progress, cut: number): Promise<{ error?: string; cut: number }> {
   const { verify = [] } = progress.operation.message;
   const isInPlace = cut === 0 && progress.results.every(({ status }) => status === 'changed' || status === 'unchanged');
@@ -68,7 +68,7 @@ async function verified(progress: Progress, cut: number): Promise<{ error?: stri
 
 const stale = 'plan_stale: the machine is not as it was when this was planned; nothing was changed, plan again';
 
-/** Whether an apply that is bound to a plan would do something else than that by now. */
+/** Whether an apply that is bound to a plan would now do something else. */
 async function isStale(progress: Progress, steps: readonly Step[]): Promise<boolean> {
   const { plan_digest: planned } = progress.operation.message;
   if (planned === undefined) return false;
@@ -76,7 +76,7 @@ async function isStale(progress: Progress, steps: readonly Step[]): Promise<bool
   return now !== null && now !== planned;
 }
 
-/** The steps of an operation that had begun: removals as they were fixed then, some of them done. */
+/** The steps of an operation that had begun: removals as fixed at its start, some of them finished. */
 function stepsAgain(progress: Progress): Step[] {
   const { message, removals, results } = progress.operation;
   const { managed } = progress.context.journal.state;
@@ -85,7 +85,7 @@ function stepsAgain(progress: Progress): Step[] {
     const record = managed.get(key);
     const position = steps.length;
     if (record !== undefined) steps.push({ position, kind: 'remove', resource: record.resource, record });
-    // Only its place still counts: its result is there.
+    // Only its position still matters, because its result exists.
     else if (position < results.length)
       steps.push({ position, kind: 'remove', resource: removedAlready(key), record: null });
     else throw new Error(`the record of ${key} is missing from the journal`);
@@ -93,7 +93,7 @@ function stepsAgain(progress: Progress): Step[] {
   return steps;
 }
 
-/** Stands for a resource whose record went when it was removed, in its place in the order. */
+/** Keeps the position of a resource whose record was deleted with its removal. */
 const removedAlready = (key: string): Step['resource'] => ({
   key,
   module: '',

@@ -14,28 +14,28 @@ import {
 import { providerOf } from '../../resources/provider/registry.ts';
 import { cannotCarryOut, providerFor } from './find-provider.ts';
 
-/** Deciding what is to be done. Nothing here looks at the machine: what was observed is handed in. */
+/** Decides what to do. Does not access the machine; callers pass the observations. */
 
-/** One thing to be done or found unnecessary, in its place in the order. */
+/** One resource to apply or remove, at its place in the order. */
 export interface Step {
   position: number;
   kind: 'apply' | 'remove';
   resource: ResolvedResource;
-  /** What was recorded of it, for a resource that was ever managed. */
+  /** The journal's record, if the resource was ever managed. */
   record: ManagedRecord | null;
 }
 
 export type Observation = { seen: unknown } | { failure: string };
 
-/** What is to be done about a step, as data. */
+/** The decision about a step. */
 export type Decision =
   | { verdict: 'skip'; message: string }
-  /** `awaits`: what is missing that steps before may bring. */
+  /** `awaits`: missing prerequisites that earlier steps may provide. */
   | { verdict: 'fail'; message: string; awaits?: NonNullable<Difference['awaits']> }
   | {
       verdict: 'none' | 'act';
       difference: Difference;
-      /** Ids of the resources whose change obliges it. */
+      /** Ids of the changed resources that trigger it. */
       triggeredBy: string[];
       corrective: boolean;
     };
@@ -43,9 +43,9 @@ export type Decision =
 const labelOf = (resource: ResolvedResource): string => resource.id ?? resource.key;
 
 /**
- * Every step of an operation: the desired set as it comes, then what is managed and no longer desired.
- * @param managed what earlier applies put in place
- * @param keepModules modules whose resources stay although they are not in the set
+ * Every step of an operation: the desired set in order, then the resources that are managed but no longer desired.
+ * @param managed resources from earlier applies
+ * @param keepModules modules whose resources stay even if they are not in the set
  */
 export function stepsOf(
   desired: readonly ResolvedResource[],
@@ -63,7 +63,7 @@ export function stepsOf(
   return steps;
 }
 
-/** The reverse of the order in which they were put in place, but what is in a directory before the directory. */
+/** The reverse of the order in which they were applied, but contents before their directory. */
 function removals(
   desired: readonly ResolvedResource[],
   managed: ReadonlyMap<string, ManagedRecord>,
@@ -74,7 +74,7 @@ function removals(
   const gone = [...managed.values()]
     .filter(({ resource }) => !wanted.has(resource.key) && !kept.has(resource.module))
     .sort((a, b) => b.ordinal - a.ordinal);
-  // A directory waits for everything of ours below it, and takes its place right after the last of it.
+  // A directory waits for all managed paths below it, and follows right after the last of them.
   const waiting = new Map<string, ManagedRecord>();
   const open = new Map<string, number>();
   const paths = gone.map(({ resource }) => providerOf(resource.type)?.path(resource) ?? null);
@@ -86,7 +86,7 @@ function removals(
   const take = (record: ManagedRecord, path: string | null): void => {
     ordered.push(record);
     if (path === null) return;
-    // From the innermost out: the outer one waits for the inner one too.
+    // From the inside out: the outer directory also waits for the inner one.
     for (const ancestor of above(path)) {
       const left = (open.get(ancestor) ?? 0) - 1;
       open.set(ancestor, left);
@@ -113,8 +113,8 @@ export function ancestors(path: string): string[] {
 }
 
 /**
- * The picture of an operation on its way: what has changed, what has failed and, in a forecast, how the machine will
- * look when it gets there. A plan and an apply tell it the same things and ask it the same questions.
+ * The state of an operation in progress: what has changed, what has failed, and, in a forecast, the expected state of
+ * the machine. A plan and an apply feed it the same facts and ask it the same questions.
  */
 export class Picture {
   readonly purpose: Circumstances['purpose'];
@@ -124,16 +124,16 @@ export class Picture {
   readonly #gone: Set<string>;
   readonly #made: Set<string>;
   readonly #blocked: ReadonlyMap<string, string>;
-  /** Who may bring it, by label. */
+  /** Labels of the steps that may provide each effect. */
   readonly #mayCome: Map<Brought, string[]>;
-  /** What a step that is going to change something may bring to those that depend on it, by its key. */
+  /** Effects that a changing step may provide to its dependents only, by its key. */
   readonly #toDependents: Map<string, readonly Brought[]>;
   readonly #steps: readonly Step[];
 
   /**
-   * @param pending triggers that are due from an operation before
+   * @param pending triggers that remain due from an earlier operation
    * @param steps   every step of the operation
-   * @param from    a picture to go on from
+   * @param from    the picture to continue from
    */
   constructor(
     purpose: Circumstances['purpose'],
@@ -153,12 +153,12 @@ export class Picture {
     this.#toDependents = new Map(from === undefined ? undefined : from.#toDependents);
   }
 
-  /** A picture that goes on from here as if everything succeeded, and leaves this one as it is. */
+  /** A copy that continues from here as if everything succeeded. */
   forecast(): Picture {
     return new Picture(this.purpose, this.#pending, this.#steps, this);
   }
 
-  /** Takes down how a step ended. */
+  /** Records how a step ended. */
   ended(step: Step, status: ResourceResult['status']): void {
     if (step.kind === 'remove') return;
     const { key } = step.resource;
@@ -166,16 +166,16 @@ export class Picture {
     if (status === 'failed' || status === 'unknown' || status === 'skipped') this.#failed.set(key, status);
   }
 
-  /** Takes down that a removal is done, for directories above it: they were looked at while it was still there. */
+  /** Records a finished removal, because directories above it were observed while it still existed. */
   removed({ resource }: Step): void {
-    // Of one that was removed before the agent was killed only the key is left.
+    // After a restart of the agent, only the key of an earlier removal is left.
     const path = resource.key.startsWith('path:') ? resource.key.slice('path:'.length) : null;
     if (path === null) return;
     this.#gone.add(path);
     this.#made.delete(path);
   }
 
-  /** Takes down what a step is going to do, for what comes after it. */
+  /** Records the expected effect of a step for later steps. */
   expects(step: Step, decision: Decision): void {
     if (decision.verdict !== 'act') {
       const statuses = { none: 'unchanged', skip: 'skipped', fail: 'failed' } as const;
@@ -200,7 +200,7 @@ export class Picture {
     this.#made.add(path);
   }
 
-  /** What keeps a step from being tried: something it depends on did not succeed. */
+  /** Why a step is skipped: something it depends on did not succeed. Null: it is not skipped. */
   obstacle(step: Step, desired: ReadonlyMap<string, ResolvedResource>): string | null {
     if (step.kind === 'remove') return null;
     const { depends_on, reload_on, restart_on, rerun_on } = step.resource;
@@ -235,7 +235,7 @@ export class Picture {
     };
   }
 
-  /** Why nothing can be at this path, whatever the order: something above it is declared to be no directory. */
+  /** Why nothing can exist at this path: a path above it is declared as something other than a directory. */
   blockerOf(path: string): string | null {
     for (const ancestor of ancestors(path)) {
       const reason = this.#blocked.get(ancestor);
@@ -244,15 +244,15 @@ export class Picture {
     return null;
   }
 
-  /** Whether this is declared absent, and a package that it depends on and that changes before may bring it. */
+  /** Whether it is declared absent, and a changing package that it depends on may create it. */
   mayBeUnpacked({ kind, resource: { body, depends_on } }: Step): boolean {
     if (kind === 'remove' || !('ensure' in body) || body.ensure !== 'absent') return false;
     return depends_on.some((key) => key.startsWith('package-') && this.#changed.has(key));
   }
 
   /**
-   * Labels of the steps before that may bring what this one awaits.
-   * @returns null when nothing may bring some of it
+   * Labels of the earlier steps that may provide what this one awaits.
+   * @returns null if some of it cannot be provided
    */
   bringersOf(step: Step, awaits: NonNullable<Difference['awaits']>): string[] | null {
     const all = new Set<string>();
@@ -283,7 +283,7 @@ export class Picture {
   }
 }
 
-/** Paths below which nothing can be, with the reason. */
+/** Paths below which nothing can exist, with the reason. */
 function blockedPaths(steps: readonly Step[]): Map<string, string> {
   const blocked = new Map<string, string>();
   for (const step of steps) {
@@ -300,7 +300,7 @@ function blockedPaths(steps: readonly Step[]): Map<string, string> {
   return blocked;
 }
 
-/** Every path where something is declared to be, and every directory above it. */
+/** Every declared path, and every directory above it. */
 export function declaredPaths(desired: Iterable<ResolvedResource>): Set<string> {
   const declared = new Set<string>();
   for (const resource of desired) {
@@ -312,15 +312,15 @@ export function declaredPaths(desired: Iterable<ResolvedResource>): Set<string> 
   return declared;
 }
 
-/** The ids of what obliges a step, whichever way. */
+/** Ids of the resources that trigger a step in any way. */
 const triggersOf = ({ rerunBy, reloadBy, restartBy }: Circumstances): string[] => [
   ...new Set([...rerunBy, ...reloadBy, ...restartBy]),
 ];
 
 /**
  * Decides about one step.
- * @param observation what its provider saw, or why it could not look
- * @param copies to show what a removal brings back
+ * @param observation what its provider saw, or why it could not observe
+ * @param copies to show the content that a removal restores
  */
 export function decide(
   step: Step,
@@ -332,7 +332,7 @@ export function decide(
   const { resource, record } = step;
   const provider = providerFor(step);
   if (provider === null) return { verdict: 'fail', message: cannotCarryOut(resource) };
-  // What was there before is recorded in the terms of its kind, and must come back first.
+  // The previous state is recorded in the form of the earlier type and must be restored first.
   if (step.kind === 'apply' && record?.before != null && record.resource.type !== resource.type)
     return {
       verdict: 'fail',
@@ -354,7 +354,7 @@ export function decide(
   if (blocker !== null) return { verdict: 'fail', message: blocker };
   const triggeredBy = triggersOf(circumstances);
   if (difference.action === 'none') {
-    // An apply may find less to do than was planned, never more.
+    // An apply may do less than was planned, never more.
     if (picture.purpose === 'plan' && picture.mayBeUnpacked(step))
       return { verdict: 'act', difference: unpackedRemoval, triggeredBy, corrective: false };
     return { verdict: 'none', difference, triggeredBy: [], corrective: false };
@@ -362,9 +362,9 @@ export function decide(
   const { awaits } = difference;
   if (awaits !== undefined) {
     const message = awaited(resource, awaits);
-    // It was there when this was applied: that it is gone is how the machine differs.
+    // It existed when this was applied, so its absence is drift.
     if (picture.purpose === 'drift') difference = { ...difference, message };
-    // Another resource may bring it: a plan cannot know, an apply sees when it gets there.
+    // Another resource may provide it: a plan cannot know, and an apply observes again when it gets there.
     else {
       const bringers = picture.purpose === 'plan' ? picture.bringersOf(step, awaits) : null;
       if (bringers === null) return { verdict: 'fail', message, awaits };
@@ -387,13 +387,13 @@ const unpackedRemoval: Difference = {
   message: 'it is not there; it is removed should a package that it depends on bring it',
 };
 
-/** What is missing, without a name that is a secret. */
+/** The missing prerequisites, without secret names. */
 const awaited = ({ sensitive_fields }: ResolvedResource, awaits: NonNullable<Difference['awaits']>): string =>
   sensitive_fields.includes('owner') || sensitive_fields.includes('group')
     ? 'its owner or its group, which is sensitive and not shown, is not there'
     : awaits.map(({ message }) => message).join('; ');
 
-/** What a plan says of it. Whether it comes is seen by the apply alone, which fails without it. */
+/** The note of a plan. Only the apply finds out whether the prerequisite appears, and fails without it. */
 function toBeBrought(bringers: readonly string[], missing: string, message: string | undefined): string {
   const [what] = missing.split(';');
   const named = bringers.slice(0, 3).map((label) => `\`${label}\``);
@@ -403,8 +403,8 @@ function toBeBrought(bringers: readonly string[], missing: string, message: stri
 }
 
 /**
- * It repairs drift: what is wanted is what already succeeded here, nothing else was tried since, and the machine differs
- * all the same, in what a drift check goes by. A newer version that is offered, say, is no drift.
+ * Whether a change repairs drift: the declaration already succeeded here, nothing else was tried since, and the machine
+ * differs in a way that a drift check detects. A newer offered version, for example, is not drift.
  */
 function isCorrective({ resource, record }: Step, asDrift: () => Difference): boolean {
   const succeeded = record?.succeeded ?? null;
@@ -421,8 +421,8 @@ function isCorrective({ resource, record }: Step, asDrift: () => Difference): bo
 }
 
 /**
- * Decides about the next step of a plan, and takes down what it is going to do.
- * @param observe only asked when nothing stands in the way
+ * Decides about the next step of a plan, and records its expected effect.
+ * @param observe called only if nothing prevents the step
  */
 export async function planStep(
   step: Step,
@@ -445,9 +445,10 @@ export const desiredByKey = (steps: readonly Step[]): Map<string, ResolvedResour
   new Map(steps.filter(({ kind }) => kind === 'apply').map(({ resource }) => [resource.key, resource]));
 
 /**
- * What triggers stay due when an operation ends: something named has changed, and the resource did not get to it.
- * @param before      what was due when it began
- * @param keepModules modules whose resources stay although not in the set; null when the operation did not get through
+ * The triggers that remain due when an operation ends: a named resource has changed, and the triggered one was not
+ * reached.
+ * @param before      triggers that were due at the start
+ * @param keepModules modules whose resources stay even if not in the set; null if the operation was not completed
  */
 export function triggersLeft(
   steps: readonly Step[],
@@ -463,13 +464,13 @@ export function triggersLeft(
     if (keepModules === null || (kept !== undefined && keepModules.includes(kept.resource.module)))
       left.set(key, [...ids]);
   }
-  // All of them first: one that was skipped may stand before what it waits for has been told.
+  // All results first, because a skipped step may come before the steps that trigger it.
   for (const step of steps) picture.ended(step, results[step.position]?.status ?? 'skipped');
   for (const step of steps) {
     if (step.kind === 'remove') continue;
     const due = triggersOf(picture.circumstances(step));
     const status = results[step.position]?.status;
-    // One that was looked at and had nothing to do for it, such as a service that does not run, has been served too.
+    // A step that was observed and needed no action, such as a service that does not run, has been served too.
     if (due.length > 0 && status !== 'changed' && status !== 'unchanged') left.set(step.resource.key, due);
     else left.delete(step.resource.key);
   }

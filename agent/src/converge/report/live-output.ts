@@ -1,11 +1,11 @@
 import { limits, type OutputProgress } from '@muster/protocol/wire';
 
 /**
- * What the program that is running prints, for those who watch. Only the newest of it is kept, however much it prints
- * and whether or not anybody is there to be told; all of it that may be told is in the report at its end.
+ * Live output of the running program. Only the newest part is kept, whether or not anyone watches; the report at the
+ * end of the operation contains everything that may be shown.
  */
 
-/** The newest output of the running program. It is kept in memory only: losing it does no harm. */
+/** The newest output of the running program, kept in memory only. Losing it does no harm. */
 export interface OutputTail {
   /**
    * Takes the output since the last call.
@@ -20,9 +20,9 @@ export interface OutputSource {
   resource: string;
 }
 
-/** Bytes of JSON text for both streams together: the rest of the frame is for the names around them. */
+/** Bytes of JSON text for both streams together; the rest of the frame is for names. */
 const textBytes = limits.outputProgressBytes - 1024 - 384;
-/** Bytes of JSON text. What has a longer name has no room in the frame, and nobody is shown what it prints. */
+/** Bytes of JSON text. Output of a resource with a longer name is not streamed, as it has no room in the frame. */
 const longestName = 1024;
 
 export class LiveOutput implements OutputTail {
@@ -35,7 +35,7 @@ export class LiveOutput implements OutputTail {
     this.#onOutput = onOutput;
   }
 
-  /** What another program printed before is given up. */
+  /** Adds output. Discards the earlier output of another program. */
   add(source: OutputSource, stream: Stream, piece: Buffer): void {
     if (this.#source?.operation_id !== source.operation_id || this.#source.resource !== source.resource) {
       this.#source = source;
@@ -46,7 +46,7 @@ export class LiveOutput implements OutputTail {
     this.#onOutput();
   }
 
-  /** An operation has ended: there is nobody left to watch it. */
+  /** Discards the output of an ended operation. */
   forget(operationId: string): void {
     if (this.#source?.operation_id !== operationId) return;
     this.#source = null;
@@ -69,13 +69,13 @@ class Tail {
   #from = 0;
   #kept: Buffer = Buffer.alloc(0);
 
-  /** Nothing to take; the first bytes of a character are nothing yet. */
+  /** Whether there is nothing to take. The first bytes of an incomplete character do not count. */
   get isEmpty(): boolean {
     return wholeCharacters(this.#kept) === 0;
   }
 
   add(piece: Buffer): void {
-    // Copied: what came is part of something larger, and not kept for a few bytes of it.
+    // Copied, so that a few bytes do not keep a large buffer in memory.
     const last = piece.subarray(-textBytes);
     const all = Buffer.concat([this.#kept, last]);
     const kept = all.subarray(-textBytes);
@@ -83,7 +83,7 @@ class Tail {
     this.#kept = kept;
   }
 
-  /** @param room bytes that the text may come to as JSON */
+  /** @param room maximum bytes of the text as JSON */
   take(room: number): { from: number; to: number; text: string } | null {
     const end = wholeCharacters(this.#kept);
     let start = this.#from === 0 ? 0 : restOfCharacter(this.#kept);
@@ -91,7 +91,7 @@ class Tail {
     for (;;) {
       const bytes = Buffer.byteLength(JSON.stringify(text));
       if (bytes <= room) break;
-      // Control characters take six bytes, others one: what is left comes closer each time.
+      // Control characters take six bytes, others one, so each round comes closer.
       start = Math.min(end, start + Math.max(1, Math.ceil(((end - start) * (bytes - room)) / bytes)));
       start += restOfCharacter(this.#kept.subarray(start, end));
       text = this.#kept.subarray(start, end).toString('utf8');
@@ -106,14 +106,14 @@ class Tail {
 
 const isContinuation = (byte: number): boolean => (byte & 0xc0) === 0x80;
 
-/** How many bytes at the beginning belong to a character that began before. */
+/** Number of leading bytes that belong to a character begun earlier. */
 function restOfCharacter(bytes: Buffer): number {
   let at = 0;
   while (at < 3 && at < bytes.length && isContinuation(bytes[at] as number)) at++;
   return at;
 }
 
-/** How many bytes there are up to where the last character that is not whole begins. */
+/** Number of bytes before an incomplete last character. */
 function wholeCharacters(bytes: Buffer): number {
   for (let back = 1; back <= 3 && back <= bytes.length; back++) {
     const byte = bytes[bytes.length - back] as number;
