@@ -1,40 +1,41 @@
 import { limits, type RefusalCode } from '@muster/protocol/wire';
 
-/** How a link, or the attempt to get one, ended. */
+/** How a link, or the attempt to establish one, ended. */
 export interface LinkEnd {
-  /** Milliseconds from the welcome to the end; 0 when there was none. */
+  /** Milliseconds from the welcome to the end; 0 without a welcome. */
   livedMs: number;
-  /** What the orchestrator asked for, if it did. */
+  /** Retry delay that the orchestrator requested. */
   retryAfterSecs: number | null;
-  /** Null: nobody refused this agent. */
+  /** Null: not refused. */
   refused: RefusalCode | null;
 }
 
-/** What earlier attempts came to. */
+/** State of the backoff after earlier attempts. */
 export interface Waits {
   /** Failed attempts and short links since the last stable link. */
   attempts: number;
   /** Short links in a row. */
   shortLinks: number;
-  /** Monotonic milliseconds at the end of the last link, or at the start of an agent that had one before; null: there was none. */
+  /**
+   * Monotonic milliseconds of the end of the last link, or of the start if there was one earlier; null: there was none.
+   */
   linkedAt: number | null;
 }
 
 export const noWaits: Waits = { attempts: 0, shortLinks: 0, linkedAt: null };
 
-/** Refusals that say nothing about this agent: the orchestrator, this machine or the network between is slow or in trouble. */
+/** Refusals independent of this agent: the orchestrator, this machine, or the network is slow or in trouble. */
 const busyRefusals: ReadonlySet<RefusalCode> = new Set(['draining', 'hello_timeout', 'unavailable']);
 
 /**
- * How long to wait before dialling again: between half of an exponential ceiling and all of it, so that agents that lost
- * their links together do not come back together, and no attempt is wasted in the first moment. As long as the last link
- * is not long ago, the ceiling stays at seconds: an orchestrator that restarts is back soon, and admits its agents as fast
- * as it can. An orchestrator that is busy gets those seconds at once, and its agents' patience after five minutes. Other
- * refusals, and links that end again and again before they are stable, have the long ceiling. What the orchestrator asked
- * for wins, with a little jitter on top.
+ * Computes the wait before the next attempt: a random value between half of an exponential ceiling and all of it, so
+ * that agents that lost their links together do not return together. Shortly after a link the ceiling stays at seconds,
+ * because an orchestrator that restarts is back soon and admits its agents as fast as it can. A busy orchestrator gets
+ * these waits at once, and longer ones after five minutes. Other refusals, and repeated links that end before they are
+ * stable, get the long ceiling. A delay that the orchestrator requested takes precedence, with a little jitter added.
  * @param random in [0, 1)
  * @param now    monotonic milliseconds
- * @returns the wait in milliseconds, and what to hand in next time
+ * @returns the wait in milliseconds, and the state for the next call
  */
 export function backOff(before: Waits, end: LinkEnd, random: number, now: number): { waitMs: number; waits: Waits } {
   const isBusy = end.refused !== null && busyRefusals.has(end.refused);

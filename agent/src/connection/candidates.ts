@@ -1,28 +1,28 @@
 import type { Target } from './pin.ts';
 
-/** Kept at most: anybody on the network can announce an orchestrator of their own. */
+/** Bounded, because anyone on the network can announce an orchestrator. */
 const mostCandidates = 8;
 
 const isSame = (a: Target, b: Target): boolean =>
   a.host === b.host && a.port === b.port && a.orchestrator_key === b.orchestrator_key;
 
-/** Orchestrators that were announced and not reached yet: the new ones first, then all in turn. */
+/** Announced orchestrators that were not reached yet: new ones first, then all in turn. */
 export class Candidates {
   /** The next one first. */
   private turns: Target[] = [];
   private fresh = 0;
   private homesTurn = true;
 
-  /** One was announced that has not been tried. */
+  /** Whether an announced orchestrator has not been tried yet. */
   get hasNew(): boolean {
     return this.fresh > 0;
   }
 
-  /** @returns false for one that waits for its first turn already */
+  /** @returns false for one that already waits for its first turn */
   add(target: Target): boolean {
     const at = this.turns.findIndex((each) => isSame(each, target));
     if (at >= 0 && at < this.fresh) return false;
-    // Announced again: somebody wants it tried now.
+    // Announced again, so somebody wants it tried now.
     if (at >= 0) this.turns.splice(at, 1);
     this.turns.splice(this.fresh++, 0, target);
     if (this.turns.length > mostCandidates) {
@@ -33,9 +33,9 @@ export class Candidates {
   }
 
   /**
-   * Whom to try now.
-   * @param home where the agent belongs as far as it knows: has its turn among them
-   * @returns null when there is nobody
+   * The target to try now.
+   * @param home the agent's known orchestrator, which takes turns with the announced ones
+   * @returns null when there is none
    */
   next(home: Target | null): Target | null {
     if (this.fresh === 0 && home !== null && (this.homesTurn || this.turns.length === 0)) {

@@ -16,53 +16,53 @@ import { Session } from './session.ts';
 export interface ConnectionOptions {
   identity: AgentIdentity;
   introduction: Introduction;
-  /** Null: nobody said where the orchestrator is, and it has to announce itself. */
+  /** Null: the address of the orchestrator is unknown, and the agent waits for an announcement. */
   target: Target | null;
   file: OrchestratorFile;
   engine: Engine;
-  /** Null: of an agent that only plays one. */
+  /** Null for a simulated agent. */
   terminals: Terminals | null;
-  /** What was measured, for an orchestrator that wants it. Null: of an agent that only plays one. */
+  /** Samples for an orchestrator that wants them; null for a simulated agent. */
   samples: SampleBuffer | null;
   clock: Clock;
   log: Log;
   /** In [0, 1). */
   random: () => number;
-  /** The attributes as they are now; read for each hello. */
+  /** The current attributes, read for each hello. */
   attributes: () => Record<string, string>;
-  /** Finds the addresses of the orchestrator's name; the system's, unless a test knows others. */
+  /** Resolves the orchestrator's name; the system's lookup unless a test replaces it. */
   lookup?: LookupFunction;
-  /** The link is up, or no longer. */
+  /** Called when the link comes up or goes down. */
   linked?: (isUp: boolean) => void;
 }
 
-/** Refusals that only a person can mend: no use in trying again soon. */
+/** Refusals that only a person can resolve, so that an early retry has no use. */
 const stubborn: ReadonlySet<string> = new Set(['cloned', 'token_invalid', 'version_unsupported']);
 const stubbornRetrySecs = 60;
-/** A report that was first in line at so many refusals in a row is taken to be their cause. */
+/** Number of refusals in a row after which the first pending report is considered their cause. */
 const suspectRefusals = 3;
 
-/** Keeps a link to the orchestrator up, for as long as the agent runs. */
+/** Keeps a link to the orchestrator up while the agent runs. */
 export class Connection {
   private readonly options: ConnectionOptions;
-  /** Where it belongs, once that is known. */
+  /** The orchestrator that the agent belongs to, once known. */
   private home: Target | null;
-  /** Where it may belong, as was announced; tried in turn until one of them takes this agent in. */
+  /** Announced orchestrators, tried in turn until one accepts this agent. */
   private readonly candidates = new Candidates();
-  /** What is tried now, or was last. */
+  /** The current or last target. */
   private target: Target | null = null;
   private isLinked = false;
   private readonly stopping = new AbortController();
   private session: Session | null = null;
   private running: Promise<void> | null = null;
   private wake: () => void = () => {};
-  /** The report that was first in line when the orchestrator last called what was sent a violation, and how often so. */
+  /** The first pending report at the last protocol violation, and the number of violations with it. */
   private suspect = { seq: 0, refusals: 0 };
-  /** The link that ended was to make room for one under a new key. */
+  /** Whether the last link was ended in order to show a new key. */
   private isRenewing = false;
-  /** Attempts that failed: the next one begins with the next address of the orchestrator's name. */
+  /** Failed attempts; each next one begins with the next address of the orchestrator's name. */
   private failures = 0;
-  /** The wrong key that was shown last. */
+  /** The last wrong key that a target showed. */
   private stranger: string | null = null;
 
   constructor(options: ConnectionOptions) {
@@ -70,29 +70,29 @@ export class Connection {
     this.home = options.target === null ? null : { ...options.target };
   }
 
-  /** Hex of the key that its orchestrator must have; null while any will do. */
+  /** Hex of the key that the orchestrator must have; null if any key is accepted. */
   get pinnedKey(): string | null {
     return this.home?.orchestrator_key ?? null;
   }
 
-  /** An orchestrator has announced itself, with this key: it is tried next. */
+  /** Handles an announcement of an orchestrator with this key: it is tried next. */
   announced({ host, port, orchestratorKey }: Announcement): void {
     if (this.isLinked) return;
     const key = Buffer.from(orchestratorKey).toString('hex');
     if (this.pinnedKey !== null && this.pinnedKey !== key) return;
-    // A token is for the orchestrator that is known, not for whoever announces one.
+    // A token is only for the known orchestrator, not for one that announces itself.
     const { token, pinSource } =
       this.home?.orchestrator_key === key ? this.home : { token: null, pinSource: 'discovery' as const };
     const candidate: Target = { host, port, orchestrator_key: key, token, pinSource, replacedKey: null };
     if (this.candidates.add(candidate)) this.wake();
   }
 
-  /** Begins to connect; returns at once. */
+  /** Starts to connect; returns at once. */
   start(): void {
     this.running ??= this.run();
   }
 
-  /** Says goodbye and ends for good. */
+  /** Sends a bye and ends for good. */
   async stop(reason: string): Promise<void> {
     this.stopping.abort();
     this.wake();
@@ -100,27 +100,29 @@ export class Connection {
     await this.running;
   }
 
-  /** Reports have been added to the spool. */
+  /** Call when reports were added to the spool. */
   reportsReady(): void {
     this.session?.reportsReady();
   }
 
-  /** A program that runs has printed something. */
+  /** Call when a running program has printed output. */
   outputReady(): void {
     this.session?.outputReady();
   }
 
-  /** Attributes have changed. */
+  /** Call when attributes have changed. */
   attributesChanged(): void {
     this.session?.sendAttributes(fitAttributes(this.options.attributes()));
   }
 
-  /** Something that was applied has changed. @returns false when the link is not up */
+  /** Sends a hint that applied resources have changed. @returns false when the link is not up */
   hintDrift(keys: string[]): boolean {
     return this.session?.hintDrift(keys) ?? false;
   }
 
-  /** A new key may wait: the link begins anew to show it. Terminals would end with the link, so it waits for those. */
+  /**
+   * Reconnects to show a waiting new key. Delays that while terminals are open, because they would end with the link.
+   */
   keysChanged(): void {
     const { identity, terminals, log } = this.options;
     try {
@@ -143,11 +145,11 @@ export class Connection {
       return;
     }
     this.isRenewing = true;
-    // Whoever has a copy of the former key waits for this very moment, to name another with it.
+    // Asks the orchestrator to keep its place, because a thief of the former key could use the gap to name another key.
     void this.session.leave('to show a new key', true);
   }
 
-  /** The key for a hello; a new one that cannot be read keeps nobody away. */
+  /** The key for a hello. An unreadable new key does not prevent the connection. */
   private keyToShow(versions: readonly number[], orchestratorKey: string): ShownKey {
     const { identity, log } = this.options;
     try {
@@ -160,7 +162,8 @@ export class Connection {
 
   private async run(): Promise<void> {
     const { log, clock, random } = this.options;
-    // After a power cut agents and their orchestrator start together: whoever belongs somewhere does not lose patience soon.
+    // After a power cut, agents and orchestrator start together, so an agent with an orchestrator keeps retrying
+    // quickly.
     let waits: Waits = this.home === null ? noWaits : { ...noWaits, linkedAt: clock.monotonic() };
     while (!this.stopping.signal.aborted) {
       const target = this.candidates.next(this.home);
@@ -197,7 +200,7 @@ export class Connection {
     this.options.linked?.(isUp);
   }
 
-  /** One attempt, and the link if it comes to one. */
+  /** One attempt, and the link if it succeeds. */
   private async link(target: Target): Promise<LinkEnd & { reason: string }> {
     const { engine, terminals, clock, log, identity, introduction } = this.options;
     try {
@@ -251,7 +254,7 @@ export class Connection {
         welcomed: (welcome) => {
           this.keyWelcomed(shown, welcome.node_id);
           this.welcomed(welcome, shownKey);
-          // One that was made after the hello waits; not one that was shown and could not be put in force.
+          // For a key made after the hello, but not for one that was shown and could not be put in force.
           if (identity.inForce().key === shown.key) this.keysChanged();
         },
         standingChanged: (standing) => this.logStanding(standing),
@@ -288,16 +291,16 @@ export class Connection {
     }
   }
 
-  /** @returns whether the next hello would be refused as this one was, until a person changes something */
+  /** @returns whether every hello will be refused like this one until a person intervenes */
   private keyRefused(shown: ShownKey, orchestratorKey: string, versions: readonly number[]): boolean {
     const { log } = this.options;
     if (this.dropNext(shown)) return false;
-    // One of an earlier release says that also of keys that it does not know.
+    // An orchestrator of an earlier release gives this refusal also for unknown keys.
     if (!versions.includes(5)) {
       this.keyUnknown(shown, orchestratorKey);
       return false;
     }
-    // Without the statement it would come as a new agent, and its name, tags and secrets would be lost.
+    // Without the statement it would enroll as a new agent and lose its name, tags, and secrets.
     log.error(
       {},
       'the orchestrator has this agent on record and does not take its key; the agent keeps its identity and asks again every minute. If this machine is the right one, remove the agent there, and this one comes as a new agent',
@@ -325,9 +328,9 @@ export class Connection {
   }
 
   /**
-   * Counts a violation against the first report that is not acknowledged. It is never thrown away here: an orchestrator
-   * of another version may take it.
-   * @returns whether to stop hurrying, as the next attempt would end as the last ones did
+   * Counts a violation against the first unacknowledged report. The report is never discarded, because an orchestrator
+   * of another version may accept it.
+   * @returns whether to retry slowly, because the next attempt would fail like the last ones
    */
   private suspectReport(reason: string): boolean {
     const [entry] = this.options.engine.spool.pending(0);
@@ -335,7 +338,7 @@ export class Connection {
     this.suspect = { seq, refusals: seq === this.suspect.seq ? this.suspect.refusals + 1 : 1 };
     const { refusals } = this.suspect;
     if (entry === undefined || refusals < suspectRefusals) return false;
-    // An agent that nobody looks at says it for months.
+    // Logged rarely, because an unattended agent may repeat this for months.
     if (refusals % 60 === suspectRefusals)
       this.options.log.error(
         {
@@ -351,7 +354,7 @@ export class Connection {
     return true;
   }
 
-  /** Said once for each key that is shown: an agent that waits for its orchestrator tries for months. */
+  /** Logs once for each wrong key, because an agent may wait for its orchestrator for months. */
   private strangerAt({ host, port, orchestrator_key: pinned }: Target, shown: string): void {
     if (this.stranger === shown) return;
     this.stranger = shown;
@@ -364,7 +367,7 @@ export class Connection {
   private welcomed(welcome: Welcome, shownKey: string): void {
     const { log, file, identity } = this.options;
     const target = this.target!;
-    // The token has done its work, and the key is known from here on.
+    // The token is used up, and the key is known from now on.
     target.token = null;
     target.orchestrator_key = shownKey;
     this.stranger = null;

@@ -7,19 +7,19 @@ import type { Clock } from '../host/clock.ts';
 import { rawEd25519Key } from './agent-key.ts';
 
 /**
- * The kernel asks for a connection at 0, 1, 3 and 7 s, and then 15: a host that drops what it is sent while it starts is
- * sooner reached by the next attempt.
+ * Milliseconds. The kernel sends SYNs at 0, 1, 3, 7, and 15 s. A host that drops packets while it starts is reached
+ * sooner by the next attempt.
  */
 const connectTimeoutMs = 8_000;
-/** Where a name has several addresses, each but the last has so long: the first may be one that nobody answers at. */
+/** Milliseconds for each address but the last of a name with several, because the first may not answer. */
 const addressTimeoutMs = 1_000;
-/** The orchestrator may let a dialled agent wait for its turn before it answers. */
+/** Milliseconds. The orchestrator may let an agent wait for its turn before it answers. */
 const tlsTimeoutMs = 45_000;
 const upgradeTimeoutMs = 15_000;
-/** TLS 1.3 makes no difference between an empty context and none. */
+/** TLS 1.3 does not distinguish an empty context from none. */
 const noContext = Buffer.alloc(0);
 
-/** The other end is not the orchestrator that this agent belongs to. */
+/** The peer is not the orchestrator that this agent belongs to. */
 export class WrongOrchestratorError extends Error {
   readonly shownKey: string;
   constructor(shownKey: string, pinnedKey: string) {
@@ -32,18 +32,18 @@ export class WrongOrchestratorError extends Error {
 export interface Dialled {
   /** Open and paused. */
   ws: WebSocket;
-  /** What only the two ends of this TLS connection know. */
+  /** Secret that only the two ends of this TLS connection know. */
   exporter: Buffer;
-  /** 32 bytes, as proven in the TLS handshake. */
+  /** 32 bytes, proven in the TLS handshake. */
   orchestratorKey: Buffer;
 }
 
 /**
- * Opens a WebSocket to the orchestrator over TLS 1.3 and checks its key, before a byte is sent inside.
- * @param target `pin`: hex of the key it must show, null to take the one it shows; `turn`: with which of the addresses of
- *   its name to begin, counted from 0 and round again
- * @param signal ends the attempt
- * @throws WrongOrchestratorError for another key than the pinned one; Error for all that keeps a link from coming up
+ * Opens a WebSocket to the orchestrator over TLS 1.3, and checks its key before it sends any data.
+ * @param target `pin`: hex of the expected key, or null to accept any; `turn`: index of the first address to try,
+ * modulo their number
+ * @param signal aborts the attempt
+ * @throws WrongOrchestratorError for a key that differs from the pinned one; Error for any other failure
  */
 export async function dial(
   target: { host: string; port: number; pin: string | null; turn?: number },
@@ -61,7 +61,7 @@ export async function dial(
       ),
     autoSelectFamilyAttemptTimeout: addressTimeoutMs,
     minVersion: 'TLSv1.3',
-    // Names, dates and issuers mean nothing here: the key is checked below, and that its owner has it is part of TLS.
+    // Names, dates, and issuers have no meaning: the key is checked below, and TLS proves its possession.
     rejectUnauthorized: false,
     checkServerIdentity: () => undefined,
     sigalgs: 'ed25519',
@@ -98,7 +98,7 @@ export async function dial(
     });
     await within(upgradeTimeoutMs, clock, 'the WebSocket', socket, (done, failed) => {
       ws.once('open', () => {
-        // The first message may be there before whoever waits for this: resumed by who listens.
+        // Paused, because the first message may arrive before the caller listens. The listener resumes it.
         ws.pause();
         done();
       });
@@ -115,7 +115,7 @@ export async function dial(
   }
 }
 
-/** @returns the same items, beginning with another */
+/** @returns the same items, rotated to start with another */
 export function inTurn<T>(items: readonly T[], turn: number): T[] {
   const first = items.length === 0 ? 0 : turn % items.length;
   return [...items.slice(first), ...items.slice(0, first)];
@@ -123,7 +123,7 @@ export function inTurn<T>(items: readonly T[], turn: number): T[] {
 
 const wrongPort = 'is that the port of the API? Agents use another, 4747 unless the orchestrator was told otherwise';
 
-/** The API's certificate is of a kind that agents do not offer to take, and a web server may speak no TLS at all. */
+/** Agents do not offer the signature type of the API's certificate, and a web server may not speak TLS at all. */
 function tlsFault(error: Error): Error {
   const { code = '', message } = error as NodeJS.ErrnoException;
   const isTls = code.startsWith('ERR_SSL_') || /\bssl\b/i.test(message);
@@ -131,12 +131,12 @@ function tlsFault(error: Error): Error {
 }
 
 /**
- * The orchestrator's key, whose possession this handshake has proved.
+ * The orchestrator's key, whose possession this handshake proved.
  * @returns 32 bytes
- * @throws Error when it proved none, or one of another kind
+ * @throws Error when the handshake proved no key or one of another type
  */
 export function provenKey(socket: TLSSocket): Buffer {
-  // A resumed session shows no certificate; none is ever passed in, so this cannot be.
+  // A resumed session has no certificate. Sessions are never passed in, so this cannot happen.
   if (socket.isSessionReused()) throw new Error('TLS resumed a session, which proves no key');
   const key = socket.getPeerX509Certificate()?.publicKey;
   const raw = key ? rawEd25519Key(key) : null;

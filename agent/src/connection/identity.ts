@@ -10,66 +10,66 @@ import {
 import { type AgentKey, hexOf, keyOfPem, newKeyPem } from './agent-key.ts';
 import { type NextKey, nextKeyPath, readNextKey, type Statement } from './next-key.ts';
 
-/** Since this version of the protocol an orchestrator can be shown a new key. */
+/** First protocol version in which an orchestrator accepts a new key. */
 const keysChangeSince = 4;
-/** Since this version it can be shown how the former keys came in the place of each other. */
+/** First protocol version in which it accepts the statements of earlier key changes. */
 const earlierShownSince = 5;
 
-/** A key to say hello with, and what shows where it comes from. */
+/** A key for a hello, with the statements that prove its origin. */
 export interface ShownKey {
   key: AgentKey;
   statement: Statement | null;
-  /** What shows that of the former key, of the one before that, and so on. */
+  /** The statements of earlier key changes, newest first. */
   earlier: readonly Statement[];
 }
 
-/** Who an agent is, and by which key it shows that. */
+/** The identity of an agent and the key that proves it. */
 export interface AgentIdentity {
   readonly nodeId: string;
   /**
-   * The key for a hello to an orchestrator that speaks these versions: a new one first.
+   * The key for a hello to an orchestrator that speaks these versions; a new key takes precedence.
    * @param orchestratorKey hex
-   * @throws Error when there is a new one that cannot be read
+   * @throws Error when a new key exists but cannot be read
    */
   toShow(versions: readonly number[], orchestratorKey: string): ShownKey;
   /** The key in force, for a hello. */
   inForce(): ShownKey;
-  /** A new key waits to be shown. @throws Error when it cannot be read */
+  /** Whether a new key is waiting. @throws Error when it cannot be read */
   hasNext(): boolean;
   /**
-   * The orchestrator has welcomed this agent under a key.
-   * @param nodeId who the agent is there; undefined: it does not say
-   * @returns true when the key is a new one, which is in force from now on
-   * @throws Error when the disk does not take that: the next hello shows the key again
+   * Records that the orchestrator has welcomed this agent under a key.
+   * @param nodeId the agent's id at the orchestrator; undefined: not sent
+   * @returns true when the key is a new one, which is now in force
+   * @throws Error when it cannot be written to disk; the next hello then shows the key again
    */
   welcomed(shown: ShownKey, nodeId: string | undefined): boolean;
   /**
-   * The orchestrator does not take a key as what its statement says: a new one is dropped.
-   * @returns true when it was a new one
+   * Records that the orchestrator refused a key with its statement. A new key is dropped.
+   * @returns true when it was a new key
    */
   refused(shown: ShownKey): boolean;
   /**
-   * The orchestrator knows none of the former keys. It is shown the key in force without statements from now on, until
-   * this process ends; they stay on disk, for the orchestrator may be restored from a later backup.
+   * Records that the orchestrator knows none of the former keys. Until this process ends, it gets the key in force
+   * without statements. They stay on disk, because the orchestrator may be restored from a later backup.
    * @param orchestratorKey hex
    */
   unknownTo(orchestratorKey: string): void;
 }
 
-/** What is kept of keys that were changed; counts while one of them is in force. */
+/** Record of key changes; valid while one of its keys is in force. */
 interface History {
   node_id: string;
-  /** Hex: the one before, and the one that took its place. */
+  /** Hex: the former key and its successor. */
   keys: string[];
   statement: Statement | null;
-  /** The statements before that one, newest first. Absent: written by an earlier release. */
+  /** Earlier statements, newest first. Absent: written by an earlier release. */
   earlier?: Statement[];
 }
 
 /**
- * The keys of a data directory: `agent.key` is the one in force; `agent.key.next` one that waits, with what the other says
- * of it; `agent-keys.json` who this agent is, once that does not follow from its key any more. A new key is in force when
- * it replaces `agent.key`, which is one rename; until then both are there.
+ * The keys of a data directory. `agent.key` is the key in force, `agent.key.next` a waiting new key with the former
+ * key's statement about it, and `agent-keys.json` the agent's id, once that no longer follows from the key. A new key
+ * comes into force by replacing `agent.key` in one rename; until then both exist.
  */
 export class AgentKeys implements AgentIdentity {
   readonly #dataDir: string;
@@ -89,16 +89,15 @@ export class AgentKeys implements AgentIdentity {
     return this.#nodeId;
   }
 
-  /** The key in force. */
   get current(): AgentKey {
     return this.#current;
   }
 
-  /** The key that waits, if any. @throws Error when it cannot be read */
+  /** The waiting key, if any. @throws Error when it cannot be read */
   next(): NextKey | null {
     const next = readNextKey(this.#dataDir);
     if (next === null || !isSame(next.key, this.#current)) return next;
-    // It was put in force, and a kill came before the file was removed.
+    // The key was put in force, and the agent was killed before it removed the file.
     this.#removeNext();
     return null;
   }
@@ -110,7 +109,7 @@ export class AgentKeys implements AgentIdentity {
   toShow(versions: readonly number[], orchestratorKey: string): ShownKey {
     if (!versions.includes(keysChangeSince)) return this.inForce();
     const next = this.next();
-    // An orchestrator restored from a backup knows the key that was in force when the backup was made.
+    // An orchestrator restored from a backup knows the key that was in force at the time of the backup.
     const before = this.#statements();
     const [statement = null, ...earlier] = next === null ? before : [next.statement, ...before];
     if (statement === null || (next === null && this.#unknownTo === orchestratorKey)) return this.inForce();
@@ -125,14 +124,14 @@ export class AgentKeys implements AgentIdentity {
     return { key: this.#current, statement: null, earlier: [] };
   }
 
-  /** How the key in force came in the place of those before it, newest first. */
+  /** The statements of the key changes up to the key in force, newest first. */
   #statements(): Statement[] {
     if (this.#history === null) return [];
     const { keys, statement, earlier = [] } = this.#history;
     const key = hexOf(this.#current);
     if (statement === null) return [];
     if (keys.at(-1) === key) return [statement, ...earlier];
-    // A kill came after the history was written, and before the new key was put in force.
+    // The agent was killed after it wrote the history and before it put the new key in force.
     return statement.former_key === key ? earlier : [];
   }
 
@@ -140,15 +139,15 @@ export class AgentKeys implements AgentIdentity {
     const isNew = !isSame(key, this.#current);
     const id = nodeId ?? this.#nodeId;
     if (isNew) {
-      // First who this is: it counts under both keys, whichever is in force after a kill.
+      // The id first: it is valid under both keys, whichever is in force after a kill.
       const earlier = this.#statements().slice(0, keyStatementLimits.mostEarlier);
       this.#remember({ node_id: id, keys: [hexOf(this.#current), hexOf(key)], statement, earlier });
-      // From memory: whatever became of the file, this key is the one that the orchestrator goes by now.
+      // Written from memory, because the orchestrator now expects this key, whatever happened to the file.
       writePrivateFile(join(this.#dataDir, 'agent.key'), key.pem, 'replace');
       this.#current = key;
       this.#removeNext();
     } else if (id !== this.#nodeId) {
-      // Another orchestrator, to which this key is the first.
+      // Another orchestrator, which knows this key as the first.
       const { keys = [hexOf(key)], statement: kept = null, earlier = [] } = this.#history ?? {};
       this.#remember({ node_id: id, keys, statement: kept, earlier });
     }
@@ -158,7 +157,7 @@ export class AgentKeys implements AgentIdentity {
 
   refused({ key }: ShownKey): boolean {
     if (isSame(key, this.#current)) return false;
-    // Not another one that was made meanwhile.
+    // Drops only this key, not one that was made meanwhile.
     const next = this.next();
     if (next !== null && isSame(next.key, key)) this.#removeNext();
     return true;
@@ -179,8 +178,8 @@ export class AgentKeys implements AgentIdentity {
 }
 
 /**
- * The identity of this data directory, made at the first call.
- * @throws LoosePermissionsError when the directory or the key is open to others
+ * The identity of this data directory, created at the first call.
+ * @throws LoosePermissionsError when other users can access the directory or the key
  */
 export async function loadAgentIdentity(dataDir: string): Promise<AgentKeys> {
   ensurePrivateDirectory(dataDir);
@@ -199,7 +198,7 @@ export async function loadAgentIdentity(dataDir: string): Promise<AgentKeys> {
 const isSame = (a: AgentKey, b: AgentKey): boolean => a.publicKey.equals(b.publicKey);
 const historyPath = (dataDir: string) => join(dataDir, 'agent-keys.json');
 
-/** @returns null for one that is damaged too: the orchestrator says again who the agent is */
+/** @returns null also for a damaged file: the orchestrator sends the agent's id again */
 function readHistory(dataDir: string): History | null {
   const text = readPrivateFile(historyPath(dataDir));
   if (text === null) return null;
@@ -207,7 +206,7 @@ function readHistory(dataDir: string): History | null {
     const { node_id, keys, statement, earlier = [] } = JSON.parse(text) as History;
     if (!/^[0-9a-f]{32}$/.test(node_id) || !Array.isArray(keys) || !Array.isArray(earlier)) return null;
     const statements = [statement, ...earlier].map((each) => keyStatementSchema.safeParse(each).data ?? null);
-    // What comes before one that cannot be read leads nowhere.
+    // Statements before an unreadable one do not connect to the key in force.
     const read = statements.slice(0, statements.concat(null).indexOf(null)) as Statement[];
     return { node_id, keys, statement: read[0] ?? null, earlier: read.slice(1) };
   } catch {

@@ -4,23 +4,24 @@ import type { SampleBuffer } from '../metrics/sample-buffer.ts';
 
 type MetricsMessage = Extract<AgentMessage, { type: 'metrics' }>;
 
-/** Half of the window, so that results still go beside it. */
+/** Half of the window, so that results can be sent in parallel. */
 const frameBytes = limits.unacknowledgedBytes / 2;
-/** Around the samples. */
+/** The frame without samples. */
 const frame: MetricsMessage = { type: 'metrics', samples: [] };
 const frameExtra = JSON.stringify(frame).length;
-/** Where reports fill the window it is tried again after this. Milliseconds. */
+/** Milliseconds between attempts while reports fill the window. */
 const retryMs = 1_000;
-/** A frame has been read by then, whatever is done with it: it no longer keeps reports from being sent. */
+/** Milliseconds after which a frame counts as read, so that it no longer keeps reports from being sent. */
 const readMs = 10_000;
 /**
- * What was not answered is sent again after this: before version 3 nothing is said of samples that could not be stored.
- * Longer than a store may take that is only slow: a second message before the answer to the first is a violation.
+ * Milliseconds after which unanswered samples are sent again: before protocol version 3, the orchestrator does not
+ * report samples that it could not store. Longer than a slow store takes, because a second message before the answer is
+ * a violation.
  */
 const answerMs = 300_000;
-/** Longest that a timer holds; it would fire at once. Milliseconds. */
+/** Milliseconds. Maximum of a timer; a longer one would fire at once. */
 const longestMs = 2 ** 31 - 1;
-/** Each pause is longer or shorter by up to so much of itself, so that agents do not fall into step. */
+/** Each pause varies by up to this fraction, so that agents do not synchronize. */
 const jitter = 0.1;
 
 export interface MetricsSenderOptions {
@@ -28,25 +29,25 @@ export interface MetricsSenderOptions {
   clock: Clock;
   /** In [0, 1). */
   random: () => number;
-  /** How often samples are wanted. */
+  /** Interval at which the orchestrator wants samples. */
   intervalMs: number;
   write: (text: string) => void;
-  /** Takes so many bytes of the window. @returns false when reports need it */
+  /** Reserves bytes of the window. @returns false when reports need them */
   reserve: (bytes: number) => boolean;
   release: (bytes: number) => void;
 }
 
 /**
- * Sends samples over one link, oldest first, one message at a time: what there is whenever the orchestrator wants some,
- * and what has gathered while there was no link in one message after the other. They stay in the buffer until it has them.
+ * Sends samples over one link, oldest first, one message at a time: new ones at the wanted interval, and those from
+ * before the link without a pause. They stay in the buffer until the orchestrator has stored them.
  */
 export class MetricsSender {
   readonly #options: MetricsSenderOptions;
   #isWanted = false;
-  /** What was sent and not answered: the number after its last sample. */
+  /** Index after the last sent and unanswered sample. */
   #unanswered: number | null = null;
   #reserved = 0;
-  /** Samples before this one are sent without a pause. */
+  /** Samples before this index are sent without a pause. */
   #catchUpTo = 0;
   #callOffNext = () => {};
   #callOffRead = () => {};
@@ -55,13 +56,13 @@ export class MetricsSender {
     this.#options = options;
   }
 
-  /** @param isWanted the agent is approved: nobody takes samples of another */
+  /** @param isWanted whether the agent is approved; samples of others are not wanted */
   want(isWanted: boolean): void {
     if (isWanted === this.#isWanted) return;
     this.#isWanted = isWanted;
     if (isWanted) {
       const { random, intervalMs } = this.#options;
-      // Anywhere within the interval: after a restart of the orchestrator all agents come back at once.
+      // A random start within the interval, because all agents reconnect at once after a restart of the orchestrator.
       this.#next(random() * intervalMs);
       return;
     }
@@ -70,13 +71,13 @@ export class MetricsSender {
     this.#release();
   }
 
-  /** The orchestrator has those up to this time, or will never want them. */
+  /** Handles an answer: samples up to this time are stored or will never be wanted. */
   stored(collectedAt: number): void {
     const { buffer } = this.#options;
     if (this.#unanswered === null || !this.#isWanted) return;
     let done = buffer.first;
     while (done < this.#unanswered && done < buffer.end && buffer.timeOf(done) <= collectedAt) done++;
-    // An answer to something else: that to what was sent may still come.
+    // An answer to something else; the answer to the last message may still come.
     if (done === buffer.first && done < this.#unanswered) return;
     this.#unanswered = null;
     buffer.drop(done);
@@ -85,7 +86,7 @@ export class MetricsSender {
     else this.#nextInterval();
   }
 
-  /** The orchestrator could not keep them: again after this, or up to twice as long, since it said so to many at once. */
+  /** Handles a refusal: retries after this time or up to twice as long, because many agents got it at once. */
   refused(afterMs: number): void {
     if (this.#unanswered === null || !this.#isWanted) return;
     this.#unanswered = null;
@@ -93,7 +94,7 @@ export class MetricsSender {
     this.#next(afterMs * (1 + this.#options.random()));
   }
 
-  /** The link is over. */
+  /** Call when the link is over. */
   end(): void {
     this.#isWanted = false;
     this.#callOffNext();
@@ -120,7 +121,7 @@ export class MetricsSender {
     const samples: string[] = [];
     let bytes = frameExtra;
     while (from + samples.length < buffer.end && samples.length < limits.samplesOfMessage) {
-      // Digits and names: each character is a byte.
+      // The text is ASCII, so each character is a byte.
       const text = JSON.stringify(buffer.at(from + samples.length));
       if (bytes + text.length + 1 > frameBytes) break;
       bytes += text.length + 1;

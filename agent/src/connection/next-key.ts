@@ -3,10 +3,10 @@ import { type Hello, keyStatementBytes, keyStatementLimits, keyStatementSchema }
 import { readPrivateFile, writePrivateFile } from '../host/files/private-file.ts';
 import { type AgentKey, hexOf, keyOfPem, newKeyPem } from './agent-key.ts';
 
-/** What the key before says of a key. */
+/** The former key's signed statement about its successor. */
 export type Statement = NonNullable<Hello['key_statement']>;
 
-/** A new key that its orchestrator has not taken yet. */
+/** A new key that the orchestrator has not accepted yet. */
 export interface NextKey {
   key: AgentKey;
   statement: Statement;
@@ -15,10 +15,10 @@ export interface NextKey {
 export const nextKeyPath = (dataDir: string): string => join(dataDir, 'agent.key.next');
 
 /**
- * Makes a new key and has the one in force sign it; it waits on disk until the agent shows it.
- * @param graceSecs how long the one in force is still good
+ * Makes a new key, signed by the key in force. It waits on disk until the agent shows it.
+ * @param graceSecs validity of the key in force after the change
  * @param now       Unix seconds
- * @throws Error with code EEXIST when one waits already
+ * @throws Error with code EEXIST when a new key is already waiting
  */
 export function makeNextKey(dataDir: string, current: AgentKey, graceSecs: number, now: number): NextKey {
   if (!Number.isInteger(graceSecs) || graceSecs < 0 || graceSecs > keyStatementLimits.longestGraceSecs)
@@ -38,8 +38,8 @@ export function makeNextKey(dataDir: string, current: AgentKey, graceSecs: numbe
 }
 
 /**
- * @returns null when none waits
- * @throws Error when it is not what `makeNextKey` wrote
+ * @returns null when no key is waiting
+ * @throws Error when the file is not one that `makeNextKey` wrote
  */
 export function readNextKey(dataDir: string): NextKey | null {
   const path = nextKeyPath(dataDir);

@@ -2,17 +2,17 @@ import { join } from 'node:path';
 import type { PinSource } from '@muster/protocol/wire';
 import { readPrivateFile, writePrivateFile } from '../host/files/private-file.ts';
 
-/** Which orchestrator this agent belongs to, as it is kept in the data directory. */
+/** The orchestrator that this agent belongs to, as stored in the data directory. */
 export interface KnownOrchestrator {
   host: string;
   port: number;
   /** Hex of the pinned key; null before the first link. */
   orchestrator_key: string | null;
-  /** The enrolment token, until it has done its work. */
+  /** The enrollment token, until it is used. */
   token: string | null;
 }
 
-/** What was said on the command line. */
+/** Target from the command line. */
 export interface ConnectOrder {
   host: string;
   port: number;
@@ -22,14 +22,14 @@ export interface ConnectOrder {
 
 export interface Target extends KnownOrchestrator {
   pinSource: PinSource;
-  /** Said at the start, when what was pinned before no longer holds. */
+  /** The previously pinned key, if it no longer holds; logged at the start. */
   replacedKey: string | null;
 }
 
 /**
- * Where to connect and which key to expect there, best source first: the flag, a key pinned before, first use.
- * @param known what the data directory holds
- * @returns null when nobody ever said where the orchestrator is
+ * Where to connect and which key to expect. Sources in order: the flag, a key pinned before, first use.
+ * @param known content of the data directory
+ * @returns null when no address is known
  */
 export function chooseTarget(known: KnownOrchestrator | null, order: ConnectOrder | null): Target | null {
   const address = order ?? known;
@@ -46,7 +46,7 @@ export function chooseTarget(known: KnownOrchestrator | null, order: ConnectOrde
   };
 }
 
-/** The file in the data directory that remembers the orchestrator. */
+/** The file in the data directory that stores the orchestrator. */
 export class OrchestratorFile {
   private readonly path: string;
   private written: string | null = null;
@@ -56,8 +56,8 @@ export class OrchestratorFile {
   }
 
   /**
-   * @returns null when there is none yet
-   * @throws Error when it is not what this agent wrote
+   * @returns null when the file does not exist
+   * @throws Error when the agent did not write it
    */
   read(): KnownOrchestrator | null {
     const text = readPrivateFile(this.path);
@@ -69,14 +69,14 @@ export class OrchestratorFile {
       if (typeof host === 'string' && Number.isInteger(port) && isKey && (token === null || typeof token === 'string'))
         return { host, port, orchestrator_key, token };
     } catch {
-      // Said below.
+      // Handled below.
     }
     throw new Error(
       `${this.path} is damaged; remove it and say again where the orchestrator is: muster agent connect HOST:PORT --orchestrator-key HEX`,
     );
   }
 
-  /** Writes what changed; nothing when nothing did. */
+  /** Writes the file if the content differs. */
   write(known: KnownOrchestrator): void {
     const { host, port, orchestrator_key, token } = known;
     const text = `${JSON.stringify({ host, port, orchestrator_key, token })}\n`;

@@ -4,23 +4,23 @@ import { cutIntoPieces } from './pieces.ts';
 
 type ReportFrame = Extract<AgentMessage, { type: 'report' | 'report_part' }>;
 
-/** Sends what is in the spool over one link, in order, never more unacknowledged than the window holds. */
+/** Sends the spool over one link, in order, with no more unacknowledged bytes than the window holds. */
 export class ReportSender {
   private readonly spool: ReportSpool;
   private readonly write: (text: string) => void;
   private readonly tooLarge: (seq: number, length: number) => void;
-  /** Last entry that was begun. */
+  /** Last entry whose sending has begun. */
   private sentSeq: number;
-  /** Frames that count against the window, oldest first; `part` null for a whole report or its last piece. */
+  /** Frames that count against the window, oldest first; `part` is null for a whole report or its last piece. */
   private outstanding: { seq: number; part: number | null; bytes: number }[] = [];
   private outstandingBytes = 0;
   /** The report that is being sent in pieces. */
   private pieces: { seq: number; texts: string[]; next: number } | null = null;
 
   /**
-   * @param acknowledged what the orchestrator holds, from its welcome
+   * @param acknowledged last sequence number that the orchestrator holds, from its welcome
    * @param write        sends one frame
-   * @param tooLarge     is told of an entry that no link can carry; it is passed over
+   * @param tooLarge     called for an entry that no link can carry, which is skipped
    */
   constructor(
     spool: ReportSpool,
@@ -34,7 +34,7 @@ export class ReportSender {
     this.tooLarge = tooLarge;
   }
 
-  /** Sends what the window allows now. */
+  /** Sends as much as the window allows. */
   pump(): void {
     if (!this.pumpPieces()) return;
     for (const entry of this.spool.pending(this.sentSeq)) {
@@ -45,7 +45,7 @@ export class ReportSender {
   /** @returns false when the window is full */
   private begin(entry: SpoolEntry): boolean {
     const { seq, reports } = entry;
-    // Small enough to be worth trying as one frame; what is around the reports is less than a hundred bytes.
+    // Small enough to try as one frame; the rest of the frame is less than a hundred bytes.
     if (entry.bytes <= limits.unacknowledgedBytes) {
       const text = JSON.stringify({ type: 'report', seq, reports } satisfies ReportFrame);
       const bytes = Buffer.byteLength(text);
@@ -56,7 +56,7 @@ export class ReportSender {
         return true;
       }
     }
-    // Its pieces are made when there is room for the first of them, so that waiting costs no memory.
+    // Pieces are made only when the first one fits, so that waiting costs no memory.
     if (!this.fits(limits.unacknowledgedBytes / 2)) return false;
     this.sentSeq = seq;
     const text = JSON.stringify(reports);
@@ -90,14 +90,14 @@ export class ReportSender {
     return true;
   }
 
-  /** Takes room in the window for what is no report. @returns false when there is none now, or reports wait for it */
+  /** Reserves bytes of the window for other frames. @returns false when they do not fit or reports wait */
   reserve(bytes: number): boolean {
     if (this.pieces !== null || !this.fits(bytes)) return false;
     this.outstandingBytes += bytes;
     return true;
   }
 
-  /** Gives it back. */
+  /** Returns reserved bytes. */
   release(bytes: number): void {
     this.outstandingBytes -= bytes;
     this.pump();
@@ -113,14 +113,14 @@ export class ReportSender {
     this.write(text);
   }
 
-  /** Everything up to `seq` is committed. */
+  /** Handles an acknowledgement of everything up to `seq`. */
   acknowledged(seq: number): void {
     this.spool.acknowledge(seq);
     this.drop((frame) => frame.seq <= seq);
     this.pump();
   }
 
-  /** One piece has arrived. */
+  /** Handles the arrival of one piece. */
   credited(seq: number, part: number): void {
     this.drop((frame) => frame.seq === seq && frame.part === part);
     this.pump();

@@ -5,7 +5,7 @@ import { hexOf } from './agent-key.ts';
 import { loadAgentIdentity } from './identity.ts';
 import { makeNextKey, type NextKey, readNextKey } from './next-key.ts';
 
-/** What came of it: `waiting`: the agent has not shown the new key, or nobody has answered; `refused`: it is dropped. */
+/** `waiting`: the new key was not shown yet, or there was no answer. `refused`: the new key was dropped. */
 export type RotationState = 'in_force' | 'waiting' | 'refused';
 
 export interface Rotation {
@@ -16,29 +16,29 @@ export interface Rotation {
   former_key: string;
   /** Unix seconds. */
   former_until: number;
-  /** Another call had made it already. */
+  /** Whether an earlier call had made the key. */
   was_waiting: boolean;
-  /** An agent runs on the directory, and was told. */
+  /** Whether an agent runs on the directory and was notified. */
   agent_runs: boolean;
 }
 
 export interface RotationTools {
   /** Unix seconds. */
   now(): number;
-  /** Tells the running agent to look. */
+  /** Notifies the running agent of the new key. */
   nudge(pid: number): void;
   sleep(ms: number): Promise<void>;
 }
 
-/** Between two looks at what the agent has made of it. */
+/** Milliseconds between checks of the agent's progress. */
 const lookMs = 100;
 
 /**
- * Makes a new key for the agent of this directory, and waits until it is in force. A key that waits already is not
- * replaced: the orchestrator may have taken it.
- * @param graceSecs how long the former key is good after the change
- * @param waitMs    how long to wait for a running agent
- * @throws Error when there is no agent, or the directory is another user's
+ * Makes a new key for the agent of this directory, and waits until it is in force. A key that is already waiting is not
+ * replaced, because the orchestrator may have accepted it.
+ * @param graceSecs validity of the former key after the change
+ * @param waitMs    maximum wait for a running agent
+ * @throws Error when there is no agent, or the directory belongs to another user
  */
 export async function rotateKey(
   dataDir: string,
@@ -71,7 +71,7 @@ export async function rotateKey(
   };
 }
 
-/** Another call may have made one in this moment. */
+/** Handles a concurrent call that makes a key at the same moment. */
 function made(dataDir: string, make: () => NextKey): NextKey {
   try {
     return make();
@@ -83,7 +83,7 @@ function made(dataDir: string, make: () => NextKey): NextKey {
 }
 
 async function stateOf(dataDir: string, { key }: NextKey): Promise<RotationState> {
-  // First whether it waits: the agent puts it in force before it takes that away.
+  // Checks the waiting key first, because the agent puts it in force before it removes the file.
   if (readNextKey(dataDir)?.key.publicKey.equals(key.publicKey) === true) return 'waiting';
   const { current } = await loadAgentIdentity(dataDir);
   return current.publicKey.equals(key.publicKey) ? 'in_force' : 'refused';

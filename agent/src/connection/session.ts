@@ -30,24 +30,24 @@ export interface SessionOptions {
   dialled: Dialled;
   engine: Engine;
   terminals: Terminals | null;
-  /** What was measured; null: nothing is. */
+  /** Collected samples; null: none are collected. */
   samples: SampleBuffer | null;
   clock: Clock;
   log: Log;
   /** In [0, 1). */
   random: () => number;
-  /** Makes the hello that answers this nonce. */
+  /** Creates the hello that answers this nonce. */
   hello(nonce: Buffer, versions: readonly number[]): AgentMessage;
-  /** The link is up: the orchestrator has committed this agent's record. */
+  /** Called when the link is up: the orchestrator has committed this agent's record. */
   welcomed(welcome: Welcome): void;
   standingChanged(standing: Pick<Welcome, 'status' | 'name' | 'tags'>): void;
 }
 
-/** The challenge, and the welcome after it, must be there by then. */
+/** Milliseconds until the challenge, and after it the welcome, must have arrived. */
 const handshakeTimeoutMs = 60_000;
-/** The orchestrator pings; when it has been silent for so long it is gone. */
+/** Milliseconds of silence after which the orchestrator counts as gone; it sends pings. */
 const silenceMs = limits.pingIntervalMs * (limits.missedPings + 1);
-/** What a person can do about a refusal. */
+/** Remedies for refusals. */
 const advice: Partial<Record<RefusalCode, string>> = {
   token_invalid:
     '; on the orchestrator, `muster agents enroll` makes a new token: start this agent again with the line it prints',
@@ -55,10 +55,10 @@ const advice: Partial<Record<RefusalCode, string>> = {
     '; this data directory is a copy, or was put back as it was: if this machine is the right one, reject and remove the agent, then let it in anew with `muster agents enroll`',
 };
 const byeTimeoutMs = 1_000;
-/** What may wait in this process for the network before nothing more is listened to: much more than is ever sent at once. */
+/** Maximum bytes in the send buffer before reading pauses; far more than is ever sent at once. */
 const unsentBytes = 1024 * 1024;
 const unsentLookMs = 50;
-/** What may wait in this process for the network before terminals hold back: results go in between. */
+/** Maximum bytes in the send buffer before terminals pause, so that results can be sent in between. */
 const terminalBacklogBytes = 64 * 1024;
 
 /** One link from its challenge to its end. */
@@ -66,22 +66,22 @@ export class Session {
   private readonly options: SessionOptions;
   private readonly ws: WebSocket;
   private sender: ReportSender | null = null;
-  /** Null also while the other end knows nothing of what programs print as they run. */
+  /** Null also if the orchestrator does not support live output. */
   private outputSender: OutputSender | null = null;
-  /** Null also while the other end knows nothing of terminals. */
+  /** Null also if the orchestrator does not support terminals. */
   private terminals: TerminalLink | null = null;
-  /** Null also where nobody wants samples. */
+  /** Null also if the orchestrator does not want samples. */
   private metricsSender: MetricsSender | null = null;
   private phase: 'challenge' | 'welcome' | 'open' | 'over' = 'challenge';
   private heardAt: number;
-  /** Of the protocol, once welcomed. */
+  /** Protocol version, once welcomed. */
   version = 1;
   private welcomedAt: number | null = null;
   private retryAfterSecs: number | null = null;
   private refused: RefusalCode | null = null;
   private reason: string | null = null;
   private callOffWatch: () => void = () => {};
-  /** Operations and cancels in their order: a cancel must not overtake the operation it ends. */
+  /** Operations and cancels in order, because a cancel must not overtake its operation. */
   private orders: Promise<void> = Promise.resolve();
   private readonly over: Promise<SessionEnd>;
 
@@ -97,7 +97,7 @@ export class Session {
         this.receive(data, isBinary);
         this.holdBack();
       } catch (error) {
-        // It would end the process, and with it what is being carried out.
+        // A thrown error would end the process and the running operation.
         options.log.error({ error }, 'a bug: handling what the orchestrator sent failed; the link is ended');
         this.end('internal error', 1011);
       }
@@ -110,22 +110,22 @@ export class Session {
     this.ws.resume();
   }
 
-  /** Resolves when the link has ended, however it did. */
+  /** Resolves when the link has ended for any reason. */
   run(): Promise<SessionEnd> {
     return this.over;
   }
 
-  /** Reports have been added to the spool. */
+  /** Call when reports were added to the spool. */
   reportsReady(): void {
     if (this.phase === 'open') this.sender!.pump();
   }
 
-  /** A program that runs has printed something. */
+  /** Call when a running program has printed output. */
   outputReady(): void {
     if (this.phase === 'open') this.outputSender?.printed();
   }
 
-  /** @returns false when the link is not up; the next hello says it then */
+  /** @returns false when the link is not up; the next hello then sends the attributes */
   sendAttributes(attributes: Record<string, string>): boolean {
     if (this.phase !== 'open') return false;
     const clock_ms = Math.max(0, Math.round(this.options.clock.now()));
@@ -141,8 +141,8 @@ export class Session {
   }
 
   /**
-   * Says goodbye and ends. What still comes is ignored: whoever leaves may close what it would change.
-   * @param returns this process comes back at once: its place is kept for it, by an orchestrator of version 4
+   * Sends a bye and ends. Ignores later messages, because the caller may close the components that they would change.
+   * @param returns this process reconnects at once; an orchestrator of protocol version 4 keeps its place
    */
   async leave(reason: string, returns = false): Promise<void> {
     if (this.phase === 'open') this.send({ type: 'bye', reason, ...(returns ? { returns } : {}) });
@@ -151,7 +151,7 @@ export class Session {
     const callOff = this.options.clock.after(byeTimeoutMs, () => this.ws.terminate());
     await this.over;
     callOff();
-    // What was taken is on disk, or said to be missing.
+    // Accepted operations are on disk or reported as missing.
     await this.orders;
   }
 
@@ -182,7 +182,7 @@ export class Session {
     this.heardAt = this.options.clock.monotonic();
   }
 
-  /** Who asks and asks and does not take the answers is not listened to until they do: answers must not fill this process. */
+  /** Pauses reading while the peer does not take the answers, so that they do not fill this process. */
   private holdBack(): void {
     if (this.ws.isPaused || this.ws.bufferedAmount <= unsentBytes) return;
     this.ws.pause();
@@ -252,7 +252,7 @@ export class Session {
   }
 
   private onDrain(retryAfterSecs: number): void {
-    // The link stays up until the orchestrator has committed what is under way and closes it.
+    // The link stays up until the orchestrator has committed what is in progress and closes it.
     this.retryAfterSecs = retryAfterSecs;
     this.reason = 'the orchestrator is stopping';
   }
@@ -313,7 +313,7 @@ export class Session {
     this.metricsSender?.want(message.status === 'approved');
     this.options.welcomed(message);
     this.sender.pump();
-    // What was printed while there was no link.
+    // Output from before the link.
     this.outputSender?.printed();
     return;
   }
@@ -370,7 +370,7 @@ export class Session {
   }
 
   private order(carryOut: () => Promise<void>): void {
-    // One that came before the goodbye and waits behind another is sent again after the next start.
+    // An order that arrived before the bye and still waits is sent again after the next start.
     this.orders = this.orders
       .then(() => (this.phase === 'over' ? undefined : carryOut()))
       .catch((error: unknown) => this.options.log.error({ error }, 'a bug: an order of the orchestrator failed'));
@@ -392,7 +392,7 @@ export class Session {
 function decode(data: Buffer): OrchestratorMessage | null {
   try {
     const parsed = orchestratorMessageSchema.safeParse(JSON.parse(data.toString()));
-    // What a resource's body holds is checked by the provider that carries it out.
+    // The provider of a resource checks its body.
     return parsed.success ? (parsed.data as OrchestratorMessage) : null;
   } catch {
     return null;
