@@ -88,64 +88,64 @@ import { openSamples } from './store/samples/open-samples.ts';
 import { openTranscripts } from './store/transcripts/transcripts.ts';
 import { version } from './version.ts';
 
-/** The one place where parts are made and joined. */
+/** Creates and connects all parts of the orchestrator. */
 
 export interface Running {
   apiUrl: string;
   apiPort: number;
   agentPort: number;
-  /** Hex: what agents pin. */
+  /** Hex. Agents pin it. */
   publicKey: string;
-  /** SHA-256 of the API's certificate, as browsers show it; null without TLS or with a certificate of the operator's. */
+  /** SHA-256 of the generated API certificate, as browsers show it; null without TLS or with a configured certificate. */
   fingerprint: string | null;
-  /** True when this start made the first operator. */
+  /** Whether this start created the first operator. */
   bootstrapped: boolean;
   operators: boolean;
   /**
-   * Puts in force what may change while it runs. What needs a start is only told, counted from what was started with.
-   * @throws Error, nothing having been changed, when a certificate cannot be used
+   * Applies the reloadable keys. Other changed keys are only reported, compared with the configuration at the start.
+   * @throws Error if a certificate cannot be used; then nothing has changed
    */
   reload(next: Config, sources: Invocation['sources']): Promise<Changes>;
-  /** Takes nothing new, finishes what is under way, lets go of everything. */
+  /** Accepts no new work, finishes work in progress, and releases all resources. */
   stop(): Promise<void>;
 }
 
-export interface Surroundings {
+export interface StartOptions {
   log: Logger;
   clock: Clock;
-  /** Where the values of the configuration come from, by dotted key; what is not in it is a default. */
+  /** Source of each configuration value, by dotted key. Keys that are missing have their default. */
   sources?: Invocation['sources'];
-  /** The process cannot go on: whoever runs it exits. */
+  /** Called when the process cannot continue. The caller exits. */
   onFatal: (reason: Error) => void;
 }
 
 /**
  * Starts an orchestrator.
- * @throws LoosePermissionsError, DirectoryInUse, SchemaRefused, and the errors of listening, each with a message for a person
+ * @throws LoosePermissionsError, DirectoryInUse, SchemaRefused, and listen errors, each with a message for the operator
  */
-export async function startOrchestrator(config: Config, dataDir: string, around: Surroundings): Promise<Running> {
+export async function startOrchestrator(config: Config, dataDir: string, options: StartOptions): Promise<Running> {
   const held = new Held();
   try {
-    return await start(config, dataDir, around, held);
+    return await start(config, dataDir, options, held);
   } catch (error) {
     await held
-      .letGo()
-      .catch((fault: unknown) => around.log.error({ err: fault }, 'failed to shut down cleanly after a failed start'));
+      .dispose()
+      .catch((fault: unknown) => options.log.error({ err: fault }, 'failed to shut down cleanly after a failed start'));
     throw error;
   }
 }
 
-/** Prometheus is not shown what is older than so many times the interval at which agents send. */
+/** Samples older than this many poll intervals are not exported to Prometheus. */
 const stalePolls = 3;
 
-/** Requests that have not ended so long after the stop began are cut off: somebody who sends nothing holds up nobody. */
+/** Requests still open this long after the stop began are cut off, so that an idle client does not delay the stop. */
 const cutOffMs = 5_000;
 
-async function start(config: Config, dataDir: string, around: Surroundings, held: Held): Promise<Running> {
-  const { log, clock } = around;
-  /** As it is in force: what may change while this runs is asked for here. */
+async function start(config: Config, dataDir: string, options: StartOptions, held: Held): Promise<Running> {
+  const { log, clock } = options;
+  /** The configuration in force. Reloadable values are read from here. */
   let current = config;
-  let sources = around.sources ?? {};
+  let sources = options.sources ?? {};
   if (await finishCutOff(dataDir)) log.warn({}, 'completed an interrupted restore');
   const identity = await loadIdentity(dataDir);
   held.add(await lockDirectory(dataDir, 'orchestrator'));
@@ -158,7 +158,7 @@ async function start(config: Config, dataDir: string, around: Surroundings, held
   const place = placeOfDatabase(config, dataDir);
   const db = await openDatabase(place, {
     now: () => clock.now(),
-    onFatal: around.onFatal,
+    onFatal: options.onFatal,
     onCommit: (units, ms) => telemetry?.committed(units, ms / 1000),
     onMigrated: (report) => {
       if (report.from !== report.to) log.info({ ...report }, 'database schema migrated');
@@ -186,8 +186,8 @@ async function start(config: Config, dataDir: string, around: Surroundings, held
   held.add(() => bus.close());
   let gateway: Gateway | null = null;
   const ulid = monotonicFactory(bufferedRandom());
-  // Ids go on growing over a restart, also when the clock was set back: operations run in the order of their ids.
-  // Of a drift check only its record stays.
+  // Ids keep growing over a restart, even if the clock was set back, because operations run in the order of their ids.
+  // A finished drift check leaves only its drift record, so its id is read from there.
   const ids = [(await db.get(lastOperationId, {}))?.operation_id, (await db.get(lastDriftId, {}))?.drift_id];
   const newestTime = Math.max(0, ...ids.filter((id) => id !== undefined).map((id) => decodeTime(id) + 1));
   const context: Context = {
@@ -223,7 +223,7 @@ async function start(config: Config, dataDir: string, around: Surroundings, held
   const terminals = createTerminals(context, {
     clock,
     transcripts,
-    // Made below; nobody can ask for one before it listens.
+    // The gateway is created below. No shell is opened before the API listens.
     shells: { open: (wish, events) => (gateway as Gateway).shells.open(wish, events) },
     recentScreen: createRecentScreen({ transcripts, clock, log }),
     rules: {
@@ -286,7 +286,7 @@ async function start(config: Config, dataDir: string, around: Surroundings, held
   held.add(() => disk.stop());
   await disk.look();
   const metrics = createMetrics(context, samples, config.metrics.retention, remoteWrite?.take);
-  /** Samples are what is done without first: agents keep them and send them again. */
+  /** Samples are the first data refused on a nearly full disk: agents keep them and send them again. */
   const recordSamples: typeof metrics.record = async (nodeId, given) => {
     if (disk.low && db.kind === 'sqlite')
       throw new MusterError('storage_full', 'The disk of the orchestrator is nearly full; none of these were kept');
@@ -300,7 +300,7 @@ async function start(config: Config, dataDir: string, around: Surroundings, held
         return current.agents.daily_bytes;
       },
       get room() {
-        // Rows are elsewhere: the server says itself when it has no room.
+        // PostgreSQL stores rows elsewhere and reports a full disk itself.
         return db.kind === 'sqlite' ? reportRoom(disk.space) : 'ample';
       },
     }),
@@ -344,7 +344,7 @@ async function start(config: Config, dataDir: string, around: Surroundings, held
     sign: (encoded) => sign(null, announcementSigned(encoded), identityKey),
   });
   let upkeep: Upkeep | null = null;
-  const well = async () => {
+  const isHealthy = async () => {
     try {
       await db.get(anyOperator, {});
       return upkeep?.healthy ?? true;
@@ -364,10 +364,10 @@ async function start(config: Config, dataDir: string, around: Surroundings, held
       return channelRule.denyPrivate;
     },
   });
-  const told = createTelemetry(
+  const metricsTelemetry = createTelemetry(
     {
       census: createCensus(context),
-      ready: well,
+      ready: isHealthy,
       levels: () => ({
         connectedAgents: gateway?.presence.count ?? 0,
         dispatchQueue: gateway?.backlog.agents ?? 0,
@@ -382,10 +382,10 @@ async function start(config: Config, dataDir: string, around: Surroundings, held
     },
     { processMetrics: true },
   );
-  telemetry = told;
+  telemetry = metricsTelemetry;
   held.add(
     bus.subscribe((hint) => {
-      if (hint.type === 'operation_ended') told.operationEnded(hint.status);
+      if (hint.type === 'operation_ended') metricsTelemetry.operationEnded(hint.status);
     }),
   );
   const app = createApp({
@@ -407,7 +407,7 @@ async function start(config: Config, dataDir: string, around: Surroundings, held
         publicKey,
         version,
         databaseKind: db.kind,
-        writable: well,
+        writable: isHealthy,
         secretsReadable: () => upkeep?.secretsReadable ?? true,
         samples: () => samples.stats(),
         disk: () => disk.space,
@@ -421,12 +421,12 @@ async function start(config: Config, dataDir: string, around: Surroundings, held
     log: log.child({ part: 'api' }),
     version,
     configSchemas: { [configSchemaId]: configJsonSchema, [agentConfigSchemaId]: agentConfigJsonSchema },
-    ready: well,
+    ready: isHealthy,
     requireRoom: (route) => {
       if (disk.low) refuseGrowth(route, db.kind === 'postgres');
     },
     telemetry: {
-      ...told,
+      ...metricsTelemetry,
       agents: (filter) => metrics.standings(filter, stalePolls * config.metrics.poll_interval),
       token: () => current.metrics_token,
     },
@@ -450,13 +450,13 @@ async function start(config: Config, dataDir: string, around: Surroundings, held
   let outbox: Outbox | null = null;
   let driftSweep: DriftSweep | null = null;
   held.add(async () => {
-    // First nothing new, and whoever waits for agents is answered with what there is.
+    // First accept nothing new, and answer requests that wait for agents with the current state.
     app.drain();
     const cutOff = clock.after(cutOffMs, () => app.server.closeAllConnections());
     await upkeep?.stop();
     await driftSweep?.stop();
     await outbox?.stop();
-    // While the agents can still be told to end their shells, and clients why.
+    // Before the links close, so that agents end their shells and clients receive the reason.
     await terminals.stop();
     await agents.drain();
     waiting.close();
@@ -469,7 +469,7 @@ async function start(config: Config, dataDir: string, around: Surroundings, held
     await refusals
       .close()
       .catch((error: unknown) => log.warn({ err: error }, 'failed to record refusals in the audit log'));
-    // Last of those that write: what the others have written gets its place.
+    // The last writer to stop, so that the events of the others are placed.
     await auditKeeping?.stop();
   });
   await app.listen({ host: config.api_host, port: config.api_port });
@@ -492,7 +492,7 @@ async function start(config: Config, dataDir: string, around: Surroundings, held
     pending,
     secretsExpiryNoticeDays: config.secrets_expiry_notice_days,
   });
-  /** What follows from events, in the unit that gives them their places. */
+  /** Consumers of audit events. They run in the transaction that places the events. */
   const consumers: EventConsumer[] = [notificationsOf(context)];
   const holder = `${hostname()}:${dataDir}`;
   auditKeeping = startAuditKeeping(context, clock, {
@@ -527,7 +527,7 @@ async function start(config: Config, dataDir: string, around: Surroundings, held
       },
       random: Math.random,
       lease: createLease(context, 'drift-sweep', holder),
-      // Its records would take what is kept for the results of what people asked for.
+      // Drift records must not use the space that is reserved for results of requested operations.
       paused: () => disk.low && db.kind === 'sqlite',
     });
 
@@ -541,7 +541,7 @@ async function start(config: Config, dataDir: string, around: Surroundings, held
     bootstrapped,
     operators: (await db.get(anyOperator, {})) !== undefined,
     reload: async (next, from) => {
-      // Read before anything is changed: files that cannot be are no reason to do half of it.
+      // Read the files before any change, so that an unreadable file does not leave a partial reload.
       const secured = certificate ?? (next.tls_enabled ? await tlsOf(next, null) : null);
       if (tls && certificate === null && secured && 'cert' in secured) {
         (app.server as unknown as TlsServer).setSecureContext({ ...secured, minVersion: 'TLSv1.2' });
@@ -557,22 +557,21 @@ async function start(config: Config, dataDir: string, around: Surroundings, held
       }
       return changes;
     },
-    stop: () => held.letGo(),
+    stop: () => held.dispose(),
   };
 }
 
-/** What `muster restore` began and could not end. @throws Error when it is not whole, or still under way */
+/** Completes an interrupted `muster restore`. @throws Error if its files are incomplete, or it is still running */
 async function finishCutOff(dataDir: string): Promise<boolean> {
   if (!(await stat(join(dataDir, '.restoring')).catch(() => null))) return false;
-  const letGo = await lockDirectory(dataDir, 'orchestrator');
+  const unlock = await lockDirectory(dataDir, 'orchestrator');
   try {
     return await finishRestore(dataDir);
   } finally {
-    await letGo();
+    await unlock();
   }
 }
 
-/** Where the database is that a configuration means. */
 const placeOfDatabase = (config: Config, dataDir: string): DatabasePlace => ({
   file: join(dataDir, 'muster.db'),
   postgres:
@@ -585,7 +584,7 @@ const placeOfDatabase = (config: Config, dataDir: string): DatabasePlace => ({
         },
 });
 
-/** Null when nothing is configured. It runs from now on. */
+/** Starts remote write. @returns null if it is not configured */
 function remoteWriteOf(context: Context, clock: Clock, config: Config): RemoteWrite | null {
   const { url, bearer_token_file, username, password_file, deny_private, queue } = config.metrics.remote_write;
   if (url === null) return null;
@@ -613,11 +612,11 @@ async function tlsOf(config: Config, certificate: { certificate: string; key: st
   };
 }
 
-/** SHA-256 of the public key of a certificate in PEM, as curl pins it. */
+/** Base64 of the SHA-256 of a PEM certificate's public key, as for curl's `--pinnedpubkey`. */
 const keyDigestOf = (pem: string): string =>
   hash('sha256', new X509Certificate(pem).publicKey.export({ format: 'der', type: 'spki' }), 'base64');
 
-/** On every address unless one is named; machines without IPv6 have no `::`. */
+/** Listens on all addresses unless one is configured. Falls back to IPv4 on machines without IPv6. */
 async function listenForAgents(gateway: Gateway, config: Config): Promise<number> {
   if (config.agent_host !== null) return gateway.listen(config.agent_host, config.agent_port);
   try {
@@ -634,7 +633,7 @@ const oneAddress = (host: string | null): string | null => (host === null || /^[
 
 const bracketed = (host: string): string => (host.includes(':') ? `[${host}]` : host);
 
-/** In [0, 1), from secure bytes drawn in bulk: a ULID takes sixteen of them, and a draw costs more than all its bytes. */
+/** Random numbers in [0, 1) from a pool of secure bytes. A ULID needs 16, and one call per byte would be slow. */
 function bufferedRandom(): () => number {
   const pool = Buffer.alloc(4096);
   let next = pool.length;

@@ -1,14 +1,14 @@
-/** What a start has taken hold of, to be let go of in the opposite order: when it stops, or when the rest of it fails. */
+/** Resources acquired during the start. They are released in reverse order at the stop, or when the start fails. */
 export class Held {
   #ends: (() => unknown)[] = [];
 
-  /** @param end lets go of what was taken hold of just now */
+  /** @param end releases the resource */
   add(end: () => unknown): void {
     this.#ends.push(end);
   }
 
-  /** Lets go of everything, once, also of what is left when something fails on the way. @throws the first failure */
-  async letGo(): Promise<void> {
+  /** Releases everything once, and continues after a failure. @throws the first failure */
+  async dispose(): Promise<void> {
     const ends = this.#ends.reverse();
     this.#ends = [];
     const failures: unknown[] = [];

@@ -16,10 +16,10 @@ import {
 import { logTo } from './log-stream.ts';
 import { serviceManager } from './service-manager.ts';
 
-/** `muster orchestrator`: configuration, compose, listen, drain. */
+/** `muster orchestrator`: reads the configuration, starts the orchestrator, and stops it on a signal. */
 
-/** A stop that takes longer is cut off: whoever asked for it kills after thirty seconds. */
-const longestStopMs = 25_000;
+/** Maximum time for a stop. Service managers kill after 30 s. */
+const stopTimeoutMs = 25_000;
 
 const fail = (message: string, code: number): never => {
   process.stderr.write(`muster orchestrator: ${visible(message)}\n`);
@@ -32,7 +32,7 @@ function findDefaultDataDir(): string {
   try {
     return join(homedir(), '.local/share/muster-orchestrator');
   } catch {
-    // A user that is made for the service, and has no home.
+    // A service user without a home directory.
     return ofService;
   }
 }
@@ -47,13 +47,13 @@ function invocation(): Invocation {
   }
 }
 
-/** Written at once: the last lines before an end are the ones that matter. */
+/** Synchronous, so that the last lines before an exit are written. */
 function createLog({ logFormat, logLevel }: Invocation): Logger {
   const color = process.stdout.isTTY === true && !process.env.NO_COLOR;
   return logTo(pino.destination({ fd: 1, sync: true }), { format: logFormat, level: logLevel, color });
 }
 
-/** What a person can do about an error of starting. */
+/** Describes a start error, and what the operator can do about it. */
 function explain(error: unknown, { config, dataDir }: Invocation): string {
   const { code, message, port, address } = error as NodeJS.ErrnoException & { port?: number; address?: string };
   if (code === 'EADDRINUSE') {
@@ -66,7 +66,7 @@ function explain(error: unknown, { config, dataDir }: Invocation): string {
   return message;
 }
 
-/** What is answered without starting anything. @returns the exit code; null: nothing of that was asked */
+/** Handles the flags that start nothing. @returns the exit code; null if none of them is given */
 function answered(args: readonly string[]): number | null {
   if (args.includes('--print-schema')) {
     process.stdout.write(`${JSON.stringify(configJsonSchema(), null, 2)}\n`);
@@ -117,7 +117,7 @@ async function serve(): Promise<void> {
     if (stopping) process.exit(130);
     stopping = true;
     log.info({ signal }, 'stopping; waiting for work in progress');
-    setTimeout(() => fail('stopping took too long; cut off', 1), longestStopMs).unref();
+    setTimeout(() => fail('stopping took too long; cut off', 1), stopTimeoutMs).unref();
     manager?.stopping();
     running.stop().then(
       () => {
@@ -188,7 +188,7 @@ async function serve(): Promise<void> {
 async function main(): Promise<void> {
   const [command = '', ...args] = process.argv.slice(2);
   if (['migrate', 'export', 'import', 'backup', 'restore'].includes(command)) {
-    // Loaded apart, as the server below is: each starts without the other.
+    // Loaded on demand, like the server below, so that neither loads the other.
     const { runOffline } = await import('./offline/run.ts');
     process.exit(await runOffline(command, args, defaultDataDir));
   }

@@ -24,10 +24,10 @@ export function withSkew(attributes: Record<string, string>, skew: number | null
 }
 
 /** Tells the log, unless that knows. */
-export function warnOfSkew(log: Log, link: Pick<Link, 'nodeId' | 'clockSkewSecs' | 'clockSkewTold'>): void {
-  const { nodeId, clockSkewSecs, clockSkewTold } = link;
-  if (clockSkewTold !== null && !isNoticeable((clockSkewSecs ?? 0) - clockSkewTold)) return;
-  link.clockSkewTold = clockSkewSecs;
+export function warnOfSkew(log: Log, link: Pick<Link, 'nodeId' | 'clockSkewSecs' | 'loggedClockSkewSecs'>): void {
+  const { nodeId, clockSkewSecs, loggedClockSkewSecs } = link;
+  if (loggedClockSkewSecs !== null && !isNoticeable((clockSkewSecs ?? 0) - loggedClockSkewSecs)) return;
+  link.loggedClockSkewSecs = clockSkewSecs;
   if (!isNoticeable(clockSkewSecs)) return;
   const way = clockSkewSecs > 0 ? 'ahead of' : 'behind';
   log.warn(

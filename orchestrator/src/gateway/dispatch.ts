@@ -4,14 +4,14 @@ import type { Log } from '../log.ts';
 import type { GatewayLimits } from './limits.ts';
 import { type Link, wish } from './link.ts';
 
-/** Links looked after in one turn of the event loop: everything else runs in between. */
+/** Links served in one turn of the event loop, so that other work runs in between. */
 const linksPerTurn = 32;
-/** What an operation is taken to come to before one was sent. */
+/** Expected size of an operation before the first is sent. */
 const bytesExpected = 512 * 1024;
 
 /**
- * Reads rows for links and sends what they say: operations, cancellations, changed standing. However many agents have
- * work at once, few are read for at a time, and none while too many bytes wait for the network.
+ * Reads rows for links and sends operations, cancellations, and status changes. It reads for a bounded number of agents
+ * at a time, and for none while too many bytes are buffered.
  */
 export class Dispatcher {
   private readonly links: AgentLinks;
@@ -21,7 +21,7 @@ export class Dispatcher {
   private readonly queue = new Set<Link>();
   private inFlight = 0;
   private bufferedBytes = 0;
-  /** Bytes of the operation that was sent last: those that are being read may come to as much each. */
+  /** Bytes of the operation that was sent last. Estimates the size of those being read. */
   private lastBytes = bytesExpected;
   private scheduled = false;
 
@@ -32,7 +32,7 @@ export class Dispatcher {
     this.log = options.log;
   }
 
-  /** Bytes of operations that the network has not taken, over all links. */
+  /** Bytes of operations not yet written to the network, over all links. */
   get load(): number {
     return this.bufferedBytes;
   }
@@ -42,10 +42,10 @@ export class Dispatcher {
     return this.queue.size;
   }
 
-  /** Notes that rows of this link's agent are worth a look. */
+  /** Queues a link whose rows must be read. */
   wake(link: Link, wishes: number): void {
     link.wishes |= wishes;
-    // Before the welcome the wishes wait in the link.
+    // Before the welcome, the link keeps the flags.
     if (link.state !== 'open' || link.dispatching) return;
     this.queue.add(link);
     this.schedule();
@@ -69,7 +69,7 @@ export class Dispatcher {
   private isBusy(): boolean {
     const { dispatchesInFlight, dispatchBufferBytes } = this.limits;
     if (this.inFlight >= dispatchesInFlight) return true;
-    // One at a time goes on however large they are.
+    // At least one may be read, whatever its size.
     const expected = this.inFlight * this.lastBytes;
     return (
       this.bufferedBytes >= dispatchBufferBytes ||
@@ -111,7 +111,7 @@ export class Dispatcher {
     }
     link.standing = standing;
     if (standing.status === 'approved' && link.ignoredReports) {
-      // Only another link begins again at the first report that was not taken.
+      // The agent sends dropped reports again only on a new link.
       link.send({ type: 'drain', retry_after_secs: 0 });
       link.close(1012, 'approved');
       return;
@@ -127,7 +127,7 @@ export class Dispatcher {
     if (link.standing?.status !== 'approved') return;
     if (link.sentOperation !== null) {
       link.moreWork = true;
-      // The agent had no room for it: an accepted operation is never sent twice on a link.
+      // Resends only an operation that the agent did not accept. An accepted operation is never sent twice on a link.
       if (link.sentOperationAccepted || link.operationBytes > 0) return;
       if (this.clock.monotonic() - link.sentOperationAt < this.limits.resendMs) return;
     }
@@ -162,7 +162,7 @@ export class Dispatcher {
   }
 }
 
-/** Tells the agent once; a cancel is idempotent, so that a link may be told again after another one. */
+/** Sends a cancel once per operation in a row. A cancel is idempotent, so sending it again does no harm. */
 export function sendCancel(link: Link, operationId: string): void {
   if (link.state !== 'open' || link.cancelled === operationId) return;
   link.cancelled = operationId;

@@ -38,48 +38,48 @@ export interface GatewayOptions {
   bus: Bus;
   clock: Clock;
   log: Log;
-  /** In [0, 1): spreads the return of agents after a drain. */
+  /** In [0, 1). Spreads the reconnects of agents after a drain. */
   random: () => number;
-  /** How often agents are asked for samples of their machines, in seconds. */
+  /** Seconds between the samples that agents send. */
   metricsInterval?: number;
   limits?: Partial<GatewayLimits>;
 }
 
 export interface Gateway {
   /**
-   * Takes agents from now on.
-   * @param port 0 for a free one
-   * @returns the port
+   * Listens for agents.
+   * @param port 0 chooses a free port
+   * @returns the port in use
    */
   listen(host: string, port: number): Promise<number>;
   readonly presence: Presence;
   /** Shells on the agents that are connected. */
   readonly shells: Shells;
-  /** What waits to be sent: agents whose rows wait to be read, and bytes that the network has not taken. */
+  /** Agents whose rows wait to be read, and bytes not yet written to the network. */
   readonly backlog: { readonly agents: number; readonly bytes: number };
-  /** Connections that were dropped before their handshake began. */
+  /** Number of connections dropped before their handshake. */
   readonly dropped: number;
-  /** Takes no more agents, tells those connected when to come back, and waits for commits under way. Then `close`. */
+  /** Accepts no more agents, tells connected agents when to reconnect, and waits for pending commits. Call `close` after it. */
   drain(): Promise<void>;
   /** Ends every link at once. */
   close(): Promise<void>;
 }
 
-/** Builds the agents' port; nothing listens before `listen`. */
+/** Creates the gateway. It listens only after `listen`. */
 export function createGateway(options: GatewayOptions): Gateway {
   return new AgentGateway(options);
 }
 
-/** Refusals that say nothing about the agent, or have an event of their own. */
+/** Refusals that do not depend on the agent, or have their own audit event. */
 const unauditedRefusals: ReadonlySet<RefusalCode> = new Set(['draining', 'unavailable', 'cloned']);
 
-/** Refusals of peers that have proved no key, or break the rules of the channel. */
+/** Refusals of peers that did not prove a key, or violate the protocol. They count in full against the network. */
 const unprovenRefusals: ReadonlySet<RefusalCode> = new Set([
   'protocol_violation',
   'signature_invalid',
   'rate_exceeded',
 ]);
-/** Refusals for reasons of this end, or of time: an agent that does everything right can get them. */
+/** Refusals that a correct agent can receive. They cost its network nothing. */
 const freeRefusals: ReadonlySet<RefusalCode> = new Set([
   'draining',
   'unavailable',
@@ -99,21 +99,21 @@ class AgentGateway implements Gateway, LinkOwner {
   private readonly tls: HttpsServer;
   private readonly sockets: WebSocketServer;
   private readonly handshakes: HandshakeQueue;
-  /** Of all that must happen in time before a welcome. */
+  /** Clock for the deadlines before a welcome. It does not advance while the process is blocked. */
   private readonly attended: AttendedClock;
   private readonly dispatcher: Dispatcher;
   private readonly inbound: Inbound;
   readonly shells: TerminalShells;
-  /** Sockets whose TLS is up and that have not become links yet. */
+  /** Sockets after the TLS handshake and before the WebSocket upgrade. */
   private readonly upgrades: Deadlines<TLSSocket>;
-  /** Links that have not said hello yet. */
+  /** Links that have not sent a hello yet. */
   private readonly greetings: Deadlines<Link>;
   private readonly reception: Reception;
   private readonly refusals: TokenBucket;
   private readonly refusedHellos: RefusedHellos;
   private unlogged = 0;
   private readonly unsubscribe: () => void;
-  private callOffTick: () => void = () => {};
+  private cancelTick: () => void = () => {};
   private sweptAt: number;
   private sweeping = false;
   private draining = false;
@@ -166,7 +166,7 @@ class AgentGateway implements Gateway, LinkOwner {
       maxPayload: this.limits.agentFrameBytes,
       maxFragments: 64,
       maxBufferedChunks: 1024,
-      // Pings are answered by the link, which counts them.
+      // The link answers pings, because it counts them.
       autoPong: false,
       clientTracking: false,
       closeTimeout: this.limits.closeTimeoutMs,
@@ -221,13 +221,13 @@ class AgentGateway implements Gateway, LinkOwner {
     this.draining = true;
     this.stopListening();
     const commits: Promise<void>[] = [];
-    let told = 0;
-    // All of them back within their number's worth of admission, not in the same second.
+    let notified = 0;
+    // Spreads the reconnects so that about 500 agents return each second.
     const spreadSecs = Math.max(1, this.registry.count / 500);
     for (const link of [...this.registry.all()]) {
       link.send({ type: 'drain', retry_after_secs: Math.round((1 + this.random() * spreadSecs) * 10) / 10 });
       if (link.committing !== null) commits.push(link.committing);
-      if (++told % 200 === 0) await new Promise((resolve) => setImmediate(resolve));
+      if (++notified % 200 === 0) await new Promise((resolve) => setImmediate(resolve));
     }
     await this.settle(commits);
     for (const link of [...this.registry.all()]) link.close(1001, 'drain');
@@ -238,7 +238,7 @@ class AgentGateway implements Gateway, LinkOwner {
     this.closed = true;
     this.draining = true;
     this.unsubscribe();
-    this.callOffTick();
+    this.cancelTick();
     this.stopListening();
     for (const socket of this.upgrades.drain()) socket.destroy();
     const links = new Set([...this.registry.all(), ...this.reception.all(), ...this.greetings.drain()]);
@@ -248,21 +248,21 @@ class AgentGateway implements Gateway, LinkOwner {
     await this.settle(commits);
   }
 
-  /** Waits for commits, but not for ever: what is not committed stays with the agents. */
+  /** Waits for commits, at most `drainMs`. Agents keep reports that were not committed. */
   private async settle(commits: readonly Promise<void>[]): Promise<void> {
-    let callOff = () => {};
+    let cancelTimer = () => {};
     const late = new Promise<boolean>((resolve) => {
-      callOff = this.clock.after(this.limits.drainMs, () => resolve(true));
+      cancelTimer = this.clock.after(this.limits.drainMs, () => resolve(true));
     });
     if (await Promise.race([Promise.allSettled(commits).then(() => false), late]))
       this.log.warn(
         { commits: commits.length },
         'some reports were not committed in time; the agents keep them and send them again',
       );
-    callOff();
+    cancelTimer();
   }
 
-  // Up to the link
+  // From the socket to the link
 
   private createTlsServer(): HttpsServer {
     const server = createTlsServer(
@@ -274,14 +274,14 @@ class AgentGateway implements Gateway, LinkOwner {
         secureOptions: tlsConstants.SSL_OP_NO_TICKET,
         handshakeTimeout: this.limits.handshakeTimeoutMs,
         maxHeaderSize: 4096,
-        // The queue decides when each is read.
+        // The handshake queue resumes each socket.
         pauseOnConnect: true,
         noDelay: true,
         keepAlive: true,
         keepAliveInitialDelay: 60_000,
       },
       (_request, response) => {
-        // Nothing but the channel is here.
+        // This port serves only WebSocket links.
         response.writeHead(426, { connection: 'close', 'content-length': 0 }).end();
       },
     );
@@ -321,7 +321,7 @@ class AgentGateway implements Gateway, LinkOwner {
     });
   }
 
-  // What links hand on
+  // Events of links
 
   onHello(link: Link, proof: HelloProof, hello: unknown): void {
     this.greetings.delete(link);
@@ -352,7 +352,7 @@ class AgentGateway implements Gateway, LinkOwner {
     }
     const unlogged = this.unlogged;
     this.unlogged = 0;
-    // An id that was not proven is nobody's.
+    // Null until the agent has proved its key.
     const nodeId = link.nodeId;
     this.log.warn(
       { node_id: nodeId, remote_ip: link.remoteIp, code, reason: message, ...(unlogged > 0 && { unlogged }) },
@@ -398,7 +398,7 @@ class AgentGateway implements Gateway, LinkOwner {
       );
   }
 
-  // What the rest of the orchestrator hints at
+  // Hints from the bus
 
   private onHint(hint: Hint): void {
     if (!('node_id' in hint)) return;
@@ -416,7 +416,7 @@ class AgentGateway implements Gateway, LinkOwner {
         link.state === 'open' ? sendCancel(link, hint.operation_id) : this.dispatcher.wake(link, wish.cancellations);
         return;
       case 'operation_ended':
-        // It ended without the agent's report: expired, or cancelled before it began.
+        // The operation ended without a report of the agent: it expired, or was cancelled before it began.
         if (link.sentOperation === hint.operation_id && !link.sentOperationAccepted) {
           link.sentOperation = null;
           this.dispatcher.wake(link, wish.work);
@@ -428,7 +428,7 @@ class AgentGateway implements Gateway, LinkOwner {
   // Time
 
   private scheduleTick(): void {
-    this.callOffTick = this.clock.after(this.limits.tickMs, () => {
+    this.cancelTick = this.clock.after(this.limits.tickMs, () => {
       this.tick();
       if (!this.closed) this.scheduleTick();
     });
@@ -484,7 +484,7 @@ class AgentGateway implements Gateway, LinkOwner {
     this.inbound.visit(link, now);
   }
 
-  /** Finds what a lost hint would have told. One query, whatever the number of agents. */
+  /** Finds work whose hint was lost. Uses one query for all agents. */
   private async sweep(): Promise<void> {
     if (this.sweeping || this.registry.count === 0) return;
     this.sweeping = true;

@@ -14,7 +14,7 @@ import { TokenBucket } from './token-bucket.ts';
 
 type Part = Extract<AgentMessage, { type: 'report_part' }>;
 
-/** Hands what agents say after the welcome to the domain, and acknowledges it once it is committed. */
+/** Passes agent messages after the welcome to the domain, and acknowledges them once they are committed. */
 export class Inbound {
   private readonly links: AgentLinks;
   private readonly dispatcher: Dispatcher;
@@ -84,7 +84,7 @@ export class Inbound {
     }
   }
 
-  /** Sees to what waited, and to what stands still. Called for each link at its turn of the ping wheel. */
+  /** Retries pending attributes and drift hints, and checks for stalled reports. The ping wheel calls it for each link. */
   visit(link: Link, now: number): void {
     if (link.attributes !== null) this.commitAttributes(link, now);
     this.hintDrift(link, now);
@@ -93,29 +93,28 @@ export class Inbound {
     if (fault !== null) link.violation(fault);
   }
 
-  /** Lets go of what a link that ended holds. A commit under way goes on. */
+  /** Releases what an ended link holds. A pending commit continues. */
   forget(link: Link): void {
     if (link.assembly !== null) this.reassembly.release(link.assembly);
     for (const report of link.reportQueue ?? []) if (report.assembly !== null) this.reassembly.release(report.assembly);
     link.assembly = null;
     link.reportQueue = null;
     link.attributes = null;
-    link.callOffAttributes?.();
-    link.callOffAttributes = null;
-    link.callOffCredit?.();
-    link.callOffCredit = null;
+    link.cancelAttributes?.();
+    link.cancelAttributes = null;
+    link.cancelCredit?.();
+    link.cancelCredit = null;
   }
 
   /**
-   * Whether a report is to be taken: its frame keeps to the window, and its agent is approved. Anybody can be pending,
-   * and has nothing to report: what it sends all the same is dropped unacknowledged, so that an agent that was enrolled
-   * anew keeps what it still has.
+   * Whether to accept a report: its frame fits the window, and its agent is approved. A pending agent is not trusted, so
+   * its reports are dropped without an acknowledgement. An agent that was enrolled again therefore keeps its reports.
    */
   private mayReport(link: Link, bytes: number, now: number): boolean {
     this.pace(link, now);
     link.unacknowledgedBytes += bytes;
     if (link.unacknowledgedBytes <= this.limits.unacknowledgedBytes) {
-      // Those after one that was dropped would acknowledge it.
+      // Acknowledging a later report would also acknowledge the dropped one.
       if (link.standing?.status === 'approved' && !link.ignoredReports) return true;
       if (!link.ignoredReports)
         this.log.info({ node_id: link.nodeId }, 'reports ignored: the agent is not approved yet; it keeps them');
@@ -127,8 +126,8 @@ export class Inbound {
   }
 
   /**
-   * Reports are bounded by their window, so an agent that sends them faster than it may send messages is no offender: its
-   * answers wait until it is within the rate, and it with them.
+   * The window bounds reports, so an agent that sends them faster than the message rate is not refused. Its
+   * acknowledgements are delayed until it is within the rate, which slows it down.
    */
   private pace(link: Link, now: number): void {
     const { agentMessagesPerSecond, agentMessageBurst } = this.limits;
@@ -152,12 +151,12 @@ export class Inbound {
       return;
     }
     assembly.uncredited.push(bytes);
-    // What is whole is committed rather than kept waiting; its last pieces stay in the window until then.
+    // Commits a complete report at once. Its last pieces count against the window until then.
     if (this.reassembly.isWhole(assembly)) this.finish(link);
     else this.credit(link);
   }
 
-  /** Called amid the work of whichever link gave the place up, which an error here must not end. */
+  /** Runs inside the work of another link, the one that freed the budget. An error here must not end that link. */
   private resume(link: Link): void {
     try {
       this.credit(link);
@@ -166,14 +165,14 @@ export class Inbound {
     }
   }
 
-  /** Tells the agent which pieces no longer count, unless the report waits for room. */
+  /** Returns credit for received pieces, unless the report waits for budget. */
   private credit(link: Link): void {
     const { assembly } = link;
-    if (assembly === null || assembly.waiting || link.state !== 'open' || link.callOffCredit !== null) return;
+    if (assembly === null || assembly.waiting || link.state !== 'open' || link.cancelCredit !== null) return;
     const early = link.reportsAnsweredFrom - this.clock.monotonic();
     if (early > 0) {
-      link.callOffCredit = this.clock.after(early, () => {
-        link.callOffCredit = null;
+      link.cancelCredit = this.clock.after(early, () => {
+        link.cancelCredit = null;
         this.resume(link);
       });
       return;
@@ -223,7 +222,7 @@ export class Inbound {
     }
   }
 
-  /** One commit at a time for a link; what arrives meanwhile shares the next one. */
+  /** One commit at a time per link. Reports that arrive meanwhile share the next commit. */
   private async commitAll(link: Link): Promise<void> {
     while (link.reportQueue !== null && link.reportQueue.length > 0) {
       const batch = link.reportQueue;
@@ -265,7 +264,7 @@ export class Inbound {
       if (sentHere) link.sentOperationAccepted = true;
       if (report.type !== 'finished') continue;
       if (sentHere) link.sentOperation = null;
-      // What an earlier link was sent says nothing of what waits behind it.
+      // An operation that was sent on an earlier link does not show whether more work is queued.
       look ||= !sentHere || link.moreWork;
     }
     if (look) this.dispatcher.wake(link, wish.work);
@@ -276,8 +275,8 @@ export class Inbound {
     if (attributes === null || link.attributesCommitting || link.state !== 'open') return;
     const wait = link.attributesAt + this.limits.attributesIntervalMs - now;
     if (wait > 0) {
-      link.callOffAttributes ??= this.clock.after(wait, () => {
-        link.callOffAttributes = null;
+      link.cancelAttributes ??= this.clock.after(wait, () => {
+        link.cancelAttributes = null;
         this.commitAttributes(link, this.clock.monotonic());
       });
       return;
@@ -292,14 +291,14 @@ export class Inbound {
       },
       (error: unknown) => {
         link.attributesCommitting = false;
-        // Newer ones win; else these are tried again at the next visit.
+        // Newer attributes win. Otherwise the next visit retries these.
         link.attributes ??= attributes;
         this.log.warn({ node_id: link.nodeId, err: error }, 'failed to commit attributes; will retry');
       },
     );
   }
 
-  /** Not of pending agents: anybody can be one. What is refused or not answered, the agent keeps and sends again. */
+  /** Ignores samples of pending agents. An agent keeps samples that are refused or not answered, and sends them again. */
   private takeSamples(link: Link, samples: readonly Sample[]): void {
     if (link.standing?.status !== 'approved') return;
     if (link.sampling) {
@@ -321,7 +320,7 @@ export class Inbound {
         },
         (error: unknown) => {
           link.sampling = false;
-          // Every agent meets the same full disk; one line says so.
+          // A full disk affects every agent, so only the first failure is logged.
           if (!this.samplesFailing)
             this.log.warn(
               { node_id: link.nodeId, err: error },
@@ -335,7 +334,7 @@ export class Inbound {
       .catch((error: unknown) => link.fault(error));
   }
 
-  /** Best effort: kept in memory for those who watch, and thrown away where it cannot be. */
+  /** Best effort: kept in memory for live viewers, or dropped. */
   private showOutput(link: Link, progress: OutputProgress, bytes: number, now: number): void {
     const { outputProgressBytes, outputProgressPerSecond, outputProgressBurst, unacknowledgedBytes } = this.limits;
     if (bytes > outputProgressBytes || link.unacknowledgedBytes + bytes > unacknowledgedBytes) {
@@ -364,8 +363,8 @@ export class Inbound {
   }
 
   /**
-   * One at a time, the newest standing for those that came meanwhile; too many wait for the link's turn of the ping
-   * wheel, since each may become a record that is kept.
+   * Handles one hint at a time; the newest replaces hints that arrive meanwhile. Hints above the rate wait for the
+   * link's turn of the ping wheel, because each may add a stored record.
    */
   private hintDrift(link: Link, now: number): void {
     const keys = link.driftHint;

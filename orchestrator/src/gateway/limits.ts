@@ -1,86 +1,87 @@
 import { limits as wireLimits } from '@muster/protocol/wire';
 
-/** What the gateway allows. Times in milliseconds. Those of the wire are known to the agents as well. */
+/** Limits of the gateway. Times are in milliseconds. Agents know the wire limits as well. */
 export const defaultGatewayLimits = {
   ...wireLimits,
-  /** Sockets altogether, waiting ones included; more are dropped at once. */
+  /** Maximum number of sockets, including waiting ones. Further sockets are dropped at once. */
   connections: 18_000,
   /**
-   * Connections between the start of their handshake and their welcome: as many as are served in time. Agents that are
-   * 400 ms away, at two round trips each, still come in at 150 a second.
+   * Connections between the start of their handshake and their welcome. With a round trip of 400 ms, and two round trips
+   * each, 150 agents a second are still admitted.
    */
   handshakesInFlight: 128,
-  /** Handshakes that begin in one turn of the loop: their cost comes in slices between which the API answers. */
+  /** Handshakes started in one turn of the event loop, so that the API answers in between. */
   handshakesPerTurn: 8,
-  /** A connection that has said no hello by then gives its place to the next, and goes on without one. */
+  /** A connection without a hello after this time gives its place to the next one, and continues without a place. */
   handshakePlaceMs: 1_000,
-  /** Connections of one network that are not welcomed yet: a site that is slow to say hello is not asked for more of them. */
+  /** Connections of one network that are not welcomed yet. Bounds the share of a site that is slow to send hellos. */
   unfinishedOfNetwork: 128,
   handshakeTimeoutMs: 10_000,
   /** Sockets that wait for their handshake to begin. */
   waitingSockets: 16_384,
   /**
-   * Of them, those of one address (of one network for IPv6): a silent one must leave room, yet ten thousand agents may share
-   * one, and each that is dropped dials again within seconds, which costs both ends more than its wait.
+   * Waiting sockets of one address (of one network for IPv6). A silent address must leave room for others. The limit is
+   * high because ten thousand agents may share one address, and a dropped agent dials again within seconds, which costs
+   * both ends more than waiting.
    */
   waitingSocketsPerAddress: 12_288,
-  /** Less than agents wait for their handshake: 45 s. */
+  /** Less than the 45 s that agents wait for their handshake. */
   waitingTimeoutMs: 40_000,
-  /** Links that claim one key and wait for each other. */
+  /** Links that claim one key at a time, including those that wait. */
   claimants: 4,
-  /** Links of one agent that are admitted, a second and at once: one that restarts in a loop every few seconds gets in. */
+  /** Admissions of one agent, per second and burst. An agent that restarts every few seconds is still admitted. */
   admissionsPerSecond: 0.5,
   admissionBurst: 60,
-  /** Operations that are read and sent at once. */
+  /** Operations that are read and sent at a time. */
   dispatchesInFlight: 256,
-  /** No further operation is sent while so many bytes wait for the network, over all links. */
+  /** Bytes buffered for the network, over all links, above which no further operation is sent. */
   dispatchBufferBytes: 128 * 1024 * 1024,
-  /** A link on which so many bytes of small messages wait is cut: its agent does not read. */
+  /** Buffered bytes of small messages above which a link is cut, because its agent does not read. */
   slowReaderBytes: 256 * 1024,
-  /** Characters of large reports being put together, over all links; beyond it, agents wait for their credits. */
+  /** Characters of large reports being reassembled, over all links. Above it, agents wait for credit. */
   reassemblyLength: 64 * 1024 * 1024,
-  /** Least characters of a large report a second: what comes more slowly only holds its place. */
+  /** Minimum rate of a large report, in characters per second. A slower one would block its place. */
   reportLengthPerSecond: 512,
-  /** A large report must be whole by then. */
+  /** Maximum time for a large report to be complete. */
   reportDeadlineMs: 15 * 60_000,
-  /** Changed attributes are committed no more often than this, the newest winning. */
+  /** Minimum interval between commits of changed attributes. The newest win. */
   attributesIntervalMs: 5_000,
-  /** Drift hints of an agent that are followed at once; from then on one in so long. */
+  /** Drift hints of one agent: a burst, then one per interval. */
   driftHintBurst: 30,
   driftHintIntervalMs: 5_000,
-  /** Pieces of running programs' output that one agent may send, a second and at once. */
+  /** Live-output messages of one agent, per second and burst. */
   outputProgressPerSecond: 2,
   outputProgressBurst: 5,
-  /** Samples that could not be stored come again after this, or up to twice as much: the agents spread themselves. */
+  /** Agents resend samples that were not stored after one to two times this interval. */
   samplesRetryMs: 30_000,
-  /** A shell that was asked for must be there by then. */
+  /** Maximum time for an agent to open a shell. */
   terminalOpenTimeoutMs: 10_000,
-  /** Terminals of one link, with those that were closed and whose end the agent has not told: as many as an agent may be set to. */
+  /** Terminals of one link, including closed ones that the agent has not confirmed. Equals the agent's highest setting. */
   terminalsOfLink: 10_000,
-  /** Pieces of what one terminal shows that are on their way; what comes then is put together. */
+  /** Output pieces of one terminal in flight. Further output is joined. */
   terminalPieces: 4_096,
-  /** What may wait to be typed into one terminal: who types more has not heeded that it takes nothing. */
+  /** Queued input bytes of one terminal. A client that exceeds it ignores backpressure. */
   terminalInputQueueBytes: 1024 * 1024,
-  /** How often rows are looked at for hints that were lost. */
+  /** Interval of the sweep for work whose hint was lost. */
   sweepMs: 10_000,
-  /** An operation that was not accepted after this is sent again. */
+  /** An operation that is not accepted after this time is sent again. */
   resendMs: 30_000,
   /**
-   * Hellos of one network that may be refused, a second and at once. Its further sockets wait for their handshakes: a
-   * refused hello costs milliseconds of the one event loop.
+   * Refused hellos of one network, per second and burst. Above it, the network's sockets wait for their handshakes: a
+   * refused hello costs milliseconds of the event loop.
    */
   refusedHellosPerSecond: 20,
   refusedHelloBurst: 100,
-  /** What a refusal counts of an agent that has proved its key: a site with a spent token is not hostile. */
+  /** Cost of refusing an agent that proved its key. It is low because a site with a used token is not hostile. */
   provenRefusalCost: 0.1,
-  /** Refusals that are logged and audited, a second and at once; the others are counted. */
+  /** Refusals that are logged and audited, per second and burst. The rest are only counted. */
   refusalsPerSecond: 10,
   refusalBurst: 100,
-  /** Slice of the one timer that pings, expires and sweeps. */
+  /** Interval of the timer that pings, expires, and sweeps. */
   tickMs: 250,
-  /** A socket that does not answer our close frame is destroyed after this. */
+  /** A socket that does not answer a close frame is destroyed after this time. */
   closeTimeoutMs: 5_000,
-  /** The drain waits so long for commits under way. */
+  /** Maximum time that a drain waits for pending commits. */
   drainMs: 10_000,
 };
 export type GatewayLimits = Record<keyof typeof defaultGatewayLimits, number>;

@@ -21,47 +21,47 @@ import type { LinkTerminals } from './link-terminals.ts';
 import type { Assembly } from './reassembly.ts';
 import { TokenBucket } from './token-bucket.ts';
 
-/** `greeting`: only a hello is taken. `admitting`: nothing is. `open`: after the welcome. `closing`: what comes is ignored. */
+/** `greeting` accepts only a hello, `admitting` accepts nothing, `open` follows the welcome, `closing` ignores all input. */
 export type LinkState = 'greeting' | 'admitting' | 'open' | 'closing';
 
-/** What a link hands on. One for all links: a link is held by the thousand and owns no closure. */
+/** Receives the events of all links. One object, so that thousands of links need no closures of their own. */
 export interface LinkOwner {
   readonly clock: Clock;
   readonly limits: GatewayLimits;
-  /** @param hello the whole message, of which nothing but the proof has been looked at */
+  /** @param hello the whole message; only its proof has been validated */
   onHello(link: Link, proof: HelloProof, hello: unknown): void;
-  /** A message after the welcome; `bytes` is the length of its frame. */
+  /** A message after the welcome. `bytes` is the length of its frame. */
   onMessage(link: Link, message: Exclude<AgentMessage, Hello>, bytes: number): void;
-  /** A binary frame, of a link with terminals. */
+  /** A binary frame of a link with terminals. */
   onFrame(link: Link, frame: Buffer): void;
-  /** This end refuses the other, and says so. */
+  /** The orchestrator refuses the agent. */
   onRefused(link: Link, refusal: Refusal): void;
-  /** Nothing is taken from it, or sent to it, any more, though its socket may last for a while yet. */
+  /** The link sends and receives nothing more. Its socket may stay open for a while. */
   onClosing(link: Link): void;
-  /** Something that should not be able to throw did: our bug, and the end of this link only. */
+  /** Unexpected exception: a bug. It ends only this link. */
   onFault(link: Link, error: unknown): void;
-  /** The socket is gone; called once. */
+  /** The socket is closed. Called once. */
   onEnded(link: Link): void;
 }
 
 export interface ReceivedReport {
   seq: number;
   reports: readonly Report[];
-  /** What it still holds of the agent's window. */
+  /** Bytes that still count against the agent's window. */
   bytes: number;
-  /** Gives back what its pieces reserved. */
+  /** Holds the budget that its pieces reserved; null for a report in one message. */
   assembly: Assembly | null;
 }
 
-/** Wishes for a link that the dispatcher sees to. */
+/** Bit flags of what the dispatcher must send on a link. */
 export const wish = { work: 1, cancellations: 2, standing: 4 } as const;
 
-/** The server makes its sockets of this class, so that the shared listeners find the link. */
+/** Socket class of the server, so that the shared listeners find the link. */
 export class LinkSocket extends WebSocket {
   link: Link | null = null;
 }
 
-/** One agent's connection: frames in and out, its state, and the counters that hold the agent to the protocol. */
+/** The connection of one agent: its frames, its state, and the counters that enforce the protocol. */
 export class Link {
   readonly remoteIp: string;
   readonly socket: TLSSocket;
@@ -69,74 +69,74 @@ export class Link {
   private readonly owner: LinkOwner;
   private readonly bucket: TokenBucket;
   state: LinkState = 'greeting';
-  /** Why it ended, for the log; the first reason given stays. */
+  /** Why the link ended, for the log. The first reason wins. */
   endReason: string | null = null;
-  /** Until the hello is checked. */
+  /** Challenge; null once the hello is checked. */
   nonce: Buffer | null = null;
   nodeId: string | null = null;
-  /** Until when the key that it proved is good, Unix seconds; null: it is the agent's current one. */
+  /** Unix seconds until which a former key is valid; null for the agent's current key. */
   keyUntil: number | null = null;
-  /** Of the protocol, as it was agreed on. */
+  /** Negotiated protocol version. */
   version = 1;
   instanceId = '';
-  /** Its agent said that it comes back at once, under a new key. */
+  /** The agent announced that it reconnects at once under a new key. */
   returns = false;
   standing: Standing | null = null;
-  /** By how many seconds its agent's clock was ahead when it last told; null: it does not tell. */
+  /** Seconds by which the agent's clock is ahead, from its last message with a time; null if it sends none. */
   clockSkewSecs: number | null = null;
-  /** What the log was told of that. */
-  clockSkewTold: number | null = null;
+  /** The skew that was logged last. */
+  loggedClockSkewSecs: number | null = null;
   /** Monotonic milliseconds of the last frame of any kind. */
   heardAt: number;
   unansweredPings = 0;
-  /** Payload of the probe that waits for its pong, and whom to tell. */
+  /** Payload of the probe that waits for its pong, and its callbacks. */
   probe: { payload: string; answered: () => void; ended: () => void } | null = null;
-  /** Where the ping wheel holds it. */
+  /** Slot in the ping wheel. */
   slot = -1;
 
-  /** Bytes of reports received that are neither acknowledged nor credited. */
+  /** Bytes of received reports that are neither acknowledged nor credited. */
   unacknowledgedBytes = 0;
-  /** From the first report on. */
+  /** Created with the first report. */
   reportBucket: TokenBucket | null = null;
   /** Monotonic milliseconds before which no report is acknowledged and no piece credited. */
   reportsAnsweredFrom = 0;
-  callOffCredit: (() => void) | null = null;
+  cancelCredit: (() => void) | null = null;
   receivedSeq = 0;
   acknowledgedSeq = 0;
-  /** Reports came before its agent was approved, and were not taken: it must begin anew to send them. */
+  /** Reports were dropped because the agent was not approved. The agent must reconnect to send them again. */
   ignoredReports = false;
   reportQueue: ReceivedReport[] | null = null;
-  /** The commit under way, for whoever must wait until this link writes no more. */
+  /** The pending commit. Wait for it before another link of the agent is admitted. */
   committing: Promise<void> | null = null;
   assembly: Assembly | null = null;
-  /** Changed attributes that wait for their turn. */
+  /** Changed attributes that are not committed yet. */
   attributes: Record<string, string> | null = null;
   attributesAt = Number.NEGATIVE_INFINITY;
   attributesCommitting = false;
-  /** They are committed when it is their turn. */
-  callOffAttributes: (() => void) | null = null;
-  /** Keys of a hint that waits for its turn. */
+  /** Cancels the timer that commits them. */
+  cancelAttributes: (() => void) | null = null;
+  /** Keys of a hint that is not handled yet. */
   driftHint: readonly string[] | null = null;
   driftHinting = false;
-  /** From the first hint on. */
+  /** Created with the first hint. */
   driftHints: TokenBucket | null = null;
-  /** Samples are being committed; the agent waits for the answer. */
+  /** Samples are being stored. The agent waits for the answer. */
   sampling = false;
-  /** A piece of what a program prints is being taken; the agent waits for the answer. */
+  /** A piece of live output is being handled. The agent waits for the answer. */
   showing = false;
-  /** Made for the few that have something to show. */
+  /** Created with the first live output. */
   outputBucket: TokenBucket | null = null;
 
   /** The operation sent on this link that has not finished. */
   sentOperation: string | null = null;
   sentOperationAt = 0;
   sentOperationAccepted = false;
-  /** Another operation waits, or may, behind the one that was sent: worth a look when that one has ended. */
+  /** More operations may be queued. Check when the sent one ends. */
   moreWork = false;
-  /** Bytes of it that the network has not taken. */
+  /** Bytes of operations not yet written to the network. */
   operationBytes = 0;
   cancelled: string | null = null;
-  /** Made for the few that have one. */
+  /** Created with the first terminal. */
   terminals: LinkTerminals | null = null;
   wishes = 0;
   dispatching = false;
@@ -165,8 +165,8 @@ export class Link {
   }
 
   /**
-   * Whether the network has taken nothing since the last call, and something waited for it all the time. What waits at one
-   * moment says nothing: on a busy link there is always an answer on its way.
+   * Whether bytes were buffered at the last call and now, and none were written in between. One look is not enough: a
+   * busy link always has something buffered.
    */
   isStuck(): boolean {
     const buffered = this.ws.bufferedAmount;
@@ -178,20 +178,20 @@ export class Link {
   }
 
   /**
-   * Sends a small message; an agent that lets them pile up is cut off.
-   * @param done called once, when the network has taken it or the link has ended
+   * Sends a small message. Cuts the link if too many bytes are buffered.
+   * @param done called once, when the message is written to the network or the link has ended
    */
   send(message: OrchestratorMessage, done?: () => void): void {
     if (this.state === 'closing') return;
     this.ws.send(JSON.stringify(message), done);
-    // What has a window of its own is held by that.
+    // Operations and terminal input have their own windows.
     const windowed = this.operationBytes + (this.terminals?.unsentBytes ?? 0);
     if (this.ws.bufferedAmount - windowed > this.owner.limits.slowReaderBytes) this.cut('slow_reader');
   }
 
   /**
-   * Sends what was typed into a terminal of this link, within the window of that.
-   * @param done called once, when the network has taken it or the link has ended
+   * Sends terminal input. The terminal's window bounds it.
+   * @param done called once, when the bytes are written to the network or the link has ended
    */
   sendTyped(channel: number, bytes: Uint8Array, done: () => void): void {
     const { terminals } = this;
@@ -205,8 +205,8 @@ export class Link {
   }
 
   /**
-   * Sends an operation as it is.
-   * @param done called once, when the network has taken all of it or the link has ended
+   * Sends an encoded operation.
+   * @param done called once, when all bytes are written to the network or the link has ended
    */
   sendOperation(text: string, done: () => void): void {
     this.ws.send(text, done);
@@ -220,7 +220,7 @@ export class Link {
     this.ws.pong(payload);
   }
 
-  /** Says why, closes, and takes nothing more. */
+  /** Sends the refusal and closes the link. */
   refuse(refusal: Refusal): void {
     if (this.state === 'closing') return;
     this.send({ type: 'refused', ...refusal });
@@ -244,28 +244,28 @@ export class Link {
     this.owner.onClosing(this);
   }
 
-  /** Ends this link over an error that nobody expected, so that it ends nothing else. */
+  /** Ends this link, and only this link, after an unexpected error. */
   fault(error: unknown): void {
     this.owner.onFault(this, error);
     this.cut('internal error');
   }
 
   /**
-   * Ends it here at once. The other end is told why, for which its socket lasts a little longer: one that is destroyed
-   * while something from the other end is unread resets the connection, and the reason is lost.
+   * Ends the link at once and sends the reason. The socket stays open until the close frame is sent: destroying a socket
+   * with unread data resets the connection, and the reason would be lost.
    */
   cut(reason: string): void {
     this.close(1011, reason);
     setImmediate(() => onClose.call(this.ws, 1006, noBytes));
   }
 
-  /** Ends it with its socket, when the orchestrator ends. */
+  /** Ends the link and its socket, when the orchestrator stops. */
   destroy(reason: string): void {
     this.close(1001, reason);
     this.ws.terminate();
   }
 
-  /** Counts one frame of any kind but terminals'. @returns false when there are too many, and the link is refused */
+  /** Counts one frame, except terminal frames. @returns false if there are too many; the link is then refused */
   heard(): boolean {
     if (this.state === 'closing') return false;
     const now = this.listen();
@@ -279,7 +279,7 @@ export class Link {
     return false;
   }
 
-  /** Its agent is there. @returns now */
+  /** Records that the agent is alive. @returns the current monotonic time */
   private listen(): number {
     const now = this.owner.clock.monotonic();
     this.heardAt = now;
@@ -287,13 +287,13 @@ export class Link {
     return now;
   }
 
-  /** Does not count the frame that was received last: something else bounds how many there are of its kind. */
+  /** Removes the last received frame from the count, for kinds with another bound. */
   uncount(): void {
     this.bucket.giveBack();
   }
 
   receive(data: Buffer, isBinary: boolean): void {
-    // Those of terminals are bounded by their windows.
+    // The windows of terminals bound their frames.
     if (isBinary && this.state === 'open' && this.terminals !== null) {
       this.listen();
       this.owner.onFrame(this, data);
@@ -341,7 +341,7 @@ export class Link {
   }
 
   failed(error: Error & { code?: string }): void {
-    // What `ws` finds wrong with a frame, an oversized one above all; it closes the socket itself.
+    // `ws` rejects a frame, for example an oversized one, and closes the socket itself.
     if (error.code?.startsWith('WS_ERR_') && this.state !== 'closing') {
       const message =
         error.code === 'WS_ERR_UNSUPPORTED_MESSAGE_LENGTH'
@@ -352,7 +352,7 @@ export class Link {
     } else this.endReason ??= error.code ?? error.message;
   }
 
-  /** @param code and reason of the other end's close frame */
+  /** @param code code of the agent's close frame, with its reason */
   ended(code: number, reason: Buffer): void {
     if (this.isOver) return;
     this.isOver = true;
@@ -363,13 +363,13 @@ export class Link {
   }
 }
 
-/** What `ws` says where a connection ended without a close frame. */
+/** Code that `ws` reports for a connection that ended without a close frame (RFC 6455, 7.4.1). */
 const noCloseFrame = 1006;
 const noBytes = Buffer.alloc(0);
 
 const notJson = 'a frame that is not JSON';
 
-/** @returns undefined for what is not JSON */
+/** @returns undefined if the data is not JSON */
 function parse(data: Buffer): unknown {
   try {
     return JSON.parse(data.toString());
@@ -378,7 +378,7 @@ function parse(data: Buffer): unknown {
   }
 }
 
-/** @returns the message, or what is wrong with it */
+/** @returns the message, or a description of its first fault */
 function decode(data: Buffer): AgentMessage | string {
   const json = parse(data);
   if (json === undefined) return notJson;
@@ -386,14 +386,14 @@ function decode(data: Buffer): AgentMessage | string {
   return parsed.success ? parsed.data : faultOf(parsed.error);
 }
 
-/** What is wrong with a message, in words for its sender: the first of its faults. */
+/** Describes the first fault of a message, for its sender. */
 export function faultOf({ issues: [issue] }: { issues: { path: PropertyKey[]; message: string }[] }): string {
   const text = `a message that does not fit its schema: ${issue?.path.join('.') || 'message'}: ${issue?.message ?? 'invalid'}`;
   return text.slice(0, 300);
 }
 
-// The listeners are shared by all links; `this` is the socket. What they throw would end the process, and with it the
-// links of all others: so nothing leaves them.
+// All links share these listeners; `this` is the socket. They catch everything: an exception would end the process and
+// with it all other links.
 function onMessage(this: WebSocket, data: Buffer, isBinary: boolean): void {
   const link = linkOf(this);
   try {

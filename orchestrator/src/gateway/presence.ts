@@ -105,10 +105,10 @@ export class LinkRegistry implements Presence {
       const payload = `probe ${++this.probes}`;
       const settle = (outcome: ProbeOutcome) => {
         link.probe = null;
-        callOff();
+        cancelTimer();
         resolve(outcome);
       };
-      const callOff = this.clock.after(this.limits.cloneProbeMs, () => settle('silent'));
+      const cancelTimer = this.clock.after(this.limits.cloneProbeMs, () => settle('silent'));
       link.probe = { payload, answered: () => settle('answered'), ended: () => settle('ended') };
       link.ping(payload);
     });

@@ -12,10 +12,10 @@ import type { LinkRegistry } from './presence.ts';
 import { KeptPlaces } from './reconnect-reservations.ts';
 import { TokenBucket } from './token-bucket.ts';
 
-/** Agents whose admissions are remembered. */
-const mostRemembered = 50_000;
+/** Maximum number of agents with a remembered admission rate. */
+const maxRemembered = 50_000;
 
-/** TLS 1.3 makes no difference between an empty context and none. */
+/** TLS 1.3 treats an empty context and no context alike. */
 const noContext = Buffer.alloc(0);
 
 export interface ReceptionOptions {
@@ -25,16 +25,16 @@ export interface ReceptionOptions {
   dispatcher: Dispatcher;
   clock: Clock;
   log: Log;
-  /** Links that claim one key at a time. */
+  /** Maximum number of links that claim one key at a time. */
   claimants: number;
-  /** Links of one agent that are admitted, a second and at once. */
+  /** Rate and burst of admissions per agent. */
   admissions: { perSecond: number; burst: number };
-  /** Told to agents, in seconds. */
+  /** Sample interval that agents are given, in seconds. */
   metricsInterval: number | undefined;
   isDraining: () => boolean;
 }
 
-/** A refusal in words that an agent of this version knows. */
+/** Maps a refusal to a code that the protocol version of the agent has. */
 export function asKnown(refusal: Refusal, version: number): Refusal {
   const { code } = refusal;
   if (code !== 'key_replaced' && code !== 'key_refused' && code !== 'key_unknown') return refusal;
@@ -42,14 +42,14 @@ export function asKnown(refusal: Refusal, version: number): Refusal {
   return version < 5 && code === 'key_unknown' ? { ...refusal, code: 'key_refused' } : refusal;
 }
 
-/** From the hello to the welcome: proof, who of two links with one key stays, the agent's record. */
+/** Admits links, from the hello to the welcome: checks the proof, settles two links with one key, records the agent. */
 export class Reception {
   private readonly options: ReceptionOptions;
   private readonly turns: Turns;
-  /** Links under admission, by node id: hints that come amid it are for them. */
+  /** Links being admitted, by node id. Hints that arrive meanwhile go to them. */
   private readonly claims = new Map<string, Link>();
   private readonly kept = new KeptPlaces();
-  /** By node id, the one that came least recently first. */
+  /** By node id, least recently used first. */
   private readonly admissions = new Map<string, TokenBucket>();
 
   constructor(options: ReceptionOptions) {
@@ -61,7 +61,7 @@ export class Reception {
     return this.claims.get(nodeId);
   }
 
-  /** The agent of an open link leaves, and comes back at once. Under a former key it has no place of its own. */
+  /** Keeps the place of an agent that reconnects at once. A link with a former key has no place to keep. */
   keepPlace({ nodeId, instanceId, keyUntil }: Link): void {
     if (nodeId !== null && keyUntil === null) this.kept.keep(nodeId, instanceId, this.options.clock.monotonic());
   }
@@ -71,9 +71,9 @@ export class Reception {
   }
 
   /**
-   * Welcomes the link, or refuses it. Nothing but the proof is looked at before its signature holds.
+   * Welcomes the link, or refuses it. Verifies the signature before it reads anything else of the hello.
    * @param message the hello, parsed as JSON
-   * @throws what the domain throws when the agent cannot be recorded
+   * @throws errors of the domain when it cannot record the agent
    */
   async admit(link: Link, proof: HelloProof, message: unknown): Promise<void> {
     const exporter = link.socket.exportKeyingMaterial(exporterLength, exporterLabel, noContext);
@@ -83,7 +83,7 @@ export class Reception {
     const parsed = helloSchema.safeParse(message);
     if (!parsed.success) return link.violation(faultOf(parsed.error));
     const hello = parsed.data;
-    // Now, since what follows may wait.
+    // Measured now, because the following steps may wait.
     link.clockSkewSecs = skewOf(hello.clock_ms, this.options.clock.now());
     link.instanceId = hello.instance_id;
     link.version = verdict.version;
@@ -105,11 +105,11 @@ export class Reception {
         return link.refuse({ code: 'rate_exceeded', message, retry_after_secs: Math.ceil(1 / perSecond) });
       }
       if (!(await this.replaceFormer(link, nodeId))) {
-        // A copy of the key does not use up what its agent may do.
+        // A copied key must not use up the admission rate of its agent.
         bucket.giveBack();
         return;
       }
-      // Asked here, since a former link that was to answer may have left meanwhile.
+      // Checked here, because the former link may have left during the probe.
       if (this.kept.isKeptFrom(nodeId, link.instanceId, this.options.clock.monotonic())) {
         const message = 'the agent comes back in a moment, under a new key';
         return link.refuse({ code: 'unavailable', message, retry_after_secs: 5 });
@@ -120,7 +120,7 @@ export class Reception {
       const attributes = withSkew(hello.attributes, link.clockSkewSecs);
       const admission = await this.options.links.admit({ ...hello, attributes }, from);
       if (!admission.admitted) return link.refuse(asKnown(admission.refusal, verdict.version));
-      // It has gone meanwhile: recorded as seen now, and as connected nowhere.
+      // The link has ended meanwhile. The agent is recorded as seen, but not as connected.
       if (link.state !== 'admitting') return;
       link.standing = admission.standing;
       link.receivedSeq = admission.acknowledged;
@@ -150,21 +150,21 @@ export class Reception {
     }
   }
 
-  /** How often an agent may connect: each link costs several writes. */
+  /** Limits how often an agent connects, because each link costs several writes. */
   private admissionsOf(nodeId: string): TokenBucket {
     const { clock, admissions } = this.options;
     const bucket = this.admissions.get(nodeId) ?? new TokenBucket(admissions.burst, clock.monotonic());
     this.admissions.delete(nodeId);
     this.admissions.set(nodeId, bucket);
-    if (this.admissions.size > mostRemembered) this.admissions.delete(this.admissions.keys().next().value as string);
+    if (this.admissions.size > maxRemembered) this.admissions.delete(this.admissions.keys().next().value as string);
     return bucket;
   }
 
-  /** Settles who of two links with one key stays. @returns false when the newer one was refused */
+  /** Decides which of two links with one key stays. @returns false if the newer link was refused */
   private async replaceFormer(link: Link, nodeId: string): Promise<boolean> {
     const former = this.options.registry.get(nodeId);
     if (!former) return true;
-    // Whoever comes under the current key is not asked to give way to one who has a former key of the agent.
+    // A link with the current key replaces a link with a former key without a probe.
     const outranks = link.keyUntil === null && former.keyUntil !== null;
     const isOther = former.instanceId !== link.instanceId && !outranks;
     if (isOther && (await this.options.registry.probe(former)) === 'answered') {
@@ -176,10 +176,10 @@ export class Reception {
       await this.options.links.cloneSeen(nodeId, link.remoteIp);
       return false;
     }
-    // Taken out here rather than when its socket closes: its end must be recorded before the newer one's admission.
+    // Removed now instead of when its socket closes: its end must be recorded before the admission of the newer link.
     const wasOpen = this.options.registry.remove(former);
     former.cut('replaced by a newer link');
-    // What it was committing must be seen by the admission, which says where the agent resumes.
+    // The admission must see this commit, because it tells the agent where to resume.
     await former.committing;
     if (wasOpen) await this.options.links.closed(nodeId, former.endReason!, this.options.registry.heardAt(former));
     return true;

@@ -8,7 +8,7 @@ import type { GatewayLimits } from './limits.ts';
 import { InputQueue, OutputWindow, Pieces } from './terminal-window.ts';
 import { TokenBucket } from './token-bucket.ts';
 
-/** `opening`: not answered yet. `closed`: by us; the agent has not said that it ended. `ended`: nothing comes any more. */
+/** `opening`: not answered yet. `closed`: closed here; the agent has not confirmed it. `ended`: no more messages follow. */
 type ChannelState = 'opening' | 'open' | 'closed' | 'ended';
 
 const refusalCodes = {
@@ -18,18 +18,18 @@ const refusalCodes = {
   failed: 'terminal_failed',
 } as const satisfies Record<TerminalRefusal, string>;
 
-/** Frames of what is typed that may wait for the network: the rest goes together then. A full window takes fewer. */
-const mostUnsent = 8;
+/** Maximum number of input frames not yet written to the network. Further input is joined. A full window needs fewer. */
+const maxUnsent = 8;
 
-/** Characters of what an agent says that people are shown. Half of what the wire takes, since one may be two there. */
-const longestText = 128;
-const longestMessage = 500;
+/** Maximum number of characters shown of an agent's texts. Half of the wire limit, because one may count as two there. */
+const maxTextLength = 128;
+const maxMessageLength = 500;
 
-/** The part of a link that its terminals use. */
+/** The part of a link that terminals use. */
 export interface ChannelLink {
   readonly nodeId: string | null;
   readonly standing: Standing | null;
-  /** @param done called once, when the network has taken it or the link has ended */
+  /** @param done called once, when the message is written to the network or the link has ended */
   send(message: OrchestratorMessage, done?: () => void): void;
   sendTyped(channel: number, bytes: Uint8Array, done: () => void): void;
   refuse(refusal: Refusal): void;
@@ -40,8 +40,8 @@ export const nameOf = (link: Pick<ChannelLink, 'nodeId' | 'standing'>): string =
   link.standing?.name ?? link.nodeId ?? 'the agent';
 
 /**
- * One terminal on one link. What the agent says of it comes in by the `on…` methods, each of which returns what is wrong
- * with it, or null.
+ * One terminal on one link. The `on…` methods receive the agent's messages; each returns a description of the protocol
+ * violation, or null.
  */
 export class Channel implements Shell {
   readonly number: number;
@@ -56,15 +56,15 @@ export class Channel implements Shell {
   private readonly pieces: Pieces;
   private readonly typed: InputQueue;
   private readonly smallFrames: TokenBucket;
-  /** What is to be told once whoever opened it has it in hand; null from then on. */
+  /** Events held until the opener has received the shell; null afterward. */
   private held: (() => void)[] | null = [];
-  /** Whoever opened it wants to hear nothing more. */
+  /** The opener has closed the shell and receives no more events. */
   private silent = false;
-  /** `write` has said that there is no room. */
+  /** `write` has returned false. */
   private full = false;
   private flushing = false;
   private unsent = 0;
-  /** The size that waits for the one before to leave. */
+  /** The next size to send, after the one being sent. */
   private size: { cols: number; rows: number } | null = null;
   private resizing = false;
 
@@ -89,21 +89,21 @@ export class Channel implements Shell {
     this.smallFrames = new TokenBucket(this.limits.terminalSmallFrameBurst, options.now);
   }
 
-  /** Nothing comes any more: it may be forgotten. */
+  /** No more messages follow, so the channel may be removed. */
   get over(): boolean {
     return this.state === 'ended';
   }
 
-  // What the agent says
+  // Messages from the agent
 
   onOpened(program: string, user: string): string | null {
     if (this.state === 'closed') return null;
     if (this.state !== 'opening') return 'a second terminal_opened';
     this.state = 'open';
-    this.program = oneLine(program, longestMessage);
-    this.user = oneLine(user, longestText);
+    this.program = oneLine(program, maxMessageLength);
+    this.user = oneLine(user, maxTextLength);
     this.answer.resolve(this);
-    // By then what waits for the answer has gone on.
+    // Runs after the code that awaits the answer.
     setImmediate(() => this.release());
     return null;
   }
@@ -111,7 +111,7 @@ export class Channel implements Shell {
   onRefused(code: TerminalRefusal, message: string): string | null {
     if (this.state === 'open') return 'terminal_refused for one that was opened';
     if (this.state === 'opening') {
-      const why = oneLine(message, longestMessage);
+      const why = oneLine(message, maxMessageLength);
       const detail = why === '' ? undefined : `${nameOf(this.link)}: ${why}`;
       this.answer.reject(new MusterError(refusalCodes[code], detail));
     }
@@ -155,7 +155,7 @@ export class Channel implements Shell {
     this.show(this.pieces.rest());
     this.state = 'ended';
     const { code, signal } = exit;
-    this.tell(() => this.events.exited({ code, signal: signal === null ? null : oneLine(signal, longestText) }));
+    this.tell(() => this.events.exited({ code, signal: signal === null ? null : oneLine(signal, maxTextLength) }));
     return null;
   }
 
@@ -168,7 +168,7 @@ export class Channel implements Shell {
     if (state === 'open') this.tell(() => this.events.lost(reason));
   }
 
-  /** It was not answered. */
+  /** The agent did not answer in time. */
   onTimeout(): void {
     if (this.state !== 'opening') return;
     const seconds = this.limits.terminalOpenTimeoutMs / 1000;
@@ -178,7 +178,7 @@ export class Channel implements Shell {
     this.close('it was not opened in time');
   }
 
-  // What whoever opened it does
+  // Calls from the opener
 
   write(bytes: Uint8Array): boolean {
     if (this.state !== 'open') return true;
@@ -189,7 +189,7 @@ export class Channel implements Shell {
       return true;
     }
     if (!roomy) this.full = true;
-    // What comes in one turn goes together.
+    // Joins the input of one turn.
     if (!this.flushing) {
       this.flushing = true;
       queueMicrotask(() => this.safely(() => this.flush()));
@@ -218,12 +218,12 @@ export class Channel implements Shell {
     if (this.state === 'closed' || this.state === 'ended') return;
     this.state = 'closed';
     this.size = null;
-    this.link.send({ type: 'terminal_close', channel: this.number, reason: oneLine(reason, longestText) });
+    this.link.send({ type: 'terminal_close', channel: this.number, reason: oneLine(reason, maxTextLength) });
   }
 
-  // Between the two
+  // Shared
 
-  /** Tells it, in the order of what has come. */
+  /** Delivers an event, in the order of arrival. */
   private tell(event: () => void): void {
     if (this.silent) return;
     if (this.held !== null) this.held.push(event);
@@ -233,7 +233,7 @@ export class Channel implements Shell {
   private release(): void {
     this.safely(() => {
       const held = this.held ?? [];
-      // One may ask for the next.
+      // An event may add another.
       for (let event = held.shift(); event !== undefined && !this.silent; event = held.shift()) event();
       this.held = null;
     });
@@ -242,7 +242,7 @@ export class Channel implements Shell {
   private flush(): void {
     this.flushing = false;
     if (this.state !== 'open') return;
-    while (this.unsent < mostUnsent) {
+    while (this.unsent < maxUnsent) {
       const next = this.typed.next();
       if (next === null) break;
       this.unsent++;
@@ -256,11 +256,11 @@ export class Channel implements Shell {
     this.tell(() => this.events.writable());
   }
 
-  /** One on the way at a time, so that however fast a window is drawn larger, nothing piles up. */
+  /** Sends one size at a time, so that fast resizing does not queue messages. */
   private sendSize(): void {
     const { size } = this;
     if (size === null || this.state !== 'open') return;
-    // What was typed before it goes before it.
+    // Input typed before the resize goes first.
     this.flush();
     this.size = null;
     this.resizing = true;
@@ -270,7 +270,7 @@ export class Channel implements Shell {
     });
   }
 
-  /** A bug on this side ends this link, and nothing else. */
+  /** A bug here ends only this link. */
   private safely(action: () => void): void {
     try {
       action();

@@ -627,7 +627,7 @@ describe('the end', () => {
     await agent.settled();
     shell.taken(3);
     await agent.closed;
-    expect(faults).toEqual([expect.stringContaining('3 bytes of a terminal taken, of 2 that it has shown')]);
+    expect(faults).toEqual([expect.stringContaining('took 3 terminal bytes, but only 2 are outstanding')]);
     expect(other.told.events).toEqual([]);
   });
 });

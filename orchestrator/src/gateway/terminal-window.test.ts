@@ -19,7 +19,7 @@ describe('the window of what a terminal shows', () => {
     const window = new OutputWindow(1000);
     window.receive(400);
     window.take(100);
-    expect(() => window.take(301)).toThrow('301 bytes of a terminal taken, of 300 that it has shown');
+    expect(() => window.take(301)).toThrow('took 301 terminal bytes, but only 300 are outstanding');
     for (const odd of [-1, Number.NaN, Number.POSITIVE_INFINITY]) expect(() => window.take(odd)).toThrow(RangeError);
     expect(window.take(300)).toBe(400);
   });

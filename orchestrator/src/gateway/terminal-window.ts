@@ -1,37 +1,37 @@
 /**
- * What holds the two ends of a terminal to each other: whoever sends may have so many bytes on the way, and gets them
- * back as the other end has done with them.
+ * Flow control of terminals: a sender may have a limited number of unacknowledged bytes, and the receiver returns credit
+ * for the bytes it has processed.
  */
 
-/** Credits are given in steps, so that a keystroke's echo is not answered by a message of its own. */
+/** Credit is returned in quarters of the window, so that the echo of each keystroke needs no message. */
 const stepsOfWindow = 4;
 
-/** The receiving end: holds an agent to its window of output, and says when to give how much of it back. */
+/** Receiving end: enforces the output window of an agent, and computes the credit to return. */
 export class OutputWindow {
   private readonly size: number;
-  /** Received, and not given back. */
+  /** Bytes received and not returned as credit. */
   private outstanding = 0;
-  /** Of that, what is done with and waits to be worth a message. */
+  /** Processed bytes that are not returned yet. */
   private done = 0;
 
   constructor(size: number) {
     this.size = size;
   }
 
-  /** @returns false when the other end has sent more than it may */
+  /** @returns false if the agent exceeded the window */
   receive(bytes: number): boolean {
     this.outstanding += bytes;
     return this.outstanding <= this.size;
   }
 
   /**
-   * So many bytes are done with.
-   * @returns how many to give back now: 0 until it is worth it
-   * @throws RangeError when there were not so many
+   * Marks bytes as processed.
+   * @returns the credit to return now; 0 while it is too small for a message
+   * @throws RangeError if more bytes are marked than were received
    */
   take(bytes: number): number {
     if (!(bytes >= 0 && bytes <= this.outstanding - this.done))
-      throw new RangeError(`${bytes} bytes of a terminal taken, of ${this.outstanding - this.done} that it has shown`);
+      throw new RangeError(`took ${bytes} terminal bytes, but only ${this.outstanding - this.done} are outstanding`);
     this.done += bytes;
     if (this.done * stepsOfWindow < this.size) return 0;
     const credit = this.done;
@@ -42,32 +42,32 @@ export class OutputWindow {
 }
 
 /**
- * Puts together what is shown in more pieces than memory should be spent on: a byte is held by the window, but a piece of
- * one byte takes hundreds of them on its way to the file and to whoever looks on.
+ * Joins small pieces of output. The window bounds the bytes, but each piece, even of one byte, costs hundreds of bytes of
+ * memory on its way to the transcript and the viewers.
  */
 export class Pieces {
-  private readonly most: number;
+  private readonly maxPieces: number;
   private readonly window: number;
-  /** Handed on since all that was handed on had been taken. */
+  /** Pieces passed on since all pieces were last taken. */
   private count = 0;
-  /** Bytes of those that are not taken. */
+  /** Bytes passed on and not taken. */
   private untaken = 0;
   private gathered: Uint8Array | null = null;
   private length = 0;
 
   /**
-   * @param most   pieces on their way; what comes then becomes one, once they have been taken
-   * @param window bytes that have come and are not taken, at the most
+   * @param maxPieces maximum number of pieces in flight; further output is joined into one piece
+   * @param window    maximum number of bytes received and not taken
    */
-  constructor(most: number, window: number) {
-    this.most = most;
+  constructor(maxPieces: number, window: number) {
+    this.maxPieces = maxPieces;
     this.window = window;
   }
 
-  /** @returns what is to be handed on now: memory of its own; null while it has to wait */
+  /** @returns the piece to pass on now, with its own memory; null while it must wait */
   receive(bytes: Uint8Array): Uint8Array | null {
-    if (this.count < this.most)
-      // A small one is copied, rather than that it keeps all that was read with it.
+    if (this.count < this.maxPieces)
+      // Copies a small piece, so that it does not keep the whole read buffer alive.
       return this.handOn(bytes.buffer.byteLength > 2 * bytes.length ? new Uint8Array(bytes) : bytes);
     this.gathered ??= new Uint8Array(this.window);
     this.gathered.set(bytes, this.length);
@@ -75,7 +75,7 @@ export class Pieces {
     return null;
   }
 
-  /** So many bytes were taken. @returns what is to be handed on now, if anything */
+  /** Marks bytes as taken. @returns the piece to pass on now, or null */
   take(bytes: number): Uint8Array | null {
     this.untaken -= bytes;
     if (this.untaken > 0) return null;
@@ -83,7 +83,7 @@ export class Pieces {
     return this.rest();
   }
 
-  /** Nothing more comes. @returns what is to be handed on before that is told, if anything */
+  /** Ends the output. @returns the last piece to pass on, or null */
   rest(): Uint8Array | null {
     const { gathered, length } = this;
     this.gathered = null;
@@ -98,35 +98,35 @@ export class Pieces {
   }
 }
 
-/** The sending end: what is to be typed, in the pieces in which it may go. */
+/** Sending end: queues terminal input and splits it into frames that fit the window. */
 export class InputQueue {
   private readonly window: number;
   private readonly pieceBytes: number;
   private readonly pieces: Uint8Array[] = [];
-  /** Bytes of the first piece that have gone already. */
+  /** Bytes of the first piece that were sent. */
   private gone = 0;
-  /** Bytes that wait for room. */
+  /** Bytes that are queued. */
   waiting = 0;
-  /** Sent, and not given back. */
+  /** Bytes sent and not credited. */
   private outstanding = 0;
 
   /**
-   * @param window what may be on the way
-   * @param pieceBytes the most that goes at once
+   * @param window     maximum number of bytes in flight
+   * @param pieceBytes maximum size of one frame
    */
   constructor(window: number, pieceBytes: number) {
     this.window = window;
     this.pieceBytes = pieceBytes;
   }
 
-  /** @returns false when more waits now than there is room for */
+  /** @returns false if more bytes are queued than the window has room for */
   push(bytes: Uint8Array): boolean {
     if (bytes.length > 0) this.pieces.push(bytes);
     this.waiting += bytes.length;
     return this.waiting <= this.window - this.outstanding;
   }
 
-  /** Takes out what goes next, of small pieces several together; null when nothing may. */
+  /** Removes the next bytes to send, and joins small pieces; null if nothing may be sent. */
   next(): Uint8Array | null {
     const length = Math.min(this.waiting, this.pieceBytes, this.window - this.outstanding);
     if (length === 0) return null;
@@ -146,7 +146,7 @@ export class InputQueue {
     return whole;
   }
 
-  /** The other end has done with so many. @returns false when it had not so many */
+  /** Receives credit. @returns false if the credit exceeds the bytes in flight */
   credit(bytes: number): boolean {
     this.outstanding -= bytes;
     return this.outstanding >= 0;

@@ -61,7 +61,7 @@ const configurationFolder = 'restored-configuration';
 export async function restoreBackup(wish: RestoreWish): Promise<RestoreReport> {
   const { config, dataDir } = wish;
   await ensurePrivateDirectory(dataDir);
-  const letGo = await lockDirectory(dataDir, 'orchestrator');
+  const unlock = await lockDirectory(dataDir, 'orchestrator');
   try {
     if (await finishCutOff(dataDir))
       throw new TransferRefused(
@@ -79,7 +79,7 @@ export async function restoreBackup(wish: RestoreWish): Promise<RestoreReport> {
       await place?.release();
     }
   } finally {
-    await letGo();
+    await unlock();
   }
 }
 

@@ -4,27 +4,26 @@ import type { Sequencer } from '../domain/audit/event-sequencer.ts';
 import type { Context } from '../domain/shared/context.ts';
 import { createLease, type Fence } from '../domain/shared/leases.ts';
 
-/** Keeps the audit log: gives events their places, soon after they were written, and removes what is too old. */
+/** Maintains the audit log: places events soon after they are written, and removes expired ones. */
 
-/** How long events gather for one unit. */
+/** How long events gather for one transaction. */
 const gatherMs = 25;
-/** How often it is looked for what no hint told of; the lease is kept by it as well. */
+/** Interval of the search for events without a hint. It also renews the lease. */
 const sweepMs = 2_000;
 const retryMs = 1_000;
 const pruneEveryMs = 300_000;
 
 export interface AuditKeeping {
-  /** Places what there is; for tests. */
+  /** Places all written events. For tests. */
   round(): Promise<void>;
   stop(): Promise<void>;
 }
 
 export interface AuditKeepingOptions {
   sequencer: Sequencer;
-  /** Of the configuration; 0: nothing is removed. */
-  /** Read at each round. */
+  /** Days; 0 removes nothing. Read at each round. */
   readonly retentionDays: number;
-  /** Names this process among those that share the database, the same after a restart. */
+  /** Identifies this process among those that share the database. Stable over a restart. */
   holder: string;
 }
 
@@ -32,7 +31,7 @@ export function startAuditKeeping(context: Context, clock: Clock, options: Audit
   const { sequencer, holder } = options;
   const lease = createLease(context, 'audit', holder);
   let running: Promise<void> | null = null;
-  let due: { at: number; callOff: () => void } | null = null;
+  let due: { at: number; cancelTimer: () => void } | null = null;
   let pruneAt = clock.monotonic();
   let pruning: Promise<void> | null = null;
   const stopping = new AbortController();
@@ -44,7 +43,7 @@ export function startAuditKeeping(context: Context, clock: Clock, options: Audit
       if (await sequencer.place(fence)) continue;
       if (clock.monotonic() >= pruneAt) {
         pruneAt = clock.monotonic() + pruneEveryMs;
-        // Beside the chain, which goes on meanwhile.
+        // Runs in parallel; events are placed meanwhile.
         pruning ??= prune(fence).finally(() => {
           pruning = null;
         });
@@ -61,7 +60,7 @@ export function startAuditKeeping(context: Context, clock: Clock, options: Audit
     }
   };
   const round = async () => {
-    // What was written before this is placed after it: a round under way may have looked already.
+    // A round in progress may have missed the newest events, so wait for it and run another.
     while (running !== null) await (running as Promise<void>).catch(() => {});
     running = work();
     try {
@@ -70,12 +69,12 @@ export function startAuditKeeping(context: Context, clock: Clock, options: Audit
       running = null;
     }
   };
-  /** One timer, for the earliest reason to look. */
+  /** Schedules the next round. Keeps one timer, for the earliest time. */
   const lookIn = (ms: number) => {
     const at = clock.monotonic() + ms;
     if (stopping.signal.aborted || (due !== null && due.at <= at)) return;
-    due?.callOff();
-    due = { at, callOff: clock.after(ms, look) };
+    due?.cancelTimer();
+    due = { at, cancelTimer: clock.after(ms, look) };
   };
   const look = () => {
     due = null;
@@ -97,10 +96,10 @@ export function startAuditKeeping(context: Context, clock: Clock, options: Audit
     async stop() {
       stopping.abort();
       unsubscribe();
-      due?.callOff();
+      due?.cancelTimer();
       while (running !== null) await (running as Promise<void>).catch(() => {});
       await pruning;
-      // Whoever stops does so without the database, too: then the lease runs out.
+      // The stop must succeed without the database as well. The lease then expires.
       await lease.release().catch((error: unknown) => {
         context.log.warn({ err: error }, 'failed to release the lease of the audit log');
       });

@@ -8,25 +8,25 @@ import {
 } from '../domain/fleet/disk-space.ts';
 import type { Context } from '../domain/shared/context.ts';
 
-/** Looks how full the disk of the data directory is, now and then: nobody who asks for anything waits for that. */
+/** Measures the free space of the data directory in the background, so that no request waits for it. */
 
 const usualMs = 5_000;
-/** Where the end is near a burst could be faster than the next look. */
+/** When little space is left, a burst could fill the disk before the usual interval ends. */
 const nearMs = 1_000;
 const nearReserves = 4;
 
 export interface DiskGuardOptions {
-  /** Asks the file system. */
+  /** Reads free and total space from the file system. */
   room(): Promise<DiskRoom>;
-  /** Bytes that are kept free; null: what fits the file system. Read at each look. */
+  /** Bytes to keep free; null derives them from the file system size. Read at each measurement. */
   reserve(): number | null;
 }
 
 export interface DiskGuard {
-  /** As it was when last looked; null: it could not be asked. */
+  /** Last measurement; null if it failed. */
   readonly space: DiskSpace | null;
   readonly low: boolean;
-  /** One look, for tests and for start. Never rejects. */
+  /** Measures once, for tests and at the start. Never rejects. */
   look(): Promise<void>;
   stop(): Promise<void>;
 }
@@ -34,11 +34,11 @@ export interface DiskGuard {
 export function startDiskGuard(context: Context, clock: Clock, options: DiskGuardOptions): DiskGuard {
   const { log } = context;
   let space: DiskSpace | null = null;
-  /** What the newest event says; null: not read yet. */
-  let told: boolean | null = null;
+  /** State in the newest audit event; null if not read yet. */
+  let recordedLow: boolean | null = null;
   let blind = false;
   let stopped = false;
-  let callOff = () => {};
+  let cancelTimer = () => {};
   let running: Promise<void> = Promise.resolve();
 
   const measure = async () => {
@@ -51,30 +51,30 @@ export function startDiskGuard(context: Context, clock: Clock, options: DiskGuar
         log.error(about, 'disk nearly full; requests that would add data are refused until there is room');
       else if (before && !space.low) log.info(about, 'disk has room again; all requests are accepted');
     } catch (error) {
-      // Not taken for full: a disk that is will say so itself.
+      // Not treated as full. Writes to a full disk fail anyway.
       space = null;
       if (!blind) log.warn({ err: error }, 'failed to read free disk space');
       blind = true;
     }
   };
-  const tell = async () => {
+  const record = async () => {
     if (space === null) return;
     try {
-      told ??= await toldOfLowDisk(context);
-      if (told === space.low) return;
+      recordedLow ??= await toldOfLowDisk(context);
+      if (recordedLow === space.low) return;
       await recordDiskSpace(context, space);
-      told = space.low;
+      recordedLow = space.low;
     } catch (error) {
       log.debug({ err: error }, 'failed to record disk-space event; will retry');
     }
   };
   const look = async () => {
     await measure();
-    await tell();
+    await record();
   };
   const schedule = () => {
     const near = space !== null && space.free < space.reserve * nearReserves;
-    callOff = clock.after(near ? nearMs : usualMs, () => {
+    cancelTimer = clock.after(near ? nearMs : usualMs, () => {
       running = look().then(() => {
         if (!stopped) schedule();
       });
@@ -91,7 +91,7 @@ export function startDiskGuard(context: Context, clock: Clock, options: DiskGuar
     look,
     async stop() {
       stopped = true;
-      callOff();
+      cancelTimer();
       await running;
     },
   };

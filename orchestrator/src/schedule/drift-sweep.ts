@@ -4,23 +4,23 @@ import { anyDue, pullIn, queueDue, type SweepRules } from '../domain/drift/drift
 import type { Context } from '../domain/shared/context.ts';
 import type { Lease } from '../domain/shared/leases.ts';
 
-/** Has machines checked for drift when they are due: one timer, and a look whenever a check has ended. */
+/** Queues due drift checks: once a second, and whenever a check has ended. */
 
 const intervalMs = 1_000;
-/** How often turns that are too far off are looked for. */
+/** Interval of the search for checks that are scheduled too late for the current settings. */
 const pullInMs = 3_600_000;
 
 export interface DriftSweepOptions extends SweepRules {
-  /** Of all processes that share the database one sweeps. */
+  /** Only the holder sweeps, of all processes that share the database. */
   readonly lease: Lease;
-  /** While it says so nothing is queued. */
+  /** Nothing is queued while it returns true. */
   readonly paused?: () => boolean;
 }
 
 export interface DriftSweep {
-  /** Looks for what is due and queues it. For tests. */
+  /** Queues due checks now. For tests. */
   turn(): Promise<void>;
-  /** Resolves when no look is under way. For tests. */
+  /** Resolves when no sweep is in progress. For tests. */
   settled(): Promise<void>;
   stop(): Promise<void>;
 }
@@ -31,9 +31,9 @@ export function startDriftSweep(context: Context, clock: Clock, options: DriftSw
   let pulledInAt = Number.NEGATIVE_INFINITY;
   let looking: Promise<void> | null = null;
   let again = false;
-  let callOff = () => {};
-  /** Checks that were queued here and have not ended. */
-  const underWay = new Set<string>();
+  let cancelTimer = () => {};
+  /** Checks that were queued here and have not ended yet. */
+  const pending = new Set<string>();
 
   const lookOnce = async () => {
     if (options.paused?.() === true) return;
@@ -45,11 +45,11 @@ export function startDriftSweep(context: Context, clock: Clock, options: DriftSw
       await pullIn(context, options, fence);
       pulledInAt = clock.monotonic();
     }
-    for (const id of await queueDue(context, options, fence)) underWay.add(id);
-    // What ended meanwhile was told of before it was known here; it is only forgotten late.
-    while (underWay.size > options.maxConcurrent) underWay.delete(underWay.values().next().value as string);
+    for (const id of await queueDue(context, options, fence)) pending.add(id);
+    // A check that ended before its id was added here is never removed by its hint. Drop the oldest instead.
+    while (pending.size > options.maxConcurrent) pending.delete(pending.values().next().value as string);
   };
-  /** One look at a time; what comes during one is followed by another. Never rejects. */
+  /** Runs one sweep at a time. A request during a sweep triggers another one. Never rejects. */
   const look = (): Promise<void> => {
     again = true;
     looking ??= (async () => {
@@ -64,13 +64,13 @@ export function startDriftSweep(context: Context, clock: Clock, options: DriftSw
       });
     return looking;
   };
-  // What is queued is no part of the request whose hint came first: its log lines must not say so.
+  // Detaches from the async context of the request that sent the hint, so that log lines do not carry its id.
   const lookLater = AsyncResource.bind(() => void look());
   const unsubscribe = context.bus.subscribe((hint) => {
-    if (hint.type === 'operation_ended' && underWay.delete(hint.operation_id)) lookLater();
+    if (hint.type === 'operation_ended' && pending.delete(hint.operation_id)) lookLater();
   });
   const schedule = () => {
-    callOff = clock.after(intervalMs, () => {
+    cancelTimer = clock.after(intervalMs, () => {
       void look().then(() => {
         if (!stopped) schedule();
       });
@@ -84,7 +84,7 @@ export function startDriftSweep(context: Context, clock: Clock, options: DriftSw
     },
     async stop() {
       stopped = true;
-      callOff();
+      cancelTimer();
       unsubscribe();
       await looking;
       await lease

@@ -16,39 +16,39 @@ import type { Context } from '../domain/shared/context.ts';
 import type { Lease } from '../domain/shared/leases.ts';
 
 /**
- * Sends what the outbox holds: to each channel in order, one message at a time; to many channels at once, taking turns, so
- * that one that is slow holds up none of the others. One timer, whatever there is to send.
+ * Sends the messages of the outbox. Each channel receives its messages in order, one at a time. Channels are sent to in
+ * parallel and take turns, so that a slow one does not delay the others. Uses one timer.
  */
 
 const intervalMs = 1_000;
-/** Messages under way at once, over all channels. */
-const mostAtOnce = 16;
-/** Messages of a channel that are read at one time. */
+/** Maximum number of messages in flight, over all channels. */
+const maxInFlight = 16;
+/** Messages read per channel at a time. */
 const batch = 20;
-/** What was delivered is written down at the latest after so long: what is not written is sent again after a crash. */
-const unwrittenMs = 200;
+/** Maximum delay before a delivery is recorded. A delivery that is not recorded is repeated after a crash. */
+const recordIntervalMs = 200;
 const housekeepingMs = 60_000;
-/** Stopping waits so long for what is under way. What is cut off then is sent again at the next start. */
+/** Maximum time that a stop waits for messages in flight. The next start sends aborted ones again. */
 const graceMs = 5_000;
-/** After an outcome could not be written down. */
-const writeAgainMs = 1_000;
+/** Delay before recording an outcome is retried. */
+const recordRetryMs = 1_000;
 
 export interface OutboxOptions {
   readonly deliver: Deliver;
   /** In [0, 1). */
   readonly random: () => number;
-  /** Seconds after which a message that could not be delivered is given up. */
+  /** Seconds after which an undelivered message is given up. */
   readonly giveUpAfter: number;
-  /** Days for which notifications are kept; 0: however long. */
+  /** Days for which notifications are kept; 0 keeps them forever. */
   readonly retentionDays: number;
   /** Milliseconds for one attempt. */
   readonly timeoutMs?: number;
-  /** Of all processes that share the database one sends. */
+  /** Only the holder sends, of all processes that share the database. */
   readonly lease: Lease;
 }
 
 export interface Outbox {
-  /** Looks for what is due; resolves when that has been sent as far as it can be now. For tests. */
+  /** Sends everything that is due now. For tests. */
   turn(): Promise<void>;
   stop(): Promise<void>;
 }
@@ -63,19 +63,19 @@ class Sender implements Outbox {
   readonly #context: Context;
   readonly #clock: Clock;
   readonly #options: OutboxOptions;
-  /** Channels that are being sent to or wait for their turn. */
+  /** Channels being sent to, including those that wait for their turn. */
   readonly #active = new Map<string, Promise<void>>();
-  /** Who waits for one of the places that are under way. */
+  /** Resolvers of senders that wait for a free place. */
   readonly #queue: (() => void)[] = [];
-  #underWay = 0;
+  #inFlight = 0;
   #stopped = false;
-  /** As it was when it was last looked, which is every second while there is something to send. */
+  /** Whether the last check found the lease held. Checked every second while messages are due. */
   #leased = false;
-  #callOff = () => {};
+  #cancelTimer = () => {};
   #unsubscribe = () => {};
   #looking: Promise<void> | null = null;
   #lookAgain = false;
-  #keptAt = Number.NEGATIVE_INFINITY;
+  #housekeptAt = Number.NEGATIVE_INFINITY;
   readonly #abort = new AbortController();
   readonly #stopping = Promise.withResolvers<void>();
 
@@ -86,13 +86,13 @@ class Sender implements Outbox {
   }
 
   start(): void {
-    // What is sent is no part of the request whose hint came first: its log lines must not say so.
+    // Detaches from the async context of the request that sent the hint, so that log lines do not carry its id.
     const look = AsyncResource.bind(() => void this.#look());
     this.#unsubscribe = this.#context.bus.subscribe((hint) => {
       if (hint.type === 'deliveries_due' || hint.type === 'placed') look();
     });
     const schedule = () => {
-      this.#callOff = this.#clock.after(intervalMs, () => {
+      this.#cancelTimer = this.#clock.after(intervalMs, () => {
         void this.#look().then(() => {
           if (!this.#stopped) schedule();
         });
@@ -109,12 +109,12 @@ class Sender implements Outbox {
   async stop(): Promise<void> {
     this.#stopped = true;
     this.#stopping.resolve();
-    this.#callOff();
+    this.#cancelTimer();
     this.#unsubscribe();
-    const callOff = this.#clock.after(graceMs, () => this.#abort.abort());
+    const cancelTimer = this.#clock.after(graceMs, () => this.#abort.abort());
     await this.#looking;
     while (this.#active.size > 0) await Promise.all(this.#active.values());
-    callOff();
+    cancelTimer();
     await this.#options.lease
       .release()
       .catch((error: unknown) => this.#context.log.warn({ err: error }, 'failed to release the lease of the outbox'));
@@ -124,7 +124,7 @@ class Sender implements Outbox {
     return !this.#stopped && this.#leased;
   }
 
-  /** One look at a time; a hint that comes during one is followed by another. Never rejects. */
+  /** Runs one check at a time. A hint during a check triggers another one. Never rejects. */
   #look(): Promise<void> {
     this.#lookAgain = true;
     this.#looking ??= (async () => {
@@ -143,7 +143,7 @@ class Sender implements Outbox {
   async #lookOnce(): Promise<void> {
     const due = await channelsToSend(this.#context);
     const now = this.#clock.monotonic();
-    const keep = now - this.#keptAt >= housekeepingMs;
+    const keep = now - this.#housekeptAt >= housekeepingMs;
     if (due.length === 0 && this.#active.size === 0 && !keep) return;
     await this.#hold();
     if (!this.#mayRun) return;
@@ -157,12 +157,12 @@ class Sender implements Outbox {
       this.#active.set(channelId, sending);
     }
     if (!keep) return;
-    this.#keptAt = now;
+    this.#housekeptAt = now;
     await giveUpOld(this.#context, this.#options.giveUpAfter);
     await pruneNotifications(this.#context, this.#options.retentionDays);
   }
 
-  /** What is under way stops at its next message once the lease is another's, or nobody can say whose it is. */
+  /** Renews the lease. Without it, or if it is unknown, senders stop before their next message. */
   async #hold(): Promise<void> {
     try {
       this.#leased = (await this.#options.lease.hold()) !== null;
@@ -194,7 +194,7 @@ class Sender implements Outbox {
     let first = true;
     for (const next of sending.messages) {
       const attempt = await this.#attempt(sending, next.message);
-      // Not made, or cut off by ourselves: that says nothing about the channel.
+      // Not attempted, or aborted by the stop: not a failure of the channel.
       if (attempt === null || (this.#abort.signal.aborted && !delivered(attempt))) break;
       if (!delivered(attempt)) {
         await writeDone();
@@ -204,17 +204,17 @@ class Sender implements Outbox {
       done.push(next.message.delivery_id);
       if (first && sending.failures > 0) await this.#record(() => recordRecovered(this.#context, sending));
       first = false;
-      if (this.#clock.monotonic() - writtenAt >= unwrittenMs) await writeDone();
+      if (this.#clock.monotonic() - writtenAt >= recordIntervalMs) await writeDone();
     }
     await writeDone();
     return this.#mayRun;
   }
 
-  /** In its turn: whoever has waited longest for one of the places gets the next. Null: it is no longer for us to send. */
+  /** Waits for a place, first come, first served. @returns null if this process may no longer send */
   async #attempt({ target }: Sending, message: Sending['messages'][number]['message']): Promise<Attempt | null> {
     if (target === null) return { status: null, reason: undecipherable };
-    if (this.#underWay >= mostAtOnce) await new Promise<void>((resolve) => this.#queue.push(resolve));
-    else this.#underWay++;
+    if (this.#inFlight >= maxInFlight) await new Promise<void>((resolve) => this.#queue.push(resolve));
+    else this.#inFlight++;
     try {
       if (!this.#mayRun) return null;
       const { signal } = this.#abort;
@@ -222,13 +222,13 @@ class Sender implements Outbox {
     } finally {
       const next = this.#queue.shift();
       if (next) next();
-      else this.#underWay--;
+      else this.#inFlight--;
     }
   }
 
   /**
-   * Writes down what became of messages, however often it takes: until it is written, nothing more is sent to that channel.
-   * Given up only when stopping; what was delivered is then sent once more.
+   * Records outcomes, and retries until it succeeds. Until then, the channel receives nothing more. Gives up only when
+   * stopping; the delivered messages are then sent again.
    */
   async #record(write: () => Promise<void>): Promise<void> {
     for (;;)
@@ -238,7 +238,7 @@ class Sender implements Outbox {
         this.#context.log.error({ err: error }, 'failed to record the outcome of a delivery; will retry');
         if (this.#stopped) return;
         await Promise.race([
-          new Promise<void>((resolve) => this.#clock.after(writeAgainMs, resolve)),
+          new Promise<void>((resolve) => this.#clock.after(recordRetryMs, resolve)),
           this.#stopping.promise,
         ]);
       }

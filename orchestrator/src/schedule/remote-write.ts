@@ -5,27 +5,27 @@ import { delivered, describeAttempt } from '../domain/notifications/delivery.ts'
 import type { Context } from '../domain/shared/context.ts';
 
 /**
- * Writes stored samples on to a database of series elsewhere. They wait in memory, as many as there is room for, and
- * nothing here ever waits for the far end: what does not fit, and what it refuses, is dropped and counted.
+ * Forwards stored samples to a remote time-series database. Samples wait in a bounded queue in memory, so that nothing
+ * waits for the remote server. Samples that do not fit or are refused are dropped and counted.
  */
 export interface RemoteWrite {
-  /** Takes samples of one agent that are stored. Those that are no newer than what was taken are passed over. */
+  /** Queues stored samples of one agent. Skips samples that are not newer than those already queued. */
   take(nodeId: string, samples: readonly Sample[]): void;
   stats(): RemoteWriteStats;
-  /** Tries once more to write what waits, for a moment. */
+  /** Tries once more to write the queued samples, for at most 3 s. */
   stop(): Promise<void>;
 }
 
 export interface RemoteWriteStats {
   readonly queued: number;
   readonly sent: number;
-  /** There was no room. */
+  /** Dropped because the queue was full. */
   readonly overflowed: number;
-  /** The far end does not take them, now or later. */
+  /** Permanently refused by the remote server. */
   readonly refused: number;
-  /** No newer than what was sent of their agent, or ahead of time. */
+  /** Skipped: not newer than the samples already queued for their agent, or dated in the future. */
   readonly passedOver: number;
-  /** Attempts that will be made again. */
+  /** Failed attempts that are retried. */
   readonly retries: number;
 }
 
@@ -33,33 +33,33 @@ export interface RemoteWriteLoop {
   readonly write: WriteSeries;
   /** In [0, 1). */
   readonly random: () => number;
-  /** Samples that may wait. */
+  /** Maximum number of queued samples. */
   readonly capacity: number;
 }
 
-/** Samples of one request: a dozen points each. */
+/** Samples in one request, with about a dozen points each. */
 const samplesOfBatch = 200;
-/** How long the first waits for others. */
+/** How long the first sample waits for others. */
 const gatherMs = 1_000;
 const timeoutMs = 30_000;
-const firstPauseMs = 500;
-const longestPauseMs = 60_000;
-/** A far end that asks for more rest than this is asked again all the same. */
-const longestAskedMs = 600_000;
+const minBackoffMs = 500;
+const maxBackoffMs = 60_000;
+/** Maximum Retry-After that is respected. */
+const maxRetryAfterMs = 600_000;
 /**
- * A far end refuses a request whole for one series out of order. Halves of it are tried then, so that no agent costs
- * others their samples; so many requests at most for one batch, and fewer for the next where none of it was taken: some
- * far ends refuse whatever they are sent.
+ * A remote server refuses a whole request for one out-of-order series. The batch is then split in halves, so that one
+ * agent does not cost others their samples. This bounds the requests for one batch. The bound shrinks while nothing is
+ * accepted, because some servers refuse everything.
  */
-const mostParts = 32;
-const leastParts = 3;
-/** What is dated further ahead would make a far end refuse everybody's samples of now as old. */
-const mostAheadSecs = 300;
+const maxParts = 32;
+const minParts = 3;
+/** Samples dated further ahead are skipped: a remote server might then refuse current samples as too old. */
+const maxAheadSecs = 300;
 const lastTryMs = 3_000;
-/** Between two lines that say that samples are dropped. */
+/** Minimum interval between log lines about dropped samples. */
 const dropLogMs = 600_000;
-/** Agents remembered by the time of their newest sample. */
-const mostAgents = 100_000;
+/** Maximum number of agents whose newest sample time is remembered. */
+const maxAgents = 100_000;
 
 export function startRemoteWrite(context: Context, clock: Clock, options: RemoteWriteLoop): RemoteWrite {
   const { write, random, capacity } = options;
@@ -68,10 +68,10 @@ export function startRemoteWrite(context: Context, clock: Clock, options: Remote
   const counts = { sent: 0, overflowed: 0, refused: 0, passedOver: 0, retries: 0 };
   const newest = new Map<string, number>();
   let queue: ForwardedSample[] = [];
-  /** What of the queue is gone already; it is cut now and then. */
+  /** Number of items at the front of the queue that are already removed. `cut` drops them. */
   let head = 0;
-  /** Taken from the queue and on its way. */
-  let underWay = 0;
+  /** Samples taken from the queue and in flight. */
+  let inFlight = 0;
   let failing = false;
   let dropLoggedAt = Number.NEGATIVE_INFINITY;
   let wake = () => {};
@@ -87,7 +87,7 @@ export function startRemoteWrite(context: Context, clock: Clock, options: Remote
 
   function take(nodeId: string, samples: readonly Sample[]): void {
     if (stopping.signal.aborted) return;
-    const latest = Math.floor(context.now() / 1000) + mostAheadSecs;
+    const latest = Math.floor(context.now() / 1000) + maxAheadSecs;
     let last = newest.get(nodeId) ?? Number.NEGATIVE_INFINITY;
     for (const sample of samples.toSorted((one, other) => one.collected_at - other.collected_at)) {
       if (sample.collected_at <= last || sample.collected_at > latest) {
@@ -97,13 +97,13 @@ export function startRemoteWrite(context: Context, clock: Clock, options: Remote
       last = sample.collected_at;
       queue.push({ nodeId, sample });
     }
-    // Those heard of last stand last, and the others are forgotten first.
+    // Keeps the map in order of last use, so that the oldest are evicted first.
     newest.delete(nodeId);
     newest.set(nodeId, last);
-    if (newest.size > mostAgents) newest.delete(newest.keys().next().value as string);
+    if (newest.size > maxAgents) newest.delete(newest.keys().next().value as string);
     const over = waiting() - capacity;
     if (over > 0) {
-      // The oldest: a far end may refuse them anyway.
+      // Drops the oldest, which a remote server may refuse anyway.
       head += over;
       drop('overflowed', over, `more than ${capacity} wait`);
     }
@@ -116,20 +116,20 @@ export function startRemoteWrite(context: Context, clock: Clock, options: Remote
     head = 0;
   }
 
-  /** Resolves after some time, or when it is to stop. */
+  /** Resolves after the delay, or when stopping. */
   const pause = (ms: number): Promise<void> =>
     new Promise((resolve) => {
       if (stopping.signal.aborted) return resolve();
       const end = () => {
-        callOff();
+        cancelTimer();
         stopping.signal.removeEventListener('abort', end);
         resolve();
       };
-      const callOff = clock.after(ms, end);
+      const cancelTimer = clock.after(ms, end);
       stopping.signal.addEventListener('abort', end, { once: true });
     });
 
-  /** @returns false when it was to stop before the far end had answered */
+  /** Writes a batch. @returns false if the stop began before the remote server answered */
   async function see(
     batch: readonly ForwardedSample[],
     parts: { left: number },
@@ -157,8 +157,8 @@ export function startRemoteWrite(context: Context, clock: Clock, options: Remote
         failing = true;
         if (stopping.signal.aborted) return false;
         counts.retries++;
-        const ceiling = Math.min(longestPauseMs, firstPauseMs * 2 ** Math.min(failures, 16));
-        const asked = status === null ? 0 : Math.min(attempt.retryAfterMs ?? 0, longestAskedMs);
+        const ceiling = Math.min(maxBackoffMs, minBackoffMs * 2 ** Math.min(failures, 16));
+        const asked = status === null ? 0 : Math.min(attempt.retryAfterMs ?? 0, maxRetryAfterMs);
         await pause(Math.max(ceiling * (0.5 + random() / 2), asked));
         continue;
       }
@@ -177,7 +177,7 @@ export function startRemoteWrite(context: Context, clock: Clock, options: Remote
   async function work(): Promise<void> {
     const lastTry = new AbortController();
     stopping.signal.addEventListener('abort', () => clock.after(lastTryMs, () => lastTry.abort()), { once: true });
-    let parts = mostParts;
+    let parts = maxParts;
     for (;;) {
       if (waiting() === 0) {
         if (stopping.signal.aborted) return;
@@ -190,11 +190,11 @@ export function startRemoteWrite(context: Context, clock: Clock, options: Remote
       const batch = queue.slice(head, head + samplesOfBatch);
       head += batch.length;
       if (head > samplesOfBatch * 50 || head === queue.length) cut();
-      underWay = batch.length;
+      inFlight = batch.length;
       const sent = counts.sent;
       const seen = await see(batch, { left: parts }, lastTry.signal);
-      parts = counts.sent > sent ? mostParts : Math.max(leastParts, parts >> 1);
-      underWay = 0;
+      parts = counts.sent > sent ? maxParts : Math.max(minParts, parts >> 1);
+      inFlight = 0;
       if (seen) continue;
       log.warn({ samples: batch.length + waiting() }, 'stopped with samples not written to metrics.remote_write');
       return;
@@ -206,7 +206,7 @@ export function startRemoteWrite(context: Context, clock: Clock, options: Remote
   );
   return {
     take,
-    stats: () => ({ queued: waiting() + underWay, ...counts }),
+    stats: () => ({ queued: waiting() + inFlight, ...counts }),
     stop() {
       stopping.abort();
       wake();
@@ -215,7 +215,7 @@ export function startRemoteWrite(context: Context, clock: Clock, options: Remote
   };
 }
 
-/** What somebody else's server says, on one line. */
+/** Text of a remote server, as one printable line. */
 const printable = (text: string): string =>
   text
     .replace(/[^\x20-\x7e]+/g, ' ')

@@ -13,48 +13,55 @@ import { missingKey } from '../domain/secrets/secret-rotation.ts';
 import type { Context } from '../domain/shared/context.ts';
 import { proveWritable } from '../domain/shared/health.ts';
 
-/** What must be done now and then, whoever asks for anything: one timer for all of it. */
+/** Periodic maintenance, with one timer for all of it. */
 
 const intervalMs = 5_000;
-/** Sessions are deleted rarely: an expired one is refused anyway. */
+/** Rounds between deletions of sign-in sessions. An expired session is refused in any case. */
 const sessionsEvery = 60;
-/** Rounds between two looks for what is old. */
+/** Rounds between two prunings. */
 const pruneEvery = 720;
-/** Rounds between two looks for values of secrets that no machine can tell any more. */
+/** Rounds between two searches for former secret values that no machine needs anymore. */
 const formerSecretsEvery = 12;
 
 export interface Upkeep {
-  /** Whether the database took a write when it was last tried. */
+  /** Whether the last test write to the database succeeded. */
   readonly healthy: boolean;
-  /** Whether the key of every secret was there when it was last looked. */
+  /** Whether the last check found the key of every secret. */
   readonly secretsReadable: boolean;
-  /** One round, for tests and for start. */
+  /** Runs one round, for tests and at the start. */
   round(): Promise<void>;
   stop(): Promise<void>;
 }
 
 export interface UpkeepOptions {
-  /** An agent that was not heard for so long is lost. */
+  /** Seconds of silence after which an agent is lost. */
   lostAfterSecs?: number;
   retention?: Retention;
-  /** Removes terminal sessions, and what they showed, that were kept long enough. */
+  /** Removes expired terminal sessions and their transcripts. */
   pruneTerminals?: () => Promise<unknown>;
-  /** Drops samples that are too old. */
+  /** Removes expired samples. */
   pruneSamples?: () => Promise<void>;
-  /** Sees runs through. */
+  /** Advances runs. */
   runs?: Pick<RunConductor, 'sweep'>;
-  /** Tells how often was refused what is refused again and again. */
+  /** Records the counts of repeated refusals. */
   refusals?: Pick<Refusals, 'sweep'>;
-  /** Forgets agents that waited for approval and left, and tells of those that came in numbers. */
+  /** Removes pending agents that left, and records bursts of new pending agents. */
   pending?: Pick<PendingList, 'sweep'>;
-  /** How long before a secret expires that is said. */
+  /** Days before a secret expires at which its expiry is announced. */
   secretsExpiryNoticeDays?: number;
 }
 
-const forEver: Retention = { driftDays: 0, operationDays: 0 };
+const keepForever: Retention = { driftDays: 0, operationDays: 0 };
 
 export function startUpkeep(context: Context, clock: Clock, options: UpkeepOptions = {}): Upkeep {
-  const { lostAfterSecs = 120, retention = forEver, pruneSamples = async () => {}, runs, refusals, pending } = options;
+  const {
+    lostAfterSecs = 120,
+    retention = keepForever,
+    pruneSamples = async () => {},
+    runs,
+    refusals,
+    pending,
+  } = options;
   const { secretsExpiryNoticeDays = 14, pruneTerminals } = options;
   const startedAt = clock.monotonic();
   const lostAgents = createLostWatch(context, { lostAfterSecs, upFor: () => clock.monotonic() - startedAt });
@@ -63,7 +70,7 @@ export function startUpkeep(context: Context, clock: Clock, options: UpkeepOptio
   let healthy = true;
   let secretsReadable = true;
   let running: Promise<void> = Promise.resolve();
-  let callOff = () => {};
+  let cancelTimer = () => {};
 
   const round = async () => {
     try {
@@ -75,7 +82,7 @@ export function startUpkeep(context: Context, clock: Clock, options: UpkeepOptio
     }
     const no = rounds++;
     const failures: unknown[] = [];
-    /** What fails holds up nothing else: each piece of work is as needed as the others. */
+    /** Runs all tasks, even if some fail. */
     const each = async (...pieces: (() => Promise<unknown> | undefined)[]) => {
       for (const piece of pieces)
         try {
@@ -91,7 +98,7 @@ export function startUpkeep(context: Context, clock: Clock, options: UpkeepOptio
       () => settleRuns(context),
       () => lostAgents.round(),
     );
-    // Not in the first round: starting is busy enough.
+    // Not in the first round, because the start is busy.
     if (no % pruneEvery === pruneEvery - 1)
       await each(
         () => prunePayloads(context),
@@ -105,7 +112,7 @@ export function startUpkeep(context: Context, clock: Clock, options: UpkeepOptio
       async () => pending?.sweep(clock.monotonic() - startedAt),
       () => announceExpiring(context, secretsExpiryNoticeDays),
       async () => {
-        // It goes missing between two starts only, and comes back when its last secret is set anew or removed.
+        // A key goes missing only between two starts. The state recovers when its last secret is set again or removed.
         if (no === 0 || !secretsReadable) secretsReadable = (await findMissingKey()) === null;
       },
     );
@@ -124,7 +131,7 @@ export function startUpkeep(context: Context, clock: Clock, options: UpkeepOptio
     return key;
   };
   const schedule = () => {
-    callOff = clock.after(intervalMs, () => {
+    cancelTimer = clock.after(intervalMs, () => {
       running = round()
         .catch((error: unknown) => context.log.error({ err: error }, 'upkeep failed; will retry'))
         .then(() => {
@@ -143,7 +150,7 @@ export function startUpkeep(context: Context, clock: Clock, options: UpkeepOptio
     round,
     async stop() {
       stopped = true;
-      callOff();
+      cancelTimer();
       await running;
       lostAgents.stop();
     },
