@@ -3,7 +3,7 @@ import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
 import { root } from '../suite/cli.ts';
 
-const since = '8a5ea6d';
+const since = '9e56236';
 
 const run = (command: string, args: string[]) => spawnSync(command, args, { cwd: root, encoding: 'utf8' });
 // An archive of the sources has no history, and a shallow clone may lack this commit.
