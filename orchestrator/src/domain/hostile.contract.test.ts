@@ -17,7 +17,7 @@ import { hashOfToken } from './operators/sign-in.ts';
 import { createRunConductor } from './runs/run-conductor.ts';
 import { awaitRun, getRun, startRun } from './runs/runs.ts';
 
-/** What was once possible and must not be: each of these has been reproduced against an earlier state of the code. */
+/** Attacks and races that worked against an earlier state of the code. */
 
 const code = (promise: Promise<unknown>) =>
   promise.then(
@@ -199,14 +199,14 @@ describeDatabases('work that is lost on the way', (fixture) => {
     const { domain, context, actor, agent } = await open(fixture);
     await putOneTag(context, actor, 'web-1', 'role', 'web');
     await createAssignment(context, actor, { name: 'base', modules: ['m'], selector: 'role=web' });
-    // The process dies after the run is written down and before the first part of it is.
+    // The process dies after the run is recorded and before its first wave.
     const write = context.db.write.bind(context.db);
     context.db.write = (unit) => (unit.name === 'runs/queue' ? Promise.reject(new Error('killed')) : write(unit));
     const id = await startRun(context, domain.documents, domain.conductor, actor, 'base', { kind: 'apply' });
     await domain.conductor.stop();
     context.db.write = write;
     expect(await getRun(context, id)).toMatchObject({ results: [{ status: 'queued', operation_id: null }] });
-    // Nobody is there yet, which is nothing to tell of: they are on their way back.
+    // No agent is connected yet, which is not reported: they are reconnecting.
     domain.connected.delete(agent.id);
     const next = createRunConductor(context, domain.documents, { maxConcurrent: 1000 });
     const upkeep = startUpkeep(context, domain.clock, { runs: next });
@@ -249,7 +249,7 @@ describeDatabases('enrolment', (fixture) => {
     await newAgent(domain, actor, 'debian');
     for (const digits of [0, 4, 8]) {
       const key = await newKey();
-      // Names that go to ids which begin alike, as some of ten thousand do.
+      // Names with ids that begin alike, as happens among ten thousand.
       for (const length of [4, 8].filter((length) => length <= digits))
         await newAgent(domain, actor, `debian-${key.id.slice(0, length)}`);
       await connect(domain, key, { token, hostname: 'debian' });

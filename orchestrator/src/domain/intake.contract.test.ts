@@ -16,7 +16,7 @@ import { listDrift, submitDriftCheck } from './drift/drift.ts';
 import { uploadModule } from './modules/modules.ts';
 import { submitOperation } from './operations/operations.ts';
 
-/** What a compromised agent can have stored: what it was sent, within its limits, and nothing else. */
+/** What a compromised agent can make the orchestrator store: what it was sent, within its limits, and nothing else. */
 
 const instance = '01'.repeat(16);
 const mebibyte = 1024 * 1024;
@@ -50,7 +50,7 @@ async function opened(fixture: DatabaseFixture, { files = 3, dailyBytes = 256 * 
   );
   let seq = 0;
   const report = (...reports: Report[]) => links.reported(agent.id, instance, ++seq, reports);
-  /** Sends what waits. */
+  /** Dispatches queued operations. */
   const next = async (): Promise<OperationMessage> => {
     const sent = await links.nextOperation(agent.id);
     if (sent === null) throw new Error('nothing waits');
@@ -67,7 +67,7 @@ async function opened(fixture: DatabaseFixture, { files = 3, dailyBytes = 256 * 
   const finish = (operation_id: string, given: ResourceResult[], status: 'succeeded' | 'failed' = 'succeeded') =>
     report(...reportsOf(operation_id, given, { now: domain.now(), status }));
   const count = async (of: keyof typeof rows) => Number((await domain.db.get(rows[of], {}))?.count);
-  /** As an earlier process left it on record today. */
+  /** Usage that an earlier process recorded today. */
   const hasUsed = (used: { events: number; hints: number }) => {
     const day = Math.floor(domain.now() / 86_400);
     const put = statement(putUsage, { node_id: agent.id, day, bytes: 0, ...used });
@@ -152,7 +152,7 @@ describeDatabases('what an agent reports of an operation', (fixture) => {
     expect(await finish(second.operation_id, [...asSent(second), ...removals], 'failed')).toBeNull();
     const { applied, pending_removals } = await getState(context, 'web-1');
     expect(applied.map(({ identity }) => identity)).toEqual(['/n']);
-    // A reason is for people: what is longer is in the operation.
+    // A reason is for people; the operation has the full message.
     expect(pending_removals.map(({ reason }) => reason?.length)).toEqual([1_000, 1_000, 1_000]);
   });
 
@@ -189,7 +189,7 @@ describeDatabases('what an agent may cause in a day', (fixture) => {
     expect(await finish(operation_id, asSent(operation), 'failed')).toBeNull();
     const { output: outputs } = await getOutput(context, domain.liveOutput, agent.id, operation_id);
     expect(outputs['m//tmp/1']).toMatchObject({ stdout: '', truncated: true });
-    // 64 KiB of an operation stay, of one that had used more nothing.
+    // 64 KiB remain for an operation, and none for one that used more.
     const ended = await getOperation(context, operation_id);
     expect(ended).toMatchObject({ status: 'failed', resources: [{}, {}, {}] });
     expect(await events('agent.limited')).toMatchObject([{ metadata: { what: 'bytes', limit: mebibyte } }]);
@@ -199,7 +199,7 @@ describeDatabases('what an agent may cause in a day', (fixture) => {
     expect(resources.map(({ diff }) => diff?.length ?? 0)).toEqual([60_000, 0, 0]);
     expect(resources[2]?.message).toContain('this is why (the details are left out: the agent had used up');
     expect(await finish(next.operation_id, asSent(next))).toBeNull();
-    // With the next day all is as it was.
+    // The next day, everything is as before.
     domain.clock.advance(86_400_000);
     const later = await apply();
     await output(later.operation_id, 'm//tmp/1', 'kept');
@@ -312,7 +312,7 @@ describeDatabases('what an agent measures', (fixture) => {
     expect(kept).toHaveLength(3 * 48);
     const limited = { metadata: { what: 'bytes', limit: 20_000 }, target: { name: 'web-1' } };
     expect(await events('agent.limited')).toMatchObject([limited]);
-    // What it reports counts of the same day.
+    // Reports count toward the same day.
     expect(await domain.db.get(usageOf, { node_id: agent.id })).toMatchObject({ bytes: 3 * 48 * 160 });
   });
 });

@@ -19,7 +19,7 @@ import { assignmentOfScope, auditScope } from './shared/drift-scope.ts';
 const MiB = 1024 * 1024;
 const summary = { total: 0, unchanged: 0, changed: 0, removed: 0, failed: 0, skipped: 0 };
 
-/** An orchestrator whose largest single read of the database is on record, in characters. */
+/** An orchestrator that records its largest single read of the database, in characters. */
 async function open(fixture: DatabaseFixture, resources = 1) {
   const domain = await openDomain(fixture);
   const { context } = domain;
@@ -120,7 +120,7 @@ describeDatabases('reading by bytes', (fixture) => {
     const state = await getState(context, 'web-1');
     expect(state.applied).toHaveLength(1500);
     expect(new Set(state.applied.map(({ identity }) => identity)).size).toBe(1500);
-    // Two texts of a row, the key and the identity, have the path.
+    // The key and the identity of a row contain the path.
     expect(JSON.stringify(state).length).toBeGreaterThan(1.5 * MiB);
     expect(largestRead()).toBeLessThan(1.3 * MiB);
   });

@@ -21,8 +21,9 @@ import { endLost } from './operation-end/operation-expiry.ts';
 import { submitOperation } from './operations/operations.ts';
 
 /**
- * A decision is made on rows that are read before its unit, and a unit that lost against another is run again with the
- * same statements. Each test commits the other unit between the read and the write, which is what such a retry meets.
+ * Decisions use rows that are read before their transaction, and a transaction that lost against another one is retried
+ * with the same statements. Each test commits the other transaction between the read and the write, which is the
+ * situation of such a retry.
  */
 
 const module = 'name: m\nsupports: [{ platform: linux }]\nresources: [{ resource: { file-unix: { path: /f } } }]\n';
@@ -51,7 +52,7 @@ describeDatabases('a decision on rows that change before the write', (fixture) =
       (await listAudit(context, { limit: 100 })).events.filter(({ event_type }) => event_type === type);
     return { domain, context, actor, agent, submit, sent, report, statusOf, events };
   };
-  /** Commits something else right before the first unit of this name. */
+  /** Commits something else right before the first transaction of this name. */
   const before = ({ context }: Domain, name: string, action: () => Promise<unknown>) => {
     const write = context.db.write.bind(context.db);
     let done = false;
@@ -108,7 +109,7 @@ describeDatabases('a decision on rows that change before the write', (fixture) =
     });
     await acceptDrift(context, actor, record.drift_id, 'known');
     met();
-    // The apply corrected /g, so this is new drift, which nobody has accepted.
+    // The apply corrected /g, so this is new drift that nobody accepted.
     expect((await check('/f', '/g')).accepted).toBe(null);
     expect((await events('drift.unaccepted')).length).toBe(1);
   });

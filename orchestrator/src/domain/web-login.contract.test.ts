@@ -30,7 +30,7 @@ describeDatabases('signing in on the web', (fixture) => {
     const { domain, key, signIn, redeem } = await open();
     const first = await signIn();
     const text = await domain.signIn.webCode(first);
-    // Whoever reads the database cannot sign in with what is there.
+    // The stored rows do not allow a sign-in.
     expect(JSON.stringify(await domain.db.all(codes, {}))).not.toContain(text);
     const { token, expires_at, operator } = await domain.signIn.redeem(text);
     expect(operator).toEqual({ operator_id: key.id, username: 'ada', role: 'admin' });

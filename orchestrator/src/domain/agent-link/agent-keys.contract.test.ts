@@ -12,7 +12,7 @@ async function open(fixture: DatabaseFixture) {
   const domain = await openDomain(fixture);
   const { actor } = await newAdmin(domain);
   const first = await newAgent(domain, actor, 'web-1');
-  /** What a key says of the next, as its agent would make it now. */
+  /** A statement about the next key, as its agent would make it now. */
   const said = (former: Key, next: Key, graceSecs = day, made_at = domain.now()): Hello['key_statement'] => {
     const formerUntil = made_at + graceSecs;
     const bytes = keyStatementBytes({
@@ -23,7 +23,7 @@ async function open(fixture: DatabaseFixture) {
     });
     return { former_key: former.hex, made_at, former_until: formerUntil, signature: former.sign(bytes) };
   };
-  /** Says hello as the gateway would hand it on. @returns the agent's id, or the code of the refusal */
+  /** Sends a hello as the gateway would. @returns the agent's id, or the code of the refusal */
   const hello = async (key: Key, ...statements: Hello['key_statement'][]) => {
     const [key_statement, ...earlier] = statements.filter((each) => each !== undefined);
     const hello = helloOf(key, {
@@ -49,7 +49,7 @@ describeDatabases('the keys of an agent', (fixture) => {
     const second = await newKey();
     const statement = said(first, second);
     expect(await hello(second, statement)).toBe(first.id);
-    // Its welcome was lost: it is shown again, and is known by now.
+    // Its welcome was lost. The key is sent again and is already known.
     expect(await hello(second, statement)).toBe(first.id);
     expect(await hello(second)).toBe(first.id);
     expect(await hello(first)).toBe(first.id);
@@ -66,7 +66,7 @@ describeDatabases('the keys of an agent', (fixture) => {
     domain.clock.advance(1000);
     expect(await hello(first)).toBe('key_replaced');
     expect(await hello(second)).toBe(first.id);
-    // For ever, and whatever it shows.
+    // Permanently, whatever it sends.
     domain.clock.advance(400 * day * 1000);
     expect(await hello(first)).toBe('key_replaced');
     expect(await hello(first, said(second, first))).toBe('key_replaced');
@@ -90,7 +90,7 @@ describeDatabases('the keys of an agent', (fixture) => {
     expect(await hello(third, said(second, third, 0))).toBe(first.id);
     expect(await hello(first)).toBe('key_replaced');
     expect(await hello(second)).toBe('key_replaced');
-    // The statement that brought it in is replayed by who has a copy of that key.
+    // Someone with a copy of the key replays the statement that introduced it.
     expect(await hello(second, said(first, second))).toBe('key_replaced');
     expect(await hello(third)).toBe(first.id);
   });
@@ -103,17 +103,17 @@ describeDatabases('the keys of an agent', (fixture) => {
     const bad: Hello['key_statement'][] = [
       { ...good, signature: '00'.repeat(64) },
       { ...good, former_until: good.former_until + 1 },
-      // Signed by one agent's key, and said to be by the other's.
+      // Signed with one agent's key, and claimed for the other's.
       { ...good, former_key: other.hex },
       said(first, other),
       said(first, next, day, domain.now() + 3600),
       said(first, next, 31 * day),
     ];
     for (const statement of bad) expect(await hello(next, statement)).toBe('key_refused');
-    // Also before the agent was let in, so that it says nothing of the agent on record.
+    // Also from before the agent enrolled, so that the answer reveals nothing about the agent.
     expect(await hello(next, said(first, next, day, domain.now() - 31 * day))).toBe('key_unknown');
     expect(await rotations()).toEqual([]);
-    // A key that is an agent's already stays that agent's.
+    // A key of an agent stays with that agent.
     expect(await hello(other, said(first, other))).toBe(other.id);
     expect(await hello(first)).toBe(first.id);
     expect(await hello(next, good)).toBe(first.id);
@@ -128,7 +128,7 @@ describeDatabases('the keys of an agent', (fixture) => {
     await setStatus(domain.context, actor, 'web-1', { status: 'rejected' });
     expect(await hello(next, said(first, next))).toBe('rejected');
     await removeAgent(domain.context, actor, first.id);
-    // Nobody knows either key any more: it is somebody new, who waits for approval under an id of its own.
+    // Neither key is known: it enrolls as a new pending agent under its own id.
     expect(await hello(next, said(first, next))).toBe('key_unknown');
     expect(await hello(next)).toBe(next.id);
     expect(await hello(first)).toBe(first.id);
@@ -140,14 +140,14 @@ describeDatabases('the keys of an agent', (fixture) => {
     const stolen = await newKey();
     const early = said(first, stolen);
     domain.clock.advance(day * 1000);
-    // Its disk was put back as it was: it comes back under its first key, and with that its first id.
+    // Its disk was restored: it returns with its first key, hence with its first id.
     await setStatus(domain.context, actor, 'web-1', { status: 'rejected' });
     await removeAgent(domain.context, actor, first.id);
     expect(await hello(first)).toBe(first.id);
     await setStatus(domain.context, actor, first.id, { status: 'approved', name: 'web-1' });
     expect(await hello(stolen, early)).toBe('key_unknown');
     expect(await rotations()).toEqual([]);
-    // A clock that is a little behind hinders nobody.
+    // A clock that is slightly behind is accepted.
     const next = await newKey();
     expect(await hello(next, said(first, next, day, domain.now() - 600))).toBe(first.id);
   });
@@ -205,7 +205,7 @@ describeDatabases('the keys of an agent', (fixture) => {
     const { domain, actor, first, said, hello, rotations } = await open(fixture);
     const keys = [first, await newKey(), await newKey(), await newKey()];
     const statements: Hello['key_statement'][] = [];
-    // The orchestrator has no record of what follows, as after it was restored from a backup of this moment.
+    // The orchestrator has no record of what follows, as after a restore from a backup of this moment.
     for (const [i, grace] of [30 * day, 0, 20 * day].entries()) {
       domain.clock.advance(100 * day * 1000);
       statements.unshift(said(keys[i]!, keys[i + 1]!, grace));
@@ -218,7 +218,7 @@ describeDatabases('the keys of an agent', (fixture) => {
     expect(await hello(latest, ...statements)).toBe(first.id);
     expect(await hello(latest)).toBe(first.id);
     expect(await rotations()).toMatchObject([{ metadata: { key: latest.hex, former_key: first.hex } }]);
-    // The statement of the last change still lets the key before it connect; those of earlier ones ended at their time.
+    // The statement of the last change still lets the previous key connect; earlier keys ended at their times.
     expect(await hello(keys[2]!)).toBe(first.id);
     expect(await hello(keys[1]!)).toBe('key_replaced');
     expect(await hello(first)).toBe('key_replaced');
@@ -253,7 +253,7 @@ describeDatabases('the keys of an agent', (fixture) => {
     expect(await hello(third, last, said(second, third))).toBe('key_refused');
     expect(await hello(third, said(second, third, day, domain.now() + 3600), before)).toBe('key_refused');
     expect(await hello(third, said(second, third, 31 * day), before)).toBe('key_refused');
-    // Signed in a circle.
+    // Statements in a circle.
     expect(await hello(third, last, said(third, second), said(second, third))).toBe('key_unknown');
     expect(await hello(third, last, said(third, second), last, before)).toBe('key_unknown');
     expect(await rotations()).toEqual([]);

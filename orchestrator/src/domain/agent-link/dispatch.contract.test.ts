@@ -15,7 +15,7 @@ resources:
     resource: { file-unix: { path: /etc/motd, content: "hi" } }
 `;
 const instance = '01'.repeat(16);
-/** Hints go round in a later turn of the loop. */
+/** Hints are delivered in a later turn of the event loop. */
 const hintsHeard = () => new Promise((resolve) => setImmediate(() => setImmediate(resolve)));
 
 async function open(fixture: Parameters<Parameters<typeof describeDatabases>[1]>[0]) {
@@ -69,7 +69,7 @@ describeDatabases('handing out what was just queued', (fixture) => {
     );
     expect(writes).toHaveBeenCalledTimes(1);
     expect(readsOf('operations/oldest open') + readsOf('operations/payloads reported on')).toBe(0);
-    // It is marked: handed out once more it is, cancelled without the agent's word it is not.
+    // It is marked: it can be dispatched again, but not cancelled without the agent's report.
     expect((await domain.links.nextOperation(agent.id))?.operation.operation_id).toBe(ids[0]);
     await cancelOperation(context, actor, ids[0]!);
     expect((await getOperation(context, ids[0]!)).status).toBe('queued');
@@ -105,7 +105,7 @@ describeDatabases('handing out what was just queued', (fixture) => {
 
   test('sends nothing that was cancelled, expired, or is for a rejected agent', async () => {
     const { domain, context, actor, agent, submit } = await open(fixture);
-    // So that what is known of it stays what it was.
+    // Keeps the cached state unchanged.
     const silent = { ...context, bus: { ...context.bus, publish: () => {} } };
     await cancelOperation(silent, actor, await submit());
     expect(await domain.links.nextOperation(agent.id)).toBeNull();
@@ -160,7 +160,7 @@ describeDatabases('an apply that changes nothing', (fixture) => {
       await carryOut(asItWas());
       await carryOut(asItWas());
       await carryOut([...results], status, links);
-      // An agent that was elsewhere comes back with a hello.
+      // An agent that was connected elsewhere returns with a hello.
       if (links === other) await connect(domain, { id: agent.id, hex: agent.hex, sign: agent.sign });
       const last = await carryOut(asItWas());
       const { applied, unapplied, snapshot_operation_id } = await getState(context, 'web-1');

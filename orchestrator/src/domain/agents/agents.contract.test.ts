@@ -104,7 +104,7 @@ describeDatabases('agents', (fixture) => {
     expect(await connect(domain, key, { token })).toMatchObject({
       standing: { status: 'approved', name: 'db-1', tags: { role: 'db' } },
     });
-    // Its own later starts with the same line are not an offence.
+    // Its later starts with the same line are not refused.
     expect(await connect(domain, key, { token })).toMatchObject({ standing: { status: 'approved', name: 'db-1' } });
     expect(await connect(domain, await newKey(), { token })).toMatchObject({ refusal: { code: 'token_invalid' } });
     expect((await listTokens(context, false, all)).items).toEqual([]);

@@ -32,7 +32,7 @@ describe('a word of a shell', () => {
       fc.property(
         fc.array(fc.oneof(fc.constantFrom(...hostile), fc.string({ unit: 'grapheme' }), fc.string({ unit: 'binary' }))),
         (texts) => {
-          // No argument of a program can hold a zero, whoever passes it; lone surrogates are no text.
+          // An argument cannot contain a NUL byte, and lone surrogates are not valid text.
           const given = texts.map((text) => text.replaceAll('\0', '').toWellFormed());
           const { stdout, stderr } = spawnSync('sh', [], { input: `printf '%s\\0' end ${given.map(word).join(' ')}` });
           expect(String(stderr)).toBe('');

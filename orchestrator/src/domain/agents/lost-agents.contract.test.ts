@@ -22,13 +22,13 @@ async function open(fixture: Parameters<typeof openDomain>[0]) {
   return { domain, actor, watch };
 }
 
-/** Its link ends now. */
+/** Ends its link now. */
 async function leave(domain: Domain, nodeId: string): Promise<void> {
   domain.connected.delete(nodeId);
   await domain.links.closed(nodeId, 'gone', domain.now());
 }
 
-/** The agents' transitions on record, oldest first: `type name`. */
+/** The recorded transitions of agents, oldest first: `type name`. */
 async function transitions({ context }: Domain): Promise<string[]> {
   const { events } = await listAudit(context, { category: 'agent', limit: 500 });
   return events
@@ -87,7 +87,7 @@ describeDatabases('agents that go and come', (fixture) => {
   test('waits for the grace period after a start before it marks agents as lost', async () => {
     const { domain, actor } = await open(fixture);
     const [stays, returns] = [await newAgent(domain, actor, 'stays'), await newAgent(domain, actor, 'returns')];
-    // The process dies with both connected: nothing is recorded of it.
+    // The process dies with both connected, so nothing is recorded.
     domain.connected.clear();
     domain.clock.advance(86_400_000);
     const upkeep = startUpkeep(domain.context, domain.clock, { lostAfterSecs });
@@ -110,7 +110,7 @@ describeDatabases('agents that go and come', (fixture) => {
     await setStatus(domain.context, actor, rejected.id, { status: 'rejected' });
     await leave(domain, pending.id);
     await leave(domain, rejected.id);
-    // Its coming and going fills no log.
+    // Its reconnects do not fill the log.
     for (let attempt = 0; attempt < 5; attempt++) {
       await connect(domain, pending, { agent_version: `0.${attempt}.0` });
       await leave(domain, pending.id);
@@ -138,7 +138,7 @@ describeDatabases('agents that go and come', (fixture) => {
       await watch.round();
       expect((await getAgent(domain.context, key.id)).last_seen_at).toBe(domain.now());
     }
-    // Ten thousand of them are not written every two minutes to say what their links know.
+    // Connected agents are not written every two minutes to record what their links know.
     expect(await recorded()).toBe(connectedAt);
     for (let passed = 0; passed < 900; passed += 5) {
       domain.clock.advance(5000);
@@ -153,16 +153,16 @@ describeDatabases('agents that go and come', (fixture) => {
     const { actor } = await newAdmin(domain);
     const agents: { name: string; key: Key }[] = [];
     for (let n = 0; n < 6; n++) agents.push({ name: `web-${n}`, key: await newAgent(domain, actor, `web-${n}`) });
-    // All were seen in one second: the walk goes by their ids.
+    // All were seen in the same second, so the scan uses their ids.
     agents.sort((a, b) => (a.key.id < b.key.id ? -1 : 1));
     const [departs, last] = [agents[2]!, agents[5]!];
     await leave(domain, last.key.id);
-    // It has heard nothing of all that.
+    // This process received none of these hints.
     const watch = createLostWatch(domain.context, { lostAfterSecs, upFor: () => 1e9, atOnce: 2 });
     domain.clock.advance(lostAfterSecs * 1000);
     for (let round = 0; round < 4; round++) await watch.round();
     expect((await transitions(domain)).slice(6)).toEqual([`agent.lost ${last.name}`]);
-    // Its last word was long ago, which was found out only now.
+    // Its last sign of life was long ago, which is found only now.
     const heardAt = domain.now() - lostAfterSecs;
     domain.connected.delete(departs.key.id);
     await domain.links.closed(departs.key.id, 'gone', heardAt);
@@ -193,7 +193,7 @@ describeDatabases('agents that go and come', (fixture) => {
     domain.clock.advance(lostAfterSecs * 1000);
     const { db } = domain.context;
     const write = db.write.bind(db);
-    // Between the look and the write: what moves the second agent's record is committed.
+    // Commits a change of the second agent's record between the read and the write.
     db.write = async (unit) => {
       db.write = write;
       const moved = { node_id: keys[1]!.id, attributes: toJson({}), now: domain.now() };

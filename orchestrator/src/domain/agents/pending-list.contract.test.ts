@@ -9,7 +9,7 @@ import { forgottenAfterSecs } from './pending-list.ts';
 const day = 86_400_000;
 
 describeDatabases('agents that wait for approval', (fixture) => {
-  /** Comes as a new agent, and leaves again unless it stays. */
+  /** Connects as a new agent, and disconnects again unless it stays. */
   const come = async (domain: Domain, ip: string, { stays = false } = {}): Promise<{ key: Key; admitted: boolean }> => {
     const key = await newKey();
     const { admitted } = await connect(domain, key, {}, ip);
@@ -36,7 +36,7 @@ describeDatabases('agents that wait for approval', (fixture) => {
     expect(left).toContain(machine.key.id);
     expect(left).not.toContain(flood[0]?.id);
     expect(domain.hints).toContainEqual({ type: 'agent_removed', node_id: flood[0]?.id });
-    // It may come again, and is treated as new.
+    // It may return and is treated as new.
     expect((await connect(domain, flood[0] as Key, {}, '203.0.113.1')).admitted).toBe(true);
   });
 
@@ -99,7 +99,7 @@ describeDatabases('agents that wait for approval', (fixture) => {
     await domain.pending.sweep(day);
     expect(await waiting(domain)).toContain(gone.key.id);
     domain.clock.advance(20_000);
-    // After a start, agents have the time to come back.
+    // After a start, agents have time to reconnect.
     await domain.pending.sweep(0);
     expect(await waiting(domain)).toContain(gone.key.id);
     await domain.pending.sweep(day);

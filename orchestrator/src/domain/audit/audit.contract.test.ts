@@ -226,13 +226,13 @@ describeDatabases('the audit log', (fixture) => {
       clock.jump(86_400_000);
       expect(await first.hold()).not.toBeNull();
       clock.jump(-86_400_000);
-      // It is alive, and says until when by the clock as it is now.
+      // The holder is alive and renews the lease with the present clock.
       expect(await first.hold()).not.toBeNull();
       expect(await second.hold()).toBeNull();
       clock.jump(86_400_000);
       await first.hold();
       clock.jump(-86_400_000);
-      // It is not, and what it wrote down is a day ahead.
+      // The holder is gone, and its lease ends a day ahead.
       expect(await second.hold()).not.toBeNull();
       expect(await first.hold()).toBeNull();
     });
@@ -355,7 +355,7 @@ describeDatabases('the audit log', (fixture) => {
       expect(events).toMatchObject([
         { event_type: 'audit.pruned', metadata: { deleted: 10, place: 10, hash: verdict.anchor.hash } },
       ]);
-      // Nothing more to do, and nothing said.
+      // There is nothing left to do, and no event.
       expect(await pruneAudit(domain.context, systemActor, iso(times[1]!))).toBe(0);
       await placeAll(domain);
       expect((await linesOf(domain)).map(({ place }) => place)[0]).toBe(11);

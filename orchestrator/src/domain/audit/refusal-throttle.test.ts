@@ -58,7 +58,7 @@ describe('the book of refusals', () => {
     for (const other of kinds.filter((kind) => kind !== who))
       expect(book.note(other, 'ada', 'place 1', 'one', () => 'crowd', 0)).toMatchObject({ what: 'one' });
     expect(book.note(who, 'eve', 'place 1', 'one', () => 'crowd', 0)).toMatchObject({ what: 'one' });
-    // And has room again.
+    // There is room again.
     expect(book.note(who, 'ada', 'place 7', 'one', () => 'crowd', 200_000 + refusalsEveryMs)).toMatchObject({
       what: 'one',
     });
@@ -80,7 +80,7 @@ describe('the book of refusals', () => {
         const tell = (telling: Telling<string>, first: boolean) => {
           if (failures[attempt++ % (failures.length || 1)]) {
             telling.untold();
-            // The first of all was not counted yet: whoever could not tell of it has it again.
+            // The first one was not counted yet, so a failed report returns it.
             if (first) noted--;
           } else told += telling.count || 1;
         };

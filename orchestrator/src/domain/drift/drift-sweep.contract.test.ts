@@ -84,7 +84,7 @@ describeDatabases('the drift sweep', (fixture) => {
   ) => {
     const reports = reportsOf(id, results, { now: now(), status });
     expect(await links.reported(agent.id, '01'.repeat(16), ++seq, reports)).toBe(null);
-    // The end of a check makes the sweep look again; a later apply must not meet that look.
+    // The end of a check triggers a sweep, which must not run during a later apply.
     for (const one of sweeps) await one.settled();
   };
 
@@ -111,7 +111,7 @@ describeDatabases('the drift sweep', (fixture) => {
       sweeps.push(one);
       return one;
     };
-    /** Has agents do what they are sent. @returns whose checks ran */
+    /** Makes agents run what they are sent. @returns the agents whose checks ran */
     const answer = async (results = [unchanged]) => {
       const checked: number[] = [];
       for (const [i, agent] of agents.entries()) {
@@ -163,12 +163,12 @@ describeDatabases('the drift sweep', (fixture) => {
     expect((await waiting()).filter(Boolean).length).toBe(2);
     await one.turn();
     expect((await waiting()).filter(Boolean).length).toBe(2);
-    // One ends; the hint of that is enough for the next, without the timer.
+    // The hint about its end triggers the next check without the timer.
     const first = (await waiting()).findIndex((next) => next !== null);
     await report(domain, agents[first]!, (await waiting())[first]!.operation.operation_id);
     await vi.waitFor(async () => expect((await waiting()).filter(Boolean).length).toBe(2));
     expect((await waiting())[first]).toBe(null);
-    // Of agents that have gone away with their checks nobody waits.
+    // Checks of disconnected agents take no slot.
     for (const [i, next] of (await waiting()).entries()) if (next) domain.connected.delete(agents[i]!.id);
     await one.turn();
     const rest = (await waiting()).filter((next, i) => next && domain.connected.has(agents[i]!.id));
@@ -186,7 +186,7 @@ describeDatabases('the drift sweep', (fixture) => {
     expect(await answer()).toEqual([1]);
     expect(await due(away)).toBe(null);
     await one.stop();
-    // It does not matter who sweeps by then.
+    // Any process may sweep.
     const other = sweep({}, 'elsewhere');
     await connect(domain, away);
     expect(await due(away)).toBe(domain.now());
@@ -300,7 +300,7 @@ describeDatabases('the drift sweep', (fixture) => {
     clock.advance(1000);
     await domain.links.driftHinted(agent.id, ['path:/f']);
     const running = await domain.links.nextOperation(agent.id);
-    // It may have looked at that already.
+    // A dispatched check may have observed the machine already.
     await domain.links.driftHinted(agent.id, ['path:/f']);
     await domain.links.driftHinted(agent.id, ['path:/g']);
     await report(domain, agent, running!.operation.operation_id, [moved]);
@@ -314,7 +314,7 @@ describeDatabases('the drift sweep', (fixture) => {
     const { context, clock, actor, agents, sweep, answer, apply, due, domain } = await open(['a', 'b']);
     const [a, b] = agents as [Key, Key];
     const one = sweep();
-    // Its first apply, and an apply of one that is in sync: as ever.
+    // The first apply, and an apply of a machine that is in sync, wait as usual.
     await one.turn();
     await apply(b);
     await one.turn();
@@ -330,7 +330,7 @@ describeDatabases('the drift sweep', (fixture) => {
     await checkBy([moved]);
     await one.turn();
     expect(await answer()).toEqual([]);
-    // One that failed is no reason to look.
+    // A failed apply is no reason for a check.
     const before = await due(a);
     const wanted = { kind: 'apply', modules: ['m'], queue: true } as const;
     const failed = await submitOperation(context, domain.documents, actor, a.id, wanted);
@@ -347,7 +347,7 @@ describeDatabases('the drift sweep', (fixture) => {
     expect(await latest()).toBe('in_sync');
     await one.turn();
     expect(await answer()).toEqual([]);
-    // Applies that say the same, after a check that failed, or that found what an apply does not see.
+    // Applies without changes, after a failed check or one with drift that an apply does not see.
     await apply(a);
     await apply(a);
     await checkBy([], 'failed');
@@ -381,7 +381,7 @@ describeDatabases('the drift sweep', (fixture) => {
       changes: [],
       message: expect.stringMatching(/details are left out/),
     });
-    // What is left out of a record is no news by that.
+    // Details that are left out of a record cause no drift event.
     await kept([
       ...many(9, (i) => ({
         identity: `/${i}`,
@@ -391,7 +391,7 @@ describeDatabases('the drift sweep', (fixture) => {
       moved,
     ]);
     expect(await news()).toEqual(['drift.detected']);
-    // A row counts for 128 bytes beside its names.
+    // A row counts 128 bytes besides its names.
     expect((await kept(many(200, (i) => ({ identity: `/${i}${'y'.repeat(4_000)}` })))).length).toBe(126);
   });
 
@@ -422,11 +422,11 @@ describeDatabases('the drift sweep', (fixture) => {
     await apply(agent);
     await submitDriftCheck(context, actor, 'a', 'watch');
     await answer([moved]);
-    // Put right by hand, and found so by an apply like the one before.
+    // Corrected by hand, and confirmed by an apply without changes.
     await apply(agent);
     await apply(agent);
     expect((await news()).slice(3)).toEqual(['drift.detected', 'drift.resolved']);
-    // One that could not look at everything found drift all the same, and knows nothing of the rest.
+    // An incomplete check that found drift counts, but says nothing about the rest.
     await submitDriftCheck(context, actor, 'a', 'watch');
     const next = await domain.links.nextOperation(agent.id);
     const half = [moved, resultOf({ identity: '/g', status: 'failed' })];

@@ -58,7 +58,7 @@ describeDatabases('what is off with the fleet', (fixture) => {
     };
     const check = async (name: string, results: ResourceResult[], status: Status = 'succeeded') =>
       report(name, await submitDriftCheck(context, actor, name, 'schedule'), results, status);
-    /** A plan of an audit assignment of everything, made by a run. */
+    /** A plan run of an audit assignment for all agents. */
     const audit = async (
       name: string,
       assignment: string,
@@ -188,7 +188,7 @@ describeDatabases('what is off with the fleet', (fixture) => {
         expect.objectContaining({ drift_id: first, reason: 'known', count: 2, assignment: null }),
       ]);
       expect(await events('drift.detected')).toHaveLength(1);
-      // What went away and comes back is another deviation.
+      // Drift that disappeared and returned is a different deviation.
       await check('a1', [moved('a'), other('b')]);
       expect((await listed()).reasons).toEqual({ a1: ['drifted'] });
       expect(await events('drift.detected')).toHaveLength(2);
@@ -228,7 +228,7 @@ describeDatabases('what is off with the fleet', (fixture) => {
       await check('a1', [moved('a')]);
       expect((await listed()).reasons).toEqual({ a1: ['drifted'] });
       await acceptDrift(context, actor, await check('a1', [moved('a')]), 'known');
-      // It succeeded without a word about what has drifted.
+      // It succeeded without mentioning the drifted resources.
       const operation_id = await apply('a1', [resultOf({ identity: '/elsewhere' })]);
       expect((await listed()).reasons).toEqual({ a1: ['drifted'] });
       expect((await events('drift.unaccepted')).at(-1)).toEqual({ operation_id, because: 'apply', assignment: null });
@@ -289,7 +289,7 @@ describeDatabases('what is off with the fleet', (fixture) => {
       expect((await listed()).all).toMatchObject([{ drift: [{ accepted: {} }, { accepted: null }] }]);
       await acceptDrift(context, actor, audited, 'known');
       expect((await listed()).all).toEqual([]);
-      // Whom it does not audit any more is not off by it.
+      // Agents that are no longer audited do not deviate.
       await unacceptDrift(context, actor, audited);
       await updateAssignment(context, actor, 'hard', { selector: 'group=b' });
       expect((await listed()).all).toEqual([]);
@@ -301,7 +301,7 @@ describeDatabases('what is off with the fleet', (fixture) => {
       await apply('a1');
       const first = await check('a1', [moved('a'), other('b')]);
       const write = context.db.write.bind(context.db);
-      /** Between what a report reads and what it writes. */
+      /** Runs between the reads and the write of a report. */
       const meanwhile = (judge: () => Promise<unknown>) => {
         context.db.write = async (unit) => {
           if (unit.name !== 'operations/report') return write(unit);
@@ -355,14 +355,14 @@ describeDatabases('what is off with the fleet', (fixture) => {
       expect((await listed({ include_accepted: true })).all).toEqual([]);
       await removeAssignment(context, actor, 'hard').catch(() => {});
     }
-    // Other tags: the next run of it is not about that agent any more.
+    // The tags changed: the next run does not include this agent.
     await createAssignment(context, actor, hard);
     await audit('a1', 'hard', results);
     expect((await listed()).reasons).toEqual({ a1: ['drifted'] });
     await putOneTag(context, actor, 'a1', 'group', 'b');
     await audit('a2', 'hard', results);
     expect((await listed()).reasons).toEqual({ a2: ['drifted'] });
-    // Of more modules it still is off, and not by one that is none of its own any more.
+    // Adding modules keeps the deviation; removing the deviating module ends it.
     await uploadModule(context, actor, 'n', module.replace('name: m', 'name: n'));
     await updateAssignment(context, actor, 'hard', { modules: ['m', 'n'] });
     expect((await listed()).reasons).toEqual({ a2: ['drifted'] });

@@ -124,7 +124,7 @@ describeDatabases('metrics', (fixture) => {
     await expect(metrics.latest('web-1')).rejects.toMatchObject({ code: 'agent_not_found' });
     expect(await metrics.latestOf(undefined)).toEqual({});
     expect(await metrics.standings(undefined, 180)).toEqual([]);
-    // They go as old ones do.
+    // They are pruned like old ones.
     expect(await store.since(key.id, 0, 9)).toHaveLength(1);
     domain.clock.advance(3 * retention * 1000);
     await metrics.prune();
@@ -137,7 +137,7 @@ describeDatabases('metrics', (fixture) => {
     const at = domain.now();
     const burst = (from: number) => Array.from({ length: 48 }, (_, n) => sampleAt(from + n, { uptime: n }));
     await Promise.all(Array.from({ length: 300 }, () => metrics.record(agent.id, burst(at - 100))));
-    // Long gone, far ahead, before time began: settled, and nothing is made for them.
+    // Long expired, far in the future, and before 1970: acknowledged without being stored.
     for (const from of [0, -5_000_000_000, at + 4000, Number.MAX_SAFE_INTEGER - 100, at - retention - 100])
       await metrics.record(agent.id, burst(from));
     expect(await store.since(agent.id, Number.MIN_SAFE_INTEGER, 100_000)).toEqual(burst(at - 100));

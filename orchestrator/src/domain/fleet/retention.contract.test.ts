@@ -61,12 +61,12 @@ describeDatabases('retention', (fixture) => {
     await upload('one');
     await carryOut(await submit());
     await upload('two');
-    // It waits for longer than the clock goes on.
+    // It waits longer than the clock runs.
     const second = await submit('apply', 40 * 86_400);
     expect(await held()).toBe(2);
     await prunePayloads(context);
     expect(await held()).toBe(2);
-    // The one that drift is measured against, and the one that waits: however long.
+    // The drift snapshot, and the payload of the queued operation: however old.
     domain.clock.advance(30 * dayMs);
     await prunePayloads(context);
     expect(await held()).toBe(2);
@@ -84,7 +84,7 @@ describeDatabases('retention', (fixture) => {
     domain.clock.advance(dayMs);
     await prunePayloads(context);
     expect(await held()).toBe(1);
-    // What is asked for again is put there again.
+    // A new request stores it again.
     await carryOut(await submit());
     expect(await held()).toBe(2);
   });

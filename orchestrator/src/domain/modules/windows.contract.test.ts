@@ -40,7 +40,7 @@ describeDatabases('maintenance windows', (fixture) => {
       ...window,
       ends_at: now + 30,
     });
-    // Nothing changes, so nothing happened.
+    // Nothing changes, so there is no event.
     await updateWindow(context, actor, window.id, { ends_at: now + 30, reason: 'kernel' });
     expect(await updateWindow(context, actor, window.id, { reason: 'disks' })).toMatchObject({
       reason: 'disks',

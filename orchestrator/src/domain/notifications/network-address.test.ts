@@ -36,7 +36,7 @@ describe('classes of addresses', () => {
     ['2001:0:1::1', 'refused'],
     ['hooks.example', 'refused'],
     ['', 'refused'],
-    // Spellings that only some readers take for an address.
+    // Notations that only some parsers accept as an address.
     ['0x7f.1', 'refused'],
     ['2130706433', 'refused'],
     ['010.0.0.1', 'refused'],
@@ -55,7 +55,7 @@ type Bytes = [number, number, number, number];
 const hex = (high: number, low: number) => ((high << 8) | low).toString(16);
 const tail = ([a, b, c, d]: Bytes) => `${hex(a, b)}:${hex(c, d)}`;
 
-/** Every way to write an IPv4 address into a URL, as itself or carried by an IPv6 one. */
+/** Every notation of an IPv4 address in a URL, alone or embedded in an IPv6 one. */
 const spellings: ((bytes: Bytes) => string)[] = [
   (b) => b.join('.'),
   ([a, b, c, d]) => String(((a << 24) | (b << 16) | (c << 8) | d) >>> 0),
@@ -92,7 +92,7 @@ describe('spellings', () => {
     const severity = { public: 0, private: 1, refused: 2 };
     fc.assert(
       fc.property(ipv4, spelling, (bytes, spell) => {
-        // 0.0.0.1 in the place of IPv4-compatible addresses is ::1, which is loopback.
+        // The IPv4-compatible form of 0.0.0.1 is ::1, which is loopback.
         const spelled = hostIn(spell(bytes));
         if (spelled === '::1') return;
         expect(severity[classOfAddress(spelled)]).toBeGreaterThanOrEqual(severity[classOfAddress(bytes.join('.'))]);

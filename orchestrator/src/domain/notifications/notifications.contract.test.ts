@@ -108,7 +108,7 @@ describeDatabases('notifications', (fixture) => {
       ['old', true],
     ]);
     expect(unread_count).toBe(1);
-    // What was marked before the addition was placed is not taken back.
+    // Marks from before the event of the addition was placed are kept.
     await readAllNotifications(context, asActor(later));
     await happen({ event_type: 'operator.removed', target_type: 'operator', target_id: later });
     expect((await listNotifications(context, later, {})).unread_count).toBe(4);
@@ -213,7 +213,7 @@ describeDatabases('notifications', (fixture) => {
     const strangers = { target_type: '', target_id: '' };
     await happen(...flood(0, 7, strangers));
     await happen(...flood(7, 500, strangers), { summary: 'lost' });
-    // The share of agents on record is their own.
+    // Known agents have a share of their own.
     await happen(...flood(600, 15, { target_id: 'cd'.repeat(16) }));
     const told = (await all()).map(({ summary }) => summary).reverse();
     expect(told).toHaveLength(21);

@@ -189,22 +189,22 @@ describeDatabases('applied state', (fixture) => {
 
 interface Step {
   names: string[];
-  /** Modules of audit assignments: they stay as they are while they are not asked for. */
+  /** Modules of audit assignments: kept while they are not requested. */
   audits: string[];
-  /** How resources fare, in turn. */
+  /** Status of the resources, in turn. */
   fates: Fate[];
-  /** How the apply ends: to its end, cancelled after some resources, or given up by the agent after some. */
+  /** How the apply ends: completely, cancelled after some resources, or given up by the agent after some. */
   end: { how: 'whole' | 'cancelled' | 'given up'; after: number };
-  /** Reported one by one. */
+  /** Reports results one by one. */
   pieces: boolean;
-  /** The orchestrator starts again. */
+  /** Restarts the orchestrator. */
   restart: boolean;
   before: 'nothing' | 'lost data';
 }
 type Fate = 'well' | 'fails' | 'fails half way';
 
 const step: fc.Arbitrary<Step> = fc.record({
-  // The others declare its path otherwise.
+  // The others declare its path differently.
   names: fc.oneof({ arbitrary: fc.subarray(['a', 'b', 'c']), weight: 4 }, fc.constantFrom<string[]>(['d'], ['c', 'd'])),
   audits: fc.subarray(Object.keys(modules)),
   fates: fc.array(fc.constantFrom<Fate>('well', 'well', 'well', 'fails', 'fails half way'), {
@@ -228,17 +228,17 @@ const step: fc.Arbitrary<Step> = fc.record({
 
 interface Recorded {
   resource: OperationMessage['resources'][number];
-  /** It succeeded once. */
+  /** An apply succeeded once. */
   isInPlace: boolean;
 }
 
-/** An agent as the engine has it, and what applied state has to be then. */
+/** A model of the agent's engine, and of the expected applied state. */
 class Model {
-  /** What the agent has on record. */
+  /** The agent's record. */
   #record = new Map<string, Recorded>();
-  /** Applied state by key. */
+  /** Expected applied state by key. */
   #rows = new Map<string, { state: 'applied' | 'pending_removal' | 'unapplied'; identity: string }>();
-  /** The agent has lost its record, and no apply has succeeded since that keeps nothing: applied state may have more. */
+  /** The agent lost its record, and no apply without kept modules has succeeded since: applied state may contain more. */
   #isLost = false;
   readonly #sent = new Set<string>();
 
@@ -335,7 +335,7 @@ class Model {
       return;
     }
     expect(found.sort()).toEqual([...this.#rows.values()].map((row) => `${row.state} ${row.identity}`).sort());
-    // All that is in place is known.
+    // Everything in place is known.
     for (const [key, { isInPlace }] of this.#record) if (isInPlace) expect(this.#rows.has(key)).toBe(true);
   }
 }

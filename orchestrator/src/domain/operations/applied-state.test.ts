@@ -18,7 +18,7 @@ const row: Applied = {
   in_place: 1,
 };
 
-/** What an apply changes, of which all results come in one page. */
+/** The changes of an apply whose results all come in one page. */
 function changesOf(told: readonly Told[], before: readonly Applied[], given: typeof set = set, now = 20) {
   const changes = createAppliedChanges(given, 'two', now);
   changes.take(told, new Map(before.map((one) => [one.key, one])));

@@ -56,7 +56,7 @@ async function open(fixture: Parameters<Parameters<typeof describeDatabases>[1]>
   return { domain, actor, agent, submit, report, context: domain.context };
 }
 
-/** Everything that the gateway and the agent do for one operation. */
+/** Does everything that the gateway and the agent do for one operation. */
 async function carryOut(
   { domain, agent, report }: Awaited<ReturnType<typeof open>>,
   results = [resultOf()],
@@ -171,7 +171,7 @@ describeDatabases('operations', (fixture) => {
     expect(await output()).toEqual({
       'motd/b': { stdout: 'step 1\nstep 2', stderr: '', exit_code: null, truncated: false, running: true },
     });
-    // Subscribers are told soon, not at once.
+    // Subscribers are notified soon, not immediately.
     await new Promise((resolve) => setImmediate(resolve));
     expect(domain.hints).toContainEqual({ type: 'output', node_id: agent.id, operation_id: id, resource: 'motd/b' });
     const whole = { stdout: 'step 1\nstep 2\n', stderr: '', exit_code: 0, truncated: false };
@@ -179,7 +179,7 @@ describeDatabases('operations', (fixture) => {
     expect(await output()).toEqual({ 'motd/b': whole });
     await report(reportsOf(id, [resultOf()], { now: domain.now() }));
     await new Promise((resolve) => setImmediate(resolve));
-    // What comes after the end, as it may over another link, is nothing.
+    // Output after the end, such as over another link, is ignored.
     await print(13, 'late');
     expect(await output()).toEqual({ 'motd/b': whole });
     expect(await domain.liveOutput.of(agent.id, id)).toEqual({});
@@ -194,7 +194,7 @@ describeDatabases('operations', (fixture) => {
       domain.clock.advance(30_000);
       const now = domain.now();
       const told = reportsOf(id, [resultOf()], { now: now + off });
-      // Of its beginning nobody has heard: it was cut off until now.
+      // Its start was not reported: the agent was disconnected until now.
       const ended = told
         .slice(1)
         .map((one) => (one.type === 'finished' ? { ...one, started_at: now + off - 20 } : one));
@@ -203,7 +203,7 @@ describeDatabases('operations', (fixture) => {
       const long = await submit();
       await domain.links.nextOperation(agent.id);
       const jumped = reportsOf(long, [resultOf()], { now: now + off });
-      // Its clock was set on by an hour in the middle.
+      // The agent's clock was set forward by an hour meanwhile.
       await report(jumped.map((one) => (one.type === 'finished' ? { ...one, started_at: now - 7_200 } : one)));
       expect((await getOperation(context, long)).started_at).toBeGreaterThanOrEqual(asked);
     }
@@ -325,7 +325,7 @@ describeDatabases('operations', (fixture) => {
     expect((await domain.links.nextOperation(agent.id))?.operation.operation_id).toBe(long);
     domain.clock.advance(90_000_000);
     await upkeep.round();
-    // Sent, and its agent gone for days: its end will not be known any more.
+    // Dispatched, and the agent is gone for days: the outcome stays unknown.
     expect((await getOperation(context, long)).status).toBe('interrupted');
     await upkeep.stop();
   });
@@ -469,7 +469,7 @@ describeDatabases('modules and assignments', (fixture) => {
     expect(await code(update({ selector: 'a="' }))).toBe('selector_invalid');
     expect(await code(update({ parameters: { motd: { nothing: 1 } } }))).toBe('invalid_input');
     expect(await code(update({ mode: 'audit' }, 'no'))).toBe('assignment_not_found');
-    // Somebody else is faster, between the look and the write.
+    // Another upload commits between the read and the write.
     const late: Context = {
       ...context,
       db: new Proxy(context.db, {
@@ -496,7 +496,7 @@ describeDatabases('modules and assignments', (fixture) => {
     expect(await listAssignments(context)).toEqual([]);
     await removeModule(context, actor, 'motd');
     expect(await code(removeModule(context, actor, 'motd'))).toBe('module_not_found');
-    // A name that comes back goes on counting: revisions never mean two things.
+    // Revision numbers continue for a name that returns, so that they are never ambiguous.
     await uploadModule(context, actor, 'motd', motd('three\n'));
     expect((await getModule(context, 'motd')).revision).toBe(3);
   });

@@ -46,7 +46,7 @@ describe('what is kept of a stream', () => {
     const text = tail.text(null);
     const gone = from - Buffer.byteLength(text.slice(text.indexOf('\n') + 1));
     expect(text).toMatch(new RegExp(`^\\[… ${gone} bytes not shown while it runs …\\]\n(😀)+$`, 'u'));
-    // And over a gap.
+    // The same across a gap.
     tail.add(piece(from + 10, 'y'.repeat(16 * 1024)));
     expect(tail.text(null)).toBe(`[… ${from + 10} bytes not shown while it runs …]\n${'y'.repeat(16 * 1024)}`);
   });

@@ -80,7 +80,7 @@ describeDatabases('an apply that is bound to a plan', (fixture) => {
     await submit('apply', { plan_id, modules: ['m'] });
     expect(await carryOut()).not.toBeNull();
     expect(await code(submit('apply', { plan_id, modules: ['other'] }))).toBe('invalid_input');
-    // One that is not bound is not told of any.
+    // An unbound apply has no plan digest.
     await submit('apply', { modules: ['m'] });
     expect(await carryOut()).not.toHaveProperty('plan_digest');
   });
@@ -111,7 +111,7 @@ describeDatabases('an apply that is bound to a plan', (fixture) => {
     expect(await code(submit('apply', { plan_id: unended }))).toBe('plan_stale');
     await carryOut(planDigest, 'failed');
     expect(await code(submit('apply', { plan_id: unended }))).toBe('plan_stale');
-    // An agent that is too old to say what its plan comes to.
+    // An agent too old to report a plan digest.
     expect(await code(submit('apply', { plan_id: await plan(['m'], null) }))).toBe('plan_stale');
     await newAgent(domain, actor, 'web-2');
     const plan_id = await plan();
@@ -137,7 +137,7 @@ describeDatabases('an apply that is bound to a plan', (fixture) => {
     const { db } = context;
     await uploadModule(context, actor, 'm', fileModule('m', '${{ secrets.x }}'));
     await createSecret(context, actor, { name: 'x', value: 'as planned' });
-    // Once it was compared, before the values are read.
+    // After the comparison, before the values are read.
     for (const change of [
       () => changeSecret(context, actor, 'x', { value: 'another' }),
       () => changeSecret(context, actor, 'x', { restriction: { node_ids: [] } }),

@@ -36,7 +36,7 @@ const report = (count: number): fc.Arbitrary<Report> =>
     ),
   );
 
-/** What is stored, by key, as the database would. */
+/** The stored rows by key, as in the database. */
 function stored(reports: readonly Report[], sent: SentNames, allowed: ReportLimits) {
   let tally = newTally();
   const results = new Map<number, string>();
@@ -72,7 +72,7 @@ test('keeps no more bytes than are allowed, and a row for each resource that was
         for (const row of results.values()) bytes += weightOf(row);
         for (const { resource: name, stdout, stderr } of outputs.values())
           bytes += rowBytes + 2 * Buffer.byteLength(name) + Buffer.byteLength(stdout) + Buffer.byteLength(stderr);
-        // Of what was sent a bare row stays in any case: names of ours, and the first words of its message.
+        // A sent resource always keeps a bare row with its names and the beginning of its message.
         const bareRow = 2_500;
         expect(bytes).toBeLessThanOrEqual(operationBytes + removalBytes + 2 * count * bareRow);
         for (const given of reports)

@@ -69,13 +69,13 @@ describeDatabases('sign-in', (fixture) => {
     };
     const elsewhere = `tls:${'ab'.repeat(32)}`;
     expect(await answer(elsewhere)).toBe('sign_in_server_unknown');
-    // What was signed for another server does not pass for this one.
+    // A signature for another server is not valid for this one.
     expect(await answer(ownServer, { server: elsewhere })).toBe('signature_invalid');
     expect(await answer(ownServer, { publicKey: other.hex })).toBe('signature_invalid');
     expect(await answer(ownServer, { nonce: 'cd'.repeat(32) })).toBe('signature_invalid');
     const bare = key.sign(Buffer.from(nonce, 'hex'));
     expect(await code(domain.signIn.verify(key.hex, bare))).toBe('signature_invalid');
-    // A refusal uses nothing up.
+    // A refusal does not use the nonce up.
     expect(await answer(ownServer)).toBe('done');
     expect(await answer(ownServer)).toBe('signature_invalid');
     const { events } = await listAudit(domain.context, { event_type: 'auth.signed_in' });
@@ -126,7 +126,7 @@ describeDatabases('sign-in', (fixture) => {
     for (const token of tokens) expect(await signIn.find(hashOfToken(token))).not.toBeNull();
 
     signInRules.requireBound = true;
-    // Refused from now on, also before anything has ended them.
+    // Refused from now on, even before they are ended.
     for (const token of tokens) {
       expect(await signIn.find(hashOfToken(token))).toBeNull();
       expect(await code(signIn.renew(hashOfToken(token)))).toBe('unauthenticated');
@@ -226,7 +226,7 @@ describeDatabases('sign-in', (fixture) => {
     for (let at = 0; at < 1000; at++)
       expect(await code(domain.signIn.challenge(stranger.hex))).toBe('operator_unknown');
     expect(await refused()).toMatchObject([{ of: '', key_id: stranger.id }]);
-    // Somebody who is known is not lost among them.
+    // A known operator is not lost among them.
     expect(await code(domain.signIn.verify(key.hex, '5f'.repeat(64)))).toBe('signature_invalid');
     expect((await refused())[0]).toMatchObject({ of: key.id });
     domain.clock.advance(3_600_000);
@@ -297,7 +297,7 @@ describeDatabases('sign-in', (fixture) => {
     expect(await domain.signIn.find(hashOfToken(token))).toBeNull();
   });
 
-  /** An admin who left a session, a token and a link behind. */
+  /** An admin who left a session, a token, and a link behind. */
   const leaver = async (domain: Domain, actor: Awaited<ReturnType<typeof newAdmin>>['actor']) => {
     const bob = await newKey();
     await addOperator(domain.context, actor, { public_key: bob.hex, username: 'bob', role: 'admin' });
@@ -332,7 +332,7 @@ describeDatabases('sign-in', (fixture) => {
     expect(events).toMatchObject([
       { metadata: { enrolment_tokens: [join.id] }, summary: 'operator bob removed; ended with it: 1 enrollment token' },
     ]);
-    // Asked for again it has nothing to end.
+    // A repeated removal ends nothing.
     expect((await removeOperator(context, actor, bob.id)).ended.enrolment_tokens).toEqual([]);
   });
 
@@ -341,7 +341,7 @@ describeDatabases('sign-in', (fixture) => {
     const { context } = domain;
     const { actor } = await newAdmin(domain);
     const { bob, own } = await leaver(domain, actor);
-    // Bob adds eve, eve adds mallory and a channel, and bob removes eve: nothing leads from bob to mallory but her.
+    // Bob adds eve, eve adds mallory and a channel, and bob removes eve: only eve leads from bob to mallory.
     const add = async (by: Actor, username: string) => {
       const { hex: public_key, id } = await newKey();
       await addOperator(context, by, { public_key, username, role: 'admin' });

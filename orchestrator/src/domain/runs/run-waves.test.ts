@@ -14,7 +14,7 @@ const everyone = (count: number) =>
 
 const usual: WaveRules = { limit: 1000, canary: 0, maxFailures: null, absent: 'report' };
 
-/** A run whose rows are in the test's hands, as the conductor and the database would have them. */
+/** A run whose rows the test controls, as the conductor and the database would have them. */
 function simulate(count: number, rules: WaveRules, isConnected: (nodeId: string) => boolean = () => true) {
   const track = new RunTrack('r', rules, everyone(count), isConnected);
   const open = new Map<string, string>();
@@ -34,7 +34,7 @@ function simulate(count: number, rules: WaveRules, isConnected: (nodeId: string)
     get halted() {
       return halted;
     },
-    /** Goes on until nothing more is to be done now. */
+    /** Continues until nothing more can be done now. */
     step() {
       while (halted === null) {
         const wave = nextWave(rules, track.picture(isConnected, 0));
@@ -171,7 +171,7 @@ describe('waves', () => {
             const nodeId = [...run.open.keys()][which % Math.max(run.open.size, 1)];
             if (nodeId !== undefined) run.end(nodeId, how);
           }
-          // Everybody is there at last and succeeds: each has exactly one outcome.
+          // Finally all agents connect and succeed: each has exactly one outcome.
           while (run.open.size > 0) {
             run.end([...run.open.keys()][0] as string, 'succeeded');
             run.step();

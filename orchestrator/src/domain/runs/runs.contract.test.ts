@@ -31,7 +31,7 @@ resources:
     resource: { file-unix: { path: /etc/${name}, content: ${JSON.stringify(content)} } }
 `;
 
-/** The same, with something of the test before and after each read. */
+/** The same, with hooks before and after each read. */
 function withReads(
   context: Context,
   before: (name: string) => Promise<void>,
@@ -77,7 +77,7 @@ async function open(
   const start = (request: Partial<RunRequest> = {}) =>
     startRun(context, domain.documents, domain.conductor, actor, 'base', { kind: 'apply', ...request });
   const seqs = new Map<string, number>();
-  /** Everything that the gateway and one agent do for its operation; null when it has none. */
+  /** Does everything that the gateway and an agent do for its operation; null when it has none. */
   const carryOut = async (
     agent: Key,
     status: 'succeeded' | 'failed' | 'cancelled' = 'succeeded',
@@ -99,7 +99,7 @@ async function open(
     const ids = await domain.links.agentsWithWork();
     return agents.flatMap(({ id }, i) => (ids.includes(id) ? [i] : []));
   };
-  /** Until exactly these agents have an operation. */
+  /** Waits until exactly these agents have an operation. */
   const untilWork = (...wanted: number[]) => vi.waitFor(async () => expect(await withWork()).toEqual(wanted));
   const outcomes = async (id: string) =>
     (await getRun(context, id)).results.map(({ status, error }) => (error === null ? status : `${status}: ${error}`));
@@ -128,7 +128,7 @@ describeDatabases('runs on agents that were named', (fixture) => {
 
   test('applies modules on named agents in order, with canaries and batches', async () => {
     const { context, agents, node_ids, begin, carryOut, untilWork, outcomes } = await openNamed(3);
-    // One of them twice: it has one turn all the same.
+    // One of them is named twice and still has one turn.
     const id = await begin({ canary: 1, batch: 1 }, { node_ids: [node_ids[2]!, node_ids[0]!, node_ids[2]!] });
     await untilWork(2);
     expect(await carryOut(agents[2]!)).toMatchObject({ modules: ['extra'] });
@@ -236,7 +236,7 @@ describeDatabases('runs in waves', (fixture) => {
     const { domain, context, agents, start, carryOut, untilWork, outcomes } = await open(fixture, 5);
     const id = await start({ batch: 3, max_failures: 0 });
     await untilWork(0, 1, 2);
-    // The second has it, the third was not sent it yet.
+    // The second has it; the third was not sent it yet.
     await domain.links.nextOperation(agents[1]!.id);
     await carryOut(agents[0]!, 'failed');
     await vi.waitFor(async () => expect((await getRun(context, id)).status).toBe('halted'));
@@ -254,7 +254,7 @@ describeDatabases('runs in waves', (fixture) => {
     const { domain, context, agents, start, carryOut, untilWork, outcomes } = await open(fixture, 2);
     const id = await start({ max_failures: 0 });
     await untilWork(0, 1);
-    // Marked as sent, and lost on the way.
+    // Marked as dispatched, and lost on the way.
     await domain.links.nextOperation(agents[1]!.id);
     await carryOut(agents[0]!, 'failed');
     await vi.waitFor(async () => expect((await getRun(context, id)).status).toBe('halted'));
@@ -322,12 +322,12 @@ describeDatabases('runs in waves', (fixture) => {
     await untilWork(0);
     domain.connected.add(agents[1]!.id);
     await next.sweep();
-    // The first may be at work although its link is not back.
+    // The first may be running although its link is not back.
     await untilWork(0);
     await carryOut(agents[0]!);
     await untilWork(1);
     domain.clock.advance(61_000);
-    // Who is not back by now is away, and gets its operation without a place.
+    // Agents that are still disconnected count as away and get an operation without a place.
     await next.sweep();
     await untilWork(1, 2);
     await carryOut(agents[1]!);
@@ -400,7 +400,7 @@ describeDatabases('runs in waves', (fixture) => {
     await carryOut(agents[0]!);
     await untilWork();
     await domain.conductor.sweep();
-    // It has just moved; the next look reads the rows.
+    // It has just moved; the next sweep reads the rows.
     await domain.conductor.sweep();
     await untilWork(1);
     await carryOut(agents[1]!);
@@ -444,7 +444,7 @@ describeDatabases('runs in waves', (fixture) => {
     domain.connected.add(agents[2]!.id);
     await domain.conductor.sweep();
     await untilWork(2);
-    // It has the whole of its time from its turn on.
+    // Its full time starts with its turn.
     domain.clock.advance(2_000);
     await carryOut(agents[2]!);
     await domain.conductor.sweep();
@@ -601,7 +601,7 @@ resources:
       resources: [],
     });
     expect(await events('drift')).toEqual(['drift.detected', 'drift.resolved']);
-    // What another assignment that audits finds is no news of this one, nor the end of its news.
+    // Findings of another auditing assignment neither cause nor end events of this one.
     await plan([own]);
     await createAssignment(context, actor, {
       name: 'audited',

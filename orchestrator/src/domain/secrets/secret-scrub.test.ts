@@ -6,7 +6,7 @@ import { createScrub, scrubReport } from './secret-scrub.ts';
 
 const folded = (text: string, width: number): string => text.replace(new RegExp(`.{${width}}`, 'g'), '$&\n');
 
-/** Programs that say a value aloud, each in its own way. Given is what comes before it in what they encode. */
+/** Programs that print a value, each in its own encoding, with the text before it. */
 const writers: Record<string, (value: string, before: string) => string> = {
   'as it is': (value) => value,
   JSON: (value, before) => JSON.stringify({ text: before + value }),
@@ -30,7 +30,10 @@ const writers: Record<string, (value: string, before: string) => string> = {
     ),
 };
 
-/** Whether a text holds a value, also encoded at any alignment, whoever encoded it: decoded rather than searched for. */
+/**
+ * Whether a text contains a value, also encoded at any alignment. Decodes the text instead of searching for encoded
+ * forms.
+ */
 function holds(text: string, value: string): boolean {
   if (text.includes(value)) return true;
   const joined = text.replaceAll(/\s/g, '');
@@ -50,7 +53,7 @@ function holds(text: string, value: string): boolean {
 }
 
 const anyText = (shortest: number) => fc.string({ unit: 'grapheme', minLength: shortest, maxLength: 60 });
-/** What `(sensitive)` itself is made of, or has about it, tells nothing. */
+/** The characters of `(sensitive)` and around it reveal nothing. */
 const secrets = anyText(4).filter((value) => value.trim().length >= 4 && !'((sensitive))'.includes(value.trim()));
 
 describe('what a scrub leaves of a value of four characters or more', () => {
@@ -107,14 +110,14 @@ describe('a scrub', () => {
       const lines = text.split('\n').filter((line) => line !== '');
       for (let from = 0; from < lines.length; from++)
         for (let to = from + 1; to <= lines.length; to++) {
-          // What comes before and after is cut off with a part of the value.
+          // The surrounding text is cut off with a part of the value.
           const part = [
             ...(from === 0 ? ['before'] : []),
             ...lines.slice(from, to),
             ...(to === lines.length ? ['after'] : []),
           ];
           const told = scrub(`${part.join('\n')}\n`, true);
-          // The ends of the last line may be of something else.
+          // The ends of the last line may belong to something else.
           for (const line of lines.slice(from, to))
             if (to < lines.length || line !== lines.at(-1)) expect(told).not.toContain(line);
           expect([told.includes('before'), told.includes('after')]).toEqual([from === 0, to === lines.length]);

@@ -48,7 +48,7 @@ async function open(fixture: DatabaseFixture) {
     submitOperation(context, domain.documents, actor, 'web-1', { kind: 'apply', modules, queue });
   const holder = { node_id: agent.id, tags: {}, attributes: {} };
   const plain = async (name: string) => (await secretValues(context, [name], holder)).values.get(name);
-  /** By the eyes of whoever plans with it. */
+  /** Reads it as a plan with it would. */
   const version = async (name: string) => {
     const parsed = parseModule(using(`secrets.${name} | default('')`));
     if (!parsed.ok) throw new Error(parsed.faults[0]?.message);
@@ -66,7 +66,7 @@ async function open(fixture: DatabaseFixture) {
   return { domain, context, actor, agent, submit, plain, version };
 }
 
-/** The content that the agent is sent; else how the operation ended. */
+/** The content that the agent is sent; otherwise the outcome of the operation. */
 async function sent({ links, context }: Domain, nodeId: string, operationId: string): Promise<unknown> {
   const next = await links.nextOperation(nodeId);
   return next === null ? getOperation(context, operationId) : next.operation.resources[0]?.body;
@@ -115,7 +115,7 @@ describeDatabases('secrets', (fixture) => {
     expect(await code(getSecret(context, 'x'))).toBe('secret_not_found');
     expect(await code(removeSecret(context, actor, 'x'))).toBe('secret_not_found');
     expect(await code(changeSecret(context, actor, 'x', { value: 'v' }))).toBe('secret_not_found');
-    // The same name again is not the same secret again.
+    // A secret that is created again under the same name is a different one.
     await createSecret(context, actor, { name: 'x', value: 'hunter4' });
     expect(await version('x')).toBe(3);
 
@@ -191,7 +191,7 @@ describeDatabases('secrets', (fixture) => {
     await createSecret(context, actor, { name: 'x', value: 'hunter2' });
     const id = await submit();
     expect(await sent(domain, agent.id, id)).toMatchObject({ path: '/k', content: 'hunter2' });
-    // The value as it is when it is sent again.
+    // A repeated dispatch contains the current value.
     await changeSecret(context, actor, 'x', { value: 'hunter3' });
     expect(await sent(domain, agent.id, id)).toMatchObject({ content: 'hunter3' });
   });
@@ -211,7 +211,7 @@ describeDatabases('secrets', (fixture) => {
     await expect(submit(['s', 't'])).rejects.toThrow('the secret "y" may not go to this agent');
     await domain.clock.advance(hour);
     await expect(submit()).rejects.toThrow('the secret "x" expired at');
-    // With a default it is not needed.
+    // It is not required with a default.
     await uploadModule(context, actor, 'd', using(`secrets.x | default('plain')`, 'd', '/d'));
     await submit(['d']);
   });
@@ -362,7 +362,7 @@ describeDatabases('secrets', (fixture) => {
           expect(await sent(domain, agent.id, id)).toMatchObject({ content: 'the first' });
           await domain.clock.advance(1000);
           await change(all);
-          // It is sent once more, since it was not heard of; the agent goes by what it had.
+          // It is dispatched again without a report in between; the agent uses the first values.
           await domain.links.nextOperation(agent.id);
           await domain.clock.advance(60_000);
           await dropFormerSecrets(context);
@@ -377,14 +377,14 @@ describeDatabases('secrets', (fixture) => {
                 domain.rules,
               )
             : domain.links;
-          // A new process sends it once more, too.
+          // A new process dispatches it again as well.
           if (restarted) await links.nextOperation(agent.id);
           expect(
             await links.reported(agent.id, '01'.repeat(16), 1, finished(domain, id, 'it was the first')),
           ).toBeNull();
           const { resources } = await getOperation(context, id);
           expect(resources[0]?.message).toBe('it was (sensitive)');
-          // Then nobody can say it any more, and it goes.
+          // Nothing can report it any more, so it is deleted.
           await dropFormerSecrets(context);
           expect(await context.db.all(everyFormer, {})).toEqual([]);
         });
@@ -397,7 +397,7 @@ describeDatabases('secrets', (fixture) => {
       const id = await submit();
       await sent(domain, agent.id, id);
       expect(JSON.stringify(await context.db.all(everyFormer, {}))).not.toContain('the first');
-      // Of before the operation.
+      // From before the operation.
       await dropFormerSecrets(context);
       expect(await context.db.all(everyFormer, {})).toEqual([]);
       await changeSecret(context, actor, 'x', { value: 'the third' });
@@ -443,7 +443,7 @@ describeDatabases('secrets', (fixture) => {
     expect(await plain('b')).toBeUndefined();
     await put('b', b?.sealed ?? '', 1);
     expect(await plain('b')).toBe('of b');
-    // An old value under the version that came after it.
+    // An old value under the next version.
     await changeSecret(context, actor, 'b', { value: 'new b' });
     await put('b', b?.sealed ?? '', 2);
     expect(await plain('b')).toBeUndefined();
@@ -463,7 +463,7 @@ describeDatabases('secrets', (fixture) => {
     const channel = await createChannel(context, actor, rule, { name: 'ops', channel_type: 'webhook', config });
     const sealedChannel = await context.db.get(channelById, { channel_id: channel.id });
     expect(JSON.stringify(sealedChannel)).not.toContain('hooks.example');
-    // Some are set while the key changes.
+    // Some are set during the rotation.
     const [rotation] = await Promise.all([
       rotateSecretsKey(context, actor),
       ...[1, 2, 3].map((i) => changeSecret(context, actor, `s${i}`, { value: `new ${i}` })),
@@ -478,7 +478,7 @@ describeDatabases('secrets', (fixture) => {
     const moved = await context.db.get(channelById, { channel_id: channel.id });
     expect(moved?.key_id).toBe(rotation.key_id);
     expect(moved && targetOf(context, moved)?.config).toEqual(config);
-    // The same value: what was planned with it still holds.
+    // The value is the same: plans with it remain valid.
     expect([await version('s0'), await version('s1')]).toEqual([1, 2]);
     const { events } = await listAudit(context, { event_type: 'secret.key_rotated' });
     expect(events).toMatchObject([{ metadata: { key_id: rotation.key_id, retired: [former], unreadable: 0 } }]);
@@ -492,7 +492,7 @@ describeDatabases('secrets', (fixture) => {
         stored = [...written];
       },
     };
-    // A new process, with the file as it is.
+    // A new process with the current file.
     const restart = () => Object.assign(context, { secretKeys: new SecretKeys(stored, file) });
     const readable = async () => {
       for (const i of [0, 199, 200, 419]) expect(await plain(`s${i}`)).toBe(`v${i}`);
@@ -530,7 +530,7 @@ describeDatabases('secrets', (fixture) => {
     expect(await context.db.get(rawSecret, { name: 'x' })).toEqual(row);
     expect(await changeSecret(context, actor, 'x', { description: 'lost' })).toMatchObject({ description: 'lost' });
 
-    // Another key, the first being lost for good.
+    // Another key; the first one is lost for good.
     Object.assign(context, { secretKeys: new SecretKeys([Buffer.alloc(32, 8)]) });
     expect(await rotateSecretsKey(context, actor)).toMatchObject({ reencrypted: 0, unreadable: ['x'] });
     const url = 'https://hooks.example/x';

@@ -60,7 +60,7 @@ function open(given: Partial<TerminalRules> = {}) {
   };
   return {
     clock,
-    /** May change, as a configuration that is read anew. */
+    /** Mutable, like a reloaded configuration. */
     rules,
     recording,
     live,
@@ -69,7 +69,7 @@ function open(given: Partial<TerminalRules> = {}) {
     sources,
     join,
     sweep,
-    /** All that are being built are. */
+    /** Resolves all pending screens. */
     screen: (text: string) => {
       for (const show of shows.splice(0)) show(Buffer.from(text));
     },
@@ -94,7 +94,7 @@ test('records output, then shows it to all clients, then releases the window', (
   ada.stuck = true;
   shell.says('two');
   recording.write();
-  // The one in control sets the pace, whoever looks on.
+  // The controlling connection sets the pace, not viewers.
   expect([ada.shown, eve.shown, shell.given]).toEqual(['onetwo', 'onetwo', 3]);
   ada.take();
   expect(shell.given).toBe(6);
@@ -115,7 +115,7 @@ test('keeps output from before the first controller unchanged, for its terminal 
   screen('<screen>');
   await settle();
   expect(shell.given).toBe(5);
-  // Afterwards it is the screen that is shown.
+  // Later connections get the screen.
   ada.told.left();
   expect(live.attached).toEqual([{ operator_id: 'e', username: 'name-e', mode: 'view', since: 5 }]);
   shell.says('more');
@@ -158,7 +158,7 @@ test('shows the screen to a returning client, then all later output in order, on
   back.told.resized(100, 30);
   shell.says('after');
   expect(back.seen).toHaveLength(1);
-  // Not shown: the shell waits for it.
+  // Not shown yet, so the shell waits for it.
   expect(shell.given).toBe(6);
   screen('<screen>');
   await settle();
@@ -181,7 +181,7 @@ test('lets a newer connection take over at once, even from one with a dead netwo
   const back = join('control', 'b');
   expect([dead.over, dead.code]).toEqual(['cut', 'terminal_taken_over']);
   expect(shell.given).toBe(1000);
-  // What its network takes after all counts no more.
+  // Data that its network accepts later no longer counts.
   dead.take();
   expect(shell.given).toBe(1000);
   screen('');
@@ -258,7 +258,7 @@ test('holds input back while it cannot be recorded, where recording is required'
   expect(ada.paused).toBe(false);
   ada.told.typed(Buffer.from('b'));
   expect(ada.paused).toBe(true);
-  // The shell takes all of it, and has nothing to say to the disk.
+  // The shell accepts everything, but the recording waits.
   shell.events.writable();
   expect(ada.paused).toBe(true);
   shell.roomy = false;
@@ -370,7 +370,7 @@ test('ends when the transcript is full, without exceeding the limit', async () =
   expect([ada.over, ada.code]).toEqual(['closed', 'terminal_full']);
   expect(ends).toMatchObject([{ end: { status: 'closed', notice: { code: 'terminal_full' } } }]);
   expect(shell.closed).not.toBeNull();
-  // What was shown is what was recorded.
+  // Everything that was shown was recorded.
   expect(recording.events.map(([, data]) => data).join('')).toBe(ada.shown);
 });
 
@@ -459,7 +459,7 @@ test('makes the program redraw the alternate screen without clients noticing', a
     return { client, asked, sizes: [...shell.sizes] };
   };
   const first = join('control');
-  // It is all there, or it is the main screen.
+  // Everything is there, or it is the main screen.
   shell.says('\x1b[?1049hheading');
   expect((await comes('view')).sizes).toEqual([]);
   shell.says('\x1b[?1049l');
@@ -473,7 +473,7 @@ test('makes the program redraw the alternate screen without clients noticing', a
   expect(second.client.seen).toEqual([{ type: 'resize', cols: 80, rows: 24 }, '<screen>']);
   expect(recording.events.filter(([kind]) => kind === 'r')).toEqual([]);
 
-  // A size that is wanted meanwhile follows; of several who come, one will do.
+  // A size requested meanwhile is applied afterwards. Several new connections cause one redraw.
   join('view');
   join('view');
   shell.sizes = [];
@@ -484,7 +484,7 @@ test('makes the program redraw the alternate screen without clients noticing', a
   expect(shell.sizes).toEqual(['80x23', '80x24', '100x40']);
   expect(recording.events.filter(([kind]) => kind === 'r')).toEqual([['r', '100x40']]);
 
-  // It ended meanwhile, or was left.
+  // The session ended, or the alternate screen was left.
   join('view');
   shell.says('\x1b[?1049l');
   shell.sizes = [];
@@ -498,7 +498,7 @@ test('builds a screen from what was shown, whatever waits for the disk', () => {
   join('control').told.left();
   shell.says('shown');
   recording.slow = true;
-  // Of these, six bytes each are recorded.
+  // Each of these is recorded as six bytes.
   for (let n = 0; n < 16; n++) shell.says('\x1b'.repeat(16 * 1024));
   join('control');
   expect(sources).toEqual([expect.objectContaining({ to: recording.written })]);

@@ -146,7 +146,7 @@ describeDatabases('terminals', (fixture) => {
     await expect(terminals.close(eve, session_id)).rejects.toMatchObject(refused);
     await expect(terminals.attach(eve, session_id, 'view')).rejects.toMatchObject(refused);
     await expect(terminals.transcript(eve, session_id, 'raw')).rejects.toMatchObject(refused);
-    // Whose it is may be seen by all.
+    // All operators may see the owner.
     expect(await terminals.get(session_id)).toMatchObject({
       status: 'active',
       transcript_path: `/api/v1/terminal/session/${session_id}/transcript`,
@@ -155,7 +155,7 @@ describeDatabases('terminals', (fixture) => {
       expect(await text(await terminals.transcript(asker, session_id, 'raw'))).toBe('secret');
       expect((await terminals.attach(asker, session_id, 'view')).ws_url).toContain(session_id);
     }
-    // A request that was let in a moment before its operator was removed.
+    // A request that was admitted just before its operator was removed.
     const gone = { ...(await operator('gone')), role: 'admin' } as const;
     await removeOperator(domain.context, admin.actor, gone.actor.id);
     await expect(terminals.attach(gone, session_id, 'control')).rejects.toMatchObject({ code: 'unauthenticated' });
@@ -183,7 +183,7 @@ describeDatabases('terminals', (fixture) => {
   test('deletes sessions and transcripts past their retention', async () => {
     const { terminals, admin, domain, directory, transcripts, join } = await open(fixture, { idleLimitSecs: 0 });
     const { context } = domain;
-    // A terminal that is open has timers each second, and this clock goes through all of them.
+    // An open terminal has a timer each second, and this clock runs all of them.
     const days = 2;
     const day = 86_400_000;
     const begin = async () => {
@@ -191,7 +191,7 @@ describeDatabases('terminals', (fixture) => {
       join(opened);
       return opened.session_id;
     };
-    /** As it is there when a process was killed while it opened one. */
+    /** The state left by a process that was killed while it opened a session. */
     const stray = async () => {
       const id = context.newId();
       await (await transcripts.create(id, () => {})).finish();
@@ -213,7 +213,7 @@ describeDatabases('terminals', (fixture) => {
     expect((await terminals.list({ limit: 10, offset: 0 })).items.map((one) => one.session_id).sort()).toEqual(left);
     expect(readdirSync(directory).sort()).toEqual([...left, young].map((id) => `${id}.cast`).sort());
     domain.clock.advance(days * day);
-    // Those that are open stay, however long.
+    // Open sessions are kept, however old.
     expect(await pruneTerminals(context, transcripts, days)).toBe(2);
     expect(readdirSync(directory)).toEqual([`${endless}.cast`]);
   });
@@ -295,7 +295,7 @@ describeDatabases('terminals', (fixture) => {
     const { session_id } = opened;
     const controls = join(opened);
     const looks = join(await terminals.attach(eve(elsewhere), session_id, 'view'));
-    // A session that is renewed is the same.
+    // A renewed session counts as the same.
     const renewed = hashOfToken((await signIn.renew(here)).token);
     await new Promise((resolve) => setImmediate(resolve));
     expect(controls.over).toBeNull();
@@ -410,7 +410,7 @@ describeDatabases('terminals', (fixture) => {
     await vi.waitFor(async () =>
       expect(await text(await terminals.transcript(admin, left.session_id, 'raw'))).toBe('shown'),
     );
-    // A kill leaves it in the middle of a line.
+    // A kill leaves an incomplete line.
     const file = join(directory, `${left.session_id}.cast`);
     const whole = readFileSync(file, 'utf8');
     appendFileSync(file, '[1.5,"o","not sh');
@@ -437,7 +437,7 @@ describeDatabases('terminals', (fixture) => {
     const digest = () => new Promise<never>(() => {});
     const next = await openTerminals(domain, { directory, transcripts: { ...transcripts, digest } });
     await next.terminals.interruptLeftovers();
-    // What is opened from then on is none of it.
+    // Sessions opened from then on are not leftovers.
     const own = await next.terminals.open(admin, 'web-1', {});
     expect(await next.terminals.get(own.session_id)).toMatchObject({ status: 'active' });
   });
@@ -519,7 +519,7 @@ describeDatabases('terminals', (fixture) => {
     const beyond = join(await terminals.attach(admin, session_id, 'view'));
     expect([beyond.over, beyond.code]).toEqual(['closed', 'terminal_limit']);
     expect((await terminals.get(session_id)).viewers).toBe(33);
-    // Whoever is to be in control has a place.
+    // A controlling connection always has room.
     expect(join(await terminals.attach(admin, session_id, 'control')).over).toBeNull();
   });
 
