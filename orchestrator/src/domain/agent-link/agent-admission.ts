@@ -52,17 +52,17 @@ export function createAdmission(context: Context, pending: PendingList, usage: A
       if (!known || (known.status === 'pending' && hello.token !== null)) {
         const enrolled = await enrol(context, hello, from, known, pending);
         if (enrolled) told = enrolled.told;
-        else if (!known) return refuse('token_invalid', 'the enrolment token is not good (any more)', retrySecs);
+        else if (!known) return refuse('token_invalid', 'the enrollment token is not valid', retrySecs);
         else context.log.warn({ node_id }, 'enrollment token of pending agent is invalid');
       }
     } catch (error) {
       if (!(error instanceof MusterError)) throw error;
       if (error.code === 'enrolment_token_not_found')
-        return refuse('token_invalid', 'the enrolment token has just been used up', retrySecs);
+        return refuse('token_invalid', 'the enrollment token has just been used up', retrySecs);
       if (error.code === 'pending_full' || error.code === 'agent_changed')
         return refuse('pending_full', `${pending.capacity} agents wait for approval already`, retrySecs);
       if (error.code === 'name_taken')
-        return refuse('token_invalid', 'the name of the enrolment token has just been taken', retrySecs);
+        return refuse('token_invalid', 'the name of the enrollment token has just been taken', retrySecs);
       throw error;
     }
     const settled = await settleOpen(context, hello, node_id);
@@ -115,7 +115,7 @@ async function succeed(context: Context, hello: Hello, from: Caller, succession:
   } catch (error) {
     if (!(error instanceof MusterError)) throw error;
     if (error.code === 'invalid_input')
-      return { code: 'key_refused', message: `the new key is not taken: ${error.message}`, retry_after_secs: null };
+      return { code: 'key_refused', message: `the new key is refused: ${error.message}`, retry_after_secs: null };
     // Its keys or its approval changed since they were read. The next hello is judged again.
     if (error.code === 'agent_changed')
       return { code: 'unavailable', message: 'the agent has just been changed', retry_after_secs: 1 };

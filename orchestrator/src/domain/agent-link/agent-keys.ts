@@ -80,7 +80,7 @@ const refused = (
   why: string,
   code: 'key_refused' | 'key_unknown' = 'key_refused',
 ): { refusal: Refusal; node_id: string } => ({
-  refusal: { code, message: `the new key is not taken: ${why}`, retry_after_secs: null },
+  refusal: { code, message: `the new key is refused: ${why}`, retry_after_secs: null },
   node_id,
 });
 
@@ -130,7 +130,7 @@ export function judgeKey(
   // A rejected agent is reported as such under any of its keys, and keeps both.
   if (former.status === 'rejected') return { node_id, valid_until: null, succession: null };
   if (former.status === 'pending')
-    return refused(node_id, 'this agent waits for approval, and keeps its key until then');
+    return refused(node_id, 'this agent waits for approval and cannot change its key before');
   return { node_id, valid_until: null, succession: successionBy(said, formers, now) };
 }
 
@@ -256,7 +256,7 @@ export function successionStatements(
       {
         expect: 'no_row',
         else: 'invalid_input',
-        detail: `its key was changed ${maxKeys - 1} times, which is the most`,
+        detail: `its key was changed ${maxKeys - 1} times, which is the maximum`,
       },
     ),
     audited(context, {

@@ -146,7 +146,7 @@ describeDatabases('an apply that changes nothing', (fixture) => {
     ['one that failed', [resultOf({ status: 'failed', message: 'no' })], 'failed'],
     ['one that removed it', [resultOf({ action: 'remove' })], 'succeeded'],
     ['one of something else', [resultOf({ identity: '/etc/issue', action: 'none', status: 'unchanged' })], 'succeeded'],
-  ] as const)('is compared after %s, whoever heard of that', async (_what, results, status) => {
+  ] as const)('compares with applied state after %s, in every process', async (_what, results, status) => {
     const { context, domain, agent, carryOut } = await open(fixture);
     const other = createAgentLinks(
       context,

@@ -48,9 +48,9 @@ export interface AgentUsage {
   ): Promise<{ statements: Statement[]; committed: () => void }>;
 }
 
-const told: Readonly<Record<keyof Usage, string>> = {
-  bytes: 'its results are kept without details, its outputs without text, and its samples not at all',
-  events: 'what it says of drift is recorded without events',
+const consequences: Readonly<Record<keyof Usage, string>> = {
+  bytes: 'its results are stored without details, its outputs without text, and its samples are dropped',
+  events: 'its drift is recorded without events',
   hints: 'its hints are not followed, and drift is found by scheduled checks',
 };
 const counted: Readonly<Record<keyof Usage, string>> = {
@@ -107,13 +107,13 @@ export function createAgentUsage(context: Context, dailyBytes: () => number): Ag
       const statements: Statement[] = saves ? [statement(putUsage, { node_id, day: before.day, ...after })] : [];
       for (const what of usedUp) {
         const limit = limits[what];
-        context.log.warn({ node_id, limit }, `agent ${label} has used up its ${counted[what]} of today`);
+        context.log.warn({ node_id, limit }, `agent ${label} has exceeded its daily limit of ${counted[what]}`);
         statements.push(
           audited(context, {
             type: 'agent.limited',
             actor: systemActor,
             target: { type: 'agent', id: node_id, name: label },
-            summary: `${label} has used up its ${limit} ${counted[what]} of today: until 00:00 UTC ${told[what]}`,
+            summary: `${label} has exceeded its daily limit of ${limit} ${counted[what]}; until 00:00 UTC ${consequences[what]}`,
             metadata: { what, limit },
           }),
         );

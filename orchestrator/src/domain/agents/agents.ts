@@ -280,7 +280,7 @@ export async function agentsWithIds(context: Context, nodeIds: readonly string[]
   return new Map(rows.map((row) => [row.node_id, toAgent(context, row)]));
 }
 
-const nameFault = '1 to 64 letters, digits, - or _, the first a letter, and not of the shape of a node id';
+const nameFault = '1 to 64 letters, digits, - or _, starting with a letter, and not in the form of a node id';
 
 /** @throws MusterError invalid_input unless the name may be given to an agent */
 export function requireAgentName(name: string): void {
@@ -465,7 +465,7 @@ export async function putOneTag(context: Context, actor: Actor, idOrName: string
     {
       expect: 'no_row',
       else: 'invalid_input',
-      detail: `the agent has ${maxTags} tags, which is the most there may be`,
+      detail: `the agent has ${maxTags} tags, which is the maximum`,
     },
   );
   await changeTags(context, actor, row, [put, room], `${row.name ?? row.initial_hostname} tagged ${key}=${value}`, {
@@ -480,7 +480,7 @@ export async function deleteOneTag(context: Context, actor: Actor, idOrName: str
     { node_id: row.node_id, key },
     { expect: 'changed', else: 'tag_not_found', detail: `the agent has no tag ${JSON.stringify(key.slice(0, 64))}` },
   );
-  await changeTags(context, actor, row, [remove], `tag ${key} of ${row.name ?? row.initial_hostname} taken away`, {
+  await changeTags(context, actor, row, [remove], `tag ${key} of ${row.name ?? row.initial_hostname} removed`, {
     removed: key,
   });
 }

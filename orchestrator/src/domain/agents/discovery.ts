@@ -54,7 +54,9 @@ export function createDiscovery(context: Context, options: DiscoveryOptions): Di
     const host = agents.host ?? localAddress;
     if (host === null) return null;
     if (!isAnnounceableHost(host))
-      throw new Error(`agents elsewhere cannot dial ${host}: set advertised_host to an address that they reach`);
+      throw new Error(
+        `agents on other machines cannot dial ${host}: set advertised_host to an address that they can reach`,
+      );
     const encoded = encodeAnnouncement({
       host,
       port: agents.port,

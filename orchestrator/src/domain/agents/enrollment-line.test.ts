@@ -7,7 +7,7 @@ const publicKey = 'ab'.repeat(32);
 const source = { from: 'https://muster.example:4748', pin: 'sha256//qwerty+/=' };
 const places = { agents: 'muster.example:4747', publicKey, install: source };
 
-describe('a word of a shell', () => {
+describe('shell quoting', () => {
   test('quotes any text as a single shell word', () => {
     const hostile = [
       '',
@@ -44,7 +44,7 @@ describe('a word of a shell', () => {
   });
 });
 
-describe('the line to paste', () => {
+describe('line to paste', () => {
   test('fetches the script with a pinned key and keeps the token out of the arguments', () => {
     const { command, connect_command, note } = enrolmentLines(places, 'mt_1', true);
     expect(command).toBe(
@@ -94,7 +94,7 @@ describe('the line to paste', () => {
   });
 });
 
-describe('where to install from', () => {
+describe('install source', () => {
   const facts: InstallFacts = {
     hasPackages: true,
     apiHost: '0.0.0.0',
@@ -114,12 +114,12 @@ describe('where to install from', () => {
     ['is reached by others', { apiHost: '127.0.0.1' }, 'set api_host'],
     ['is reached by others', { apiHost: 'localhost' }, 'set api_host'],
     ['speaks TLS', { tls: false, keyDigest: null }, 'set public_url'],
-  ])('is nowhere unless it %s', (_, more, advice) => {
+  ])('refuses to install unless it %s', (_, more, advice) => {
     expect(installSource({ ...facts, ...more })).toEqual({ refused: expect.stringContaining(advice) });
   });
 });
 
-describe('the note on where agents dial', () => {
+describe('note on the address for agents', () => {
   test('reports first that other machines cannot connect', () => {
     expect(noteOnAgents('127.0.0.1', null, 'control')).toContain('agent_host is 127.0.0.1: set it');
     expect(noteOnAgents('::1', 'muster.example', 'control')).toContain('own machine only');

@@ -93,7 +93,7 @@ export function installSource(facts: InstallFacts): InstallSource | { refused: s
   if (!hasPackages)
     return {
       refused:
-        'this orchestrator has no packages that a machine could install from: it was not installed from a package, and its clone was not built (npm run build)',
+        'this orchestrator has no packages to install from: install it from a package, or build its clone (npm run build)',
     };
   // The proxy's key is not known here, so machines verify its certificate as usual.
   if (publicUrl !== null) return { from: publicUrl.replace(/\/+$/, ''), pin: null };
@@ -104,7 +104,7 @@ export function installSource(facts: InstallFacts): InstallSource | { refused: s
   if (!tls || keyDigest === null)
     return {
       refused:
-        'the API speaks plain HTTP, and nobody should install programs over that: set public_url to the https address of the proxy before it',
+        'the API speaks plain HTTP, which is not safe for installing programs: set public_url to the https address of the proxy in front of it',
     };
   return { from: ownUrl, pin: `sha256//${keyDigest}` };
 }

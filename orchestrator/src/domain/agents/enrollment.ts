@@ -97,7 +97,7 @@ export async function createToken(context: Context, actor: Actor, wish: TokenWis
         type: 'enrolment.created',
         actor,
         target: { type: 'enrolment_token', id: row.id, name: row.name ?? '' },
-        summary: `enrolment token made, good for ${uses} use${uses === 1 ? '' : 's'}`,
+        summary: `enrollment token created, valid for ${uses} use${uses === 1 ? '' : 's'}`,
         metadata: { approve, tags, expires_at: row.expires_at },
       }),
     ],
@@ -132,7 +132,7 @@ export async function revokeToken(context: Context, actor: Actor, id: string): P
         type: 'enrolment.revoked',
         actor,
         target: { type: 'enrolment_token', id, name: '' },
-        summary: 'enrolment token revoked',
+        summary: 'enrollment token revoked',
       }),
     ],
   });
@@ -236,7 +236,7 @@ export async function enrolStatements(
   for (const [key, value] of Object.entries(tags)) statements.push(statement(putTag, { node_id, key, value }));
   if (!known || approve) {
     const label = name ?? hello.hostname;
-    const trust = hello.pin_source === 'first_use' ? '; it trusted our key unseen' : '';
+    const trust = hello.pin_source === 'first_use' ? '; it trusted our key on first use' : '';
     const happening = {
       actor: { type: 'agent', id: node_id, name: label },
       target: { type: 'agent', id: node_id, name: label },
@@ -248,7 +248,7 @@ export async function enrolStatements(
       },
     } as const;
     if (approve) {
-      const summary = `agent ${label} approved by an enrolment token`;
+      const summary = `agent ${label} approved by an enrollment token`;
       statements.push(audited(context, { ...happening, type: 'agent.approved', summary }));
     } else {
       const summary = `agent ${label} waits for approval${trust}`;

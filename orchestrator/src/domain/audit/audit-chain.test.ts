@@ -54,7 +54,7 @@ test('hashes the previous hash and the export line without hash', () => {
   expect(hashOf(genesis, event)).toBe(createHash('sha256').update(`${genesis}${text}`).digest('hex'));
 });
 
-describe('where pruning cuts', () => {
+describe('cut for pruning', () => {
   const from = { place: 10, hash: 'h10' };
   const events = (...times: number[]) =>
     times.map((timestamp_ms, at) => ({ place: 11 + at, hash: `h${11 + at}`, timestamp_ms }));

@@ -5,7 +5,7 @@ import { createRefusalBook, type Refused, refusalsEveryMs, roomFor, type Telling
 const kinds = Object.keys(roomFor) as Refused[];
 const most = Object.values(roomFor).reduce((sum, room) => sum + room + 1, 0);
 
-describe('the book of refusals', () => {
+describe('refusal book', () => {
   test('reports the first refusal at once, repetitions hourly, and drops entries that are over', () => {
     const book = createRefusalBook<string>();
     const note = (now: number) => book.note('claimed', 'ada', 'wrong', 'ada was refused', () => 'many', now);
@@ -43,7 +43,7 @@ describe('the book of refusals', () => {
     expect(book.due(refusalsEveryMs)).toMatchObject([{ count: 1 }]);
   });
 
-  test.each(kinds)('holds what a %s tries from 100,000 places in bounds, and leaves the others their room', (who) => {
+  test.each(kinds)('bounds refusals of kind %s from 100,000 places and leaves room for other kinds', (who) => {
     const book = createRefusalBook<string>();
     const told: Telling<string>[] = [];
     for (let at = 0; at < 100_000; at++) {

@@ -36,14 +36,12 @@ const atOnce = 200;
 const maxAddressLength = 64;
 
 const crowds: Readonly<Record<Refused, string>> = {
-  stranger:
-    'sign-ins of strangers are refused from more networks than are told one by one: from here on they are counted',
+  stranger: 'refused sign-ins of strangers come from too many networks to record each one; further ones are counted',
   claimed:
-    'sign-ins with the key of an operator are refused from more networks than are told one by one: from here on they are counted',
-  signed_in: 'more requests of an operator are refused than are told one by one: from here on they are counted',
-  agent: 'more agents are refused than are told one by one: from here on they are counted',
-  unknown_agent:
-    'unknown agents are refused from more networks than are told one by one: from here on they are counted',
+    'refused sign-ins with the key of an operator come from too many networks to record each one; further ones are counted',
+  signed_in: 'too many different requests of an operator are refused to record each one; further ones are counted',
+  agent: 'too many agents are refused to record each one; further ones are counted',
+  unknown_agent: 'refused unknown agents come from too many networks to record each one; further ones are counted',
 };
 
 export function createRefusals(context: Context): Refusals {

@@ -77,7 +77,7 @@ export async function unacceptDrift(context: Context, actor: Actor, driftId: str
         type: 'drift.unaccepted',
         actor,
         target: { type: 'agent', id: node_id, name: label },
-        summary: `drift of ${label} is not accepted any more`,
+        summary: `drift of ${label} is no longer accepted`,
         metadata: { drift_id: driftId, assignment: assignmentOfScope(state.scope), because: 'operator' },
       }),
     ],
@@ -93,4 +93,4 @@ async function requireNewest(context: Context, driftId: string) {
 }
 
 const superseded = ({ drift_id }: DriftRecord) =>
-  new MusterError('drift_superseded', `${drift_id} is not the newest check, or an apply has put right what it found`);
+  new MusterError('drift_superseded', `${drift_id} is not the newest check, or an apply has corrected what it found`);

@@ -23,7 +23,7 @@ test.each([
   ['another action', { action: 'create' as const }],
   ['a failure', { status: 'failed' as const }],
   ['another module', { module: 'other' }],
-])('%s is another deviation', (_, change) => {
+])('treats %s as a different deviation', (_, change) => {
   expect(otherThan(fingerprintsOf([moved]), fingerprintsOf([{ ...moved, ...change }]))).toEqual(['path:/etc/motd']);
 });
 

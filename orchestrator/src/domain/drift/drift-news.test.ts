@@ -6,7 +6,7 @@ import { type Drifted, movedIn, newIn, without } from './drift-news.ts';
 
 const change = (field: string) => ({ field, from: 'a', to: 'b' });
 
-describe('what moved', () => {
+describe('moved fields', () => {
   test('names moved resources and fields; a result without fields stands for itself', () => {
     expect(
       movedIn(

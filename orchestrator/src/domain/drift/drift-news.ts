@@ -208,7 +208,7 @@ function unaccepted(
     type: 'drift.unaccepted',
     actor: agent,
     target: agent,
-    summary: `drift of ${label} is not accepted any more`,
+    summary: `drift of ${label} is no longer accepted`,
     metadata: { ...because, assignment: assignmentOfScope(scope) },
   });
 }

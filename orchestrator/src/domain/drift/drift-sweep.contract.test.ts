@@ -30,7 +30,7 @@ const moved = resultOf({
   changes: [{ field: 'mode', from: '0600', to: '0644' }],
 });
 
-describe('the turn of a machine', () => {
+describe('turn of a machine', () => {
   const row = {
     status: 'approved',
     connected_at: 900,

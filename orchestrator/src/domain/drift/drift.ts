@@ -78,7 +78,7 @@ export async function submitDriftCheck(
         type: 'drift.requested',
         actor,
         target: { type: 'agent', id: agent.node_id, name: label },
-        summary: `drift check of ${label} asked for`,
+        summary: `drift check of ${label} requested`,
         metadata: { operation_id: operationId },
       }),
     );

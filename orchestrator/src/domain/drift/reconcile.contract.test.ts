@@ -90,7 +90,7 @@ describeDatabases('what is off with the fleet', (fixture) => {
     return { domain, context, actor, agents, apply, check, audit, listed, events };
   };
 
-  describe('the list', () => {
+  describe('list of deviating agents', () => {
     test('lists every reason until it is gone, and no healthy agent', async () => {
       const { domain, context, actor, agents, apply, check, listed } = await open('a1', 'a2', 'b1', 'b2');
       for (const name of agents.keys()) await apply(name);
@@ -167,7 +167,7 @@ describeDatabases('what is off with the fleet', (fixture) => {
     });
   });
 
-  describe('an accepted deviation', () => {
+  describe('accepted deviation', () => {
     test('carries an acceptance without events while checks find the same or less', async () => {
       const { context, actor, apply, check, listed, events } = await open('a1');
       await apply('a1');
@@ -197,7 +197,7 @@ describeDatabases('what is off with the fleet', (fixture) => {
     test.each([
       ['another value', [moved('tampered')]],
       ['another resource', [moved('a'), other('b')]],
-    ])('ends when a check finds %s, which is told', async (_, results) => {
+    ])('ends an acceptance with an event when a check finds %s', async (_, results) => {
       const { context, actor, apply, check, listed, events } = await open('a1');
       await apply('a1');
       await acceptDrift(context, actor, await check('a1', [moved('a')]), 'known');

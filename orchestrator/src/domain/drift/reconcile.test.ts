@@ -4,7 +4,7 @@ import { byUrgency, isOff, standingsOf } from './reconcile.ts';
 const nothing = { drifted: [], failedChecks: [], failedApplies: [], notApplied: [] };
 const agent = (name: string) => ({ node_id: `id of ${name}`, name });
 
-describe('what is off with an agent', () => {
+describe('deviations of an agent', () => {
   test('merges all findings of an agent, worst reason first', () => {
     const [standing] = standingsOf({
       drifted: [{ ...agent('a'), is_accepted: 0 }],

@@ -4,7 +4,7 @@ import { judgeDisk, reportRoom } from './disk-space.ts';
 
 const mib = 1024 * 1024;
 
-describe('how full a disk is', () => {
+describe('disk space', () => {
   test.each([
     ['a large disk keeps 256 MiB', { size: 1e12, free: 256 * mib }, null, 256 * mib, false],
     ['and is low below', { size: 1e12, free: 256 * mib - 1 }, null, 256 * mib, true],
@@ -26,7 +26,7 @@ describe('how full a disk is', () => {
   });
 });
 
-describe('what agents may report', () => {
+describe('room for reports', () => {
   const space = { size: 1000, reserve: 100 };
   test.each([
     ['as usual above the reserve', { ...space, free: 100, low: false }, 'ample'],

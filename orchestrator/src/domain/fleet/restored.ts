@@ -23,7 +23,7 @@ export interface RestoredFrom {
 }
 
 const atOnce = 500;
-const reason = 'the orchestrator was restored from a backup: what became of it is not known';
+const reason = 'the orchestrator was restored from a backup: the outcome is unknown';
 
 /** @returns what it was restored from; null when it was not, or is already settled. Call it before agents are admitted. */
 export async function settleRestored(context: Context): Promise<RestoredFrom | null> {

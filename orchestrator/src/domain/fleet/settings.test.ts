@@ -4,7 +4,7 @@ import { describeSettings } from './settings.ts';
 
 const shown = (configuration: Record<string, unknown>) => describeSettings(configuration, {}).settings;
 
-describe('the settings that are shown', () => {
+describe('shown settings', () => {
   test('reports the source of each value', () => {
     expect(
       describeSettings(

@@ -18,7 +18,7 @@ const assignment = (more: Partial<Assignment>): Assignment => ({
 });
 const web = { tags: { role: 'web' }, attributes: {} };
 
-describe('the desired modules of an agent', () => {
+describe('desired modules of an agent', () => {
   test('lists modules of matching assignments, then requested ones, without duplicates', () => {
     const all = [
       assignment({ name: 'a', modules: ['one', 'two'] }),
@@ -83,7 +83,7 @@ describe('the desired modules of an agent', () => {
   });
 });
 
-describe('resolving for an agent', () => {
+describe('resolved payload of an agent', () => {
   const agent = {
     node_id: '3f8c2b0a9d7e41568c1b2a3d4e5f6071',
     name: 'web-1',

@@ -129,7 +129,7 @@ describeDatabases('maintenance windows', (fixture) => {
   });
 });
 
-describe('what open windows cover', () => {
+describe('coverage of open windows', () => {
   const all = { selector: null, ends_at: 9 };
   const read = (text: string, ends_at = 9) => {
     const parsed = parseSelector(text);

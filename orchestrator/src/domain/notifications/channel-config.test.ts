@@ -17,7 +17,7 @@ const faultsOf = (type: ChannelType, given: unknown, stored: ChannelTarget | nul
 };
 const shown = (type: ChannelType, config: unknown) => showConfig(readConfig(type, config, null, open));
 
-describe('what is shown', () => {
+describe('shown config', () => {
   test.each<[ChannelType, Record<string, string>, Record<string, string>]>([
     ['webhook', { url: 'https://h.example/x', secret: 's3' }, { url: 'https://h.example/x', secret: maskedSecret }],
     ['webhook', { url: 'https://h.example' }, { url: 'https://h.example' }],
@@ -43,7 +43,7 @@ describe('what is shown', () => {
       { url: 'http://n.example', topic: 'fleet', token: 'tk_1' },
       { url: 'http://n.example', topic: 'fleet', token: maskedSecret },
     ],
-  ])('of a %s with %o', (type, config, expected) => expect(shown(type, config)).toEqual(expected));
+  ])('masks the secrets of a %s: %o', (type, config, expected) => expect(shown(type, config)).toEqual(expected));
 
   test('never shows a secret', () => {
     const secret = fc.stringMatching(/^[a-z0-9]{12,30}$/);
@@ -61,7 +61,7 @@ describe('what is shown', () => {
   });
 });
 
-describe('what is sent back masked', () => {
+describe('masked fields', () => {
   const stored = readConfig('webhook', { url: 'https://a:b@h.example/x', secret: 's3' }, null, open);
   test('keeps the value of a masked field', () => {
     expect(readConfig('webhook', showConfig(stored), stored, open)).toEqual(stored);
@@ -99,7 +99,7 @@ describe('what is sent back masked', () => {
   });
 });
 
-describe('what is refused', () => {
+describe('validation', () => {
   test.each<[ChannelType, unknown, string[]]>([
     ['webhook', {}, ['/config/url']],
     ['webhook', { url: 'https://h.example/', color: 'red' }, ['/config/color']],
@@ -120,7 +120,7 @@ describe('what is refused', () => {
     ['ntfy', { topic: 'a/b' }, ['/config/topic']],
     ['ntfy', { topic: 'a', token: 'x\r\nhost: y' }, ['/config/token']],
     ['ntfy', 'x', ['/config']],
-  ])('of a %s: %o', (type, config, paths) => expect(faultsOf(type, config)).toEqual(paths));
+  ])('refuses the config of a %s: %o', (type, config, paths) => expect(faultsOf(type, config)).toEqual(paths));
 
   test('refuses private addresses only when they are denied', () => {
     for (const url of ['http://127.0.0.1/', 'http://192.168.0.9/', 'http://[::1]/', 'http://[fd12::1]/']) {

@@ -91,7 +91,7 @@ export function readConfig(
   // server of their own.
   if (config.token !== undefined && (given as Texts).token === maskedSecret)
     if (faults.length === 0 && originOf(config.url) !== originOf(kept.url))
-      faults.push({ path: pathOf('token'), message: 'is for another server; send it anew' });
+      faults.push({ path: pathOf('token'), message: 'is for another server; send it again' });
   if (faults.length > 0) throw refused(faults);
   return { channel_type: type, config: config as AnyConfig } as ChannelTarget;
 }

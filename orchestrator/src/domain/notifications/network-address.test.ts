@@ -40,7 +40,7 @@ describe('classes of addresses', () => {
     ['0x7f.1', 'refused'],
     ['2130706433', 'refused'],
     ['010.0.0.1', 'refused'],
-  ])('%s is %s', (address, expected) => expect(classOfAddress(address)).toBe(expected));
+  ])('classifies %s as %s', (address, expected) => expect(classOfAddress(address)).toBe(expected));
 });
 
 const byte = fc.integer({ min: 0, max: 255 });
@@ -78,7 +78,7 @@ const spellings: ((bytes: Bytes) => string)[] = [
 const spelling = fc.constantFrom(...spellings);
 const hostIn = (spelled: string): string => hostOf(new URL(`http://${spelled}/`));
 
-describe('spellings', () => {
+describe('notations of an address', () => {
   test('refuses a refused address in any notation', () => {
     fc.assert(
       fc.property(forbidden4, spelling, (bytes, spell) => {

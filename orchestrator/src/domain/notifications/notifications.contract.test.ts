@@ -187,7 +187,7 @@ describeDatabases('notifications', (fixture) => {
   });
 
   test.each(['agent.cloned', 'agent.key_rotated', 'agent.pending', 'agent.refused'])(
-    'of security are never suppressed by a window: %s',
+    'never mutes a security notification: %s',
     async (event_type) => {
       const { happen, context, actor, domain, waiting, all, now } = await open();
       const channel = await createChannel(context, actor, rule, hook('one'));
@@ -199,33 +199,36 @@ describeDatabases('notifications', (fixture) => {
     },
   );
 
-  test.each(['agent.refused', 'agent.key_rotated'])('of %s are ten an hour, whatever others do', async (event_type) => {
-    const { happen, context, actor, waiting, all, clock } = await open();
-    const channel = await createChannel(context, actor, rule, hook('one'));
-    const start = clock.now();
-    const flood = (from: number, count: number, target: object) =>
-      Array.from({ length: count }, (_, at) => ({
-        event_type,
-        summary: `${from + at}`,
-        timestamp_ms: start + (from + at) * 1000,
-        ...target,
-      }));
-    const strangers = { target_type: '', target_id: '' };
-    await happen(...flood(0, 7, strangers));
-    await happen(...flood(7, 500, strangers), { summary: 'lost' });
-    // Known agents have a share of their own.
-    await happen(...flood(600, 15, { target_id: 'cd'.repeat(16) }));
-    const told = (await all()).map(({ summary }) => summary).reverse();
-    expect(told).toHaveLength(21);
-    expect(told.slice(0, 9)).toEqual(['0', '1', '2', '3', '4', '5', '6', '7', '8']);
-    expect(told[9]).toBe(
-      `9; further ones within the hour are in the audit log only: muster audit list --type ${event_type}`,
-    );
-    expect(told.slice(10, 12)).toEqual(['lost', '600']);
-    expect((await waiting(channel.id)).toSorted()).toEqual(told.toSorted());
-    await happen({ event_type, summary: 'an hour later', timestamp_ms: start + 2 * 3_600_000, ...strangers });
-    expect((await all())[0]?.summary).toBe('an hour later');
-  });
+  test.each(['agent.refused', 'agent.key_rotated'])(
+    'limits notifications of %s to ten an hour for each group of senders',
+    async (event_type) => {
+      const { happen, context, actor, waiting, all, clock } = await open();
+      const channel = await createChannel(context, actor, rule, hook('one'));
+      const start = clock.now();
+      const flood = (from: number, count: number, target: object) =>
+        Array.from({ length: count }, (_, at) => ({
+          event_type,
+          summary: `${from + at}`,
+          timestamp_ms: start + (from + at) * 1000,
+          ...target,
+        }));
+      const strangers = { target_type: '', target_id: '' };
+      await happen(...flood(0, 7, strangers));
+      await happen(...flood(7, 500, strangers), { summary: 'lost' });
+      // Known agents have a share of their own.
+      await happen(...flood(600, 15, { target_id: 'cd'.repeat(16) }));
+      const told = (await all()).map(({ summary }) => summary).reverse();
+      expect(told).toHaveLength(21);
+      expect(told.slice(0, 9)).toEqual(['0', '1', '2', '3', '4', '5', '6', '7', '8']);
+      expect(told[9]).toBe(
+        `9; further ones within the hour are in the audit log only: muster audit list --type ${event_type}`,
+      );
+      expect(told.slice(10, 12)).toEqual(['lost', '600']);
+      expect((await waiting(channel.id)).toSorted()).toEqual(told.toSorted());
+      await happen({ event_type, summary: 'an hour later', timestamp_ms: start + 2 * 3_600_000, ...strangers });
+      expect((await all())[0]?.summary).toBe('an hour later');
+    },
+  );
 
   test('mutes notifications of a removed agent in a window for all agents', async () => {
     const { happen, context, actor, all, now } = await open();

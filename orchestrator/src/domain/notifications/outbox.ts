@@ -90,7 +90,7 @@ export async function recordRecovered(context: Context, sending: Sending): Promi
             context,
             about(sending, {
               type: 'channel.recovered',
-              summary: `channel ${sending.name} takes messages again`,
+              summary: `channel ${sending.name} accepts messages again`,
               metadata: { failing_since, seconds: now - failing_since },
             }),
           ),

@@ -61,7 +61,7 @@ async function askToCancel(context: Context, actor: Actor, operation: EndingOper
         type: 'state.cancel_requested',
         actor,
         target: { type: 'agent', id: node_id, name: label },
-        summary: `${kind} on ${label} is to be cancelled`,
+        summary: `cancellation of ${kind} on ${label} requested`,
         metadata: { operation_id },
       }),
     ],

@@ -115,7 +115,7 @@ export async function submitOperation(
         type: 'state.requested',
         actor,
         target: { type: 'agent', id: agent.node_id, name: label },
-        summary: `${request.kind} on ${label} asked for`,
+        summary: `${request.kind} on ${label} requested`,
         metadata: { operation_id: operationId, modules: desired.modules },
       }),
     ],

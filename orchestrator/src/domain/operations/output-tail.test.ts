@@ -4,7 +4,7 @@ import { OutputTail } from './output-tail.ts';
 const asItIs = (lines: string) => lines;
 const piece = (from: number, text: string) => ({ from, to: from + Buffer.byteLength(text), text });
 
-describe('what is kept of a stream', () => {
+describe('output tail', () => {
   test('joins pieces and marks gaps', () => {
     const tail = new OutputTail();
     expect([tail.text(null), tail.isCut]).toEqual(['', false]);

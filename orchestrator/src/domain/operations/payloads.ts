@@ -83,7 +83,7 @@ export function createPayloads(context: Pick<Context, 'db' | 'secretKeys' | 'now
     async load(digest, nodeId) {
       if (digest === null) return nothing;
       const found = await find(digest);
-      if (!found) return { ok: false, error: 'what was to be sent is not kept any more; ask for it again' };
+      if (!found) return { ok: false, error: 'the desired set is no longer stored; request the operation again' };
       const { payload, secrets, common } = found;
       if (common !== null) return common;
       const agent = await db.get(agentById, { node_id: nodeId });

@@ -32,10 +32,10 @@ const stale = (detail: string) => new MusterError('plan_stale', detail);
  * @throws MusterError plan_stale
  */
 export function requireSamePlan(plan: BoundPlan | null, now: PresentSet): asserts plan is BoundPlan {
-  if (plan === null) throw stale('the agent was not planned for');
+  if (plan === null) throw stale('the plan does not include this agent');
   if (plan.status !== 'succeeded')
     throw stale(`the plan has ${plan.status === 'queued' || plan.status === 'running' ? 'not ended' : plan.status}`);
-  if (plan.plan_digest === null) throw stale('the agent does not tell what its plans come to; it is too old for that');
+  if (plan.plan_digest === null) throw stale('the agent is too old to report the digest of its plans; upgrade it');
   if (plan.payload_digest !== now.digest)
     throw stale('what the agent should have is not what it was when this was planned');
   const planned = versionsIn(plan);

@@ -25,7 +25,7 @@ test.each([
   'origin:https://muster.example:4748',
   'origin:https://192.0.2.7:4748',
   'origin:https://[2001:db8::7]:4748',
-])('goes by its certificate: %s', (server) => {
+])('accepts a name of its certificate: %s', (server) => {
   expect(judge(server)).toBe(true);
 });
 
@@ -38,7 +38,7 @@ test.each([
   'origin:https://0.0.0.0:4748',
   'origin:https://localhost:4748',
   'origin:https://127.0.0.1:4748',
-])('does not go by %s from another machine', (server) => {
+])('refuses %s from another machine', (server) => {
   expect(judge(server)).toBe(false);
 });
 
@@ -65,7 +65,7 @@ test.each([
   '0.0.0.0',
   '::',
   '::ffff:127.0.0.1',
-])('takes %s for loopback, since every machine has it', (host) => {
+])('treats %s as loopback', (host) => {
   const { origin } = new URL(`https://${host.includes(':') ? `[${host}]` : host}:4748`);
   for (const over of [{ advertisedHost: host }, { origins: [origin] }, { publicUrl: origin }]) {
     expect(judge(`origin:${origin}`, over)).toBe(false);

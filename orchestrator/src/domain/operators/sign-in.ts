@@ -362,7 +362,7 @@ export function createSignIn(
           audited(context, {
             type: 'auth.web_login_requested',
             actor: actorOf(session),
-            summary: `${session.username} asked for a code to sign in on the web`,
+            summary: `${session.username} requested a code to sign in on the web`,
           }),
         ],
       });
@@ -394,7 +394,7 @@ export function createSignIn(
       } catch (error) {
         if (!(error instanceof MusterError) || error.kind.status !== 401) throw error;
         // The answer gives no reason to a client without a valid code.
-        await refuse(operator, 'login_code_invalid', 'the code of a web sign-in is not good (any more)', ip);
+        await refuse(operator, 'login_code_invalid', 'the code of a web sign-in is not valid', ip);
         throw invalid();
       }
     },

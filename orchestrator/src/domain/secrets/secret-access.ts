@@ -117,10 +117,7 @@ export async function secretValues(
     }
     const value = openSent(context, row);
     if (value === null) {
-      denied.set(
-        name,
-        `the secret "${name}" cannot be decrypted: its row is not the one that was written; set it anew`,
-      );
+      denied.set(name, `the secret "${name}" cannot be decrypted: its row was changed; set it again`);
       continue;
     }
     values.set(name, value);

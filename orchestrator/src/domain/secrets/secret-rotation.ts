@@ -90,7 +90,7 @@ async function rotate(context: Context, actor: Actor): Promise<Rotation> {
         type: 'secret.key_rotated',
         severity: unreadable.length > 0 ? 'warning' : 'info',
         actor,
-        summary: `${reencrypted} secrets and configs of channels were encrypted anew, under key ${active.id}`,
+        summary: `${reencrypted} secrets and channel configs were re-encrypted with key ${active.id}`,
         metadata: { key_id: active.id, reencrypted, retired, unreadable: unreadable.length },
       }),
     ],

@@ -56,9 +56,9 @@ const anyText = (shortest: number) => fc.string({ unit: 'grapheme', minLength: s
 /** The characters of `(sensitive)` and around it reveal nothing. */
 const secrets = anyText(4).filter((value) => value.trim().length >= 4 && !'((sensitive))'.includes(value.trim()));
 
-describe('what a scrub leaves of a value of four characters or more', () => {
+describe('scrub of a value of at least four characters', () => {
   for (const [name, write] of Object.entries(writers))
-    test(`is nothing, written as ${name}`, () => {
+    test(`hides a value written as ${name}`, () => {
       fc.assert(
         fc.property(secrets, anyText(0), anyText(0), anyText(0), (value, before, head, tail) => {
           const said = write(value, before);
@@ -95,7 +95,7 @@ describe('what a scrub leaves of a value of four characters or more', () => {
   });
 });
 
-describe('a scrub', () => {
+describe('scrub', () => {
   test('hides each line of a value, as in a diff', () => {
     const scrub = createScrub(['-----BEGIN-----\nAAAABBBBCCCC\n}\n']);
     expect(scrub('@@ -0,0 +1 @@\n+AAAABBBBCCCC\n+}\n')).toBe('@@ -0,0 +1 @@\n+(sensitive)\n+}\n');

@@ -253,7 +253,7 @@ describeDatabases('secrets', (fixture) => {
       async ({ context, actor }) => putOneTag(context, actor, 'web-1', 'role', 'db'),
       'may not go to this agent',
     ],
-  ])('fail an operation that waits when they are %s meanwhile', async (_, meanwhile, error) => {
+  ])('fails a queued operation when its secret is %s meanwhile', async (_, meanwhile, error) => {
     const all = await open(fixture);
     const { domain, context, actor, agent, submit } = all;
     await putOneTag(context, actor, 'web-1', 'role', 'web');
@@ -329,7 +329,7 @@ describeDatabases('secrets', (fixture) => {
     }
   });
 
-  describe('whose value was another when an operation was sent', () => {
+  describe('values changed after dispatch', () => {
     const finished = (domain: Domain, operationId: string, said: string) =>
       reportsOf(operationId, [resultOf({ status: 'failed', message: said })], { now: domain.now(), status: 'failed' });
     const changes: Record<string, (all: Awaited<ReturnType<typeof open>>) => Promise<unknown>> = {
@@ -347,7 +347,7 @@ describeDatabases('secrets', (fixture) => {
     };
     for (const [name, change] of Object.entries(changes))
       for (const restarted of [false, true])
-        test(`are taken out of what is reported of it, when ${name}${restarted ? ' and after a restart' : ''}`, async () => {
+        test(`are removed from its reports when ${name}${restarted ? ' and after a restart' : ''}`, async () => {
           const all = await open(fixture);
           const { domain, context, actor, agent, submit } = all;
           let stored: readonly Buffer[] = [Buffer.alloc(32, 7)];

@@ -214,7 +214,7 @@ async function withNewValue(
 /** @throws MusterError invalid_input for a time in the past: removing the secret has that effect */
 function futureTime(context: Context, time: number | undefined): number | undefined {
   if (time === undefined || time > context.now()) return time;
-  const message = 'lies in the past; a secret that is not wanted any more is removed';
+  const message = 'is in the past; remove a secret that is no longer needed';
   throw new MusterError('invalid_input', `expires_at ${message}`, [{ path: '/expires_at', message }]);
 }
 

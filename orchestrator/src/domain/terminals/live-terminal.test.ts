@@ -341,7 +341,7 @@ test('records and shows everything before it notifies clients and ends', async (
 test.each([
   ['left alone', { reattachSecs: 60 }, 'terminal_closed', 'closed'],
   ['idle', { idleLimitSecs: 60 }, 'terminal_idle', 'closed'],
-] as const)('a shell that is %s ends', async (how, rules, code, status) => {
+] as const)('ends a shell that is %s', async (how, rules, code, status) => {
   const { shell, join, sweep, ends, clock } = begun(rules);
   const ada = join('control');
   const eve = join('view', 'e');

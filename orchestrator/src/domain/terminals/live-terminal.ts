@@ -227,7 +227,7 @@ export class LiveTerminal implements ShellEvents {
       who,
       tokenHash,
       (bytes) => this.#taken(bytes),
-      () => this.#cut(connection, 'terminal_too_slow', 'what is shown was not taken in time; attach again'),
+      () => this.#cut(connection, 'terminal_too_slow', 'the connection is too slow for the output; attach again'),
     );
     const control = who.mode === 'control';
     if (control && this.#controller)
@@ -272,7 +272,7 @@ export class LiveTerminal implements ShellEvents {
     const { reattachSecs, idleLimitSecs } = this.#parts.rules;
     if (this.#unseenExit && now - this.#unseenExit.at >= unseenMs) this.#finish(this.#unseenExit.end);
     else if (!this.#controller && now - this.#leftAt >= reattachSecs * 1000)
-      this.#finish(ended('terminal_closed', `nobody was connected to it for ${reattachSecs} s`));
+      this.#finish(ended('terminal_closed', `no operator was connected for ${reattachSecs} s`));
     else if (idleLimitSecs > 0 && now - this.#typedAt >= idleLimitSecs * 1000)
       this.#finish(ended('terminal_idle', `nothing was typed into it for ${idleLimitSecs} s`));
   }
@@ -382,7 +382,7 @@ export class LiveTerminal implements ShellEvents {
   #typed(connection: TerminalConnection, bytes: Uint8Array): void {
     if (connection.over || this.#end || !this.#shell) return;
     if (connection !== this.#controller) {
-      this.#cut(connection, 'forbidden', 'this connection looks on only: it may not type');
+      this.#cut(connection, 'forbidden', 'this connection is view-only and cannot type');
       return;
     }
     this.#typedAt = this.#parts.clock.monotonic();
@@ -410,7 +410,7 @@ export class LiveTerminal implements ShellEvents {
   #resized(connection: TerminalConnection, size: { cols: number; rows: number }): void {
     if (connection.over || this.#end) return;
     if (connection !== this.#controller) {
-      this.#cut(connection, 'forbidden', 'this connection looks on only: it may not change the size');
+      this.#cut(connection, 'forbidden', 'this connection is view-only and cannot change the size');
       return;
     }
     this.#wantedSize = size;

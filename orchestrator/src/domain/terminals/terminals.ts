@@ -379,7 +379,7 @@ export function createTerminals(context: Context, parts: TerminalParts): Termina
       if (!live || live.over) return null;
       const { operator_id, username, mode, token_hash } = found;
       if (mode === 'view' && live.attached.length >= maxConnections) {
-        client.tell({ type: 'error', code: 'terminal_limit', message: 'too many look on already' });
+        client.tell({ type: 'error', code: 'terminal_limit', message: 'too many viewers are connected' });
         client.close();
         return { mode, typed: () => {}, resized: () => {}, left: () => {} };
       }
