@@ -6,13 +6,13 @@ import { type BroadcastRoute, broadcastRoutes, isNobody } from './broadcast-rout
 
 /** Of the addresses of one host. */
 const mostAddresses = 8;
-/** No datagram takes so long unless something is wrong with the machine. */
+/** Maximum time to send one datagram. */
 const sendTimeoutMs = 5_000;
 
 const bracketed = (address: string, port: number): string =>
   address.includes(':') ? `[${address}]:${port}` : `${address}:${port}`;
 
-/** Sends announcements by sockets that live for one datagram: nothing is ever received. */
+/** Sends each announcement on a socket of its own. It never receives anything. */
 export function createAnnouncer(): Announcer {
   return {
     async broadcast(port, datagramFor) {
@@ -27,7 +27,7 @@ export function createAnnouncer(): Announcer {
         addresses = await resolve(host);
       } catch (error) {
         if (error instanceof UnknownHostError) throw error;
-        // A name server that does not answer now: it may later.
+        // The name server does not answer. It may answer later.
         return [{ to: bracketed(host, port), error: (error as Error).message }];
       }
       return Promise.all(addresses.slice(0, mostAddresses).map((each) => sendTo(each, port, datagramFor)));
@@ -40,7 +40,7 @@ interface Address {
   family: 'udp4' | 'udp6';
 }
 
-/** @throws UnknownHostError for a name that is not there, or addresses that are nobody's; Error when nobody can say now */
+/** @throws UnknownHostError if the name does not exist or its addresses are not usable; Error if it cannot be resolved now */
 async function resolve(host: string): Promise<Address[]> {
   const found = await lookup(host, { all: true }).catch((error: NodeJS.ErrnoException) => {
     throw error.code === 'ENOTFOUND' ? new UnknownHostError(`has the host ${host}, which is not known`) : error;
@@ -52,11 +52,11 @@ async function resolve(host: string): Promise<Address[]> {
 }
 
 async function broadcastOn(route: BroadcastRoute, port: number, datagramFor: DatagramFor): Promise<Delivery | null> {
-  // Nothing in it depends on the socket, which need not be made when there is nothing to say.
+  // Built first, because without a datagram no socket is needed.
   const datagram = datagramFor(route.from);
   if (datagram === null) return null;
   return withSocket(route.family, bracketed(route.to, port), async (socket) => {
-    // Out by this interface, whatever the routes of the machine say.
+    // Sends through this interface, regardless of the routing table.
     await bind(socket, route.family === 'udp4' ? (route.from ?? undefined) : undefined);
     if (route.family === 'udp4') socket.setBroadcast(true);
     else socket.setMulticastInterface(`::%${route.interface}`);
@@ -67,10 +67,10 @@ async function broadcastOn(route: BroadcastRoute, port: number, datagramFor: Dat
 function sendTo({ address, family }: Address, port: number, datagramFor: DatagramFor): Promise<Delivery> {
   return withSocket(family, bracketed(address, port), async (socket) => {
     await bind(socket, undefined);
-    // A broadcast address is a target too.
+    // The target may be a broadcast address.
     if (family === 'udp4') socket.setBroadcast(true);
     await new Promise<void>((resolve, reject) => {
-      // Connected, the socket knows which of our addresses leads there.
+      // A connected socket knows the local address that leads to the target.
       socket.connect(port, address, ((error?: Error) => (error ? reject(error) : resolve())) as () => void);
     });
     const datagram = datagramFor(socket.address().address);
@@ -98,7 +98,7 @@ async function withSocket(
   use: (socket: Socket) => Promise<void>,
 ): Promise<Delivery> {
   const socket = createSocket({ type: family });
-  // What comes back for an earlier datagram is nobody's concern.
+  // Ignores errors that arrive for an earlier datagram.
   socket.on('error', () => {});
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_, reject) => {

@@ -1,16 +1,16 @@
 import type { NetworkInterfaceInfo } from 'node:os';
 
-/** One network that a datagram can be broadcast on. */
+/** A network for broadcasts. */
 export interface BroadcastRoute {
   family: 'udp4' | 'udp6';
-  /** Of this machine: what agents there can dial. Null for an IPv6 network with link-local addresses only. */
+  /** Local address that agents there can dial; null for an IPv6 network with only link-local addresses. */
   from: string | null;
-  /** The broadcast address; for IPv6 all nodes of the link, with the interface. */
+  /** The broadcast address. For IPv6, the all-nodes address of the link, with the interface. */
   to: string;
   interface: string;
 }
 
-/** More are left out: a machine full of containers has a bridge for each group of them. */
+/** Maximum number of networks. A container host may have many bridges. */
 const mostRoutes = 64;
 
 /**
@@ -38,7 +38,7 @@ export function broadcastRoutes(
 
 const isLinkLocal = (address: string): boolean => /^fe[89ab]/i.test(address);
 
-/** @returns null for a network that has none: a link of two, or a single address */
+/** @returns null for a network without a broadcast address: a point-to-point link or a single address */
 export function broadcastAddress(address: string, netmask: string): string | null {
   const mask = toNumber(netmask);
   const hosts = ~mask >>> 0;
@@ -50,7 +50,7 @@ export function broadcastAddress(address: string, netmask: string): string | nul
 const toNumber = (address: string): number =>
   address.split('.').reduce((sum, part) => ((sum << 8) | Number(part)) >>> 0, 0);
 
-/** True for what is no single host of its own: multicast and unspecified addresses, in any spelling that a resolver gives. */
+/** Whether an address is not a single host: multicast or unspecified, in any spelling that a resolver returns. */
 export function isNobody(address: string): boolean {
   const plain = address.replace(/^::ffff:(?=\d+\.)/i, '');
   if (plain.includes(':')) return /^ff/i.test(plain) || /^[0:]+$/.test(plain.replace(/%.*$/, ''));

@@ -2,28 +2,28 @@ import type { Log } from '../log.ts';
 import type { Link } from './link.ts';
 
 /**
- * How far the clock of an agent is from this one. Nothing goes by an agent's clock: what expires, and when something was
- * seen, began or ended, goes by this one. It is told because logs and certificates on that machine are off as well.
+ * Difference between the clock of an agent and the clock of the orchestrator. Nothing depends on an agent's clock: all
+ * expiries and times use the orchestrator's. The difference is reported because it affects logs and certificates there.
  */
 
-/** What an agent is shown to be off by; only there when it is. */
+/** Attribute with the difference; present only if it is noticeable. */
 const attribute = 'clock_skew_secs';
-/** The way of the hello, and a busy machine, take a moment. */
+/** Differences below this are network and processing delay. */
 const noticeableSecs = 10;
 
-/** @returns whole seconds by which the agent's clock is ahead; null when it did not tell */
+/** @returns whole seconds by which the agent's clock is ahead; null if the agent sent no time */
 export const skewOf = (agentMs: number | undefined, nowMs: number): number | null =>
   agentMs === undefined ? null : Math.round((agentMs - nowMs) / 1000);
 
 const isNoticeable = (skew: number | null): skew is number => skew !== null && Math.abs(skew) >= noticeableSecs;
 
-/** The attributes of an agent with what is known here of its clock. What it says of that itself counts for nothing. */
+/** Adds the measured difference to the attributes of an agent. Overrides a value that the agent sent. */
 export function withSkew(attributes: Record<string, string>, skew: number | null): Record<string, string> {
   const { [attribute]: _, ...others } = attributes;
   return isNoticeable(skew) ? { ...others, [attribute]: String(skew) } : others;
 }
 
-/** Tells the log, unless that knows. */
+/** Logs a difference that was not logged before. */
 export function warnOfSkew(log: Log, link: Pick<Link, 'nodeId' | 'clockSkewSecs' | 'loggedClockSkewSecs'>): void {
   const { nodeId, clockSkewSecs, loggedClockSkewSecs } = link;
   if (loggedClockSkewSecs !== null && !isNoticeable((clockSkewSecs ?? 0) - loggedClockSkewSecs)) return;

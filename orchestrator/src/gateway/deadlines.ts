@@ -1,10 +1,10 @@
-/** Things that all have the same time to do something, without a timer each. */
+/** Deadlines of items that all have the same time limit, without a timer for each. */
 export class Deadlines<T> {
   private readonly allowedMs: number;
-  /** When each was added; so in the order in which they expire. */
+  /** Time of addition, in the order of expiry. */
   private readonly addedAt = new Map<T, number>();
 
-  /** @param allowedMs what each may take */
+  /** @param allowedMs time limit of each item */
   constructor(allowedMs: number) {
     this.allowedMs = allowedMs;
   }
@@ -18,7 +18,7 @@ export class Deadlines<T> {
     this.addedAt.delete(item);
   }
 
-  /** Takes out those whose time is up. */
+  /** Removes and returns expired items. */
   expired(now: number): T[] {
     const items: T[] = [];
     for (const [item, addedAt] of this.addedAt) {
@@ -29,7 +29,7 @@ export class Deadlines<T> {
     return items;
   }
 
-  /** Takes out all. */
+  /** Removes and returns all items. */
   drain(): T[] {
     const items = [...this.addedAt.keys()];
     this.addedAt.clear();

@@ -10,9 +10,9 @@ const refusal = (code: Refusal['code'], message: string): HelloVerdict => ({
 });
 
 /**
- * Whether the hello proves, on this very connection, the key it names, and speaks a version we speak. The signature
- * comes first: what is not proven is not answered with anything about us.
- * @param connection what only the two ends of this TLS connection know, and the nonce that was sent on it
+ * Checks that the hello proves its key on this connection, and that both ends support a common version. The signature is
+ * checked first, so that an unproven peer learns nothing about the orchestrator.
+ * @param connection keying material of this TLS connection, and the nonce that was sent on it
  */
 export function checkHello(
   hello: HelloProof,
@@ -38,7 +38,7 @@ function isSignedBy(agentKey: Buffer, bytes: Uint8Array, signature: Buffer): boo
   try {
     return verify(null, bytes, publicKeyFromRaw(agentKey), signature);
   } catch {
-    // A key that is not a point of the curve.
+    // The key is not a point on the curve.
     return false;
   }
 }

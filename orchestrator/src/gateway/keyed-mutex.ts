@@ -1,16 +1,16 @@
-/** One at a time for each key; a few may wait. */
+/** A mutex per key with a limited number of waiters. */
 export class Turns {
   private readonly limit: number;
   private readonly lines = new Map<string, (() => void)[]>();
 
-  /** @param limit how many may hold or wait for one key */
+  /** @param limit maximum number of callers that hold or wait for one key */
   constructor(limit: number) {
     this.limit = limit;
   }
 
   /**
    * Resolves when it is the caller's turn.
-   * @returns ends the turn, or null when too many wait already
+   * @returns a function that ends the turn, or null if too many callers wait
    */
   async take(key: string): Promise<(() => void) | null> {
     const line = this.lines.get(key);

@@ -1,10 +1,10 @@
 import type { Channel } from './terminal-channel.ts';
 
-/** The terminals of one link. A link gets it with its first terminal. */
+/** The terminals of one link. Created with the first terminal. */
 export class LinkTerminals {
   readonly channels = new Map<number, Channel>();
   /** The newest channel number in use. */
   last = 0;
-  /** Bytes of input that the network has not taken yet. */
+  /** Bytes of input not yet written to the network. */
   unsentBytes = 0;
 }

@@ -2,23 +2,23 @@ import type { Clock } from '../clock.ts';
 import type { GatewayLimits } from './limits.ts';
 import type { Link } from './link.ts';
 
-/** Who is connected, for the rest of the orchestrator. */
+/** Connected agents, for the rest of the orchestrator. */
 export interface Presence {
   /** True once the agent's record and attributes are committed, while its link lives. */
   isConnected(nodeId: string): boolean;
-  /** Unix seconds of the last frame from a connected agent, null for one that is not connected. */
+  /** Unix seconds of the last frame of an agent; null if it is not connected. */
   lastHeardAt(nodeId: string): number | null;
-  /** By how many seconds the clock of a connected agent is ahead, as far as it told; else 0. */
+  /** Seconds by which the clock of a connected agent is ahead; 0 if unknown. */
   clockAheadSecs(nodeId: string): number;
   /** Node ids of all connected agents. */
   connected(): Iterable<string>;
   readonly count: number;
 }
 
-/** How a claim to a node id that another link holds was settled. */
+/** Result of a probe of the link that holds a node id. */
 export type ProbeOutcome = 'answered' | 'silent' | 'ended';
 
-/** The links by node id, and the wheel that visits each once a ping interval. */
+/** Links by node id, and the wheel that visits each link once per ping interval. */
 export class LinkRegistry implements Presence {
   private readonly clock: Clock;
   private readonly limits: GatewayLimits;
@@ -70,14 +70,14 @@ export class LinkRegistry implements Presence {
     return this.byNode.values();
   }
 
-  /** The link of an agent is open: it is visited a whole interval from now for the first time. */
+  /** Adds an open link. Its first visit follows after a full interval. */
   add(link: Link): void {
     this.byNode.set(link.nodeId!, link);
     link.slot = (this.hand + this.wheel.length - 1) % this.wheel.length;
     this.wheel[link.slot]!.add(link);
   }
 
-  /** @returns false when the link was not, or no longer, the agent's */
+  /** @returns false if the link is not the current link of its agent */
   remove(link: Link): boolean {
     if (link.slot >= 0) this.wheel[link.slot]!.delete(link);
     link.slot = -1;
@@ -85,11 +85,11 @@ export class LinkRegistry implements Presence {
     return this.byNode.delete(link.nodeId);
   }
 
-  /** Visits the links whose turn has come since the last call. */
+  /** Visits the links that became due since the last call. */
   turn(visit: (link: Link) => void): void {
     const now = this.clock.monotonic();
     const slotMs = this.limits.pingIntervalMs / this.wheel.length;
-    // After a long stop of the process one round is enough.
+    // After a long pause of the process, one round is enough.
     if (now - this.turnedAt > this.limits.pingIntervalMs) this.turnedAt = now - this.limits.pingIntervalMs;
     while (now - this.turnedAt >= slotMs) {
       this.turnedAt += slotMs;
@@ -98,7 +98,7 @@ export class LinkRegistry implements Presence {
     }
   }
 
-  /** Asks a link whether its agent is there. Only the answer to this very question counts, not what was on its way. */
+  /** Checks with a ping whether the agent of a link is alive. Only the pong to this ping counts. */
   probe(link: Link): Promise<ProbeOutcome> {
     if (link.state !== 'open') return Promise.resolve('ended');
     return new Promise((resolve) => {

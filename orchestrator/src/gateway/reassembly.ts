@@ -1,30 +1,30 @@
 import type { GatewayLimits } from './limits.ts';
 
-/** The pieces of one report that is on its way. */
+/** The received pieces of one report. */
 export interface Assembly {
   seq: number;
   parts: number;
   texts: string[];
-  /** Characters so far, which it holds of the common budget. */
+  /** Characters received so far. They count against the shared budget. */
   length: number;
-  /** Frame bytes of pieces that were not credited, in order. */
+  /** Frame bytes of pieces without credit, in order. */
   uncredited: number[];
-  /** Its agent gets no credit: the budget is spent. */
+  /** The agent gets no credit because the budget is used up. */
   waiting: boolean;
-  /** Called when it may go on. */
+  /** Called when the report may continue. */
   resume: () => void;
-  /** When it was last looked at, in monotonic milliseconds, and how long it was then; null before the first time. */
+  /** Time of the last check, in monotonic milliseconds, and the length at that time; null before the first check. */
   looked: { at: number; length: number } | null;
-  /** Monotonic milliseconds by which it must be whole. */
+  /** Monotonic milliseconds by which the report must be complete. */
   dueAt: number;
 }
 
 export type PartFault = string;
 
 /**
- * Puts large reports together within one budget for all links, of which each holds what has come of it, not what it
- * announced. When the budget is spent only the oldest goes on, so that there is always one that gets whole and makes
- * room; the agents of all others get no credit and so cannot send more than their windows.
+ * Reassembles large reports within one budget for all links. A report uses budget for what it received, not for what it
+ * announced. When the budget is used up, only the oldest report continues, so that one always completes and frees
+ * budget. The agents of all others get no credit and cannot send more than their windows.
  */
 export class Reassembly {
   private readonly limits: GatewayLimits;
@@ -37,15 +37,15 @@ export class Reassembly {
     this.limits = limits;
   }
 
-  /** Characters that reports on their way hold. */
+  /** Characters held by incomplete reports. */
   get load(): number {
     return this.held;
   }
 
   /**
-   * Opens a report with its first piece still to be added.
+   * Opens a report without any piece.
    * @param now    monotonic milliseconds
-   * @param resume called when it was told to wait and may go on
+   * @param resume called when a waiting report may continue
    */
   begin(seq: number, parts: number, now: number, resume: () => void): Assembly {
     const assembly: Assembly = {
@@ -63,7 +63,7 @@ export class Reassembly {
     return assembly;
   }
 
-  /** Takes the next piece; `waiting` says whether more may come. @returns null, or what is wrong with it */
+  /** Adds the next piece. `waiting` shows whether more may follow. @returns null, or a description of the fault */
   add(assembly: Assembly, part: { seq: number; part: number; parts: number; text: string }): PartFault | null {
     if (part.seq !== assembly.seq || part.parts !== assembly.parts || part.part !== assembly.texts.length)
       return `piece ${part.part} of ${part.parts} of report ${part.seq}, where piece ${assembly.texts.length} of ${assembly.parts} of report ${assembly.seq} is due`;
@@ -82,7 +82,7 @@ export class Reassembly {
   }
 
   /**
-   * Holds a report to the least rate and to its time; while it waits for room neither counts. To be called now and then.
+   * Checks the minimum rate and the deadline of a report. Neither applies while it waits for budget. Call it periodically.
    * @param now monotonic milliseconds
    */
   look(assembly: Assembly, now: number): PartFault | null {
@@ -101,7 +101,7 @@ export class Reassembly {
       : `report ${seq} was not whole after ${Math.round(this.limits.reportDeadlineMs / 1000)} s`;
   }
 
-  /** Gives its place back; safe to call twice. */
+  /** Releases the budget of a report. Idempotent. */
   release(assembly: Assembly): void {
     if (!this.open.delete(assembly)) return;
     this.waiting.delete(assembly);
@@ -116,7 +116,7 @@ export class Reassembly {
     this.resumeOldest();
   }
 
-  /** Reports wait in the order in which the budget stopped them, which is not that of their age. */
+  /** Waiting reports are ordered by when they stopped, not by age. */
   private resumeOldest(): void {
     const oldest = this.open.values().next().value;
     if (!oldest?.waiting) return;

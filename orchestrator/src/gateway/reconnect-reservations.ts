@@ -1,9 +1,9 @@
-/** For so long the place of an agent that said that it comes back is kept: also from itself, should it be killed in that moment. */
+/** How long a place is kept. If the agent is killed meanwhile, its next process must wait as well. */
 const keptMs = 15_000;
 
 /**
- * Places of agents that left to come back at once under a new key. Whoever has a copy of the former key would otherwise
- * come in between the two links, each time that it is changed: and then be the one who changes it.
+ * Places of agents that reconnect at once under a new key. Otherwise the owner of a copied former key could connect
+ * between the two links at each key change, and take over the change.
  */
 export class KeptPlaces {
   /** By node id, the oldest first. */
@@ -19,13 +19,13 @@ export class KeptPlaces {
     this.#kept.set(nodeId, { instanceId, until: now + keptMs });
   }
 
-  /** Whether the place is kept for another process than this one. */
+  /** Whether the place is kept for another process of the agent. */
   isKeptFrom(nodeId: string, instanceId: string, now: number): boolean {
     const kept = this.#kept.get(nodeId);
     return kept !== undefined && kept.until > now && kept.instanceId !== instanceId;
   }
 
-  /** The agent is there. */
+  /** The agent has reconnected. */
   taken(nodeId: string): void {
     this.#kept.delete(nodeId);
   }

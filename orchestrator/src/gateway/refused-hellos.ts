@@ -5,22 +5,22 @@ export interface RefusedHelloLimits {
   readonly burst: number;
 }
 
-/** Networks that are remembered; further ones take the place of the one that was charged least recently. */
-const mostNetworks = 1024;
+/** Maximum number of remembered networks. A further one evicts the least recently charged. */
+const maxNetworks = 1024;
 
-/** How many times what one network may a /48 may: there are 65,536 networks in it, and all may be one client's. */
+/** Factor between the limits of a /48 and of one network: one client may own all 65,536 networks of a /48. */
 const wideScale = 8;
 
 interface Account {
-  /** Below 1, the network waits. Negative after handshakes that were under way together. */
+  /** Below 1, the network waits. Negative after parallel handshakes. */
   tokens: number;
   refilledAt: number;
 }
 
-/** Holds back networks whose hellos are refused, by a token bucket each. Times are monotonic milliseconds. */
+/** Delays networks whose hellos are refused, with a token bucket for each. Times are monotonic milliseconds. */
 export class RefusedHellos {
   private readonly limits: RefusedHelloLimits;
-  /** Networks that were charged, the least recent first. */
+  /** Charged networks, least recent first. */
   private readonly accounts = new Map<string, Account>();
 
   constructor(limits: RefusedHelloLimits) {
@@ -32,11 +32,11 @@ export class RefusedHellos {
     for (const { name, scale } of scopesOf(network)) {
       const burst = this.limits.burst * scale;
       const account = this.refilled(name, scale, now) ?? { tokens: burst, refilledAt: now };
-      // Handshakes that were under way when the bucket ran empty cost no more than one burst.
+      // Handshakes already in progress when the bucket ran empty cost at most one burst.
       account.tokens = Math.max(-burst, account.tokens - cost);
       this.accounts.delete(name);
       this.accounts.set(name, account);
-      if (this.accounts.size > mostNetworks) this.accounts.delete(this.accounts.keys().next().value as string);
+      if (this.accounts.size > maxNetworks) this.accounts.delete(this.accounts.keys().next().value as string);
     }
   }
 
@@ -45,7 +45,7 @@ export class RefusedHellos {
     return scopesOf(network).every(({ name, scale }) => (this.refilled(name, scale, now)?.tokens ?? 1) >= 1);
   }
 
-  /** @returns the account; null when nothing is held against it */
+  /** @returns the bucket of the network; null if its bucket is full */
   private refilled(name: string, scale: number, now: number): Account | null {
     const account = this.accounts.get(name);
     if (account === undefined) return null;
@@ -57,7 +57,7 @@ export class RefusedHellos {
   }
 }
 
-/** Whose bucket a refusal is taken from: the network's, and for IPv6 the larger one of its /48. */
+/** The buckets that a refusal is charged to: the network's, and for IPv6 that of its /48. */
 function scopesOf(network: string): { name: string; scale: number }[] {
   const wide = widerOf(network);
   return wide === network

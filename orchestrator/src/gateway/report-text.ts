@@ -3,9 +3,9 @@ import { endOfString } from '../json-strings.ts';
 import { faultOf } from './link.ts';
 
 /**
- * Reads the reports whose pieces were put together.
+ * Parses reassembled reports.
  * @param text JSON, up to 4 MiB
- * @returns the reports, or what is wrong with the text, in words for its sender
+ * @returns the reports, or a description of the fault for the sender
  */
 export function readReports(text: string): Report[] | string {
   const unknown = unknownKey(text);
@@ -20,12 +20,12 @@ export function readReports(text: string): Report[] | string {
   return parsed.success ? parsed.data : faultOf(parsed.error);
 }
 
-/** Characters of a key that are told. */
+/** Maximum number of characters of a key in a fault description. */
 const mostTold = 64;
 
 /**
- * The first key that no report has. Looked for before the text is parsed: a text full of different keys takes 0.3 s to
- * parse and as long to validate, and one with the keys of reports a tenth of that.
+ * Finds the first key that no report has. Runs before the text is parsed: a text with many different keys takes 0.3 s
+ * to parse and as long to validate; one with known keys takes a tenth of that.
  */
 function unknownKey(text: string): string | null {
   let start = 0;

@@ -13,16 +13,16 @@ import { Channel, nameOf } from './terminal-channel.ts';
 /** The first version of the protocol with terminals. */
 const versionWithTerminals = 3;
 
-/** What agents say of terminals besides their bytes. */
+/** Terminal messages of agents, except output. */
 export type TerminalMessage = Extract<AgentMessage, { channel: number }>;
 
-/** Shells on agents, over their links: which channel is whose, and what each of them may say. */
+/** Opens shells on agents, and routes messages between links and channels. */
 export class TerminalShells implements Shells {
   private readonly registry: LinkRegistry;
   private readonly clock: Clock;
   private readonly limits: GatewayLimits;
   private readonly isDraining: () => boolean;
-  /** Channels whose agent has not answered yet. */
+  /** Channels without an answer of the agent yet. */
   private readonly unanswered: Deadlines<Channel>;
 
   constructor(options: {
@@ -43,7 +43,7 @@ export class TerminalShells implements Shells {
     const link = this.linkFor(wish.node_id);
     link.terminals ??= new LinkTerminals();
     const { terminals } = link;
-    // Those that were closed count until their agent has said so: it may have as many shells that do not end.
+    // Closed channels count until the agent confirms them, because their shells may still run.
     if (terminals.channels.size >= this.limits.terminalsOfLink || terminals.last >= this.limits.mostChannel)
       throw new MusterError('terminal_limit', `${nameOf(link)} has ${terminals.channels.size} terminals already`);
     return new Promise((resolve, reject) => {
@@ -84,15 +84,15 @@ export class TerminalShells implements Shells {
     const channel = this.channelOf(link, message.channel);
     if (channel === null) return;
     if (message.type !== 'terminal_credit') this.unanswered.delete(channel);
-    const fault = said(channel, message);
+    const fault = deliver(channel, message);
     if (channel.over) link.terminals?.channels.delete(channel.number);
     if (fault !== null) link.violation(fault);
-    // Large ones are no more than what was typed asks for, and that may be much.
+    // Large credits are exempt from the message rate: input bounds their number, and there may be much input.
     else if (message.type === 'terminal_credit' && message.bytes * 4 >= this.limits.terminalInputWindowBytes)
       link.uncount();
   }
 
-  /** @returns null when there is none, which ends the link */
+  /** @returns null if the channel does not exist; the link then ends */
   private channelOf(link: Link, number: number): Channel | null {
     const channel = link.terminals?.channels.get(number);
     if (channel !== undefined) return channel;
@@ -102,7 +102,7 @@ export class TerminalShells implements Shells {
     return null;
   }
 
-  /** The link ends, and its shells with it: they do not wait until the other end has closed it too. */
+  /** Ends the shells of a link that closes, without waiting for the agent to close it as well. */
   forget(link: Link): void {
     const { terminals } = link;
     if (terminals === null) return;
@@ -118,14 +118,14 @@ export class TerminalShells implements Shells {
     }
   }
 
-  /** Gives up those that are not answered. Called by the gateway's timer. */
+  /** Ends channels without an answer in time. The gateway's timer calls it. */
   tick(now: number): void {
     for (const channel of this.unanswered.expired(now)) channel.onTimeout();
   }
 }
 
-/** @returns what is wrong with it */
-function said(channel: Channel, message: TerminalMessage): string | null {
+/** Delivers a message to its channel. @returns a description of the protocol violation, or null */
+function deliver(channel: Channel, message: TerminalMessage): string | null {
   switch (message.type) {
     case 'terminal_opened':
       return channel.onOpened(message.shell, message.user);

@@ -1,4 +1,4 @@
-/** A rate with a burst. Its numbers are handed in at each take, so that ten thousand buckets share them. */
+/** A token bucket. Callers pass rate and burst to each call, so that thousands of buckets share them. */
 export class TokenBucket {
   private tokens: number;
   private refilledAt: number;
@@ -9,7 +9,7 @@ export class TokenBucket {
     this.refilledAt = now;
   }
 
-  /** @returns false when the rate is exceeded */
+  /** @returns false if the rate is exceeded */
   take(now: number, perSecond: number, burst: number): boolean {
     this.tokens = Math.min(burst, this.tokens + (Math.max(0, now - this.refilledAt) * perSecond) / 1000);
     this.refilledAt = now;
@@ -19,8 +19,8 @@ export class TokenBucket {
   }
 
   /**
-   * Takes one in any case, on credit where none is left.
-   * @returns milliseconds until what was taken on credit is there; 0 when nothing is owed
+   * Takes one token, even if none is left.
+   * @returns milliseconds until the debt is refilled; 0 without debt
    */
   owe(now: number, perSecond: number, burst: number): number {
     if (this.take(now, perSecond, burst)) return 0;
@@ -28,7 +28,7 @@ export class TokenBucket {
     return Math.max(0, (-this.tokens * 1000) / perSecond);
   }
 
-  /** Takes back what `take` counted. */
+  /** Returns the token of a `take`. */
   giveBack(): void {
     this.tokens += 1;
   }
