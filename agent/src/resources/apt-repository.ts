@@ -25,14 +25,14 @@ import {
   write,
 } from './provider/written-file.ts';
 
-/** A source of packages: one file for apt, and one with the key it is signed with. */
+/** A package source: one file for apt, and one with its signing key. */
 
 type Body = ResourceBodies['apt-repository'];
 const bodyOf = (resource: ResolvedResource): Body => resource.body as Body;
 
 export interface SeenRepository {
   source: SeenFile;
-  /** Null: no key of ours is or was declared, so whose file that would be is not looked at. */
+  /** Null: the agent declares and declared no key, so the file is not observed. */
   key: SeenFile | null;
 }
 
@@ -45,7 +45,7 @@ function sourceFile(resource: ResolvedResource): WrittenFile {
   return {
     path: sourcePath(body.name),
     text: isAbsent(body) ? null : renderSource(body),
-    // An address may hold a password.
+    // A URI may contain a password.
     mode: resource.sensitive_fields.length > 0 ? '0600' : '0644',
   };
 }
@@ -56,7 +56,7 @@ function keyFile(resource: ResolvedResource): WrittenFile {
   return { path: keyPath(body.name), text: wanted, mode: '0644' };
 }
 
-/** Whether the key file is ours to look after: one is declared, or was. */
+/** Whether the agent manages the key file: a key is or was declared. */
 function hasKey(resource: ResolvedResource, succeeded: ResolvedResource | null): boolean {
   if (!isAbsent(bodyOf(resource)) && bodyOf(resource).signed_by != null) return true;
   return succeeded?.type === 'apt-repository' && bodyOf(succeeded).signed_by != null;
@@ -78,7 +78,7 @@ function diffParts(
   };
 }
 
-/** The two as one, by the fields of a source. */
+/** The changes of both files, as fields of the source. */
 function told({ source, key }: Parts, from: string | null, to: string | null): Difference {
   if (source.action === 'none' && key.action === 'none') return nothing(source.message);
   const ensure = source.changes.filter(({ field }) => field === 'ensure');
@@ -102,7 +102,7 @@ export const aptRepository: Provider<SeenRepository, RepositoryBefore> = {
   type: 'apt-repository',
   recheckable: true,
   brings: () => ['packages'],
-  // The directory of keys is the one that may not be there.
+  // The directory of keys is the one that may be missing.
   path: (resource) =>
     bodyOf(resource).signed_by == null ? sourcePath(bodyOf(resource).name) : keyPath(bodyOf(resource).name),
 
@@ -158,7 +158,7 @@ export const aptRepository: Provider<SeenRepository, RepositoryBefore> = {
     const putKey = async () => {
       if (seen.key !== null && key.action !== 'none') await write(resource, keyFile(resource), seen.key, key, machine);
     };
-    // No source names a key that is not there.
+    // Ordered so that no source ever names a missing key.
     const steps = keyFile(resource).text === null ? [putSource, putKey] : [putKey, putSource];
     for (const step of steps) await step();
     machine.stale(freshOffers, knownOffers);

@@ -16,14 +16,14 @@ import { broughtBy } from './file-unix/brought.ts';
 import type { Provider } from './provider/provider.ts';
 import { changedLines, isAbsent, linesOf, pathOf, rewrite } from './text-edit/text-file.ts';
 
-/** Characters of a block that was there before, kept to be brought back. */
+/** Maximum characters of a previous block that are kept to be restored. */
 const maxKept = 128 * 1024;
 
-/** Of a large block only that it is none that is declared. */
+/** For a large block, only a marker that equals no declared block. */
 const inBrief = <T extends string[] | null>(lines: T): T | string[] =>
   lines !== null && lines.reduce((sum, line) => sum + line.length, 0) > 16 * 1024 ? ['(large)'] : lines;
 
-/** One marked block of a file that others own. */
+/** One marked block in a file that others own. */
 export const blockUnix: Provider<SeenBlock, BlockBefore> = {
   type: 'block-unix',
   recheckable: true,

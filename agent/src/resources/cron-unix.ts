@@ -25,17 +25,17 @@ const bodyOf = (resource: ResolvedResource): Body => resource.body as Body;
 
 export interface SeenJob {
   file: SeenFile;
-  /** The fields of the job in the file, null where it has none. */
+  /** The fields of the job in the file; null: none. */
   job: { schedule: string; user: string; command: string } | null;
-  /** There is no such user: cron would ignore the file. */
+  /** Whether the user is missing, so that cron would ignore the file. */
   userIsMissing: boolean;
-  /** No cron known here is installed. */
+  /** Whether no known cron is installed. */
   cronIsMissing: boolean;
 }
 
 const daemons = ['/usr/sbin/cron', '/usr/sbin/crond', '/usr/sbin/fcron', '/usr/lib/systemd/system/cron.target'];
 
-/** No two jobs have the same: what stands for the user holds no "-". */
+/** Unique for each job, because the encoded user contains no "-". */
 function jobPath({ user, name }: Pick<Body, 'user' | 'name'>): string {
   const escaped = user.replaceAll(/[^A-Za-z0-9]/g, (char) => `_${char.charCodeAt(0).toString(16)}`);
   return `/etc/cron.d/muster-${escaped}-${name}`;
@@ -62,7 +62,7 @@ function seenJob(resource: ResolvedResource, file: SeenFile): Omit<SeenJob, 'use
 const jobFields = ['schedule', 'user', 'command'] as const;
 const ownershipFields = new Set(['owner', 'group', 'mode', 'symlink', 'type']);
 
-/** The change of a file told by the fields of the job in it. */
+/** Translates changes of the file to fields of the job. */
 function fieldChanges(file: FieldChange[], from: SeenJob['job'], to: SeenJob['job']): FieldChange[] {
   const ensure = file.filter(({ field }) => field === 'ensure');
   const creation = ensure.some((change) => change.from === 'absent');
@@ -72,7 +72,7 @@ function fieldChanges(file: FieldChange[], from: SeenJob['job'], to: SeenJob['jo
     from?.[field] === to?.[field] ? [] : [{ field, from: from?.[field] ?? null, to: to?.[field] ?? null }],
   );
   const contentChanges = creation || file.some(({ field }) => field === 'content');
-  // Lines around the job: comments, settings, a second job.
+  // Changes around the job: comments, settings, a second job.
   const others = contentChanges && fields.length === 0;
   return [
     ...ensure,

@@ -10,20 +10,20 @@ import { checkAccountName } from './user-unix.ts';
 
 export interface SeenGroup {
   gid: number | null;
-  /** Who is in it, or has it for the primary group. */
+  /** Members, and users that have it as their primary group. */
   users: GroupUser[];
-  /** Whether its password and administrators are as recorded. Only where they were, and may have to come back. */
+  /** Whether password and administrators equal the record; checked only if there is a record that may be restored. */
   secretsAsBefore: boolean;
 }
 
 interface GroupUser {
   name: string;
   how: 'member' | 'primary';
-  /** This operation is about that account too, and may take it out first. */
+  /** Whether this operation also declares that account and may take it out of the group first. */
   declared: boolean;
 }
 
-/** What a group was before the agent first changed it. */
+/** The group before the agent first changed it. */
 export type GroupBefore = { was: 'absent' } | { was: 'group'; gid: number; removed: GroupSecrets | null };
 
 type Body = ResourceBodies['group-unix'];
@@ -135,7 +135,7 @@ export function diffGroupRemoval(resource: ResolvedResource, before: GroupBefore
   if (seen.gid === null) changes.push({ field: 'ensure', from: 'absent', to: 'present' });
   if (seen.gid !== before.gid)
     changes.push({ field: 'gid', from: seen.gid === null ? null : String(seen.gid), to: String(before.gid) });
-  // Of a password only that it comes back is told.
+  // For a password only the fact that it is restored is reported.
   if (seen.gid !== null && !seen.secretsAsBefore) changes.push({ field: 'password', from: null, to: null });
   if (changes.length === 0) return nothing('as it was before');
   return { action: 'remove', changes, diff: null, message: 'what was there before is restored' };

@@ -17,15 +17,15 @@ import {
 } from './provider/written-file.ts';
 
 export interface SeenHostname {
-  /** What the kernel goes by. */
+  /** The kernel's host name. */
   running: string;
   /** /etc/hostname. */
   file: SeenFile;
-  /** The name in it; null: there is none. */
+  /** The name in it; null: none. */
   persisted: string | null;
 }
 
-/** What was there before the agent first changed it; null: not changed by it. */
+/** State before the agent first changed it; null: not changed by the agent. */
 export type HostnameBefore = { running: string | null; file: FileBefore | null };
 
 type Body = ResourceBodies['hostname'];
@@ -36,13 +36,13 @@ const fileOf = (resource: ResolvedResource): WrittenFile => {
   return { path: '/etc/hostname', text: ensure === 'absent' ? null : `${name}\n`, mode: '0644' };
 };
 
-/** The first line that says anything, as systemd reads it. */
+/** The first line that is neither empty nor a comment, as systemd reads it. */
 function nameIn(text: string | null): string | null {
   const line = text?.split('\n').find((one) => one.trim() !== '' && !one.startsWith('#'));
   return line?.trim() ?? null;
 }
 
-/** The name of the machine: the running one, and that in /etc/hostname. /etc/hosts is left to others. */
+/** The host name: the running one, and the one in /etc/hostname. Does not change /etc/hosts. */
 export const hostname: Provider<SeenHostname, HostnameBefore> = {
   type: 'hostname',
   recheckable: true,
@@ -132,7 +132,7 @@ export function diffHostname(
   }
   const changes: FieldChange[] = [];
   if (seen.running !== name) changes.push({ field: 'name', from: seen.running, to: name });
-  // A file that says the same in other words is as declared.
+  // A file with another text but the same name is as declared.
   if (seen.persisted !== name) changes.push({ field: 'persisted', from: seen.persisted, to: name });
   if (changes.length === 0) return nothing();
   return { action: 'update', changes, diff: null };

@@ -8,7 +8,7 @@ import type { Provider } from './provider/provider.ts';
 import { inBytes, placeOf } from './text-edit/lines.ts';
 import { changedLines, isAbsent, linesOf, lookAtText, pathOf, rewrite } from './text-edit/text-file.ts';
 
-/** One line of a file that others own. */
+/** One line in a file that others own. */
 export const lineUnix: Provider<SeenLine, LineBefore> = {
   type: 'line-unix',
   recheckable: true,

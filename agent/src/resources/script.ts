@@ -6,11 +6,11 @@ import { whyNotRun } from './provider/foreign.ts';
 import { type Difference, type Machine, nothing, type Outcome, type Provider } from './provider/provider.ts';
 
 export interface SeenScript {
-  /** What `check` ended with; null when it was not run. */
+  /** Exit code of `check`; null if it was not run. */
   checkExit: number | null;
 }
 
-/** Recorded for a script that was run: its `undo` is due when it is no longer desired. */
+/** Record of a script that was run. Its `undo` is due once it is no longer desired. */
 export type ScriptBefore = { was: 'run' };
 
 type Body = ResourceBodies['script'];
@@ -33,7 +33,7 @@ export const script: Provider<SeenScript, ScriptBefore> = {
 
   async observe(resource, circumstances, machine) {
     const { check } = bodyOf(resource);
-    // What is to run in any case is not asked about first.
+    // A script that runs in any case needs no check.
     if (check == null || circumstances.rerunBy.length > 0) return { checkExit: null };
     const result = await execute(resource, check, machine.limits.checkMs, 4096, machine);
     if (result.timedOut)
@@ -102,8 +102,8 @@ const execute = (
 ): Promise<CommandResult> => runShell(bodyOf(resource).program, text, timeLimit, outputCap, machine, printed);
 
 /**
- * The text reaches the shell as an open file without a name: it may be of any length, appears in no list of
- * processes, and leaves nothing behind. Its input stays empty.
+ * Passes the text to the shell as an unnamed open file: it may have any length, does not appear in the process list,
+ * and leaves nothing behind. Standard input is empty.
  */
 export async function runShell(
   shell: string,
@@ -113,7 +113,7 @@ export async function runShell(
   machine: Machine,
   printed?: Command['printed'],
 ): Promise<CommandResult> {
-  // On its first line, so that the numbers of lines stay. No program that the script starts gets to see the text.
+  // On the first line, so that line numbers stay correct. Programs that the script starts cannot read the text.
   const file = openUnnamed(`read -r REPLY <&4 || exit 125; unset REPLY; exec 3<&- 4<&-; ${text}`);
   try {
     const result = await runCommand(

@@ -30,7 +30,6 @@ import {
 
 /** A service of OpenRC: a script in /etc/init.d, the run level it starts in, and whether it runs. */
 
-/** Every service there is. */
 const services: Database<ServiceStates> = {
   name: 'OpenRC services',
   read: (machine) => readServices(machine.limits.checkMs, machine),
@@ -73,7 +72,7 @@ export const serviceOpenrc: Provider<SeenRc, RcBefore> = {
     return carryOut({ kind: 'remove', resource, seen, difference, before }, machine);
   },
 
-  /** OpenRC has no way to do several at a time; what is gained is that a restart is told from none. */
+  /** OpenRC cannot act on several services at once. Batching only serves to journal each restart. */
   async together(items, machine) {
     const outcomes: Outcome[] = [];
     for (const item of items) outcomes.push(await carryOut(item, machine));
@@ -99,7 +98,7 @@ async function look(resource: ResolvedResource, machine: Machine): Promise<SeenR
   };
 }
 
-/** The run levels that a difference is about. */
+/** The run levels that a difference changes. */
 function movesIn(resource: ResolvedResource, seen: SeenRc, { changes }: Difference): Moves {
   const body = bodyOf(resource);
   const moves: Moves = { leave: [], enter: [] };
@@ -146,7 +145,7 @@ function verbIn(seen: SeenRc, { action, changes }: Difference): string | null {
   const running = changes.find(({ field }) => field === 'running');
   if (running === undefined) return null;
   if (running.to !== 'true') return 'stop';
-  // To OpenRC one that crashed is still started.
+  // OpenRC considers a crashed service started.
   return seen.state === 'crashed' ? 'restart' : 'start';
 }
 

@@ -22,7 +22,7 @@ import {
 } from './service-systemd/seen.ts';
 import { fixedAtStart, unitFault } from './service-systemd/unit-file.ts';
 
-/** A service of systemd: a unit that is there already, or one that is written. */
+/** A service of systemd: an existing unit, or one that the agent writes. */
 export const serviceSystemd: Provider<SeenService, ServiceBefore> = {
   type: 'service-systemd',
   recheckable: false,
@@ -86,7 +86,7 @@ export const serviceSystemd: Provider<SeenService, ServiceBefore> = {
     alone({ kind: 'remove', resource, seen, difference, before }, machine),
   together: carryOut,
 
-  /** What systemd was asked for before goes on without the agent: it is waited for, so that it is seen done. */
+  /** systemd continues earlier requests without the agent. Waits for them, so that their result is observed. */
   async recover(machine) {
     const { clock, limits } = machine;
     const deadline = clock.monotonic() + limits.scriptMs;
@@ -101,14 +101,14 @@ export const serviceSystemd: Provider<SeenService, ServiceBefore> = {
   gotDone(resource, brief, seenNow, original) {
     const then = (brief as unknown as SeenService).unit;
     const now = seenNow.unit;
-    // Brought back to what it was: a process that ran goes by that once it was started again.
+    // After a restored change, a running process must have been restarted if the change only applies at its start.
     if (original.action === 'remove' && bodyOf(resource).ensure !== 'absent') {
       const restarts = isUp(then) && isUp(now) && original.changes.some(({ field }) => fixedAtStart.has(field));
       return !restarts || now.invocation !== then.invocation;
     }
     const untriggered = { purpose: 'apply', reloadBy: [], restartBy: [], succeeded: resource } as const;
     if (diffService(resource, seenNow, untriggered).action !== 'none') return false;
-    // Another invocation read everything anew, whoever asked for it.
+    // A new invocation has read everything again, whoever requested it.
     const again = now.invocation !== then.invocation;
     if (original.action === 'restart') return again;
     return original.action !== 'reload' || again || now.changedAt !== then.changedAt;
@@ -120,7 +120,7 @@ const recheckMs = 100;
 /** Targets by which services usually start with the machine. */
 const targets = ['multi-user', 'graphical', 'default', 'basic', 'sysinit', 'network', 'network-online'];
 
-/** systemd keeps a link in /run for each unit that runs: it comes with every start, and goes with the end. */
+/** systemd keeps a link in /run for each running unit, which appears at every start and disappears at the end. */
 function watchedOf(resource: ResolvedResource): string[] {
   const unit = unitOf(resource);
   return [

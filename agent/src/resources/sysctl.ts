@@ -25,24 +25,24 @@ import {
 import { laterFile, sysctlFiles, valueIn } from './sysctl/files.ts';
 
 export interface SeenParameter {
-  /** The running value, plainly written; null: the kernel has no such parameter. */
+  /** The running value with normalized spaces; null: the kernel has no such parameter. */
   value: string | null;
-  /** Our file. */
+  /** The agent's file. */
   file: SeenFile;
-  /** The value in it, and whether it is as we would write it. */
+  /** The value in it, if the file is as the agent would write it. */
   persisted: string | null;
-  /** A file that is read after ours and sets another value. */
+  /** Path of a file that is read after it and sets another value. */
   overriddenBy: string | null;
 }
 
-/** What was there before the agent first changed it; null: not changed by it. */
+/** State before the agent first changed it; null: not changed by the agent. */
 export type ParameterBefore = { value: string | null; file: FileBefore | null };
 
 type Body = ResourceBodies['sysctl'];
 const bodyOf = (resource: ResolvedResource): Body => resource.body as Body;
 const pathOf = (resource: ResolvedResource): string => parameterPath(bodyOf(resource).key);
 
-/** Before the customary 99-sysctl.conf, which is /etc/sysctl.conf and the administrator's own. */
+/** Sorted before the customary 99-sysctl.conf, which links to the administrator's /etc/sysctl.conf. */
 const fileNameOf = (resource: ResolvedResource): string =>
   `90-muster-${parameterName(pathOf(resource)).replaceAll('/', '%2F')}.conf`;
 
@@ -69,7 +69,7 @@ export const sysctl: Provider<SeenParameter, ParameterBefore> = {
     try {
       return fileOf(resource).path;
     } catch (error) {
-      // One with a name that leads elsewhere has no file; `check` refuses it.
+      // An invalid name has no file; `check` refuses it.
       if (error instanceof HostFailure) return null;
       throw error;
     }
@@ -86,7 +86,7 @@ export const sysctl: Provider<SeenParameter, ParameterBefore> = {
     const path = pathOf(resource);
     const file = lookAtWritten(resource, fileOf(resource), machine);
     const { value, ensure } = bodyOf(resource);
-    // What is only to leave the file need not be there, nor be readable.
+    // A parameter that is only removed from the file need not exist or be readable.
     const running = ensure === 'absent' ? null : readParameter(path);
     const files = await machine.database(sysctlFiles);
     const text = textOf(file);

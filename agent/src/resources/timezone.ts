@@ -20,17 +20,17 @@ import {
 import { textOf } from './provider/written-file.ts';
 
 export interface SeenTimezone {
-  /** /etc/localtime, and the zone it leads to; null: it leads to none. */
+  /** /etc/localtime, and the zone that it links to; null: none. */
   link: SeenFile;
   zone: string | null;
-  /** /etc/timezone, which only some distributions have, and what it says. */
+  /** /etc/timezone, which only some distributions have, and its content. */
   file: SeenFile;
   named: string | null;
   /** Whether this machine knows the declared zone. */
   known: boolean;
 }
 
-/** What was there before the agent first changed it; null: not changed by it. */
+/** State before the agent first changed it; null: not changed by the agent. */
 export type TimezoneBefore = { link: FileBefore | null; file: FileBefore | null };
 
 type Body = ResourceBodies['timezone'];
@@ -38,7 +38,7 @@ const bodyOf = (resource: ResolvedResource): Body => resource.body as Body;
 
 const zones = '/usr/share/zoneinfo';
 
-/** Both files as resources of their own, so that they are looked at, written and put back as any declared file is. */
+/** Both files as resources of their own, so that they are observed, written, and restored like declared files. */
 function linkOf(resource: ResolvedResource): ResolvedResource {
   const { name, ensure } = bodyOf(resource);
   const path = '/etc/localtime';
@@ -139,18 +139,18 @@ async function observe(resource: ResolvedResource, machine: Machine): Promise<Se
   };
 }
 
-/** Whether there is a zone of that name, and not a folder of zones or a list of them. */
+/** Whether a zone of that name exists. Directories and lists of zones do not count. */
 function isZone(machine: Machine, name: string): boolean {
   const path = `${zones}/${name}`;
   if (fileStatus(path)?.isFile !== true) return false;
   const found = inspect(machine.walk, path, true);
-  // A link is another name of a zone.
+  // A link is an alias of a zone.
   return (
     found.type === 'symlink' || (found.type === 'file' && found.content?.bytes?.toString('latin1', 0, 4) === 'TZif')
   );
 }
 
-/** The zone that a link leads to, however it is written. */
+/** The zone that a link points to, in any notation. */
 function zoneOf({ found }: SeenFile): string | null {
   return found.type === 'symlink' ? zoneIn(found.target) : null;
 }
@@ -164,7 +164,7 @@ const zoneBefore = (before: FileBefore): string | null => (before.was === 'symli
 
 const namedIn = (file: SeenFile): string | null => textOf(file)?.trim() ?? null;
 
-/** What is to be done about each of the two files; null: nothing. */
+/** The decision about each of the two files; null: no change. */
 function parts(
   resource: ResolvedResource,
   seen: SeenTimezone,

@@ -35,7 +35,7 @@ export const userUnix: Provider<SeenUser, UserBefore> = {
   remove: (resource, before, _seen, _difference, machine) => removeOrRestoreUser(resource, before, machine),
 };
 
-/** Checked again although the orchestrator did: it becomes an argument, and a part of a line. */
+/** Checked again after the orchestrator, because the name becomes an argument and a part of a line. */
 export function checkAccountName(name: string): void {
   if (!/^[A-Za-z0-9_][A-Za-z0-9_.@-]*\$?$/.test(name))
     throw new HostFailure(`${JSON.stringify(name)} is not a name an account can have`);

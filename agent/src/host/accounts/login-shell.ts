@@ -20,31 +20,31 @@ export interface LoginWish {
   readonly shell: string;
   readonly cols: number;
   readonly rows: number;
-  /** Nobody wants it any more. It is waited for a little longer, and then not begun. */
+  /** Resolves when the shell is no longer wanted. The start continues for a short time and is then aborted. */
   readonly calledOff: Promise<unknown>;
-  /** Told when it should have a scope of its own and has none. */
+  /** Called when the shell should have a scope of its own and has none. */
   warn(message: string): void;
 }
 
 export interface LoginEvents {
-  /** What it shows; see `PtyEvents`. */
+  /** Output; see `PtyEvents`. */
   output(bytes: Buffer): boolean;
-  /** It ended, and all it showed was told. Once; also after `hangUp`, and then at once. */
+  /** Called once, after all output; also after `hangUp`, and then at once. */
   exited(code: number | null, signal: string | null): void;
 }
 
 export interface LoginShell extends Pick<Pty, 'resume' | 'write' | 'resize'> {
-  /** All that was started in it. */
+  /** All processes that were started in it. */
   readonly session: ProcessSession;
-  /** The scope it has for itself; null: none. */
+  /** Its own scope; null: none. */
   readonly scope: string | null;
-  /** The terminal is gone: the shell and what runs in its foreground get SIGHUP. Nothing it shows is told any more. */
+  /** Closes the terminal: the shell and its foreground processes get SIGHUP. Output stops. */
   hangUp(): void;
 }
 
 /**
- * In the terminal from here on, which becomes that of its session. What is left of the agent's own privileges is kept
- * for the next step, and no protection from running out of memory that the agent may have.
+ * Runs inside the terminal, which becomes the controlling terminal of its session. Keeps the agent's privileges for the
+ * next step, but not the agent's protection from the OOM killer.
  */
 const intoTerminal = `
 exec 0<>"$1" 1>&0 4>&- || exit 125
@@ -56,9 +56,9 @@ fi
 exec "$@"`;
 
 /**
- * As the user from here on. Says that all went well, closes whatever is open besides the terminal, and becomes the shell,
- * with the dash before its name that makes it a login shell. A shell without that for its exec, and without file
- * descriptors of two digits, has no dash to give: there the option that most shells have does it.
+ * Runs as the user. Reports success, closes all files besides the terminal, and becomes the shell, with the leading
+ * dash in its name that makes it a login shell. Where the shell cannot do that (no `exec -a`, no two-digit file
+ * descriptors), the option that most shells have is used instead.
  */
 const intoShell = `
 umask 022
@@ -81,17 +81,17 @@ case \${1##*/} in
 esac
 exec "$1"`;
 
-/** Shells do not end by SIGTERM: the stop of a scope, as when the machine shuts down, would wait for 90 s. */
+/** Shells ignore SIGTERM, so stopping a scope, as at shutdown, would wait for 90 s. */
 const scopeProperties = ['SendSIGHUP=yes'];
 
-/** What the launcher said and printed before the shell began, at most. */
+/** Maximum bytes of launcher output that are kept before the shell begins. */
 const outputCap = 4096;
-/** Making the scope and becoming the user may wait for other services of the machine. */
+/** Milliseconds. Creating the scope and changing the user may wait for other services. */
 const beginLimitMs = 8_000;
 const calledOffMs = 1_000;
 
 /**
- * Starts one. It is begun when this resolves.
+ * Starts a login shell. It has begun when this resolves.
  * @throws HostFailure
  */
 export async function startLoginShell(wish: LoginWish, events: LoginEvents, clock: Clock): Promise<LoginShell> {
@@ -193,8 +193,8 @@ async function start(
 }
 
 /**
- * Waits until the launcher says that it is about to become the shell.
- * @returns what it said instead, if it did not
+ * Waits until the launcher reports that it is about to become the shell.
+ * @returns its output instead, if it failed
  */
 function beginning(
   child: ChildProcess,
@@ -203,7 +203,7 @@ function beginning(
   clock: Clock,
 ): Promise<string | null> {
   const stdio = child.stdio as ChildProcess['stdio'] | undefined;
-  // This process may open no more files: none was made, and `error` says so.
+  // Without `stdio`, this process has too many open files, which `error` reports.
   if (stdio === undefined) return new Promise((resolve) => child.once('error', (error) => resolve(error.message)));
   const errors = stdio[2] as Readable;
   const status = stdio[3] as Readable;
@@ -231,13 +231,13 @@ function beginning(
     for (const stream of [errors, status]) stream.on('error', () => {});
     child.once('error', (error) => settle(error.message));
     status.once('data', () => settle(null));
-    // Its last words may still be in the pipe when it is gone.
+    // Its last output may still be in the pipe after its exit.
     exited.then(() => (errors.closed ? settle(said) : errors.once('close', () => settle(said))));
   });
 }
 
 /**
- * The user's own, and closed to others but for the group of terminals, where there is one that it can be given to.
+ * Makes the terminal the user's own and closed to others, except the group of terminals if it can be set.
  * @throws HostFailure
  */
 function giveTo(pty: Pty, { uid, gid }: LoginAccount): void {
@@ -248,24 +248,24 @@ function giveTo(pty: Pty, { uid, gid }: LoginAccount): void {
       return;
     }
   } catch {
-    // Only root may, and not in every container.
+    // Only root may set it, and not in every container.
   }
   try {
     pty.giveTo(uid, gid, 0o600);
   } catch (error) {
-    // The kernel has made it this process's own.
+    // The kernel has already made it this process's own.
     if (uid !== process.geteuid?.()) throw error;
   }
 }
 
-/** The group that may write into terminals, as `write` and `wall` do. */
+/** The group that may write to terminals, as `write` and `wall` do. */
 function terminalGroup(): number | null {
   const gid = /^tty:[^:]*:(\d+):/m.exec(readText('/etc/group') ?? '')?.[1];
   return gid === undefined ? null : Number(gid);
 }
 
 /**
- * What goes before a command so that it runs as this account, with its groups and none else.
+ * The command prefix that runs a command as this account, with exactly its groups.
  * @throws HostFailure
  */
 async function becoming(account: LoginAccount, clock: Clock): Promise<string[]> {
@@ -276,7 +276,7 @@ async function becoming(account: LoginAccount, clock: Clock): Promise<string[]> 
       `the agent runs as ${own.name} and cannot start a shell as ${account.name}; run it as root, or take remote_terminal.user out of its configuration`,
     );
   const setpriv = pathOfProgram('setpriv');
-  // The one of busybox knows no groups.
+  // busybox's setpriv does not support groups.
   if (setpriv !== null && !realpathSync(setpriv).endsWith('/busybox')) {
     const groups = (await groupsOf(account, clock)).join(',');
     return [setpriv, `--reuid=${account.uid}`, `--regid=${account.gid}`, `--groups=${groups}`, '--inh-caps=-all', '--'];
@@ -289,7 +289,7 @@ async function becoming(account: LoginAccount, clock: Clock): Promise<string[]> 
 }
 
 /**
- * By its name: of two accounts with one number, setpriv by itself would take the groups of the first.
+ * Looked up by name, because setpriv itself would use the first of two accounts with the same number.
  * @throws HostFailure
  */
 async function groupsOf({ name, gid }: LoginAccount, clock: Clock): Promise<string[]> {
@@ -302,10 +302,10 @@ async function groupsOf({ name, gid }: LoginAccount, clock: Clock): Promise<stri
   );
 }
 
-/** Shells that people may choose on this machine, as `chsh` has it. */
+/** The shells that `chsh` accepts on this machine. */
 export function listedShells(): string[] {
   const text = readText('/etc/shells');
-  // What the C library takes for granted where there is no such file.
+  // The C library's default without that file.
   if (text === null) return ['/bin/sh', '/bin/csh'];
   return text
     .split('\n')

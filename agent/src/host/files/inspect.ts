@@ -14,7 +14,7 @@ import {
 import { errnoOf, HostFailure, hostFailure } from '../failure.ts';
 import type { OpenDirectory, PathWalk } from './path-walk.ts';
 
-/** What stands at a path, seen without following a link and without changing anything. */
+/** The object at a path, observed without following a link and without changing anything. */
 export type Inspected =
   | { type: 'absent' }
   | ({ type: 'file'; size: number; content: FileContent | null } & Standing)
@@ -23,8 +23,8 @@ export type Inspected =
   | ({ type: 'other'; kind: string } & Standing);
 
 /**
- * `stamp` is the device, the inode and the time of the last change, in that order. `movable`: an unprivileged user may have
- * renamed it, so that it is another one than is meant.
+ * `stamp` consists of device, inode, and time of the last change. `movable`: an unprivileged user may have moved it
+ * here, so that it may not be the intended object.
  */
 type Standing = Ownership & { stamp: string; movable?: true };
 
@@ -36,14 +36,14 @@ export interface Ownership {
 }
 
 export interface FileContent {
-  /** Null for a file too large to be held in memory: it is hashed by `hashLarge`, where its size leaves that open. */
+  /** Null for a file too large to hold in memory. `hashLarge` hashes it if its size does not decide. */
   sha256: string | null;
   size: number;
-  /** Null for a file too large to be held in memory. */
+  /** Null for a file too large to hold in memory. */
   bytes: Buffer | null;
 }
 
-/** Larger contents are compared by their size, then by their hash, and not shown. */
+/** Larger contents are compared by size, then by hash, and not shown. */
 export const maxContentInMemory = 4 * 1024 * 1024;
 
 /**
@@ -59,7 +59,7 @@ export function inspect(walk: PathWalk, path: string, wantContent: boolean): Ins
 /** Something else stands at the path than was just seen there. */
 class Replaced extends HostFailure {}
 
-/** Whoever rewrites a file by putting a new one in its place is not at fault, nor is who looks in that moment. */
+/** Attempts, because others may replace a file in the moment between its lookup and its reading. */
 const maxLooks = 4;
 
 function lookAgain(parent: OpenDirectory, name: string, path: string, wantContent: boolean): Inspected {
@@ -80,7 +80,7 @@ function look(parent: OpenDirectory, name: string, path: string, wantContent: bo
     if (stats.isSymbolicLink()) return { type: 'symlink', target: readlinkSync(parent.child(name)), ...ownership };
     if (stats.isDirectory()) return { type: 'directory', ...ownership };
     if (!stats.isFile()) return { type: 'other', kind: kindOf(stats), ...ownership };
-    // A second name may be another user's file, made ours to read or hand over by whoever may make names in this directory.
+    // A second name may belong to another user's file, linked here by a user who can write to this directory.
     if (stats.nlink > 1 && !parent.exclusive)
       throw new HostFailure(`${path} has more than one hard link, in a place that an unprivileged user can change`);
     const content = wantContent ? readContent(parent, name, stats) : null;
@@ -100,12 +100,12 @@ const standingOf = (stats: Stats, within: OpenDirectory): Standing => ({
   ...(within.trusted ? {} : { movable: true }),
 });
 
-/** The inode of what was inspected: it stays when a thing is renamed or changed. */
+/** The inode of an inspected object, which survives renames and changes. */
 export const inodeOf = ({ stamp }: { stamp: string }): string => stamp.split(':')[1] ?? '';
 
 /**
- * Whether this is the file or directory that was inspected, with the owner and permissions it had then. Its content may
- * differ: a log is written to all the time.
+ * Whether this is the inspected file or directory, with the same owner and permissions. Its content may differ, because
+ * a log, for example, grows all the time.
  */
 export const isStill = (stats: Stats, seen: Inspected): boolean =>
   seen.type !== 'absent' &&
@@ -114,7 +114,7 @@ export const isStill = (stats: Stats, seen: Inspected): boolean =>
   stats.gid === seen.gid &&
   (stats.mode & 0o7777) === seen.mode;
 
-/** Looks at a directory that is held open. */
+/** Inspects an open directory. */
 export function inspectOpen(directory: OpenDirectory): Extract<Inspected, { type: 'directory' }> {
   const fd = openSync(`${directory.self}/.`, constants.O_RDONLY | constants.O_DIRECTORY);
   try {
@@ -125,9 +125,9 @@ export function inspectOpen(directory: OpenDirectory): Extract<Inspected, { type
 }
 
 /**
- * Makes sure that what is about to be replaced is what was looked at.
- * @param seen what `inspect` said
- * @throws HostFailure when something else is there by now
+ * Checks that the object to be replaced is the inspected one.
+ * @param seen result of `inspect`
+ * @throws HostFailure when another object is in its place
  */
 export function expectUnchanged(parent: OpenDirectory, name: string, seen: Inspected): void {
   const stats = lstatSync(parent.child(name), { throwIfNoEntry: false });
@@ -141,8 +141,8 @@ export function expectUnchanged(parent: OpenDirectory, name: string, seen: Inspe
 }
 
 /**
- * Opens a file that was looked at, for reading.
- * @throws HostFailure when something else is there by now
+ * Opens an inspected file for reading.
+ * @throws HostFailure when another object is in its place
  */
 export async function withFile<T>(
   walk: PathWalk,
@@ -153,7 +153,7 @@ export async function withFile<T>(
   const result = walk.within(path, 'null', async (parent, name) => {
     const fd = openSync(parent.child(name), constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
     try {
-      // The open file, not the name, which may lead elsewhere by now.
+      // Checks the open file, because the name may lead elsewhere meanwhile.
       if (seen.type !== 'file' || stampOf(fstatSync(fd)) !== seen.stamp)
         throw new HostFailure(`${path} was changed by somebody else meanwhile; apply again`);
       return await action(fd);
@@ -167,7 +167,7 @@ export async function withFile<T>(
   return result;
 }
 
-/** Opens a file that was just seen to be one, and makes sure that it still is. */
+/** Opens a file that was just inspected, and checks that it is still the same. */
 function openSeen(parent: OpenDirectory, name: string, seen: Stats): number {
   const replaced = () => new Replaced(`${parent.path}/${name} was replaced while it was read`);
   let fd: number;
@@ -201,7 +201,7 @@ export const contentOf = (bytes: Buffer): FileContent & { sha256: string; bytes:
   bytes,
 });
 
-/** Reads to the end, also when the file grows meanwhile. */
+/** Reads to the end, also if the file grows meanwhile. */
 function readWhole(fd: number, expected: number): Buffer {
   let buffer = Buffer.allocUnsafe(expected + 1);
   let length = 0;
@@ -218,9 +218,9 @@ function readWhole(fd: number, expected: number): Buffer {
 }
 
 /**
- * Hashes a file that was looked at and not read, a piece at a time, so that the agent goes on with other things.
- * @returns null when it has another size by now
- * @throws HostFailure when something else is there by now
+ * Hashes an inspected file in pieces, so that the agent can do other work in between.
+ * @returns null when its size has changed
+ * @throws HostFailure when another object is in its place
  */
 export function hashLarge(walk: PathWalk, path: string, seen: Inspected, size: number): Promise<string | null> {
   return withFile(walk, path, seen, async (fd) => {
@@ -235,7 +235,7 @@ export function hashLarge(walk: PathWalk, path: string, seen: Inspected, size: n
   });
 }
 
-/** An open file from its start, off the event loop. A piece is good until the next is asked for. */
+/** Reads an open file from its start, off the event loop. A piece is valid until the next one is requested. */
 export async function* pieces(fd: number): AsyncGenerator<Buffer> {
   const buffer = Buffer.allocUnsafe(256 * 1024);
   for (let position = 0; ; ) {
@@ -273,7 +273,7 @@ export function listDirectory(walk: PathWalk, path: string, limit: number): stri
   }
 }
 
-/** Whether the directory that was inspected is still there and has nothing in it. */
+/** Whether the inspected directory is still there and empty. */
 export function isEmptyDirectory(
   walk: PathWalk,
   path: string,

@@ -4,7 +4,7 @@ import { bornAt } from '../files/footprint.ts';
 import { namesIn } from '../read-system.ts';
 import { lowerBound, matchesPattern } from './version-range.ts';
 
-/** What dpkg knows of the packages on this machine, read from its own files: nothing is started, nothing is locked. */
+/** Reads dpkg's database directly from its files, without starting a program or taking a lock. */
 
 export const dpkgStates = [
   'not-installed',
@@ -22,37 +22,37 @@ export interface DpkgPackage {
   name: string;
   architecture: string;
   state: DpkgState;
-  /** It must not be changed: `apt-mark hold`. */
+  /** Whether it is on hold (`apt-mark hold`) and must not be changed. */
   held: boolean;
-  /** dpkg says that it is broken beyond its state. */
+  /** Whether dpkg requires its reinstallation. */
   reinstallRequired: boolean;
   essential: boolean;
-  /** Null of one that is not there. */
+  /** Null if it is not installed. */
   version: string | null;
-  /** Came as a dependency, and goes when nothing needs it. */
+  /** Whether it was installed as a dependency and is removed once nothing needs it. */
   auto: boolean;
-  /** Its configuration files, with the MD5 they were delivered with. */
+  /** Its configuration files, with their original MD5. */
   conffiles: ReadonlyMap<string, string>;
 }
 
 export interface DpkgDatabase {
-  /** The architecture that a name without one means. */
+  /** The architecture of names that do not contain one. */
   native: string;
   /** By `name:architecture`. */
   packages: ReadonlyMap<string, DpkgPackage>;
-  /** Something was cut off in the middle: dpkg has changes that it did not get to fold in. */
+  /** Whether dpkg was interrupted and has changes that are not yet merged. */
   interrupted: boolean;
 }
 
 const status = '/var/lib/dpkg/status';
 const updatesPath = '/var/lib/dpkg/updates';
 const extendedStates = '/var/lib/apt/extended_states';
-/** Thirty times what a machine with everything installed has. */
+/** Bytes. Thirty times the size on a machine with everything installed. */
 const maxBytes = 512 * 1024 * 1024;
 
 /**
- * Reads the database as it is, with what an interrupted dpkg has not yet folded into it.
- * @throws HostFailure when this machine has none, or it makes no sense
+ * Reads the database, including updates that an interrupted dpkg has not merged.
+ * @throws HostFailure when this machine has none, or it is invalid
  */
 export function readDpkg(): DpkgDatabase {
   const text = read(status);
@@ -62,10 +62,10 @@ export function readDpkg(): DpkgDatabase {
 }
 
 /**
- * @param text     of the status file
- * @param updates  stanzas that come after it, each in place of the one before
- * @param extended what apt adds to it
- * @throws HostFailure when the text is cut off or is no status file
+ * @param text     content of the status file
+ * @param updates  later stanzas, each of which replaces the earlier one
+ * @param extended apt's extended states
+ * @throws HostFailure when the text is truncated or is not a status file
  */
 export function parseDpkg(text: string, updates: readonly string[], extended: string): DpkgDatabase {
   const packages = new Map<string, DpkgPackage>();
@@ -82,7 +82,7 @@ export function parseDpkg(text: string, updates: readonly string[], extended: st
     if (fields.get('auto-installed') !== '1') continue;
     const name = fields.get('package') ?? '';
     const architecture = fields.get('architecture') ?? native;
-    // apt writes the native architecture where dpkg has `all`.
+    // apt writes the native architecture where dpkg writes `all`.
     for (const key of [`${name}:${architecture}`, ...(architecture === native ? [`${name}:all`] : [])]) {
       const found = packages.get(key);
       if (found !== undefined) packages.set(key, { ...found, auto: true });
@@ -125,16 +125,14 @@ function conffilesOf(text: string): Map<string, string> {
   return conffiles;
 }
 
-/** What `dpkg` itself was built for is what the machine is. */
+/** The native architecture is that of the `dpkg` package. */
 function nativeArchitecture(packages: ReadonlyMap<string, DpkgPackage>): string {
   for (const { name, architecture, state } of packages.values())
     if (name === 'dpkg' && state !== 'not-installed' && architecture !== 'all') return architecture;
   throw new HostFailure(`${status} does not say that dpkg itself is installed; it may be cut off`);
 }
 
-/**
- * Stanzas of `Field: value` lines, the names in small letters, as every file of dpkg and apt has them.
- */
+/** Parses stanzas of `Field: value` lines, as in the files of dpkg and apt. Field names are lower-cased. */
 export function* parseStanzas(text: string): Generator<Map<string, string>> {
   let fields = new Map<string, string>();
   let last = '';
@@ -158,7 +156,7 @@ export function* parseStanzas(text: string): Generator<Map<string, string>> {
   if (fields.size > 0) yield fields;
 }
 
-/** One at a time: the whole is large, and most of it is descriptions. */
+/** Yields one line at a time, because the file is large and mostly descriptions. */
 function* lines(text: string): Generator<string> {
   for (let from = 0; from < text.length; ) {
     const end = text.indexOf('\n', from);
@@ -169,8 +167,8 @@ function* lines(text: string): Generator<string> {
 }
 
 /**
- * Finds a package by its name as people write it: `foo` is the one of the machine's own architecture.
- * @returns null when dpkg has never heard of it
+ * Finds a package by name; a name without architecture means the machine's own.
+ * @returns null when dpkg does not know it
  */
 export function findPackage(database: DpkgDatabase, name: string): DpkgPackage | null {
   const [bare = '', architecture] = name.split(':');
@@ -183,7 +181,7 @@ export function findPackage(database: DpkgDatabase, name: string): DpkgPackage |
   return null;
 }
 
-/** Nothing of it is to be mended. */
+/** Whether the package needs no repair. */
 export const isWhole = ({ state, reinstallRequired }: DpkgPackage): boolean =>
   !reinstallRequired && (state === 'installed' || state === 'config-files' || state === 'not-installed');
 
@@ -211,16 +209,16 @@ function namesOf(directory: string): string[] {
 
 const info = '/var/lib/dpkg/info';
 
-/** The paths that a package brought, as dpkg keeps them; empty when it does not. */
+/** The paths of a package according to dpkg; empty if unknown. */
 export const pathsOf = ({ name, architecture }: Pick<DpkgPackage, 'name' | 'architecture'>): string[] =>
   (read(`${info}/${name}:${architecture}.list`) ?? read(`${info}/${name}.list`) ?? '').split('\n').filter(Boolean);
 
-/** When the files of a package were unpacked, and when dpkg last changed anything. Milliseconds; 0: not known. */
+/** Milliseconds. When the package was unpacked, and when dpkg last changed anything; 0: unknown. */
 export const unpackedAt = ({ name, architecture }: Pick<DpkgPackage, 'name' | 'architecture'>): number =>
   bornAt(`${info}/${name}:${architecture}.list`) ?? bornAt(`${info}/${name}.list`) ?? 0;
 export const dpkgChangedAt = (): number => statSync(status, { throwIfNoEntry: false })?.mtimeMs ?? 0;
 
-/** Those of some paths that belong to any package that dpkg knows. */
+/** The given paths that belong to any known package. */
 export async function ownedPaths(paths: ReadonlySet<string>): Promise<Set<string>> {
   const owned = new Set<string>();
   if (paths.size === 0) return owned;
@@ -232,7 +230,7 @@ export async function ownedPaths(paths: ReadonlySet<string>): Promise<Set<string
   return owned;
 }
 
-/** Whether a version is one that people mean: the very same, one that fits `20.*` as a whole, or `>=20.1` or newer. */
+/** Whether a version matches a wanted one: equal, matching a whole pattern such as `20.*`, or at least `>=20.1`. */
 export function isVersion(wanted: string, version: string): boolean {
   const bound = lowerBound(wanted);
   return bound === null ? matchesPattern(wanted, version) : compareVersions(version, bound) >= 0;

@@ -6,7 +6,7 @@ import { awaitsFile, bitsLost, changedLines, isAbsent, linesOf, notAFile } from 
 import { type BlockBefore, edited, sameLines } from './edit.ts';
 import { brokenBlock, linesWanted, type SeenBlock } from './seen.ts';
 
-/** What stands for the lines of a block in a field change. */
+/** The form of a block's lines in a field change. */
 const textOf = (lines: readonly string[]): string =>
   contentText(contentOf(Buffer.from(lines.map((line) => `${line}\n`).join(''), 'latin1')));
 

@@ -3,7 +3,7 @@ import { endingOf, findPlace, insertLines, type Place, removeLines, type TextLin
 import { isAbsent } from '../text-edit/text-file.ts';
 import { type Block, beginOf, endOf, findBlock, linesWanted } from './seen.ts';
 
-/** What a block was before the agent first changed it. */
+/** The block before the agent first changed it. */
 export type BlockBefore =
   | { was: 'absent' }
   | {
@@ -15,7 +15,7 @@ export type BlockBefore =
       ending: Place['ending'];
     };
 
-/** The file with the block as it is declared. `block` is what is there of it; null: it comes last. */
+/** The file with the declared block. `block` is the existing one; null: the block is added at the end. */
 export function edited(resource: ResolvedResource, lines: readonly TextLine[], block: Block | null): TextLine[] {
   if (isAbsent(resource)) return block === null ? [...lines] : without(lines, block);
   const wanted = linesWanted(resource);
@@ -24,8 +24,8 @@ export function edited(resource: ResolvedResource, lines: readonly TextLine[], b
 }
 
 /**
- * The file with the block as it was before our first change.
- * @returns null when it is as it was
+ * The file with the block as it was before the agent's first change.
+ * @returns null if it already is
  */
 export function restored(
   resource: ResolvedResource,

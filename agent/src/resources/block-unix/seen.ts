@@ -7,29 +7,29 @@ import { linesOf, lookAtText, pathOf, type SeenText } from '../text-edit/text-fi
 export type Body = ResourceBodies['block-unix'];
 export const bodyOf = (resource: ResolvedResource): Body => resource.body as Body;
 
-/** The lines around a block, which say whose it is. */
+/** The marker lines around a block. */
 export const beginOf = (resource: ResolvedResource): string => inBytes(`# BEGIN muster: ${bodyOf(resource).marker}`);
 export const endOf = (resource: ResolvedResource): string => inBytes(`# END muster: ${bodyOf(resource).marker}`);
 
-/** The declared lines, in the characters of `TextLine`; null when what is in the block is not managed. */
+/** The declared lines, in the characters of `TextLine`; null if the content is not managed. */
 export function linesWanted(resource: ResolvedResource): string[] | null {
   const { content } = bodyOf(resource);
   return content == null ? null : splitLines(Buffer.from(content, 'utf8')).map(({ text }) => text);
 }
 
-/** A whole block, its marker lines not counted among `lines`. */
+/** A complete block; `lines` excludes its marker lines. */
 export interface Block extends Place {
   lines: string[];
 }
 
-/** What is there of a block. */
+/** The observed state of a block. */
 export type Found = { is: 'whole'; block: Block } | { is: 'none' } | { is: 'broken'; how: string };
 
 export interface SeenBlock extends SeenText {
   found: Found;
-  /** A gap at the end of the file, where a block is added. */
+  /** The gap at the end of the file, where a block is added. */
   end: Place;
-  /** Only for a removal: what of it comes back; null when all is as it was. */
+  /** Only for a removal: the changes that restore the file; null if it is as it was before. */
   restored: { from: string[] | null; to: string[] | null; diff: string | null } | null;
 }
 

@@ -1,4 +1,4 @@
-/** Text of the files in /etc/cron.d. Nothing here looks at the machine. */
+/** Renders and parses files in /etc/cron.d. Does not access the machine. */
 
 export interface Job {
   schedule: string;
@@ -8,10 +8,10 @@ export interface Job {
 
 const header = '# Written by Muster. Changes by hand are undone by the next apply.';
 
-/** What a job finds in its environment, whatever cron runs it: the programs that scripts of the agent find too. */
+/** The environment of a job under any cron, with the same search path as the agent's scripts. */
 const settings = ['SHELL=/bin/sh', 'PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin'];
 
-/** cron reads no more of a command than this, and then ignores the whole file. */
+/** Maximum bytes of a command; cron ignores the whole file if one is longer. */
 export const longestCommand = 998;
 
 /** The file of one job. */
@@ -19,8 +19,8 @@ export const renderJob = ({ schedule, user, command }: Job): string =>
   `${[header, ...settings, `${schedule.replaceAll(/ +/g, ' ')} ${user} ${escapeCommand(command)}`].join('\n')}\n`;
 
 /**
- * To cron an unescaped `%` is a line break, what follows it goes to the command's input. `\%` stands for `%` and `\\`
- * for `\`; before anything else a backslash stands for itself.
+ * Escapes a command. cron takes an unescaped `%` as a line break and passes what follows it to the command's input.
+ * `\%` stands for `%` and `\\` for `\`; before any other character a backslash stands for itself.
  */
 export const escapeCommand = (command: string): string =>
   command
@@ -30,7 +30,7 @@ export const escapeCommand = (command: string): string =>
 
 const unescapeCommand = (text: string): string => text.replaceAll(/\\([\\%])/g, '$1');
 
-/** What a file holds that somebody may have edited: its first job, and the lines that are neither that nor comments. */
+/** A parsed file, possibly edited: its first job, and the lines that are neither that nor comments. */
 export interface Crontab {
   job: Job | null;
   others: string[];
@@ -76,8 +76,8 @@ const fields: readonly Field[] = [
 ];
 
 /**
- * What is wrong with a schedule: one that cron cannot read makes it ignore the file, and say so only in its log.
- * @returns null when nothing is
+ * Why a schedule is invalid. cron ignores a file with an invalid schedule and reports it only in its log.
+ * @returns null if it is valid
  */
 export function scheduleFault(schedule: string): string | null {
   if (schedule.startsWith('@')) return null;
@@ -96,7 +96,7 @@ function isItem(item: string, field: Field): boolean {
   if (range === '*') return true;
   const ends = range.split(/[-~]/).map((text) => numberOf(text, field));
   if (ends.length > 2 || ends.some((value) => value === null)) return false;
-  // A single value has no step.
+  // A single value must not have a step.
   if (ends.length === 1) return step === undefined;
   return (ends[0] as number) <= (ends[1] as number);
 }

@@ -26,7 +26,7 @@ import {
   wrongType,
 } from './seen.ts';
 
-/** Records what of a file is about to change for the first time, its content by a copy. */
+/** Records file fields that are about to change for the first time, with a copy of the content. */
 export async function rememberFile(
   resource: ResolvedResource,
   seen: SeenFile,
@@ -42,7 +42,7 @@ export async function rememberFile(
       ? { was: 'symlink', target: found.target, uid: found.uid, gid: found.gid }
       : replacedWhole(before);
   if (found.type !== 'file') throw wrongType(pathOf(resource), found);
-  // A copy: what the journal holds only changes by what is recorded.
+  // A copy, because the journal's record must only change through recorded events.
   const record = {
     ...(before ?? {
       was: 'file',
@@ -57,7 +57,7 @@ export async function rememberFile(
     }),
   };
   const changing = new Set(difference.changes.map(({ field }) => field));
-  // When a link takes its place or it goes, its content is what would be lost, and its owner and permissions too.
+  // Removal or replacement by a link would lose the content, the owner, and the permissions.
   const goes = changing.has('symlink') || changing.has('ensure');
   if ((changing.has('content') || goes) && record.content === null) {
     const { content } = found;
@@ -74,10 +74,10 @@ export async function rememberFile(
   return touched;
 }
 
-/** Larger files are not hashed to be recorded: they do not go from one user back to another. Bytes. */
+/** Bytes. Larger files are not hashed for the record, so they are not handed back to a former owner. */
 const maxRecorded = 256 * 1024 * 1024;
 
-/** @returns null when what is in the file bears on nothing, or is too large */
+/** @returns null if the content does not matter or is too large */
 async function stateOf(
   resource: ResolvedResource,
   found: Extract<Inspected, { type: 'file' }>,

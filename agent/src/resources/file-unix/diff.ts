@@ -76,7 +76,7 @@ export function diffFile(
   };
 }
 
-/** Hashing is for showing and for contents that are not in memory; those that are, are compared as they are. */
+/** Compares bytes if they are in memory, and hashes otherwise. */
 function sameContent(found: FileContent, wanted: Buffer): boolean {
   if (found.size !== wanted.length) return false;
   return found.bytes === null ? found.sha256 === contentOf(wanted).sha256 : found.bytes.equals(wanted);

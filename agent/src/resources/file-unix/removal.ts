@@ -28,7 +28,7 @@ import {
   wrongType,
 } from './seen.ts';
 
-/** Bringing back what was there before, or taking away what was not. */
+/** Restores the previous file, or removes one that the agent created. */
 
 export async function observeFileForRemoval(
   resource: ResolvedResource,
@@ -38,7 +38,7 @@ export async function observeFileForRemoval(
   try {
     return await look(resource, machine, true, before.was === 'file' ? sizesIn(before) : []);
   } catch (error) {
-    // What we put there is gone, and so is the directory it was in.
+    // The file is gone together with its directory.
     if (!(error instanceof NotADirectory) || before.was !== 'absent') throw error;
     return { found: { type: 'absent' }, ownership: { ownerName: null, groupName: null } };
   }

@@ -52,8 +52,8 @@ export function diffLine(
 }
 
 /**
- * The file with the line in it, or without it.
- * @param hits positions of the lines that it takes the place of; none: it is added
+ * The file with or without the line.
+ * @param hits positions of the lines to replace; empty: the line is added
  */
 export function edited(resource: ResolvedResource, lines: readonly TextLine[], hits: readonly number[]): TextLine[] {
   if (isAbsent(resource)) return removeLines(lines, new Set(hits));

@@ -5,7 +5,6 @@ import { compareVersions, isVersion } from '../../host/packages/dpkg.ts';
 import { type Circumstances, type Difference, nothing, presenceDrift } from '../provider/provider.ts';
 import { bodyOf, isThere, type SeenPackage } from './seen.ts';
 
-/** Decides what is to be done about a package. */
 export function diffPackage(
   resource: ResolvedResource,
   seen: SeenPackage,
@@ -24,7 +23,7 @@ export function diffPackage(
   const changes: FieldChange[] = [];
   if (!there) changes.push({ field: 'ensure', from: 'absent', to: 'present' });
   else if (!seen.whole) changes.push({ field: 'state', from: seen.state, to: 'installed' });
-  // That something newer is offered is nobody's change of this machine.
+  // A newer offered version is not drift, because nobody changed this machine.
   const stays = asDrift && there && version === 'latest';
   const moves = wanted !== null && wanted !== seen.version && !stays;
   if (moves) changes.push({ field: 'version', from: seen.version, to: wanted });
@@ -44,7 +43,7 @@ export function diffPackage(
   };
 }
 
-/** The version that is to be there; null: any. Of those that fit, the one that is there, else the one that apt prefers. */
+/** The wanted version; null: any. Among fitting versions, the installed one, else the one that apt prefers. */
 function wantedOf(version: string | null, seen: SeenPackage): string | null {
   if (version === null) return null;
   if (version === 'latest') return latestOf(seen);
@@ -55,7 +54,7 @@ function wantedOf(version: string | null, seen: SeenPackage): string | null {
   return newestFirst[0] ?? version;
 }
 
-/** What is there stays when the sources offer nothing newer: a newer one may have been put there by hand. */
+/** Keeps the installed version if the sources offer nothing newer: a newer one may have been installed by hand. */
 function latestOf({ version, offer }: SeenPackage): string | null {
   const candidate = offer?.candidate ?? null;
   if (candidate === null || version === null) return candidate;
@@ -65,13 +64,13 @@ function latestOf({ version, offer }: SeenPackage): string | null {
 const held = (name: string, what: string): HostFailure =>
   new HostFailure(`${name} is on hold on this machine, so it is not ${what}; to let it go: apt-mark unhold ${name}`);
 
-/** What must not go, not even when it is asked for. */
+/** Refusal to remove a vital package, even if it is declared absent. */
 export const vital = (name: string, reason: string): HostFailure =>
   new HostFailure(`${name} is not removed: ${reason}`);
 
 const notRefreshed = (trouble: string): string => `the lists of packages could not be refreshed: ${trouble}`;
 
-/** Why it cannot be installed as declared, as far as that can be told beforehand. */
+/** Why it cannot be installed as declared, as far as that is known beforehand. */
 function whatIsMissing(name: string, wanted: string | null, { offer }: SeenPackage): string | null {
   const trouble = offer?.trouble == null ? '' : `; ${notRefreshed(offer.trouble)}`;
   if (offer?.candidate == null) {

@@ -5,7 +5,6 @@ import { compareRpmVersions, isVersion, type RpmVersion, versionText } from '../
 import { type Circumstances, type Difference, nothing, presenceDrift } from '../provider/provider.ts';
 import { bodyOf, type SeenPackage } from './seen.ts';
 
-/** Decides what is to be done about a package. */
 export function diffPackage(
   resource: ResolvedResource,
   seen: SeenPackage,
@@ -42,12 +41,12 @@ export function diffPackage(
   };
 }
 
-/** The version that is to be there, as dnf takes it; null: any. */
+/** The wanted version as dnf accepts it; null: any. */
 function wantedOf(version: string | null, { installed, offer }: SeenPackage): string | null {
   if (version === null) return null;
   const newest = offer?.versions.at(-1) ?? null;
   if (version === 'latest') {
-    // What is there stays when the sources offer nothing newer: a newer one may have been put there by hand.
+    // Keeps the installed version if nothing newer is offered: a newer one may have been installed by hand.
     if (installed !== null && (newest === null || compareRpmVersions(newest, installed) <= 0))
       return versionText(installed);
     return newest === null ? null : versionText(newest);
@@ -64,7 +63,7 @@ export const locked = (name: string, what: string): HostFailure =>
 
 const notRefreshed = (trouble: string): string => `what the repositories offer could not be refreshed: ${trouble}`;
 
-/** Why it cannot be installed as declared, as far as that can be told beforehand. */
+/** Why it cannot be installed as declared, as far as that is known beforehand. */
 function whatIsMissing(name: string, version: string | null, { offer }: SeenPackage): string | null {
   const trouble = offer?.trouble == null ? '' : `; ${notRefreshed(offer.trouble)}`;
   const versions: readonly RpmVersion[] = offer?.versions ?? [];

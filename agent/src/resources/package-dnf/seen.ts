@@ -16,29 +16,29 @@ import type { Circumstances, Database, Json, Machine } from '../provider/provide
 export type Body = ResourceBodies['package-dnf'];
 export const bodyOf = (resource: ResolvedResource): Body => resource.body as Body;
 
-/** What was found of one package. Plain data. */
+/** Observed state of one package. Plain data. */
 export type SeenPackage = {
-  /** The newest that is installed; null: none is. */
+  /** The newest installed version; null: not installed. */
   installed: RpmVersion | null;
   locked: boolean;
-  /** What the sources offer, the newest last, where that bears on what is to be done. */
+  /** Versions that the sources offer, newest last, if the decision depends on them. */
   offer: { versions: RpmVersion[]; providers: string[]; trouble: string | null } | null;
 };
 
-/** The packages of this machine, read once an operation however many are declared. */
+/** The packages of this machine, read once an operation. */
 export const rpmDatabase: Database<RpmDatabase> = { name: 'rpm', read: (machine) => readRpm(machine) };
 
 interface Offers {
   packages: ReadonlyMap<string, readonly RpmPackage[]>;
   trouble: string | null;
-  /** What said where packages come from when they were read. */
+  /** Stamp of the source configuration when the offers were read. */
   sources: string;
 }
 
-/** Older lists are refreshed before they are relied on. Seconds. */
+/** Seconds. Older metadata is refreshed before use. */
 const freshForSecs = 3600;
 
-/** What the sources offer: a plan and an apply refresh the lists where they have to, a look at drift never does. */
+/** Offers of the sources. Plans and applies refresh the metadata when necessary; drift checks never do. */
 const freshOffers: Database<Offers> = {
   name: 'dnf offers',
   read: (machine) => readOffers(machine, [`--setopt=metadata_expire=${freshForSecs}`]),
@@ -89,20 +89,20 @@ export async function observePackage(
   const offered = purpose === 'drift' ? knownOffers : freshOffers;
   let offers = await machine.database(offered);
   if (offers.sources !== dnfSourcesStamp()) {
-    // An earlier resource of this operation changed where packages come from.
+    // An earlier resource of this operation changed the package sources.
     machine.stale(offered);
     offers = await machine.database(offered);
   }
   const versions = offeredIn(offers, body.name, database);
   const providers = versions.length > 0 || purpose === 'drift' ? [] : await providersOf(body.name, machine);
-  // What fits may be far from the newest; the others are only told where nothing does.
+  // A fitting version may be far from the newest. The others are reported only if none fits.
   const { version } = body;
   const fitting = version == null ? [] : versions.filter((found) => isVersion(version, found));
   const told = (fitting.length > 0 ? fitting : versions).slice(-20);
   return { ...found, offer: { versions: told, providers, trouble: offers.trouble } };
 }
 
-/** What would come under this name, the newest last. */
+/** Versions offered under this name, newest last. */
 function offeredIn({ packages }: Offers, name: string, { native }: RpmDatabase): RpmVersion[] {
   const [bare, arch] = splitName(name, (candidate) => packages.has(candidate));
   const named = packages.get(bare) ?? [];
@@ -112,7 +112,7 @@ function offeredIn({ packages }: Offers, name: string, { native }: RpmDatabase):
 
 const queryFormat = '%{name}\\t%{epoch}\\t%{version}\\t%{release}\\t%{arch}';
 
-/** What the sources offer of these names. */
+/** Queries the offers of these names. */
 async function query(names: readonly string[], options: readonly string[], machine: Machine): Promise<Offers> {
   const sources = dnfSourcesStamp();
   const args = [...options, 'repoquery', '--available', '--qf', queryFormat, '--', ...names];
@@ -139,17 +139,17 @@ async function readOffers(machine: Machine, options: readonly string[]): Promise
       : versions.some((found) => isVersion(version, found));
   };
   if (options.includes('--cacheonly') || wanted.every(isKnown)) return offers;
-  // It may have been published since.
+  // A missing package may have been published since the last refresh.
   return query(names, ['--refresh'], machine);
 }
 
-/** What is offered of one package, as its removal has to know. */
+/** Offered versions of one package, for its removal. */
 export async function offersOf(name: string, machine: Machine): Promise<RpmVersion[]> {
   const offers = await query([name], [], machine);
   return offeredIn(offers, name, await machine.database(rpmDatabase));
 }
 
-/** Names of packages that are what another name stands for. */
+/** Names of packages that provide another name. */
 async function providersOf(name: string, machine: Machine): Promise<string[]> {
   const { stdout } = await dnfQuery(['repoquery', '--available', '--qf', '%{name}', '--whatprovides', name], machine);
   return [...new Set(stdout.split('\n').filter((line) => /^[A-Za-z0-9_]\S*$/.test(line)))].sort().slice(0, 10);

@@ -1,10 +1,10 @@
 import { type AccountFiles, readAccountFiles } from '../../host/accounts/account-files.ts';
 import type { Database } from './provider.ts';
 
-/** /etc/passwd and /etc/group: read once, however many accounts are declared. */
+/** /etc/passwd and /etc/group, read once an operation. */
 export const accountDatabase: Database<AccountFiles> = { name: 'accounts', read: () => readAccountFiles() };
 
-/** A group as it is named in a module: digits are its number, as they are to the shadow tools. */
+/** Finds a group by the name in a module. Digits stand for its number, as in the shadow tools. */
 export function findGroup(files: AccountFiles, asked: string): { name: string; gid: number } | null {
   const group = /^\d+$/.test(asked) ? files.groupByGid(Number(asked)) : (files.groups.get(asked) ?? null);
   return group === null ? null : { name: group.name, gid: group.gid };

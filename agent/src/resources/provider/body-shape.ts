@@ -1,10 +1,10 @@
 import type { ResolvedResource, ResourceBodies, ResourceType } from '@muster/protocol/module';
 
 /**
- * Whether a body that came over the wire is one of its kind: its fields, and what sort of value each has. A newer
- * orchestrator, or a hostile one, may send anything; what passes here can be read by the code of its kind, which looks at
- * the formats itself. The protocol's own schemas say the same and more, but take ten megabytes that agents do not have
- * to spare: the compiler holds this table to them.
+ * Checks whether a received body fits its type: its fields, and the kind of each value. A newer or hostile orchestrator
+ * may send anything. A body that passes can be read by the provider's code, which checks the formats itself. The
+ * protocol's schemas check the same and more, but need ten megabytes of memory that agents cannot spare. The compiler
+ * keeps this table consistent with the protocol.
  */
 
 type ShapeOf<V> = V extends string
@@ -16,7 +16,7 @@ type ShapeOf<V> = V extends string
       : V extends readonly string[]
         ? 'list'
         : 'map';
-/** Optional fields end with a question mark. */
+/** A question mark marks optional fields. */
 type Entry<B, F extends keyof B> = undefined extends B[F] ? `${ShapeOf<Exclude<B[F], undefined>>}?` : ShapeOf<B[F]>;
 type Shapes<B> = { readonly [F in keyof B]-?: Entry<B, F> };
 type Foreign = Extract<
@@ -110,7 +110,7 @@ const kindsOfValue: Readonly<Record<string, { is(value: unknown): boolean; name:
   },
 };
 
-/** @returns what is wrong with a body, for people and without any value of it; null when it fits its kind */
+/** @returns the fault of a body, for people and without its values; null if it fits its type */
 export function bodyFault({ type, body }: Pick<ResolvedResource, 'type' | 'body'>): string | null {
   if (!Object.hasOwn(shapes, type)) return null;
   const shape: Readonly<Record<string, string>> = shapes[type as keyof typeof shapes];
@@ -128,7 +128,7 @@ export function bodyFault({ type, body }: Pick<ResolvedResource, 'type' | 'body'
     const wanted = kindsOfValue[isOptional ? entry.slice(0, -1) : entry];
     if (wanted?.is(value) !== true) faults.push(`\`${name}\` must be ${wanted?.name}`);
   }
-  // Any other value of it would be taken for "present".
+  // Any other value would be treated as "present".
   if ('ensure' in values && isText(values.ensure) && values.ensure !== 'present' && values.ensure !== 'absent')
     faults.push('`ensure` must be present or absent');
   if (faults.length === 0) return null;

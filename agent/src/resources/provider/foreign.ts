@@ -1,6 +1,6 @@
 import type { ResourceType } from '@muster/protocol/module';
 
-/** Kinds of other platforms. They are parsed, resolved and sent like all others, and refused here with the reason. */
+/** Types of other platforms. They are parsed, resolved, and sent like all others, and refused here with the reason. */
 
 const platforms: Readonly<Partial<Record<ResourceType, string>>> = {
   'package-brew': 'macOS',
@@ -17,7 +17,7 @@ const shells: Readonly<Record<string, string>> = { powershell: 'Windows', cmd: '
 
 const here = (): string => (process.platform === 'linux' ? 'Linux' : process.platform);
 
-/** Why this agent carries out no resource of a kind. */
+/** Why this agent supports no resource of a type. */
 export function whyNotCarriedOut(type: ResourceType): string {
   const platform = platforms[type];
   if (platform !== undefined)

@@ -3,11 +3,11 @@ import { HostFailure } from '../../host/failure.ts';
 import type { Provider } from './provider.ts';
 
 /**
- * A fault in the code of one kind is a failure of that resource, not of the operation it is in: the other resources go
- * on, and whoever reads the result is told to report it.
+ * Turns a bug in the code of one resource type into a failure of that resource, so that the operation continues. The
+ * message asks its reader to report the bug.
  */
 
-/** What the engine asks with a resource in hand, and takes a HostFailure from. */
+/** Methods that the engine calls for a resource and that may throw a HostFailure. */
 const asked = [
   'check',
   'observe',
@@ -24,8 +24,8 @@ const asked = [
 ] as const satisfies readonly (keyof Provider)[];
 
 /**
- * What the engine asks as it puts an operation together, before any resource has its turn, with the answer that is in
- * nobody's way. `check` asks the first of them again, so that the resource fails when its turn comes.
+ * Harmless answers for methods that the engine calls before any resource has its turn. `check` calls the first of them
+ * again, so that the resource fails at its turn.
  */
 const defaults = {
   path: null,
@@ -39,7 +39,7 @@ const defaults = {
 } as const satisfies Partial<Record<keyof Provider, unknown>>;
 const foundByCheck = ['path', 'brings', 'bringsToDependents', 'watched'] as const;
 
-/** What the language itself throws where a value is not what the code takes it for. */
+/** Whether the language itself threw the error because a value has an unexpected type. */
 const isOfLanguage = (error: unknown): error is Error =>
   error instanceof TypeError || error instanceof RangeError || error instanceof SyntaxError;
 
@@ -50,7 +50,7 @@ function asFailure(error: unknown): never {
   throw failure;
 }
 
-/** The same provider; what goes wrong inside of it is a HostFailure. */
+/** The same provider, with internal errors converted to HostFailure. */
 export function guarded(provider: Provider): Provider {
   const guard: Record<string, unknown> = {};
   const wrap = (name: keyof Provider, failed: (error: unknown) => unknown) => {
@@ -67,7 +67,7 @@ export function guarded(provider: Provider): Provider {
   };
   for (const name of asked) wrap(name, asFailure);
   for (const [name, answer] of Object.entries(defaults)) wrap(name as keyof Provider, () => answer);
-  // Of a body that does not fit, what stands where the path should be may be anything.
+  // In a malformed body, the value in place of the path may be anything.
   const pathOf = guard.path as (resource: ResolvedResource) => unknown;
   guard.path = (resource: ResolvedResource) => {
     const path = pathOf(resource);

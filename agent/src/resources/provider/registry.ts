@@ -19,7 +19,7 @@ import { userUnix } from '../user-unix.ts';
 import { guarded } from './guarded.ts';
 import type { Provider } from './provider.ts';
 
-/** Every kind this agent carries out. */
+/** Every type that this agent supports. */
 const providers: ReadonlyMap<string, Provider> = new Map(
   [
     // One a line.
@@ -43,10 +43,10 @@ const providers: ReadonlyMap<string, Provider> = new Map(
   ].map((provider) => [provider.type, guarded(provider as unknown as Provider)]),
 );
 
-/** @returns null for a kind that this agent cannot carry out */
+/** @returns null for a type that this agent does not support */
 export const providerOf = (type: ResourceType): Provider | null => providers.get(type) ?? null;
 
-/** Paths whose change may mean that a resource is not as applied any more. */
+/** Paths whose change may mean that a resource has drifted. */
 export function watchedPaths(resource: ResolvedResource): readonly string[] {
   const provider = providerOf(resource.type);
   if (provider === null) return [];

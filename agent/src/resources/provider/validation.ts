@@ -4,10 +4,10 @@ import { runCommand } from '../../host/processes/run-command.ts';
 import type { Machine } from './provider.ts';
 
 /**
- * Has a command look at new content before it is put in place.
+ * Runs a command that validates new content before it is put in place.
  * @param command `%` stands for the file
- * @param file    temporary, beside the one that it is to replace
- * @param resource a kind of which the body has a `path`
+ * @param file    temporary file next to the one that it will replace
+ * @param resource a resource whose body has a `path`
  * @throws HostFailure when the command does not succeed
  */
 export async function runValidation(

@@ -5,19 +5,19 @@ import { diffFileRemoval, observeFileForRemoval, removeOrRestoreFile } from '../
 import { type FileBefore, look, type SeenFile } from '../file-unix/seen.ts';
 import type { Circumstances, ContentCopies, Difference, Machine } from './provider.ts';
 
-/** A small text file of the system that a resource of another kind consists of, such as a unit or a job of cron. */
+/** A small system file that implements a resource of another type, such as a unit or a cron job. */
 export interface WrittenFile {
   path: string;
-  /** Null: there is to be none. */
+  /** Null: the file must not exist. */
   text: string | null;
   mode: '0644' | '0600';
 }
 
-/** The text of a file that was looked at; null when there is none, or it is too large to be one of ours. */
+/** The text of an observed file; null if it does not exist or is too large to be the agent's. */
 export const textOf = ({ found }: SeenFile): string | null =>
   found.type === 'file' ? (found.content?.bytes?.toString('utf8') ?? null) : null;
 
-/** The same as a resource of its own, so that it is looked at, written and put back as any declared file is. */
+/** The file as a resource of its own, so that it is observed, written, and restored like a declared file. */
 const declared = (owner: ResolvedResource, { path, text, mode }: WrittenFile): ResolvedResource => ({
   ...owner,
   type: 'file-unix',
@@ -26,10 +26,10 @@ const declared = (owner: ResolvedResource, { path, text, mode }: WrittenFile): R
 });
 
 export const lookAtWritten = (owner: ResolvedResource, file: WrittenFile, machine: Machine): SeenFile =>
-  // Only a content larger than any of ours is hashed later, and this one has none.
+  // Synchronous, because only contents larger than any of these are hashed later.
   look(declared(owner, file), machine, true, []) as SeenFile;
 
-/** @throws HostFailure when something stands there that is not touched, unless it is only looked at */
+/** @throws HostFailure if a foreign object is in its place, unless the purpose is only to observe */
 export const diffWritten = (
   owner: ResolvedResource,
   file: WrittenFile,
@@ -56,7 +56,7 @@ export async function write(
   await applyFile(declared(owner, file), seen, difference, machine);
 }
 
-/** @param before what was recorded of it; null: it is not changed by us, and only looked at */
+/** @param before its record; null: the agent has not changed it, and it is only observed */
 export const lookAtWrittenForRemoval = (
   owner: ResolvedResource,
   file: WrittenFile,

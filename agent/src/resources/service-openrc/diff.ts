@@ -3,23 +3,23 @@ import type { ResolvedResource, ResourceBodies } from '@muster/protocol/module';
 import { HostFailure } from '../../host/failure.ts';
 import { type Circumstances, type Difference, nothing } from '../provider/provider.ts';
 
-/** What is to be done about a service of OpenRC. Nothing here looks at the machine. */
+/** Decides about a service of OpenRC. Does not access the machine. */
 
 export interface SeenRc {
-  /** OpenRC's word for it: started, stopped, crashed …; null when there is no such service. */
+  /** OpenRC's state: started, stopped, crashed, and so on; null: the service does not exist. */
   state: string | null;
-  /** Run levels that it is in. */
+  /** Run levels that contain it. */
   levels: string[];
-  /** Whether there is the run level that is declared. */
+  /** Whether the declared run level exists. */
   levelExists: boolean;
-  /** Another after every start; null when it is not started. */
+  /** Changes with every start; null while it is not started. */
   startedAt: string | null;
 }
 
 export type RcBefore = {
-  /** Run levels that were touched, and whether it was in them. */
+  /** Changed run levels, and whether each contained the service before. */
   levels: { [level: string]: boolean };
-  /** Once we started or stopped it. */
+  /** Whether it was running, once the agent has started or stopped it. */
   running: boolean | null;
 };
 
@@ -27,18 +27,18 @@ type Body = ResourceBodies['service-openrc'];
 export const bodyOf = (resource: ResolvedResource): Body => resource.body as Body;
 export const levelOf = ({ runlevel }: Body): string => runlevel ?? 'default';
 
-/** It runs, or is on its way there. `inactive`: it waits for something, such as a network, and goes on by itself. */
+/** Runs or is starting. `inactive` waits for a condition, such as a network, and continues by itself. */
 export const isUp = ({ state }: SeenRc): boolean => state === 'started' || state === 'starting' || state === 'inactive';
-/** Something of it is left to be stopped. */
+/** Whether a stop applies to it. */
 export const isLive = (seen: SeenRc): boolean => isUp(seen) || seen.state === 'crashed';
 
-/** Run levels to be left and to be added to. */
+/** Run levels to remove it from and to add it to. */
 export interface Moves {
   leave: string[];
   enter: string[];
 }
 
-/** @param succeeded as it was declared before: in another run level it is moved */
+/** @param succeeded the earlier declaration; if its run level differs, the service is moved */
 function movesOf(resource: ResolvedResource, seen: SeenRc, succeeded: ResolvedResource | null): Moves {
   const body = bodyOf(resource);
   if (body.ensure === 'absent') return { leave: [...seen.levels], enter: [] };
@@ -108,7 +108,7 @@ export function movesBack({ levels }: RcBefore, seen: SeenRc): Moves {
   const touched = Object.entries(levels);
   return {
     leave: touched.flatMap(([level, was]) => (!was && seen.levels.includes(level) ? [level] : [])),
-    // Its package is gone, and with it what could be started.
+    // Its package is gone, so it cannot be started.
     enter:
       seen.state === null
         ? []
@@ -116,6 +116,6 @@ export function movesBack({ levels }: RcBefore, seen: SeenRc): Moves {
   };
 }
 
-/** @returns null when nothing is to be done about whether it runs */
+/** @returns null if its running state needs no change */
 export const runsBack = ({ running }: RcBefore, seen: SeenRc): boolean | null =>
   running === null || seen.state === null || running === (running ? isUp(seen) : isLive(seen)) ? null : running;

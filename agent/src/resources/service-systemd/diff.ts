@@ -19,7 +19,6 @@ import {
 } from './seen.ts';
 import { type Body, fixedAtStart, parseUnit } from './unit-file.ts';
 
-/** What is to be done about a unit. */
 export function diffService(
   resource: ResolvedResource,
   seen: SeenService,
@@ -43,7 +42,7 @@ export function diffService(
   let note: string | undefined;
   if (body.enabled != null) {
     const is = created ? null : isEnabled(unit);
-    // One of ours can be enabled: it says what wants it.
+    // A unit of the agent can always be enabled, because it has an [Install] section.
     if (is === null && !owned) note = standing(unit.unitFileState, unitOf(resource));
     else if (is !== body.enabled && !(is === null && !body.enabled))
       changes.push({ field: 'enabled', from: created ? null : String(is ?? false), to: String(body.enabled) });
@@ -67,7 +66,7 @@ export function diffService(
   };
 }
 
-/** A restart does all that a reload does. What cannot be reloaded is restarted. */
+/** A restart includes a reload. A unit that cannot be reloaded is restarted. */
 function dueProcess(
   replaced: boolean,
   canReload: boolean,
@@ -78,7 +77,7 @@ function dueProcess(
   return canReload ? 'reload' : 'restart';
 }
 
-/** The unit and its drop-in, told by the fields of the resource. */
+/** Changes of the unit and its drop-in, as fields of the resource. */
 function fileChanges(
   resource: ResolvedResource,
   { file, dropIn }: SeenService,
@@ -94,13 +93,13 @@ function fileChanges(
     if (difference.action === 'none') continue;
     const to = wanted.text === null ? null : parseUnit(wanted.text);
     const known = new Set(changes.map(({ field }) => field));
-    // What moves from the drop-in into the unit is one change, not two.
+    // A setting that moves from the drop-in into the unit is one change, not two.
     changes.push(...partChanges(difference.changes, found.says, to).filter(({ field }) => !known.has(field)));
   }
   return changes;
 }
 
-/** Nothing of it is there, and an earlier resource may bring it: then all that is declared of it changes. */
+/** The unit does not exist, and an earlier resource may create it: every declared field changes. */
 function diffMissing(resource: ResolvedResource, { purpose }: Pick<Circumstances, 'purpose'>): Difference {
   const body = bodyOf(resource);
   const wanted = dropInFile(resource).text;
@@ -120,7 +119,7 @@ function diffMissing(resource: ResolvedResource, { purpose }: Pick<Circumstances
   };
 }
 
-/** Stopped, disabled and without a file of its own; what a package brought stays where it is. */
+/** Stopped, disabled, and without a file of its own. A packaged unit file stays. */
 function diffAbsent(
   resource: ResolvedResource,
   { unit, file, dropIn }: SeenService,
@@ -130,14 +129,14 @@ function diffAbsent(
     ...(file === null ? [] : diffWritten(resource, unitFile(resource), file.seen, circumstances).changes),
     ...diffWritten(resource, dropInFile(resource), dropIn.seen, circumstances).changes,
   ];
-  // A mask keeps it from being there: it is the most absent that a unit can be.
+  // A masked unit counts as absent, because it cannot be started.
   const masked = file !== null && file.seen.found.type === 'symlink' && file.seen.found.target === '/dev/null';
   const there = (files.length > 0 && !masked) || isLive(unit) || isEnabled(unit) === true;
   if (!there) return nothing();
   return { action: 'remove', changes: [{ field: 'ensure', from: 'present', to: 'absent' }], diff: null };
 }
 
-/** What ends of itself counts as running when it ended well, since boot or since this was declared. */
+/** Whether a one-shot unit has ended successfully since boot or since its declaration, which counts as running. */
 function hasRun(resource: ResolvedResource, { unit }: SeenService, succeeded: Circumstances['succeeded']): boolean {
   const body = bodyOf(resource);
   const once = body.type === 'oneshot' || (body.type == null && runsOnce(unit));

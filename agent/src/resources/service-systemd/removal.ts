@@ -18,7 +18,7 @@ import {
 } from './seen.ts';
 import { type ParsedUnit, parseUnit } from './unit-file.ts';
 
-/** Bringing a unit back to what it was. */
+/** Restores a unit to its previous state. */
 
 export async function observeForRemoval(
   resource: ResolvedResource,
@@ -35,7 +35,7 @@ export async function observeForRemoval(
   };
 }
 
-/** One of the two files that has to be put back. */
+/** One of the two files to restore. */
 interface PartBack {
   file: WrittenFile;
   found: SeenPart;
@@ -43,7 +43,7 @@ interface PartBack {
   difference: Difference;
 }
 
-/** What has to be put back of the two files. */
+/** The files to restore. */
 export function fileRemovals(
   resource: ResolvedResource,
   before: ServiceBefore,
@@ -86,12 +86,12 @@ export function diffRemoval(
   return { action: 'remove', changes, diff: null, message: 'what was there before is restored' };
 }
 
-/** Its package is gone, and with it what could be enabled or started; unless its file is what comes back. */
+/** The unit's package is gone, so it cannot be enabled or started, unless its file is restored. */
 const isGone = ({ unit }: SeenService, files: readonly PartBack[]): boolean =>
   unit.load === 'not-found' &&
   !files.some(({ before, file }) => before.was !== 'absent' && file.path.endsWith('.service'));
 
-/** @returns null when nothing is to be done about whether it starts with the machine */
+/** @returns null if its enablement needs no change */
 export function enablingBack(
   { enabled }: ServiceBefore,
   seen: SeenService,
@@ -104,7 +104,7 @@ export function enablingBack(
   return isEnabled(unit) === true ? 'disable' : null;
 }
 
-/** @returns null when nothing is to be done about whether it runs */
+/** @returns null if its running state needs no change */
 export const runningBack = (
   { running }: ServiceBefore,
   seen: SeenService,

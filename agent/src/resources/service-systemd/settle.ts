@@ -5,17 +5,17 @@ import { howItEnded } from './diff.ts';
 import { isLive, isUp, runsOnce } from './seen.ts';
 import type { Process, Work } from './work.ts';
 
-/** Whether what was asked of units has come true, and why not. */
+/** Checks whether units reached the requested state, and explains failures. */
 
-/** A program that systemd takes for started at once may end a moment later. Looked at again after so many milliseconds. */
+/** Milliseconds. Rechecks, because a program that systemd considers started at once may end a moment later. */
 const laterLooks = [150, 350];
 const wordLines = 10;
 const wordsMs = 10_000;
 const longest = 3000;
 
 /**
- * Looks at the units again, and writes down for each that is not as it should be why.
- * @param asked what systemctl answered, by what it was asked to do
+ * Observes the units again, and records for each failed one the reason.
+ * @param asked results of systemctl, by verb
  */
 export async function settle(
   works: readonly Work[],
@@ -39,7 +39,7 @@ export async function settle(
   }
 }
 
-/** What is wrong with a unit after it was acted on; null when nothing is. */
+/** The fault of a unit after an action; null if there is none. */
 function faultOf(
   { name, process, item }: Pick<Work, 'name' | 'process' | 'item'>,
   unit: UnitState,
@@ -72,7 +72,7 @@ function upFault(name: string, unit: UnitState, why: string): string | null {
   return `${name} did not start${unit.result === 'success' ? '' : `: ${howItEnded(unit)}`}${why}`;
 }
 
-/** What systemctl said of this one of several units. */
+/** Lines of systemctl's output about one of several units. */
 function linesAbout(name: string, stderr: string): string {
   return stderr
     .split('\n')
@@ -82,7 +82,7 @@ function linesAbout(name: string, stderr: string): string {
     .slice(0, 500);
 }
 
-/** What is wrong, and the last words of the unit; unless what it was given is a secret: it may have said it. */
+/** The fault with the unit's last output, unless the unit was given a secret, which its output may contain. */
 async function explain(
   { name, item }: Work,
   fault: string,

@@ -5,19 +5,19 @@ export type ServiceItem = Item<SeenService, ServiceBefore>;
 export type Enabling = 'enable' | 'enable-runtime' | 'disable' | 'reenable';
 export type Process = 'stop' | 'restart' | 'reload' | 'start';
 
-/** What is due about one unit. */
+/** Pending changes of one unit. */
 export interface Work {
   name: string;
   item: ServiceItem;
-  /** The unit itself goes: it has to be stopped and disabled while it is still known. */
+  /** Whether the unit is removed. It must be stopped and disabled while systemd still knows it. */
   goes: boolean;
-  /** Writes, restores or deletes what the unit is made of. */
+  /** Writes, restores, or deletes the files of the unit. */
   changeFiles: (() => Promise<void>) | null;
-  /** Another content, so that systemd has to read it. */
+  /** Whether the content changes, so that systemd has to reload it. */
   rereads: boolean;
   enabling: Enabling | null;
   process: Process | null;
   failure: string | null;
-  /** What it said last, where it failed. */
+  /** Last output of a failed unit. */
   words?: string;
 }

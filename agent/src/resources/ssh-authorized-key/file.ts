@@ -8,9 +8,9 @@ import { removeDirectory, removeFile } from '../../host/files/remove.ts';
 import type { Machine } from '../provider/provider.ts';
 import { ownershipEdited } from '../text-edit/text-file.ts';
 
-/** The authorized_keys of one user: reached only by ways that the user cannot lead elsewhere. */
+/** The authorized_keys file of one user, accessed only along paths that the user cannot redirect. */
 
-/** Whose file it is, as /etc/passwd has it. */
+/** The owner of the file, from /etc/passwd. */
 export interface Owner {
   uid: number;
   gid: number;
@@ -23,11 +23,11 @@ export const fileOf = (owner: Owner): string => `${directoryOf(owner)}/authorize
 export interface KeyFile {
   directoryIsThere: boolean;
   found: Extract<Inspected, { type: 'absent' | 'file' }>;
-  /** Its bytes, one a character; empty when there is no file. */
+  /** Its bytes as latin1; empty if the file does not exist. */
   text: string;
 }
 
-/** @throws HostFailure when something else is in its place, or the way there is not safe */
+/** @throws HostFailure if another object is in its place or the path to it is not safe */
 export function lookAtKeys(walk: PathWalk, owner: Owner): KeyFile {
   checkPath(fileOf(owner));
   const directory = walk.open(directoryOf(owner), 'null');
@@ -44,7 +44,7 @@ export function lookAtKeys(walk: PathWalk, owner: Owner): KeyFile {
   return { directoryIsThere: true, found, text: found.content.bytes.toString('latin1') };
 }
 
-/** Puts another text in its place. A new directory is 0700 and a new file 0600, both the user's own. */
+/** Replaces the text. A new directory gets mode 0700 and a new file 0600, both owned by the user. */
 export async function writeKeys(owner: Owner, seen: KeyFile, text: string, machine: Machine): Promise<void> {
   if (!seen.directoryIsThere) makeOwnDirectory(owner, machine);
   const { found } = seen;
@@ -91,7 +91,7 @@ function makeOwnDirectory(owner: Owner, machine: Machine): void {
   }
 }
 
-/** Takes away the file, and the directory if nothing else is in it, as far as they are ours. */
+/** Removes the file, and the directory if it is empty, if the agent created them. */
 export function removeKeyFile(
   owner: Owner,
   seen: KeyFile,

@@ -3,7 +3,7 @@ import { parameterPath, plainValue } from '../../host/kernel-parameter.ts';
 import { fileStatus, namesIn, readText } from '../../host/read-system.ts';
 import type { Database } from '../provider/provider.ts';
 
-/** What the files of sysctl set at boot. */
+/** Kernel parameters that the files of sysctl set at boot. */
 
 export interface SysctlFile {
   name: string;
@@ -11,10 +11,10 @@ export interface SysctlFile {
   text: string;
 }
 
-/** The first of two files with one name counts. */
+/** Of two files with the same name, the one in the first directory counts. */
 const directories = ['/etc/sysctl.d', '/run/sysctl.d', '/usr/local/lib/sysctl.d', '/usr/lib/sysctl.d', '/lib/sysctl.d'];
 
-/** Every file, in the order in which they are read. */
+/** Every file, in reading order. */
 export const sysctlFiles: Database<SysctlFile[]> = {
   name: 'sysctl files',
   read() {
@@ -23,7 +23,7 @@ export const sysctlFiles: Database<SysctlFile[]> = {
       for (const name of namesIn(directory)) {
         if (!name.endsWith('.conf') || byName.has(name)) continue;
         const path = `${directory}/${name}`;
-        // A link to /dev/null stands for nothing; a FIFO would never come to its end.
+        // A link to /dev/null counts as empty. Reading a FIFO would never end.
         const text = fileStatus(path)?.isFile === true ? readText(path) : null;
         byName.set(name, { name, path, text: text ?? '' });
       }
@@ -32,8 +32,8 @@ export const sysctlFiles: Database<SysctlFile[]> = {
 };
 
 /**
- * @param path of a parameter below /proc/sys
- * @returns what the text sets it to in the end; null when it does not
+ * @param path path of a parameter below /proc/sys
+ * @returns the last value that the text sets it to; null: it does not set it
  */
 export function valueIn(text: string, path: string): string | null {
   let value: string | null = null;
@@ -44,7 +44,7 @@ export function valueIn(text: string, path: string): string | null {
   return value;
 }
 
-/** Whether a key of a file, which may be a pattern, is about the parameter. */
+/** Whether a key in a file, possibly a pattern, matches the parameter. */
 function names(key: string, path: string): boolean {
   try {
     const own = parameterPath(key);
@@ -60,7 +60,7 @@ function names(key: string, path: string): boolean {
   }
 }
 
-/** The last of the files that are read after ours, if it sets the parameter to another value. */
+/** The last file that is read after ours and sets the parameter to another value. */
 export function laterFile(files: readonly SysctlFile[], path: string, ours: string, wanted: string): string | null {
   const setting = files.filter(({ name, text }) => name > ours && valueIn(text, path) !== null).at(-1);
   return setting !== undefined && valueIn(setting.text, path) !== wanted ? setting.path : null;

@@ -61,7 +61,7 @@ export const notAFile = (resource: ResolvedResource, { kind }: SeenText): HostFa
       : `${pathOf(resource)} is ${kind}, not a file; it is not touched`,
   );
 
-/** What is missing when the file is: it is not made, since it is others that own it. */
+/** The missing prerequisite when the file does not exist. It is not created, because others own it. */
 export function awaitsFile(
   resource: ResolvedResource,
   seen: SeenText,
@@ -73,26 +73,26 @@ export function awaitsFile(
   return { awaits: [{ kind: 'programs', message }] };
 }
 
-/** Only what changes, nothing around it: the next line may hold a secret that another resource put there. */
+/** Only changed lines without context, because an adjacent line may contain a secret of another resource. */
 export const changedLines = (
   resource: ResolvedResource,
   { content }: SeenText,
   after: readonly TextLine[],
 ): string | null => (content === null ? null : contentDiff(pathOf(resource), content, joinLines(after), 0));
 
-/** A set-ID bit of another user's file goes with the first change; all else stays. */
+/** A set-ID bit of another user's file is cleared at the first change; everything else stays. */
 export const ownershipEdited = (found: Ownership): Ownership =>
   decideOwnership({}, found, { type: 'file', content: 'edited' }, asCreated(found.mode));
 
-/** What else changes with the text. */
+/** Other changes that come with a change of the text. */
 export const bitsLost = ({ ownership }: Pick<SeenText, 'ownership'>): FieldChange[] =>
   ownership === null ? [] : modeChange(ownership, ownershipEdited(ownership));
 
 /**
- * Changes the text of the file as it is by now: another resource of the same run may have changed it since it was
- * looked at. Its owner and permissions stay.
- * @param edit     the lines as they are to be; null when they are to stay
- * @param validate a command that must succeed on the new content
+ * Changes the current text of the file, because another resource of the same run may have changed it since the
+ * observation. Owner and permissions stay.
+ * @param edit     returns the wanted lines; null to keep them
+ * @param validate command that must succeed on the new content
  */
 export async function rewrite(
   resource: ResolvedResource,

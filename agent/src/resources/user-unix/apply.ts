@@ -22,11 +22,11 @@ import {
   wholeUser,
 } from './seen.ts';
 
-/** Making an account as it is declared. */
+/** Creates and changes accounts. */
 
 export const mailbox = (name: string): string => `/var/mail/${name}`;
 
-/** Records what of an account is about to change for the first time. */
+/** Records account fields that are about to change for the first time. */
 export async function rememberUser(
   resource: ResolvedResource,
   seen: SeenUser,
@@ -43,7 +43,7 @@ export async function rememberUser(
       before ?? {
         was: 'absent',
         made: getsHome(body) ? homeToMake(homeOf(body), machine) : null,
-        // With another primary group, useradd makes none of the same name.
+        // With another primary group, useradd creates no group of the same name.
         keepGroup: body.primary_group != null || groupStays(files, body.name, machine),
         mailWasThere: inspect(machine.walk, mailbox(body.name), false).type !== 'absent',
       }
@@ -58,7 +58,7 @@ export async function rememberUser(
 
 const skeletonPath = '/etc/skel';
 
-/** @returns null when it is there already */
+/** @returns null if it already exists */
 function homeToMake(home: string, machine: Machine): Made | null {
   if (inspect(machine.walk, home, false).type !== 'absent') return null;
   const parents: string[] = [];
@@ -110,11 +110,11 @@ async function createAccount(body: Body, files: AccountFiles, machine: Machine):
   const home = homeOf(body);
   const makesHome = getsHome(body) && inspect(machine.walk, home, false).type === 'absent';
   if (makesHome) {
-    // By way of the walk, which follows no link that a user could have put there.
+    // Through the path walk, which does not follow links that a user could have put there.
     const parent = machine.walk.open(above(home), 'make');
     if (parent !== null) machine.walk.release(parent);
   }
-  // A group of the same name is the account's own: useradd would refuse to make another.
+  // An existing group of the same name becomes the account's own; useradd would refuse to create it.
   const group =
     body.primary_group != null
       ? String(declaredGroup(files, body.primary_group).gid)
@@ -150,8 +150,8 @@ const supplementaryGroups = (files: AccountFiles, body: Body): string[] => [
 ];
 
 /**
- * Removes an account, and nothing of what is its own elsewhere.
- * @param keepGroup whether the group of the same name stays, which userdel would take along
+ * Removes an account, but no files of its user.
+ * @param keepGroup whether to keep the group of the same name, which userdel would remove
  */
 export async function removeAccount(
   name: string,
@@ -170,8 +170,8 @@ export async function removeAccount(
   const own = files.groups.get(name);
   if (keepGroup && own !== undefined && own.gid === user.gid) {
     const other = [...files.groups.values()].find(({ gid }) => gid !== own.gid);
-    // userdel takes the group along only while it is the primary one. The home goes from the account first: usermod
-    // would hand all that is in it to the other group.
+    // userdel removes the group only while it is the primary one. The home is changed first, because usermod would give
+    // its contents to the other group.
     if (other !== undefined)
       await runAccountTool('usermod', ['-d', '/nonexistent', '-g', String(other.gid), '--', name], machine);
   }

@@ -4,7 +4,7 @@ import { HostFailure } from '../../host/failure.ts';
 import { type Circumstances, type Difference, nothing, presenceDrift } from '../provider/provider.ts';
 import { bodyOf, getsHome, homeOf, type SeenUser, type User, type UserBefore } from './seen.ts';
 
-/** Deciding what is to be done about an account. */
+/** Decides about an account. */
 
 export const groupList = (groups: readonly string[]): string => groups.join(',');
 
@@ -42,13 +42,13 @@ export function diffUser(
     for (const { asked, name } of seen.supplementary) if (name === null) missing(asked);
     const wanted = [...new Set(seen.supplementary.map(({ asked, name }) => name ?? asked))].sort();
     const same = user !== null && groupList(user.groups) === groupList(wanted);
-    // A new account is in no group unless it is said.
+    // Without a declaration, a new account gets no additional groups.
     if (user !== null || wanted.length > 0)
       compare('additional_groups', user === null ? null : groupList(user.groups), groupList(wanted), same);
   }
   if (body.home != null) compare('home', user?.home ?? null, body.home, user?.home === body.home);
   if (body.shell != null) compare('shell', user?.shell ?? null, body.shell, user?.shell === body.shell);
-  // Afterwards nothing tells a system account from another.
+  // Only for a new account, because an existing system account looks like any other.
   if (body.system != null && user === null) changes.push({ field: 'system', from: null, to: String(body.system) });
   if (changes.length === 0) return nothing();
   const message = user === null ? creationMessage(resource) : changeMessage(changes);
@@ -73,7 +73,7 @@ const changeMessage = (changes: readonly FieldChange[]): string | null =>
     ? 'the home directory is another from now on; nothing is moved there from the old one'
     : null;
 
-/** What removal comes to: the fields that were changed come back, an account of ours goes, one we removed returns. */
+/** A removal restores changed fields, removes accounts that the agent created, and restores those that it removed. */
 export function diffUserRemoval(resource: ResolvedResource, before: UserBefore, seen: SeenUser): Difference {
   const { name } = bodyOf(resource);
   const { user } = seen;
@@ -107,13 +107,13 @@ export function diffUserRemoval(resource: ResolvedResource, before: UserBefore, 
     changes.push({ field: 'home', from: user?.home ?? null, to: back.home });
   if (back.shell !== undefined && user?.shell !== back.shell)
     changes.push({ field: 'shell', from: user?.shell ?? null, to: back.shell });
-  // Of a password only that it comes back is told.
+  // For a password only the fact that it is restored is reported.
   if (user !== null && !seen.secretsAsBefore) changes.push({ field: 'password', from: null, to: null });
   if (changes.length === 0) return nothing('as it was before');
   return { action: 'remove', changes, diff: null, message: 'what was there before is restored' };
 }
 
-/** Everything that has to be as it was. */
+/** All fields to restore. */
 export function backTo({ touched, whole }: Extract<UserBefore, { was: 'user' }>): typeof touched {
   if (whole === null) return touched;
   return {
@@ -126,7 +126,7 @@ export function backTo({ touched, whole }: Extract<UserBefore, { was: 'user' }>)
   };
 }
 
-/** What of an account is recorded now, before it changes. */
+/** Records account fields before they change. */
 export function touch(
   before: Extract<UserBefore, { was: 'user' }>,
   user: User,

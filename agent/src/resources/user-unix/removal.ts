@@ -20,7 +20,7 @@ import {
   type WholeUser,
 } from './seen.ts';
 
-/** Taking away an account of ours, or bringing one back to what it was. */
+/** Removes an account that the agent created, or restores a previous one. */
 
 export async function removeOrRestoreUser(
   resource: ResolvedResource,
@@ -47,7 +47,7 @@ export async function removeOrRestoreUser(
   return said.length === 0 ? {} : { message: said.join('; ') };
 }
 
-/** The group that came with the account, where userdel left it because it is not the primary one any more. */
+/** Removes the group that came with the account if userdel left it, as it does when it is not the primary group. */
 async function removeOwnGroup(name: string, machine: Machine): Promise<void> {
   machine.stale(accountDatabase);
   const files = await machine.database(accountDatabase);
@@ -69,21 +69,21 @@ function removeHome({ home, parents, skeleton }: Made, machine: Machine): string
   return [];
 }
 
-/** What the account tools may have made with the account; mail in it is never thrown away. */
+/** Removes the mailbox that the account tools may have created, unless it contains mail. */
 function removeMailbox(name: string, machine: Machine): string[] {
   const path = mailbox(name);
   const found = inspect(machine.walk, path, false);
   if (found.type !== 'file') return [];
   if (found.size > 0) return [`its mail in ${path} is left`];
   machine.walk.within(path, 'null', (parent, file) => {
-    // Mail may have come in meanwhile.
+    // Mail may have arrived meanwhile.
     expectUnchanged(parent, file, found);
     removeFile(parent, file);
   });
   return [];
 }
 
-/** Brings an account back that was removed, or what stands in its place to what it was. The fields come after that. */
+/** Restores a removed account, or the original state of its replacement. Restored fields follow afterwards. */
 async function restoreWhole(name: string, whole: WholeUser, machine: Machine): Promise<void> {
   const { groups, users } = await machine.database(accountDatabase);
   const own = groups.get(name);
@@ -94,7 +94,7 @@ async function restoreWhole(name: string, whole: WholeUser, machine: Machine): P
     await runAccountTool(
       'useradd',
       [
-        // As a system account it gets nothing of its own that would not be what it had: no subordinate numbers.
+        // Created as a system account, which gets no new subordinate IDs.
         ...['-r', '-M', '-u', String(whole.uid), '-g', String(whole.gid), '-d', whole.home, '-s', whole.shell],
         ...(whole.comment === '' ? [] : ['-c', whole.comment]),
         '--',
@@ -118,18 +118,18 @@ async function restoreRanges(
   machine: Machine,
 ): Promise<void> {
   if (isDeepStrictEqual(now, wanted)) return;
-  // One at a time: usermod would write several in the reverse order.
+  // One at a time, because usermod would write several in reverse order.
   for (const range of now) await runAccountTool('usermod', [remove, written(range), '--', name], machine);
   for (const range of wanted) await runAccountTool('usermod', [add, written(range), '--', name], machine);
 }
 
 const written = ({ first, count }: Range): string => `${first}-${first + count - 1}`;
 
-/** The password and its ages, as they were. */
+/** Restores the password and its aging. */
 async function restoreSecrets(name: string, { secrets }: WholeUser, machine: Machine): Promise<void> {
   const { password, ageing } = secrets;
   if (password === null) return;
-  // What is no hash tells nothing, and may be seen in a list of processes.
+  // A locked or empty password is no secret and may appear in the process list.
   if (/^[!*]*$/.test(password)) await runAccountTool('usermod', ['-p', password, '--', name], machine);
   else await runAccountTool('chpasswd', ['-e'], machine, `${name}:${password}\n`);
   const age = (i: number): string => (/^\d+$/.test(ageing[i] ?? '') ? (ageing[i] as string) : '-1');
@@ -170,7 +170,7 @@ async function restoreFields(
   ];
 }
 
-/** The members of a group in the order they were in, where they are the same. */
+/** Restores the order of a group's members, if they are the same. */
 async function restoreOrder(memberships: readonly Membership[], machine: Machine): Promise<string[]> {
   const files = await machine.database(accountDatabase);
   const said: string[] = [];
@@ -181,7 +181,7 @@ async function restoreOrder(memberships: readonly Membership[], machine: Machine
     try {
       await runAccountTool('gpasswd', ['-M', members.join(','), name], machine);
     } catch (error) {
-      // One of them may be known elsewhere only. All are in it, that counts.
+      // A member may be known only to another source. The membership itself is correct, which is sufficient.
       if (!(error instanceof HostFailure)) throw error;
       said.push(`the members of ${name} are in another order than before`);
     }
