@@ -151,7 +151,7 @@ describe('who may come in', () => {
     await agent.closed;
     await until(() => !gateway.presence.isConnected(agent.key.nodeId));
     expect(logged.find(({ level }) => level === 'error')).toMatchObject({
-      message: expect.stringContaining('a bug'),
+      message: expect.stringContaining('bug: failed to handle'),
       fields: { node_id: agent.key.nodeId, err: new TypeError('a bug') },
     });
     await other.settled();
@@ -1131,7 +1131,7 @@ describe('samples', () => {
     await old.settled();
     for (const one of [agent, old]) expect(one.count('metrics_stored')).toBe(0);
     expect(old.count('metrics_refused')).toBe(0);
-    expect(logged.filter(({ message }) => message.startsWith('samples could not be stored'))).toHaveLength(1);
+    expect(logged.filter(({ message }) => message.startsWith('failed to store samples'))).toHaveLength(1);
     links.failing = false;
     agent.send(metrics(10));
     await agent.next('metrics_stored');

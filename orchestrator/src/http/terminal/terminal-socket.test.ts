@@ -446,7 +446,7 @@ describe('what a client may send', () => {
     };
     operator.ws.send(Buffer.from('x'));
     expect(await operator.closed).toBe(1011);
-    expect(lines.find(({ msg }) => String(msg).startsWith('a bug'))).toMatchObject({ err: { message: 'a bug' } });
+    expect(lines.find(({ msg }) => String(msg).startsWith('bug'))).toMatchObject({ err: { message: 'a bug' } });
     other.joined.client.show(Buffer.from('on'), () => {
       throw new TypeError('another');
     });
