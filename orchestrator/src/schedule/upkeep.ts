@@ -51,6 +51,18 @@ export interface UpkeepOptions {
   secretsExpiryNoticeDays?: number;
 }
 
+type Task = () => Promise<unknown> | undefined;
+
+/** Runs all tasks in order, even if some fail. @param failures takes what they throw */
+async function runEach(tasks: readonly Task[], failures: unknown[]): Promise<void> {
+  for (const task of tasks)
+    try {
+      await task();
+    } catch (error) {
+      failures.push(error);
+    }
+}
+
 const keepForever: Retention = { driftDays: 0, operationDays: 0 };
 
 export function startUpkeep(context: Context, clock: Clock, options: UpkeepOptions = {}): Upkeep {
@@ -82,15 +94,7 @@ export function startUpkeep(context: Context, clock: Clock, options: UpkeepOptio
     }
     const no = rounds++;
     const failures: unknown[] = [];
-    /** Runs all tasks, even if some fail. */
-    const each = async (...pieces: (() => Promise<unknown> | undefined)[]) => {
-      for (const piece of pieces)
-        try {
-          await piece();
-        } catch (error) {
-          failures.push(error);
-        }
-    };
+    const each = (...tasks: Task[]) => runEach(tasks, failures);
     await each(
       () => expireQueued(context),
       () => endLost(context),
