@@ -99,7 +99,7 @@ describeDatabases('retention', (fixture) => {
     expect((await domain.links.nextOperation(agent.id))?.operation.operation_id).toBe(next);
     expect(await getOperation(context, lost)).toMatchObject({
       status: 'failed',
-      error: expect.stringContaining('kept'),
+      error: expect.stringContaining('no longer stored'),
     });
     await carryOut(next);
   });
