@@ -382,7 +382,7 @@ describe.each(databases)('a terminal, on %s', (database) => {
     expect(full.screen.bytes.equals(shownIn(cast))).toBe(true);
     expect(await idle.screen.end()).toMatchObject({ type: 'error', code: 'terminal_idle' });
     for (const [{ session_id, pid }, why] of [
-      [left, /nobody was connected/],
+      [left, /no operator was connected/],
       [idle, /nothing was typed/],
       [full, /65536 bytes/],
     ] as const) {
