@@ -108,7 +108,7 @@ export const serviceSystemd: Provider<SeenService, ServiceBefore> = {
     }
     const untriggered = { purpose: 'apply', reloadBy: [], restartBy: [], succeeded: resource } as const;
     if (diffService(resource, seenNow, untriggered).action !== 'none') return false;
-    // A new invocation has read everything again, whoever requested it.
+    // A new invocation has read all files again; who requested it does not matter.
     const again = now.invocation !== then.invocation;
     if (original.action === 'restart') return again;
     return original.action !== 'reload' || again || now.changedAt !== then.changedAt;

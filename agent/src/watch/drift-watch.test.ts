@@ -71,7 +71,7 @@ describe('what was applied', () => {
   };
   const drift = () => apply('drift');
 
-  it('and is changed is worth a hint, and so is its being put right', async () => {
+  it('hints when it is changed by hand, and again when it is restored', async () => {
     await apply('apply', desired());
     writeFileSync(`${root}/f`, 'by hand\n');
     await hinted('f');

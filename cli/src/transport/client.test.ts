@@ -155,7 +155,7 @@ test.each<[string, () => TransportOptions['policy']]>([
   ['that was trusted before', () => ({ kind: 'pinned', fingerprint: first.fingerprint, source: 'stored' })],
   ['that a person trusts now', () => ({ kind: 'authorities' })],
 ])('names a server with a certificate %s by its key alone', async (_, policy) => {
-  // Whoever stands in between at first use has the right origin, and another key.
+  // An attacker on the path at first use has the right origin and another key.
   expect(await serversAfterCall(policy(), server.url)).toEqual([`tls:${keyDigest(first)}`]);
 });
 

@@ -166,8 +166,8 @@ class PinnedAgent extends Agent {
 
   /**
    * What this end itself has seen of the server, so that a signature over it is of no use to another one. The origin
-   * proves something only where an authority vouches for it: whoever stands in between has the same, and the person may
-   * have trusted that certificate.
+   * proves something only where an authority vouches for it: an attacker on the path has the same origin, and the person
+   * may have trusted that certificate.
    */
   servers(origin: string): string[] {
     const byKey = this.#key === null ? [] : [serverOfKey(this.#key)];

@@ -6,7 +6,7 @@ import { type Decision, decide, type Picture, planStep, type Step } from '../pla
 import { type Progress, Stopped } from '../progress.ts';
 import { noted, resultOf } from '../result.ts';
 import { awaitLeftover } from './apply-one.ts';
-import { claimIfNew, rememberPartial } from './apply-package-group.ts';
+import { claimIfNew, rememberPartial } from './apply-run.ts';
 
 /**
  * Applies adjacent resources of one type together, such as packages in one transaction. All of them are observed and

@@ -6,7 +6,7 @@ import { resultOf } from '../result.ts';
 import { verifyApplied } from '../verify.ts';
 import { applyTogether, isTogether } from './apply-batch.ts';
 import { applyOne } from './apply-one.ts';
-import { applyRun } from './apply-package-group.ts';
+import { applyRun } from './apply-run.ts';
 
 /** Executes an apply, or the rest of it after the agent was killed. */
 export async function applyOperation(progress: Progress): Promise<void> {

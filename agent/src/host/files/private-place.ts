@@ -141,7 +141,7 @@ function openPrivate(parent: OpenDirectory, name: string): number {
       continue;
     }
     const fd = openSync(path, directoryFlags);
-    // Whoever owns the parent can put another directory in its place.
+    // The parent's owner can put another directory in its place.
     if (isPrivate(fd)) return fd;
     closeSync(fd);
     throw inTheWay();
