@@ -37,7 +37,7 @@ const signing = [
   'cli/src/transport/session.ts',
   'console/src/api/sign-in/ed25519.ts',
   'console/src/api/sign-in/sign-in.ts',
-  'orchestrator/src/compose.ts',
+  'orchestrator/src/compose/http.ts',
   'orchestrator/src/domain/agent-link/agent-keys.ts',
   'orchestrator/src/domain/agents/discovery.ts',
   'orchestrator/src/domain/operators/sign-in.ts',

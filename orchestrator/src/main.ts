@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { visible } from '@muster/protocol';
 import { type Logger, pino } from 'pino';
 import { systemClock } from './clock.ts';
-import type { Running } from './compose.ts';
+import type { Running } from './compose/start.ts';
 import {
   ConfigError,
   configJsonSchema,
@@ -90,7 +90,7 @@ async function serve(): Promise<void> {
     process.stdout.write(usage);
     process.exit(0);
   }
-  const { startOrchestrator } = await import('./compose.ts');
+  const { startOrchestrator } = await import('./compose/start.ts');
   const log = createLog(given);
   const { config } = given;
 

@@ -118,7 +118,7 @@ describe('who may come in', () => {
     commit();
     expect(await agent.next('welcome')).toMatchObject({ version: 1, status: 'approved', acknowledged: 0 });
     expect(gateway.presence.isConnected(agent.key.nodeId)).toBe(true);
-    expect([...gateway.presence.connected()]).toEqual([agent.key.nodeId]);
+    expect(gateway.presence.count).toBe(1);
     expect(gateway.presence.lastHeardAt(agent.key.nodeId)).toBe(clock.now() / 1000);
     agent.send({ type: 'bye', reason: 'stopped' });
     await agent.closed;

@@ -18,6 +18,7 @@ import { networkOf, remoteIp } from '../client-network.ts';
 import type { Clock } from '../clock.ts';
 import type { AgentLinks } from '../domain/agent-link/agent-link.ts';
 import type { Refusal } from '../domain/agent-link/refusal.ts';
+import type { Presence } from '../domain/shared/context.ts';
 import type { Shells } from '../domain/terminals/shells.ts';
 import type { Identity } from '../identity/identity.ts';
 import type { Log } from '../log.ts';
@@ -26,7 +27,7 @@ import { Dispatcher, sendCancel } from './dispatch.ts';
 import { Inbound } from './inbound.ts';
 import { defaultGatewayLimits, type GatewayLimits } from './limits.ts';
 import { Link, type LinkOwner, LinkSocket, wish } from './link.ts';
-import { LinkRegistry, type Presence } from './presence.ts';
+import { LinkRegistry } from './presence.ts';
 import { asKnown, Reception } from './reception.ts';
 import { RefusedHellos } from './refused-hellos.ts';
 import { TerminalShells } from './terminal-shells.ts';
@@ -43,6 +44,21 @@ export interface GatewayOptions {
   /** Seconds between the samples that agents send. */
   metricsInterval?: number;
   limits?: Partial<GatewayLimits>;
+  /** Made before the gateway when other parts need it. */
+  connected?: ConnectedAgents;
+}
+
+/** The links of connected agents, and the shells on them. */
+export interface ConnectedAgents {
+  readonly registry: LinkRegistry;
+  readonly shells: TerminalShells;
+}
+
+/** @param limits the same as for the gateway that is created with the result */
+export function createConnectedAgents(clock: Clock, limits: Partial<GatewayLimits> = {}): ConnectedAgents {
+  const all = { ...defaultGatewayLimits, ...limits };
+  const registry = new LinkRegistry(clock, all);
+  return { registry, shells: new TerminalShells({ registry, clock, limits: all }) };
 }
 
 export interface Gateway {
@@ -116,7 +132,6 @@ class AgentGateway implements Gateway, LinkOwner {
   private cancelTick: () => void = () => {};
   private sweptAt: number;
   private sweeping = false;
-  private draining = false;
   private closed = false;
 
   constructor(options: GatewayOptions) {
@@ -126,14 +141,10 @@ class AgentGateway implements Gateway, LinkOwner {
     this.links = options.links;
     this.log = options.log;
     this.random = options.random;
-    this.registry = new LinkRegistry(this.clock, this.limits);
+    const { registry, shells } = options.connected ?? createConnectedAgents(this.clock, options.limits);
+    this.registry = registry;
+    this.shells = shells;
     this.dispatcher = new Dispatcher({ links: this.links, clock: this.clock, limits: this.limits, log: this.log });
-    this.shells = new TerminalShells({
-      registry: this.registry,
-      clock: this.clock,
-      limits: this.limits,
-      isDraining: () => this.draining,
-    });
     this.inbound = new Inbound({
       links: this.links,
       dispatcher: this.dispatcher,
@@ -155,7 +166,6 @@ class AgentGateway implements Gateway, LinkOwner {
       claimants: this.limits.claimants,
       admissions: { perSecond: this.limits.admissionsPerSecond, burst: this.limits.admissionBurst },
       metricsInterval: options.metricsInterval,
-      isDraining: () => this.draining,
     });
     this.sweptAt = this.clock.monotonic();
     this.refusals = new TokenBucket(this.limits.refusalBurst, this.sweptAt);
@@ -218,7 +228,7 @@ class AgentGateway implements Gateway, LinkOwner {
   }
 
   async drain(): Promise<void> {
-    this.draining = true;
+    this.registry.draining = true;
     this.stopListening();
     const commits: Promise<void>[] = [];
     let notified = 0;
@@ -236,7 +246,7 @@ class AgentGateway implements Gateway, LinkOwner {
   async close(): Promise<void> {
     if (this.closed) return;
     this.closed = true;
-    this.draining = true;
+    this.registry.draining = true;
     this.unsubscribe();
     this.cancelTick();
     this.stopListening();
@@ -306,7 +316,7 @@ class AgentGateway implements Gateway, LinkOwner {
     this.sockets.handleUpgrade(request, socket, head, (ws) => {
       socket.removeListener('error', destroy);
       const link = new Link(ws as LinkSocket, socket, this);
-      if (this.draining) {
+      if (this.registry.draining) {
         link.refuse({ code: 'draining', message: 'the orchestrator is stopping', retry_after_secs: 2 });
         return;
       }

@@ -1,19 +1,7 @@
 import type { Clock } from '../clock.ts';
+import type { Presence } from '../domain/shared/context.ts';
 import type { GatewayLimits } from './limits.ts';
 import type { Link } from './link.ts';
-
-/** Connected agents, for the rest of the orchestrator. */
-export interface Presence {
-  /** True once the agent's record and attributes are committed, while its link lives. */
-  isConnected(nodeId: string): boolean;
-  /** Unix seconds of the last frame of an agent; null if it is not connected. */
-  lastHeardAt(nodeId: string): number | null;
-  /** Seconds by which the clock of a connected agent is ahead; 0 if unknown. */
-  clockAheadSecs(nodeId: string): number;
-  /** Node ids of all connected agents. */
-  connected(): Iterable<string>;
-  readonly count: number;
-}
 
 /** Result of a probe of the link that holds a node id. */
 export type ProbeOutcome = 'answered' | 'silent' | 'ended';
@@ -27,6 +15,8 @@ export class LinkRegistry implements Presence {
   private hand = 0;
   private turnedAt: number;
   private probes = 0;
+  /** No link is added and no shell is opened anymore. */
+  draining = false;
 
   constructor(clock: Clock, limits: GatewayLimits) {
     this.clock = clock;
@@ -40,6 +30,7 @@ export class LinkRegistry implements Presence {
     return this.byNode.size;
   }
 
+  /** True once the agent's record and attributes are committed, while its link lives. */
   isConnected(nodeId: string): boolean {
     return this.byNode.has(nodeId);
   }
@@ -56,10 +47,6 @@ export class LinkRegistry implements Presence {
   /** Unix seconds of the last frame on a link. */
   heardAt(link: Link): number {
     return Math.floor((this.clock.now() - (this.clock.monotonic() - link.heardAt)) / 1000);
-  }
-
-  connected(): Iterable<string> {
-    return this.byNode.keys();
   }
 
   get(nodeId: string): Link | undefined {

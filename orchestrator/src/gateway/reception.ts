@@ -31,7 +31,6 @@ export interface ReceptionOptions {
   admissions: { perSecond: number; burst: number };
   /** Sample interval that agents are given, in seconds. */
   metricsInterval: number | undefined;
-  isDraining: () => boolean;
 }
 
 /** Maps a refusal to a code that the protocol version of the agent has. */
@@ -114,7 +113,7 @@ export class Reception {
         const message = 'the agent comes back in a moment, under a new key';
         return link.refuse({ code: 'unavailable', message, retry_after_secs: 5 });
       }
-      if (this.options.isDraining())
+      if (this.options.registry.draining)
         return link.refuse({ code: 'draining', message: 'the orchestrator is stopping', retry_after_secs: 2 });
       const from = { ...key, remote_ip: link.remoteIp, now: Math.floor(this.options.clock.now() / 1000) };
       const attributes = withSkew(hello.attributes, link.clockSkewSecs);

@@ -21,25 +21,18 @@ export class TerminalShells implements Shells {
   private readonly registry: LinkRegistry;
   private readonly clock: Clock;
   private readonly limits: GatewayLimits;
-  private readonly isDraining: () => boolean;
   /** Channels without an answer of the agent yet. */
   private readonly unanswered: Deadlines<Channel>;
 
-  constructor(options: {
-    registry: LinkRegistry;
-    clock: Clock;
-    limits: GatewayLimits;
-    isDraining: () => boolean;
-  }) {
+  constructor(options: { registry: LinkRegistry; clock: Clock; limits: GatewayLimits }) {
     this.registry = options.registry;
     this.clock = options.clock;
     this.limits = options.limits;
-    this.isDraining = options.isDraining;
     this.unanswered = new Deadlines(this.limits.terminalOpenTimeoutMs);
   }
 
   async open(wish: ShellWish, events: ShellEvents): Promise<Shell> {
-    if (this.isDraining()) throw new MusterError('draining');
+    if (this.registry.draining) throw new MusterError('draining');
     const link = this.linkFor(wish.node_id);
     link.terminals ??= new LinkTerminals();
     const { terminals } = link;

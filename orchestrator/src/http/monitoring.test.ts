@@ -15,34 +15,31 @@ const dashboard = JSON.parse(readFileSync(join(folder, 'grafana-dashboard.json')
 const alerts = rules.groups.flatMap((group) => group.rules);
 const panels = dashboard.panels.flatMap(({ title, targets = [] }) => targets.map(({ expr }) => [title, expr] as const));
 
-const telemetry = createTelemetry(
-  {
-    census: async () => ({
-      agents: { pending: 1, approved: 7, rejected: 0 },
-      operations: { queued: 11, running: 2 },
-      terminals: 0,
-      deliveries: 8,
-      unplacedEvents: 12,
-    }),
-    ready: () => true,
-    levels: () => ({
-      connectedAgents: 3,
-      dispatchQueue: 2,
-      dispatchBytes: 1024,
-      database: { queued: 5, queuedBytes: 500, unitsCommitted: 70, unitsFailed: 1, retries: 0 },
-      disk: { size: 1000, free: 31, reserve: 32, low: true },
-      recordedBytes: 123,
-      connections: { api: { open: 31, dropped: { share: 32, full: 33 } }, agentsDropped: 34 },
-      samples: { queued: 4, stored: 900, failed: 6, passedOver: 9 },
-      remoteWrite: { queued: 21, sent: 22, overflowed: 23, refused: 24, passedOver: 25, retries: 26 },
-    }),
-  },
-  { processMetrics: true },
-);
+const telemetry = createTelemetry({ processMetrics: true });
 telemetry.answered('getAgent', 500, 0.1);
 telemetry.committed(3, 0.01);
 telemetry.operationEnded('failed');
-const { body } = await telemetry.scrape();
+const { body } = await telemetry.scrape({
+  census: async () => ({
+    agents: { pending: 1, approved: 7, rejected: 0 },
+    operations: { queued: 11, running: 2 },
+    terminals: 0,
+    deliveries: 8,
+    unplacedEvents: 12,
+  }),
+  ready: () => true,
+  levels: () => ({
+    connectedAgents: 3,
+    dispatchQueue: 2,
+    dispatchBytes: 1024,
+    database: { queued: 5, queuedBytes: 500, unitsCommitted: 70, unitsFailed: 1, retries: 0 },
+    disk: { size: 1000, free: 31, reserve: 32, low: true },
+    recordedBytes: 123,
+    connections: { api: { open: 31, dropped: { share: 32, full: 33 } }, agentsDropped: 34 },
+    samples: { queued: 4, stored: 900, failed: 6, passedOver: 9 },
+    remoteWrite: { queued: 21, sent: 22, overflowed: 23, refused: 24, passedOver: 25, retries: 26 },
+  }),
+});
 
 /** Values by label, by series; what Prometheus itself adds is there as well. */
 const shown = new Map<string, Map<string, Set<string>>>([['up', new Map()]]);

@@ -11,7 +11,7 @@ import { dropFormerSecrets } from '../domain/secrets/former-secrets.ts';
 import { announceExpiring } from '../domain/secrets/secret-expiry.ts';
 import { missingKey } from '../domain/secrets/secret-rotation.ts';
 import type { Context } from '../domain/shared/context.ts';
-import { proveWritable } from '../domain/shared/health.ts';
+import { createHealth, type Health } from '../domain/shared/health.ts';
 
 /** Periodic maintenance, with one timer for all of it. */
 
@@ -24,16 +24,14 @@ const pruneEvery = 720;
 const formerSecretsEvery = 12;
 
 export interface Upkeep {
-  /** Whether the last test write to the database succeeded. */
-  readonly healthy: boolean;
-  /** Whether the last check found the key of every secret. */
-  readonly secretsReadable: boolean;
   /** Runs one round, for tests and at the start. */
   round(): Promise<void>;
   stop(): Promise<void>;
 }
 
 export interface UpkeepOptions {
+  /** Takes the results of the checks. */
+  health?: Health;
   /** Seconds of silence after which an agent is lost. */
   lostAfterSecs?: number;
   retention?: Retention;
@@ -67,6 +65,7 @@ const keepForever: Retention = { driftDays: 0, operationDays: 0 };
 
 export function startUpkeep(context: Context, clock: Clock, options: UpkeepOptions = {}): Upkeep {
   const {
+    health = createHealth(context),
     lostAfterSecs = 120,
     retention = keepForever,
     pruneSamples = async () => {},
@@ -79,19 +78,11 @@ export function startUpkeep(context: Context, clock: Clock, options: UpkeepOptio
   const lostAgents = createLostWatch(context, { lostAfterSecs, upFor: () => clock.monotonic() - startedAt });
   let stopped = false;
   let rounds = 0;
-  let healthy = true;
-  let secretsReadable = true;
   let running: Promise<void> = Promise.resolve();
   let cancelTimer = () => {};
 
   const round = async () => {
-    try {
-      await proveWritable(context);
-      healthy = true;
-    } catch (error) {
-      healthy = false;
-      throw error;
-    }
+    await health.proveWritable();
     const no = rounds++;
     const failures: unknown[] = [];
     const each = (...tasks: Task[]) => runEach(tasks, failures);
@@ -117,7 +108,7 @@ export function startUpkeep(context: Context, clock: Clock, options: UpkeepOptio
       () => announceExpiring(context, secretsExpiryNoticeDays),
       async () => {
         // A key goes missing only between two starts. The state recovers when its last secret is set again or removed.
-        if (no === 0 || !secretsReadable) secretsReadable = (await findMissingKey()) === null;
+        if (no === 0 || !health.secretsReadable) health.secretsReadable = (await findMissingKey()) === null;
       },
     );
     if (no % sessionsEvery === 0) await each(() => expireSessions(context));
@@ -127,7 +118,7 @@ export function startUpkeep(context: Context, clock: Clock, options: UpkeepOptio
   };
   const findMissingKey = async () => {
     const key = await missingKey(context);
-    if (key !== null && secretsReadable)
+    if (key !== null && health.secretsReadable)
       context.log.error(
         { key_id: key },
         'secrets cannot be used: their encryption key is missing. Restore the key and restart; if it is lost, set each secret again or remove it',
@@ -145,12 +136,6 @@ export function startUpkeep(context: Context, clock: Clock, options: UpkeepOptio
   };
   schedule();
   return {
-    get healthy() {
-      return healthy;
-    },
-    get secretsReadable() {
-      return secretsReadable;
-    },
     round,
     async stop() {
       stopped = true;

@@ -1,9 +1,41 @@
+import { anyOperator } from '../../store/queries/operators.ts';
 import { putSetting } from '../../store/queries/settings.ts';
 import { statement } from '../../store/transaction.ts';
 import { type Context, seconds } from './context.ts';
 
-/** Proves that the database accepts writes. @throws the error of the database */
-export async function proveWritable({ db, now }: Context): Promise<void> {
-  const beat = { key: 'last_upkeep', value: String(seconds(now())) };
-  await db.write({ name: 'health/beat', statements: [statement(putSetting, beat)] });
+/** Whether the orchestrator can do its work. Upkeep writes it, requests read it. */
+export interface Health {
+  /** Whether the last check found the key of every secret. */
+  secretsReadable: boolean;
+  /** Whether the database answers now, and accepted the last test write. */
+  isReady(): Promise<boolean>;
+  /** Writes to the database. @throws the error of the database */
+  proveWritable(): Promise<void>;
+}
+
+/** @returns a state that counts as healthy until the first check */
+export function createHealth({ db, now }: Pick<Context, 'db' | 'now'>): Health {
+  /** Whether the last test write to the database succeeded. */
+  let writable = true;
+  return {
+    secretsReadable: true,
+    async isReady() {
+      try {
+        await db.get(anyOperator, {});
+        return writable;
+      } catch {
+        return false;
+      }
+    },
+    async proveWritable() {
+      const beat = { key: 'last_upkeep', value: String(seconds(now())) };
+      try {
+        await db.write({ name: 'health/beat', statements: [statement(putSetting, beat)] });
+        writable = true;
+      } catch (error) {
+        writable = false;
+        throw error;
+      }
+    },
+  };
 }

@@ -5,7 +5,8 @@ import { pino } from 'pino';
 import { afterEach, describe, expect, test } from 'vitest';
 import { bearer, testApp } from '../../../test/app-fixture.ts';
 import { requestFields } from '../../log.ts';
-import { createTelemetry, type Levels } from './telemetry.ts';
+import type { Levels } from './level-gauges.ts';
+import { createTelemetry } from './telemetry.ts';
 
 const levels: Levels = {
   connectedAgents: 3,
@@ -33,8 +34,12 @@ afterEach(async () => {
 });
 
 function scraped({ token: given = token as string | null, healthy = true } = {}) {
-  const telemetry = createTelemetry({ census: async () => census, ready: () => healthy, levels: () => levels });
-  const app = testApp({ getAgent: () => agentExample }, { telemetry: { ...telemetry, token: given } });
+  const telemetry = createTelemetry();
+  const sources = { census: async () => census, ready: () => healthy, levels: () => levels };
+  const app = testApp(
+    { getAgent: () => agentExample },
+    { telemetry: { answered: telemetry.answered, scrape: () => telemetry.scrape(sources), token: given } },
+  );
   apps.push(app);
   const scrape = (authorization?: string) =>
     app.inject({ url: '/metrics', headers: authorization === undefined ? {} : { authorization } });
@@ -143,8 +148,8 @@ describe('what it says', () => {
   });
 
   test('that it is not ready, and nothing counted while nothing could be', async () => {
-    const telemetry = createTelemetry({ census: async () => null, ready: () => false, levels: () => levels });
-    const lines = linesOf((await telemetry.scrape()).body);
+    const sources = { census: async () => null, ready: () => false, levels: () => levels };
+    const lines = linesOf((await createTelemetry().scrape(sources)).body);
     expect(lines.get('muster_ready')).toBe(0);
     expect([...lines.keys()].filter((name) => name.startsWith('muster_agents{'))).toEqual([]);
   });

@@ -4,9 +4,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pino } from 'pino';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { systemClock } from './clock.ts';
-import { startOrchestrator } from './compose.ts';
-import { type Config, configSchema } from './config.ts';
+import { systemClock } from '../clock.ts';
+import { type Config, configSchema } from '../config.ts';
+import { startOrchestrator } from './start.ts';
 
 describe('a start that fails', () => {
   let dir: string;

@@ -1,0 +1,109 @@
+import { hash, X509Certificate } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
+import { hostname } from 'node:os';
+import type { Config } from '../config.ts';
+import { installSource, noteOnAgents } from '../domain/agents/enrollment-line.ts';
+import { isOwnServer, ownServers } from '../domain/operators/own-servers.ts';
+
+/** A certificate and its key, in PEM. */
+export interface Tls {
+  readonly cert: string;
+  readonly key: string;
+}
+
+/** Addresses at which people and machines reach this orchestrator, and the names that it answers to. */
+export class Addresses {
+  readonly #config: Config;
+  /** Certificate of the API in PEM; null for plain HTTP. A reload may replace it. */
+  certificate: string | null;
+  /** The configured port until the API listens. */
+  apiPort: number;
+  agentPort: number;
+
+  constructor(config: Config, tls: Tls | null) {
+    this.#config = config;
+    this.certificate = tls?.cert ?? null;
+    this.apiPort = config.api_port;
+    this.agentPort = config.agent_port;
+  }
+
+  get #scheme(): string {
+    return this.#config.tls_enabled ? 'https' : 'http';
+  }
+
+  /** URL of the proxy in front of the API, without a trailing slash; null if there is none. */
+  get publicUrl(): string | null {
+    return this.#config.public_url?.replace(/\/+$/, '') ?? null;
+  }
+
+  /** URL of the API for people and other machines. */
+  get api(): string {
+    const host = this.#config.advertised_host ?? hostname();
+    return this.publicUrl ?? `${this.#scheme}://${bracketed(host)}:${this.apiPort}`;
+  }
+
+  /** URL of the API on the address that it listens on. */
+  get ownApi(): string {
+    const { api_host } = this.#config;
+    const host = api_host === '0.0.0.0' || api_host === '::' ? '127.0.0.1' : api_host;
+    return `${this.#scheme}://${bracketed(host)}:${this.apiPort}`;
+  }
+
+  /** Where agents dial; a null host means each address of this machine. */
+  get agents(): { host: string | null; port: number } {
+    const { advertised_host, agent_host } = this.#config;
+    return { host: advertised_host ?? oneAddress(agent_host), port: this.agentPort };
+  }
+
+  /** Parts of the line that installs and connects an agent. */
+  enrollment(publicKey: string, hasPackages: boolean) {
+    const { advertised_host, agent_host, api_host, public_url } = this.#config;
+    return {
+      agents: `${bracketed(advertised_host ?? hostname())}:${this.agentPort}`,
+      publicKey,
+      install: installSource({
+        hasPackages,
+        apiHost: api_host,
+        tls: this.certificate !== null,
+        publicUrl: public_url,
+        ownUrl: this.api,
+        keyDigest: this.certificate === null ? null : keyDigestOf(this.certificate),
+      }),
+      note: noteOnAgents(agent_host, advertised_host, hostname()),
+    };
+  }
+
+  /** Whether a sign-in that names a server means this one. @param origins further ones from the configuration in force */
+  isOwnServer(server: string, loopback: boolean, origins: readonly string[]): boolean {
+    const own = ownServers({
+      certificate: this.certificate,
+      apiHost: this.#config.api_host,
+      apiPort: this.apiPort,
+      advertisedHost: this.#config.advertised_host,
+      publicUrl: this.#config.public_url,
+      origins,
+    });
+    return isOwnServer(own, server, loopback);
+  }
+}
+
+/**
+ * Reads the configured certificate.
+ * @returns null if TLS is off
+ * @throws Error if a file cannot be read, or none is configured
+ */
+export async function readTls({ tls_enabled, tls_cert, tls_key }: Config): Promise<Tls | null> {
+  if (!tls_enabled) return null;
+  if (tls_cert === null || tls_key === null)
+    throw new Error('tls_cert is not set anymore: restart to serve a generated certificate');
+  return { cert: await readFile(tls_cert, 'utf8'), key: await readFile(tls_key, 'utf8') };
+}
+
+/** Base64 of the SHA-256 of a PEM certificate's public key, as for curl's `--pinnedpubkey`. */
+const keyDigestOf = (pem: string): string =>
+  hash('sha256', new X509Certificate(pem).publicKey.export({ format: 'der', type: 'spki' }), 'base64');
+
+/** Null for "all addresses", in any spelling. */
+const oneAddress = (host: string | null): string | null => (host === null || /^[0:.]+$/.test(host) ? null : host);
+
+const bracketed = (host: string): string => (host.includes(':') ? `[${host}]` : host);

@@ -1,0 +1,45 @@
+import { randomBytes, randomFillSync } from 'node:crypto';
+import type { Logger } from 'pino';
+import { decodeTime, monotonicFactory } from 'ulid';
+import type { Bus } from '../bus/bus.ts';
+import type { Clock } from '../clock.ts';
+import { announcingEvents } from '../domain/audit/announce-events.ts';
+import type { Context, Presence } from '../domain/shared/context.ts';
+import { lastDriftId } from '../store/queries/drift.ts';
+import { lastOperationId } from '../store/queries/operations.ts';
+import type { Store } from './store.ts';
+
+/** @returns what every part of the domain depends on */
+export async function createContext(
+  { db, secretKeys }: Store,
+  { bus, clock, log, presence }: { bus: Bus; clock: Clock; log: Logger; presence: Presence },
+): Promise<Context> {
+  const ulid = monotonicFactory(bufferedRandom());
+  // Ids keep growing over a restart, even if the clock was set back, because operations run in the order of their ids.
+  // A finished drift check leaves only its drift record, so its id is read from there.
+  const ids = [(await db.get(lastOperationId, {}))?.operation_id, (await db.get(lastDriftId, {}))?.drift_id];
+  const newestTime = Math.max(0, ...ids.filter((id) => id !== undefined).map((id) => decodeTime(id) + 1));
+  return {
+    db: announcingEvents(db, bus),
+    bus,
+    log,
+    now: () => clock.now(),
+    newId: () => ulid(Math.max(clock.now(), newestTime)),
+    randomBytes: (length) => randomBytes(length),
+    secretKeys,
+    presence,
+  };
+}
+
+/** Random numbers in [0, 1) from a pool of secure bytes. A ULID needs 16, and one call per byte would be slow. */
+function bufferedRandom(): () => number {
+  const pool = Buffer.alloc(4096);
+  let next = pool.length;
+  return () => {
+    if (next === pool.length) {
+      randomFillSync(pool);
+      next = 0;
+    }
+    return pool.readUInt8(next++) / 256;
+  };
+}

@@ -1,0 +1,176 @@
+import { createPrivateKey, sign } from 'node:crypto';
+import type { Server as TlsServer } from 'node:tls';
+import { agentConfigJsonSchema, agentConfigSchemaId } from '@muster/protocol/agent-config';
+import { announcementSigned } from '@muster/protocol/wire';
+import type { FastifyInstance } from 'fastify';
+import type { Logger } from 'pino';
+import type { Clock } from '../clock.ts';
+import { type Config, configJsonSchema, configSchemaId } from '../config.ts';
+import { createDiscovery } from '../domain/agents/discovery.ts';
+import { createCensus } from '../domain/fleet/fleet-counts.ts';
+import { describeSettings } from '../domain/fleet/settings.ts';
+import { createAnnouncer } from '../gateway/announcer.ts';
+import type { Gateway } from '../gateway/gateway.ts';
+import { createApp } from '../http/app.ts';
+import { readConsoleFiles } from '../http/console/console-files.ts';
+import { readInstallFiles } from '../http/install/install-files.ts';
+import type { Telemetry } from '../http/metrics/telemetry.ts';
+import { agentHandlers } from '../http/routes/agents.ts';
+import { auditHandlers } from '../http/routes/audit.ts';
+import { discoveryHandlers } from '../http/routes/discovery.ts';
+import { eventHandlers } from '../http/routes/events.ts';
+import { fleetHandlers } from '../http/routes/fleet.ts';
+import { metricsHandlers } from '../http/routes/metrics.ts';
+import { moduleHandlers } from '../http/routes/modules.ts';
+import { notificationHandlers } from '../http/routes/notifications.ts';
+import { operationHandlers } from '../http/routes/operations.ts';
+import { secretHandlers } from '../http/routes/secrets.ts';
+import { settingsHandlers } from '../http/routes/settings.ts';
+import { signInHandlers } from '../http/routes/sign-in.ts';
+import { statusHandlers } from '../http/routes/status.ts';
+import { terminalHandlers } from '../http/routes/terminals.ts';
+import { windowHandlers } from '../http/routes/windows.ts';
+import type { Handlers } from '../http/server/handlers.ts';
+import { refuseGrowth } from '../http/server/low-disk.ts';
+import type { Rates } from '../http/server/rate.ts';
+import { recordRefused } from '../http/server/refused-requests.ts';
+import type { Identity } from '../identity/identity.ts';
+import { version } from '../version.ts';
+import type { Addresses, Tls } from './addresses.ts';
+import type { Domain } from './domain.ts';
+import type { Settings } from './settings.ts';
+import type { Store } from './store.ts';
+
+export interface HttpParts {
+  readonly domain: Domain;
+  readonly store: Store;
+  readonly gateway: Gateway;
+  readonly telemetry: Telemetry;
+  readonly identity: Identity;
+  readonly settings: Settings;
+  readonly addresses: Addresses;
+  readonly tls: Tls | null;
+  readonly dataDir: string;
+  readonly clock: Clock;
+  readonly log: Logger;
+}
+
+/** Samples older than this many poll intervals are not exported to Prometheus. */
+const stalePolls = 3;
+
+/** Creates the API and the console. They do not listen yet. */
+export async function createHttp(parts: HttpParts): Promise<FastifyInstance> {
+  const { domain, telemetry, settings, tls, clock, log } = parts;
+  const { bus, db } = domain.context;
+  const config = settings.current;
+  const install = await readInstallFiles(config.packages_dir, process.execPath);
+  const consoleFiles = await readConsoleFiles([process.execPath, ...process.argv.slice(1, 2)]).catch(
+    (error: unknown) => {
+      log.warn({ err: error }, 'failed to read the console files; the console is not served');
+      return null;
+    },
+  );
+  const app: FastifyInstance = createApp({
+    handlers: createHandlers(parts, install.size > 0),
+    sessions: domain.signIn,
+    terminals: domain.terminals,
+    clock,
+    refused: recordRefused(domain.refusals),
+    log: log.child({ part: 'api' }),
+    version,
+    configSchemas: { [configSchemaId]: configJsonSchema, [agentConfigSchemaId]: agentConfigJsonSchema },
+    ready: domain.health.isReady,
+    requireRoom: (route) => {
+      if (domain.disk.low) refuseGrowth(route, db.kind === 'postgres');
+    },
+    telemetry: {
+      answered: telemetry.answered,
+      scrape: scrapeOf(parts, () => app),
+      agents: (filter) => domain.metrics.standings(filter, stalePolls * config.metrics.poll_interval),
+      token: () => settings.current.metrics_token,
+    },
+    trustedProxies: config.trusted_proxies,
+    publicUrl: config.public_url,
+    limits: { rates: ratesOf(config) },
+    install,
+    ...(config.console ? { console: consoleFiles } : {}),
+    trustProxyTls: config.trust_proxy_tls,
+    ...(tls ? { tls } : {}),
+  });
+  bus.subscribe((hint) => {
+    if (hint.type === 'operator_removed') app.cutOff(hint.operator_id);
+    else if (hint.type === 'session_ended') app.sessionEnded(hint.token_hash, hint.renewed_as);
+  });
+  return app;
+}
+
+/** Serves another certificate from the next connection on. @throws Error if it cannot be used */
+export function replaceCertificate(app: FastifyInstance, tls: Tls): void {
+  (app.server as unknown as TlsServer).setSecureContext({ ...tls, minVersion: 'TLSv1.2' });
+}
+
+export const ratesOf = ({ rates }: Config): Rates => ({
+  signIn: { perMinute: rates.sign_in_per_minute, burst: rates.sign_in_burst },
+  sessionPerSecond: rates.session_per_second,
+});
+
+function createHandlers(parts: HttpParts, hasPackages: boolean): Handlers {
+  const { domain, store, settings, addresses, identity, dataDir } = parts;
+  const { context, health } = domain;
+  const publicKey = identity.publicKey.toString('hex');
+  return {
+    ...signInHandlers(context, domain.signIn, (reached) => addresses.publicUrl ?? reached ?? addresses.api),
+    ...agentHandlers(context, () => addresses.enrollment(publicKey, hasPackages)),
+    ...discoveryHandlers(discoveryOf(parts)),
+    ...moduleHandlers(context, domain.documents),
+    ...fleetHandlers(context),
+    ...operationHandlers(context, domain.documents, domain.waiting, domain.conductor, domain.liveOutput),
+    ...windowHandlers(context),
+    ...terminalHandlers(domain.terminals),
+    ...metricsHandlers(domain.metrics),
+    ...settingsHandlers(() => describeSettings({ data_dir: dataDir, ...settings.current }, settings.sources)),
+    ...auditHandlers(context),
+    ...eventHandlers(context, domain.live),
+    ...notificationHandlers(context, domain.deliver, domain.channelRule),
+    ...statusHandlers({
+      publicKey,
+      version,
+      databaseKind: store.db.kind,
+      writable: health.isReady,
+      secretsReadable: () => health.secretsReadable,
+      samples: () => store.samples.stats(),
+      disk: () => domain.disk.space,
+    }),
+    ...secretHandlers(context),
+  };
+}
+
+function discoveryOf({ domain, settings, addresses, identity }: HttpParts) {
+  const identityKey = createPrivateKey(identity.privateKeyPem);
+  return createDiscovery(domain.context, {
+    announcer: createAnnouncer(),
+    port: settings.current.discovery.port,
+    agents: () => addresses.agents,
+    publicKey: identity.publicKey,
+    sign: (encoded) => sign(null, announcementSigned(encoded), identityKey),
+  });
+}
+
+function scrapeOf({ domain, store, gateway, telemetry }: HttpParts, app: () => FastifyInstance) {
+  const sources = {
+    census: createCensus(domain.context),
+    ready: domain.health.isReady,
+    levels: () => ({
+      connectedAgents: gateway.presence.count,
+      dispatchQueue: gateway.backlog.agents,
+      dispatchBytes: gateway.backlog.bytes,
+      database: store.db.stats(),
+      recordedBytes: store.transcripts.recorded,
+      samples: { ...store.samples.stats(), passedOver: domain.metrics.passedOver },
+      disk: domain.disk.space,
+      connections: { api: app().connections.stats, agentsDropped: gateway.dropped },
+      remoteWrite: domain.remoteWrite?.stats() ?? null,
+    }),
+  };
+  return () => telemetry.scrape(sources);
+}

@@ -1,0 +1,133 @@
+import { hostname } from 'node:os';
+import type { Clock } from '../clock.ts';
+import { Held } from '../disposables.ts';
+import { createSequencer } from '../domain/audit/event-sequencer.ts';
+import type { EventConsumer } from '../domain/audit/placed-event.ts';
+import { notificationsOf } from '../domain/notifications/notifications.ts';
+import { createLease } from '../domain/shared/leases.ts';
+import { pruneTerminals } from '../domain/terminals/terminal-retention.ts';
+import { startAuditKeeping } from '../schedule/audit-keeping.ts';
+import { startDriftSweep } from '../schedule/drift-sweep.ts';
+import { startOutbox } from '../schedule/outbox.ts';
+import { startUpkeep } from '../schedule/upkeep.ts';
+import type { Transcripts } from '../store/transcripts/transcripts.ts';
+import type { Domain } from './domain.ts';
+import type { Settings } from './settings.ts';
+
+export interface ScheduleParts {
+  readonly domain: Domain;
+  readonly transcripts: Transcripts;
+  readonly settings: Settings;
+  readonly clock: Clock;
+  readonly dataDir: string;
+}
+
+/** Work that is done periodically. */
+export class Schedules {
+  readonly #parts: ScheduleParts;
+  /** Identifies this process among those that share the database. */
+  readonly #holder: string;
+  readonly #work = new Held();
+  readonly #auditKeeping = new Held();
+
+  constructor(parts: ScheduleParts) {
+    this.#parts = parts;
+    this.#holder = `${hostname()}:${parts.dataDir}`;
+  }
+
+  /** Call it when agents can connect. Resolves after the first round of upkeep. */
+  async start(): Promise<void> {
+    const { settings, domain, clock } = this.#parts;
+    const upkeep = this.#startUpkeep();
+    this.#work.add(() => upkeep.stop());
+    /** Consumers of audit events. They run in the transaction that places the events. */
+    const consumers: EventConsumer[] = [notificationsOf(domain.context)];
+    const auditKeeping = startAuditKeeping(
+      domain.context,
+      clock,
+      settings.extend(
+        { sequencer: createSequencer(domain.context, { consumers }), holder: this.#holder },
+        { retentionDays: ({ audit }) => audit.retention_days },
+      ),
+    );
+    this.#auditKeeping.add(() => auditKeeping.stop());
+    await upkeep.round();
+    this.#startOutbox();
+    if (settings.current.drift.enabled) this.#startDriftSweep();
+  }
+
+  /** Stops everything but the audit log, which must place the events that other parts write while they stop. */
+  stop(): Promise<void> {
+    return this.#work.dispose();
+  }
+
+  stopAuditKeeping(): Promise<void> {
+    return this.#auditKeeping.dispose();
+  }
+
+  #startUpkeep() {
+    const { settings, domain, clock, transcripts } = this.#parts;
+    const { context } = domain;
+    const { agents, secrets_expiry_notice_days } = settings.current;
+    return startUpkeep(context, clock, {
+      health: domain.health,
+      lostAfterSecs: agents.lost_after_secs,
+      retention: settings.extend(
+        {},
+        {
+          driftDays: ({ drift }) => drift.retention_days,
+          operationDays: ({ operations }) => operations.retention_days,
+        },
+      ),
+      pruneSamples: domain.metrics.prune,
+      pruneTerminals: () => pruneTerminals(context, transcripts, settings.current.terminals.retention_days),
+      runs: domain.conductor,
+      refusals: domain.refusals,
+      pending: domain.pending,
+      secretsExpiryNoticeDays: secrets_expiry_notice_days,
+    });
+  }
+
+  #startOutbox(): void {
+    const { settings, domain, clock } = this.#parts;
+    const outbox = startOutbox(
+      domain.context,
+      clock,
+      settings.extend(
+        {
+          deliver: domain.deliver,
+          random: Math.random,
+          lease: createLease(domain.context, 'outbox', this.#holder),
+        },
+        {
+          giveUpAfter: ({ notifications }) => notifications.give_up_after,
+          retentionDays: ({ notifications }) => notifications.retention_days,
+        },
+      ),
+    );
+    this.#work.add(() => outbox.stop());
+  }
+
+  #startDriftSweep(): void {
+    const { settings, domain, clock } = this.#parts;
+    const { context, disk } = domain;
+    const sweep = startDriftSweep(
+      context,
+      clock,
+      settings.extend(
+        {
+          random: Math.random,
+          lease: createLease(context, 'drift-sweep', this.#holder),
+          // Drift records must not use the space that is reserved for results of requested operations.
+          paused: () => disk.low && context.db.kind === 'sqlite',
+        },
+        {
+          interval: ({ drift }) => drift.interval,
+          maxConcurrent: ({ drift }) => drift.max_concurrent,
+          skipRecentlyApplied: ({ drift }) => drift.skip_recently_applied,
+        },
+      ),
+    );
+    this.#work.add(() => sweep.stop());
+  }
+}

@@ -1,0 +1,46 @@
+import type { Config, Invocation } from '../config.ts';
+import { type Changes, changesOf, reloaded, sourcesAfter } from '../reload.ts';
+
+type Sources = Invocation['sources'];
+
+/** The configuration in force. A reload replaces its reloadable keys. */
+export class Settings {
+  readonly #atStart: Config;
+  #current: Config;
+  #sources: Sources;
+
+  /** @param sources where each value comes from, by dotted key; keys that are missing have their default */
+  constructor(config: Config, sources: Sources) {
+    this.#atStart = config;
+    this.#current = config;
+    this.#sources = sources;
+  }
+
+  get current(): Config {
+    return this.#current;
+  }
+
+  get sources(): Sources {
+    return this.#sources;
+  }
+
+  /** Takes the reloadable keys of a newer configuration over. @returns the changed keys */
+  reload(next: Config, sources: Sources, about: { ownCertificate: boolean }): Changes {
+    const changes = changesOf(this.#atStart, this.#current, next, about);
+    this.#sources = sourcesAfter(this.#sources, sources);
+    this.#current = reloaded(this.#current, next);
+    return changes;
+  }
+
+  /**
+   * Adds properties to an object that read the configuration in force at each access. Do not copy the result with `...`,
+   * which would freeze their values.
+   */
+  extend<T extends object, R extends object>(target: T, readers: { readonly [K in keyof R]: Reader<R[K]> }): T & R {
+    for (const [key, read] of Object.entries<Reader<unknown>>(readers))
+      Object.defineProperty(target, key, { enumerable: true, get: () => read(this.#current) });
+    return target as T & R;
+  }
+}
+
+type Reader<T> = (config: Config) => T;

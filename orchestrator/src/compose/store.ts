@@ -1,0 +1,77 @@
+import { join } from 'node:path';
+import type { Logger } from 'pino';
+import type { Clock } from '../clock.ts';
+import type { Config } from '../config.ts';
+import type { Held } from '../disposables.ts';
+import { loadSecretKeys, type SecretKeys } from '../identity/secret-keys.ts';
+import type { Database } from '../store/database.ts';
+import { type DatabasePlace, openDatabase } from '../store/open-database.ts';
+import { anyChannel } from '../store/queries/channels.ts';
+import { anySecret } from '../store/queries/secrets.ts';
+import { openSamples } from '../store/samples/open-samples.ts';
+import type { SampleStore } from '../store/samples/samples.ts';
+import { openTranscripts, type Transcripts } from '../store/transcripts/transcripts.ts';
+
+/** Everything that is kept on disk or in the database, and the keys of secrets. */
+export interface Store {
+  readonly db: Database;
+  readonly samples: SampleStore;
+  readonly transcripts: Transcripts;
+  readonly secretKeys: SecretKeys;
+}
+
+export interface StoreOptions {
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly onFatal: (reason: Error) => void;
+  /** A transaction was committed. @param units number of writes that shared it */
+  readonly onCommit: (units: number, ms: number) => void;
+}
+
+/**
+ * Opens the stores of a data directory, and migrates the database.
+ * @throws DatabaseInUse, SchemaRefused, and errors of the server or the disk
+ */
+export async function openStore(config: Config, dataDir: string, options: StoreOptions, held: Held): Promise<Store> {
+  const { clock, log } = options;
+  const part = log.child({ part: 'database' });
+  const place = placeOfDatabase(config, dataDir);
+  const db = await openDatabase(place, {
+    now: () => clock.now(),
+    onFatal: options.onFatal,
+    onCommit: options.onCommit,
+    onMigrated: (report) => {
+      if (report.from !== report.to) log.info({ ...report }, 'database schema migrated');
+    },
+    log: part,
+  });
+  held.add(() => db.close());
+  const samples = await openSamples(place, dataDir, config.metrics.retention, { clock, log: part });
+  held.add(() => samples.close());
+  const secretKeys = await loadSecretKeys({
+    dataDir,
+    file: config.secrets_key_file,
+    env: process.env,
+    holdsSecrets: async () => ((await db.get(anySecret, {})) ?? (await db.get(anyChannel, {}))) !== undefined,
+  });
+  if (secretKeys.rotationCutOff)
+    log.warn(
+      { keys: secretKeys.ids },
+      'secrets key rotation is incomplete; all secrets can be read. Run `muster secrets rotate-key` to complete it',
+    );
+  const transcripts = await openTranscripts(join(dataDir, 'terminals'), clock);
+  held.add(() => transcripts.stop());
+  return { db, samples, transcripts, secretKeys };
+}
+
+const placeOfDatabase = (config: Config, dataDir: string): DatabasePlace => ({
+  file: join(dataDir, 'muster.db'),
+  postgres:
+    config.database_url === null
+      ? null
+      : {
+          url: config.database_url.reveal(),
+          poolSize: config.database_pool_size,
+          statementTimeout: config.database_statement_timeout,
+        },
+});

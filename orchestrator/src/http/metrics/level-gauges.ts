@@ -1,0 +1,209 @@
+import { Counter, Gauge, type Registry } from 'prom-client';
+import type { Census } from '../../domain/fleet/fleet-counts.ts';
+
+/** Metrics whose values are read elsewhere at each scrape: levels, and totals that others count. */
+
+export interface Levels {
+  readonly connectedAgents: number;
+  /** Agents whose rows wait to be read and sent. */
+  readonly dispatchQueue: number;
+  /** Bytes of operations that the network has not taken. */
+  readonly dispatchBytes: number;
+  readonly database: {
+    readonly queued: number;
+    readonly queuedBytes: number;
+    readonly unitsCommitted: number;
+    readonly unitsFailed: number;
+    readonly retries: number;
+  };
+  /** The file system of the data directory; null if unknown. */
+  readonly disk: {
+    readonly size: number;
+    readonly free: number;
+    readonly reserve: number;
+    readonly low: boolean;
+  } | null;
+  /** Recorded bytes of terminal output. */
+  readonly recordedBytes: number;
+  readonly samples: {
+    readonly queued: number;
+    readonly stored: number;
+    readonly failed: number;
+    readonly passedOver: number;
+  };
+  /** Connections to the API's port, and those of each port that were dropped since the start. */
+  readonly connections: {
+    readonly api: { readonly open: number; readonly dropped: { readonly share: number; readonly full: number } };
+    readonly agentsDropped: number;
+  };
+  /** Samples for remote write; null if it is not configured. */
+  readonly remoteWrite: RemoteWriteLevels | null;
+}
+
+export interface RemoteWriteLevels {
+  readonly queued: number;
+  readonly sent: number;
+  readonly overflowed: number;
+  readonly refused: number;
+  readonly passedOver: number;
+  readonly retries: number;
+}
+
+type Registers = [Registry];
+
+const gauge = <L extends string>(registers: Registers, name: string, help: string, labelNames: L[] = []) =>
+  new Gauge<L>({ name, help, labelNames, registers });
+
+/** A counter that is set to a total counted elsewhere. */
+function total<L extends string>(registers: Registers, name: string, help: string, labelNames: L[] = []) {
+  const counter = new Counter<L>({ name, help, labelNames, registers });
+  return {
+    set(value: number): void {
+      counter.reset();
+      counter.inc(value);
+    },
+    setEach(values: readonly (readonly [Record<L, string>, number])[]): void {
+      counter.reset();
+      for (const [labels, value] of values) counter.inc(labels, value);
+    },
+  };
+}
+
+/** @returns sets the gauges about the records of the fleet */
+export function censusGauges(registers: Registers): (census: Census) => void {
+  const agents = gauge(registers, 'muster_agents', 'Agents by their approval.', ['status']);
+  const operations = gauge(registers, 'muster_operations', 'Operations that have not ended.', ['status']);
+  const terminals = gauge(registers, 'muster_terminals', 'Terminal sessions that are open.');
+  const deliveries = gauge(registers, 'muster_outbox_deliveries', 'Messages to channels that wait.');
+  const unplaced = gauge(
+    registers,
+    'muster_audit_unplaced_events',
+    'Events that have no place in the audit chain yet.',
+  );
+  return (census) => {
+    for (const [status, count] of Object.entries(census.agents)) agents.set({ status }, count);
+    for (const [status, count] of Object.entries(census.operations)) operations.set({ status }, count);
+    terminals.set(census.terminals);
+    deliveries.set(census.deliveries);
+    unplaced.set(census.unplacedEvents);
+  };
+}
+
+/** @returns sets the gauges about this process */
+export function levelGauges(registers: Registers): (levels: Levels) => void {
+  const setLinks = linkGauges(registers);
+  const setDatabase = databaseGauges(registers);
+  const setConnections = connectionGauges(registers);
+  const setSamples = sampleGauges(registers);
+  const setDisk = diskGauges(registers);
+  const recorded = total(
+    registers,
+    'muster_terminal_recorded_bytes_total',
+    'Bytes of what terminals showed that were recorded.',
+  );
+  const setRemoteWrite = remoteWriteGauges(registers);
+  return (levels) => {
+    setLinks(levels);
+    setDatabase(levels.database);
+    setConnections(levels.connections);
+    setSamples(levels.samples);
+    if (levels.disk) setDisk(levels.disk);
+    recorded.set(levels.recordedBytes);
+    if (levels.remoteWrite) setRemoteWrite(levels.remoteWrite);
+  };
+}
+
+function linkGauges(registers: Registers) {
+  const connected = gauge(registers, 'muster_agents_connected', 'Agents that are connected to this process.');
+  const queue = gauge(registers, 'muster_dispatch_queue', 'Agents whose work waits to be read and sent.');
+  const bytes = gauge(registers, 'muster_dispatch_bytes', 'Bytes of operations that the network has not taken.');
+  return ({ connectedAgents, dispatchQueue, dispatchBytes }: Levels) => {
+    connected.set(connectedAgents);
+    queue.set(dispatchQueue);
+    bytes.set(dispatchBytes);
+  };
+}
+
+function databaseGauges(registers: Registers) {
+  const queued = gauge(registers, 'muster_write_queue_units', 'Writes handed to the database and not answered.');
+  const queuedBytes = gauge(registers, 'muster_write_queue_bytes', 'What those take in memory.');
+  const committed = total(registers, 'muster_writes_total', 'Writes that were committed.');
+  const failed = total(registers, 'muster_writes_failed_total', 'Writes that were refused or failed.');
+  const retries = total(registers, 'muster_write_retries_total', 'Transactions that were run again.');
+  return (database: Levels['database']) => {
+    queued.set(database.queued);
+    queuedBytes.set(database.queuedBytes);
+    committed.set(database.unitsCommitted);
+    failed.set(database.unitsFailed);
+    retries.set(database.retries);
+  };
+}
+
+function connectionGauges(registers: Registers) {
+  const open = gauge(registers, 'muster_api_connections', 'Connections to the port of the API.');
+  const dropped = total(
+    registers,
+    'muster_connections_dropped_total',
+    'Connections dropped by port; share: of an address with many, full: the port had all it takes.',
+    ['port', 'reason'],
+  );
+  return ({ api, agentsDropped }: Levels['connections']) => {
+    open.set(api.open);
+    dropped.setEach([
+      [{ port: 'api', reason: 'share' }, api.dropped.share],
+      [{ port: 'api', reason: 'full' }, api.dropped.full],
+      [{ port: 'agents', reason: 'full' }, agentsDropped],
+    ]);
+  };
+}
+
+function sampleGauges(registers: Registers) {
+  const queue = gauge(registers, 'muster_samples_queue', 'Samples handed in and not stored.');
+  const stored = total(registers, 'muster_samples_total', 'Samples that were stored.');
+  const failed = total(registers, 'muster_samples_failed_total', 'Samples that could not be stored.');
+  const passedOver = total(
+    registers,
+    'muster_samples_passed_over_total',
+    'Samples that were not kept for their times: too old, or far ahead.',
+  );
+  return (samples: Levels['samples']) => {
+    queue.set(samples.queued);
+    stored.set(samples.stored);
+    failed.set(samples.failed);
+    passedOver.set(samples.passedOver);
+  };
+}
+
+function diskGauges(registers: Registers) {
+  const size = gauge(registers, 'muster_disk_size_bytes', 'Size of the file system of the data directory.');
+  const free = gauge(registers, 'muster_disk_free_bytes', 'What is free there.');
+  const reserve = gauge(registers, 'muster_disk_reserve_bytes', 'Below this what would grow is refused; 0: never.');
+  const low = gauge(registers, 'muster_disk_low', '1 while it is refused.');
+  return (disk: NonNullable<Levels['disk']>) => {
+    size.set(disk.size);
+    free.set(disk.free);
+    reserve.set(disk.reserve);
+    low.set(disk.low ? 1 : 0);
+  };
+}
+
+function remoteWriteGauges(registers: Registers) {
+  const queue = gauge(
+    registers,
+    'muster_remote_write_queue',
+    'Samples that wait to be written to metrics.remote_write.',
+  );
+  const sent = total(registers, 'muster_remote_write_samples_total', 'Samples that were written to it.');
+  const dropped = total(registers, 'muster_remote_write_dropped_total', 'Samples that were not, and why.', ['reason']);
+  const retries = total(registers, 'muster_remote_write_retries_total', 'Requests to it that were to be made again.');
+  return (levels: RemoteWriteLevels) => {
+    queue.set(levels.queued);
+    sent.set(levels.sent);
+    retries.set(levels.retries);
+    dropped.setEach([
+      [{ reason: 'overflow' }, levels.overflowed],
+      [{ reason: 'refused' }, levels.refused],
+      [{ reason: 'out_of_order' }, levels.passedOver],
+    ]);
+  };
+}
