@@ -45,7 +45,7 @@ export default defineConfig({
         test: {
           ...unit,
           name: 'unit',
-          include: ['{protocol,orchestrator,agent,cli,console,tools,packaging,bench}/**/*.test.ts'],
+          include: ['{protocol,lib,client,orchestrator,agent,cli,console,tools,packaging,bench}/**/*.test.ts'],
           exclude: ['**/node_modules/**', '**/*.contract.test.ts', ...apart],
           isolate: false,
         },

@@ -7,11 +7,11 @@ import { Connection } from '../agent/src/connection/connection.ts';
 import { loadAgentIdentity } from '../agent/src/connection/identity.ts';
 import type { OrchestratorFile } from '../agent/src/connection/pin.ts';
 import type { Engine, ReportSpool, SpoolEntry } from '../agent/src/converge/engine.ts';
-import { systemClock } from '../agent/src/host/clock.ts';
+import { systemClock } from '../lib/src/clock.ts';
+import { ManualClock } from '../lib/test/manual-clock.ts';
 import { createInProcessBus } from '../orchestrator/src/bus/in-process.ts';
 import { createGateway } from '../orchestrator/src/gateway/gateway.ts';
 import { loadIdentity } from '../orchestrator/src/identity/identity.ts';
-import { ManualClock } from '../orchestrator/test/manual-clock.ts';
 import { MemoryLinks } from '../orchestrator/test/memory-links.ts';
 
 const operationId = '01HZZZZZZZZZZZZZZZZZZZZZZZ';

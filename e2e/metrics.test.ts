@@ -48,7 +48,7 @@ function look(): Look {
 const onParts = (body: string) => `
   import { readFile } from 'node:fs/promises';
   import { machineSource } from '${root}/agent/src/host/machine-source.ts';
-  import { systemClock } from '${root}/agent/src/host/clock.ts';
+  import { systemClock } from '${root}/lib/src/clock.ts';
   import { DiskReader } from '${root}/agent/src/metrics/disks.ts';
   import { fileSystems, parseMounts } from '${root}/agent/src/metrics/mounts.ts';
   const alive = setInterval(() => {}, 1e6);
@@ -254,7 +254,7 @@ describe.skipIf(reason !== null)(`metrics${reason === null ? '' : ` (${reason})`
       `mount -t tmpfs -o size=12k none /mnt; ${program}`,
       onParts(`import { execFileSync } from 'node:child_process';
       import { measureNames } from '${root}/protocol/src/index.ts';
-      import { ManualClock } from '${root}/agent/test/manual-clock.ts';
+      import { ManualClock } from '${root}/lib/test/manual-clock.ts';
       import { SampleBuffer } from '${root}/agent/src/metrics/sample-buffer.ts';
       import { SavedSamples } from '${root}/agent/src/metrics/saved-samples.ts';
       const clock = new ManualClock();

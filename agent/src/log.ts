@@ -1,16 +1,10 @@
 import { visibleJson, visibleLine } from '@muster/protocol';
+import type { Log } from '../../lib/src/log.ts';
 
 /** Few lines, written by hand: a logging library costs the agent more memory than its whole connection. */
 
 export type LogFormat = 'json' | 'text';
 export type LogLevel = 'debug' | 'info' | 'warn' | 'error';
-
-export interface Log {
-  debug(fields: object, message: string): void;
-  info(fields: object, message: string): void;
-  warn(fields: object, message: string): void;
-  error(fields: object, message: string): void;
-}
 
 const levels: readonly LogLevel[] = ['debug', 'info', 'warn', 'error'];
 

@@ -1,10 +1,11 @@
 import { visible } from '@muster/protocol';
+import { systemClock } from '../../lib/src/clock.ts';
+import type { Log } from '../../lib/src/log.ts';
 import { help, parseArguments, UsageError } from './arguments.ts';
 import { NoOrchestratorError, startAgent, version } from './compose.ts';
-import { systemClock } from './host/clock.ts';
 import { endProcess } from './host/processes/end-process.ts';
 import type { ServiceManager } from './host/systemd/service-manager.ts';
-import { createLog, type Log } from './log.ts';
+import { createLog } from './log.ts';
 
 /** A stop that takes longer than this is ended the hard way; the journal makes that safe. */
 const stopLimitMs = 25_000;

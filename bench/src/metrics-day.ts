@@ -4,7 +4,7 @@ import { Agent, request } from 'node:https';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Client } from 'pg';
-import { systemClock } from '../../orchestrator/src/clock.ts';
+import { systemClock } from '../../lib/src/clock.ts';
 import { openDatabase } from '../../orchestrator/src/store/open-database.ts';
 import { openSamples } from '../../orchestrator/src/store/samples/open-samples.ts';
 import { dialAsAgent, type TestAgent } from '../../orchestrator/test/test-agent.ts';

@@ -5,7 +5,7 @@ import { applyAgent, closeTerminal, openTerminal, uploadModule } from '@muster/p
 import { WebSocket } from 'ws';
 import { ownAccount } from '../../agent/src/host/accounts/login-account.ts';
 import { startLoginShell } from '../../agent/src/host/accounts/login-shell.ts';
-import { systemClock } from '../../agent/src/host/clock.ts';
+import { systemClock } from '../../lib/src/clock.ts';
 import { AgentFleet } from './load/agent-fleet.ts';
 import { RealAgent } from './load/real-agent.ts';
 import { benchOptions } from './run/options.ts';

@@ -1,7 +1,7 @@
 import { visibleJson, visibleLine, visibleOnceParsed } from '@muster/protocol';
 import { type Logger, pino } from 'pino';
 import pretty from 'pino-pretty';
-import { requestFields } from './log.ts';
+import { requestFields } from './request-fields.ts';
 
 /**
  * The process's log. What others have written into it (names, addresses, errors) cannot act on a terminal: control

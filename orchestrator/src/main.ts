@@ -2,7 +2,7 @@ import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { visible } from '@muster/protocol';
 import { type Logger, pino } from 'pino';
-import { systemClock } from './clock.ts';
+import { systemClock } from '../../lib/src/clock.ts';
 import type { Running } from './compose/start.ts';
 import {
   ConfigError,

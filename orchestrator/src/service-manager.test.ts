@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import type { Clock } from './clock.ts';
+import type { Clock } from '../../lib/src/clock.ts';
 import { type Say, serviceManager } from './service-manager.ts';
 
 /** A clock whose calls are made by hand. */

@@ -1,5 +1,5 @@
 import { spawn } from 'node:child_process';
-import type { Clock } from './clock.ts';
+import type { Clock } from '../../lib/src/clock.ts';
 
 /**
  * What systemd wants to hear of a service that it started: that it is up, that it lives, that it stops. It listens on a

@@ -1,6 +1,6 @@
 import { monotonicFactory } from 'ulid';
+import { systemClock } from '../../lib/src/clock.ts';
 import { createInProcessBus } from '../src/bus/in-process.ts';
-import { systemClock } from '../src/clock.ts';
 import { createDeliver } from '../src/deliver/deliver.ts';
 import { channelsToSend } from '../src/domain/notifications/outbox.ts';
 import type { Context } from '../src/domain/shared/context.ts';

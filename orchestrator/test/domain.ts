@@ -2,6 +2,7 @@ import { createHash, generateKeyPairSync, sign } from 'node:crypto';
 import { idOfKey, type ResourceResult, summarise } from '@muster/protocol';
 import type { Hello, Report } from '@muster/protocol/wire';
 import { monotonicFactory } from 'ulid';
+import { ManualClock } from '../../lib/test/manual-clock.ts';
 import type { Hint } from '../src/bus/bus.ts';
 import { createInProcessBus } from '../src/bus/in-process.ts';
 import { createAgentLinks, type ReportRules } from '../src/domain/agent-link/agent-link-service.ts';
@@ -18,7 +19,6 @@ import type { Actor, Context } from '../src/domain/shared/context.ts';
 import { rawPublicKey } from '../src/identity/ed25519-key.ts';
 import { SecretKeys } from '../src/identity/secret-keys.ts';
 import type { DatabaseFixture } from './databases/databases.ts';
-import { ManualClock } from './manual-clock.ts';
 
 /** The one name that a sign-in in the domain may be bound to. */
 export const ownServer = 'origin:https://muster.example:4748';

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { systemClock } from '../src/clock.ts';
+import { systemClock } from '../../lib/src/clock.ts';
 import { LiveTerminal } from '../src/domain/terminals/live-terminal.ts';
 import { openTranscripts } from '../src/store/transcripts/transcripts.ts';
 import { say } from './say.ts';

@@ -55,8 +55,16 @@ function inputs(): string[] {
   const own = readdirSync(sources, { withFileTypes: true })
     .filter(({ name }) => !['node_modules', 'dist'].includes(name) && !name.startsWith('.'))
     .flatMap((entry) => (entry.isDirectory() ? below(join(sources, entry.name)) : [join(sources, entry.name)]));
-  const others = ['protocol/package.json', 'package-lock.json', 'tsconfig.json'].map((name) => join(root, name));
-  return [...own, ...below(join(root, 'protocol/src')), ...others, import.meta.filename].sort();
+  const libraries = ['client', 'protocol'];
+  const others = [...libraries.map((name) => `${name}/package.json`), 'package-lock.json', 'tsconfig.json'].map(
+    (name) => join(root, name),
+  );
+  return [
+    ...own,
+    ...libraries.flatMap((name) => below(join(root, name, 'src'))),
+    ...others,
+    import.meta.filename,
+  ].sort();
 }
 
 function hashOfInputs(): string {

@@ -45,7 +45,7 @@ export function addonFile(name: 'sqlite' | 'pty', platform: string = process.pla
   return join(root, 'node_modules', path);
 }
 
-const workspaces = ['agent', 'cli', 'orchestrator', 'protocol'];
+const workspaces = ['agent', 'cli', 'client', 'lib', 'orchestrator', 'protocol'];
 
 /** Everything that decides what the bundles are. cli/bin/muster asks whether one of these has changed: keep it so. */
 function inputs(): string[] {

@@ -4,7 +4,8 @@ import { isNetwork } from './browser-calls.ts';
 /**
  * Which file may import which, decided on paths alone.
  *
- * Everything may import the protocol. The apps never import each other. Inside an app, a layer may import the layers that
+ * Everything may import the protocol. The apps never import each other; code that several of them need is in a library:
+ * `lib` for code that runs on Node, `client` for code that runs in browsers too. Inside an app, a layer may import the layers that
  * are listed here after its name, and no others. `compose` and `main.ts` wire the parts: they may import every layer, and
  * no layer imports them.
  */
@@ -77,6 +78,12 @@ const anywhere = ['e2e', 'bench'];
 const entryFiles = ['main.ts', 'main.tsx', 'compose.ts'];
 const entryFolder = 'compose';
 const protocolPackages = ['zod', 'yaml', 'fastest-levenshtein'];
+
+/** Workspaces that several apps share. They import the protocol, and no other workspace. */
+const libraries: Record<string, { usedBy: readonly string[]; packages: readonly string[]; node: boolean }> = {
+  lib: { usedBy: ['orchestrator', 'agent', 'cli', ...anywhere], packages: [], node: true },
+  client: { usedBy: ['cli', 'console', ...anywhere], packages: ['eventsource-parser'], node: false },
+};
 
 /** Packages and modules that only some layers of an app may import. A missing function belongs in the first of these layers. */
 const confined: { app: string; layers: readonly string[]; modules: readonly string[]; why: string }[] = [
@@ -170,9 +177,12 @@ function placeOf(path: string): Place {
 }
 
 function judgeFile(from: Place, to: Place): string | null {
-  if (from.workspace !== to.workspace) return judgeWorkspace(from, to.workspace, to.path);
+  const fault = from.workspace === to.workspace ? null : judgeWorkspace(from, to.workspace, to.path);
+  if (fault !== null) return fault;
   if (from.test) return null;
-  if (to.test) return `${from.path} → test code ${to.path}: move what both need out of the tests`;
+  if (to.test && (from.workspace === to.workspace || (to.workspace in libraries && !anywhere.includes(from.workspace))))
+    return `${from.path} → test code ${to.path}: move what both need out of the tests`;
+  if (from.workspace !== to.workspace) return null;
   if (to.entry && !from.entry)
     return `${from.path} → ${to.path}: it wires the parts, and nothing imports it; pass in what is needed from there`;
   if (from.entry || from.layer === null) return null;
@@ -203,6 +213,13 @@ function judgeWorkspace(from: Place, target: string, path?: string): string | nu
       ? null
       : `${arrow}: import the protocol by name, '@muster/protocol', to use only its exports`;
   if (target === from.workspace) return `${arrow}: inside a workspace, import by relative path`;
+  if (from.workspace in libraries)
+    return `${arrow}: ${from.workspace} imports no workspace but the protocol; pass in what is needed`;
+  const library = libraries[target];
+  if (library)
+    return library.usedBy.includes(from.workspace)
+      ? null
+      : `${arrow}: only ${library.usedBy.join(', ')} import ${target}`;
   if (apps.includes(from.workspace) && [...apps, ...anywhere, 'tools'].includes(target))
     return `${arrow}: the apps never import each other; move what both need into the protocol, or talk over the API`;
   if (from.workspace === 'tools' && target !== '')
@@ -218,6 +235,9 @@ function judgePackage(from: Place, specifier: string): string | null {
   }
   const { workspace, layer } = from;
   if (layer === null) return null;
+  const library = libraries[workspace];
+  if (library && !library.packages.includes(packageOf(specifier)) && !(library.node && specifier.startsWith('node:')))
+    return `${workspace} → ${specifier}: ${workspace} runs in ${library.node ? 'every program on Node' : 'browsers and on Node'} and imports only ${[...(library.node ? ['modules of Node'] : []), ...library.packages].join(', ')}; pass in what is needed`;
   for (const rule of confined)
     if (workspace === rule.app && !rule.layers.includes(layer) && rule.modules.includes(packageOf(specifier)))
       return `${workspace}/${layer || posix.basename(from.path)} → ${specifier}: ${rule.why}; add a function to ${workspace}/src/${rule.layers[0]} and call that`;

@@ -51,7 +51,7 @@ describe('allows the import', () => {
     ['orchestrator/src/domain/agents.ts', '../bus/bus.ts'],
     ['orchestrator/src/gateway/link.ts', '../bus/bus.ts'],
     ['orchestrator/src/store/agents.ts', 'kysely'],
-    ['orchestrator/src/http/app.ts', '../log.ts'],
+    ['orchestrator/src/http/app.ts', '../request-fields.ts'],
     ['orchestrator/src/version.ts', '../package.json'],
     ['orchestrator/src/compose/store.ts', '../store/agents.ts'],
     ['orchestrator/src/main.ts', './compose/start.ts'],
@@ -83,6 +83,14 @@ describe('allows the import', () => {
     ['console/src/pages/agents/agents-page.tsx', '../../charts/chart.tsx'],
     ['console/src/charts/chart.tsx', '../parts/time.tsx'],
     ['console/src/api/agents.ts', '@muster/protocol/http'],
+    ['agent/src/host/files/watch-file.ts', '../../../../lib/src/clock.ts'],
+    ['agent/src/host/files/watch-file.test.ts', '../../../../lib/test/manual-clock.ts'],
+    ['e2e/metrics.ts', '../lib/test/manual-clock.ts'],
+    ['lib/src/private-file.ts', 'node:fs'],
+    ['lib/src/service-manager.ts', './clock.ts'],
+    ['console/src/api/live.ts', '../../../client/src/event-frames.ts'],
+    ['client/src/event-frames.ts', 'eventsource-parser'],
+    ['client/src/event-frames.ts', '@muster/protocol/http'],
   ])('%s imports %s', (from, specifier) => {
     expect(faultsOf(from, specifier)).toEqual([]);
   });
@@ -104,7 +112,7 @@ describe('refuses the import', () => {
     ['cli/src/execution/each.ts', '../verbs/agents/agents.ts', 'cli/execution → cli/verbs'],
     ['cli/src/verbs/agents/agents.ts', '../../program/run.ts', 'cli/verbs → cli/program'],
     ['cli/src/exit.ts', './context/output.ts', 'this file serves every layer'],
-    ['orchestrator/src/log.ts', './domain/agents.ts', 'this file serves every layer'],
+    ['orchestrator/src/request-fields.ts', './domain/agents.ts', 'this file serves every layer'],
     ['orchestrator/src/domain/agents.ts', 'kysely', 'orchestrator/domain → kysely'],
     ['orchestrator/src/compose/store.ts', 'better-sqlite3', 'queries live in the store only'],
     ['orchestrator/src/terminals/x.ts', '../store/agents.ts', 'the folder terminals has no rule'],
@@ -133,6 +141,15 @@ describe('refuses the import', () => {
     ['console/src/pages/agents/agents-page.tsx', '../../app/shell.tsx', 'console/pages → console/app'],
     ['console/src/api/agents.ts', '../../../protocol/src/http/index.ts', "by name, '@muster/protocol'"],
     ['console/src/api/agents.ts', '../../../cli/src/client.ts', 'the apps never import each other'],
+    ['agent/src/host/x.ts', '../../../lib/test/manual-clock.ts', 'test code'],
+    ['agent/src/connection/x.ts', '../../../client/src/event-frames.ts', 'only cli, console, e2e, bench import client'],
+    ['console/src/api/agents.ts', '../../../lib/src/clock.ts', 'only orchestrator, agent, cli, e2e, bench import lib'],
+    ['protocol/src/module/parse.ts', '../../../lib/src/clock.ts', 'protocol → lib/src/clock.ts'],
+    ['lib/src/clock.ts', '../../agent/src/main.ts', 'lib imports no workspace but the protocol'],
+    ['client/src/x.ts', '../../lib/src/clock.ts', 'client imports no workspace but the protocol'],
+    ['lib/src/clock.ts', 'pino', 'lib → pino'],
+    ['client/src/x.ts', 'node:fs', 'client → node:fs'],
+    ['client/src/x.ts', 'react', 'client → react'],
   ])('%s imports %s', (from, specifier, says) => {
     const faults = faultsOf(from, specifier);
     expect(faults).toHaveLength(1);

@@ -1,8 +1,8 @@
 import { announcementLimits } from '@muster/protocol/wire';
 import fc from 'fast-check';
 import { beforeEach, describe, expect, it } from 'vitest';
+import { ManualClock } from '../../../lib/test/manual-clock.ts';
 import { TestAnnouncer } from '../../test/announce.ts';
-import { ManualClock } from '../../test/manual-clock.ts';
 import { Announcements } from './announcements.ts';
 
 const orchestrator = new TestAnnouncer();

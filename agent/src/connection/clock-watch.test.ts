@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { ManualClock } from '../../test/manual-clock.ts';
+import { ManualClock } from '../../../lib/test/manual-clock.ts';
 import { watchClock } from './clock-watch.ts';
 
 class SettableClock extends ManualClock {

@@ -1,5 +1,5 @@
-import type { Clock } from '../host/clock.ts';
-import type { Log } from '../log.ts';
+import type { Clock } from '../../../lib/src/clock.ts';
+import type { Log } from '../../../lib/src/log.ts';
 
 /** How often it is looked whether the clock of this machine was set. */
 const lookMs = 60_000;

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { measureNames, type Sample } from '@muster/protocol';
 import type { OperationMessage, OutputProgress, Report, Welcome } from '@muster/protocol/wire';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { ManualClock } from '../../test/manual-clock.ts';
+import { ManualClock } from '../../../lib/test/manual-clock.ts';
 import { MemoryEngine } from '../../test/memory-engine.ts';
 import { type ServedLink, TestOrchestrator } from '../../test/test-orchestrator.ts';
 import { SampleBuffer } from '../metrics/sample-buffer.ts';

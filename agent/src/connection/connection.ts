@@ -1,8 +1,8 @@
 import type { LookupFunction } from 'node:net';
 import { type Announcement, limits, type Welcome } from '@muster/protocol/wire';
+import type { Clock } from '../../../lib/src/clock.ts';
+import type { Log } from '../../../lib/src/log.ts';
 import type { Engine } from '../converge/engine.ts';
-import type { Clock } from '../host/clock.ts';
-import type { Log } from '../log.ts';
 import type { SampleBuffer } from '../metrics/sample-buffer.ts';
 import type { Terminals } from '../terminal/terminals.ts';
 import { backOff, type LinkEnd, noWaits, type Waits } from './backoff.ts';

@@ -3,7 +3,7 @@ import type { LookupFunction, TcpNetConnectOpts } from 'node:net';
 import { type ConnectionOptions, connect, type TLSSocket } from 'node:tls';
 import { exporterLabel, exporterLength, limits } from '@muster/protocol/wire';
 import { WebSocket } from 'ws';
-import type { Clock } from '../host/clock.ts';
+import type { Clock } from '../../../lib/src/clock.ts';
 import { rawEd25519Key } from './agent-key.ts';
 
 /**

@@ -1,7 +1,7 @@
 import { createSocket, type Socket } from 'node:dgram';
 import type { Announcement } from '@muster/protocol/wire';
-import type { Clock } from '../host/clock.ts';
-import type { Log } from '../log.ts';
+import type { Clock } from '../../../lib/src/clock.ts';
+import type { Log } from '../../../lib/src/log.ts';
 import { Announcements, type Ignored } from './announcements.ts';
 
 /** A port that is taken, or a network that is not up yet. */

@@ -1,7 +1,7 @@
 import { measureNames, type Sample } from '@muster/protocol';
 import { agentMessageSchema, limits } from '@muster/protocol/wire';
 import { beforeEach, describe, expect, it } from 'vitest';
-import { ManualClock } from '../../test/manual-clock.ts';
+import { ManualClock } from '../../../lib/test/manual-clock.ts';
 import { SampleBuffer } from '../metrics/sample-buffer.ts';
 import { MetricsSender } from './metrics-sender.ts';
 

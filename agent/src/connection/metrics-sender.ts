@@ -1,5 +1,5 @@
 import { type AgentMessage, limits } from '@muster/protocol/wire';
-import type { Clock } from '../host/clock.ts';
+import type { Clock } from '../../../lib/src/clock.ts';
 import type { SampleBuffer } from '../metrics/sample-buffer.ts';
 
 type MetricsMessage = Extract<AgentMessage, { type: 'metrics' }>;

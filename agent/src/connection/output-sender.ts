@@ -1,6 +1,6 @@
 import { limits, type OutputProgress } from '@muster/protocol/wire';
+import type { Clock } from '../../../lib/src/clock.ts';
 import type { OutputTail } from '../converge/report/live-output.ts';
-import type { Clock } from '../host/clock.ts';
 
 /** So long a burst is collected before the first of it is sent. Milliseconds. */
 const collectMs = 200;

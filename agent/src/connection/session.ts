@@ -10,9 +10,9 @@ import {
   type Welcome,
 } from '@muster/protocol/wire';
 import type { WebSocket } from 'ws';
+import type { Clock } from '../../../lib/src/clock.ts';
+import type { Log } from '../../../lib/src/log.ts';
 import type { Engine } from '../converge/engine.ts';
-import type { Clock } from '../host/clock.ts';
-import type { Log } from '../log.ts';
 import type { SampleBuffer } from '../metrics/sample-buffer.ts';
 import type { Outlet } from '../terminal/terminal.ts';
 import type { TerminalLink, Terminals } from '../terminal/terminals.ts';

@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync, statfsSync, writeFileSync } from 'node:fs';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { systemClock } from '../host/clock.ts';
+import { systemClock } from '../../../lib/src/clock.ts';
 import { Journal } from '../journal/journal.ts';
 import { removeDirectory, startAgent, type TestAgent, temporaryDirectory } from './test/agent.ts';
 import { file, operation, script } from './test/desired.ts';

@@ -1,5 +1,5 @@
 import type { Hello, OperationMessage, Report } from '@muster/protocol/wire';
-import type { Clock } from '../host/clock.ts';
+import type { Clock } from '../../../lib/src/clock.ts';
 import { isRunning, killProcessGroup, type ProcessIdentity } from '../host/processes/run-command.ts';
 import { Journal } from '../journal/journal.ts';
 import { JournalFailure } from '../journal/log.ts';

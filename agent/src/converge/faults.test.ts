@@ -1,7 +1,7 @@
 import { chownSync, existsSync, mkdirSync, readFileSync, renameSync, symlinkSync, writeFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
+import { systemClock } from '../../../lib/src/clock.ts';
 import { replaceCall } from '../../test/replace-call.ts';
-import { systemClock } from '../host/clock.ts';
 import { file, operation, script } from './test/desired.ts';
 import { useAgent } from './test/harness.ts';
 import { snapshotTree } from './test/tree.ts';

@@ -1,6 +1,6 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
-import { systemClock } from '../host/clock.ts';
+import { systemClock } from '../../../lib/src/clock.ts';
 import { file, operation, script } from './test/desired.ts';
 import { useAgent } from './test/harness.ts';
 

@@ -1,8 +1,8 @@
 import type { ResourceResult } from '@muster/protocol';
 import { summarise } from '@muster/protocol';
 import type { Report } from '@muster/protocol/wire';
+import type { Clock } from '../../../lib/src/clock.ts';
 import { readAccounts } from '../host/accounts/accounts.ts';
-import type { Clock } from '../host/clock.ts';
 import { HostFailure } from '../host/failure.ts';
 import { syncDirectory } from '../host/files/atomic-write.ts';
 import { PathWalk } from '../host/files/path-walk.ts';

@@ -1,5 +1,5 @@
 import { parse } from 'yaml';
-import type { Clock } from '../host/clock.ts';
+import type { Clock } from '../../../lib/src/clock.ts';
 import { runCommand } from '../host/processes/run-command.ts';
 import { type FileStatus, fileStatus, namesIn, readText } from '../host/read-system.ts';
 

@@ -1,8 +1,8 @@
 import { chmodSync, existsSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { afterEach, beforeEach, expect, test } from 'vitest';
+import { systemClock } from '../../../lib/src/clock.ts';
 import { fitAttributes } from '../connection/hello.ts';
-import { systemClock } from '../host/clock.ts';
 import { architectureOf, builtInFacts, gatherFacts, initSystem, osRelease, timezone, virtualization } from './facts.ts';
 
 let root: string;

@@ -1,6 +1,6 @@
 import { arch, cpus, hostname, release, totalmem } from 'node:os';
 import { limits } from '@muster/protocol/wire';
-import type { Clock } from '../host/clock.ts';
+import type { Clock } from '../../../lib/src/clock.ts';
 import { exists, linkTarget, readText } from '../host/read-system.ts';
 import { customFacts } from './custom-facts.ts';
 

@@ -10,7 +10,7 @@ import {
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { systemClock } from '../host/clock.ts';
+import { systemClock } from '../../../lib/src/clock.ts';
 import { MachineFacts } from './machine-facts.ts';
 
 let root: string;

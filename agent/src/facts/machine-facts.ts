@@ -1,5 +1,5 @@
 import { hostname } from 'node:os';
-import type { Clock } from '../host/clock.ts';
+import type { Clock } from '../../../lib/src/clock.ts';
 import { PathWatch } from '../host/files/path-watch.ts';
 import { namesIn, stampOf } from '../host/read-system.ts';
 import { gatherFacts } from './facts.ts';

@@ -1,5 +1,5 @@
 import { hostname } from 'node:os';
-import type { Clock } from './clock.ts';
+import type { Clock } from '../../../lib/src/clock.ts';
 import { HostFailure } from './failure.ts';
 import { writeParameter } from './kernel-parameter.ts';
 import { type ProcessIdentity, runCommand } from './processes/run-command.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { ManualClock } from '../../test/manual-clock.ts';
+import { ManualClock } from '../../../lib/test/manual-clock.ts';
 import type { MachineSource, Room } from '../host/machine-source.ts';
 import { DiskReader, sumRooms } from './disks.ts';
 

@@ -1,4 +1,4 @@
-import type { Clock } from '../host/clock.ts';
+import type { Clock } from '../../../lib/src/clock.ts';
 import type { MachineSource, Room } from '../host/machine-source.ts';
 import { type FileSystem, fileSystems, parseMounts } from './mounts.ts';
 

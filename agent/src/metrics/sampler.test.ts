@@ -2,7 +2,7 @@ import { readFileSync, statfsSync } from 'node:fs';
 import { totalmem } from 'node:os';
 import { measureNames, type Sample, sampleSchema } from '@muster/protocol';
 import { beforeEach, describe, expect, it } from 'vitest';
-import { ManualClock } from '../../test/manual-clock.ts';
+import { ManualClock } from '../../../lib/test/manual-clock.ts';
 import { defaultConfig } from '../config.ts';
 import { type MachineSource, machineSource } from '../host/machine-source.ts';
 import { SampleBuffer } from './sample-buffer.ts';
@@ -216,7 +216,7 @@ describe('samples of the machine', () => {
     for (let n = 0; n < 3; n++) await pass(1_000);
     expect(times()).toEqual([1, 2, 3]);
     // The wall clock is slowed down a little.
-    clock.setWall(-5);
+    clock.jump(-5);
     await pass(1_000);
     expect(times()).toEqual([1, 2, 3]);
     await pass(5);
@@ -229,7 +229,7 @@ describe('samples of the machine', () => {
     start();
     await pass(5_000);
     await pass(30_000);
-    clock.setWall(-100_000);
+    clock.jump(-100_000);
     for (let n = 0; n < 5; n++) await pass(30_000);
     expect(times()).toEqual([5, 35, 55, 85]);
     expect(logged).toEqual([]);
@@ -242,12 +242,12 @@ describe('samples of the machine', () => {
     await pass(30_000);
     await pass(30_000);
     expect(times()).toEqual([35, 65]);
-    clock.setWall(-3_600_000);
+    clock.jump(-3_600_000);
     await pass(30_000);
     expect(times()).toEqual([95 - 3600]);
     expect(logged).toEqual([{ fields: { by_secs: 3570, dropped: 2 }, message: expect.stringContaining('set back') }]);
     // Forward it leaves a gap and nothing else.
-    clock.setWall(86_400_000);
+    clock.jump(86_400_000);
     await pass(30_000);
     expect(times()).toEqual([95 - 3600, 125 - 3600 + 86_400]);
   });
@@ -265,11 +265,11 @@ describe('samples of the machine', () => {
     sampler.end();
 
     // Booted without a clock, and told the time two minutes later.
-    clock.setWall(-86_400_000);
+    clock.jump(-86_400_000);
     sampler = before(86_400);
     await pass(120_000);
     expect(times()).toEqual([-55, -25]);
-    clock.setWall(86_400_000);
+    clock.jump(86_400_000);
     await pass(30_000);
     expect(times()).toEqual([-55, -25, 130]);
     expect(logged).toEqual([]);

@@ -1,7 +1,7 @@
 import type { Sample } from '@muster/protocol';
-import type { Clock } from '../host/clock.ts';
+import type { Clock } from '../../../lib/src/clock.ts';
+import type { Log } from '../../../lib/src/log.ts';
 import type { MachineSource } from '../host/machine-source.ts';
-import type { Log } from '../log.ts';
 import { DiskReader } from './disks.ts';
 import { backingOf, countedInterfaces, parseTraffic, sumTraffic } from './network.ts';
 import {

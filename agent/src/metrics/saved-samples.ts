@@ -1,7 +1,7 @@
 import type { Sample } from '@muster/protocol';
-import type { Clock } from '../host/clock.ts';
+import type { Clock } from '../../../lib/src/clock.ts';
+import type { Log } from '../../../lib/src/log.ts';
 import { LineFile } from '../host/files/line-file.ts';
-import type { Log } from '../log.ts';
 import type { SampleBuffer } from './sample-buffer.ts';
 import { linesOf, rowsOf, samplesOf } from './sample-lines.ts';
 

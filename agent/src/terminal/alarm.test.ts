@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from 'vitest';
-import type { Clock } from '../host/clock.ts';
+import type { Clock } from '../../../lib/src/clock.ts';
 import { Alarm } from './alarm.ts';
 
 let now = 0;

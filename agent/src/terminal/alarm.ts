@@ -1,4 +1,4 @@
-import type { Clock } from '../host/clock.ts';
+import type { Clock } from '../../../lib/src/clock.ts';
 
 /** One timer for all that wait: each is woken once, at the time it asked for last. */
 export class Alarm<Sleeper extends { wake(): void }> {

@@ -1,4 +1,4 @@
-import type { Clock } from '../host/clock.ts';
+import type { Clock } from '../../../lib/src/clock.ts';
 import { hangUpAll, killAll, membersOf, type ProcessSession } from '../host/processes/process-session.ts';
 
 /** How long what runs in a terminal may take to end when that hangs up. Milliseconds. */

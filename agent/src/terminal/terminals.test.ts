@@ -4,8 +4,8 @@ import { tmpdir, userInfo } from 'node:os';
 import { join } from 'node:path';
 import { limits } from '@muster/protocol/wire';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { systemClock } from '../../../lib/src/clock.ts';
 import { withFilesLeft } from '../../test/few-files.ts';
-import { systemClock } from '../host/clock.ts';
 import { runCommand } from '../host/processes/run-command.ts';
 import { TestLink } from './test/test-link.ts';
 

@@ -1,9 +1,9 @@
 import type { OrchestratorMessage, TerminalRefusal } from '@muster/protocol/wire';
+import type { Clock } from '../../../lib/src/clock.ts';
+import type { Log } from '../../../lib/src/log.ts';
 import type { LoginShell } from '../host/accounts/login-shell.ts';
-import type { Clock } from '../host/clock.ts';
 import { HostFailure } from '../host/failure.ts';
 import type { OpenTerminals } from '../host/pty/open-terminals.ts';
-import type { Log } from '../log.ts';
 import { Alarm } from './alarm.ts';
 import { PutAway } from './put-away.ts';
 import { chooseShell, type TerminalSettings } from './shell-choice.ts';

@@ -1,10 +1,10 @@
 import { chmodSync, mkdirSync, readFileSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
 import { agentMessageSchema, limits } from '@muster/protocol/wire';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { ManualClock } from '../../test/manual-clock.ts';
+import { systemClock } from '../../../lib/src/clock.ts';
+import { ManualClock } from '../../../lib/test/manual-clock.ts';
 import { removeDirectory, startAgent, type TestAgent, temporaryDirectory } from '../converge/test/agent.ts';
 import { file, operation, script } from '../converge/test/desired.ts';
-import { systemClock } from '../host/clock.ts';
 import { DriftWatch, waitAfter } from './drift-watch.ts';
 
 const silent = () => {};

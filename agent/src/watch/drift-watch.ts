@@ -1,7 +1,7 @@
+import type { Clock } from '../../../lib/src/clock.ts';
+import type { Log } from '../../../lib/src/log.ts';
 import type { Engine } from '../converge/engine.ts';
-import type { Clock } from '../host/clock.ts';
 import { PathWatch } from '../host/files/path-watch.ts';
-import type { Log } from '../log.ts';
 
 /**
  * Notices at once when something that was applied is changed by somebody else. The paths of what was applied are

@@ -12,9 +12,9 @@ import type {
   ReportSpool,
   SpoolEntry,
 } from '../../../agent/src/converge/engine.ts';
-import { systemClock } from '../../../agent/src/host/clock.ts';
-import type { Log } from '../../../agent/src/log.ts';
 import { SampleBuffer } from '../../../agent/src/metrics/sample-buffer.ts';
+import { systemClock } from '../../../lib/src/clock.ts';
+import type { Log } from '../../../lib/src/log.ts';
 
 /** What is told of each operation: every resource is as it should be. */
 function noOpReports(operation: OperationMessage): Report[] {

@@ -1,6 +1,7 @@
 // The real gateway in a process of its own, with a domain that remembers nothing: what the channel alone costs.
+
+import { systemClock } from '../../../lib/src/clock.ts';
 import { createInProcessBus } from '../../../orchestrator/src/bus/in-process.ts';
-import { systemClock } from '../../../orchestrator/src/clock.ts';
 import type { AgentLinks } from '../../../orchestrator/src/domain/agent-link/agent-link.ts';
 import { createGateway } from '../../../orchestrator/src/gateway/gateway.ts';
 import { idOfRawKey } from '../../../orchestrator/src/identity/ed25519-key.ts';

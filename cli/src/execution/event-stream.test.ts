@@ -1,9 +1,9 @@
 import { ApiError, type Client } from '@muster/protocol/client';
 import { expect, test } from 'vitest';
+import type { EventFrame } from '../../../client/src/event-frames.ts';
 import type { Output } from '../context/output.ts';
 import { CliError, exits } from '../exit.ts';
 import { colorsFor } from '../text/style.ts';
-import type { Frame } from '../transport/event-frames.ts';
 import { followStream } from './event-stream.ts';
 
 type Step = Error | { text: string; cut?: boolean };
@@ -34,7 +34,7 @@ function stand(steps: Step[]) {
   return { asked, waits, notes, stream: () => followStream({ out, sleep }, call, {}) };
 }
 
-async function read(stream: AsyncGenerator<Frame>) {
+async function read(stream: AsyncGenerator<EventFrame>) {
   const got: string[] = [];
   let error: unknown;
   try {

@@ -1,8 +1,8 @@
 import { ApiError, type Client } from '@muster/protocol/client';
 import { followEvents } from '@muster/protocol/http';
+import { type EventFrame, EventFrameReader } from '../../../client/src/event-frames.ts';
 import type { Context } from '../context/context.ts';
 import { exits } from '../exit.ts';
-import { type Frame, FrameReader } from '../transport/event-frames.ts';
 import { explain } from '../transport/explain.ts';
 
 interface Wish {
@@ -24,8 +24,8 @@ export async function* followStream(
   { out, sleep }: Pick<Context, 'out' | 'sleep'>,
   call: Client,
   { after, ...filter }: Wish,
-): AsyncGenerator<Frame> {
-  let place = after;
+): AsyncGenerator<EventFrame> {
+  let place = after ?? null;
   let wasOpen = false;
   let isLost = false;
   for (let wait = firstWaitMs; ; wait = Math.min(wait * 2, longestWaitMs)) {
@@ -34,18 +34,17 @@ export async function* followStream(
         query: {
           ...(filter.category === undefined ? {} : { category: filter.category }),
           ...(filter.node_id === undefined ? {} : { node_id: filter.node_id }),
-          ...(place === undefined ? {} : { last_event_id: place }),
+          ...(place === null ? {} : { last_event_id: place }),
         },
       });
       if (isLost) out.note(out.noteColor.dim('… connected again'));
       wasOpen = true;
       isLost = false;
-      const reader = new FrameReader();
-      const decoder = new TextDecoder();
+      const reader = new EventFrameReader(place);
       for await (const piece of piecesOf(body)) {
         wait = firstWaitMs / 2;
-        for (const frame of reader.feed(decoder.decode(piece, { stream: true }))) yield frame;
-        place = reader.lastId ?? place;
+        for (const frame of reader.feed(piece)) yield frame;
+        place = reader.lastId;
       }
     } catch (error) {
       const told = explain(error);

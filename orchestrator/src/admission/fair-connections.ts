@@ -1,9 +1,9 @@
 import type { ServerResponse } from 'node:http';
 import { BlockList, isIPv6, type Server, type Socket } from 'node:net';
 import { type TLSSocket, Server as TlsServer } from 'node:tls';
+import type { Clock } from '../../../lib/src/clock.ts';
+import type { Log } from '../../../lib/src/log.ts';
 import { networkOf, remoteIp } from '../client-network.ts';
-import type { Clock } from '../clock.ts';
-import type { Log } from '../log.ts';
 import { type ConnectionLimits, ConnectionTable, type DropReason } from './connection-table.ts';
 import { interceptConnections, peerOf } from './intercept.ts';
 

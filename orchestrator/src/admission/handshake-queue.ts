@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net';
 import type { TLSSocket, Server as TlsServer } from 'node:tls';
+import type { Log } from '../../../lib/src/log.ts';
 import { networkOf, remoteIp } from '../client-network.ts';
-import type { Log } from '../log.ts';
 import type { AttendedClock } from './attended-clock.ts';
 import { interceptConnections, peerOf } from './intercept.ts';
 import { nextNetwork } from './next-network.ts';

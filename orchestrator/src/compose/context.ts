@@ -1,8 +1,8 @@
 import { randomBytes, randomFillSync } from 'node:crypto';
 import type { Logger } from 'pino';
 import { decodeTime, monotonicFactory } from 'ulid';
+import type { Clock } from '../../../lib/src/clock.ts';
 import type { Bus } from '../bus/bus.ts';
-import type { Clock } from '../clock.ts';
 import { announcingEvents } from '../domain/audit/announce-events.ts';
 import type { Context, Presence } from '../domain/shared/context.ts';
 import { lastDriftId } from '../store/queries/drift.ts';

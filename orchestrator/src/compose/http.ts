@@ -4,7 +4,7 @@ import { agentConfigJsonSchema, agentConfigSchemaId } from '@muster/protocol/age
 import { announcementSigned } from '@muster/protocol/wire';
 import type { FastifyInstance } from 'fastify';
 import type { Logger } from 'pino';
-import type { Clock } from '../clock.ts';
+import type { Clock } from '../../../lib/src/clock.ts';
 import { type Config, configJsonSchema, configSchemaId } from '../config.ts';
 import { createDiscovery } from '../domain/agents/discovery.ts';
 import { createCensus } from '../domain/fleet/fleet-counts.ts';

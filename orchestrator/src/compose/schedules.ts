@@ -1,5 +1,5 @@
 import { hostname } from 'node:os';
-import type { Clock } from '../clock.ts';
+import type { Clock } from '../../../lib/src/clock.ts';
 import { Held } from '../disposables.ts';
 import { createSequencer } from '../domain/audit/event-sequencer.ts';
 import type { EventConsumer } from '../domain/audit/placed-event.ts';

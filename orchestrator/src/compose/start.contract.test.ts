@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pino } from 'pino';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { systemClock } from '../clock.ts';
+import { systemClock } from '../../../lib/src/clock.ts';
 import { type Config, configSchema } from '../config.ts';
 import { startOrchestrator } from './start.ts';
 

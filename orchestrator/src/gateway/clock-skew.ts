@@ -1,4 +1,4 @@
-import type { Log } from '../log.ts';
+import type { Log } from '../../../lib/src/log.ts';
 import type { Link } from './link.ts';
 
 /**

@@ -1,6 +1,6 @@
-import type { Clock } from '../clock.ts';
+import type { Clock } from '../../../lib/src/clock.ts';
+import type { Log } from '../../../lib/src/log.ts';
 import type { AgentLinks } from '../domain/agent-link/agent-link.ts';
-import type { Log } from '../log.ts';
 import type { GatewayLimits } from './limits.ts';
 import { type Link, wish } from './link.ts';
 

@@ -11,17 +11,17 @@ import {
   supportedProtocolVersions,
 } from '@muster/protocol/wire';
 import { type ServerOptions, WebSocketServer } from 'ws';
+import type { Clock } from '../../../lib/src/clock.ts';
+import type { Log } from '../../../lib/src/log.ts';
 import { AttendedClock } from '../admission/attended-clock.ts';
 import { HandshakeQueue } from '../admission/handshake-queue.ts';
 import type { Bus, Hint } from '../bus/bus.ts';
 import { networkOf, remoteIp } from '../client-network.ts';
-import type { Clock } from '../clock.ts';
 import type { AgentLinks } from '../domain/agent-link/agent-link.ts';
 import type { Refusal } from '../domain/agent-link/refusal.ts';
 import type { Presence } from '../domain/shared/context.ts';
 import type { Shells } from '../domain/terminals/shells.ts';
 import type { Identity } from '../identity/identity.ts';
-import type { Log } from '../log.ts';
 import { Deadlines } from './deadlines.ts';
 import { Dispatcher, sendCancel } from './dispatch.ts';
 import { Inbound } from './inbound.ts';

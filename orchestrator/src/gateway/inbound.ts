@@ -1,8 +1,8 @@
 import type { Sample } from '@muster/protocol';
 import type { AgentMessage, Hello, OutputProgress, Report } from '@muster/protocol/wire';
-import type { Clock } from '../clock.ts';
+import type { Clock } from '../../../lib/src/clock.ts';
+import type { Log } from '../../../lib/src/log.ts';
 import type { AgentLinks } from '../domain/agent-link/agent-link.ts';
-import type { Log } from '../log.ts';
 import { skewOf, warnOfSkew, withSkew } from './clock-skew.ts';
 import type { Dispatcher } from './dispatch.ts';
 import type { GatewayLimits } from './limits.ts';

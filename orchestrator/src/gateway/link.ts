@@ -12,8 +12,8 @@ import {
   readHelloProof,
 } from '@muster/protocol/wire';
 import { WebSocket } from 'ws';
+import type { Clock } from '../../../lib/src/clock.ts';
 import { remoteIp } from '../client-network.ts';
-import type { Clock } from '../clock.ts';
 import type { Standing } from '../domain/agent-link/agent-link.ts';
 import type { Refusal } from '../domain/agent-link/refusal.ts';
 import type { GatewayLimits } from './limits.ts';

@@ -1,4 +1,4 @@
-import type { Clock } from '../clock.ts';
+import type { Clock } from '../../../lib/src/clock.ts';
 import type { Presence } from '../domain/shared/context.ts';
 import type { GatewayLimits } from './limits.ts';
 import type { Link } from './link.ts';

@@ -1,8 +1,8 @@
 import { exporterLabel, exporterLength, type HelloProof, helloSchema } from '@muster/protocol/wire';
-import type { Clock } from '../clock.ts';
+import type { Clock } from '../../../lib/src/clock.ts';
+import type { Log } from '../../../lib/src/log.ts';
 import type { AgentLinks } from '../domain/agent-link/agent-link.ts';
 import type { Refusal } from '../domain/agent-link/refusal.ts';
-import type { Log } from '../log.ts';
 import { skewOf, warnOfSkew, withSkew } from './clock-skew.ts';
 import type { Dispatcher } from './dispatch.ts';
 import { checkHello } from './hello-check.ts';

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { setImmediate as turn } from 'node:timers/promises';
 import { limits as wireLimits } from '@muster/protocol/wire';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { ManualClock } from '../../test/manual-clock.ts';
+import { ManualClock } from '../../../lib/test/manual-clock.ts';
 import { MemoryLinks } from '../../test/memory-links.ts';
 import { dialAsAgent, type TestAgent } from '../../test/test-agent.ts';
 import type { Bus } from '../bus/bus.ts';

@@ -1,6 +1,6 @@
 import { MusterError } from '@muster/protocol';
 import { type AgentMessage, decodeTerminalFrame } from '@muster/protocol/wire';
-import type { Clock } from '../clock.ts';
+import type { Clock } from '../../../lib/src/clock.ts';
 import { oneLine } from '../domain/shared/single-line.ts';
 import type { Shell, ShellEvents, Shells, ShellWish } from '../domain/terminals/shells.ts';
 import { Deadlines } from './deadlines.ts';

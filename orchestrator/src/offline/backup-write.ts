@@ -3,7 +3,7 @@ import { open, readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { createGzip } from 'node:zlib';
-import { systemClock } from '../clock.ts';
+import { systemClock } from '../../../lib/src/clock.ts';
 import type { Config } from '../config.ts';
 import { restoredKey } from '../domain/fleet/restored.ts';
 import { rawPublicKey } from '../identity/ed25519-key.ts';

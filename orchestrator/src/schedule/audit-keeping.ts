@@ -1,4 +1,4 @@
-import type { Clock } from '../clock.ts';
+import type { Clock } from '../../../lib/src/clock.ts';
 import { pruneBySchedule } from '../domain/audit/audit-retention.ts';
 import type { Sequencer } from '../domain/audit/event-sequencer.ts';
 import type { Context } from '../domain/shared/context.ts';

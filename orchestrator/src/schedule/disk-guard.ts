@@ -1,4 +1,4 @@
-import type { Clock } from '../clock.ts';
+import type { Clock } from '../../../lib/src/clock.ts';
 import {
   type DiskRoom,
   type DiskSpace,

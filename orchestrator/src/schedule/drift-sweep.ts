@@ -1,5 +1,5 @@
 import { AsyncResource } from 'node:async_hooks';
-import type { Clock } from '../clock.ts';
+import type { Clock } from '../../../lib/src/clock.ts';
 import { anyDue, pullIn, queueDue, type SweepRules } from '../domain/drift/drift-sweep.ts';
 import type { Context } from '../domain/shared/context.ts';
 import type { Lease } from '../domain/shared/leases.ts';

@@ -1,5 +1,5 @@
 import { AsyncResource } from 'node:async_hooks';
-import type { Clock } from '../clock.ts';
+import type { Clock } from '../../../lib/src/clock.ts';
 import { attemptMs, undecipherable } from '../domain/notifications/channels.ts';
 import { type Attempt, type Deliver, delivered } from '../domain/notifications/delivery.ts';
 import { pruneNotifications } from '../domain/notifications/notifications.ts';

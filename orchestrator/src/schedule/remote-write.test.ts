@@ -1,7 +1,7 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { ManualClock } from '../../test/manual-clock.ts';
+import { ManualClock } from '../../../lib/test/manual-clock.ts';
 import { sampleAt } from '../../test/samples.ts';
 import type { NamedSamples } from '../domain/fleet/sample-forwarding.ts';
 import type { Attempt } from '../domain/notifications/delivery.ts';

@@ -1,5 +1,5 @@
 import type { Sample } from '@muster/protocol';
-import type { Clock } from '../clock.ts';
+import type { Clock } from '../../../lib/src/clock.ts';
 import { type ForwardedSample, type WriteSeries, withNames } from '../domain/fleet/sample-forwarding.ts';
 import { delivered, describeAttempt } from '../domain/notifications/delivery.ts';
 import type { Context } from '../domain/shared/context.ts';

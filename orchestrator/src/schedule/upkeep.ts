@@ -1,4 +1,4 @@
-import type { Clock } from '../clock.ts';
+import type { Clock } from '../../../lib/src/clock.ts';
 import { deleteOldTokens } from '../domain/agents/enrollment.ts';
 import { createLostWatch } from '../domain/agents/lost-agents.ts';
 import type { PendingList } from '../domain/agents/pending-list.ts';

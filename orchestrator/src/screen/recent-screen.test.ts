@@ -1,7 +1,7 @@
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { expect, test, vi } from 'vitest';
-import { ManualClock } from '../../test/manual-clock.ts';
-import { systemClock } from '../clock.ts';
+import { systemClock } from '../../../lib/src/clock.ts';
+import { ManualClock } from '../../../lib/test/manual-clock.ts';
 import { outputLines } from '../store/cast.ts';
 import { createRecentScreen } from './recent-screen.ts';
 

@@ -8,8 +8,8 @@ import { createInterface } from 'node:readline';
 import { buffer } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
 import { afterAll, expect, it, vi } from 'vitest';
+import { ManualClock } from '../../../lib/test/manual-clock.ts';
 import { missingMount } from '../../test/databases/small-file-system.ts';
-import { ManualClock } from '../../test/manual-clock.ts';
 import { outputLines } from './cast.ts';
 import { openTranscripts } from './transcripts/transcripts.ts';
 

@@ -2,7 +2,7 @@ import { existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import type { ResourceResult } from '@muster/protocol';
 import type { OperationMessage, Report } from '@muster/protocol/wire';
-import { systemClock } from '../../host/clock.ts';
+import { systemClock } from '../../../../lib/src/clock.ts';
 import { createEngine, defaultLimits, type Engine, type EngineOptions } from '../engine.ts';
 
 export type Finished = Extract<Report, { type: 'finished' }>;

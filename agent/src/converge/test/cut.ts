@@ -1,6 +1,6 @@
 import type { OperationMessage } from '@muster/protocol/wire';
-import type { Clock } from '../../host/clock.ts';
-import { systemClock } from '../../host/clock.ts';
+import type { Clock } from '../../../../lib/src/clock.ts';
+import { systemClock } from '../../../../lib/src/clock.ts';
 import type { EngineOptions } from '../engine.ts';
 import { startAgent, type Told } from './agent.ts';
 

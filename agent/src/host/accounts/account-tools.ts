@@ -1,5 +1,5 @@
 import { readdirSync, readFileSync, statSync } from 'node:fs';
-import type { Clock } from '../clock.ts';
+import type { Clock } from '../../../../lib/src/clock.ts';
 import { HostFailure } from '../failure.ts';
 import { openUnnamed } from '../files/unnamed-file.ts';
 import { type CommandResult, type ProcessIdentity, runCommand } from '../processes/run-command.ts';

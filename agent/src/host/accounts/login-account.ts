@@ -1,5 +1,5 @@
 import { userInfo } from 'node:os';
-import type { Clock } from '../clock.ts';
+import type { Clock } from '../../../../lib/src/clock.ts';
 import { HostFailure } from '../failure.ts';
 import { runCommand } from '../processes/run-command.ts';
 import { readAccountFiles } from './account-files.ts';

@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { realpathSync } from 'node:fs';
 import type { Readable } from 'node:stream';
-import type { Clock } from '../clock.ts';
+import type { Clock } from '../../../../lib/src/clock.ts';
 import { HostFailure } from '../failure.ts';
 import { withoutInherited } from '../files/inherited-files.ts';
 import type { ProcessSession } from '../processes/process-session.ts';

@@ -12,7 +12,7 @@ import {
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { ManualClock } from '../../../test/manual-clock.ts';
+import { ManualClock } from '../../../../lib/test/manual-clock.ts';
 import { PathWatch } from './path-watch.ts';
 
 /** On real directories: what the kernel tells, and when it says nothing, is what this is about. */

@@ -1,6 +1,6 @@
 import { type FSWatcher, type Stats, statSync, watch } from 'node:fs';
 import { stat } from 'node:fs/promises';
-import type { Clock } from '../clock.ts';
+import type { Clock } from '../../../../lib/src/clock.ts';
 import { errnoOf } from '../failure.ts';
 
 /**

@@ -2,7 +2,7 @@ import { mkdtemp, rename, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { ManualClock } from '../../../test/manual-clock.ts';
+import { ManualClock } from '../../../../lib/test/manual-clock.ts';
 import { readTextFile, watchFile } from './watch-file.ts';
 
 let dir: string;

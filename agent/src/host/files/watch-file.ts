@@ -1,7 +1,7 @@
 import { type FSWatcher, watch } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { basename, dirname } from 'node:path';
-import type { Clock } from '../clock.ts';
+import type { Clock } from '../../../../lib/src/clock.ts';
 import { errnoOf } from '../failure.ts';
 
 /** Saving a file makes a burst of events; the last one counts. */

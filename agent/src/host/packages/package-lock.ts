@@ -1,4 +1,4 @@
-import type { Clock } from '../clock.ts';
+import type { Clock } from '../../../../lib/src/clock.ts';
 import { HostFailure } from '../failure.ts';
 import type { ProcessIdentity } from '../processes/run-command.ts';
 

@@ -1,8 +1,8 @@
 import { type ChildProcess, type SpawnOptions, spawn } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { Socket } from 'node:net';
+import type { Clock } from '../../../../lib/src/clock.ts';
 import { cleanEnvironment } from '../clean-environment.ts';
-import type { Clock } from '../clock.ts';
 import { errnoOf, HostFailure } from '../failure.ts';
 import { type Stdio, withoutInherited } from '../files/inherited-files.ts';
 import { type OutputPipe, openPipes } from './output-pipe.ts';

@@ -1,8 +1,8 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { systemClock } from '../../../../lib/src/clock.ts';
 import { removeDirectory, temporaryDirectory } from '../../converge/test/agent.ts';
-import { systemClock } from '../clock.ts';
 import { isRunning, type ProcessIdentity } from './run-command.ts';
 import { LeftRunning, runTransaction, type Transaction } from './transaction.ts';
 

@@ -27,7 +27,7 @@ exec "$@"
       { mode: 0o755 },
     );
     const program = `
-      import { systemClock } from ${module('../clock.ts')};
+      import { systemClock } from ${module('../../../../lib/src/clock.ts')};
       import { runCommand } from ${module('run-command.ts')};
       const told = [];
       const { exitCode, stdout, stderr } = await runCommand({

@@ -1,5 +1,5 @@
 import { spawn } from 'node:child_process';
-import type { Clock } from '../clock.ts';
+import type { Clock } from '../../../../lib/src/clock.ts';
 import { pathOfProgram } from '../processes/transient-scope.ts';
 
 /**

@@ -1,7 +1,7 @@
 import type { FieldChange, ResourceAction } from '@muster/protocol';
 import type { ResolvedResource, ResourceType } from '@muster/protocol/module';
+import type { Clock } from '../../../../lib/src/clock.ts';
 import type { Accounts } from '../../host/accounts/accounts.ts';
-import type { Clock } from '../../host/clock.ts';
 import type { PathWalk } from '../../host/files/path-walk.ts';
 import type { CommandResult, ProcessIdentity } from '../../host/processes/run-command.ts';
 

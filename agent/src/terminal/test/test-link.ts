@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type AgentMessage, decodeTerminalFrame, limits } from '@muster/protocol/wire';
-import { systemClock } from '../../host/clock.ts';
+import { systemClock } from '../../../../lib/src/clock.ts';
 import { OpenTerminals } from '../../host/pty/open-terminals.ts';
 import type { TerminalSettings } from '../shell-choice.ts';
 import { type TerminalLink, Terminals } from '../terminals.ts';

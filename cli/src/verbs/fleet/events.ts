@@ -1,5 +1,6 @@
 import type { Client } from '@muster/protocol/client';
 import { type AuditEvent, chainedEventSchema } from '@muster/protocol/http';
+import type { EventFrame } from '../../../../client/src/event-frames.ts';
 import type { Context } from '../../context/context.ts';
 import type { Register } from '../../context/verb.ts';
 import { chooseAgent } from '../../execution/choose-agents.ts';
@@ -7,10 +8,8 @@ import { followStream } from '../../execution/event-stream.ts';
 import { usageError } from '../../exit.ts';
 import { agentNames } from '../../text/agent-label.ts';
 import { eventLine } from '../../text/event-text.ts';
-
 import { sanitiseLine, toJson } from '../../text/sanitize.ts';
 import { timestamp } from '../../text/style.ts';
-import type { Frame } from '../../transport/event-frames.ts';
 
 export const register: Register = (command, act) => {
   command
@@ -34,7 +33,7 @@ export interface FollowOptions {
 export async function follow(
   context: Context,
   { category, agent, after }: FollowOptions,
-  write: (frame: Frame, call: Client) => Promise<void>,
+  write: (frame: EventFrame, call: Client) => Promise<void>,
 ): Promise<undefined> {
   if (after !== undefined && !/^\d{1,16}$/.test(after))
     throw usageError(`--after is ${JSON.stringify(after)}`, 'It is the place of an event, a whole number.');
@@ -45,7 +44,7 @@ export async function follow(
 }
 
 /** An event of the log; null: one of the others. Whatever it is, it is shown as data only. */
-export function auditEventOf({ event, data }: Frame): AuditEvent | null {
+export function auditEventOf({ event, data }: EventFrame): AuditEvent | null {
   if (event !== 'message') return null;
   const read = chainedEventSchema.safeParse(parsed(data));
   return read.success ? read.data : null;
@@ -77,7 +76,7 @@ const events = (context: Context, options: FollowOptions): Promise<undefined> =>
 /** What has no place in the log: for a person one dim line. */
 async function passing(
   { out }: Context,
-  { event, data }: Frame,
+  { event, data }: EventFrame,
   call: Client,
   names: Map<string, string>,
 ): Promise<void> {

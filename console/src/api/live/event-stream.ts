@@ -1,7 +1,7 @@
 import { followEvents } from '@muster/protocol/http';
+import { EventFrameReader } from '../../../../client/src/event-frames.ts';
 import { call, delayReadsUntil, session } from '../client.ts';
 import { markStale, queryClient } from '../query-client.ts';
-import { createFrames } from './event-frames.ts';
 import { categories, type LiveMessage, messageOf, staleAfter } from './stale.ts';
 import { createStaleness } from './staleness.ts';
 
@@ -121,10 +121,7 @@ async function follow(signal: AbortSignal, onOpen: () => void, onFailure: () => 
         query: { category: categories, ...(position === null ? {} : { last_event_id: position }) },
         signal: AbortSignal.any([signal, quiet.signal]),
       });
-      const frames = createFrames((event, data) => {
-        const message = messageOf(event, data);
-        if (message !== null) dispatch(message);
-      }, position);
+      const reader = new EventFrameReader(position);
       for await (const piece of stream.body) {
         window.clearTimeout(alarm);
         alarm = window.setTimeout(() => quiet.abort(), quietMs);
@@ -132,8 +129,11 @@ async function follow(signal: AbortSignal, onOpen: () => void, onFailure: () => 
           openedAt = performance.now();
           onOpen();
         }
-        frames.feed(piece);
-        position = frames.position();
+        for (const { event, data } of reader.feed(piece)) {
+          const message = messageOf(event, data);
+          if (message !== null) dispatch(message);
+        }
+        position = reader.lastId;
       }
       ended = true;
     } catch {

@@ -38,10 +38,10 @@ const kinds: ReadonlySet<string> = new Set<LiveMessage['kind']>([
 ]);
 
 /** Parses a frame; null if its kind is unknown. */
-export function messageOf(event: string | undefined, data: string): LiveMessage | null {
+export function messageOf(event: string, data: string): LiveMessage | null {
   try {
     const value = JSON.parse(data);
-    if (event === undefined || event === 'message') return { kind: 'event', event: value as AuditEvent };
+    if (event === 'message') return { kind: 'event', event: value as AuditEvent };
     return kinds.has(event) ? { ...value, kind: event } : null;
   } catch {
     return null;

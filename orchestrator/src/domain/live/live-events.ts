@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { MusterError } from '@muster/protocol';
-import type { Clock } from '../../clock.ts';
+import type { Clock } from '../../../../lib/src/clock.ts';
 import { placedEvents } from '../../store/queries/audit.ts';
 import { readChainEnds } from '../audit/event-sequencer.ts';
 import type { PlacedEvent } from '../audit/placed-event.ts';

@@ -2,8 +2,8 @@ import { createHash, verify as verifySignature } from 'node:crypto';
 import { idOfKey, MusterError } from '@muster/protocol';
 import type { Role } from '@muster/protocol/http';
 import { signInBytes } from '@muster/protocol/sign-in';
+import type { Clock } from '../../../../lib/src/clock.ts';
 import { networkOf } from '../../client-network.ts';
-import type { Clock } from '../../clock.ts';
 import { publicKeyFromRaw } from '../../identity/ed25519-key.ts';
 import {
   consumeWebCode,

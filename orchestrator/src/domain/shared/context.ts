@@ -1,6 +1,6 @@
+import type { Log } from '../../../../lib/src/log.ts';
 import type { Bus } from '../../bus/bus.ts';
 import type { SecretKeys } from '../../identity/secret-keys.ts';
-import type { Log } from '../../log.ts';
 import type { Database } from '../../store/database.ts';
 
 /** The domain's dependencies. */

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { ManualClock } from '../../../test/manual-clock.ts';
+import { ManualClock } from '../../../../lib/test/manual-clock.ts';
 import { MemoryRecording } from '../../../test/memory-recording.ts';
 import { MemoryClient, MemoryShell, usualRules } from '../../../test/terminals.ts';
 import type { CastHeader } from '../../store/cast.ts';

@@ -1,5 +1,5 @@
 import type { ErrorCode } from '@muster/protocol';
-import type { Clock } from '../../clock.ts';
+import type { Clock } from '../../../../lib/src/clock.ts';
 import {
   type CastHeader,
   headerLine,

@@ -6,7 +6,7 @@ import {
   type TerminalSessionDetail,
   type TerminalStatus,
 } from '@muster/protocol/http';
-import type { Clock } from '../../clock.ts';
+import type { Clock } from '../../../../lib/src/clock.ts';
 import type { CastHeader } from '../../store/cast.ts';
 import { OutcomeUnknown } from '../../store/database.ts';
 import { approvedAgent, approvedAgents } from '../../store/queries/agents.ts';

@@ -5,8 +5,8 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { type Clock, systemClock } from '../../../../lib/src/clock.ts';
 import { bearer, testApp } from '../../../test/app-fixture.ts';
-import { type Clock, systemClock } from '../../clock.ts';
 import { readInstallFiles } from './install-files.ts';
 
 const large = Buffer.alloc(8 * 1024 * 1024, 'muster');

@@ -1,8 +1,8 @@
 import { Readable } from 'node:stream';
 import { MusterError } from '@muster/protocol';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { Clock } from '../../../../lib/src/clock.ts';
 import { networkOf } from '../../client-network.ts';
-import type { Clock } from '../../clock.ts';
 import { RefusedRequest } from '../server/problem.ts';
 import { type InstallFile, type InstallFiles, openInstallFile } from './install-files.ts';
 

@@ -4,7 +4,7 @@ import type { FastifyInstance } from 'fastify';
 import { pino } from 'pino';
 import { afterEach, describe, expect, test } from 'vitest';
 import { bearer, testApp } from '../../../test/app-fixture.ts';
-import { requestFields } from '../../log.ts';
+import { requestFields } from '../../request-fields.ts';
 import type { Levels } from './level-gauges.ts';
 import { createTelemetry } from './telemetry.ts';
 

@@ -2,7 +2,7 @@ import { MusterError } from '@muster/protocol';
 import { apiPrefix, type Route } from '@muster/protocol/http';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
-import { withinRequest } from '../../log.ts';
+import { withinRequest } from '../../request-fields.ts';
 import { type AnswerForm, sendAnswer } from './answer.ts';
 import { authorize } from './authentication.ts';
 import type { Session } from './handlers.ts';

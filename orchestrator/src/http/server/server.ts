@@ -8,11 +8,11 @@ import fastify, {
   type FastifyServerOptions,
   type RawServerDefault,
 } from 'fastify';
+import type { Clock } from '../../../../lib/src/clock.ts';
+import type { Log } from '../../../../lib/src/log.ts';
 import { AttendedClock } from '../../admission/attended-clock.ts';
 import { FairConnections } from '../../admission/fair-connections.ts';
 import { HandshakeQueue } from '../../admission/handshake-queue.ts';
-import type { Clock } from '../../clock.ts';
-import type { Log } from '../../log.ts';
 import { readJson } from './body.ts';
 import { refuseConnection } from './fallback.ts';
 import { parseQuery } from './query.ts';

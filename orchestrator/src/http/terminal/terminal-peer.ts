@@ -1,12 +1,12 @@
 import type { WebSocket } from 'ws';
 import { z } from 'zod';
-import type { Clock } from '../../clock.ts';
+import type { Clock } from '../../../../lib/src/clock.ts';
+import type { Log } from '../../../../lib/src/log.ts';
 import type {
   TerminalClient,
   TerminalConnectionEvents,
   TerminalNotice,
 } from '../../domain/terminals/terminal-client.ts';
-import type { Log } from '../../log.ts';
 import { FrameAllowance } from './frame-allowance.ts';
 
 /** Times in milliseconds. */

@@ -11,8 +11,8 @@ import { setImmediate as turn } from 'node:timers/promises';
 import type { FastifyInstance } from 'fastify';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { WebSocket } from 'ws';
+import { ManualClock } from '../../../../lib/test/manual-clock.ts';
 import { bearer, keepingLog, testApp, tokens } from '../../../test/app-fixture.ts';
-import { ManualClock } from '../../../test/manual-clock.ts';
 import type {
   TerminalClient,
   TerminalConnectionEvents,

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
-import type { Clock } from '../../clock.ts';
-import type { Log } from '../../log.ts';
+import type { Clock } from '../../../../lib/src/clock.ts';
+import type { Log } from '../../../../lib/src/log.ts';
 import type { DatabasePlace } from '../open-database.ts';
 import { openSampleFile } from './sample-file.ts';
 import type { SampleStore } from './samples.ts';

@@ -3,7 +3,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, it, onTestFinished, vi } from 'vitest';
-import { ManualClock } from '../../../test/manual-clock.ts';
+import { ManualClock } from '../../../../lib/test/manual-clock.ts';
 import { sampleAt } from '../../../test/samples.ts';
 import { openSampleFile } from './sample-file.ts';
 import { openSqliteSamples } from './samples-sqlite.ts';

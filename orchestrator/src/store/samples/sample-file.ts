@@ -1,7 +1,7 @@
 import { stat } from 'node:fs/promises';
 import { MusterError, type Sample } from '@muster/protocol';
-import type { Clock } from '../../clock.ts';
-import type { Log } from '../../log.ts';
+import type { Clock } from '../../../../lib/src/clock.ts';
+import type { Log } from '../../../../lib/src/log.ts';
 import type { SampleStats, SampleStore } from './samples.ts';
 
 /**

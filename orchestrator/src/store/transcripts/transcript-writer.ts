@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { type FileHandle, stat } from 'node:fs/promises';
-import type { Clock } from '../../clock.ts';
+import type { Clock } from '../../../../lib/src/clock.ts';
 
 /** What is known of a transcript that is whole. */
 export interface TranscriptDigest {

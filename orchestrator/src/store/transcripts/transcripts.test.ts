@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { buffer } from 'node:stream/consumers';
 import fc from 'fast-check';
 import { afterAll, expect, test } from 'vitest';
-import { ManualClock } from '../../../test/manual-clock.ts';
+import { ManualClock } from '../../../../lib/test/manual-clock.ts';
 import { CastReplay, outputLines, readCastLine, resizeLine, unfinishedBytes } from '../cast.ts';
 import { shownBytes } from './transcript-lines.ts';
 import { openTranscripts } from './transcripts.ts';

@@ -3,7 +3,7 @@ import { createReadStream } from 'node:fs';
 import { mkdir, open, readdir, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { isUlid } from '@muster/protocol';
-import type { Clock } from '../../clock.ts';
+import type { Clock } from '../../../../lib/src/clock.ts';
 import { longestLine } from '../cast.ts';
 import { shownBytes, wholeLines } from './transcript-lines.ts';
 import { FileRecording, type Recording, type TranscriptDigest, TranscriptSync } from './transcript-writer.ts';

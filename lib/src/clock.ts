@@ -1,12 +1,12 @@
-/** Time as the parts of the agent take it: handed in, so that tests decide what it is. */
+/** Time, passed in so that tests control it. */
 export interface Clock {
-  /** Milliseconds since the Unix epoch, by the wall clock. */
+  /** Wall clock: milliseconds since the Unix epoch. */
   now(): number;
-  /** Milliseconds from some fixed point; never goes back. */
+  /** Milliseconds since a fixed point; never goes back. */
   monotonic(): number;
   /**
    * Calls `action` once after `ms` milliseconds; does not keep the process alive.
-   * @returns a function that calls it off
+   * @returns a function that cancels the call
    */
   after(ms: number, action: () => void): () => void;
 }
