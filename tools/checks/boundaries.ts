@@ -13,6 +13,7 @@ const layeredFolders = [
   'agent/src',
   'agent/src/converge',
   'agent/src/host',
+  'agent/src/resources',
   'cli/src',
   'console/src',
   'orchestrator/src/domain',

@@ -12,8 +12,9 @@ import {
   unlinkSync,
 } from 'node:fs';
 import { HostFailure, hostFailure } from '../host/failure.ts';
-import { synced, writeAll } from '../host/files/atomic-write.ts';
+import { synced } from '../host/files/atomic-write.ts';
 import { pieces } from '../host/files/inspect.ts';
+import { writeAll } from '../host/write-all.ts';
 import type { ContentCopies, CopyReference } from '../resources/provider/provider.ts';
 import { syncDirectoryAt } from './log.ts';
 

@@ -12,8 +12,8 @@ import {
   unlinkSync,
 } from 'node:fs';
 import { hostFailure } from '../host/failure.ts';
-import { writeAll } from '../host/files/atomic-write.ts';
 import { checkedLine, jsonOf } from '../host/files/checked-line.ts';
+import { writeAll } from '../host/write-all.ts';
 
 /** The disk did not take what had to be recorded: nothing may be done that depends on it. */
 export class JournalFailure extends Error {

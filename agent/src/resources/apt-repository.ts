@@ -4,15 +4,6 @@ import { HostFailure } from '../host/failure.ts';
 import { maxContentInMemory } from '../host/files/inspect.ts';
 import { keyPath, renderKey, renderSource, sourceChanges, sourceFault, sourcePath } from './apt-repository/source.ts';
 import { type FileBefore, fileInBrief, fileWeight, type SeenFile } from './file-unix/seen.ts';
-import { freshOffers, knownOffers } from './package-apt/seen.ts';
-import {
-  type Circumstances,
-  type ContentCopies,
-  type Difference,
-  type Json,
-  nothing,
-  type Provider,
-} from './provider/provider.ts';
 import {
   diffWritten,
   diffWrittenRemoval,
@@ -23,7 +14,16 @@ import {
   textOf,
   type WrittenFile,
   write,
-} from './provider/written-file.ts';
+} from './file-unix/written-file.ts';
+import { freshOffers, knownOffers } from './package-apt/seen.ts';
+import {
+  type Circumstances,
+  type ContentCopies,
+  type Difference,
+  type Json,
+  nothing,
+  type Provider,
+} from './provider/provider.ts';
 
 /** A package source: one file for apt, and one with its signing key. */
 

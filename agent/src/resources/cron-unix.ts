@@ -5,7 +5,6 @@ import { maxContentInMemory } from '../host/files/inspect.ts';
 import { exists } from '../host/read-system.ts';
 import { escapeCommand, longestCommand, parseCrontab, renderJob, scheduleFault } from './cron-unix/crontab.ts';
 import { type FileBefore, fileInBrief, fileWeight, type SeenFile } from './file-unix/seen.ts';
-import { type Difference, type Json, nothing, type Provider } from './provider/provider.ts';
 import {
   diffWritten,
   diffWrittenRemoval,
@@ -16,7 +15,8 @@ import {
   textOf,
   type WrittenFile,
   write,
-} from './provider/written-file.ts';
+} from './file-unix/written-file.ts';
+import { type Difference, type Json, nothing, type Provider } from './provider/provider.ts';
 
 /** A job of cron: one file in /etc/cron.d. */
 

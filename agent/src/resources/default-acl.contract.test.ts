@@ -1,12 +1,12 @@
 import { execFileSync } from 'node:child_process';
-import { chmodSync, chownSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { chmodSync, chownSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import type { ResolvedResource } from '@muster/protocol/module';
 import { describe, expect, test } from 'vitest';
 import { directory, file, line, operation } from '../converge/test/desired.ts';
 import { useAgent } from '../converge/test/harness.ts';
 import { cleanEnvironment } from '../host/clean-environment.ts';
 
-/** A user can set a default ACL on a directory of his own. What the agent puts there for others must not inherit it. */
+/** A user can set ACLs on what is his. What the agent puts there for others, or takes over, must not keep them. */
 
 const h = useAgent();
 const user = 41_000;
@@ -25,19 +25,25 @@ const canTry = (() => {
   }
 })();
 
-/** Entries of a default ACL: permissions of the owner, of `other` by name, of the group, the mask, and everybody else. */
-function setDefaultAcl(path: string, [owner, named, group, mask, rest]: readonly number[]): void {
+/** Entries of an ACL: permissions of the owner, of `name`, of the group, the mask, and everybody else. */
+function setAcl(
+  kind: 'access' | 'default',
+  path: string,
+  [owner, named, group, mask, rest]: readonly number[],
+  name = other,
+): void {
   const entries = [
     [1, owner],
-    [2, named, other],
+    [2, named, name],
     [4, group],
     [16, mask],
     [32, rest],
   ];
   const code = `entries = ${JSON.stringify(entries.map(([tag, bits, id]) => [tag, bits, id ?? 0xffffffff]))}
-os.setxattr(sys.argv[1], 'system.posix_acl_default', struct.pack('<I', 2) + b''.join(struct.pack('<HHI', *e) for e in entries))`;
+os.setxattr(sys.argv[1], 'system.posix_acl_${kind}', struct.pack('<I', 2) + b''.join(struct.pack('<HHI', *e) for e in entries))`;
   python(code, path);
 }
+const setDefaultAcl = (path: string, acl: readonly number[]): void => setAcl('default', path, acl);
 /** Names of the ACLs that a file or directory has. */
 const aclsOf = (path: string): string[] =>
   JSON.parse(python('import json\nprint(json.dumps([n for n in os.listxattr(sys.argv[1]) if "acl" in n]))', path));
@@ -166,5 +172,99 @@ describe.runIf(canTry)('the default ACL of a directory of a user', () => {
     chmodSync(`${path}/f`, 0o600);
     await apply(file(`${path}/f`, { content: 'other\n', mode: '0660' }));
     expect(readdirSync(path)).toEqual(['f']);
+  });
+});
+
+describe.runIf(canTry)('an ACL of the former owner', () => {
+  /** What the former owner lets himself keep. */
+  const keep = (path: string, isDirectory: boolean): void => {
+    setAcl('access', path, open, user);
+    if (isDirectory) setAcl('default', path, open, user);
+  };
+
+  test('does not stay on a directory that root takes over, nor reach what is written into it', async () => {
+    const path = home(null);
+    keep(path, true);
+    await apply(
+      directory(path, { owner: 'root', group: 'root', mode: '0750' }),
+      file(`${path}/secret`, { content: 'ours\n', mode: '0640' }),
+    );
+    expect([stateOf(path), aclsOf(path), aclsOf(`${path}/secret`)]).toEqual(['0:0 0750', [], []]);
+  });
+
+  test('does not stay on a file that root or another user takes over', async () => {
+    const path = home(null);
+    for (const name of ['tool', 'theirs']) {
+      writeFileSync(`${path}/${name}`, 'his\n');
+      chownSync(`${path}/${name}`, user, user);
+      keep(`${path}/${name}`, false);
+    }
+    await apply(
+      file(`${path}/tool`, { owner: 'root', group: 'root', mode: '0770' }),
+      file(`${path}/theirs`, { owner: String(other) }),
+    );
+    expect([`${path}/tool`, `${path}/theirs`].map(stateOf)).toEqual(['0:0 0770', `${other}:${user} 0777`]);
+    expect([`${path}/tool`, `${path}/theirs`].map(aclsOf)).toEqual([[], []]);
+    expect(readFileSync(`${path}/tool`, 'utf8')).toBe('his\n');
+  });
+
+  test('stays where the owner stays', async () => {
+    const path = home(null);
+    keep(path, true);
+    await apply(directory(path, { mode: '0750' }));
+    expect(aclsOf(path)).toEqual(['system.posix_acl_access', 'system.posix_acl_default']);
+  });
+
+  test('does not stay on a directory that was made on the way and is declared later', async () => {
+    const path = home();
+    setAcl('default', path, open, user);
+    const below = file(`${path}/a/b/f`, { content: 'ours\n' });
+    await apply(below);
+    await apply(below, directory(`${path}/a`, { mode: '0770' }), directory(`${path}/a/b`, { mode: '0750' }));
+    expect([`${path}/a`, `${path}/a/b`].map(stateOf)).toEqual(['0:0 0770', '0:0 0750']);
+    expect([`${path}/a`, `${path}/a/b`].map(aclsOf)).toEqual([[], []]);
+  });
+
+  test('does not stay on a directory that is made on the way and declared in the same operation', async () => {
+    const path = home();
+    setAcl('default', path, open, user);
+    const below = file(`${path}/a/f`, { content: 'ours\n' });
+    await apply(below, directory(`${path}/a`, { mode: '0770' }, { depends_on: [below.key] }));
+    expect([stateOf(`${path}/a`), aclsOf(`${path}/a`)]).toEqual(['0:0 0770', []]);
+  });
+});
+
+describe.runIf(canTry)('the capabilities of a program', () => {
+  const capabilities = (path: string): string[] =>
+    JSON.parse(python('import json\nprint(json.dumps([n for n in os.listxattr(sys.argv[1]) if "cap" in n]))', path));
+  function program(uid: number): string {
+    const path = `${h.root}/program`;
+    writeFileSync(path, 'a program\n', { mode: 0o755 });
+    chownSync(path, uid, uid);
+    // Version 2, cap_net_raw, effective and permitted.
+    python(
+      "os.setxattr(sys.argv[1], 'security.capability', struct.pack('<IIIII', 0x02000001, 1 << 13, 0, 0, 0))",
+      path,
+    );
+    expect(capabilities(path)).toEqual(['security.capability']);
+    return path;
+  }
+
+  test('stay when nothing but its permissions change, as with chmod', async () => {
+    const path = program(0);
+    await apply(file(path, { owner: 'root', mode: '0750' }));
+    expect([stateOf(path), capabilities(path)]).toEqual(['0:0 0750', ['security.capability']]);
+  });
+
+  test('do not survive a change of owner, nor of content', async () => {
+    const path = program(0);
+    await apply(file(path, { owner: String(user) }));
+    expect(capabilities(path)).toEqual([]);
+    await apply();
+    expect([stateOf(path), capabilities(path)]).toEqual(['0:0 0755', []]);
+    rmSync(path);
+    program(user);
+    await apply(file(path, { content: 'ours\n' }));
+    expect(capabilities(path)).toEqual([]);
   });
 });

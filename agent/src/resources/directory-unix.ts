@@ -1,6 +1,7 @@
 import type { FieldChange } from '@muster/protocol';
 import type { ResolvedResource, ResourceBodies } from '@muster/protocol/module';
 import { errnoOf, HostFailure, hostFailure, NotADirectory } from '../host/failure.ts';
+import { asCreated, decideOwnership, exposes, mayInheritAcl } from '../host/files/decide-ownership.ts';
 import {
   type Inspected,
   inodeOf,
@@ -15,10 +16,7 @@ import { checkPath, type OpenDirectory } from '../host/files/path-walk.ts';
 import { makeDirectoryIn } from '../host/files/private-place.ts';
 import { removeDirectory } from '../host/files/remove.ts';
 import {
-  asCreated,
-  decideOwnership,
   diffOwnership,
-  exposes,
   exposure,
   lookUpOwnership,
   type OwnershipBefore,
@@ -289,28 +287,29 @@ async function make(
   machine: Machine,
 ): Promise<void> {
   try {
-    const isNew = await machine.walk.within(path, 'make', async (parent, name): Promise<boolean> => {
+    const { isNew, mayInherit } = await machine.walk.within(path, 'make', async (parent, name) => {
       machine.changedDirectory(parent.path);
-      if (found !== null) return false;
+      const mayInherit = mayInheritAcl(parent, target);
+      if (found !== null) return { isNew: false, mayInherit };
       try {
         await makeDirectoryIn(parent, name, target);
-        return true;
+        return { isNew: true, mayInherit };
       } catch (error) {
         if (errnoOf(error) !== 'EEXIST') throw error;
-        return false;
+        return { isNew: false, mayInherit };
       }
     });
     const directory = machine.walk.open(path, 'null');
     if (directory === null) throw new HostFailure('it went away as soon as it was made');
     try {
       // Uses the open directory, because the name may lead elsewhere meanwhile.
-      if (isNew) setDirectoryOwnership(directory, 'new', target);
+      if (isNew) await setDirectoryOwnership(directory, 'new', target);
       else {
         const now = found ?? inspectOpen(directory);
         // A directory created by another resource of this apply is observed afterwards, so this one is foreign.
         if (found === null && !isMadeOnTheWay(directory, now, machine))
           throw new HostFailure(`${path} was made by somebody else meanwhile; apply again`);
-        setDirectoryOwnership(directory, now, target);
+        await setDirectoryOwnership(directory, now, target, isMadeOnTheWay(directory, now, machine) && !mayInherit);
       }
       machine.changedDirectory(directory.path);
     } finally {

@@ -3,7 +3,6 @@ import type { ResolvedResource, ResourceBodies } from '@muster/protocol/module';
 import { HostFailure } from '../host/failure.ts';
 import { runningHostname, setRunningHostname } from '../host/host-name.ts';
 import { type FileBefore, fileInBrief, fileWeight, type SeenFile } from './file-unix/seen.ts';
-import { type Circumstances, type Difference, nothing, type Provider, presenceDrift } from './provider/provider.ts';
 import {
   diffWritten,
   diffWrittenRemoval,
@@ -14,7 +13,8 @@ import {
   textOf,
   type WrittenFile,
   write,
-} from './provider/written-file.ts';
+} from './file-unix/written-file.ts';
+import { type Circumstances, type Difference, nothing, type Provider, presenceDrift } from './provider/provider.ts';
 
 export interface SeenHostname {
   /** The kernel's host name. */

@@ -1,7 +1,7 @@
 import type { ResolvedResource, ResourceBodies } from '@muster/protocol/module';
 import { HostFailure } from '../host/failure.ts';
-import { openUnnamed } from '../host/files/unnamed-file.ts';
 import { type Command, type CommandResult, runCommand } from '../host/processes/run-command.ts';
+import { openUnnamed } from '../host/processes/unnamed-file.ts';
 import { whyNotRun } from './provider/foreign.ts';
 import { type Difference, type Machine, nothing, type Outcome, type Provider } from './provider/provider.ts';
 

@@ -10,7 +10,6 @@ import {
   writeParameter,
 } from '../host/kernel-parameter.ts';
 import { type FileBefore, fileInBrief, fileWeight, type SeenFile } from './file-unix/seen.ts';
-import { type Circumstances, type Difference, nothing, type Provider, presenceDrift } from './provider/provider.ts';
 import {
   diffWritten,
   diffWrittenRemoval,
@@ -21,7 +20,8 @@ import {
   textOf,
   type WrittenFile,
   write,
-} from './provider/written-file.ts';
+} from './file-unix/written-file.ts';
+import { type Circumstances, type Difference, nothing, type Provider, presenceDrift } from './provider/provider.ts';
 import { laterFile, sysctlFiles, valueIn } from './sysctl/files.ts';
 
 export interface SeenParameter {

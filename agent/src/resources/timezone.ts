@@ -8,6 +8,7 @@ import { applyFile, rememberFile } from './file-unix/apply.ts';
 import { diffFile } from './file-unix/diff.ts';
 import { diffFileRemoval, observeFileForRemoval, removeOrRestoreFile } from './file-unix/removal.ts';
 import { type FileBefore, fileInBrief, fileWeight, look, type SeenFile } from './file-unix/seen.ts';
+import { textOf } from './file-unix/written-file.ts';
 import {
   type Circumstances,
   type Difference,
@@ -17,7 +18,6 @@ import {
   presenceDrift,
   typeDrift,
 } from './provider/provider.ts';
-import { textOf } from './provider/written-file.ts';
 
 export interface SeenTimezone {
   /** /etc/localtime, and the zone that it links to; null: none. */

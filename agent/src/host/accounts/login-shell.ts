@@ -3,7 +3,7 @@ import { realpathSync } from 'node:fs';
 import type { Readable } from 'node:stream';
 import type { Clock } from '../../../../lib/src/clock.ts';
 import { HostFailure } from '../failure.ts';
-import { withoutInherited } from '../files/inherited-files.ts';
+import { withoutInherited } from '../processes/inherited-files.ts';
 import type { ProcessSession } from '../processes/process-session.ts';
 import { identityOf, killProcessGroup, runCommand } from '../processes/run-command.ts';
 import { inScope, pathOfProgram, type ScopedLaunch } from '../processes/transient-scope.ts';

@@ -1,17 +1,8 @@
 import { createHash } from 'node:crypto';
-import {
-  closeSync,
-  constants,
-  fsync,
-  fsyncSync,
-  openSync,
-  renameSync,
-  symlinkSync,
-  unlinkSync,
-  writeSync,
-} from 'node:fs';
+import { closeSync, constants, fsync, fsyncSync, openSync, renameSync, symlinkSync, unlinkSync } from 'node:fs';
 import { copyFile } from 'node:fs/promises';
 import { errnoOf, HostFailure, hostFailure } from '../failure.ts';
+import { writeAll } from '../write-all.ts';
 import { pieces } from './inspect.ts';
 import { setLinkOwner, setOpenOwnership } from './ownership.ts';
 import type { OpenDirectory } from './path-walk.ts';
@@ -117,10 +108,6 @@ async function copyVerified(
   }
   if (length !== from.size || digest.digest('hex') !== from.sha256)
     throw new HostFailure(`${path} was changed by somebody else meanwhile; apply again`);
-}
-
-export function writeAll(fd: number, bytes: Uint8Array): void {
-  for (let written = 0; written < bytes.length; ) written += writeSync(fd, bytes, written);
 }
 
 /** Off the event loop: a slow disk must not hold up the link. */

@@ -11,7 +11,8 @@ import {
 } from 'node:fs';
 import { dirname } from 'node:path';
 import { errnoOf, HostFailure, hostFailure } from '../failure.ts';
-import { synced, writeAll } from './atomic-write.ts';
+import { writeAll } from '../write-all.ts';
+import { synced } from './atomic-write.ts';
 import { checkedLine, jsonOf } from './checked-line.ts';
 
 /** Neither follows a link nor waits for whoever holds the other end of a pipe. */

@@ -11,6 +11,8 @@ import {
   readdirSync,
 } from 'node:fs';
 import { HostFailure, hostFailure } from '../failure.ts';
+import { aclStays, removeAcls } from './acl.ts';
+import { isWidenedByAcl, losesAcls } from './decide-ownership.ts';
 import { type Inspected, isStill, type Ownership } from './inspect.ts';
 import { O_PATH, type OpenDirectory } from './path-walk.ts';
 
@@ -26,8 +28,30 @@ const replaced = (path: string): HostFailure => new HostFailure(`${path} was rep
  * @throws the error of the system
  */
 export function setOpenOwnership(fd: number, target: Ownership): void {
-  // The kernel clears set-ID bits when the owner changes, so the permissions come last.
+  const { uid, gid } = fstatSync(fd);
+  // The kernel clears set-ID bits and capabilities when the owner is set, even to the same one, so the permissions come
+  // last.
+  if (uid !== target.uid || gid !== target.gid) fchownSync(fd, target.uid, target.gid);
+  fchmodSync(fd, target.mode);
+}
+
+/**
+ * Sets the owner and permissions of an open file or directory, and removes its ACLs.
+ * @throws HostFailure when a directory keeps an ACL that gives users more than declared
+ */
+async function setOwnershipWithoutAcls(
+  fd: number,
+  type: 'file' | 'directory',
+  path: string,
+  target: Ownership,
+): Promise<void> {
+  const open = `/proc/${process.pid}/fd/${fd}`;
+  // First, because an agent that is killed later finds the owner changed and does not come back to this.
+  const isGone = await removeAcls(open, type, fstatSync(fd).mode & 0o777);
+  if (!isGone && isWidenedByAcl(target)) throw aclStays(path, path, target);
   fchownSync(fd, target.uid, target.gid);
+  // Again, because the former owner could set one until now.
+  await removeAcls(open, type, target.mode & 0o777);
   fchmodSync(fd, target.mode);
 }
 
@@ -48,7 +72,8 @@ export async function setFileOwnership(
     try {
       const stats = fstatSync(fd);
       if (!stats.isFile() || !isStill(stats, seen) || (stats.nlink > 1 && !parent.exclusive)) throw replaced(path);
-      setOpenOwnership(fd, target);
+      if (losesAcls(stats, target)) await setOwnershipWithoutAcls(fd, 'file', path, target);
+      else setOpenOwnership(fd, target);
       await new Promise<void>((resolve, reject) => fsync(fd, (error) => (error === null ? resolve() : reject(error))));
     } finally {
       closeSync(fd);
@@ -89,9 +114,15 @@ export function setLinkOwner(
 /**
  * Sets the owner and permissions of a directory.
  * @param seen what was inspected; `new`: the agent made the directory just now
- * @throws HostFailure when another directory stands there now
+ * @param isInherited whether it may have an ACL that it must not have inherited
+ * @throws HostFailure when another directory stands there now, or it keeps an ACL that gives users more than declared
  */
-export function setDirectoryOwnership(directory: OpenDirectory, seen: Inspected | 'new', target: Ownership): void {
+export async function setDirectoryOwnership(
+  directory: OpenDirectory,
+  seen: Inspected | 'new',
+  target: Ownership,
+  isInherited = false,
+): Promise<void> {
   const fd = openSync(`${directory.self}/.`, constants.O_RDONLY | constants.O_DIRECTORY);
   try {
     const now = fstatSync(fd);
@@ -100,7 +131,8 @@ export function setDirectoryOwnership(directory: OpenDirectory, seen: Inspected 
       seen === 'new' ? now.uid === process.geteuid?.() && readdirSync(directory.self).length === 0 : isStill(now, seen);
     if (!isTheOne) throw replaced(directory.path);
     const changesHands = now.uid !== target.uid || now.gid !== target.gid;
-    if (changesHands || (now.mode & 0o7777) !== target.mode) setOpenOwnership(fd, target);
+    if (isInherited || losesAcls(now, target)) await setOwnershipWithoutAcls(fd, 'directory', directory.path, target);
+    else if (changesHands || (now.mode & 0o7777) !== target.mode) setOpenOwnership(fd, target);
   } finally {
     closeSync(fd);
   }

@@ -1,10 +1,8 @@
-import { spawn } from 'node:child_process';
 import { hash } from 'node:crypto';
-import { closeSync, constants, fstatSync, mkdtempSync, openSync, renameSync, rmdirSync, unlinkSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { cleanEnvironment } from '../clean-environment.ts';
+import { closeSync, constants, fstatSync, openSync, renameSync, rmdirSync, unlinkSync } from 'node:fs';
 import { errnoOf, HostFailure } from '../failure.ts';
-import { withoutInherited } from './inherited-files.ts';
+import { aclProbe, aclStays, hasDefaultAcl, removeAcls } from './acl.ts';
+import { isWidenedByAcl, mayInheritAcl } from './decide-ownership.ts';
 import type { Ownership } from './inspect.ts';
 import { makeDirectory } from './make-directory.ts';
 import type { OpenDirectory } from './path-walk.ts';
@@ -20,19 +18,7 @@ export interface Place {
   /** Its path for the calls of `node:fs`, and for people and programs. */
   readonly file: string;
   readonly path: string;
-  /** Whether what is made here gets a default ACL that could not be removed. */
-  readonly inherits: boolean;
 }
-
-/**
- * Whether something new may inherit the default ACL of its directory: root set it, or the new thing belongs to the user
- * who set it. Only the owner of a directory can set one, and it passes down to directories that others make in it.
- */
-const mayInherit = (parent: OpenDirectory, { uid }: Pick<Ownership, 'uid'>): boolean =>
-  parent.trusted || (uid === parent.uid && uid !== process.geteuid?.());
-
-/** Whether an ACL can give somebody more than everybody has: the permissions of the group bound what its entries give. */
-const isWidened = ({ mode }: Ownership): boolean => ((mode >> 3) & ~mode & 7) !== 0;
 
 /**
  * Runs `action` with a place for something new that ends up as `name` in `parent` with this owner and these permissions.
@@ -48,16 +34,13 @@ export async function withPlace<T>(
 ): Promise<T> {
   const temporary = temporaryName(name);
   const path = `${parent.path}/${temporary}`;
-  if (mayInherit(parent, target)) return action({ file: parent.child(temporary), path, inherits: false });
+  if (mayInheritAcl(parent, target)) return action({ file: parent.child(temporary), path });
   const fd = openPrivate(parent, name);
   const directory = `/proc/${process.pid}/fd/${fd}`;
   try {
-    const inherits = hasDefaultAcl(directory) && !(await removeDefaultAcl(directory));
-    if (inherits && isWidened(target))
-      throw new HostFailure(
-        `${parent.path} has a default ACL, which gives users that it names what mode ${target.mode.toString(8).padStart(4, '0')} gives the group, and this machine has no setfacl to keep it from ${parent.path}/${name}. Install the package acl, run setfacl -k ${parent.path}, or declare a mode that gives the group no more than others.`,
-      );
-    return await action({ file: `${directory}/${made}`, path: `${path}/${made}`, inherits });
+    if (hasDefaultAcl(directory) && !(await removeAcls(directory, 'directory', 0o700)) && isWidenedByAcl(target))
+      throw aclStays(parent.path, `${parent.path}/${name}`, target);
+    return await action({ file: `${directory}/${made}`, path: `${path}/${made}` });
   } finally {
     closeSync(fd);
     removeTemporary(parent, name);
@@ -69,7 +52,7 @@ export async function withPlace<T>(
  * @throws HostFailure as `withPlace`, or the error of mkdir
  */
 export async function makeDirectoryIn(parent: OpenDirectory, name: string, target: Ownership): Promise<void> {
-  if (mayInherit(parent, target)) return makeDirectory(parent.child(name), target.mode);
+  if (mayInheritAcl(parent, target)) return makeDirectory(parent.child(name), target.mode);
   await withPlace(parent, name, target, async ({ file }) => {
     makeDirectory(file, target.mode);
     try {
@@ -84,7 +67,6 @@ export async function makeDirectoryIn(parent: OpenDirectory, name: string, targe
 
 /** Name of what is made, in the private directory. */
 const made = 'new';
-const probe = 'probe';
 const directoryFlags = constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW;
 
 /** Takes away what a killed agent may have left. Never throws. */
@@ -111,7 +93,7 @@ function removePrivate(path: string): void {
     const fd = openSync(path, directoryFlags);
     try {
       if (!isPrivate(fd)) return;
-      for (const left of [made, probe]) {
+      for (const left of [made, aclProbe]) {
         quietly(() => unlinkSync(`/proc/self/fd/${fd}/${left}`));
         quietly(() => rmdirSync(`/proc/self/fd/${fd}/${left}`));
       }
@@ -147,57 +129,3 @@ function openPrivate(parent: OpenDirectory, name: string): number {
     throw inTheWay();
   }
 }
-
-/**
- * Whether new files in the directory inherit an ACL. Node.js cannot read one, but the kernel leaves the umask out where
- * there is one: only without it does a new file get all permissions with one umask and none with the other.
- */
-function hasDefaultAcl(directory: string): boolean {
-  return modeOfNew(directory, 0) !== 0o777 || modeOfNew(directory, 0o777) !== 0;
-}
-
-function modeOfNew(directory: string, umask: number): number {
-  const previous = process.umask(umask);
-  let fd: number;
-  try {
-    fd = openSync(`${directory}/${probe}`, constants.O_RDWR | constants.O_CREAT | constants.O_EXCL, 0o777);
-  } finally {
-    process.umask(previous);
-  }
-  try {
-    unlinkSync(`${directory}/${probe}`);
-    return fstatSync(fd).mode & 0o777;
-  } finally {
-    closeSync(fd);
-  }
-}
-
-/** @returns whether it is gone: what a program says is not relied on */
-async function removeDefaultAcl(directory: string): Promise<boolean> {
-  await run('setfacl', ['-k', '--', `${directory}/.`]);
-  if (!hasDefaultAcl(directory)) return true;
-  // Some releases of GNU cp give a directory the ACLs of another one, which has none.
-  const clean = mkdtempSync(`${tmpdir()}/.muster-`);
-  try {
-    await run('cp', ['-r', '-T', '--preserve=mode', '--', clean, `${directory}/.`]);
-  } finally {
-    rmdirSync(clean);
-  }
-  return !hasDefaultAcl(directory);
-}
-
-const toolMs = 10_000;
-
-const run = (program: string, args: readonly string[]): Promise<void> =>
-  new Promise((resolve) => {
-    const stdio = withoutInherited(['ignore', 'ignore', 'ignore']);
-    const child = spawn(program, args, {
-      stdio,
-      env: cleanEnvironment,
-      cwd: '/',
-      timeout: toolMs,
-      killSignal: 'SIGKILL',
-    });
-    child.on('error', () => resolve());
-    child.on('close', () => resolve());
-  });

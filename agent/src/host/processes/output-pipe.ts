@@ -4,7 +4,7 @@ import { Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { promisify } from 'node:util';
 import { hostFailure } from '../failure.ts';
-import { withoutInherited } from '../files/inherited-files.ts';
+import { withoutInherited } from './inherited-files.ts';
 
 /**
  * A pipe that a program writes to. A real one: what Node itself would give the program is a socket, which cannot be

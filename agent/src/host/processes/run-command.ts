@@ -4,7 +4,7 @@ import { Socket } from 'node:net';
 import type { Clock } from '../../../../lib/src/clock.ts';
 import { cleanEnvironment } from '../clean-environment.ts';
 import { errnoOf, HostFailure } from '../failure.ts';
-import { type Stdio, withoutInherited } from '../files/inherited-files.ts';
+import { type Stdio, withoutInherited } from './inherited-files.ts';
 import { type OutputPipe, openPipes } from './output-pipe.ts';
 import { inScope, type ScopedLaunch } from './transient-scope.ts';
 

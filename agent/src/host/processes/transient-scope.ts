@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { accessSync, constants, fstatSync } from 'node:fs';
-import { openUnnamed } from '../files/unnamed-file.ts';
 import { exists } from '../read-system.ts';
+import { openUnnamed } from './unnamed-file.ts';
 
 /**
  * Where PID 1 is systemd, what changes the machine, or is somebody's login, runs in a transient scope of its own: outside

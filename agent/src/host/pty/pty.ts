@@ -2,8 +2,8 @@ import { closeSync, readSync, writeSync } from 'node:fs';
 import { ReadStream } from 'node:tty';
 import { executable } from '@muster/protocol/executable';
 import { errnoOf, HostFailure } from '../failure.ts';
-import { markInheritable } from '../files/inherited-files.ts';
 import { setOpenOwnership } from '../files/ownership.ts';
+import { markInheritable } from '../processes/inherited-files.ts';
 
 /**
  * Pseudo-terminals. Of node-pty only what opens and resizes them is used: it would lose what a program shows last while

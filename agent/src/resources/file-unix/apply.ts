@@ -1,16 +1,10 @@
 import type { ResolvedResource } from '@muster/protocol/module';
 import { writeFileAtomically, writeSymlinkAtomically } from '../../host/files/atomic-write.ts';
+import { setIdBits } from '../../host/files/decide-ownership.ts';
 import { expectUnchanged, hashLarge, type Inspected, withFile } from '../../host/files/inspect.ts';
 import { setFileOwnership, setLinkOwner } from '../../host/files/ownership.ts';
 import { removeFile } from '../../host/files/remove.ts';
-import {
-  type FileState,
-  replacedWhole,
-  setIdBits,
-  statesOf,
-  targetOwnership,
-  touchOwnership,
-} from '../provider/ownership.ts';
+import { type FileState, replacedWhole, statesOf, targetOwnership, touchOwnership } from '../provider/ownership.ts';
 import type { Difference, Machine, Outcome } from '../provider/provider.ts';
 import { runValidation } from '../provider/validation.ts';
 import {

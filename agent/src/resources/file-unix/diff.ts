@@ -1,8 +1,9 @@
 import type { FieldChange } from '@muster/protocol';
 import type { ResolvedResource } from '@muster/protocol/module';
 import { HostFailure } from '../../host/failure.ts';
+import { exposes } from '../../host/files/decide-ownership.ts';
 import { contentOf, type FileContent } from '../../host/files/inspect.ts';
-import { diffOwnership, exposes, exposure, targetOwnership } from '../provider/ownership.ts';
+import { diffOwnership, exposure, targetOwnership } from '../provider/ownership.ts';
 import { type Circumstances, type Difference, nothing, presenceDrift, typeDrift } from '../provider/provider.ts';
 import {
   type Body,

@@ -2,17 +2,16 @@ import type { FieldChange } from '@muster/protocol';
 import type { ResolvedResource } from '@muster/protocol/module';
 import { HostFailure, NotADirectory } from '../../host/failure.ts';
 import { type NewFile, writeFileAtomically, writeSymlinkAtomically } from '../../host/files/atomic-write.ts';
+import { asCreated, setIdBits } from '../../host/files/decide-ownership.ts';
 import { expectUnchanged, type Inspected, maxContentInMemory, withFile } from '../../host/files/inspect.ts';
 import { setFileOwnership } from '../../host/files/ownership.ts';
 import { removeFile } from '../../host/files/remove.ts';
 import {
-  asCreated,
   decideHandBack,
   formatMode,
   type HandBack,
   ownershipChanges,
   type RecordedFile,
-  setIdBits,
   statesOf,
 } from '../provider/ownership.ts';
 import { type ContentCopies, type Difference, type Machine, nothing, type Outcome } from '../provider/provider.ts';

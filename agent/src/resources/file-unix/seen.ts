@@ -1,18 +1,10 @@
 import type { FieldChange } from '@muster/protocol';
 import type { ResolvedResource, ResourceBodies } from '@muster/protocol/module';
 import { HostFailure } from '../../host/failure.ts';
+import { asCreated, setIdBits, sharedWriteBits, type Thing } from '../../host/files/decide-ownership.ts';
 import { hashLarge, type Inspected, inspect, type Ownership } from '../../host/files/inspect.ts';
 import { contentDiff, largeContentDiff } from '../provider/content-diff.ts';
-import {
-  asCreated,
-  lookUpOwnership,
-  parseMode,
-  type RecordedFile,
-  type SeenOwnership,
-  setIdBits,
-  sharedWriteBits,
-  type Thing,
-} from '../provider/ownership.ts';
+import { lookUpOwnership, parseMode, type RecordedFile, type SeenOwnership } from '../provider/ownership.ts';
 import type { Difference, Machine } from '../provider/provider.ts';
 
 export interface SeenFile {

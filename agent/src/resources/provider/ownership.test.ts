@@ -1,13 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import {
-  decideHandBack,
-  decideOwnership,
-  type RecordedFile,
-  recordedOwnership,
-  setIdBits,
-  type Thing,
-} from './ownership.ts';
+import { decideOwnership, setIdBits, type Thing } from '../../host/files/decide-ownership.ts';
+import { decideHandBack, type RecordedFile, recordedOwnership } from './ownership.ts';
 
 const id = fc.constantFrom(0, 41_000, 41_001);
 const mode = fc.integer({ min: 0, max: 0o7777 });

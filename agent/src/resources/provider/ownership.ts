@@ -1,6 +1,14 @@
 import type { FieldChange } from '@muster/protocol';
 import type { Accounts } from '../../host/accounts/accounts.ts';
 import { HostFailure } from '../../host/failure.ts';
+import {
+  asCreated,
+  decideOwnership,
+  exposes,
+  setIdBits,
+  type Thing,
+  type WantedOwnership,
+} from '../../host/files/decide-ownership.ts';
 import type { Ownership } from '../../host/files/inspect.ts';
 import type { Difference } from './provider.ts';
 
@@ -32,68 +40,6 @@ export function lookUpOwnership(fields: OwnershipFields, found: Ownership | null
 
 export const formatMode = (mode: number): string => mode.toString(8).padStart(4, '0');
 export const parseMode = (mode: string): number => Number.parseInt(mode, 8);
-
-export type Thing =
-  | { type: 'directory' | 'symlink' }
-  /** `edited`: a part changes and the rest stays its owner's. `written`: all of the content comes from the agent. */
-  | { type: 'file'; content: 'kept' | 'edited' | 'written' };
-
-/** An absent field keeps its current value. `uid` or `gid` null: the account does not exist yet. */
-export interface WantedOwnership {
-  uid?: number | null;
-  gid?: number | null;
-  mode?: number;
-}
-
-export const setIdBits = 0o6000;
-export const sharedWriteBits = 0o022;
-
-/**
- * The only place that decides the resulting owner, group, and permissions.
- *
- * The owner of a file can put a program into it and set its set-ID bits. Such a bit is therefore cleared when the owner
- * or group changes, or when another user provides new content, unless `mode` declares it. If the agent replaces the
- * whole content of another user's file, the users who could write to it lose that access.
- *
- * @param found null: the object is created
- * @param created defaults for a new object; its owner is the agent's user
- */
-export function decideOwnership(
-  wanted: WantedOwnership,
-  found: Ownership | null,
-  thing: Thing,
-  created: Ownership,
-): Ownership {
-  const base = found ?? created;
-  const { uid = base.uid, gid = base.gid } = wanted;
-  const owner = { uid: uid ?? base.uid, gid: gid ?? base.gid };
-  if (wanted.mode !== undefined) return { ...owner, mode: wanted.mode };
-  if (found === null || thing.type !== 'file') return { ...owner, mode: base.mode };
-  const isOthers = found.uid !== created.uid;
-  const changesHands = uid !== found.uid || gid !== found.gid;
-  const lost =
-    (changesHands || (isOthers && thing.content !== 'kept') ? setIdBits : 0) |
-    (isOthers && thing.content === 'written' ? sharedWriteBits : 0);
-  return { ...owner, mode: base.mode & ~lost };
-}
-
-/**
- * Whether a change exposes content that only the agent's user could read, in a place where another user may have moved
- * the object: a user's directory can contain a private directory of root.
- * @param found `size` 0: empty
- */
-export function exposes(
-  found: Ownership & { movable?: true | undefined; size?: number },
-  target: Ownership,
-  type: 'file' | 'directory',
-): boolean {
-  if (found.movable !== true || found.uid !== asCreated(0).uid || found.size === 0) return false;
-  const bits = type === 'file' ? 4 : 5;
-  const hidden = bits & ~found.mode;
-  if (target.uid !== found.uid) return hidden !== 0;
-  const hiddenFromGroup = found.gid === target.gid ? hidden & ~(found.mode >> 3) : hidden;
-  return (target.mode & hidden) !== 0 || ((target.mode >> 3) & hiddenFromGroup) !== 0;
-}
 
 /** The refusal of a change that would expose content, with the remedy. */
 export const exposure = (path: string, ownerName: string | null, { uid, gid, mode }: Ownership): HostFailure =>
@@ -160,13 +106,6 @@ export const targetOwnership = (
   thing: Thing,
   createdMode: number,
 ): Ownership => decideOwnership(declaredOwnership(fields, seen), found, thing, asCreated(createdMode));
-
-/** Without a declared owner, a new object belongs to the agent's user. */
-export const asCreated = (mode: number): Ownership => ({
-  uid: process.geteuid?.() ?? 0,
-  gid: process.getegid?.() ?? 0,
-  mode,
-});
 
 const ownershipFields = ['owner', 'group', 'mode'] as const;
 

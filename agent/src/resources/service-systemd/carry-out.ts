@@ -3,8 +3,8 @@ import { makeDirectory } from '../../host/files/make-directory.ts';
 import type { CommandResult } from '../../host/processes/run-command.ts';
 import { dropInsChanged, lastLine, systemctl } from '../../host/systemd/systemd.ts';
 import { removeEmptyDirectory } from '../directory-unix.ts';
+import { diffWritten, putBack, write } from '../file-unix/written-file.ts';
 import type { Machine, Outcome } from '../provider/provider.ts';
-import { diffWritten, putBack, write } from '../provider/written-file.ts';
 import { enablingBack, fileRemovals, runningBack } from './removal.ts';
 import {
   bodyOf,

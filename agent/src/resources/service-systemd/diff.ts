@@ -2,8 +2,8 @@ import { isDeepStrictEqual } from 'node:util';
 import type { FieldChange } from '@muster/protocol';
 import type { ResolvedResource } from '@muster/protocol/module';
 import { HostFailure } from '../../host/failure.ts';
+import { diffWritten } from '../file-unix/written-file.ts';
 import { type Circumstances, type Difference, nothing } from '../provider/provider.ts';
-import { diffWritten } from '../provider/written-file.ts';
 import {
   bodyOf,
   dropInFile,

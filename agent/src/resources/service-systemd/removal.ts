@@ -2,8 +2,8 @@ import type { FieldChange } from '@muster/protocol';
 import type { ResolvedResource } from '@muster/protocol/module';
 import { maxContentInMemory } from '../../host/files/inspect.ts';
 import type { FileBefore } from '../file-unix/seen.ts';
+import { diffWrittenRemoval, lookAtWrittenForRemoval, type WrittenFile } from '../file-unix/written-file.ts';
 import { type ContentCopies, type Difference, type Machine, nothing } from '../provider/provider.ts';
-import { diffWrittenRemoval, lookAtWrittenForRemoval, type WrittenFile } from '../provider/written-file.ts';
 import {
   dropInFile,
   isEnabled,

@@ -3,8 +3,8 @@ import type { ResolvedResource } from '@muster/protocol/module';
 import { HostFailure } from '../../host/failure.ts';
 import { readUnits, type UnitState } from '../../host/systemd/systemd.ts';
 import type { FileBefore, SeenFile } from '../file-unix/seen.ts';
+import { lookAtWritten, textOf, type WrittenFile } from '../file-unix/written-file.ts';
 import type { Database, Machine } from '../provider/provider.ts';
-import { lookAtWritten, textOf, type WrittenFile } from '../provider/written-file.ts';
 import { type Body, isOurs, type ParsedUnit, parseUnit, renderDropIn, renderUnit, unitFields } from './unit-file.ts';
 
 /** Observed state of a systemd unit, and the record of it before the first change. */

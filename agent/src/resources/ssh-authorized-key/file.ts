@@ -46,7 +46,7 @@ export function lookAtKeys(walk: PathWalk, owner: Owner): KeyFile {
 
 /** Replaces the text. A new directory gets mode 0700 and a new file 0600, both owned by the user. */
 export async function writeKeys(owner: Owner, seen: KeyFile, text: string, machine: Machine): Promise<void> {
-  if (!seen.directoryIsThere) makeOwnDirectory(owner, machine);
+  if (!seen.directoryIsThere) await makeOwnDirectory(owner, machine);
   const { found } = seen;
   const { uid, gid, mode } = found.type === 'file' ? ownershipEdited(found) : { ...owner, mode: 0o600 };
   const written = machine.walk.within(fileOf(owner), 'null', async (parent, name) => {
@@ -63,7 +63,7 @@ export async function writeKeys(owner: Owner, seen: KeyFile, text: string, machi
   if ((await written) === null) throw new HostFailure(`${directoryOf(owner)} went away meanwhile; apply again`);
 }
 
-function makeOwnDirectory(owner: Owner, machine: Machine): void {
+async function makeOwnDirectory(owner: Owner, machine: Machine): Promise<void> {
   const path = directoryOf(owner);
   const { walk } = machine;
   walk.forget();
@@ -81,7 +81,7 @@ function makeOwnDirectory(owner: Owner, machine: Machine): void {
     const directory = walk.open(path, 'null');
     if (directory === null) throw new HostFailure(`${path} went away as soon as it was made`);
     try {
-      setDirectoryOwnership(directory, 'new', { uid: owner.uid, gid: owner.gid, mode: 0o700 });
+      await setDirectoryOwnership(directory, 'new', { uid: owner.uid, gid: owner.gid, mode: 0o700 });
     } finally {
       walk.release(directory);
     }

@@ -2,6 +2,7 @@ import type { FieldChange } from '@muster/protocol';
 import type { ResolvedResource } from '@muster/protocol/module';
 import { HostFailure } from '../../host/failure.ts';
 import { writeFileAtomically } from '../../host/files/atomic-write.ts';
+import { asCreated, decideOwnership } from '../../host/files/decide-ownership.ts';
 import {
   expectUnchanged,
   type Inspected,
@@ -10,7 +11,7 @@ import {
   type Ownership,
 } from '../../host/files/inspect.ts';
 import { contentDiff } from '../provider/content-diff.ts';
-import { asCreated, decideOwnership, modeChange } from '../provider/ownership.ts';
+import { modeChange } from '../provider/ownership.ts';
 import type { Circumstances, Difference, Machine } from '../provider/provider.ts';
 import { runValidation } from '../provider/validation.ts';
 import { joinLines, splitLines, type TextLine } from './lines.ts';

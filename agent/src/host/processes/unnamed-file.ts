@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { closeSync, constants, openSync, unlinkSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { hostFailure } from '../failure.ts';
-import { writeAll } from './atomic-write.ts';
+import { writeAll } from '../write-all.ts';
 
 /**
  * A readable file that has a content but no name any more, for a program that gets it as an open file descriptor.

@@ -1,9 +1,9 @@
 import type { ResolvedResource } from '@muster/protocol/module';
-import { applyFile, rememberFile } from '../file-unix/apply.ts';
-import { diffFile } from '../file-unix/diff.ts';
-import { diffFileRemoval, observeFileForRemoval, removeOrRestoreFile } from '../file-unix/removal.ts';
-import { type FileBefore, look, type SeenFile } from '../file-unix/seen.ts';
-import type { Circumstances, ContentCopies, Difference, Machine } from './provider.ts';
+import type { Circumstances, ContentCopies, Difference, Machine } from '../provider/provider.ts';
+import { applyFile, rememberFile } from './apply.ts';
+import { diffFile } from './diff.ts';
+import { diffFileRemoval, observeFileForRemoval, removeOrRestoreFile } from './removal.ts';
+import { type FileBefore, look, type SeenFile } from './seen.ts';
 
 /** A small system file that implements a resource of another type, such as a unit or a cron job. */
 export interface WrittenFile {

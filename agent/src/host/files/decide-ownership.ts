@@ -1,0 +1,89 @@
+import type { Ownership } from './inspect.ts';
+import type { OpenDirectory } from './path-walk.ts';
+
+/** The rules by which the agent sets owners, groups, permissions, and ACLs. Pure. */
+
+export type Thing =
+  | { type: 'directory' | 'symlink' }
+  /** `edited`: a part changes and the rest stays its owner's. `written`: all of the content comes from the agent. */
+  | { type: 'file'; content: 'kept' | 'edited' | 'written' };
+
+/** An absent field keeps its current value. `uid` or `gid` null: the account does not exist yet. */
+export interface WantedOwnership {
+  uid?: number | null;
+  gid?: number | null;
+  mode?: number;
+}
+
+export const setIdBits = 0o6000;
+export const sharedWriteBits = 0o022;
+
+/**
+ * The only place that decides the resulting owner, group, and permissions.
+ *
+ * The owner of a file can put a program into it and set its set-ID bits. Such a bit is therefore cleared when the owner
+ * or group changes, or when another user provides new content, unless `mode` declares it. If the agent replaces the
+ * whole content of another user's file, the users who could write to it lose that access.
+ *
+ * @param found null: the object is created
+ * @param created defaults for a new object; its owner is the agent's user
+ */
+export function decideOwnership(
+  wanted: WantedOwnership,
+  found: Ownership | null,
+  thing: Thing,
+  created: Ownership,
+): Ownership {
+  const base = found ?? created;
+  const { uid = base.uid, gid = base.gid } = wanted;
+  const owner = { uid: uid ?? base.uid, gid: gid ?? base.gid };
+  if (wanted.mode !== undefined) return { ...owner, mode: wanted.mode };
+  if (found === null || thing.type !== 'file') return { ...owner, mode: base.mode };
+  const isOthers = found.uid !== created.uid;
+  const changesHands = uid !== found.uid || gid !== found.gid;
+  const lost =
+    (changesHands || (isOthers && thing.content !== 'kept') ? setIdBits : 0) |
+    (isOthers && thing.content === 'written' ? sharedWriteBits : 0);
+  return { ...owner, mode: base.mode & ~lost };
+}
+
+/**
+ * Whether a change exposes content that only the agent's user could read, in a place where another user may have moved
+ * the object: a user's directory can contain a private directory of root.
+ * @param found `size` 0: empty
+ */
+export function exposes(
+  found: Ownership & { movable?: true | undefined; size?: number },
+  target: Ownership,
+  type: 'file' | 'directory',
+): boolean {
+  if (found.movable !== true || found.uid !== asCreated(0).uid || found.size === 0) return false;
+  const bits = type === 'file' ? 4 : 5;
+  const hidden = bits & ~found.mode;
+  if (target.uid !== found.uid) return hidden !== 0;
+  const hiddenFromGroup = found.gid === target.gid ? hidden & ~(found.mode >> 3) : hidden;
+  return (target.mode & hidden) !== 0 || ((target.mode >> 3) & hiddenFromGroup) !== 0;
+}
+
+/**
+ * Whether a new object may inherit the default ACL of its directory: root set that ACL, or the object belongs to the user
+ * who set it. Only the owner of a directory can set one, and it passes down to directories that others make in it.
+ */
+export const mayInheritAcl = (
+  parent: Pick<OpenDirectory, 'trusted' | 'uid'>,
+  { uid }: Pick<Ownership, 'uid'>,
+): boolean => parent.trusted || (uid === parent.uid && uid !== asCreated(0).uid);
+
+/** Whether an object loses its ACLs: with an ACL of his, its former owner would keep access to it. */
+export const losesAcls = (found: Ownership, target: Ownership): boolean =>
+  found.uid !== target.uid && found.uid !== asCreated(0).uid;
+
+/** Whether an ACL can give a user more than everybody has. The permissions of the group bound what its entries give. */
+export const isWidenedByAcl = ({ mode }: Ownership): boolean => ((mode >> 3) & ~mode & 7) !== 0;
+
+/** Without a declared owner, a new object belongs to the agent's user. */
+export const asCreated = (mode: number): Ownership => ({
+  uid: process.geteuid?.() ?? 0,
+  gid: process.getegid?.() ?? 0,
+  mode,
+});
