@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { buffer } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
-import { afterAll, expect, it, vi } from 'vitest';
+import { afterAll, expect, it, test, vi } from 'vitest';
 import { ManualClock } from '../../../lib/test/manual-clock.ts';
 import { missingMount } from '../../test/databases/small-file-system.ts';
 import { outputLines } from './cast.ts';
@@ -64,6 +64,34 @@ it('a full disk is told once; the file then holds the lines that were told of, a
     expect(told.length).toBeGreaterThan(100_000);
     expect(digest).toEqual({ sha256: createHash('sha256').update(file).digest('hex'), bytes: file.length });
     expect(onFailure).toHaveBeenCalledTimes(1);
+  } finally {
+    execFileSync('umount', [small]);
+  }
+});
+
+test('shows every whole line that a full disk took, also of lines that were written together', async (context) => {
+  if (missingMount && process.env.CI !== 'true') context.skip(missingMount);
+  const small = join(root, 'small-together');
+  mkdirSync(small);
+  execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=1m', 'tmpfs', small]);
+  try {
+    const transcripts = await openTranscripts(join(small, 'terminals'), new ManualClock());
+    const onFailure = vi.fn();
+    const recording = await transcripts.create(id, onFailure);
+    let told = '';
+    const line = outputLines(1, Buffer.from('x'.repeat(20_000)));
+    // All but the first wait for its write and share the next one, which does not fit.
+    for (let n = 0; n < 100; n++)
+      recording.append(line, () => {
+        expect(onFailure).not.toHaveBeenCalled();
+        told += line;
+      });
+    await vi.waitFor(() => expect(onFailure).toHaveBeenCalledTimes(1));
+    const digest = await recording.finish();
+    const file = readFileSync(join(small, 'terminals', `${id}.cast`));
+    expect(file.toString() === told).toBe(true);
+    expect(told.length).toBeGreaterThan(900_000);
+    expect(digest).toEqual({ sha256: createHash('sha256').update(file).digest('hex'), bytes: file.length });
   } finally {
     execFileSync('umount', [small]);
   }

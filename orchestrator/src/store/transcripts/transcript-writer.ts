@@ -143,26 +143,36 @@ export class FileRecording implements Recording {
     return { sha256: this.#hash.digest('hex'), bytes: this.#written };
   }
 
-  /** What came while one write was under way shares the next. */
+  /** Appends that arrive during a write share the next one. */
   async #write(): Promise<void> {
     while (this.#waiting.length > 0 && !this.#failed) {
       const batch = this.#waiting;
       this.#waiting = [];
       const bytes =
         batch.length === 1 ? (batch[0] as { bytes: Buffer }).bytes : Buffer.concat(batch.map((b) => b.bytes));
+      let inFile = 0;
+      let failure: Error | null = null;
       try {
-        for (let from = 0; from < bytes.length; )
-          from += (await this.#parts.handle.write(bytes, from, bytes.length - from, null)).bytesWritten;
+        while (inFile < bytes.length)
+          inFile += (await this.#parts.handle.write(bytes, inFile, bytes.length - inFile, null)).bytesWritten;
       } catch (error) {
-        this.#fail(error as Error);
-        break;
+        failure = error as Error;
       }
-      this.#hash.update(bytes);
-      this.#written += bytes.length;
-      this.#waitingBytes -= bytes.length;
-      this.#parts.onWritten(bytes.length);
+      // A full disk takes part of a batch. The appends it took whole count: a batch can hold everything that a session showed.
+      let whole = 0;
+      let end = 0;
+      for (const one of batch) {
+        if (end + one.bytes.length > inFile) break;
+        end += one.bytes.length;
+        whole++;
+      }
+      this.#hash.update(bytes.subarray(0, end));
+      this.#written += end;
+      this.#waitingBytes -= end;
+      this.#parts.onWritten(end);
       this.#parts.sync.wants(this);
-      for (const { done } of batch) done?.();
+      for (const { done } of batch.slice(0, whole)) done?.();
+      if (failure) this.#fail(failure);
     }
     this.#writing = null;
   }
