@@ -1,4 +1,4 @@
-import type { ResourceResult, Sample } from '@muster/protocol';
+import { MusterError, type ResourceResult, type Sample } from '@muster/protocol';
 import type { OperationMessage, Report } from '@muster/protocol/wire';
 import { sql } from 'kysely';
 import { expect, test } from 'vitest';
@@ -6,9 +6,10 @@ import { type DatabaseFixture, describeDatabases } from '../../test/databases/da
 import { connect, newAdmin, newAgent, openDomain, reportsOf, resultOf } from '../../test/domain.ts';
 import { getOperation, getOutput, getState } from '../../test/reading.ts';
 import { sampleAt } from '../../test/samples.ts';
+import { type Database, OutcomeUnknown } from '../store/database.ts';
 import { putUsage, usageOf } from '../store/queries/agent-usage.ts';
 import { defineQuery } from '../store/query.ts';
-import { statement } from '../store/transaction.ts';
+import { statement, type Unit } from '../store/transaction.ts';
 import { createAgentLinks } from './agent-link/agent-link-service.ts';
 import { maxEvents, maxHints } from './agents/agent-usage.ts';
 import { listAudit } from './audit/audit.ts';
@@ -70,7 +71,7 @@ async function opened(fixture: DatabaseFixture, { files = 3, dailyBytes = 256 * 
   /** Usage that an earlier process recorded today. */
   const hasUsed = (used: { events: number; hints: number }) => {
     const day = Math.floor(domain.now() / 86_400);
-    const put = statement(putUsage, { node_id: agent.id, day, bytes: 0, ...used });
+    const put = statement(putUsage, { node_id: agent.id, day, bytes: 0, limited: 0, ...used });
     return domain.db.write({ name: 'test/used', statements: [put] });
   };
   const events = async (event_type: string) => (await listAudit(context, { event_type, limit: 500 })).events;
@@ -315,4 +316,115 @@ describeDatabases('what an agent measures', (fixture) => {
     // Reports count toward the same day.
     expect(await domain.db.get(usageOf, { node_id: agent.id })).toMatchObject({ bytes: 3 * 48 * 160 });
   });
+});
+
+describeDatabases('the event of a daily limit', (fixture) => {
+  const samples = Array.from({ length: 48 }, (_, second) => sampleAt(second));
+  const samplesBytes = samples.length * 160;
+
+  /** Links of a process on the database of the domain, and the events so far. */
+  async function withLinks(dailyBytes: number) {
+    const { domain, context, agent, events } = await opened(fixture);
+    const rules = { dailyBytes, room: 'ample' as const };
+    const started = (db = context.db) =>
+      createAgentLinks({ ...context, db }, domain.refusals, domain.pending, async () => {}, domain.liveOutput, rules);
+    const limited = async () => (await events('agent.limited')).map(({ metadata }) => metadata.what);
+    return { domain, context, agent, rules, started, limited };
+  }
+
+  test('is recorded once when transactions at the same time exceed it together', async () => {
+    const { agent, started, limited } = await withLinks(3 * samplesBytes - 1);
+    const links = started();
+    await Promise.all([1, 2, 3].map(() => links.sampled(agent.id, samples)));
+    await links.sampled(agent.id, samples);
+    expect(await limited()).toEqual(['bytes']);
+  });
+
+  test('is recorded once when each of several transactions at the same time exceeds it', async () => {
+    const { agent, started, limited } = await withLinks(1);
+    const links = started();
+    await Promise.all([1, 2, 3].map(() => links.sampled(agent.id, samples)));
+    expect(await limited()).toEqual(['bytes']);
+  });
+
+  test('is recorded once a day, whatever restarts and limits there are', async () => {
+    const { domain, agent, started, limited, rules } = await withLinks(samplesBytes);
+    await started().sampled(agent.id, samples);
+    const restarted = started();
+    await restarted.sampled(agent.id, samples);
+    rules.dailyBytes = 2 * samplesBytes;
+    await restarted.sampled(agent.id, samples);
+    await started().sampled(agent.id, samples);
+    expect(await limited()).toEqual(['bytes']);
+    domain.clock.advance(86_400_000);
+    await restarted.sampled(agent.id, samples);
+    expect(await limited()).toEqual(['bytes']);
+    await restarted.sampled(agent.id, samples);
+    expect(await limited()).toEqual(['bytes', 'bytes']);
+  });
+
+  test('is recorded after a limit was lowered below what was used', async () => {
+    const { agent, started, limited, rules } = await withLinks(2 * samplesBytes);
+    const links = started();
+    await links.sampled(agent.id, samples);
+    rules.dailyBytes = 1;
+    await links.sampled(agent.id, samples);
+    await links.sampled(agent.id, samples);
+    expect(await limited()).toEqual(['bytes']);
+  });
+
+  test.each([
+    ['was not committed', new MusterError('storage_unavailable')],
+    ['may have been committed, and was not', new OutcomeUnknown('test', 'the link broke')],
+  ])('is recorded by the next transaction when its own %s', async (_, failure) => {
+    const { context, agent, started, limited } = await withLinks(samplesBytes);
+    let fails = true;
+    const write = (unit: Unit) => {
+      if (!fails) return context.db.write(unit);
+      fails = false;
+      return Promise.reject(failure);
+    };
+    const links = started({ ...bound(context.db), write });
+    await expect(links.sampled(agent.id, samples)).rejects.toBe(failure);
+    expect(await limited()).toEqual([]);
+    await links.sampled(agent.id, samples);
+    await links.sampled(agent.id, samples);
+    expect(await limited()).toEqual(['bytes']);
+  });
+
+  test('is not recorded again when its transaction was committed although that was unknown', async () => {
+    const { context, agent, started, limited } = await withLinks(samplesBytes);
+    let fails = true;
+    const write = async (unit: Unit) => {
+      const result = await context.db.write(unit);
+      if (!fails) return result;
+      fails = false;
+      throw new OutcomeUnknown('test', 'the link broke');
+    };
+    const links = started({ ...bound(context.db), write });
+    await expect(links.sampled(agent.id, samples)).rejects.toBeInstanceOf(OutcomeUnknown);
+    await links.sampled(agent.id, samples);
+    expect(await limited()).toEqual(['bytes']);
+  });
+
+  test('stays recorded when an earlier transaction of the same day commits later', async () => {
+    const { domain, agent, started, limited } = await withLinks(samplesBytes);
+    await started().sampled(agent.id, samples);
+    const day = Math.floor(domain.now() / 86_400);
+    const late = statement(putUsage, { node_id: agent.id, day, bytes: 1, events: 1, hints: 0, limited: 0 });
+    await domain.db.write({ name: 'test/late', statements: [late] });
+    expect(await domain.db.get(usageOf, { node_id: agent.id })).toMatchObject({ bytes: samplesBytes, events: 1 });
+    await started().sampled(agent.id, samples);
+    expect(await limited()).toEqual(['bytes']);
+  });
+});
+
+/** Methods of the database that can be spread. */
+const bound = (db: Database): Database => ({
+  kind: db.kind,
+  get: (query, params) => db.get(query, params),
+  all: (query, params) => db.all(query, params),
+  write: (unit) => db.write(unit),
+  stats: () => db.stats(),
+  close: () => db.close(),
 });

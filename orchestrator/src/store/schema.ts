@@ -347,6 +347,8 @@ export interface AgentUsageTable {
   events: number;
   /** Drift checks that its hints asked for. */
   hints: number;
+  /** Bits of the limits that `agent.limited` was recorded for on that day. */
+  limited: Generated<number>;
 }
 
 export interface TerminalSessionsTable {

@@ -7,7 +7,7 @@ import { acknowledgedSeq, agentById, markConnected } from '../../store/queries/a
 import { missedDriftDue } from '../../store/queries/drift-schedule.ts';
 import { markUndispatched, openOperations, operationById } from '../../store/queries/operations.ts';
 import { runGoesOn } from '../../store/queries/runs.ts';
-import { statement } from '../../store/transaction.ts';
+import { type Statement, statement } from '../../store/transaction.ts';
 import type { AgentUsage } from '../agents/agent-usage.ts';
 import { type Enrolment, enrolStatements } from '../agents/enrollment.ts';
 import type { PendingList } from '../agents/pending-list.ts';
@@ -158,19 +158,20 @@ async function recordConnected(
     // The agent chooses its version, and possibly its address, so these events count against its daily limit.
     const isOften = known !== undefined && happening?.type === 'agent.connected';
     const isTold = !isOften || (await usage.today(row.node_id)).events < usage.limits.events;
-    const spent = isOften ? await usage.spend({ node_id: row.node_id, label }, { events: 1 }) : null;
-    try {
-      await context.db.write({
+    const write = (more: Statement[]) =>
+      context.db.write({
         name: 'agents/connected',
         statements: [
           keyStands(hello.public_key, from),
           statement(markConnected, connected, { expect: 'changed', else: 'agent_changed' }),
           statement(missedDriftDue, { node_id: row.node_id, now: seconds(context.now()) }),
           ...(happening && isTold ? [audited(context, happening)] : []),
-          ...(spent?.statements ?? []),
+          ...more,
         ],
       });
-      spent?.committed();
+    try {
+      if (isOften) await usage.spend({ node_id: row.node_id, label }, { events: 1 }, write);
+      else await write([]);
       return row;
     } catch (error) {
       // It was marked as lost, or removed, since it was read.

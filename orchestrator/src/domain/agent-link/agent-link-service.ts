@@ -86,16 +86,13 @@ export function createAgentLinks(
 
     async sampled(nodeId, samples) {
       const { bytes } = await usage.today(nodeId);
-      // Reported as stored, because the agent would send them again otherwise.
-      if (bytes >= usage.limits.bytes) return;
-      await sampled(nodeId, samples);
-      const more = samples.length * sampleBytes;
-      const isLast = bytes + more >= usage.limits.bytes;
-      const row = isLast ? await db.get(agentById, { node_id: nodeId }) : undefined;
-      const label = row?.name ?? row?.initial_hostname ?? nodeId;
-      const spent = await usage.spend({ node_id: nodeId, label }, { bytes: more });
-      if (spent.statements.length > 0) await db.write({ name: 'agents/samples', statements: spent.statements });
-      spent.committed();
+      // Beyond the limit samples are acknowledged as if they were stored, because the agent would send them again otherwise.
+      const isStored = bytes < usage.limits.bytes;
+      if (isStored) await sampled(nodeId, samples);
+      const more = { bytes: isStored ? samples.length * sampleBytes : 0 };
+      await usage.spend({ node_id: nodeId }, more, async (statements) => {
+        if (statements.length > 0) await db.write({ name: 'agents/samples', statements });
+      });
     },
 
     opened: (node_id) => context.bus.publish({ type: 'agent_linked', node_id }),
@@ -128,12 +125,10 @@ export function createAgentLinks(
       if (rules.room !== 'ample' || (await driftCheckWaits(context, nodeId))) return;
       const { bytes, hints } = await usage.today(nodeId);
       if (bytes >= usage.limits.bytes || hints >= usage.limits.hints) return;
-      const row = await db.get(agentById, { node_id: nodeId });
-      const label = row?.name ?? row?.initial_hostname ?? nodeId;
       try {
-        const spent = await usage.spend({ node_id: nodeId, label }, { hints: 1 });
-        await submitDriftCheck(context, systemActor, nodeId, 'watch', spent.statements);
-        spent.committed();
+        await usage.spend({ node_id: nodeId }, { hints: 1 }, (statements) =>
+          submitDriftCheck(context, systemActor, nodeId, 'watch', statements),
+        );
       } catch (error) {
         // There is nothing to compare with: nothing is applied yet, or the agent is no longer approved.
         if (!(error instanceof MusterError)) throw error;

@@ -182,13 +182,12 @@ async function commit(
       ended.push({ row, finished: report, unchanged: end.unchanged });
     }
   }
-  const label = rows.values().next().value?.label ?? nodeId;
-  const spent = await usage.spend({ node_id: nodeId, label }, { bytes: bytesOf(statements), events });
-  statements.push(...spent.statements);
   // The end of an apply is as large as what was sent, which operators control.
   const ofAgent = !ended.some(({ row }) => row.kind === 'apply');
-  await context.db.write({ name: 'operations/report', statements, ofAgent });
-  spent.committed();
+  const label = rows.values().next().value?.label;
+  await usage.spend({ node_id: nodeId, label }, { bytes: bytesOf(statements), events }, (more) =>
+    context.db.write({ name: 'operations/report', statements: [...statements, ...more], ofAgent }),
+  );
   for (const [operation_id, tally] of tallies) if (!ending.has(operation_id)) inFlight.tally(operation_id, tally);
   for (const { operation_id, run_id, kind } of rows.values())
     if (kind !== 'drift' && !ending.has(operation_id))

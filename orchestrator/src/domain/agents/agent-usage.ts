@@ -1,4 +1,6 @@
+import { OutcomeUnknown } from '../../store/database.ts';
 import { putUsage, usageOf } from '../../store/queries/agent-usage.ts';
+import { agentById } from '../../store/queries/agents.ts';
 import { insertAuditEvent } from '../../store/queries/audit.ts';
 import { type Statement, statement } from '../../store/transaction.ts';
 import { audited } from '../audit/audit.ts';
@@ -25,8 +27,13 @@ export const maxHints = 300;
 
 interface Day extends Usage {
   readonly day: number;
+  bytes: number;
+  events: number;
+  hints: number;
+  /** Bits of the limits that an event was recorded for, or is about to be. */
+  limited: number;
   /** Value of `bytes` when the row was last written. */
-  readonly saved: number;
+  saved: number;
 }
 
 /** Bytes are saved each time this fraction (1/n) of the limit is used: a restart forgets less than that. */
@@ -39,15 +46,22 @@ export interface AgentUsage {
   readonly limits: UsageLimits;
   today(nodeId: string): Promise<Usage>;
   /**
-   * @param more the usage that a transaction will cause
-   * @returns statements for that transaction, and a function to call after its commit
+   * Counts what a transaction causes, and takes it back when the transaction fails.
+   * @param agent `label` is read from the database when it is missing and needed
+   * @param write commits the transaction, with the given statements in it: they record the usage, and the event of a
+   * limit that this transaction exceeds
+   * @returns the result of `write`
+   * @throws the error of `write`
    */
-  spend(
-    agent: { node_id: string; label: string },
+  spend<Result>(
+    agent: { node_id: string; label?: string | undefined },
     more: Partial<Usage>,
-  ): Promise<{ statements: Statement[]; committed: () => void }>;
+    write: (statements: Statement[]) => Promise<Result>,
+  ): Promise<Result>;
 }
 
+/** Positions in `agent_usage.limited`; never renumbered. */
+const bits: Readonly<Record<keyof Usage, number>> = { bytes: 1, events: 2, hints: 4 };
 const consequences: Readonly<Record<keyof Usage, string>> = {
   bytes: 'its results are stored without details, its outputs without text, and its samples are dropped',
   events: 'its drift is recorded without events',
@@ -58,6 +72,8 @@ const counted: Readonly<Record<keyof Usage, string>> = {
   events: 'events',
   hints: 'drift checks by hints',
 };
+
+const whats = ['bytes', 'events', 'hints'] as const;
 
 /** @param dailyBytes read at each use, because it can change at run time */
 export function createAgentUsage(context: Context, dailyBytes: () => number): AgentUsage {
@@ -80,7 +96,8 @@ export function createAgentUsage(context: Context, dailyBytes: () => number): Ag
     const known = days.get(nodeId);
     if (known?.day === day) return known;
     const row = known ? undefined : await db.get(usageOf, { node_id: nodeId });
-    const found = row?.day === day ? { ...row, saved: row.bytes } : { day, bytes: 0, events: 0, hints: 0, saved: 0 };
+    const found: Day =
+      row?.day === day ? { ...row, saved: row.bytes } : { day, bytes: 0, events: 0, hints: 0, limited: 0, saved: 0 };
     // An entry that was added during the read is newer.
     const meanwhile = days.get(nodeId);
     if (meanwhile?.day === day) return meanwhile;
@@ -88,51 +105,57 @@ export function createAgentUsage(context: Context, dailyBytes: () => number): Ag
     return found;
   }
 
+  async function labelOf(nodeId: string): Promise<string> {
+    const row = await db.get(agentById, { node_id: nodeId });
+    return row?.name ?? row?.initial_hostname ?? nodeId;
+  }
+
+  const eventOf = (what: keyof Usage, limit: number, node_id: string, label: string): Statement =>
+    audited(context, {
+      type: 'agent.limited',
+      actor: systemActor,
+      target: { type: 'agent', id: node_id, name: label },
+      summary: `${label} has exceeded its daily limit of ${limit} ${counted[what]}; until 00:00 UTC ${consequences[what]}`,
+      metadata: { what, limit },
+    });
+
   return {
     limits,
     today: dayOf,
-    async spend({ node_id, label }, { bytes = 0, events = 0, hints = 0 }) {
-      const before = await dayOf(node_id);
-      const after = {
-        bytes: before.bytes + bytes,
-        events: before.events + events,
-        hints: before.hints + hints,
-      };
-      const usedUp = (['bytes', 'events', 'hints'] as const).filter(
-        (what) => before[what] < limits[what] && after[what] >= limits[what],
-      );
+    async spend({ node_id, label }, { bytes = 0, events = 0, hints = 0 }, write) {
+      const day = await dayOf(node_id);
+      // Until the commit nothing is awaited between counting and deciding: of concurrent transactions one exceeds a limit.
+      day.bytes += bytes;
+      day.events += events;
+      day.hints += hints;
+      const usedUp = whats.filter((what) => (day.limited & bits[what]) === 0 && day[what] >= limits[what]);
+      const ofThis = usedUp.reduce((sum, what) => sum | bits[what], 0);
+      day.limited |= ofThis;
       const step = Math.max(1, limits.bytes / savedShares);
-      const moved = Math.floor(after.bytes / step) !== Math.floor(before.saved / step);
-      const saves = usedUp.length > 0 || moved || events > 0 || hints > 0;
-      const statements: Statement[] = saves ? [statement(putUsage, { node_id, day: before.day, ...after })] : [];
-      for (const what of usedUp) {
-        const limit = limits[what];
-        context.log.warn({ node_id, limit }, `agent ${label} has exceeded its daily limit of ${counted[what]}`);
-        statements.push(
-          audited(context, {
-            type: 'agent.limited',
-            actor: systemActor,
-            target: { type: 'agent', id: node_id, name: label },
-            summary: `${label} has exceeded its daily limit of ${limit} ${counted[what]}; until 00:00 UTC ${consequences[what]}`,
-            metadata: { what, limit },
-          }),
-        );
+      const moved = Math.floor(day.bytes / step) !== Math.floor(day.saved / step);
+      const saves = ofThis !== 0 || moved || events > 0 || hints > 0;
+      const { saved: _, ...row } = day;
+      const statements: Statement[] = saves ? [statement(putUsage, { node_id, ...row })] : [];
+      try {
+        const name = usedUp.length === 0 ? node_id : (label ?? (await labelOf(node_id)));
+        for (const what of usedUp) statements.push(eventOf(what, limits[what], node_id, name));
+        const result = await write(statements);
+        if (saves) day.saved = Math.max(day.saved, row.bytes);
+        for (const what of usedUp)
+          context.log.warn(
+            { node_id, limit: limits[what] },
+            `agent ${name} has exceeded its daily limit of ${counted[what]}`,
+          );
+        return result;
+      } catch (error) {
+        day.bytes -= bytes;
+        day.events -= events;
+        day.hints -= hints;
+        day.limited &= ~ofThis;
+        // The database knows whether it was committed.
+        if (error instanceof OutcomeUnknown && days.get(node_id) === day) days.delete(node_id);
+        throw error;
       }
-      return {
-        statements,
-        committed() {
-          const now = days.get(node_id);
-          // Another transaction of the agent may have been committed meanwhile.
-          const base = now?.day === before.day ? now : before;
-          remember(node_id, {
-            day: before.day,
-            bytes: base.bytes + bytes,
-            events: base.events + events,
-            hints: base.hints + hints,
-            saved: saves ? after.bytes : base.saved,
-          });
-        },
-      };
     },
   };
 }

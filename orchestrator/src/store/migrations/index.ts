@@ -16,6 +16,7 @@ import { tokensOfRemoved } from './0015-tokens-of-removed.ts';
 import { appliedState } from './0016-applied-state.ts';
 import { agentUsage } from './0017-agent-usage.ts';
 import { boundSessions } from './0018-bound-sessions.ts';
+import { notifiedLimits } from './0019-notified-limits.ts';
 import type { Migration } from './migration.ts';
 
 /** Every migration, oldest first. */
@@ -38,4 +39,5 @@ export const migrations: readonly Migration[] = [
   appliedState,
   agentUsage,
   boundSessions,
+  notifiedLimits,
 ];
