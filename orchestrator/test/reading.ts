@@ -1,6 +1,7 @@
-import type { Operation, OperationOutput, State } from '@muster/protocol/http';
+import type { Operation, OperationOutput, Run, State } from '@muster/protocol/http';
 import type { LiveOutput } from '../src/domain/operations/live-output.ts';
 import { type OperationInPages, readOperation, readOutput, readState } from '../src/domain/operations/operations.ts';
+import { awaitRun as awaitRunInPages, type RunInPages, readRun } from '../src/domain/runs/runs.ts';
 import type { Context } from '../src/domain/shared/context.ts';
 import { fromJson, type JsonText } from '../src/store/json-text.ts';
 
@@ -41,4 +42,13 @@ export async function getOutput(
   const { operation_id, output } = await readOutput(context, live, idOrName, operationId);
   const entries = (await gather(output)).map(([name, value]) => [name, fromJson(value)] as const);
   return { operation_id, output: Object.fromEntries(entries) };
+}
+
+const wholeRun = async (run: RunInPages): Promise<Run> => ({ ...run, results: await items(run.results) });
+
+export const getRun = async (context: Context, runId: string): Promise<Run> => wholeRun(await readRun(context, runId));
+
+export async function awaitRun(...args: Parameters<typeof awaitRunInPages>): Promise<{ run: Run; ended: boolean }> {
+  const { run, ended } = await awaitRunInPages(...args);
+  return { run: await wholeRun(run), ended };
 }

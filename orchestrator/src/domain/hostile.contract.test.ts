@@ -2,7 +2,7 @@ import { MusterError } from '@muster/protocol';
 import { expect, test } from 'vitest';
 import { describeDatabases } from '../../test/databases/databases.ts';
 import { connect, newAdmin, newAgent, newKey, openDomain, reportsOf, resultOf } from '../../test/domain.ts';
-import { getOperation } from '../../test/reading.ts';
+import { awaitRun, getOperation, getRun } from '../../test/reading.ts';
 import { startUpkeep } from '../schedule/upkeep.ts';
 import { getAgent, listTags, putOneTag, putTags, setStatus } from './agents/agents.ts';
 import { createToken } from './agents/enrollment.ts';
@@ -15,7 +15,7 @@ import { submitOperation } from './operations/operations.ts';
 import { addOperator, removeOperator } from './operators/operators.ts';
 import { hashOfToken } from './operators/sign-in.ts';
 import { createRunConductor } from './runs/run-conductor.ts';
-import { awaitRun, getRun, startRun } from './runs/runs.ts';
+import { startRun } from './runs/runs.ts';
 
 /** Attacks and races that worked against an earlier state of the code. */
 

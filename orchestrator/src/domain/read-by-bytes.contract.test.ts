@@ -2,12 +2,13 @@ import type { ResourceResult } from '@muster/protocol';
 import { expect, test } from 'vitest';
 import { type DatabaseFixture, describeDatabases } from '../../test/databases/databases.ts';
 import { newAdmin, newAgent, openDomain, reportsOf, resultOf } from '../../test/domain.ts';
-import { getOperation, getOutput, getState } from '../../test/reading.ts';
+import { getOperation, getOutput, getRun, getState } from '../../test/reading.ts';
 import { toJson } from '../store/json-text.ts';
 import { jsonRows } from '../store/params.ts';
 import { insertDriftRecord, putLatestDrift } from '../store/queries/drift.ts';
 import { putDriftState } from '../store/queries/drift-states.ts';
 import { putOutput, putResourceResults } from '../store/queries/operation-results.ts';
+import { insertRun, insertRunResults, putRunResults } from '../store/queries/runs.ts';
 import type { Query } from '../store/query.ts';
 import { type Statement, statement } from '../store/transaction.ts';
 import { listDrift, listLatestDrift } from './drift/drift.ts';
@@ -100,6 +101,46 @@ describeDatabases('reading by bytes', (fixture) => {
     const { output } = await getOutput(context, domain.liveOutput, 'web-1', id);
     expect(Object.keys(output)).toHaveLength(30);
     expect(largestRead()).toBeLessThan(1.4 * MiB);
+  });
+
+  test('reads the results of a run 1 MiB at a time', async () => {
+    const { context, actor, write, largestRead } = await open(fixture);
+    const run_id = context.newId();
+    const rows = Array.from({ length: 2500 }, (_, position) => ({
+      node_id: position.toString(16).padStart(32, '0'),
+      position,
+      operation_id: null,
+      status: 'failed',
+      error: position < 500 ? 'e'.repeat(8000) : null,
+    }));
+    await write([
+      statement(insertRun, {
+        run_id,
+        assignment: 'all',
+        kind: 'apply',
+        status: 'failed',
+        started_at: 1,
+        finished_at: 2,
+        requested_by: actor.id,
+        options: toJson({}),
+      }),
+      statement(insertRunResults, {
+        run_id,
+        rows: jsonRows(rows.map(({ node_id, position }) => ({ node_id, position }))),
+      }),
+      statement(putRunResults, {
+        run_id,
+        rows: jsonRows(
+          rows.map(({ node_id, operation_id, status, error }) => ({ node_id, operation_id, status, error })),
+        ),
+      }),
+    ]);
+    largestRead();
+    const { results } = await getRun(context, run_id);
+    expect(results.map(({ node_id, error }) => ({ node_id, error }))).toEqual(
+      rows.map(({ node_id, error }) => ({ node_id, error })),
+    );
+    expect(largestRead()).toBeLessThan(1.3 * MiB);
   });
 
   test('ends an apply and shows applied state 1 MiB at a time', async () => {

@@ -2,7 +2,7 @@ import { MusterError } from '@muster/protocol';
 import { expect, test, vi } from 'vitest';
 import { describeDatabases } from '../../../test/databases/databases.ts';
 import { connect, type Domain, newAdmin, newAgent, openDomain, reportsOf, resultOf } from '../../../test/domain.ts';
-import { getOperation, getOutput, getState, wholeOperation } from '../../../test/reading.ts';
+import { awaitRun, getOperation, getOutput, getRun, getState, wholeOperation } from '../../../test/reading.ts';
 import { startUpkeep } from '../../schedule/upkeep.ts';
 import { putOneTag, setStatus } from '../agents/agents.ts';
 import { listAudit } from '../audit/audit.ts';
@@ -19,7 +19,7 @@ import {
 import { getModule, listModules, listRevisions, removeModule, uploadModule } from '../modules/modules.ts';
 import { cancelOperation } from '../operation-end/cancellation.ts';
 import { settleRuns } from '../runs/run-end.ts';
-import { awaitRun, getRun, listRuns, startRun } from '../runs/runs.ts';
+import { listRuns, startRun } from '../runs/runs.ts';
 import type { Actor, Context } from '../shared/context.ts';
 import { awaitOperation, listOperations, submitOperation } from './operations.ts';
 

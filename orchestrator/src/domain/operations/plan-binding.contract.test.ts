@@ -2,14 +2,14 @@ import { MusterError } from '@muster/protocol';
 import { expect, test } from 'vitest';
 import { describeDatabases } from '../../../test/databases/databases.ts';
 import { newAdmin, newAgent, openDomain, reportsOf, resultOf } from '../../../test/domain.ts';
-import { getOperation } from '../../../test/reading.ts';
+import { awaitRun, getOperation, getRun } from '../../../test/reading.ts';
 import type { Database } from '../../store/database.ts';
 import { putOneTag } from '../agents/agents.ts';
 import { createAssignment, removeAssignment } from '../modules/assignments.ts';
 import { removeModule, uploadModule } from '../modules/modules.ts';
 import { cancelOperation } from '../operation-end/cancellation.ts';
 import type { RunRequest } from '../runs/run-basis.ts';
-import { awaitRun, getRun, startRun } from '../runs/runs.ts';
+import { startRun } from '../runs/runs.ts';
 import { changeSecret, createSecret } from '../secrets/secrets.ts';
 import { isStale, listOperations, submitOperation } from './operations.ts';
 

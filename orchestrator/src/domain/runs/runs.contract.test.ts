@@ -2,7 +2,7 @@ import { MusterError } from '@muster/protocol';
 import { expect, test, vi } from 'vitest';
 import { describeDatabases } from '../../../test/databases/databases.ts';
 import { connect, type Key, newAdmin, newAgent, openDomain, reportsOf, resultOf } from '../../../test/domain.ts';
-import { getOperation } from '../../../test/reading.ts';
+import { awaitRun, getOperation, getRun } from '../../../test/reading.ts';
 import { startUpkeep } from '../../schedule/upkeep.ts';
 import { putOneTag, removeAgent, setStatus } from '../agents/agents.ts';
 import { listAudit } from '../audit/audit.ts';
@@ -15,7 +15,7 @@ import type { Context } from '../shared/context.ts';
 import type { RunRequest } from './run-basis.ts';
 import { createRunConductor } from './run-conductor.ts';
 import { cancelRun } from './run-end.ts';
-import { awaitRun, getRun, listRuns, startRun } from './runs.ts';
+import { listRuns, startRun } from './runs.ts';
 
 const code = (promise: Promise<unknown>) =>
   promise.then(

@@ -1,14 +1,15 @@
 import { MusterError, type Summary } from '@muster/protocol';
 import type { Agent, Run } from '@muster/protocol/http';
-import { fromJson, toJson } from '../../store/json-text.ts';
+import { fromJson, type JsonText, toJson } from '../../store/json-text.ts';
 import { jsonRows } from '../../store/params.ts';
 import { deleteDriftBeside } from '../../store/queries/drift-states.ts';
-import { insertRun, insertRunBasis, insertRunResults, runById, runResults, runs } from '../../store/queries/runs.ts';
+import { insertRun, insertRunBasis, insertRunResults, runById, runResultPage, runs } from '../../store/queries/runs.ts';
 import { statement } from '../../store/transaction.ts';
 import { agentsWithIds, approvedMatching, requireSelector } from '../agents/agents.ts';
 import { audited } from '../audit/audit.ts';
 import { listAssignments, requireAssignment } from '../modules/assignments.ts';
 import type { ModuleDocuments } from '../modules/modules.ts';
+import { pageBytes } from '../operations/operation-results.ts';
 import { untilFound, type Waiting } from '../operations/operation-waiting.ts';
 import { maxWaitMs } from '../operations/operations.ts';
 import { type Actor, type Context, seconds } from '../shared/context.ts';
@@ -143,10 +144,10 @@ export async function awaitRun(
   waiting: Waiting,
   runId: string,
   signal?: AbortSignal,
-): Promise<{ run: Run; ended: boolean }> {
+): Promise<{ run: RunInPages; ended: boolean }> {
   const look = async () => ((await findRow(context, runId))?.finished_at === null ? null : true);
   await untilFound(context, waiting, runId, look, context.now() + maxWaitMs, signal);
-  const run = await getRun(context, runId);
+  const run = await readRun(context, runId);
   return { run, ended: run.finished_at !== null };
 }
 
@@ -163,21 +164,37 @@ const toEntry = (row: Row): Omit<Run, 'results'> => ({
   requested_by: row.requested_by,
 });
 
-export async function getRun(context: Context, runId: string): Promise<Run> {
+type RunResult = Run['results'][number];
+
+/** A run whose results are streamed, in order of agents. */
+export interface RunInPages extends Omit<Run, 'results'> {
+  results: AsyncIterable<readonly JsonText<RunResult>[]>;
+}
+
+/** @throws MusterError run_not_found */
+export async function readRun(context: Context, runId: string): Promise<RunInPages> {
   const row = await findRow(context, runId);
   if (!row) throw new MusterError('run_not_found', `there is no run ${JSON.stringify(runId.slice(0, 64))}`);
-  const results = await context.db.all(runResults, { run_id: runId });
-  return {
-    ...toEntry(row),
-    results: results.map((result) => ({
-      node_id: result.node_id,
-      name: result.name,
-      operation_id: result.operation_id,
-      status: result.operation_status ?? (result.status === 'waiting' ? 'queued' : result.status),
-      error: result.operation_error ?? result.error,
-      summary: result.summary === null ? null : fromJson<Summary>(result.summary),
-    })),
-  };
+  return { ...toEntry(row), results: resultTexts(context, runId) };
+}
+
+async function* resultTexts({ db }: Context, runId: string): AsyncGenerator<JsonText<RunResult>[]> {
+  for (let after = ''; ; ) {
+    const rows = await db.all(runResultPage, { run_id: runId, after, bytes: pageBytes });
+    const last = rows.at(-1);
+    if (last === undefined) return;
+    yield rows.map((result) =>
+      toJson<RunResult>({
+        node_id: result.node_id,
+        name: result.name,
+        operation_id: result.operation_id,
+        status: result.operation_status ?? (result.status === 'waiting' ? 'queued' : result.status),
+        error: result.operation_error ?? result.error,
+        summary: result.summary === null ? null : fromJson<Summary>(result.summary),
+      }),
+    );
+    after = last.node_id;
+  }
 }
 
 export interface RunFilter {

@@ -22,7 +22,7 @@ import { actorIn } from '../../domain/operators/sign-in.ts';
 import type { RunRequest } from '../../domain/runs/run-basis.ts';
 import type { RunConductor } from '../../domain/runs/run-conductor.ts';
 import { cancelRun } from '../../domain/runs/run-end.ts';
-import { awaitRun, getRun, listRuns, type RunAbout, startRun } from '../../domain/runs/runs.ts';
+import { awaitRun, listRuns, type RunAbout, type RunInPages, readRun, startRun } from '../../domain/runs/runs.ts';
 import type { Context } from '../../domain/shared/context.ts';
 import { type Handlers, type JsonPieces, Reply, type RequestFacts, type Session } from '../server/handlers.ts';
 import { withEntries, withLists } from '../server/json-pieces.ts';
@@ -34,6 +34,7 @@ interface Asked {
   request: RequestFacts;
 }
 
+const runBody = (run: RunInPages) => withLists<Run>({ ...run });
 const operationBody = (operation: OperationInPages) => withLists<Operation>({ ...operation });
 
 export function operationHandlers(
@@ -63,12 +64,13 @@ export function operationHandlers(
     { session, respondAsync, request }: Asked,
     about: RunAbout,
     wanted: RunRequest,
-  ): Promise<Reply<200, Run> | Reply<202, Run>> => {
+  ): Promise<Reply<200, JsonPieces<Run>> | Reply<202, JsonPieces<Run>>> => {
     const id = await startRun(context, documents, conductor, actorIn(session), about, wanted);
     const location = { location: `${apiPrefix}/runs/${id}` };
-    if (respondAsync) return new Reply(202, await getRun(context, id), location);
+    if (respondAsync) return new Reply(202, runBody(await readRun(context, id)), location);
     const { run, ended } = await awaitRun(context, waiting, id, request.signal);
-    return ended ? new Reply(200, run) : new Reply(202, run, location);
+    const body = runBody(run);
+    return ended ? new Reply(200, body) : new Reply(202, body, location);
   };
 
   return {
@@ -97,11 +99,11 @@ export function operationHandlers(
       return fanOut(call, { node_ids, modules }, request);
     },
     listRuns: async ({ query }) => paged(await listRuns(context, query), query),
-    getRun: ({ params }) => getRun(context, params.run_id),
+    getRun: async ({ params }) => runBody(await readRun(context, params.run_id)),
     cancelRun: async ({ params, session }) => {
       await cancelRun(context, actorIn(session), params.run_id);
-      const run = await getRun(context, params.run_id);
-      return run.finished_at === null ? new Reply(202, run) : run;
+      const run = await readRun(context, params.run_id);
+      return run.finished_at === null ? new Reply(202, runBody(run)) : runBody(run);
     },
     checkDrift: ({ params, session, request }) =>
       checkDrift(context, waiting, actorIn(session), params.node_id, request.signal),

@@ -1,5 +1,6 @@
 import type { OperationStatus } from '@muster/protocol';
 import type { JsonText } from '../json-text.ts';
+import { bytesBefore, bytesOf } from '../page-bytes.ts';
 import { defineQuery, defineVariants } from '../query.ts';
 
 /** Runs: rows of what was planned or applied on many agents. */
@@ -299,10 +300,34 @@ export const requestCancels = defineQuery('runs/request cancels', (db, p: { run_
     .returning(['operation_id', 'node_id']),
 );
 
-/** Outcomes with what is known of their operations; the operation's own status is the newer one. */
-export const runResults = defineQuery('runs/results', (db, p: { run_id: string }) =>
+/** Maximum rows of one page. */
+const pageRows = 1000;
+
+/**
+ * Outcomes with what is known of their operations, whose own status is the newer one. In order of agents, after one: as many as
+ * come to `bytes`, at least one.
+ */
+export const runResultPage = defineQuery('runs/results', (db, p: { run_id: string; after: string; bytes: number }) =>
   db
-    .selectFrom('run_results')
+    .selectFrom((e) =>
+      e
+        .selectFrom((inner) =>
+          inner
+            .selectFrom('run_results')
+            .leftJoin('operations', 'operations.operation_id', 'run_results.operation_id')
+            .select('run_results.node_id')
+            .select(bytesOf('run_results.error', 'operations.error', 'operations.summary').as('bytes'))
+            .where('run_results.run_id', '=', p.run_id)
+            .where('run_results.node_id', '>', p.after)
+            .orderBy('run_results.node_id')
+            .limit(pageRows)
+            .as('sized'),
+        )
+        .select('node_id')
+        .select(bytesBefore('bytes', ['node_id']).as('before'))
+        .as('cut'),
+    )
+    .innerJoin('run_results', 'run_results.node_id', 'cut.node_id')
     .leftJoin('agents', 'agents.node_id', 'run_results.node_id')
     .leftJoin('operations', 'operations.operation_id', 'run_results.operation_id')
     .select([
@@ -316,6 +341,7 @@ export const runResults = defineQuery('runs/results', (db, p: { run_id: string }
       'operations.error as operation_error',
     ])
     .where('run_results.run_id', '=', p.run_id)
+    .where('cut.before', '<', p.bytes)
     .orderBy('run_results.node_id'),
 );
 
