@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { signedContexts } from '@muster/protocol/signed-contexts';
 import { discoveryPort } from '@muster/protocol/wire';
 import type { Clock } from '../../lib/src/clock.ts';
+import { lockDirectory } from '../../lib/src/instance-lock.ts';
 import type { Log } from '../../lib/src/log.ts';
 import packageJson from '../package.json' with { type: 'json' };
 import type { AgentArguments } from './arguments.ts';
@@ -16,7 +17,6 @@ import { chooseTarget, OrchestratorFile } from './connection/pin.ts';
 import { createEngine, defaultLimits } from './converge/engine.ts';
 import { MachineFacts } from './facts/machine-facts.ts';
 import { machineSource } from './host/machine-source.ts';
-import { lockDirectory } from './host/processes/instance-lock.ts';
 import { OpenTerminals } from './host/pty/open-terminals.ts';
 import { keepPtyAddonIn } from './host/pty/pty.ts';
 import { SampleBuffer } from './metrics/sample-buffer.ts';
@@ -48,7 +48,7 @@ export class NoOrchestratorError extends Error {}
  */
 export async function startAgent(options: AgentArguments, clock: Clock, log: Log): Promise<Agent> {
   const identity = await loadAgentIdentity(options.dataDir);
-  const unlock = await lockDirectory(options.dataDir);
+  const unlock = await lockDirectory(options.dataDir, 'agent');
   keepPtyAddonIn(options.dataDir);
   const file = new OrchestratorFile(options.dataDir);
   const target = chooseTarget(file.read(), options.connect);

@@ -1,10 +1,10 @@
 import { visible } from '@muster/protocol';
 import { systemClock } from '../../lib/src/clock.ts';
 import type { Log } from '../../lib/src/log.ts';
+import type { ServiceManager } from '../../lib/src/service-manager.ts';
 import { help, parseArguments, UsageError } from './arguments.ts';
 import { NoOrchestratorError, startAgent, version } from './compose.ts';
 import { endProcess } from './host/processes/end-process.ts';
-import type { ServiceManager } from './host/systemd/service-manager.ts';
 import { createLog } from './log.ts';
 
 /** A stop that takes longer than this is ended the hard way; the journal makes that safe. */
@@ -158,8 +158,8 @@ async function main(): Promise<void> {
 
 /** Loaded only where somebody listens. */
 async function tellManager(log: Log): Promise<ServiceManager | null> {
-  const { serviceManager } = await import('./host/systemd/service-manager.ts');
-  const manager = serviceManager(process.env, systemClock, (message) => log.warn({}, message));
+  const { serviceManager } = await import('../../lib/src/service-manager.ts');
+  const manager = serviceManager(process.env, 'agent', systemClock, (message) => log.warn({}, message));
   manager?.ready();
   return manager;
 }

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { visible } from '@muster/protocol';
 import { type Logger, pino } from 'pino';
 import { systemClock } from '../../lib/src/clock.ts';
+import { serviceManager } from '../../lib/src/service-manager.ts';
 import type { Running } from './compose/start.ts';
 import {
   ConfigError,
@@ -14,7 +15,6 @@ import {
   usage,
 } from './config.ts';
 import { logTo } from './log-stream.ts';
-import { serviceManager } from './service-manager.ts';
 
 /** `muster orchestrator`: reads the configuration, starts the orchestrator, and stops it on a signal. */
 
@@ -111,7 +111,7 @@ async function serve(): Promise<void> {
     throw error;
   }
 
-  const manager = serviceManager(process.env, systemClock, (message) => log.warn({}, message));
+  const manager = serviceManager(process.env, 'orchestrator', systemClock, (message) => log.warn({}, message));
   let stopping = false;
   const stop = (signal: string) => {
     if (stopping) process.exit(130);

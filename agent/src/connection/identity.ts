@@ -6,7 +6,7 @@ import {
   readPrivateFile,
   removePrivateFile,
   writePrivateFile,
-} from '../host/files/private-file.ts';
+} from '../../../lib/src/private-file.ts';
 import { type AgentKey, hexOf, keyOfPem, newKeyPem } from './agent-key.ts';
 import { type NextKey, nextKeyPath, readNextKey, type Statement } from './next-key.ts';
 

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { type Hello, keyStatementBytes, keyStatementLimits, keyStatementSchema } from '@muster/protocol/wire';
-import { readPrivateFile, writePrivateFile } from '../host/files/private-file.ts';
+import { readPrivateFile, writePrivateFile } from '../../../lib/src/private-file.ts';
 import { type AgentKey, hexOf, keyOfPem, newKeyPem } from './agent-key.ts';
 
 /** The former key's signed statement about its successor. */

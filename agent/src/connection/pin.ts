@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import type { PinSource } from '@muster/protocol/wire';
-import { readPrivateFile, writePrivateFile } from '../host/files/private-file.ts';
+import { readPrivateFile, writePrivateFile } from '../../../lib/src/private-file.ts';
 
 /** The orchestrator that this agent belongs to, as stored in the data directory. */
 export interface KnownOrchestrator {

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { lockDirectory } from '../host/processes/instance-lock.ts';
+import { lockDirectory } from '../../../lib/src/instance-lock.ts';
 import { type AgentKeys, loadAgentIdentity } from './identity.ts';
 import { rotateKey } from './rotate-key.ts';
 import { textOf } from './rotate-key-output.ts';
@@ -55,7 +55,7 @@ describe('muster agent rotate-key', () => {
   });
 
   it('tells the running agent, and waits until the key is in force', async () => {
-    unlock = await lockDirectory(dir);
+    unlock = await lockDirectory(dir, 'agent');
     let looks = 0;
     const done = await rotate(undefined, () => {
       if (++looks === 3) identity.welcomed(identity.toShow([4], ''), undefined);
@@ -69,7 +69,7 @@ describe('muster agent rotate-key', () => {
   });
 
   it('says when it was refused, and when nothing has come of it in time', async () => {
-    unlock = await lockDirectory(dir);
+    unlock = await lockDirectory(dir, 'agent');
     const refused = await rotate(() => void identity.refused(identity.toShow([4], '')));
     expect(refused.state).toBe('refused');
     expect(textOf(refused, now)).toContain('did not take the new key');

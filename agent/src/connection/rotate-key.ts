@@ -1,6 +1,6 @@
 import { join } from 'node:path';
-import { otherOwner, readPrivateFile } from '../host/files/private-file.ts';
-import { holderOf } from '../host/processes/instance-lock.ts';
+import { holderOf } from '../../../lib/src/instance-lock.ts';
+import { otherOwner, readPrivateFile } from '../../../lib/src/private-file.ts';
 import { hexOf } from './agent-key.ts';
 import { loadAgentIdentity } from './identity.ts';
 import { makeNextKey, type NextKey, readNextKey } from './next-key.ts';
@@ -53,7 +53,7 @@ export async function rotateKey(
   const identity = await loadAgentIdentity(dataDir);
   const waited = identity.next();
   const next = waited ?? made(dataDir, () => makeNextKey(dataDir, identity.current, graceSecs, now()));
-  const pid = holderOf(dataDir);
+  const pid = holderOf(dataDir, 'agent');
   if (pid !== null) nudge(pid);
   let state: RotationState = 'waiting';
   for (let left = pid === null ? 0 : waitMs; left > 0 && state === 'waiting'; left -= lookMs) {

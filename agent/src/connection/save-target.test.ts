@@ -2,7 +2,7 @@ import { mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { lockDirectory } from '../host/processes/instance-lock.ts';
+import { lockDirectory } from '../../../lib/src/instance-lock.ts';
 import { remember } from './save-target.ts';
 
 const order = { host: 'muster.example', port: 4747, orchestratorKey: 'ab'.repeat(32), token: 'mt_1' };
@@ -36,7 +36,7 @@ describe('where an agent belongs', () => {
   test('is not changed under an agent that runs', async () => {
     await inFolder(async (folder) => {
       await remember(folder, order);
-      const unlock = await lockDirectory(folder);
+      const unlock = await lockDirectory(folder, 'agent');
       await expect(remember(folder, { ...order, host: 'other.example' })).rejects.toThrow('is in use by another agent');
       expect(JSON.parse(readFileSync(join(folder, 'orchestrator.json'), 'utf8'))).toMatchObject({ host: order.host });
       unlock();

@@ -1,4 +1,4 @@
-import { lockDirectory } from '../host/processes/instance-lock.ts';
+import { lockDirectory } from '../../../lib/src/instance-lock.ts';
 import { loadAgentIdentity } from './identity.ts';
 import { type ConnectOrder, chooseTarget, OrchestratorFile } from './pin.ts';
 
@@ -9,7 +9,7 @@ import { type ConnectOrder, chooseTarget, OrchestratorFile } from './pin.ts';
  */
 export async function remember(dataDir: string, order: ConnectOrder): Promise<string> {
   const identity = await loadAgentIdentity(dataDir);
-  const unlock = await lockDirectory(dataDir);
+  const unlock = await lockDirectory(dataDir, 'agent');
   try {
     const file = new OrchestratorFile(dataDir);
     const target = chooseTarget(file.read(), order);

@@ -1,6 +1,7 @@
 import type { Hello, OperationMessage, Report } from '@muster/protocol/wire';
 import type { Clock } from '../../../lib/src/clock.ts';
-import { isRunning, killProcessGroup, type ProcessIdentity } from '../host/processes/run-command.ts';
+import { isRunning, type ProcessIdentity } from '../../../lib/src/process-identity.ts';
+import { killProcessGroup } from '../host/processes/run-command.ts';
 import { Journal } from '../journal/journal.ts';
 import { JournalFailure } from '../journal/log.ts';
 import type { OperationRecord } from '../journal/state.ts';

@@ -1,7 +1,8 @@
 import type { Verification } from '@muster/protocol/wire';
+import type { ProcessIdentity } from '../../../lib/src/process-identity.ts';
 import { HostFailure } from '../host/failure.ts';
 import { httpStatus, tcpRefusal } from '../host/probe.ts';
-import { killProcessGroup, type ProcessIdentity } from '../host/processes/run-command.ts';
+import { killProcessGroup } from '../host/processes/run-command.ts';
 import { runShell } from '../resources/script.ts';
 import type { Progress } from './progress.ts';
 

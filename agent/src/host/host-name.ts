@@ -1,8 +1,9 @@
 import { hostname } from 'node:os';
 import type { Clock } from '../../../lib/src/clock.ts';
+import type { ProcessIdentity } from '../../../lib/src/process-identity.ts';
 import { HostFailure } from './failure.ts';
 import { writeParameter } from './kernel-parameter.ts';
-import { type ProcessIdentity, runCommand } from './processes/run-command.ts';
+import { runCommand } from './processes/run-command.ts';
 
 /** The name the kernel goes by. */
 export const runningHostname = (): string => hostname();

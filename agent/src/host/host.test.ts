@@ -3,12 +3,13 @@ import { chmodSync, existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, sta
 import { tmpdir } from 'node:os';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { systemClock } from '../../../lib/src/clock.ts';
+import { isRunning, type ProcessIdentity } from '../../../lib/src/process-identity.ts';
 import { withFilesLeft } from '../../test/few-files.ts';
 import { liveBytes } from '../../test/live-memory.ts';
 import { readAccounts } from './accounts/accounts.ts';
 import { makeDirectory } from './files/make-directory.ts';
 import { PathWalk } from './files/path-walk.ts';
-import { isRunning, type ProcessIdentity, runCommand } from './processes/run-command.ts';
+import { runCommand } from './processes/run-command.ts';
 
 let directory: string;
 beforeEach(() => {

@@ -1,7 +1,7 @@
 import type { ResourceResult } from '@muster/protocol';
 import type { ResolvedResource } from '@muster/protocol/module';
 import type { OperationMessage, Report } from '@muster/protocol/wire';
-import type { ProcessIdentity } from '../host/processes/run-command.ts';
+import type { ProcessIdentity } from '../../../lib/src/process-identity.ts';
 import type { Json } from '../resources/provider/provider.ts';
 
 /**

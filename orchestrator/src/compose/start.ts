@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import type { FastifyInstance } from 'fastify';
 import type { Logger } from 'pino';
 import type { Clock } from '../../../lib/src/clock.ts';
+import { lockDirectory } from '../../../lib/src/instance-lock.ts';
 import { createInProcessBus } from '../bus/in-process.ts';
 import type { Config, Invocation } from '../config.ts';
 import { Held } from '../disposables.ts';
@@ -14,7 +15,6 @@ import { createConnectedAgents, createGateway, type Gateway } from '../gateway/g
 import { createTelemetry } from '../http/metrics/telemetry.ts';
 import { loadApiCertificate } from '../identity/api-certificate.ts';
 import { loadIdentity } from '../identity/identity.ts';
-import { lockDirectory } from '../identity/instance-lock.ts';
 import { finishRestore } from '../offline/restore-place.ts';
 import type { Changes } from '../reload.ts';
 import { anyOperator } from '../store/queries/operators.ts';
@@ -215,7 +215,7 @@ async function finishInterruptedRestore(dataDir: string): Promise<boolean> {
   try {
     return await finishRestore(dataDir);
   } finally {
-    await unlock();
+    unlock();
   }
 }
 

@@ -2,8 +2,8 @@ import { createPrivateKey, generateKeyPairSync, X509Certificate } from 'node:cry
 import { rm } from 'node:fs/promises';
 import { isIP } from 'node:net';
 import { join } from 'node:path';
+import { ensurePrivateDirectory, readPrivateFile, writePrivateFile } from '../../../lib/src/private-file.ts';
 import { selfSigned } from './certificate.ts';
-import { createPrivateFile, ensurePrivateDirectory, readPrivateFile } from './private-file.ts';
 
 /** Longer ones are refused by some clients even where a person trusted them. */
 const lifeDays = 825;
@@ -30,21 +30,21 @@ export async function loadApiCertificate(
   advertisedHost: string | null,
   now = Date.now(),
 ): Promise<ApiCertificate> {
-  await ensurePrivateDirectory(dataDir);
+  ensurePrivateDirectory(dataDir);
   const keyPath = join(dataDir, 'api.key');
   const certificatePath = join(dataDir, 'api.crt');
-  let key = await readPrivateFile(keyPath);
+  let key = readPrivateFile(keyPath);
   if (key === null) {
     const pair = generateKeyPairSync('ec', { namedCurve: 'P-256' });
     key = pair.privateKey.export({ format: 'pem', type: 'pkcs8' }) as string;
-    await createPrivateFile(keyPath, key);
+    writePrivateFile(keyPath, key, 'keep');
   }
   const hosts = [...new Set(['localhost', '127.0.0.1', ...(advertisedHost === null ? [] : [advertisedHost])])];
-  let certificate = await readPrivateFile(certificatePath);
+  let certificate = readPrivateFile(certificatePath);
   if (certificate === null || !isGood(new X509Certificate(certificate), key, hosts, now)) {
     certificate = await selfSigned(createPrivateKey(key), { commonName: 'muster api', hosts, days: lifeDays });
     await rm(certificatePath, { force: true });
-    await createPrivateFile(certificatePath, certificate);
+    writePrivateFile(certificatePath, certificate, 'keep');
   }
   return { key, certificate, fingerprint: new X509Certificate(certificate).fingerprint256 };
 }

@@ -33,7 +33,7 @@ describe('identity', () => {
     await loadIdentity(dir);
     await chmod(dir, 0o750);
     await expect(loadIdentity(dir)).rejects.toThrow(
-      `${dir} has mode 0750, which lets others at the keys; run: chmod 0700 ${dir}`,
+      `${dir} has mode 0750, which gives other users access to keys; run: chmod 0700 ${dir}`,
     );
     await chmod(dir, 0o700);
     await chmod(join(dir, 'identity.key'), 0o640);

@@ -1,8 +1,8 @@
 import { createPrivateKey, generateKeyPairSync } from 'node:crypto';
 import { join } from 'node:path';
+import { ensurePrivateDirectory, readPrivateFile, writePrivateFile } from '../../../lib/src/private-file.ts';
 import { selfSigned } from './certificate.ts';
 import { rawPublicKey } from './ed25519-key.ts';
-import { createPrivateFile, ensurePrivateDirectory, readPrivateFile } from './private-file.ts';
 
 /** Who this orchestrator is to its agents. */
 export interface Identity {
@@ -19,12 +19,12 @@ export interface Identity {
  * @throws LoosePermissionsError when the directory or the key is open to others
  */
 export async function loadIdentity(dataDir: string): Promise<Identity> {
-  await ensurePrivateDirectory(dataDir);
+  ensurePrivateDirectory(dataDir);
   const path = join(dataDir, 'identity.key');
-  let pem = await readPrivateFile(path);
+  let pem = readPrivateFile(path);
   if (pem === null) {
     pem = generateKeyPairSync('ed25519').privateKey.export({ format: 'pem', type: 'pkcs8' }) as string;
-    await createPrivateFile(path, pem);
+    writePrivateFile(path, pem, 'keep');
   }
   const privateKey = createPrivateKey(pem);
   const publicKey = rawPublicKey(privateKey);

@@ -127,7 +127,7 @@ describe('what is refused', () => {
   });
 
   test.each([0o644, 0o604, 0o660, 0o620, 0o602, 0o650])('a configured file of mode %o', async (mode) => {
-    await expect(load({ file: put('given.key', hex(1), mode) })).rejects.toThrow('lets others at the keys');
+    await expect(load({ file: put('given.key', hex(1), mode) })).rejects.toThrow('gives other users access to keys');
   });
 
   test('not one that a group may read, nor one of the owner alone', async () => {

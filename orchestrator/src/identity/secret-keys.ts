@@ -1,7 +1,7 @@
 import { createSecretKey, hash, type KeyObject, randomBytes } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { createPrivateFile, readPrivateFile, replacePrivateFile } from './private-file.ts';
+import { readPrivateFile, writePrivateFile } from '../../../lib/src/private-file.ts';
 
 /** The keys that secrets are encrypted under. They are never in the database. */
 
@@ -171,19 +171,19 @@ export async function loadSecretKeys({ dataDir, file, env, holdsSecrets }: KeySo
     if (text !== null) outside.push(...parseKeys(text, `the credential ${path}`));
   }
   if (file !== null) {
-    const text = await readPrivateFile(file, 0o037);
+    const text = readPrivateFile(file, 0o037);
     if (text === null) throw new SecretKeysInvalid(`there is no file ${file}, which secrets_key_file names`);
     outside.push(...parseKeys(text, file));
   }
   const path = join(dataDir, ownFileName);
-  const text = await readPrivateFile(path);
+  const text = readPrivateFile(path);
   const own = text === null ? [] : parseKeys(text, path);
   if (outside.length > 0) return new SecretKeys(distinct([...outside, ...own]));
-  const ownFile: OwnFile = { write: (keys) => replacePrivateFile(path, ownFileText(keys)) };
+  const ownFile: OwnFile = { write: async (keys) => writePrivateFile(path, ownFileText(keys), 'replace') };
   if (own.length > 0) return new SecretKeys(distinct(own), ownFile);
   if (await holdsSecrets()) return new SecretKeys([]);
   const made = randomBytes(keyBytes);
-  await createPrivateFile(path, ownFileText([made]));
+  writePrivateFile(path, ownFileText([made]), 'keep');
   return new SecretKeys([made], ownFile);
 }
 

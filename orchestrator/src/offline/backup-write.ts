@@ -4,10 +4,10 @@ import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { createGzip } from 'node:zlib';
 import { systemClock } from '../../../lib/src/clock.ts';
+import { readPrivateFile } from '../../../lib/src/private-file.ts';
 import type { Config } from '../config.ts';
 import { restoredKey } from '../domain/fleet/restored.ts';
 import { rawPublicKey } from '../identity/ed25519-key.ts';
-import { readPrivateFile } from '../identity/private-file.ts';
 import { keyIdsOf } from '../identity/secret-keys.ts';
 import { openTranscripts } from '../store/transcripts/transcripts.ts';
 import { exportDatabase } from '../store/transfer/transfer.ts';
@@ -106,7 +106,7 @@ async function writeEntries(wish: BackupWish, put: (bytes: Uint8Array) => Promis
   const { config, dataDir, without, tell } = wish;
   const created = wish.now();
   const archive = new Archive(put, Math.floor(created / 1000));
-  const identity = await readPrivateFile(join(dataDir, 'identity.key'));
+  const identity = readPrivateFile(join(dataDir, 'identity.key'));
   if (identity === null) throw new Error(`${dataDir} is no data directory of an orchestrator: it has no identity.key`);
   const { snapshot, secretsKeys } = await atOneMoment(wish);
   try {
@@ -128,7 +128,7 @@ async function writeEntries(wish: BackupWish, put: (bytes: Uint8Array) => Promis
     await archive.text('keys/identity.key', identity);
     if (secretsKeys !== null) await archive.text('keys/secrets.keys', secretsKeys);
     for (const name of ['api.key', 'api.crt']) {
-      const text = await readPrivateFile(join(dataDir, name));
+      const text = readPrivateFile(join(dataDir, name));
       if (text !== null) await archive.text(`keys/${name}`, text);
     }
     for (const [name, path] of [

@@ -1,7 +1,7 @@
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
+import { DirectoryInUse, lockDirectory } from '../../../lib/src/instance-lock.ts';
 import type { Config } from '../config.ts';
-import { DirectoryInUse, lockDirectory } from '../identity/instance-lock.ts';
 import { takePostgresLock } from '../store/postgres/postgres-lock.ts';
 
 /** The database that an offline command works on, held so that no orchestrator can start on it meanwhile. */
@@ -34,7 +34,7 @@ export async function holdPlace(config: Config, dataDir: string, make: boolean):
   try {
     const release = await lockDirectory(dataDir, 'orchestrator');
     const file = join(dataDir, 'muster.db');
-    return { kind: 'sqlite', name: file, file, release };
+    return { kind: 'sqlite', name: file, file, release: async () => release() };
   } catch (error) {
     if (error instanceof DirectoryInUse || (error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
     throw new Error(`there is no data directory ${dataDir}`, { cause: error });

@@ -1,6 +1,6 @@
 import { chown, lstat, mkdir, open, readdir, readFile, rename, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { createPrivateFile, replacePrivateFile } from '../identity/private-file.ts';
+import { writePrivateFile } from '../../../lib/src/private-file.ts';
 
 /**
  * A data directory that is being put back. All of it is first made in a folder within it; a file there says that it is
@@ -60,7 +60,7 @@ export async function dropRestore(dataDir: string): Promise<void> {
 export async function goOnWithDatabase(dataDir: string, aside: string | null): Promise<void> {
   const path = join(staging(dataDir), database);
   const former = await readFile(path, 'utf8').catch(() => '');
-  await replacePrivateFile(path, [former, aside ?? ''].filter((name) => name !== '').join(', '));
+  writePrivateFile(path, [former, aside ?? ''].filter((name) => name !== '').join(', '), 'replace');
   await giveTo(path, await ownerOf(dataDir));
 }
 
@@ -70,7 +70,7 @@ export async function goOnWithDatabase(dataDir: string, aside: string | null): P
  */
 export async function completeRestore(dataDir: string, aside: string | null): Promise<void> {
   const prepared = join(staging(dataDir), 'prepared');
-  await createPrivateFile(prepared, aside ?? '');
+  writePrivateFile(prepared, aside ?? '', 'keep');
   const owner = await ownerOf(dataDir);
   await settleTree(staging(dataDir), owner);
   if (aside !== null) {

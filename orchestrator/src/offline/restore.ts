@@ -3,10 +3,10 @@ import { createReadStream } from 'node:fs';
 import { mkdir, open } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { measureNames, type Sample } from '@muster/protocol';
+import { lockDirectory } from '../../../lib/src/instance-lock.ts';
+import { ensurePrivateDirectory } from '../../../lib/src/private-file.ts';
 import type { Config } from '../config.ts';
 import { restoredKey } from '../domain/fleet/restored.ts';
-import { lockDirectory } from '../identity/instance-lock.ts';
-import { ensurePrivateDirectory } from '../identity/private-file.ts';
 import type { SampleStore } from '../store/samples/samples.ts';
 import { openPostgresSamples } from '../store/samples/samples-postgres.ts';
 import { openSqliteSamples } from '../store/samples/samples-sqlite.ts';
@@ -60,7 +60,7 @@ const configurationFolder = 'restored-configuration';
 /** @throws TransferRefused, LockError, and what the disk or the server says; nothing is changed then */
 export async function restoreBackup(wish: RestoreWish): Promise<RestoreReport> {
   const { config, dataDir } = wish;
-  await ensurePrivateDirectory(dataDir);
+  ensurePrivateDirectory(dataDir);
   const unlock = await lockDirectory(dataDir, 'orchestrator');
   try {
     if (await finishCutOff(dataDir))
@@ -79,7 +79,7 @@ export async function restoreBackup(wish: RestoreWish): Promise<RestoreReport> {
       await place?.release();
     }
   } finally {
-    await unlock();
+    unlock();
   }
 }
 

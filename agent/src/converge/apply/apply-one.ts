@@ -1,6 +1,7 @@
 import type { ResourceResult } from '@muster/protocol';
+import { isRunning, type ProcessIdentity } from '../../../../lib/src/process-identity.ts';
 import { HostFailure } from '../../host/failure.ts';
-import { isRunning, killProcessGroup, type ProcessIdentity } from '../../host/processes/run-command.ts';
+import { killProcessGroup } from '../../host/processes/run-command.ts';
 import type { Provider } from '../../resources/provider/provider.ts';
 import { cannotCarryOut } from '../plan/find-provider.ts';
 import { type Decision, decide, type Picture, type Step } from '../plan/plan.ts';

@@ -1,7 +1,8 @@
 import { readdirSync, readFileSync, statSync } from 'node:fs';
 import type { Clock } from '../../../../lib/src/clock.ts';
+import type { ProcessIdentity } from '../../../../lib/src/process-identity.ts';
 import { HostFailure } from '../failure.ts';
-import { type CommandResult, type ProcessIdentity, runCommand } from '../processes/run-command.ts';
+import { type CommandResult, runCommand } from '../processes/run-command.ts';
 import { openUnnamed } from '../processes/unnamed-file.ts';
 
 /** The programs that change accounts: nothing else writes /etc/passwd and its kin. */

@@ -1,6 +1,6 @@
 import type { Clock } from '../../../../lib/src/clock.ts';
+import type { ProcessIdentity } from '../../../../lib/src/process-identity.ts';
 import { HostFailure } from '../failure.ts';
-import type { ProcessIdentity } from '../processes/run-command.ts';
 
 /** What the tools of a package database are run with. */
 export interface PackageToolContext {

@@ -1,8 +1,8 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { identityOf } from '../../../../lib/src/process-identity.ts';
 import { killAll, membersOf, type ProcessSession } from './process-session.ts';
-import { identityOf } from './run-command.ts';
 
 let leader: ChildProcess;
 let session: ProcessSession;

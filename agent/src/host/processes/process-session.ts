@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
+import { identityOf, type ProcessIdentity } from '../../../../lib/src/process-identity.ts';
 import { namesIn, readText } from '../read-system.ts';
-import { identityOf, type ProcessIdentity } from './run-command.ts';
 
 /**
  * The processes of a session: what was started in a terminal and did not take a session of its own, as `setsid` and

@@ -1,7 +1,7 @@
 import { type ChildProcess, type SpawnOptions, spawn } from 'node:child_process';
-import { readFileSync } from 'node:fs';
 import { Socket } from 'node:net';
 import type { Clock } from '../../../../lib/src/clock.ts';
+import { identityOf, type ProcessIdentity } from '../../../../lib/src/process-identity.ts';
 import { cleanEnvironment } from '../clean-environment.ts';
 import { errnoOf, HostFailure } from '../failure.ts';
 import { type Stdio, withoutInherited } from './inherited-files.ts';
@@ -39,14 +39,6 @@ export interface CommandResult {
   stderr: string;
   truncated: boolean;
   timedOut: boolean;
-}
-
-/** Tells a process from a later one with the same number. */
-export interface ProcessIdentity {
-  pid: number;
-  /** When it started, in the kernel's ticks since boot. */
-  startTicks: string;
-  bootId: string;
 }
 
 /** What still comes through the pipes when the program itself has ended, from what it left in the background. */
@@ -197,39 +189,6 @@ export function killProcessGroup(leader: number): void {
   } catch {
     // Nobody of the group is left.
   }
-}
-
-/** @param pid of a process that runs */
-export function identityOf(pid: number): ProcessIdentity {
-  return { pid, startTicks: startTicksOf(pid) ?? '', bootId: bootId() };
-}
-
-/** Whether that very process still runs. */
-export function isRunning(process: ProcessIdentity): boolean {
-  return process.bootId === bootId() && process.startTicks !== '' && startTicksOf(process.pid) === process.startTicks;
-}
-
-function startTicksOf(pid: number): string | null {
-  try {
-    const stat = readFileSync(`/proc/${pid}/stat`, 'latin1');
-    // The second field, the program's name in parentheses, may hold anything.
-    const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
-    return fields[0] === 'Z' || fields[0] === 'X' ? null : (fields[19] ?? null);
-  } catch {
-    return null;
-  }
-}
-
-let knownBootId: string | null = null;
-function bootId(): string {
-  if (knownBootId === null) {
-    try {
-      knownBootId = readFileSync('/proc/sys/kernel/random/boot_id', 'latin1').trim();
-    } catch {
-      knownBootId = '';
-    }
-  }
-  return knownBootId;
 }
 
 /** Keeps the first and the last half of a stream of any length. */

@@ -2,8 +2,8 @@ import { existsSync, readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { systemClock } from '../../../../lib/src/clock.ts';
+import { isRunning, type ProcessIdentity } from '../../../../lib/src/process-identity.ts';
 import { removeDirectory, temporaryDirectory } from '../../converge/test/agent.ts';
-import { isRunning, type ProcessIdentity } from './run-command.ts';
 import { LeftRunning, runTransaction, type Transaction } from './transaction.ts';
 
 let home: string;

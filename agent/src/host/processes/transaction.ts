@@ -4,9 +4,10 @@ import { closeSync, constants, fstatSync, ftruncateSync, openSync, readSync, unl
 import { Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import type { Clock } from '../../../../lib/src/clock.ts';
+import { identityOf, type ProcessIdentity } from '../../../../lib/src/process-identity.ts';
 import { cleanEnvironment } from '../clean-environment.ts';
 import { errnoOf, HostFailure, hostFailure } from '../failure.ts';
-import { identityOf, killProcessGroup, type ProcessIdentity, spawnWith, umask } from './run-command.ts';
+import { killProcessGroup, spawnWith, umask } from './run-command.ts';
 import { inScope } from './transient-scope.ts';
 
 /**

@@ -2,7 +2,7 @@ import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { identityOf } from '../processes/run-command.ts';
+import { identityOf } from '../../../../lib/src/process-identity.ts';
 import { OpenTerminals } from './open-terminals.ts';
 
 let directory: string;

@@ -1,7 +1,7 @@
 import { closeSync, openSync, readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
+import { identityOf } from '../../../../lib/src/process-identity.ts';
 import type { ProcessSession } from '../processes/process-session.ts';
-import { identityOf } from '../processes/run-command.ts';
 
 /** A terminal as the next process of this agent would have to find it. */
 export interface OpenTerminal {

@@ -1,5 +1,6 @@
+import type { ProcessIdentity } from '../../../../lib/src/process-identity.ts';
 import { HostFailure } from '../failure.ts';
-import { type CommandResult, type ProcessIdentity, runCommand } from '../processes/run-command.ts';
+import { type CommandResult, runCommand } from '../processes/run-command.ts';
 import { runTransaction, type TransactionResult } from '../processes/transaction.ts';
 import { exists, fileStatus, namesIn, readText, stampOf } from '../read-system.ts';
 import { lastLine, type Runner } from './systemd.ts';

@@ -1,6 +1,7 @@
 import type { Clock } from '../../../../lib/src/clock.ts';
+import type { ProcessIdentity } from '../../../../lib/src/process-identity.ts';
 import { HostFailure } from '../failure.ts';
-import { type CommandResult, type ProcessIdentity, runCommand } from '../processes/run-command.ts';
+import { type CommandResult, runCommand } from '../processes/run-command.ts';
 import { exists, namesIn, readText } from '../read-system.ts';
 
 /** Talking to systemd, by systemctl and journalctl. */

@@ -1,9 +1,10 @@
 import type { FieldChange, ResourceAction } from '@muster/protocol';
 import type { ResolvedResource, ResourceType } from '@muster/protocol/module';
 import type { Clock } from '../../../../lib/src/clock.ts';
+import type { ProcessIdentity } from '../../../../lib/src/process-identity.ts';
 import type { Accounts } from '../../host/accounts/accounts.ts';
 import type { PathWalk } from '../../host/files/path-walk.ts';
-import type { CommandResult, ProcessIdentity } from '../../host/processes/run-command.ts';
+import type { CommandResult } from '../../host/processes/run-command.ts';
 
 /** JSON, so that the journal can hold it. */
 export type Json = null | boolean | number | string | Json[] | { [key: string]: Json };

@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
-import type { Clock } from '../../lib/src/clock.ts';
-import { type Say, serviceManager } from './service-manager.ts';
+import type { Clock } from './clock.ts';
+import { type Notify, serviceManager } from './service-manager.ts';
 
-/** A clock whose calls are made by hand. */
+/** A clock whose timers fire on demand. */
 function handClock() {
   const calls: { ms: number; action: () => void }[] = [];
   const clock: Clock = {
@@ -28,21 +28,21 @@ function started(env: NodeJS.ProcessEnv = environment()) {
   const said: string[] = [];
   const ends: ((failure: string | null) => void)[] = [];
   const warnings: string[] = [];
-  const say: Say = (words, ended) => {
+  const notify: Notify = (words, ended) => {
     said.push(words.join(' '));
     ends.push(ended);
   };
   const hand = handClock();
-  const manager = serviceManager(env, hand.clock, (message) => warnings.push(message), say);
+  const manager = serviceManager(env, 'agent', hand.clock, (message) => warnings.push(message), notify);
   return { manager, said, ends, warnings, env, ...hand };
 }
 
-describe('systemd', () => {
-  test('is told of nothing when it does not listen', () => {
+describe('the service manager', () => {
+  test('is absent without a notification socket', () => {
     expect(started({ PATH: '/bin' }).manager).toBeNull();
   });
 
-  test('is told that it is up, and thrice within its limit that the loop turns', () => {
+  test('reports readiness, then three signs of life within the timeout', () => {
     const { manager, said, ends, calls, turn, env } = started();
     expect(env).toEqual({ PATH: '/bin' });
     manager?.ready('up');
@@ -50,13 +50,13 @@ describe('systemd', () => {
     expect(calls.map(({ ms }) => ms)).toEqual([60_000]);
     turn();
     expect(said).toEqual(['--ready --status=up', 'WATCHDOG=1']);
-    // Not before the one before was said.
+    // The next one is scheduled when this one was sent.
     expect(calls).toHaveLength(0);
     ends[1]?.(null);
     expect(calls.map(({ ms }) => ms)).toEqual([60_000]);
   });
 
-  test('hears nothing of a life that is ending, once told of the end', () => {
+  test('sends no sign of life after it reported the stop', () => {
     const { manager, said, turn } = started();
     manager?.ready('up');
     manager?.stopping();
@@ -64,7 +64,7 @@ describe('systemd', () => {
     expect(said).toEqual(['--ready --status=up', 'STOPPING=1']);
   });
 
-  test('is not told that the loop turns where it did not ask, or asked another process', () => {
+  test('sends no signs of life without a watchdog, or with one for another process', () => {
     for (const env of [environment({ WATCHDOG_USEC: '0' }), environment({ WATCHDOG_PID: '1' })]) {
       const { manager, calls } = started(env);
       manager?.ready('up');
@@ -72,7 +72,7 @@ describe('systemd', () => {
     }
   });
 
-  test('which cannot be told is worth one warning', () => {
+  test('warns once if systemd cannot be notified', () => {
     const { manager, ends, warnings, turn } = started();
     manager?.ready('up');
     ends[0]?.('no such program');

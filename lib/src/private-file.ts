@@ -9,23 +9,24 @@ import {
   renameSync,
   rmSync,
   statSync,
-  writeSync,
+  writeFileSync,
 } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
-import { errnoOf } from '../failure.ts';
 
-/** What only its owner may touch has looser permissions than that; starting would be unsafe. */
+/** Other users have access to a file or directory that holds keys. */
 class LoosePermissionsError extends Error {
   constructor(path: string, mode: number, wanted: string) {
     const found = (mode & 0o777).toString(8).padStart(4, '0');
-    super(`${path} has mode ${found}, which lets others at the agent's key; run: chmod ${wanted} ${path}`);
+    super(`${path} has mode ${found}, which gives other users access to keys; run: chmod ${wanted} ${path}`);
     this.name = 'LoosePermissionsError';
   }
 }
 
+const codeOf = (error: unknown): string | undefined => (error as NodeJS.ErrnoException).code;
+
 /**
- * Makes the directory with mode 0700 where it is missing.
- * @throws LoosePermissionsError when it is there and group or others may do anything with it
+ * Creates the directory with mode 0700 if it is missing, and its parents.
+ * @throws LoosePermissionsError if it exists and group or others have any permission
  */
 export function ensurePrivateDirectory(path: string): void {
   makeDirectory(resolve(path));
@@ -34,35 +35,41 @@ export function ensurePrivateDirectory(path: string): void {
 }
 
 /**
- * With those above it, step by step: Node's own way never comes back where the system says that a place is not there
- * although its parent is, as /proc does.
+ * Creates one level at a time. The recursive `mkdir` of Node never returns if the system reports that a name is missing
+ * below a directory that exists, as /proc does.
  */
 function makeDirectory(path: string): void {
   const found = statSync(path, { throwIfNoEntry: false });
   if (found?.isDirectory()) return;
   if (found) throw new Error(`${path} is not a directory`);
   if (dirname(path) !== path) makeDirectory(dirname(path));
-  mkdirSync(path, { mode: 0o700 });
+  try {
+    mkdirSync(path, { mode: 0o700 });
+  } catch (error) {
+    // Another process created it in the meantime.
+    if (codeOf(error) !== 'EEXIST') throw error;
+  }
 }
 
 /**
- * @returns null when there is no such file
- * @throws LoosePermissionsError when group or others may do anything with it
+ * @param forbidden bits of the mode that must not be set; by default, every permission of group and others
+ * @returns null if there is no such file
+ * @throws LoosePermissionsError if a forbidden bit is set
  */
-export function readPrivateFile(path: string): string | null {
+export function readPrivateFile(path: string, forbidden = 0o077): string | null {
   try {
     const { mode } = statSync(path);
-    if ((mode & 0o077) !== 0) throw new LoosePermissionsError(path, mode, '0600');
+    if ((mode & forbidden) !== 0) throw new LoosePermissionsError(path, mode, '0600');
     return readFileSync(path, 'utf8');
   } catch (error) {
-    if (errnoOf(error) === 'ENOENT') return null;
+    if (codeOf(error) === 'ENOENT') return null;
     throw error;
   }
 }
 
 /**
- * Writes a file, 0600 and on disk when this returns: old or new at any moment, also after a power cut.
- * @param existing what to do with one that is there: `replace` it, or `keep` it and throw (code EEXIST)
+ * Writes a file with mode 0600 and syncs it: after a power cut the file is old or new, never mixed.
+ * @param existing whether to `replace` an existing file, or `keep` it and throw an error with code EEXIST
  */
 export function writePrivateFile(path: string, text: string, existing: 'replace' | 'keep'): void {
   const directory = dirname(path);
@@ -70,7 +77,7 @@ export function writePrivateFile(path: string, text: string, existing: 'replace'
   try {
     const file = openSync(temporary, 'wx', 0o600);
     try {
-      writeSync(file, text);
+      writeFileSync(file, text);
       fsyncSync(file);
     } finally {
       closeSync(file);
@@ -88,10 +95,10 @@ export function writePrivateFile(path: string, text: string, existing: 'replace'
   }
 }
 
-/** Also when there is none. */
+/** Removes a file if it exists. */
 export const removePrivateFile = (path: string): void => rmSync(path, { force: true });
 
-/** @returns whose the directory is, when it is another user's than this process; null when it is ours */
+/** Returns the user ID of the directory's owner; null if this process is the owner. */
 export function otherOwner(path: string): number | null {
   const { uid } = statSync(path);
   return process.geteuid === undefined || uid === process.geteuid() ? null : uid;

@@ -1,0 +1,73 @@
+import { randomBytes, randomInt } from 'node:crypto';
+import { closeSync, openSync, readdirSync, rmSync } from 'node:fs';
+import { setTimeout } from 'node:timers/promises';
+import { identityOf, isRunning, type ProcessIdentity } from './process-identity.ts';
+
+/** Another process holds the directory. */
+export class DirectoryInUse extends Error {}
+
+export type Program = 'agent' | 'orchestrator';
+
+/** How often to retry while another process, which may be retrying too, holds the directory. */
+const attempts = 5;
+
+/**
+ * Locks a data directory for this process: two programs on one directory would overwrite each other's state.
+ *
+ * Each process creates a file whose name identifies it, then looks for the files of other running processes. Of two
+ * processes, the later one sees both files, so they never both hold the lock; both may back off and retry after a random
+ * delay. Files of processes that have ended are removed; names are never reused, so no file in use is removed. The lock
+ * works between processes that see each other in /proc, on Linux. Other users must not be able to write to the directory.
+ * @param program programs of different kinds may share a directory
+ * @returns a function that releases the lock
+ * @throws DirectoryInUse
+ */
+export async function lockDirectory(directory: string, program: Program): Promise<() => void> {
+  if (process.platform !== 'linux') return () => {};
+  const { pid, startTicks, bootId } = identityOf(process.pid);
+  for (let attempt = 1; ; attempt++) {
+    const name = `${program}-lock.${pid}.${startTicks}.${bootId}.${randomBytes(6).toString('hex')}`;
+    const release = () => rmSync(`${directory}/${name}`, { force: true });
+    closeSync(openSync(`${directory}/${name}`, 'wx', 0o600));
+    try {
+      if (!isHeldByOther(directory, program, name)) return release;
+    } catch (error) {
+      release();
+      throw error;
+    }
+    release();
+    if (attempt === attempts)
+      throw new DirectoryInUse(
+        `the data directory ${directory} is in use by another ${program}: stop that one, or choose another with --data-dir`,
+      );
+    await setTimeout(randomInt(10, 50));
+  }
+}
+
+/** Returns the PID of the process that holds the directory; null if none does, and on other systems than Linux. */
+export function holderOf(directory: string, program: Program): number | null {
+  for (const name of readdirSync(directory)) {
+    const holder = processIn(name, program);
+    if (holder !== null && isRunning(holder)) return holder.pid;
+  }
+  return null;
+}
+
+/** The process that a lock file belongs to; null for any other file. */
+function processIn(name: string, program: Program): ProcessIdentity | null {
+  if (!name.startsWith(`${program}-lock.`)) return null;
+  const [, pid, startTicks, bootId] = /\.(\d+)\.(\d+)\.([\w-]*)\.[0-9a-f]+$/.exec(name) ?? [];
+  if (pid === undefined || startTicks === undefined || bootId === undefined) return null;
+  return { pid: Number(pid), startTicks, bootId };
+}
+
+function isHeldByOther(directory: string, program: Program, ownName: string): boolean {
+  let held = false;
+  for (const name of readdirSync(directory)) {
+    const holder = name === ownName ? null : processIn(name, program);
+    if (holder === null) continue;
+    if (isRunning(holder)) held = true;
+    else rmSync(`${directory}/${name}`, { force: true });
+  }
+  return held;
+}

@@ -1,0 +1,41 @@
+import { readFileSync } from 'node:fs';
+
+/** Tells a process from a later one with the same PID. Linux only. */
+export interface ProcessIdentity {
+  pid: number;
+  /** When it started, in the kernel's ticks since boot; empty for a process that does not run. */
+  startTicks: string;
+  bootId: string;
+}
+
+export function identityOf(pid: number): ProcessIdentity {
+  return { pid, startTicks: startTicksOf(pid) ?? '', bootId: bootId() };
+}
+
+/** Returns whether the same process still runs. */
+export function isRunning(process: ProcessIdentity): boolean {
+  return process.bootId === bootId() && process.startTicks !== '' && startTicksOf(process.pid) === process.startTicks;
+}
+
+function startTicksOf(pid: number): string | null {
+  try {
+    const stat = readFileSync(`/proc/${pid}/stat`, 'latin1');
+    // The second field is the program's name in parentheses, which may hold any character.
+    const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+    return fields[0] === 'Z' || fields[0] === 'X' ? null : (fields[19] ?? null);
+  } catch {
+    return null;
+  }
+}
+
+let knownBootId: string | null = null;
+function bootId(): string {
+  if (knownBootId === null) {
+    try {
+      knownBootId = readFileSync('/proc/sys/kernel/random/boot_id', 'latin1').trim();
+    } catch {
+      knownBootId = '';
+    }
+  }
+  return knownBootId;
+}
