@@ -1,15 +1,13 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { CDPSession, Page, Request } from 'playwright-core';
 
-/** What a page must not do, seen from outside it. */
-
-/** The same answer asked for twice within this, with nothing that might have changed it, is a fetch too many. */
+/** A second request for the same URL within this time is a fault, unless news came that may have changed the answer. */
 const doubleFetchSecs = 1;
-/** News may have come to the browser so long before the page, which is busy, is told. */
-const busySecs = 0.5;
-/** So long after the last answer nothing more is asked for. */
+/** A page on a busy machine may handle news this long after the browser received it. */
+const busySecs = 5;
+/** A page is quiet when it sends no request for this long after the last answer. */
 const quietMs = 60;
-/** Test hosts come and go on this machine, and with each of their interfaces Chromium cuts what is under way. */
+/** Test hosts add and remove network interfaces of this machine; Chromium then cuts the requests in flight. */
 const networkChanged = 'net::ERR_NETWORK_CHANGED';
 const streamPath = '/api/v1/events';
 
@@ -17,7 +15,7 @@ export class PageWatch {
   readonly #faults: string[] = [];
   readonly #expected: RegExp[] = [];
   readonly #origin: () => string;
-  /** When each address was last asked for. */
+  /** When each URL was last requested, in seconds of the browser's clock. */
   readonly #fetched = new Map<string, number>();
   readonly #underWay = new Set<Request>();
   #endedAt = 0;
@@ -27,7 +25,7 @@ export class PageWatch {
     this.#origin = origin;
   }
 
-  /** @param origin of the orchestrator: whatever asks another is at fault */
+  /** @param origin of the orchestrator; a request to another origin is a fault */
   static async start(page: Page, origin: () => string): Promise<PageWatch> {
     const watch = new PageWatch(origin);
     page.on('console', (message) => {
@@ -44,9 +42,9 @@ export class PageWatch {
     page.on('requestfailed', (request) => {
       ended(request);
       const reason = request.failure()?.errorText ?? '';
-      // What was cut is asked for again.
+      // The console repeats a request that was cut.
       if (reason === networkChanged) return;
-      // The page itself gave it up: it went elsewhere.
+      // The page aborted the request itself, by navigating away.
       if (reason !== 'net::ERR_ABORTED') watch.#fault(`failed: ${request.method()} ${request.url()}: ${reason}`);
     });
     page.on('response', (response) => {
@@ -64,7 +62,7 @@ export class PageWatch {
     return watch;
   }
 
-  /** From now on this may happen: the test makes it so. */
+  /** Allows faults that match: the test causes them. */
   expects(...faults: readonly RegExp[]): void {
     this.#expected.push(...faults);
   }
@@ -73,7 +71,7 @@ export class PageWatch {
     return this.#faults.filter((fault) => !this.#expected.some((expected) => expected.test(fault)));
   }
 
-  /** Resolves when nothing has been under way for a moment, but for the stream. */
+  /** Resolves when no request but the event stream has been in flight for `quietMs`. */
   async quiet(): Promise<void> {
     while (this.#underWay.size > 0 || performance.now() - this.#endedAt < quietMs) await sleep(20);
   }
@@ -83,8 +81,8 @@ export class PageWatch {
   }
 
   /**
-   * Each piece of the event stream may be news, and so may whatever the page sends; what was asked for before is then
-   * asked for again, and what was asked for after it is not. By the browser's own clock: what it tells comes here late, and many at once, when the machine is busy.
+   * Each chunk of the event stream and each write may change earlier answers, so the page may fetch them again.
+   * Uses the browser's clock: on a busy machine its events arrive here late and in bursts.
    */
   async #watchFetches(session: CDPSession): Promise<void> {
     const writes = new Set<string>();
@@ -106,7 +104,7 @@ export class PageWatch {
     session.on('Network.responseReceived', ({ requestId, timestamp }) => {
       if (writes.has(requestId)) newsAt = timestamp;
     });
-    // What is cut is asked for again.
+    // The console repeats a request that was cut.
     session.on('Network.loadingFailed', ({ timestamp }) => {
       newsAt = timestamp;
     });
