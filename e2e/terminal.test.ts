@@ -428,7 +428,7 @@ describe.each(databases)('a terminal, on %s', (database) => {
     expect(await second.screen.end()).toMatchObject({
       type: 'error',
       code: 'terminal_unrecorded',
-      message: 'it cannot be recorded: its file was removed',
+      message: 'it cannot be recorded: the transcript file was removed',
     });
     await gone(second.pid);
     expect(await session(call, second.session_id)).toMatchObject({ status: 'closed', transcript_path: null });

@@ -1,9 +1,9 @@
 import { isUtf8 } from 'node:buffer';
 
 /**
- * Transcripts as asciicast v2, which terminal players read: a header, then a line of JSON for each event, with the
- * seconds since the opening. Of ours there is one kind of event, which players pass over: `b` behind an `o` holds in
- * base64 the very bytes that the text of that `o` stands for, where they are not UTF-8.
+ * Transcripts as asciicast v2, which terminal players read: a header, then one line of JSON for each event, with the
+ * seconds since the start. Muster adds one event kind that players ignore: `b` after an `o` has the exact bytes of that
+ * output in base64, if they are not valid UTF-8.
  */
 
 export interface CastHeader {
@@ -25,19 +25,22 @@ export interface CastHeader {
 
 export const headerLine = (header: CastHeader): string => `${JSON.stringify({ version: 2, ...header })}\n`;
 
-/** The most bytes of one event: what is shown in a rush comes in several. */
-export const longestPiece = 64 * 1024;
-/** No line that was written here is longer: control characters take six bytes each, and invalid ones base64 besides. */
-export const longestLine = 8 * longestPiece;
+/** Maximum bytes of one event. Larger outputs are split. */
+export const maxEventBytes = 64 * 1024;
+/**
+ * Maximum bytes of a line written here: control characters take six bytes each, and invalid UTF-8 appears in base64 as
+ * well.
+ */
+export const maxLineBytes = 8 * maxEventBytes;
 
 const asBuffer = (bytes: Uint8Array): Buffer => Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
 const line = (at: number, kind: string, data: string): string =>
   `[${Math.round(at) / 1000},"${kind}",${JSON.stringify(data)}]\n`;
 
 /**
- * The lines of what was shown.
- * @param at milliseconds since the opening
- * @param bytes at most {@link longestPiece}
+ * The lines of an output.
+ * @param at milliseconds since the start
+ * @param bytes at most {@link maxEventBytes}
  */
 export function outputLines(at: number, bytes: Uint8Array): string {
   const buffer = asBuffer(bytes);
@@ -45,16 +48,16 @@ export function outputLines(at: number, bytes: Uint8Array): string {
   return isUtf8(buffer) ? shown : shown + line(at, 'b', buffer.toString('base64'));
 }
 
-/** The line of what was typed; what is not UTF-8 in it is replaced. */
+/** The line of an input. Invalid UTF-8 is replaced. */
 export const inputLine = (at: number, bytes: Uint8Array): string => line(at, 'i', asBuffer(bytes).toString('utf8'));
 
 export const resizeLine = (at: number, cols: number, rows: number): string => line(at, 'r', `${cols}x${rows}`);
 
-/** How many bytes at the end, at most three, are the beginning of a character that may be completed by what follows. */
+/** The number of bytes at the end, at most three, that begin a character whose rest may follow. */
 export function unfinishedBytes(bytes: Uint8Array): number {
   for (let count = 1; count <= 3 && count <= bytes.length; count++) {
     const byte = bytes[bytes.length - count] as number;
-    // Inside a character: its first byte lies before.
+    // A continuation byte: the first byte of the character is before it.
     if (byte >= 0x80 && byte < 0xc0) continue;
     const length =
       byte >= 0xf0 && byte < 0xf5 ? 4 : byte >= 0xe0 && byte < 0xf0 ? 3 : byte >= 0xc2 && byte < 0xe0 ? 2 : 1;
@@ -63,17 +66,17 @@ export function unfinishedBytes(bytes: Uint8Array): number {
   return 0;
 }
 
-/** Whether a line that was not written to its end was to be one of the very bytes. */
+/** Whether an incomplete line begins a `b` event. */
 export const beginsExact = (cut: string): boolean => /^\[[\d.]+,"b/.test(cut);
 
-/** What a line holds that is of use to whoever replays it. */
+/** An event that a replay needs. */
 export type CastEvent =
   | { readonly kind: 'output'; readonly text: string }
-  /** Instead of the text of the output right before. */
+  /** Replaces the text of the output right before. */
   | { readonly kind: 'exact'; readonly bytes: Uint8Array }
   | { readonly kind: 'resize'; readonly cols: number; readonly rows: number };
 
-/** @returns null for a header, for events of other kinds, and for what is no event */
+/** @returns null for a header, for other events, and for invalid lines */
 export function readCastLine(text: string): CastEvent | null {
   let read: unknown;
   try {
@@ -92,13 +95,13 @@ export function readCastLine(text: string): CastEvent | null {
 }
 
 /**
- * What a transcript showed: bytes as they came, and changes of size between them. An output waits for the next line,
- * which may have it exactly.
+ * The bytes and size changes of a transcript. An output is held back until the next line, which may have its exact
+ * bytes.
  */
 export class CastReplay {
   #waiting: string | null = null;
 
-  /** @returns what is certain now, in order */
+  /** @returns the events that are complete, in order */
   take(lineText: string): (Uint8Array | { readonly cols: number; readonly rows: number })[] {
     const event = readCastLine(lineText);
     if (event?.kind === 'exact') {
@@ -112,7 +115,7 @@ export class CastReplay {
     return before;
   }
 
-  /** @param cut the beginning of a line that was not written as a whole: if it was to have the bytes, none were shown */
+  /** @param cut the beginning of an incomplete last line: if it begins a `b` event, the output before it is dropped */
   end(cut = ''): Uint8Array[] {
     const text = this.#waiting;
     this.#waiting = null;

@@ -1,14 +1,14 @@
 import { MusterError } from '@muster/protocol';
 import fc from 'fast-check';
 import { sql } from 'kysely';
-import { expect, it } from 'vitest';
+import { expect, test } from 'vitest';
 import { describeDatabases } from '../../test/databases/databases.ts';
 import { ConstraintViolation, type Database } from './database.ts';
 import { fromJson, toJson } from './json-text.ts';
 import { jsonRows } from './params.ts';
 import { defineQuery } from './query.ts';
 import { type Precondition, type Statement, statement } from './transaction.ts';
-import { defaultIntakeLimits } from './write-queue-limits.ts';
+import { defaultWriteQueueLimits } from './write-queue-limits.ts';
 
 const put = defineQuery('settings/put', (db, p: { key: string; value: string }) =>
   db.insertInto('settings').values({ key: p.key, value: p.value }),
@@ -46,7 +46,7 @@ const code = (promise: Promise<unknown>) =>
   );
 
 describeDatabases('a database', (fixture) => {
-  it('gives rows and changes of each statement', async () => {
+  test('returns rows and changes of each statement', async () => {
     const database = await fixture.open();
     const first = statement(upsert, { key: 'a', value: '1' });
     const second = statement(put, { key: 'b', value: '2' });
@@ -68,7 +68,7 @@ describeDatabases('a database', (fixture) => {
     expect((await write(database)).results).toEqual([]);
   });
 
-  it('shows to reads what was written once the write has resolved', async () => {
+  test('shows a write to reads after it has resolved', async () => {
     const database = await fixture.open();
     for (let number = 0; number < 20; number++) {
       await write(database, statement(upsert, { key: 'k', value: String(number) }));
@@ -77,7 +77,7 @@ describeDatabases('a database', (fixture) => {
     expect(await database.get(byKey, { key: 'other' })).toBeUndefined();
   });
 
-  it('undoes the whole unit when a later statement breaks a constraint', async () => {
+  test('rolls back the whole write when a later statement violates a constraint', async () => {
     const database = await fixture.open();
     await write(database, statement(put, { key: 'taken', value: '0' }));
     const failing = write(
@@ -91,7 +91,7 @@ describeDatabases('a database', (fixture) => {
     expect(await database.all(everything, {})).toEqual([{ key: 'taken', value: '0' }]);
   });
 
-  it.each<[Precondition['expect'], boolean]>([
+  test.each<[Precondition['expect'], boolean]>([
     ['changed', true],
     ['changed', false],
     ['row', true],
@@ -118,14 +118,14 @@ describeDatabases('a database', (fixture) => {
     }
   });
 
-  it('takes back what the guarded statement itself has written', async () => {
+  test('rolls back the guarded statement, too', async () => {
     const database = await fixture.open();
     const guarded = statement(upsert, { key: 'k', value: 'v' }, { expect: 'no_row', else: 'name_taken' });
     expect(await code(write(database, guarded))).toBe('name_taken');
     expect(await keys(database)).toEqual([]);
   });
 
-  it('lets a unit fail without harm to those handed in with it', async () => {
+  test('fails one write without harm to concurrent ones', async () => {
     const database = await fixture.open();
     const outcomes = await Promise.all(
       Array.from({ length: 60 }, (_, number) => {
@@ -144,7 +144,7 @@ describeDatabases('a database', (fixture) => {
     expect(database.stats()).toMatchObject({ unitsCommitted: 20, unitsFailed: 40, queued: 0, queuedBytes: 0 });
   });
 
-  it('gives a name to one of many who check for it and take it at once', async () => {
+  test('gives a name to one of many writes that check and take it at the same time', async () => {
     const database = await fixture.open();
     const outcomes = await Promise.all(
       Array.from({ length: 12 }, (_, number) =>
@@ -161,7 +161,7 @@ describeDatabases('a database', (fixture) => {
     expect(outcomes.filter((outcome) => outcome === 'name_taken')).toHaveLength(11);
   });
 
-  it('names the other constraints too', async () => {
+  test('names the other constraints, too', async () => {
     const database = await fixture.open();
     const tag = defineQuery('tags/orphan', (db) =>
       db.insertInto('agent_tags').values({ node_id: 'nobody', key: 'k', value: 'v' }),
@@ -173,11 +173,11 @@ describeDatabases('a database', (fixture) => {
     await expect(write(database, statement(nothing, { value: 'x' }))).rejects.toMatchObject({ constraint: 'not_null' });
   });
 
-  it('reports a faulty statement as a bug that names the unit, and goes on', async () => {
+  test('reports a faulty statement as a bug with the name of its write, and continues', async () => {
     const database = await fixture.open();
     const wrong = defineQuery('wrong', () => sql<{ n: number }>`select n from no_such_table`);
     await expect(write(database, statement(put, { key: 'a', value: '1' }), statement(wrong, {}))).rejects.toThrow(
-      /^Unit settings\/test failed: .*no_such_table/,
+      /^settings\/test failed: .*no_such_table/,
     );
     await expect(database.all(wrong, {})).rejects.toThrow(/^Query wrong failed: .*no_such_table/);
     await expect(database.all(upsert, { key: 'a', value: '1' })).rejects.toThrow('Query settings/upsert failed');
@@ -186,13 +186,13 @@ describeDatabases('a database', (fixture) => {
     expect(await keys(database)).toEqual(['a']);
   });
 
-  it('keeps JSON, text and numbers as they are', async () => {
+  test('stores JSON, text and numbers unchanged', async () => {
     const database = await fixture.open();
     await fc.assert(
       fc.asyncProperty(fc.jsonValue({ stringUnit: 'binary' }), fc.string({ unit: 'binary' }), async (json, text) => {
         const stored = statement(upsert, { key: 'json', value: toJson(json) });
         const [row] = (await write(database, stored, statement(upsert, { key: 'text', value: text }))).of(stored).rows;
-        // JSON has one zero, and a lone surrogate is written as its escape.
+        // JSON has a single zero and escapes lone surrogates.
         expect(fromJson<unknown>(row!.value)).toEqual(JSON.parse(JSON.stringify(json)));
         const back = await database.get(byKey, { key: 'text' });
         expect(back?.value).toBe(text.toWellFormed().replaceAll('\u0000', '\ufffd'));
@@ -212,7 +212,7 @@ describeDatabases('a database', (fixture) => {
     expect(await database.get(numbers, values)).toEqual({ ...values, counted: 2, summed: 8 });
   });
 
-  it('writes booleans as flags', async () => {
+  test('writes booleans as flags', async () => {
     const database = await fixture.open();
     const add = defineQuery('operators/add', (db, p: { bootstrap: boolean }) =>
       db
@@ -232,7 +232,7 @@ describeDatabases('a database', (fixture) => {
     expect((await write(database, adding)).of(adding).rows).toEqual([{ bootstrap: 1, removed_at: null }]);
   });
 
-  it('takes lists of any length as one parameter', async () => {
+  test('takes lists of any length as one parameter', async () => {
     const database = await fixture.open();
     const rows = Array.from({ length: 3000 }, (_, n) => ({ key: `k${n}`, value: `it's "${n}"` }));
     const many = defineQuery('settings/many', (db, p: { rows: string }, d) =>
@@ -266,7 +266,7 @@ describeDatabases('a database', (fixture) => {
     expect(await database.all(positions, { n: [2, 3] })).toEqual([{ n: 2 }]);
   });
 
-  it('looks into JSON and text alike', async () => {
+  test('searches JSON and text', async () => {
     const database = await fixture.open();
     const odd = { 'a.b': 'dots', '$.x': 'path', '0': 'zero', 'it"s': 'quote', none: null };
     await write(
@@ -297,7 +297,7 @@ describeDatabases('a database', (fixture) => {
     expect(await database.get(larger, { a: 3, b: null })).toEqual({ value: null });
   });
 
-  it('orders text by code point', async () => {
+  test('orders text by code point', async () => {
     const database = await fixture.open();
     const names = ['Zeta', 'alpha', 'Ärger', 'a-b', 'a_b', 'aB', '10', '9', '😀', 'ﬁ'];
     await write(database, ...names.map((key) => statement(put, { key, value: '' })));
@@ -305,8 +305,8 @@ describeDatabases('a database', (fixture) => {
     expect(await keys(database)).toEqual(byCodePoint);
   });
 
-  it('turns away what is over the limit and takes on again afterwards', async () => {
-    const database = await fixture.open({ limits: { ...defaultIntakeLimits, maxUnits: 3, maxBytes: 100_000 } });
+  test('refuses writes over the limit and recovers', async () => {
+    const database = await fixture.open({ limits: { ...defaultWriteQueueLimits, maxUnits: 3, maxBytes: 100_000 } });
     const large = (key: string) => write(database, statement(put, { key, value: 'x'.repeat(60_000) }));
     expect(await Promise.all([large('a'), large('b')].map(code))).toEqual(['done', 'storage_unavailable']);
     const small = (key: string) => write(database, statement(put, { key, value: '' }));
@@ -321,7 +321,7 @@ describeDatabases('a database', (fixture) => {
     expect(database.stats()).toMatchObject({ queued: 0, queuedBytes: 0 });
   });
 
-  it('refuses a unit of an agent that is too large alone, and keeps room for the units of others', async () => {
+  test('refuses a write of an agent that is too large, and keeps room for others', async () => {
     const limits = { maxUnits: 100, maxBytes: 200_000, maxAgentUnitBytes: 70_000, maxAgentBytes: 100_000 };
     const database = await fixture.open({ limits });
     const put = (key: string, length: number, ofAgent: boolean) =>
@@ -332,7 +332,7 @@ describeDatabases('a database', (fixture) => {
           ofAgent,
         }),
       );
-    // In bytes, and refused however little waits.
+    // Refused by its size in bytes, also when the queue is empty.
     expect(
       await code(
         database.write({
@@ -356,7 +356,7 @@ describeDatabases('a database', (fixture) => {
     expect(database.stats()).toMatchObject({ queued: 0, queuedBytes: 0 });
   });
 
-  it('finishes at close what was handed in, and refuses what comes later', async () => {
+  test('completes accepted writes on close and refuses later ones', async () => {
     const at = await fixture.place();
     const database = await fixture.open({ at });
     const writes = Array.from({ length: 30 }, (_, n) => write(database, statement(put, { key: `k${n}`, value: '' })));
@@ -369,7 +369,7 @@ describeDatabases('a database', (fixture) => {
     expect(await keys(await fixture.open({ at }))).toHaveLength(30);
   });
 
-  it('behaves as if units ran one after the other', async () => {
+  test('runs concurrent writes as if one after the other', async () => {
     const database = await fixture.open();
     const accounts = ['a', 'b', 'c'];
     const debit = defineQuery('account/debit', (db, p: { key: string; amount: number }) =>
@@ -396,7 +396,7 @@ describeDatabases('a database', (fixture) => {
     );
     const transfer = fc.record({
       from: fc.constantFrom(...accounts),
-      // Crediting an account that is not there fails after the debit was made.
+      // Crediting a missing account fails after the debit.
       to: fc.constantFrom(...accounts, 'closed'),
       amount: fc.integer({ min: 1, max: 60 }),
     });
@@ -423,7 +423,7 @@ describeDatabases('a database', (fixture) => {
           );
           const model = new Map(accounts.map((key) => [key, 100]));
           const expected = transfers.map(({ from, to, amount }, index) => {
-            // Without an order between units in flight only the outcomes say which of them took place.
+            // Concurrent writes have no order on PostgreSQL: only the outcomes say which came first.
             const covered = fixture.kind === 'sqlite' ? model.get(from)! >= amount : outcomes[index] !== 'plan_stale';
             if (!covered) return 'plan_stale';
             if (!model.has(to)) return 'agent_not_found';
@@ -441,7 +441,7 @@ describeDatabases('a database', (fixture) => {
     );
   });
 
-  it('hands out growing numbers to events', async () => {
+  test('gives growing numbers to events', async () => {
     const database = await fixture.open();
     const add = defineQuery('audit/add', (db, p: { id: string }) =>
       db

@@ -3,24 +3,24 @@ import type { DatabaseKind } from './dialect.ts';
 import type { Query } from './query.ts';
 import type { Unit, UnitResult } from './transaction.ts';
 
-/** What a database has done since it was opened, for metrics. */
+/** Counters since the database was opened, for metrics. */
 export interface DatabaseStats {
-  /** Units handed in and not answered yet. */
+  /** Writes that were submitted and have no answer yet. */
   readonly queued: number;
-  /** Roughly how many bytes those hold. */
+  /** Approximate bytes of the queued writes. */
   readonly queuedBytes: number;
   readonly unitsCommitted: number;
-  /** Units that were refused or failed; none of them changed anything. */
+  /** Writes that were refused or failed; none of them changed anything. */
   readonly unitsFailed: number;
-  /** Transactions; on SQLite many units share one. */
+  /** Transactions; on SQLite many writes share one. */
   readonly commits: number;
-  /** Transactions that were run again because they met another (PostgreSQL only). */
+  /** Transactions that ran again after a serialization conflict (PostgreSQL only). */
   readonly retries: number;
 }
 
 /**
- * The store's ground: queries and units, on either database. Reads see what is committed, and everything that this
- * process wrote once its `write` has resolved.
+ * Queries and transactions on either database. Reads see committed data, and every write of this process whose promise
+ * has resolved.
  */
 export interface Database {
   readonly kind: DatabaseKind;
@@ -32,25 +32,26 @@ export interface Database {
   all<P, Row>(query: Query<P, Row>, params: NoInfer<P>): Promise<Row[]>;
 
   /**
-   * Runs a unit and resolves when it is durable. Units in flight at the same time may commit in either order: who needs
-   * one after the other awaits the first.
+   * Runs the statements in one transaction and resolves when it is durable. Concurrent writes may commit in either
+   * order: await the first if the second depends on it.
    *
-   * Rejects, nothing having been changed, with
-   * - the `else` error of the precondition that did not hold,
-   * - `ConstraintViolation` when a key or constraint is broken that no precondition guarded (a bug: 500),
-   * - `storage_full` and `storage_unavailable` as the disk or the server says, and `storage_unavailable` at once when too
-   *   many units wait already,
-   * - `OutcomeUnknown` alone leaves open whether the unit was committed.
+   * Rejects without any change with
+   * - the `else` error of the precondition that failed,
+   * - `ConstraintViolation` when a key or constraint is violated that no precondition guards (a bug: 500),
+   * - `storage_full` and `storage_unavailable` as the disk or the server reports them, and `storage_unavailable` at
+   *   once when too many writes are queued.
+   *
+   * After `OutcomeUnknown` it is not known whether the transaction was committed.
    */
   write(unit: Unit): Promise<UnitResult>;
 
   stats(): DatabaseStats;
 
-  /** Refuses further work, finishes what was handed in, and lets go of files and connections. */
+  /** Refuses further work, completes queued writes, and closes files and connections. */
   close(): Promise<void>;
 }
 
-/** A key or constraint was broken that no precondition of the unit guarded. */
+/** A key or constraint was violated that no precondition of the transaction guards. */
 export class ConstraintViolation extends Error {
   readonly constraint: 'unique' | 'foreign_key' | 'not_null' | 'check' | 'other';
 
@@ -61,7 +62,7 @@ export class ConstraintViolation extends Error {
   }
 }
 
-/** The connection or the writer was lost during a commit: the unit may be there or not, whole in either case. */
+/** The connection or the writer was lost during a commit: either all of the transaction was committed, or none. */
 export class OutcomeUnknown extends MusterError {
   constructor(unit: string, detail: string) {
     super('outcome_unknown', `Whether ${unit} was committed is not known: ${detail}`);

@@ -17,8 +17,8 @@ import { ListPlaceholder, Placeholder } from './params.ts';
 import type { Schema } from './schema.ts';
 
 /**
- * Every difference between SQLite and PostgreSQL, in one place. What is the same in both (upserts by `on conflict`,
- * `excluded`, `returning`, CTEs, window functions, booleans as 1 and 0, JSON as text) is written plainly with kysely.
+ * All differences between SQLite and PostgreSQL. Constructs that both share (`on conflict`, `excluded`, `returning`,
+ * CTEs, window functions, booleans as 1 and 0, JSON as text) are written with kysely directly.
  */
 
 export type DatabaseKind = 'sqlite' | 'postgres';
@@ -36,7 +36,7 @@ export interface Dialect {
   /** `column not in (…)`; an empty list matches everything that is not null. */
   isNotIn(column: string, list: readonly string[] | readonly number[], type?: ValueType): RawBuilder<SqlBool>;
 
-  /** The text under a top-level key of an object in a JSON column; null when it is not there. */
+  /** The text under a top-level key of an object in a JSON column; null if the key is missing. */
   jsonField(column: string, key: string): RawBuilder<string | null>;
 
   /** True when the array of strings in a JSON column holds the value. */
@@ -49,30 +49,30 @@ export interface Dialect {
    */
   rowsOf<C extends Record<string, ValueType>>(rows: string, columns: C): RawBuilder<{ [K in keyof C]: TypeOf<C[K]> }>;
 
-  /** The aggregate of two columns of text as one JSON object in text, sorted by key; `{}` of no rows. */
+  /** The aggregate of two text columns as one JSON object in text, sorted by key; `{}` without rows. */
   objectOf(key: string, value: string): RawBuilder<string>;
 
-  /** True when the column holds the text, upper and lower case of ASCII letters being the same. */
+  /** True when the column contains the text, ignoring the case of ASCII letters. */
   containsText(column: string, text: string): RawBuilder<SqlBool>;
 
   /** The larger of two numbers or texts; null when either is null (PostgreSQL alone would skip the null). */
   greatest<T extends number | string>(left: RawBuilder<T>, right: RawBuilder<T>): RawBuilder<T>;
 
-  /** Names the type of a value where the database cannot know it: in a select list, or beside another parameter. */
+  /** Casts a value whose type the database cannot infer: in a select list, or beside another parameter. */
   typed<T extends ValueType>(value: TypeOf<T> | null, type: T): RawBuilder<TypeOf<T>>;
 
-  /** Types for migrations. Text compares by code point in both, so that pages by key come in one order. */
+  /** Types for migrations. Both databases compare text by code point, so pages by key have the same order. */
   readonly columns: {
     readonly text: RawBuilder<unknown>;
     readonly integer: RawBuilder<unknown>;
-    /** The whole definition of a primary key that counts up and never hands out a number twice. */
+    /** The whole definition of a primary key that counts up and never reuses a number. */
     readonly counter: RawBuilder<unknown>;
-    /** What closes `create table`. */
+    /** The end of a `create table` statement. */
     readonly tableEnd: RawBuilder<unknown>;
   };
 }
 
-/** What `compile` of a builder or of a raw statement takes and gives. */
+/** A builder or a raw statement. */
 export interface Buildable<O> {
   compile(provider: Kysely<Schema>): CompiledQuery<O>;
 }
@@ -89,8 +89,8 @@ const sqlite: Dialect = {
     sql`${sql.ref(column)} in (select value from json_each(${asList(list, type)}))`,
   isNotIn: (column, list, type = 'text') =>
     sql`${sql.ref(column)} not in (select value from json_each(${asList(list, type)}))`,
-  // Not `->>`: it would take a key that looks like a path or a number for one. And `json_each` has columns of its own
-  // names (`key`, `value`, `type` …), which must not be taken for ours.
+  // Not `->>`: it would read a key that looks like a path or a number as one. The subselect keeps the column names of
+  // `json_each` (`key`, `value`, `type` …) apart from the table's.
   jsonField: (column, key) =>
     sql`(select field.value from (select ${sql.ref(column)} as document) as given, json_each(given.document) as field
       where field.key = ${key} limit 1)`,
@@ -131,7 +131,7 @@ const postgres: Dialect = {
     )}))`,
   objectOf: (key, value) =>
     sql`coalesce(json_object_agg(${sql.ref(key)}, ${sql.ref(value)} order by ${sql.ref(key)}), '{}')::text`,
-  // lower() under the C collation changes ASCII letters only, as SQLite does.
+  // lower() under the C collation changes ASCII letters only, as in SQLite.
   containsText: (column, text) =>
     sql`position(lower(${text}::text collate "C") in lower(${sql.ref(column)} collate "C")) > 0`,
   greatest: (left, right) =>
@@ -147,7 +147,7 @@ const postgres: Dialect = {
 
 export const dialects: Readonly<Record<DatabaseKind, Dialect>> = { sqlite, postgres };
 
-/** Query builders that build and never run: they have no connection. */
+/** Query builders without a connection: they build and never run. */
 export const builders: Readonly<Record<DatabaseKind, Kysely<Schema>>> = {
   sqlite: new Kysely<Schema>({
     plugins: [inlineConstants],

@@ -2,7 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
-import { afterEach, expect, it } from 'vitest';
+import { afterEach, expect, test } from 'vitest';
 import { describeDatabases } from '../../test/databases/databases.ts';
 import { defineQuery } from './query.ts';
 
@@ -13,14 +13,14 @@ describeDatabases('a killed process', (fixture) => {
   let child: ChildProcess | undefined;
   afterEach(() => child?.kill('SIGKILL'));
 
-  it.each([1, 57, 400])('loses nothing that it acknowledged (killed after %i answers)', async (answers) => {
+  test.each([1, 57, 400])('loses no acknowledged write (killed after %i answers)', async (answers) => {
     const at = await fixture.place();
     const started = spawn(process.execPath, [writer, fixture.kind, at], { stdio: ['ignore', 'pipe', 'inherit'] });
     child = started;
     const acknowledged: string[] = [];
     for await (const line of createInterface({ input: started.stdout })) {
       acknowledged.push(line);
-      // Lines that were said before it died still arrive after.
+      // Lines that it printed before its end still arrive.
       if (acknowledged.length === answers) started.kill('SIGKILL');
     }
     if (started.exitCode === null && started.signalCode === null) await once(started, 'exit');
@@ -29,7 +29,7 @@ describeDatabases('a killed process', (fixture) => {
     const database = await fixture.open({ at });
     const keys = new Set((await database.all(everyKey, {})).map((row) => row.key));
     for (const number of acknowledged) expect(keys).toContain(`${number}-a`);
-    // Those that were under way are there as a whole or not at all.
+    // Open writes are complete or missing.
     for (const key of keys)
       expect(keys).toContain(key.endsWith('-a') ? `${key.slice(0, -1)}b` : `${key.slice(0, -1)}a`);
     expect(acknowledged.length).toBeGreaterThanOrEqual(answers);

@@ -1,11 +1,11 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { postgresFailure } from './postgres/postgres-failure.ts';
 import { sqliteFailure } from './sqlite/sqlite-failure.ts';
 
 const withCode = (code: string) => Object.assign(new Error('x'), { code });
 
 describe('sqliteFailure', () => {
-  it.each([
+  test.each([
     ['SQLITE_CONSTRAINT_UNIQUE', { kind: 'constraint', constraint: 'unique' }],
     ['SQLITE_CONSTRAINT_PRIMARYKEY', { kind: 'constraint', constraint: 'unique' }],
     ['SQLITE_CONSTRAINT_TRIGGER', { kind: 'constraint', constraint: 'other' }],
@@ -20,14 +20,14 @@ describe('sqliteFailure', () => {
     ['SQLITE_MISMATCH', { kind: 'bug' }],
   ])('judges %s', (code, failure) => expect(sqliteFailure(withCode(code))).toEqual(failure));
 
-  it('takes what has no code for a bug', () => {
+  test('classifies an error without a code as a bug', () => {
     expect(sqliteFailure(new TypeError('x'))).toEqual({ kind: 'bug' });
     expect(sqliteFailure(null)).toEqual({ kind: 'bug' });
   });
 });
 
 describe('postgresFailure', () => {
-  it.each([
+  test.each([
     ['23505', { kind: 'constraint', constraint: 'unique' }],
     ['23P01', { kind: 'constraint', constraint: 'other' }],
     ['40001', { kind: 'again' }],
@@ -46,7 +46,7 @@ describe('postgresFailure', () => {
     ['22P02', { kind: 'bug' }],
   ])('judges %s', (code, failure) => expect(postgresFailure(withCode(code))).toEqual(failure));
 
-  it('knows the driver’s words for a lost connection', () => {
+  test('recognizes the driver’s messages for a lost connection', () => {
     expect(postgresFailure(new Error('Connection terminated unexpectedly'))).toEqual({ kind: 'gone' });
     expect(postgresFailure(new Error('timeout exceeded when trying to connect'))).toEqual({ kind: 'gone' });
     expect(postgresFailure(new RangeError('9007199254740993 is too large for a number'))).toEqual({ kind: 'bug' });

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import Sqlite, { type Database } from 'better-sqlite3';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { migrations } from './migrations/index.ts';
 import { unseenAgents } from './queries/agents.ts';
 import { auditEvents, chainRows, countUnplaced, firstPlaced, placedEvents, unplacedEvents } from './queries/audit.ts';
@@ -34,7 +34,10 @@ import type { AnyQuery } from './query.ts';
 import { oldDriftRecords, operationIds, unneededPayloads } from './retention.ts';
 import { migrateSqlite } from './sqlite/migrate-sqlite.ts';
 
-/** A query costs what it gives, however long the history is: it must find its rows by an index and not sort them. */
+/**
+ * The cost of a query depends on its result, not on the length of the history: it finds rows by an index and does not
+ * sort them.
+ */
 const directory = mkdtempSync(join(tmpdir(), 'muster-indices-'));
 let db: Database;
 
@@ -57,7 +60,7 @@ function plan(query: AnyQuery): string {
 }
 
 describe('indices', () => {
-  it.each<[string, AnyQuery, string]>([
+  test.each<[string, AnyQuery, string]>([
     ['open operations of an agent', openOperations, 'operations_open'],
     ['the oldest of them', oldestOpen, 'operations_open'],
     ['what is to be sent to a channel', oldestDeliveries, 'SEARCH deliveries USING INDEX'],
@@ -103,7 +106,7 @@ describe('indices', () => {
     expect(detail).not.toContain('TEMP B-TREE');
   });
 
-  it.each<[string, AnyQuery, RegExp]>([
+  test.each<[string, AnyQuery, RegExp]>([
     ['all of the audit log, newest first', auditEvents({}), /USING INDEX audit_events_time/],
     [
       'a later page of it',
@@ -141,14 +144,14 @@ describe('indices', () => {
     expect(detail).not.toContain('TEMP B-TREE');
   });
 
-  it('serve what happened to an agent and what it did, of which only two pages are sorted', () => {
+  test('finds events of and by an agent by index, and sorts only two pages', () => {
     const detail = plan(auditEvents({ agent: true, below: true }));
     expect(detail).toMatch(/audit_events_target \(target_id=\? AND timestamp_ms</);
     expect(detail).toMatch(/audit_events_actor \(actor_id=\? AND timestamp_ms</);
     expect(detail).not.toMatch(/SCAN audit_events/);
   });
 
-  it('serve the latest drift of each agent, whose tags alone are put in order', () => {
+  test('finds the latest drift of each agent by index, and sorts only tags', () => {
     for (const [query, index] of [
       [latestDrifts({}), 'latest_drift_order'],
       [latestDrifts({ status: true, below: true }), 'latest_drift_status'],
@@ -159,13 +162,13 @@ describe('indices', () => {
     }
   });
 
-  it('serve what the newest checks found, which is only counted by status', () => {
+  test('finds the outcomes of the newest checks by index, and counts them by status', () => {
     const detail = plan(agentsByLatestDrift);
     expect(detail).toMatch(/latest_drift_status|agents_status/);
     expect(detail).not.toMatch(/SCAN (agents|drift_states|drift_records)(;|$)/);
   });
 
-  it('serve agents with work, whose every row is looked at anyway', () => {
+  test('finds agents with work by an index of open operations', () => {
     expect(plan(agentsWithWork)).toMatch(/^SEARCH operations USING INDEX operations_status/);
   });
 });

@@ -10,12 +10,12 @@ import { Placeholder } from './params.ts';
 /**
  * Writes the constants of a query into its text instead of sending them as parameters. Queries are compiled once, so
  * their constants come from the source; and a planner uses a partial index only for a condition that it can read.
- * Booleans become 1 and 0, as both databases keep them.
+ * Booleans become 1 and 0, as both databases store them.
  */
 class ConstantsTransformer extends OperationNodeTransformer {
   protected override transformValue(node: ValueNode): ValueNode {
     const { value } = node;
-    // What is immediate already (`sql.lit`) is meant as it stands.
+    // `sql.lit` makes immediate values; they stay.
     if (node.immediate || value instanceof Placeholder || value instanceof Uint8Array) return node;
     return ValueNode.createImmediate(typeof value === 'boolean' ? Number(value) : value);
   }
@@ -25,7 +25,7 @@ class ConstantsTransformer extends OperationNodeTransformer {
       kind: 'ValueListNode',
       values: node.values.map((value) => this.transformValue(ValueNode.create(value))),
     };
-    // The compiler goes by `kind`; both kinds of list may stand wherever one may.
+    // The compiler switches on `kind` and accepts either kind of list here.
     return list as unknown as PrimitiveValueListNode;
   }
 }

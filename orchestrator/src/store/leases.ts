@@ -3,9 +3,9 @@ import { defineQuery } from './query.ts';
 /** Leases: work that one process does at a time. Times are Unix milliseconds. */
 
 /**
- * Takes a lease that nobody holds, that has run out, that says it lasts until after `beyond_ms`, as one does that was
- * taken by a wrong clock, or that the same holder had before. Gives a row with the fencing
- * token, which grows with every taking; none when it is another's.
+ * Takes a lease that is free, expired, or already held by this holder. Also takes one that expires after `beyond_ms`,
+ * since only a wrong clock can have set that. Returns a row with the fencing token, which grows each time the lease is
+ * taken; no row if another process holds it.
  */
 export const takeLease = defineQuery(
   'leases/take',
@@ -32,7 +32,7 @@ export const takeLease = defineQuery(
       .returning('token'),
 );
 
-/** Changes nothing when the lease has passed to another. */
+/** Changes nothing when another process holds the lease. */
 export const keepLease = defineQuery(
   'leases/keep',
   (db, p: { name: string; holder: string; token: number; expires_ms: number }) =>
@@ -44,7 +44,7 @@ export const keepLease = defineQuery(
       .where('token', '=', p.token),
 );
 
-/** Lets others have the lease at once. */
+/** Releases the lease before it expires. */
 export const releaseLease = defineQuery('leases/release', (db, p: { name: string; holder: string; token: number }) =>
   db
     .updateTable('leases')
@@ -54,7 +54,7 @@ export const releaseLease = defineQuery('leases/release', (db, p: { name: string
     .where('token', '=', p.token),
 );
 
-/** For preconditions: a row while this taking of the lease is the last. */
+/** For preconditions: a row unless the lease was taken again since. */
 export const leaseHeld = defineQuery('leases/held', (db, p: { name: string; holder: string; token: number }) =>
   db
     .selectFrom('leases')

@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url';
 import Sqlite from 'better-sqlite3';
 import { sql } from 'kysely';
 import { Client } from 'pg';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { describeDatabases, testTime } from '../../test/databases/databases.ts';
 import { fillFirstRelease, firstRelease } from '../../test/databases/first-release.ts';
 import { nextMigrations, oneMore } from '../../test/databases/migrations.ts';
@@ -27,7 +27,7 @@ const extra = defineQuery('extra', () => sql<{ id: string }>`select id from extr
 const migrator = fileURLToPath(new URL('../../test/databases/migrate-until-killed.ts', import.meta.url));
 
 describe('dueMigrations', () => {
-  it('gives what is missing, and refuses a database that is ahead', () => {
+  test('returns due migrations, and refuses a newer database', () => {
     expect(dueMigrations(0, nextMigrations, 'x')).toEqual(nextMigrations);
     expect(dueMigrations(migrations.length, nextMigrations, 'x')).toEqual([oneMore]);
     expect(dueMigrations(nextMigrations.length, nextMigrations, 'x')).toEqual([]);
@@ -39,7 +39,7 @@ describe('dueMigrations', () => {
 });
 
 describeDatabases('migrations', (fixture) => {
-  /** A database of this release with a row in it. */
+  /** A database of this release with a row. */
   async function filled(): Promise<string> {
     const at = await fixture.place();
     const database = await fixture.open({ at });
@@ -48,7 +48,7 @@ describeDatabases('migrations', (fixture) => {
     return at;
   }
 
-  it('take a database to the next release and keep what is in it', async () => {
+  test('migrates a database to the next release and keeps its rows', async () => {
     const at = await filled();
     const reports: MigrationReport[] = [];
     const database = await fixture.open({
@@ -66,7 +66,7 @@ describeDatabases('migrations', (fixture) => {
     expect(reports[1]).toEqual({ from: nextMigrations.length, to: nextMigrations.length, backup: null });
   });
 
-  it('refuse a database of a newer release and leave it alone', async () => {
+  test('refuses a database of a newer release and leaves it unchanged', async () => {
     const at = await filled();
     await (await fixture.open({ at, migrations: nextMigrations })).close();
     await expect(fixture.open({ at })).rejects.toThrow(SchemaRefused);
@@ -75,7 +75,7 @@ describeDatabases('migrations', (fixture) => {
     expect(await database.all(all, {})).toHaveLength(1);
   });
 
-  it('leave the old version when one fails', async () => {
+  test('keeps the old version when a migration fails', async () => {
     const at = await filled();
     const failing: Migration = {
       ...oneMore,
@@ -87,7 +87,7 @@ describeDatabases('migrations', (fixture) => {
     await expect(database.all(extra, {})).rejects.toThrow('extra');
   });
 
-  it.each([1, 2, 3])('leave the old version when killed after statement %i', async (after) => {
+  test.each([1, 2, 3])('keeps the old version when killed after statement %i', async (after) => {
     const at = await filled();
     const child = spawn(process.execPath, [migrator, fixture.kind, at, String(after)], { stdio: 'inherit' });
     const [, signal] = await once(child, 'exit');
@@ -100,7 +100,7 @@ describeDatabases('migrations', (fixture) => {
     expect(await migrated.all(all, {})).toEqual([{ key: 'kept', value: 'old', note: 'migrated' }]);
   });
 
-  it('14 gives every agent the key on record that it is known by, and no agent two current ones', async () => {
+  test('records the known key of every agent in migration 14, and one current key each', async () => {
     const at = await fixture.place();
     const older = await fixture.open({ at, migrations: migrations.slice(0, 1) });
     await fillFirstRelease(older);
@@ -112,14 +112,14 @@ describeDatabases('migrations', (fixture) => {
     await expect(database.write({ name: 'second', statements: [second] })).rejects.toThrow(/unique/i);
   });
 
-  it('are run once by several that start together', async () => {
+  test('runs migrations once when several processes start together', async () => {
     const at = await filled();
     const databases = await Promise.all([1, 2, 3].map(() => fixture.open({ at, migrations: nextMigrations })));
     expect(await databases[0]!.all(versions, {})).toHaveLength(nextMigrations.length);
   });
 
   if (fixture.kind === 'postgres')
-    it('wait while another process migrates', async () => {
+    test('waits while another process migrates', async () => {
       const at = await filled();
       const other = new Client({ connectionString: at });
       await other.connect();
@@ -143,11 +143,10 @@ describeDatabases('migrations', (fixture) => {
     });
 
   if (fixture.kind === 'sqlite')
-    it('copy the file first, whole and for its owner alone', async () => {
+    test('copies the file first, completely and for its owner only', async () => {
       const at = await filled();
       const beside = () => readdirSync(dirname(at)).filter((name) => name.startsWith(`${basename(at)}.`));
       expect(beside()).toEqual([]);
-      // Left by a copy that was killed.
       writeFileSync(`${at}.v1-19700101T000000Z.backup.partial`, 'half');
       const reports: MigrationReport[] = [];
       await fixture.open({ at, migrations: nextMigrations, onMigrated: (report) => reports.push(report) });
@@ -157,13 +156,13 @@ describeDatabases('migrations', (fixture) => {
       expect(reports[0]?.backup).toBe(copy);
       expect(statSync(copy).mode & 0o777).toBe(0o600);
       expect(statSync(at).mode & 0o777).toBe(0o600);
-      // A backup is a database that this release opens.
+      // The backup is a database that this release can open.
       const restored = await fixture.open({ at: copy });
       expect(await restored.all(all, {})).toEqual([{ key: 'kept', value: 'old' }]);
     });
 
   if (fixture.kind === 'sqlite')
-    it('refuse a file that is a database of something else', async () => {
+    test('refuses a database file of another program', async () => {
       const at = await fixture.place();
       const other = new Sqlite(at);
       other.exec('create table theirs (x)');

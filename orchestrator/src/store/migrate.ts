@@ -1,7 +1,7 @@
 import { builders, type DatabaseKind, dialects } from './dialect.ts';
 import type { Migration } from './migrations/migration.ts';
 
-/** What the code and the database disagree about, in words for a person. Starting ends with it; nothing was changed. */
+/** The database has a schema that this release cannot use. Nothing was changed; the orchestrator does not start. */
 export class SchemaRefused extends Error {
   constructor(message: string) {
     super(message);
@@ -12,7 +12,7 @@ export class SchemaRefused extends Error {
 export interface MigrationProgress {
   readonly version: number;
   readonly name: string;
-  /** Statements of this migration that are done, of so many. */
+  /** Statements of this migration that have run. */
   readonly done: number;
   readonly total: number;
 }
@@ -21,7 +21,7 @@ export interface MigrationOptions {
   readonly migrations: readonly Migration[];
   /** Unix seconds. */
   readonly now: () => number;
-  /** SQLite: copy a file that holds something first; the default. */
+  /** SQLite: copy a file that is not empty first; the default. */
   readonly backup?: boolean;
   /** Called inside the transaction, after each statement. */
   readonly onProgress?: ((progress: MigrationProgress) => void) | undefined;
@@ -30,14 +30,14 @@ export interface MigrationOptions {
 export interface MigrationReport {
   readonly from: number;
   readonly to: number;
-  /** Copy of the file as it was before; null when there was nothing to copy, or on PostgreSQL. */
+  /** Copy of the file before the migration; null when there was nothing to copy, or on PostgreSQL. */
   readonly backup: string | null;
 }
 
 /**
  * Decides which migrations are due.
- * @param current version that the database is at, 0 for an empty one
- * @param where   names the database in a refusal
+ * @param current version of the database, 0 for an empty one
+ * @param where   names the database in errors
  * @throws SchemaRefused when the database is newer than the code
  */
 export function dueMigrations(current: number, migrations: readonly Migration[], where: string): readonly Migration[] {
@@ -55,7 +55,7 @@ export function dueMigrations(current: number, migrations: readonly Migration[],
   return migrations.slice(current);
 }
 
-/** The statements of a migration in the words of one database. */
+/** The SQL statements of a migration for one database. */
 export function migrationSql(migration: Migration, kind: DatabaseKind): readonly string[] {
   const build = { db: builders[kind], dialect: dialects[kind] };
   return migration.statements(build).map((statement) => {
@@ -65,7 +65,7 @@ export function migrationSql(migration: Migration, kind: DatabaseKind): readonly
   });
 }
 
-/** The table that records which migrations have run, in the words of one database. */
+/** The SQL of the table that records which migrations have run. */
 export function versionTableSql(kind: DatabaseKind): string {
   const { columns } = dialects[kind];
   return builders[kind].schema

@@ -6,18 +6,18 @@ import { postgresFailure } from './postgres/postgres-failure.ts';
 import { DatabaseInUse } from './postgres/postgres-lock.ts';
 import { openSqlite } from './sqlite/sqlite.ts';
 
-/** Where an orchestrator keeps what it knows. */
+/** Location of the database. */
 export interface DatabasePlace {
-  /** The SQLite file, when there is no PostgreSQL. */
+  /** The SQLite file; unused with PostgreSQL. */
   readonly file: string;
   readonly postgres: { readonly url: string; readonly poolSize: number; readonly statementTimeout: number } | null;
 }
 
-export interface DatabaseSurroundings {
+export interface DatabaseDeps {
   /** Milliseconds. */
   readonly now: () => number;
   readonly onFatal: (reason: Error) => void;
-  /** A transaction was committed: how many units shared it, and how long it took. */
+  /** A transaction was committed: how many writes shared it, and its duration. */
   readonly onCommit?: (units: number, ms: number) => void;
   readonly onMigrated: (report: MigrationReport) => void;
   readonly log: {
@@ -27,20 +27,20 @@ export interface DatabaseSurroundings {
   };
 }
 
-/** A server may come up after the orchestrator does. */
-const patienceMs = 30_000;
+/** The server may start after the orchestrator. */
+const serverStartMs = 30_000;
 
 /**
- * Opens the database that an orchestrator works on alone.
- * @throws DatabaseInUse, SchemaRefused, and what the server or the disk says
+ * Opens the database for this orchestrator alone.
+ * @throws DatabaseInUse, SchemaRefused, and errors of the server or the disk
  */
-export async function openDatabase(place: DatabasePlace, around: DatabaseSurroundings): Promise<Database> {
-  const { onFatal, onMigrated, log } = around;
-  const committed = around.onCommit ? { onCommit: around.onCommit } : {};
-  const now = () => Math.floor(around.now() / 1000);
+export async function openDatabase(place: DatabasePlace, deps: DatabaseDeps): Promise<Database> {
+  const { onFatal, onMigrated, log } = deps;
+  const committed = deps.onCommit ? { onCommit: deps.onCommit } : {};
+  const now = () => Math.floor(deps.now() / 1000);
   const { postgres } = place;
   if (postgres === null) return await openSqlite({ file: place.file, now, onFatal, onMigrated, ...committed });
-  const until = performance.now() + patienceMs;
+  const until = performance.now() + serverStartMs;
   for (let attempt = 1; ; attempt++) {
     try {
       return await openPostgres({

@@ -1,11 +1,11 @@
 /**
- * Parameters of a query. While a query is built they are placeholders in the place of values; when it runs, the slots
- * that the placeholders left in the compiled statement are filled from an object of values.
+ * Parameters of a query. While a query is built, placeholders stand for values; when it runs, the slots of the compiled
+ * statement are filled from an object of values.
  */
 
 export type ParamValue = string | number | boolean | null | Uint8Array | readonly string[] | readonly number[];
 
-/** What a database is handed. */
+/** A value in the form that the databases take. */
 export type BoundValue = string | number | null | Uint8Array | readonly string[] | readonly number[];
 
 /** Stands for the value of one parameter inside a query that is being built. */
@@ -16,7 +16,7 @@ export class Placeholder {
   }
 }
 
-/** A parameter that holds a list; which form a database wants it in is the dialect's affair. */
+/** A parameter that holds a list; the dialect decides how it is passed to the database. */
 export class ListPlaceholder extends Placeholder {
   readonly elements: 'text' | 'integer';
   constructor(param: string, elements: 'text' | 'integer') {
@@ -28,7 +28,7 @@ export class ListPlaceholder extends Placeholder {
 /** One `?` or `$n` of a compiled statement: a constant of the query, or a parameter by name. */
 export type Slot = { readonly value: BoundValue } | { readonly param: string; readonly list: boolean };
 
-/** An object whose every property is the placeholder of that name, typed as the values it will stand for. */
+/** An object with a placeholder for every property, typed as the values. */
 export function placeholders<P>(): P {
   return new Proxy(
     {},
@@ -39,8 +39,8 @@ export function placeholders<P>(): P {
 const nul = '\u0000';
 
 /**
- * Text as both databases can hold it: PostgreSQL takes neither NUL nor half of a surrogate pair, and what one takes and
- * the other refuses would be found in production. Each becomes U+FFFD.
+ * Text that both databases can hold: PostgreSQL refuses NUL and lone surrogates, and only production would show the
+ * difference. Each becomes U+FFFD.
  */
 export function storableText(text: string): string {
   const whole = text.isWellFormed() ? text : text.toWellFormed();
@@ -54,7 +54,7 @@ export function jsonRows(rows: readonly Readonly<Record<string, string | number 
   );
 }
 
-/** The form of a single value, lists aside, that both databases take. */
+/** The form of a single value that both databases take. */
 export function plainValue(value: Exclude<ParamValue, readonly unknown[]>): BoundValue {
   if (typeof value === 'string') return storableText(value);
   if (typeof value === 'boolean') return value ? 1 : 0;

@@ -1,5 +1,5 @@
 import { sql } from 'kysely';
-import { describe, expect, expectTypeOf, it } from 'vitest';
+import { describe, expect, expectTypeOf, test } from 'vitest';
 import { jsonRows } from './params.ts';
 import { bind, defineQuery, defineVariants, type Query } from './query.ts';
 import { statement } from './transaction.ts';
@@ -35,7 +35,7 @@ const list = defineVariants(
 );
 
 describe('defineQuery', () => {
-  it('infers parameters and rows', () => {
+  test('infers parameters and rows', () => {
     expectTypeOf(agentNamed).toEqualTypeOf<
       Query<{ name: string; status: 'approved' }, { node_id: string; last_seen_at: number }>
     >();
@@ -52,7 +52,7 @@ describe('defineQuery', () => {
     statement(agentsIn, { ids: [], other: 1 });
   });
 
-  it('compiles once per kind and keeps the place of each parameter', () => {
+  test('compiles once for each kind and keeps the positions of parameters', () => {
     expect(agentNamed.compiled('sqlite')).toBe(agentNamed.compiled('sqlite'));
     expect(insertTag.compiled('sqlite').slots).toHaveLength(4);
     expect(bind(insertTag, 'sqlite', { node_id: 'n', key: 'k', value: 'v' }, asJson)).toEqual(['n', 'k', 'v', 'v']);
@@ -60,7 +60,7 @@ describe('defineQuery', () => {
     expect(bind(agentNamed, 'postgres', { name: 'a', status: 'approved' }, asJson)).toEqual(['a', 'approved']);
   });
 
-  it('writes constants into the text, where the planner sees them', () => {
+  test('writes constants into the SQL text for the planner', () => {
     const open = defineQuery('operations/open', (db, p: { node_id: string }) =>
       db
         .selectFrom('operations')
@@ -79,7 +79,7 @@ describe('defineQuery', () => {
     expect(flags.compiled('postgres').sql).toContain('set "approve" = 1, "revoked_at" = null');
   });
 
-  it('hands a list over in the form of the database', () => {
+  test('passes a list in the form of the database', () => {
     expect(agentsIn.compiled('sqlite').sql).toBe(
       'select "node_id" from "agents" where "node_id" in (select value from json_each(?))',
     );
@@ -87,7 +87,7 @@ describe('defineQuery', () => {
     expect(bind(agentsIn, 'sqlite', { ids: ['a'] }, asJson)).toEqual(['["a"]']);
   });
 
-  it('refuses what can only be a bug', () => {
+  test('refuses parameters that can only be bugs', () => {
     expect(() => bind(agentNamed, 'sqlite', { name: 'a' }, asJson)).toThrow(
       'agents/named: parameter status is missing',
     );
@@ -96,7 +96,7 @@ describe('defineQuery', () => {
     expect(() => bind(list({ status: false }), 'sqlite', { limit: Number.NaN }, asJson)).toThrow('NaN');
   });
 
-  it('makes text storable in both databases', () => {
+  test('makes text storable in both databases', () => {
     expect(bind(agentNamed, 'sqlite', { name: 'a\u0000b\ud800c', status: 'approved' }, asJson)[0]).toBe(
       'a\ufffdb\ufffdc',
     );
@@ -107,14 +107,14 @@ describe('defineQuery', () => {
 });
 
 describe('defineVariants', () => {
-  it('builds each variant once and asks only for its own parameters', () => {
+  test('builds each variant once and requires only its own parameters', () => {
     expect(list({ status: true })).toBe(list({ status: true }));
     expect(list({ status: true })).not.toBe(list({ status: false }));
     expect(bind(list({ status: false }), 'sqlite', { limit: 5 }, asJson)).toEqual([5]);
     expect(bind(list({ status: true }), 'sqlite', { limit: 5, status: 'approved' }, asJson)).toEqual(['approved', 5]);
   });
 
-  it('stops when a value has been taken for a variant', () => {
+  test('throws when a value is used as a variant', () => {
     const wrong = defineVariants('wrong', (db, p: { limit: number }, _d, v: { name: string }) =>
       db.selectFrom('agents').select('node_id').where('name', '=', v.name).limit(p.limit),
     );

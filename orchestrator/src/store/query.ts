@@ -11,7 +11,7 @@ import {
 } from './params.ts';
 import type { Schema } from './schema.ts';
 
-/** A query as a database runs it: text, and where each of its values comes from. */
+/** A compiled query: SQL text, and the source of each value. */
 export interface CompiledStatement {
   readonly sql: string;
   readonly slots: readonly Slot[];
@@ -24,9 +24,9 @@ export interface CompiledStatement {
 export interface Query<P, Row> {
   /** Unique in this process; prepared statements are cached under it. */
   readonly id: number;
-  /** For people: logs and errors name it. */
+  /** For logs and errors. */
   readonly name: string;
-  /** Compiles at first use; a fault in the builder shows then. */
+  /** Compiles at first use, and throws then if the builder is wrong. */
   compiled(kind: DatabaseKind): CompiledStatement;
   /** Never set; carries the types. */
   readonly types?: { readonly params: (params: P) => void; readonly row: Row };
@@ -35,7 +35,6 @@ export interface Query<P, Row> {
 /** Any query, whatever its parameters. */
 export type AnyQuery<Row = unknown> = Query<never, Row>;
 
-/** Parameters that a query may have. */
 export type ParamsOf<P> = { readonly [K in keyof P]: ParamValue };
 
 type NoRows = InsertResult | UpdateResult | DeleteResult;
@@ -77,7 +76,7 @@ function slotOf(query: string, parameter: unknown): Slot {
  *     const agentById = defineQuery('agents/by id', (db, p: { node_id: string }) =>
  *       db.selectFrom('agents').selectAll().where('node_id', '=', p.node_id));
  *
- * `p.x` is a placeholder, never a value: hand it on, do not look at it. What depends on a value belongs in
+ * `p.x` is a placeholder without a value: pass it on, do not inspect it. Queries that depend on a value belong in
  * `defineVariants`.
  * @param name for logs and errors, `noun/what it does`
  * @param build called once per kind of database, when the query first runs

@@ -2,9 +2,12 @@ import type { ExpressionBuilder } from 'kysely';
 import { defineQuery } from './query.ts';
 import type { Schema } from './schema.ts';
 
-/** What is deleted because it is old, some at a time. */
+/** Deletion of old data, in batches. */
 
-/** Payloads that no operation needs which is open, ended after `since`, or is the last apply of a machine. */
+/**
+ * Payloads that are not needed: by an open operation, by one that ended after `since`, or by the last apply of a
+ * machine.
+ */
 export const unneededPayloads = defineQuery('payloads/unneeded', (db, p: { since: number; limit: number }) =>
   db
     .selectFrom('operation_payloads')
@@ -13,7 +16,7 @@ export const unneededPayloads = defineQuery('payloads/unneeded', (db, p: { since
     .limit(p.limit),
 );
 
-/** Changes nothing for a payload that is needed again. */
+/** Keeps a payload that is needed again. */
 export const deletePayloads = defineQuery(
   'payloads/delete',
   (db, p: { digests: readonly string[]; since: number }, d) =>
@@ -32,7 +35,7 @@ const needing = (from: ExpressionBuilder<Schema, 'operation_payloads'>, since: n
       w.or([
         w('operations.finished_at', 'is', null),
         w('operations.finished_at', '>', since),
-        // Drift is measured against it, and which secrets are in it must be known to keep them out of what is reported.
+        // Drift is measured against it, and its secrets must be known to redact them from reports.
         w.exists(
           w
             .selectFrom('agent_state')
@@ -43,7 +46,9 @@ const needing = (from: ExpressionBuilder<Schema, 'operation_payloads'>, since: n
       ]),
     );
 
-/** The oldest drift records of before a time, but for those by which an agent is known to deviate, which may be accepted. */
+/**
+ * The oldest drift records before a time, except those that a drift state refers to: an operator may still accept them.
+ */
 export const oldDriftRecords = defineQuery('drift/old', (db, p: { before: number; limit: number }) =>
   db
     .selectFrom('drift_records')
@@ -73,7 +78,7 @@ export const deleteLatestDrift = defineQuery('drift/delete latest of records', (
   db.deleteFrom('latest_drift').where(d.isIn('drift_id', p.ids)),
 );
 
-/** Operations in the order in which they were asked for: a page of ids. */
+/** A page of operation ids, oldest first. */
 export const operationIds = defineQuery('operations/ids', (db, p: { after: string; below: string; limit: number }) =>
   db
     .selectFrom('operations')
@@ -84,7 +89,9 @@ export const operationIds = defineQuery('operations/ids', (db, p: { after: strin
     .limit(p.limit),
 );
 
-/** Of these operations, those that ended before a time and that no machine's state names. Results go with them. */
+/**
+ * Deletes those of these operations that ended before a time and that no applied state refers to, with their results.
+ */
 export const deleteOperations = defineQuery(
   'operations/delete',
   (db, p: { ids: readonly string[]; before: number }, d) =>
@@ -114,7 +121,7 @@ export const deleteOperations = defineQuery(
           ),
         ),
       )
-      // An operation of a run goes with the run, or after it.
+      // An operation of a run is deleted with the run, or after it.
       .where((w) =>
         w.not(
           w.exists(
@@ -128,7 +135,7 @@ export const deleteOperations = defineQuery(
       ),
 );
 
-/** Runs that ended before a time, with their outcomes; of these ids. */
+/** Deletes those of these runs that ended before a time, with their outcomes. */
 export const deleteRuns = defineQuery('runs/delete', (db, p: { ids: readonly string[]; before: number }, d) =>
   db.deleteFrom('runs').where(d.isIn('run_id', p.ids)).where('finished_at', '<', p.before),
 );

@@ -8,7 +8,7 @@ import type { JsonText } from './json-text.ts';
  * lists and objects are JSON in text. Both databases hold exactly these types, so a row reads the same from either.
  */
 
-/** True or false, kept as 1 or 0 in both databases; a boolean may be written. */
+/** True or false, stored as 1 or 0 in both databases; a boolean may be written. */
 export type Flag = ColumnType<0 | 1, 0 | 1 | boolean, 0 | 1 | boolean>;
 
 type StringMap = Record<string, string>;
@@ -31,9 +31,9 @@ export interface SessionsTable {
   operator_id: string;
   created_at: number;
   expires_at: number;
-  /** When the signature was given; renewals keep it. */
+  /** When the challenge was signed; renewals do not change it. */
   signed_in_at: number;
-  /** 1: the signature named this server; renewals keep it. */
+  /** 1: the signed challenge named this server; renewals do not change it. */
   bound: number;
 }
 
@@ -49,13 +49,13 @@ export interface AgentsTable {
   connected_at: number;
   updated_at: number;
   last_seen_at: number;
-  /** Where the agent's pin of our key came from, as it says. */
+  /** How the agent got its pin of the orchestrator key, as it reported. */
   pin_source: string;
   enrolment_token_id: string | null;
   first_seen_at: number;
-  /** When it was found to be lost; null while it is not. */
+  /** When it was marked as lost; null if it is not lost. */
   lost_at: number | null;
-  /** Where it connected from the last time. */
+  /** The address of its last connection. */
   remote_ip: string | null;
   /** When the last `agent.cloned` event about it was recorded. */
   clone_seen_at: number | null;
@@ -67,7 +67,7 @@ export interface AgentTagsTable {
   value: string;
 }
 
-/** The keys in force of each agent: one, or two while a rotation is under way. */
+/** The valid keys of each agent: one, or two during a rotation. */
 export interface AgentKeysTable {
   public_key: string;
   node_id: string;
@@ -89,7 +89,7 @@ export interface EnrolmentTokensTable {
 
 export interface ModulesTable {
   name: string;
-  /** The newest one in `module_revisions`. */
+  /** The newest revision in `module_revisions`. */
   revision: number;
   uploaded_at: number;
   uploaded_by: string;
@@ -130,24 +130,24 @@ export interface OperationsTable {
   started_at: number | null;
   finished_at: number | null;
   expires_at: number | null;
-  /** Set when somebody asked for its end while the agent had it. */
+  /** When cancellation was requested while the agent had the operation. */
   cancel_requested_at: number | null;
-  /** Of a drift check: what asked for it. */
+  /** For a drift check: what requested it. */
   trigger: 'operator' | 'schedule' | 'watch' | 'audit' | null;
   summary: JsonText<Summary> | null;
   error: string | null;
-  /** Of the resolved desired set that the agent is sent; null for a drift check, which has none. */
+  /** Digest of the resolved desired set that the agent receives; null for a drift check, which has no desired set. */
   payload_digest: string | null;
   snapshot_operation_id: string | null;
-  /** Modules of the request itself; null for what an earlier release queued. */
+  /** Modules of the request itself; null for operations that an earlier release queued. */
   requested_modules: JsonText<string[]> | null;
-  /** Of a plan that succeeded: what it would do, as its agent sums it up. */
+  /** For a plan that succeeded: the agent's digest of its changes. */
   plan_digest: string | null;
-  /** Of a plan: the versions of the secrets it names. */
+  /** For a plan: the versions of the secrets it uses. */
   secret_versions: JsonText<Record<string, number>> | null;
 }
 
-/** Resolved desired sets, each once however many agents are sent it. */
+/** Resolved desired sets, each stored once for all agents that receive it. */
 export interface OperationPayloadsTable {
   /** SHA-256 of the text, hex. */
   digest: string;
@@ -169,7 +169,7 @@ export interface OperationOutputsTable {
   truncated: Flag;
 }
 
-/** What is applied on each machine: what is in place, what waits to be removed, what could not be applied. */
+/** Applied state of each machine: resources in place, pending removals, and resources that failed to apply. */
 export interface AppliedResourcesTable {
   node_id: string;
   key: string;
@@ -181,7 +181,7 @@ export interface AppliedResourcesTable {
   since: number;
   state: 'applied' | 'pending_removal' | 'unapplied';
   reason: string | null;
-  /** An apply succeeded in putting it in place, and it was not removed since. */
+  /** An apply put it in place, and it was not removed since. */
   in_place: Flag;
 }
 
@@ -189,9 +189,12 @@ export interface AgentStateTable {
   node_id: string;
   snapshot_operation_id: string | null;
   updated_at: number;
-  /** When drift is to be checked; null before something is applied, and while an agent that was away then is not back. */
+  /**
+   * When the next drift check is due; null before the first apply, and after a check was missed until the agent
+   * connects.
+   */
   drift_due_at: number | null;
-  /** The newest apply that ended, unless that succeeded or was cancelled. */
+  /** The newest apply that ended, unless it succeeded or was cancelled. */
   failed_apply_id: string | null;
 }
 
@@ -206,11 +209,11 @@ export interface DriftRecordsTable {
   summary: JsonText<Summary>;
   resources: JsonText<ResourceResult[]>;
   error: string | null;
-  /** By whom its deviation was accepted, when it was made or since. */
+  /** Who accepted the drift, when it was recorded or later. */
   accepted: JsonText<DriftAcceptance> | null;
 }
 
-/** Of each agent the newest record of `drift_records`. */
+/** The newest record in `drift_records` of each agent. */
 export interface LatestDriftTable {
   node_id: string;
   drift_id: string;
@@ -220,16 +223,19 @@ export interface LatestDriftTable {
 /** Machines that have drifted, until they are in sync again. */
 export interface DriftStatesTable {
   node_id: string;
-  /** Empty: from what was applied; `audit:` and the name of an assignment: from what that declares. */
+  /**
+   * Empty: compared with the applied state; `audit:` and the name of an assignment: compared with what the assignment
+   * declares.
+   */
   scope: string;
-  /** The fields of each resource that moved, by key; null: an earlier release did not say. */
+  /** The drifted fields of each resource, by key; null in rows of an earlier release. */
   drifted: JsonText<Record<string, string[]>> | null;
   since: number;
-  /** The newest record that found it; null: an earlier release did not say. */
+  /** The newest record that found it; null in rows of an earlier release. */
   drift_id: string | null;
-  /** What each resource is like, by key: tells whether a later check found the same. */
+  /** Digest of the observed state of each resource, by key: shows whether a later check found the same drift. */
   fingerprints: JsonText<Record<string, string>> | null;
-  /** Who said that all of it is known and stays. */
+  /** Who accepted all of the drift. */
   accepted: JsonText<DriftAcceptance> | null;
 }
 
@@ -244,7 +250,7 @@ export interface RunsTable {
   options: JsonText<Record<string, unknown>>;
 }
 
-/** What a run was about when it was asked for. */
+/** The parameters of a run at its start. */
 export interface RunBasesTable {
   run_id: string;
   basis: JsonText<unknown>;
@@ -254,15 +260,15 @@ export interface RunResultsTable {
   run_id: string;
   node_id: string;
   operation_id: string | null;
-  /** `waiting` before the agent's turn, then what its operation has. */
+  /** `waiting` until the run reaches the agent, then the status of its operation. */
   status: 'waiting' | OperationStatus;
   error: string | null;
-  /** In which order agents get their turn; null in runs of an earlier release. */
+  /** The order in which the run reaches agents; null in runs of an earlier release. */
   position: number | null;
 }
 
 export interface AuditEventsTable {
-  /** Grows with every event; on PostgreSQL it may have gaps and need not follow the order of commits. */
+  /** Grows with every event; on PostgreSQL it may have gaps and may differ from commit order. */
   seq: Generated<number>;
   id: string;
   event_type: string;
@@ -279,24 +285,24 @@ export interface AuditEventsTable {
   target_name: string;
   summary: string;
   metadata: JsonText<Record<string, unknown>>;
-  /** In the chain; null until the event has one. */
+  /** Position in the chain; null until the event is chained. */
   place: number | null;
-  /** SHA-256 over the hash before it and the event, lower-case hex. */
+  /** SHA-256 over the previous hash and the event, lower-case hex. */
   hash: string | null;
 }
 
-/** How far the chain reaches, at both ends. */
+/** Both ends of the chain. */
 export interface AuditChainTable {
   name: 'head' | 'anchor' | 'cut' | 'history';
   place: number;
   hash: string;
 }
 
-/** Work that one process does at a time. */
+/** Work that only one process may do at a time. */
 export interface LeasesTable {
   name: string;
   holder: string;
-  /** Grows with every taking, so that a former holder's work can be refused. */
+  /** Grows each time the lease is taken, so that writes of a former holder can be refused. */
   token: number;
   /** Unix milliseconds. */
   expires_ms: number;
@@ -307,7 +313,7 @@ export interface SettingsTable {
   value: string;
 }
 
-/** A window is open from `starts_at` until just before `ends_at`. */
+/** A maintenance window is open from `starts_at` until just before `ends_at`. */
 export interface MaintenanceWindowsTable {
   id: string;
   starts_at: number;
@@ -319,33 +325,33 @@ export interface MaintenanceWindowsTable {
   created_by: string;
 }
 
-/** Codes that a signed-in operator hands to a browser, which changes one for a session of its own. */
+/** Codes that a signed-in operator passes to a browser, which exchanges one for a sign-in session of its own. */
 export interface WebLoginCodesTable {
   code_hash: string;
   operator_id: string;
-  /** Of the session that asked for it: the code ends with that. */
+  /** The sign-in session that created the code; its end makes the code invalid. */
   session_hash: string;
-  /** When the signature was given: the new session can be renewed no longer than the old one. */
+  /** When the challenge was signed: the new session can be renewed no longer than the old one. */
   signed_in_at: number;
   expires_at: number;
 }
 
-/** How far each agent's spool is committed here; `instance_id` is of the agent process that numbered it. */
+/** How far each agent's spool is committed; `instance_id` is the agent process that numbered the messages. */
 export interface SpoolAckTable {
   node_id: string;
   instance_id: string;
   seq: number;
 }
 
-/** What an agent has caused to be stored on a day; rows are written in steps, so that few reports pay for one. */
+/** What each agent caused to be stored per day. Rows are written in steps, so that few reports cost a write. */
 export interface AgentUsageTable {
   node_id: string;
   /** Days since 1970, UTC. */
   day: number;
   bytes: number;
-  /** Events that follow from what it says of its own accord. */
+  /** Events caused by reports that no operation asked for. */
   events: number;
-  /** Drift checks that its hints asked for. */
+  /** Drift checks that its hints requested. */
   hints: number;
   /** Bits of the limits that `agent.limited` was recorded for on that day. */
   limited: Generated<number>;
@@ -359,7 +365,7 @@ export interface TerminalSessionsTable {
   opened_at: number;
   closed_at: number | null;
   end_reason: string | null;
-  /** Of the transcript's file when the session ended. */
+  /** SHA-256 of the transcript file when the session ended. */
   transcript_sha256: string | null;
   transcript_bytes: number | null;
 }
@@ -368,46 +374,45 @@ export interface ChannelsTable {
   channel_id: string;
   name: string;
   channel_type: ChannelType;
-  /** Under which key `sealed` is. */
+  /** The key that `sealed` is encrypted with. */
   key_id: string;
-  /** The config, encrypted as a whole: most addresses of channels are secrets. */
+  /** The config, encrypted as a whole: most channel addresses are secrets. */
   sealed: string;
   created_at: number;
   created_by: string;
-  /** Attempts that failed since one was delivered. */
+  /** Failed attempts since the last successful delivery. */
   failures: number;
-  /** Unix milliseconds; nothing is sent to it before. */
+  /** Unix milliseconds; no attempt is made before. */
   retry_at_ms: number;
-  /** Unix seconds, once it has been called failing; null while it is not. */
+  /** Unix seconds when it was reported as failing; null otherwise. */
   failing_since: number | null;
 }
 
 export interface NotificationsTable {
   notification_id: string;
-  /** Of the event. */
+  /** Position of the event in the audit chain. */
   place: number;
   event_id: string;
   event_type: string;
   severity: 'info' | 'warning' | 'critical';
   summary: string;
   timestamp_ms: number;
-  /** The agent it is about, if it is about one. */
   node_id: string | null;
   suppressed: number;
   event: JsonText<AuditEvent>;
 }
 
-/** The outbox: what is still to be sent. A row goes when it was delivered or given up. */
+/** The outbox. A row is deleted when it was delivered or given up. */
 export interface DeliveriesTable {
   channel_id: string;
-  /** Of the notification. */
+  /** Position of the notification. */
   place: number;
   delivery_id: string;
   attempts: number;
   created_at_ms: number;
 }
 
-/** What an operator has read one by one, above the place up to which all is read. */
+/** Notifications that an operator read one by one, above the position up to which all are read. */
 export interface NotificationReadsTable {
   operator_id: string;
   place: number;
@@ -425,16 +430,16 @@ export interface SecretRestrictionRow {
 
 export interface SecretsTable {
   name: string;
-  /** Counts the values that this name ever had. */
+  /** Counts the values of this name, also across removals. */
   version: number;
-  /** The key that `sealed` is encrypted under. */
+  /** The key that `sealed` is encrypted with. */
   key_id: string;
   /** The value, encrypted; base64. */
   sealed: string;
   description: string | null;
   /** Unix milliseconds. */
   expires_at_ms: number | null;
-  /** `expires_at_ms` until somebody was told that it comes. */
+  /** Equals `expires_at_ms` until the expiry event was recorded, then null. */
   untold_expiry_ms: number | null;
   restriction: JsonText<SecretRestrictionRow> | null;
   created_at_ms: number;
@@ -443,13 +448,13 @@ export interface SecretsTable {
   updated_by: string;
 }
 
-/** The newest version of each name there ever was; it stays when the secret is removed. */
+/** The newest version of each name; it stays when the secret is removed. */
 export interface SecretVersionsTable {
   name: string;
   version: number;
 }
 
-/** What a secret was before, while an operation is open that may have been sent with it. */
+/** Former values of secrets, while an operation is open that may have been sent with them. */
 export interface FormerSecretsTable {
   name: string;
   version: number;

@@ -2,12 +2,12 @@ import type { ErrorCode } from '@muster/protocol';
 import type { AnyQuery, Query } from './query.ts';
 
 /**
- * What a statement must do for its unit to stand: `changed` at least one row inserted, updated or deleted; `row` at
- * least one row returned; `no_row` none returned.
+ * What a statement must do for its transaction to commit: `changed` at least one row inserted, updated or deleted;
+ * `row` at least one row returned; `no_row` no row returned.
  */
 export type Expectation = 'changed' | 'row' | 'no_row';
 
-/** A query with its values and, if wanted, a precondition. Plain data: building it touches nothing. */
+/** A query with its values and an optional precondition. Plain data: building it runs nothing. */
 export interface Statement<Row = unknown> {
   readonly query: AnyQuery<Row>;
   readonly params: object;
@@ -17,29 +17,28 @@ export interface Statement<Row = unknown> {
 }
 
 /**
- * All or nothing: statements in order. The first that fails, or whose precondition does not hold, undoes those before
- * it. Units behave as if they ran one after the other, so a check and what depends on it belong in one unit.
+ * A transaction: statements in order. The first that fails, or whose precondition does not hold, undoes those before
+ * it. Transactions are serializable, so put a check and the writes that depend on it in one.
  */
 export interface Unit {
   /** For logs and errors, `noun/verb`. */
   readonly name: string;
   readonly statements: readonly Statement[];
   /**
-   * A unit that an agent causes. It is refused alone when it is too large, and all units of agents together leave room
-   * for those of others.
+   * Caused by an agent: refused if it is too large, and limited in total so that there is room for writes of operators.
    */
   readonly ofAgent?: boolean;
 }
 
-/** A precondition, and the error that the writer gets when it does not hold. */
+/** A precondition, and the error that the caller gets when it does not hold. */
 export interface Precondition {
   readonly expect: Expectation;
   readonly else: ErrorCode;
-  /** For a person; the title of the error when absent. */
+  /** Shown to people; the title of the error if absent. */
   readonly detail?: string;
 }
 
-/** Puts a query and its values together, for a unit. */
+/** A query with its values, for a transaction. */
 export function statement<P, Row>(
   query: Query<P, Row>,
   params: NoInfer<P> & object,
@@ -48,13 +47,13 @@ export function statement<P, Row>(
   return { query: query as unknown as AnyQuery<Row>, params, ...precondition };
 }
 
-/** What one statement did. `changes` is 0 for a select. */
+/** The result of one statement. `changes` is 0 for a select. */
 export interface StatementResult<Row = unknown> {
   readonly rows: readonly Row[];
   readonly changes: number;
 }
 
-/** What a committed unit did, statement by statement. */
+/** The results of a committed transaction, by statement. */
 export class UnitResult {
   readonly results: readonly StatementResult[];
   readonly #statements: readonly Statement[];
@@ -64,7 +63,7 @@ export class UnitResult {
     this.results = results;
   }
 
-  /** The result of one statement of the unit, with its row type. */
+  /** The result of one statement, with its row type. */
   of<Row>(of: Statement<Row>): StatementResult<Row> {
     const result = this.results[this.#statements.indexOf(of)];
     if (!result) throw new TypeError('The statement is not part of this unit');

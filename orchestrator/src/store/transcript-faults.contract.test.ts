@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { buffer } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
-import { afterAll, expect, it, test, vi } from 'vitest';
+import { afterAll, expect, test, vi } from 'vitest';
 import { ManualClock } from '../../../lib/test/manual-clock.ts';
 import { missingMount } from '../../test/databases/small-file-system.ts';
 import { outputLines } from './cast.ts';
@@ -18,7 +18,7 @@ afterAll(() => rmSync(root, { recursive: true, force: true }));
 const id = '01KAGZ7Q4W8E2R5T6Y9V0P3A1S';
 const recorder = fileURLToPath(new URL('../../test/record-until-killed.ts', import.meta.url));
 
-it.each([1, 400])('a killed process has recorded all that it showed (killed after %i pieces)', async (pieces) => {
+test.each([1, 400])('records everything that a killed process has shown (killed after %i pieces)', async (pieces) => {
   const directory = join(root, `killed-${pieces}`);
   const child = spawn(process.execPath, [recorder, directory, id], { stdio: ['ignore', 'pipe', 'inherit'] });
   const shown: string[] = [];
@@ -39,7 +39,7 @@ it.each([1, 400])('a killed process has recorded all that it showed (killed afte
   ).toBe(sha256);
 });
 
-it('a full disk is told once; the file then holds the lines that were told of, and its digest is theirs', async (context) => {
+test('reports a full disk once, and keeps exactly the confirmed lines, which the digest covers', async (context) => {
   if (missingMount && process.env.CI !== 'true') context.skip(missingMount);
   const small = join(root, 'small');
   mkdirSync(small);
@@ -101,7 +101,7 @@ const replaced = (file: string) => {
   writeFileSync(`${file}.new`, '');
   renameSync(`${file}.new`, file);
 };
-it.each([
+test.each([
   ['removed', (file: string) => rmSync(file)],
   ['removed', (file: string) => rmSync(join(file, '..'), { recursive: true })],
   ['removed', replaced],
@@ -122,20 +122,20 @@ it.each([
   await shown();
   clock.advance(1000);
   await vi.waitFor(() => expect(onFailure).toHaveBeenCalledTimes(1));
-  expect(onFailure.mock.calls[0]?.[0]).toMatchObject({ message: `its file was ${how}` });
+  expect(onFailure.mock.calls[0]?.[0]).toMatchObject({ message: `the transcript file was ${how}` });
   await recording.finish();
-  // What is left is left as it is.
+  // The rest of the file is not changed.
   if (how === 'cut short') expect(readFileSync(file, 'utf8')).toBe(`[${outputLines(1, Buffer.from('shown'))}`);
 });
 
-it('one that cannot be made is an error, and nothing is left of it', async () => {
+test('throws when the transcript cannot be created, and leaves nothing behind', async () => {
   const directory = join(root, 'gone');
   const transcripts = await openTranscripts(directory, new ManualClock());
   rmSync(directory, { recursive: true });
   await expect(transcripts.create(id, () => {})).rejects.toMatchObject({ code: 'ENOENT' });
 });
 
-it('what was written is synced twice a second, by one timer for all, also at the end', async () => {
+test('syncs twice a second with one timer for all transcripts, and at the end', async () => {
   const clock = new ManualClock();
   const transcripts = await openTranscripts(join(root, 'synced'), clock);
   const after = vi.spyOn(clock, 'after');
@@ -144,7 +144,7 @@ it('what was written is synced twice a second, by one timer for all, also at the
   expect(transcripts.syncs).toBe(0);
   for (let round = 1; round <= 3; round++) {
     await Promise.all(recordings.map((recording) => new Promise<void>((done) => recording.append('{}\n', done))));
-    // The round before may still be at its last file; it sets the timer when it is through.
+    // The round before may still be at its last file; it sets the timer at its end.
     await vi.waitFor(() => expect(after).toHaveBeenCalledTimes(round));
     expect(after.mock.calls[0]?.[0]).toBe(500);
     clock.advance(500);

@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import { sql } from 'kysely';
-import { expect, it } from 'vitest';
+import { expect, test } from 'vitest';
 import { placeAll } from '../../test/audit.ts';
 import { describeDatabases } from '../../test/databases/databases.ts';
 import { fillFirstRelease, firstRelease } from '../../test/databases/first-release.ts';
@@ -29,7 +29,7 @@ describeDatabases('a database of the first schema', (fixture) => {
     return at;
   };
 
-  it('is brought up to date with everything that it holds, killed in between or not', async () => {
+  test('upgrades a database with all of its content, killed in between or not', async () => {
     const at = await filled();
     for (const [version, after] of [
       [2, 3],
@@ -66,7 +66,7 @@ describeDatabases('a database of the first schema', (fixture) => {
 });
 
 describeDatabases('what was off in a release that did not tell', (fixture) => {
-  it('is told of, and can be accepted', async () => {
+  test('reports drift of before the upgrade, which can be accepted', async () => {
     const at = await fixture.place();
     const old = await fixture.open({ at, migrations: migrations.slice(0, 1) });
     await fillFirstRelease(old);
@@ -108,7 +108,7 @@ describeDatabases('what was off in a release that did not tell', (fixture) => {
 describeDatabases('terminal sessions of a release without recordings', (fixture) => {
   const openTerminals = terminalsFixture();
 
-  it('are kept, and those that were open are interrupted', async () => {
+  test('keeps terminal sessions, and ends open ones as interrupted', async () => {
     const at = await fixture.place();
     const old = await fixture.open({ at, migrations: migrations.slice(0, 11) });
     const id = (n: number) => `01HF7YAT00000000000000000${n}`;

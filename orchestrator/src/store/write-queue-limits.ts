@@ -1,21 +1,21 @@
 import { MusterError } from '@muster/protocol';
 import type { BoundValue } from './params.ts';
 
-export interface IntakeLimits {
-  /** Units that may wait for an answer. */
+export interface WriteQueueLimits {
+  /** Writes that may wait for an answer. */
   readonly maxUnits: number;
-  /** Bytes that those may hold; a single unit that no agent caused is let in however large it is. */
+  /** Bytes of those writes; a single write that no agent caused is always admitted when the queue is empty. */
   readonly maxBytes: number;
-  /** Bytes of one unit that an agent caused. */
+  /** Maximum bytes of one write that an agent caused. */
   readonly maxAgentUnitBytes: number;
-  /** Of `maxBytes`, what units that agents caused may hold together: the rest is for those who ask over the API. */
+  /** The part of `maxBytes` that writes of agents may use together: the rest is for API requests. */
   readonly maxAgentBytes: number;
 }
 
 const mebibyte = 1024 * 1024;
 
-/** Room for ten thousand agents answering at once, and no more memory than a burst of outputs should take. */
-export const defaultIntakeLimits: IntakeLimits = {
+/** Room for answers of ten thousand agents at once, with bounded memory. */
+export const defaultWriteQueueLimits: WriteQueueLimits = {
   maxUnits: 50_000,
   maxBytes: 256 * mebibyte,
   maxAgentUnitBytes: 32 * mebibyte,
@@ -23,17 +23,17 @@ export const defaultIntakeLimits: IntakeLimits = {
 };
 
 /**
- * Counts what waits to be written, and turns away what is over the limit. It refuses rather than makes callers wait:
- * they hold a request or an unacknowledged message, and its sender is the one who should come back later.
+ * Counts queued writes and refuses those over the limit. It does not make callers wait: they hold a request or an
+ * unacknowledged message, and the sender should retry instead.
  */
-export class Intake {
-  readonly #limits: IntakeLimits;
+export class WriteQueueLimiter {
+  readonly #limits: WriteQueueLimits;
   #units = 0;
   #bytes = 0;
   #agentBytes = 0;
   #closed = false;
 
-  constructor(limits: IntakeLimits) {
+  constructor(limits: WriteQueueLimits) {
     this.#limits = limits;
   }
 
@@ -46,8 +46,8 @@ export class Intake {
   }
 
   /**
-   * @throws MusterError `storage_unavailable` when full, `draining` when closed, `unit_too_large` when an agent caused it
-   *   and no wait would make it fit
+   * @throws MusterError `storage_unavailable` when full, `draining` when closed, `unit_too_large` when a write of an
+   *   agent exceeds its limit, so that a retry cannot succeed
    */
   admit(bytes: number, ofAgent = false): void {
     if (this.#closed) throw new MusterError('draining', 'The database is being closed');
@@ -79,7 +79,7 @@ export class Intake {
   }
 }
 
-/** Roughly what bound values take, in bytes. */
+/** Approximate bytes of bound values. */
 export function sizeOf(values: readonly BoundValue[]): number {
   let bytes = 64;
   for (const value of values) {

@@ -6,7 +6,7 @@ import { fromJson, toJson } from '../../store/json-text.ts';
 import { acknowledgedSeq, agentById, markConnected } from '../../store/queries/agents.ts';
 import { missedDriftDue } from '../../store/queries/drift-schedule.ts';
 import { markUndispatched, openOperations, operationById } from '../../store/queries/operations.ts';
-import { runGoesOn } from '../../store/queries/runs.ts';
+import { runIsRunning } from '../../store/queries/runs.ts';
 import { type Statement, statement } from '../../store/transaction.ts';
 import type { AgentUsage } from '../agents/agent-usage.ts';
 import { type Enrolment, enrolStatements } from '../agents/enrollment.ts';
@@ -259,7 +259,7 @@ async function takeBack({ db }: Context, { operation_id, run_id }: EndingOperati
     await db.write({
       name: 'operations/undispatch',
       statements: [
-        ...(run_id === null ? [] : [statement(runGoesOn, { run_id }, { expect: 'row', else: 'run_finished' })]),
+        ...(run_id === null ? [] : [statement(runIsRunning, { run_id }, { expect: 'row', else: 'run_finished' })]),
         statement(markUndispatched, { operation_id }, { expect: 'changed', else: 'operation_finished' }),
       ],
     });

@@ -10,7 +10,7 @@ import { idOfRawKey, isUsablePublicKey, publicKeyFromRaw } from '../../identity/
 import {
   agentKey,
   agentKeyBeyond,
-  agentKeyStands,
+  agentKeyUnchanged,
   agentKeysAmong,
   endAgentKey,
   insertAgentKey,
@@ -222,7 +222,7 @@ const maxKeys = 1024;
 /** Transaction guard: fails unless the key still has the standing it was read with. */
 export const keyStands = (publicKey: string, { node_id, valid_until }: KeyOf): Statement =>
   statement(
-    agentKeyStands,
+    agentKeyUnchanged,
     { public_key: publicKey, node_id, valid_until: valid_until ?? 0 },
     { expect: 'row', else: 'agent_changed' },
   );

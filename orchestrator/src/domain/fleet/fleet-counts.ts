@@ -42,7 +42,7 @@ export async function takeCensus(context: Context): Promise<Census> {
   const [counts, terminals, deliveries, unplaced] = await Promise.all([
     takeCounts(context),
     db.get(countOfActiveTerminals, {}),
-    db.get(waitingDeliveries, { most: maxDeliveries }),
+    db.get(waitingDeliveries, { max: maxDeliveries }),
     db.get(countUnplaced, {}),
   ]);
   return {

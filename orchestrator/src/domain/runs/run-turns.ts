@@ -4,7 +4,7 @@ import type { ModuleDocument } from '@muster/protocol/module';
 import type { Hint } from '../../bus/bus.ts';
 import { toJson } from '../../store/json-text.ts';
 import { jsonRows } from '../../store/params.ts';
-import { failStranded, insertRunOperations, putRunResults, runGoesOn } from '../../store/queries/runs.ts';
+import { failStranded, insertRunOperations, putRunResults, runIsRunning } from '../../store/queries/runs.ts';
 import { statement } from '../../store/transaction.ts';
 import { agentsWithIds } from '../agents/agents.ts';
 import { dependsOnWindow, desiredModules, encodePayload, resolvePayload } from '../modules/desired-set.ts';
@@ -149,7 +149,7 @@ async function write(
   const result = await context.db.write({
     name: 'runs/queue',
     statements: [
-      statement(runGoesOn, { run_id: runId }, { expect: 'row', else: 'operation_finished' }),
+      statement(runIsRunning, { run_id: runId }, { expect: 'row', else: 'operation_finished' }),
       ...[...payloads.values()].flatMap(keepPayload),
       made,
       statement(putRunResults, { run_id: runId, rows: jsonRows(turns.map((turn) => ({ ...turn }))) }),

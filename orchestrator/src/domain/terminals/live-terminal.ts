@@ -4,7 +4,7 @@ import {
   type CastHeader,
   headerLine,
   inputLine,
-  longestPiece,
+  maxEventBytes,
   outputLines,
   resizeLine,
   unfinishedBytes,
@@ -291,8 +291,8 @@ export class LiveTerminal implements ShellEvents {
   }
 
   #record(bytes: Uint8Array): void {
-    for (let from = 0; from < bytes.length; from += longestPiece) {
-      const piece = bytes.subarray(from, from + longestPiece);
+    for (let from = 0; from < bytes.length; from += maxEventBytes) {
+      const piece = bytes.subarray(from, from + maxEventBytes);
       if (!this.#append(outputLines(this.#now, piece), () => this.#show(piece))) return;
       this.#modes.follow(piece);
     }

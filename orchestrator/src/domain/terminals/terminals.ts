@@ -394,7 +394,7 @@ export function createTerminals(context: Context, parts: TerminalParts): Termina
           const { session_id, node_id } = row;
           // An unreadable file must not keep other sessions from ending.
           await transcripts
-            .mend(session_id)
+            .repair(session_id)
             .catch((error: unknown) =>
               context.log.warn(
                 { err: error, session_id },

@@ -222,7 +222,7 @@ const tables: Record<string, TableShape> = {
   },
 };
 
-/** The tables of sign-in, agents, modules, operations, drift, runs and audit. */
+/** The tables of sign-in, agents, modules, operations, drift, runs, and audit. */
 export const foundation: Migration = {
   version: 1,
   name: 'foundation',
@@ -230,22 +230,22 @@ export const foundation: Migration = {
     const index = (name: string, table: string, columns: readonly string[]) => createIndex(build, name, table, columns);
     return [
       ...Object.entries(tables).map(([name, shape]) => createTable(build, name, shape)),
-      // The live sessions of one operator, to end them; and the expired ones, to delete them.
+      // To end the live sign-in sessions of an operator, and to delete expired ones.
       index('sessions_operator', 'sessions', ['operator_id']),
       index('sessions_expiry', 'sessions', ['expires_at']),
       index('agents_status', 'agents', ['status', 'node_id']),
       index('agent_tags_value', 'agent_tags', ['key', 'value']),
       index('agent_keys_node', 'agent_keys', ['node_id']),
-      // One agent's operations, newest first (ids are ULIDs): read backwards.
+      // Operations of one agent, newest first (ids are ULIDs): read backward.
       index('operations_node', 'operations', ['node_id', 'operation_id']),
       index('operations_status', 'operations', ['status', 'operation_id']),
       index('operations_run', 'operations', ['run_id', 'operation_id']).where('run_id', 'is not', null),
       index('operations_node_status', 'operations', ['node_id', 'status', 'operation_id']),
-      // What has not ended, in order: small however long the history is.
+      // Open operations in order: small even with a long history.
       index('operations_open', 'operations', ['node_id', 'operation_id']).where('status', 'in', ['queued', 'running']),
       index('drift_records_node', 'drift_records', ['node_id', 'drift_id']),
       index('run_results_operation', 'run_results', ['operation_id']).where('operation_id', 'is not', null),
-      // Whether a run has outcomes still to come.
+      // Whether a run has open outcomes.
       index('run_results_status', 'run_results', ['run_id', 'status']),
       index('runs_status', 'runs', ['status', 'run_id']),
       index('audit_events_time', 'audit_events', ['timestamp_ms', 'seq']),

@@ -1,7 +1,7 @@
 import type { Migration } from './migration.ts';
 import { createIndex, createTable } from './table.ts';
 
-/** The chain over the audit log, and the leases of work that one process does at a time. */
+/** The chain of the audit log, and leases for work that only one process may do at a time. */
 export const auditChain: Migration = {
   version: 2,
   name: 'audit-chain',
@@ -12,11 +12,11 @@ export const auditChain: Migration = {
     return [
       db.schema.alterTable('audit_events').addColumn('place', dialect.columns.integer),
       db.schema.alterTable('audit_events').addColumn('hash', dialect.columns.text),
-      // What has no place yet: small however long the log is.
+      // Events without a place: few even with a long log.
       index('audit_events_unplaced', ['seq']).where('place', 'is', null),
-      // Not unique: a row that somebody forged must not keep the chain from going on; it is found when that is verified.
+      // Not unique: a forged row must not stop the chain. Verification finds it.
       index('audit_events_place', ['place', 'seq']).where('place', 'is not', null),
-      // The log is read newest first and between two times, whatever it is filtered by.
+      // The log is read newest first and between two times, with any filter.
       ...['type', 'category', 'actor', 'target'].map((name) => db.schema.dropIndex(`audit_events_${name}`)),
       index('audit_events_type', ['event_type', 'timestamp_ms', 'seq']),
       index('audit_events_category', ['category', 'timestamp_ms', 'seq']),

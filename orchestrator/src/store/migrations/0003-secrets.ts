@@ -19,7 +19,7 @@ const tables: Record<string, TableShape> = {
     },
     primaryKey: ['name'],
   },
-  // Outlives the secret: a version of a name is never given to another value.
+  // Outlives the secret, so that a version of a name is never reused for another value.
   secret_versions: { columns: { name: 'text', version: 'integer' }, primaryKey: ['name'] },
 };
 

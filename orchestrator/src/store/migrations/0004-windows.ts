@@ -2,7 +2,7 @@ import { sql } from 'kysely';
 import type { Migration } from './migration.ts';
 import { createIndex, createTable } from './table.ts';
 
-/** Maintenance windows, codes to sign in on the web, each agent's latest drift, and what retention looks for. */
+/** Maintenance windows, web login codes, each agent's latest drift, and indices for retention. */
 export const windows: Migration = {
   version: 4,
   name: 'windows',
@@ -19,7 +19,7 @@ export const windows: Migration = {
       },
       primaryKey: ['id'],
     }),
-    // Those that are not over: few, however many there were.
+    // Windows that have not ended: few.
     createIndex(build, 'maintenance_windows_end', 'maintenance_windows', ['ends_at', 'starts_at']),
     createIndex(build, 'maintenance_windows_start', 'maintenance_windows', ['starts_at', 'id']),
     createTable(build, 'web_login_codes', {
@@ -33,14 +33,14 @@ export const windows: Migration = {
       primaryKey: ['code_hash'],
     }),
     createIndex(build, 'web_login_codes_expiry', 'web_login_codes', ['expires_at']),
-    // Whether an operation still needs a payload: those without an end, and those that ended lately.
+    // Whether an operation still needs a payload: open ones, and recently ended ones.
     createIndex(build, 'operations_payload', 'operations', ['payload_digest', 'finished_at']).where(
       'payload_digest',
       'is not',
       null,
     ),
     createIndex(build, 'enrolment_tokens_expiry', 'enrolment_tokens', ['expires_at']),
-    // Records by age, to delete the oldest; and those of an agent by what they say.
+    // Drift records by age, to delete the oldest; and those of an agent by status.
     createIndex(build, 'drift_records_checked', 'drift_records', ['checked_at', 'drift_id']),
     createIndex(build, 'drift_records_node_status', 'drift_records', ['node_id', 'status', 'drift_id']),
     createTable(build, 'latest_drift', {

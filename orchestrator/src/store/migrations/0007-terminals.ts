@@ -2,7 +2,7 @@ import { sql } from 'kysely';
 import type { Migration } from './migration.ts';
 import { createIndex, createTable } from './table.ts';
 
-/** Terminal sessions; and on PostgreSQL the parent of the partitions that samples are in (SQLite has a file for them). */
+/** Terminal sessions, and on PostgreSQL the parent table of the sample partitions (SQLite has a separate file). */
 export const terminals: Migration = {
   version: 7,
   name: 'terminals',
@@ -18,7 +18,7 @@ export const terminals: Migration = {
       },
       primaryKey: ['session_id'],
     }),
-    // Those of a status, newest first; of the active ones there are few.
+    // By status, newest first; there are few active ones.
     createIndex(build, 'terminal_sessions_status', 'terminal_sessions', ['status', 'session_id']),
     ...(build.dialect.kind === 'postgres' ? [sql.raw(samplesTable)] : []),
   ],

@@ -1,7 +1,7 @@
 import type { Migration } from './migration.ts';
 import { createIndex } from './table.ts';
 
-/** What is needed to tell when an agent is lost, and when one connects from elsewhere or is cloned. */
+/** Columns to detect lost agents, new addresses, and clones. */
 export const presence: Migration = {
   version: 8,
   name: 'presence',
@@ -12,7 +12,7 @@ export const presence: Migration = {
       agents().addColumn('lost_at', dialect.columns.integer),
       agents().addColumn('remote_ip', dialect.columns.text),
       agents().addColumn('clone_seen_at', dialect.columns.integer),
-      // Those that may be lost: the longest unseen first.
+      // Agents that may be lost, unseen for longest first.
       createIndex(build, 'agents_unseen', 'agents', ['status', 'last_seen_at', 'node_id']).where('lost_at', 'is', null),
     ];
   },

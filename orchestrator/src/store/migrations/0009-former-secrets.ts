@@ -1,7 +1,7 @@
 import type { Migration } from './migration.ts';
 import { createIndex, createTable } from './table.ts';
 
-/** Values of secrets, encrypted, that machines were sent and that are others by now, or none. */
+/** Former values of secrets that machines received, encrypted. */
 export const formerSecrets: Migration = {
   version: 9,
   name: 'former secrets',

@@ -1,8 +1,8 @@
 import type { Migration } from './migration.ts';
 
 /**
- * Up to which number events were there before anything followed from events: they get their places in the chain, and
- * nobody is notified of what happened long ago.
+ * The number of the last event that exists before notifications do: earlier events get their places in the chain, but
+ * notify no one.
  */
 export const eventHistory: Migration = {
   version: 10,

@@ -1,7 +1,7 @@
 import type { Migration } from './migration.ts';
 import { createIndex, createTable } from './table.ts';
 
-/** When each machine is to be checked for drift, and which have drifted, in what. */
+/** When each machine is due for a drift check, and which machines have drifted. */
 export const drift: Migration = {
   version: 11,
   name: 'drift',
@@ -14,14 +14,14 @@ export const drift: Migration = {
       .where('trigger', '!=', 'audit')
       .groupBy('node_id');
     return [
-      // Null until something is applied, and while an agent that was away when it was due is not back.
+      // Null before the first apply, and after a check was missed until the agent connects.
       db.schema.alterTable('agent_state').addColumn('drift_due_at', dialect.columns.integer),
       createIndex(build, 'agent_state_drift_due', 'agent_state', ['drift_due_at', 'node_id']).where(
         'drift_due_at',
         'is not',
         null,
       ),
-      // The checks under way that the schedule asked for.
+      // Open checks of the schedule.
       createIndex(build, 'operations_scheduled', 'operations', ['trigger', 'operation_id'])
         .where('trigger', '=', 'schedule')
         .where('status', 'in', ['queued', 'running']),
@@ -29,7 +29,7 @@ export const drift: Migration = {
         columns: { node_id: 'text', scope: 'text', drifted: 'text?', since: 'integer' },
         primaryKey: ['node_id', 'scope'],
       }),
-      // Who had drifted by then, in whatever.
+      // The machines that have drifted when this runs, without details.
       db
         .insertInto('drift_states')
         .columns(['node_id', 'scope', 'drifted', 'since'])

@@ -1,6 +1,6 @@
 import type { Migration } from './migration.ts';
 
-/** Why a terminal session ended, and what its transcript was then. */
+/** Why a terminal session ended, and the hash of its transcript. */
 export const transcripts: Migration = {
   version: 12,
   name: 'transcripts',

@@ -1,14 +1,14 @@
 import type { Migration } from './migration.ts';
 import { createIndex } from './table.ts';
 
-/** The keys of an agent: one of them is current, so that its agent may show another. */
+/** Agent keys: one is current, so that an agent can rotate its key. */
 export const agentKeys: Migration = {
   version: 14,
   name: 'agent keys',
   statements: (build) => {
     const { db } = build;
     return [
-      // Earlier releases went by the id alone, and did not miss them.
+      // Earlier releases identified agents by id alone, and had no keys on record.
       db
         .insertInto('agent_keys')
         .columns(['public_key', 'node_id'])

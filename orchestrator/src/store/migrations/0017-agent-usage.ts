@@ -1,7 +1,7 @@
 import type { Migration } from './migration.ts';
 import { createTable } from './table.ts';
 
-/** What each agent has caused to be stored on its newest day. */
+/** What each agent caused to be stored on its newest day. */
 export const agentUsage: Migration = {
   version: 17,
   name: 'agent usage',

@@ -1,6 +1,6 @@
 import type { Migration } from './migration.ts';
 
-/** Whether the signature that opened a session named this server; of older sessions nobody knows. */
+/** Whether the signed challenge of a sign-in session named this server; unknown for older sessions. */
 export const boundSessions: Migration = {
   version: 18,
   name: 'bound sessions',

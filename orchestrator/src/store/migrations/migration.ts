@@ -1,7 +1,10 @@
 import type { Kysely } from 'kysely';
 import type { Buildable, Dialect } from '../dialect.ts';
 
-/** What a migration builds its statements with. The schema is untyped: a migration outlives the tables it was written for. */
+/**
+ * Builders for the statements of a migration. The schema is untyped: a migration outlives the tables it was written
+ * for.
+ */
 export interface MigrationBuild {
   // biome-ignore lint/suspicious/noExplicitAny: see above
   readonly db: Kysely<any>;
@@ -9,8 +12,8 @@ export interface MigrationBuild {
 }
 
 /**
- * One step of the schema, forward only. Once released it is never changed: the next step mends it. Its statements are
- * data and run in one transaction together with the row that records the version.
+ * One step of the schema, forward only. A released migration is never changed; a later one fixes it. Its statements are
+ * data and run in one transaction with the row that records the version.
  */
 export interface Migration {
   /** 1, 2, 3 … without gaps. */

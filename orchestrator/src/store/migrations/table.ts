@@ -4,12 +4,12 @@ import type { MigrationBuild } from './migration.ts';
 /** `text`, `integer` (64 bits), each with `?` when it may be null; `counter` numbers the rows. */
 type ColumnKind = 'text' | 'text?' | 'integer' | 'integer?' | 'counter';
 
-/** A table as data, in words that both databases have. */
+/** A table as data, in types that both databases have. */
 export interface TableShape {
   columns: Record<string, ColumnKind>;
   primaryKey?: readonly string[];
   unique?: readonly string[];
-  /** The rows go when the row of the parent goes. */
+  /** Rows are deleted with the row of the parent. */
   childOf?: { column: string; table: string };
 }
 

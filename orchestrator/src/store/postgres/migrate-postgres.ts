@@ -8,12 +8,12 @@ import {
 } from '../migrate.ts';
 import type { Migration } from '../migrations/migration.ts';
 
-/** Key of the lock under which one process at a time migrates. */
+/** Key of the lock that lets one process migrate at a time. */
 export const lockKey = 0x6d757374;
 
 /**
- * Brings a database to the newest schema, each migration in one transaction. Several replicas may start at once: they
- * take turns. Copying the database beforehand is its operator's part (`pg_dump`).
+ * Migrates a database to the newest schema, each migration in one transaction. Processes that start together take
+ * turns. Back up the database before an upgrade (`pg_dump`).
  * @throws SchemaRefused when the database is newer than the code
  */
 export async function migratePostgres(
@@ -28,7 +28,7 @@ export async function migratePostgres(
     try {
       await client.query('select pg_advisory_xact_lock($1)', [lockKey]);
       const current = await versionOf(client);
-      // Another replica may have been faster, and may be of a newer release.
+      // Another process may have migrated meanwhile, and may be a newer release.
       dueMigrations(current, options.migrations, where);
       if (current < migration.version) {
         await applyMigration(client, migration, current === 0, options);
@@ -36,7 +36,7 @@ export async function migratePostgres(
       await client.query('commit');
       to = Math.max(current, migration.version);
     } catch (error) {
-      // When the connection itself is gone there is nothing to roll back, and the first error is the one to tell.
+      // If the connection is lost there is nothing to roll back; report the first error.
       await client.query('rollback').catch(() => undefined);
       throw error;
     }
@@ -45,8 +45,8 @@ export async function migratePostgres(
 }
 
 /**
- * Runs one migration in the transaction that is open.
- * @param first whether the database is empty as yet
+ * Runs one migration in the open transaction.
+ * @param first whether the database is empty
  */
 export async function applyMigration(
   client: Client | ClientBase,

@@ -5,15 +5,15 @@ import { lockKey } from './migrate-postgres.ts';
 import { connect, connectionSettings, lockPrefix, workPrefix } from './postgres-settings.ts';
 
 /**
- * One process works on a database at a time: orchestrators that shared one would dispatch the same work twice. It holds
- * an advisory lock of the server on a connection of its own, for as long as it lives.
+ * Only one process may use a database: two orchestrators would dispatch the same work twice. Each holds an advisory
+ * lock of the server on a separate connection for its lifetime.
  *
- * The lock goes when that connection goes, which we may notice later than another process does that takes it. So the
- * lock is a fence too: whoever takes it ends the other processes' connections, and a new connection of ours is used only
- * once the server has said that our lock is still held. After that no write of the former holder can be committed.
+ * The lock is released when that connection ends, and another process may take it before this one notices. So the lock
+ * also fences: a new holder ends the other processes' connections, and each new connection here is used only after the
+ * server confirms the lock. After that no write of the former holder can be committed.
  */
 
-/** Another process works on the database. */
+/** Another process uses the database. */
 export class DatabaseInUse extends Error {
   constructor(message: string) {
     super(message);
@@ -21,41 +21,41 @@ export class DatabaseInUse extends Error {
   }
 }
 
-/** A session of the server: process ids are used again, its start tells them apart. */
+/** A session of the server: its start distinguishes reused process ids. */
 interface Holder {
   readonly pid: number;
   readonly start: string;
 }
 
 export interface LockEvents {
-  /** The connection that holds the lock is lost: nothing is written until it is held again. */
+  /** The connection that holds the lock is lost: nothing is written until the lock is held again. */
   readonly onLost?: ((reason: Error) => void) | undefined;
   readonly onRegained?: (() => void) | undefined;
-  /** Another process has taken the database. This one must end. */
+  /** Another process has taken the database: this one must exit. */
   readonly onTaken: (reason: DatabaseInUse) => void;
 }
 
 export interface PostgresLock {
   readonly held: boolean;
-  /** For every connection of this process, so that its like can tell them. */
+  /** Set on every connection of this process, so that other processes can identify them. */
   readonly applicationName: string;
-  /** @throws Error unless the server says that the lock is still ours: then the connection may be used */
+  /** @throws Error unless the server confirms that this process holds the lock */
   admit(client: ClientBase): Promise<void>;
   release(): Promise<void>;
 }
 
-/** How often the holding connection is asked whether it lives. */
+/** Interval of queries on the connection that holds the lock. */
 const heartbeatMs = 5_000;
-/** A former holder may just be giving way. */
-const patienceMs = 3_000;
-const longestPauseMs = 2_000;
+/** A former holder may be shutting down. */
+const handoverMs = 3_000;
+const maxPauseMs = 2_000;
 
 const holders = `from pg_locks l join pg_stat_activity a using (pid)
   where l.locktype = 'advisory' and l.classid = ${lockKey} and l.objid = 1 and l.objsubid = 2 and l.granted
     and l.database = (select oid from pg_database where datname = current_database())`;
 
 /**
- * @throws DatabaseInUse when another process holds it
+ * @throws DatabaseInUse when another process holds the lock
  * @throws Error when the server cannot be reached
  */
 export async function takePostgresLock(url: string, events: LockEvents): Promise<PostgresLock> {
@@ -74,7 +74,7 @@ export async function takePostgresLock(url: string, events: LockEvents): Promise
   };
 
   const regain = async () => {
-    for (let pause = 50; !released; pause = Math.min(pause * 2, longestPauseMs)) {
+    for (let pause = 50; !released; pause = Math.min(pause * 2, maxPauseMs)) {
       try {
         const [next, as] = await hold(url, process, holder);
         if (released) {
@@ -119,7 +119,7 @@ export async function takePostgresLock(url: string, events: LockEvents): Promise
         pid,
         start,
       ]);
-      if (answer.rowCount === 0) throw new Error('Connection refused by ourselves: the database is not held any more');
+      if (answer.rowCount === 0) throw new Error('connection not used: this process does not hold the database lock');
     },
     async release() {
       if (released) return;
@@ -131,20 +131,20 @@ export async function takePostgresLock(url: string, events: LockEvents): Promise
   };
 }
 
-/** @param former our own session that held it and was lost; the server may not know yet that it is gone */
+/** @param former this process's lost session that held the lock; the server may not have noticed its end yet */
 async function hold(url: string, process: string, former: Holder | null): Promise<[Client, Holder]> {
   const client = await connect({
     ...connectionSettings({
       url,
       statementTimeout: 10,
       applicationName: lockPrefix + process,
-      // A machine that is gone must not keep the lock for hours.
+      // The lock of a machine that is gone is released within a minute.
       server: { tcp_keepalives_idle: '10', tcp_keepalives_interval: '5', tcp_keepalives_count: '3' },
     }),
     query_timeout: 10_000,
   });
   try {
-    const until = performance.now() + patienceMs;
+    const until = performance.now() + handoverMs;
     for (;;) {
       const tried = await client.query<{ got: boolean }>(`select pg_try_advisory_lock(${lockKey}, 1) as got`);
       if (tried.rows[0]?.got) break;
@@ -176,7 +176,7 @@ async function giveWay(client: Client, former: Holder | null, patient: boolean):
   await sleep(50);
 }
 
-/** Ends what is left of processes that held the lock before; not those that wait for it. */
+/** Ends connections of former lock holders, but not of processes that wait for the lock. */
 async function endOthers(client: Client, applicationName: string): Promise<void> {
   const others = `from pg_stat_activity where datname = current_database()
     and starts_with(application_name, $1) and application_name <> $2`;
@@ -186,5 +186,5 @@ async function endOthers(client: Client, applicationName: string): Promise<void>
     if (ended.rowCount === 0) return;
     await sleep(20);
   }
-  throw new Error('connections of the process that held the database before do not end');
+  throw new Error('the connections of the former lock holder do not end');
 }

@@ -1,25 +1,23 @@
 import { Client, type ClientConfig } from 'pg';
 
-/** How connections to PostgreSQL are made, whoever makes them. */
+/** Settings of connections to PostgreSQL. */
 
 export const connectTimeoutMs = 10_000;
 
-/** Name our connections to whoever looks at the server; each process adds a part of its own. */
+/** Prefixes of `application_name`; each process appends a random part. */
 export const workPrefix = 'muster-orchestrator:';
 export const lockPrefix = 'muster-lock:';
 
 export interface ConnectionWishes {
   readonly url: string;
-  /** Seconds after which the server gives a statement up; null: never. */
+  /** Seconds after which the server cancels a statement; null: never. */
   readonly statementTimeout?: number | null | undefined;
   /** Server settings of this kind of connection. */
   readonly server?: Readonly<Record<string, string>>;
   readonly applicationName?: string | undefined;
 }
 
-/**
- * Settings for the driver. Options that the URL itself carries are kept, and come first: ours decide.
- */
+/** Settings for the driver. Options in the URL are kept, but these override them. */
 export function connectionSettings(wishes: ConnectionWishes): ClientConfig {
   const url = new URL(wishes.url);
   const own = url.searchParams.get('options') ?? '';
@@ -36,13 +34,13 @@ export function connectionSettings(wishes: ConnectionWishes): ClientConfig {
     keepAlive: true,
     keepAliveInitialDelayMillis: 10_000,
     options: options.filter((option) => option !== '').join(' '),
-    // The server may be gone without a word: then nobody but us ends the waiting.
+    // If the server is gone without a reset, only this timeout ends the query.
     ...(statementTimeout ? { query_timeout: (statementTimeout + 10) * 1000 } : {}),
     ...(wishes.applicationName === undefined ? {} : { application_name: wishes.applicationName }),
   };
 }
 
-/** One connection, made. An end that nobody awaits does not end the process: the query under way rejects anyway. */
+/** Opens one connection. Its unexpected end does not end the process: the running query rejects anyway. */
 export async function connect(settings: ClientConfig): Promise<Client> {
   const client = new Client(settings);
   client.on('error', () => undefined);

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { sql } from 'kysely';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { testTime } from '../../../test/databases/databases.ts';
 import { PostgresMissing, type PostgresServer, startPostgres } from '../../../test/databases/postgres-server.ts';
 import { sampleAt } from '../../../test/samples.ts';
@@ -71,7 +71,7 @@ describe('an orchestrator on PostgreSQL', () => {
   }
   const put = (db: Database, key: string) =>
     db.write({ name: 'test/put', statements: [statement(putSetting, { key, value: 'x' })] });
-  /** Does something on the server from outside. */
+  /** Runs statements on the server in another connection. */
   async function beside(
     act: (query: (text: string) => Promise<{ rows: Record<string, unknown>[] }>) => Promise<unknown>,
   ) {
@@ -91,7 +91,7 @@ describe('an orchestrator on PostgreSQL', () => {
   }
   const theLock = `select pid from pg_locks where locktype = 'advisory' and objid = 1 and granted
     and database = (select oid from pg_database where datname = current_database())`;
-  /** As when the network swallowed its holder's connection. It may be back, and have it again, before we ask. */
+  /** Simulates a lost connection of the holder. The holder may take the lock again before this does. */
   async function takeTheLock(query: (text: string) => Promise<{ rows: Record<string, unknown>[] }>): Promise<void> {
     for (let got = false; !got; ) {
       await query(`select pg_terminate_backend(pid) from (${theLock}) as held`);
@@ -99,7 +99,7 @@ describe('an orchestrator on PostgreSQL', () => {
     }
   }
 
-  it('has the database for itself: a second one is refused, and taken in once the first has gone', async () => {
+  test('uses the database exclusively: refuses a second orchestrator until the first has ended', async () => {
     const { db } = await openAlone();
     await expect(openAlone()).rejects.toThrow(/in use by another Muster process.*: stop that one first/);
     await put(db, 'first');
@@ -108,7 +108,7 @@ describe('an orchestrator on PostgreSQL', () => {
     expect(await second.all(allSettings, {})).toEqual([{ key: 'first', value: 'x' }]);
   });
 
-  it('refuses to write while the lock is lost, and goes on by itself', async () => {
+  test('refuses writes while the lock is lost, and recovers', async () => {
     const { db, told } = await openAlone();
     await put(db, 'before');
     await beside((query) => query(`select pg_terminate_backend(pid) from (${theLock}) as held`));
@@ -118,10 +118,10 @@ describe('an orchestrator on PostgreSQL', () => {
     expect(told.taken).toEqual([]);
   });
 
-  it('can write nothing any more once another process has taken the database', async () => {
+  test('cannot write after another process has taken the database', async () => {
     const { db, told } = await openAlone();
     await put(db, 'mine');
-    // As when the network swallowed our lock's connection: another takes the lock before we know.
+    // Simulates a lost lock connection: another process takes the lock before this one notices.
     await beside(async (query) => {
       await takeTheLock(query);
       const failures = await Promise.all(
@@ -132,15 +132,15 @@ describe('an orchestrator on PostgreSQL', () => {
           ),
         ),
       );
-      // Those on connections from before may pass: no other orchestrator has begun, it would have ended them.
+      // Writes on existing connections may succeed: no other orchestrator has started, which would end them.
       expect(failures.filter((failure) => failure !== null).length).toBeGreaterThan(0);
-      await until('it is told', () => told.taken.length === 1);
+      await until('it is notified', () => told.taken.length === 1);
       expect(told.taken[0]).toBeInstanceOf(DatabaseInUse);
       await expect(put(db, 'never')).rejects.toMatchObject({ code: 'storage_unavailable' });
     });
   });
 
-  it('ends the connections of the process that had the lock before', async () => {
+  test('ends the connections of the former lock holder', async () => {
     const { db, told } = await openAlone();
     await Promise.all(Array.from({ length: 8 }, (_, index) => put(db, `n-${index}`)));
     const working = `select 1 from pg_stat_activity where datname = current_database()
@@ -150,7 +150,7 @@ describe('an orchestrator on PostgreSQL', () => {
       await until('it is told', () => told.taken.length === 1);
       expect((await query(working)).rows.length).toBeGreaterThan(0);
     });
-    // It has not exited, as it should have; but nothing that it had under way can be committed any more.
+    // The former process should have exited; but none of its open writes can be committed.
     const { db: second } = await openAlone();
     await beside(async (query) => {
       expect((await query(working)).rows).toEqual([]);
@@ -158,7 +158,7 @@ describe('an orchestrator on PostgreSQL', () => {
     await put(second, 'second');
   });
 
-  it('answers 503 while the server is gone, loses nothing that was answered, and recovers by itself', async () => {
+  test('answers 503 while the server is down, loses no answered write, and recovers', async () => {
     const { db, told } = await openAlone();
     const samples = await openPostgresSamples({ url, retentionSecs: 86_400 });
     const answered = new Set<string>();
@@ -186,7 +186,7 @@ describe('an orchestrator on PostgreSQL', () => {
       await expect(samples.since('a', 0, 9)).rejects.toMatchObject({ code: 'storage_unavailable' });
       await server!.start();
       await until('it is back', () => told.regained === round);
-      // An agent that was not answered sends again.
+      // An agent without an answer sends again.
       await samples.add('a', [sampleAt(round)]);
     }
     expect(await samples.since('a', 0, 9)).toEqual([sampleAt(1), sampleAt(2)]);
@@ -200,7 +200,7 @@ describe('an orchestrator on PostgreSQL', () => {
     expect(told.taken).toEqual([]);
   });
 
-  it('gives a statement up that takes too long, as unavailable', async () => {
+  test('cancels a statement that takes too long, as unavailable', async () => {
     const { db } = await openAlone({ statementTimeout: 1 });
     await beside(async (query) => {
       await query('begin');
@@ -211,7 +211,7 @@ describe('an orchestrator on PostgreSQL', () => {
     await put(db, 'x');
   });
 
-  it('keeps the options of the URL, and asks for durable commits where the server would not give them', async () => {
+  test('keeps the options of the URL, and turns on durable commits', async () => {
     const database = new URL(url).pathname.slice(1);
     await beside((query) => query(`alter role postgres in database ${database} set synchronous_commit = off`));
     const { db } = await openAlone({ url: `${url}?options=-c%20work_mem%3D5MB` });
@@ -219,11 +219,11 @@ describe('an orchestrator on PostgreSQL', () => {
     expect(result.results[0]?.rows).toEqual([{ work_mem: '5MB', synchronous_commit: 'on', statement_timeout: '2s' }]);
   });
 
-  it('refuses a database that cannot hold every text', async () => {
+  test('refuses a database with an encoding other than UTF8', async () => {
     const name = `latin_${Date.now()}`;
     await beside((query) => query(`create database ${name} encoding 'LATIN1' template template0`));
     const latin = new URL(url);
     latin.pathname = `/${name}`;
-    await expect(openAlone({ url: latin.href })).rejects.toThrow(/encoding LATIN1; make one with encoding UTF8/);
+    await expect(openAlone({ url: latin.href })).rejects.toThrow(/encoding LATIN1; create one with encoding UTF8/);
   });
 });

@@ -8,7 +8,7 @@ import type { Migration } from '../migrations/migration.ts';
 import { type BoundValue, storableText } from '../params.ts';
 import { type AnyQuery, bind, type Query } from '../query.ts';
 import { type StatementResult, type Unit, UnitResult } from '../transaction.ts';
-import { defaultIntakeLimits, Intake, type IntakeLimits, sizeOf } from '../write-queue-limits.ts';
+import { defaultWriteQueueLimits, sizeOf, WriteQueueLimiter, type WriteQueueLimits } from '../write-queue-limits.ts';
 import { migratePostgres } from './migrate-postgres.ts';
 import { postgresFailure } from './postgres-failure.ts';
 import { type LockEvents, type PostgresLock, takePostgresLock } from './postgres-lock.ts';
@@ -20,31 +20,31 @@ export interface PostgresOptions {
   readonly url: string;
   /** Unix seconds, for the record of migrations. */
   readonly now: () => number;
-  /** An idle connection was lost; the pool makes a new one. */
+  /** An idle connection was lost; the pool opens a new one. */
   readonly onConnectionError?: (error: Error) => void;
-  /** A transaction was committed, and how long it took. */
+  /** A transaction was committed, and its duration. */
   readonly onCommit?: (units: number, ms: number) => void;
   readonly onProgress?: (progress: MigrationProgress) => void;
   readonly onMigrated?: (report: MigrationReport) => void;
-  readonly limits?: IntakeLimits;
-  /** Connections that write, and as many again that read. */
+  readonly limits?: WriteQueueLimits;
+  /** Maximum writing connections, and as many reading ones. */
   readonly maxConnections?: number;
-  /** Seconds after which the server gives a statement up; none: never. */
+  /** Seconds after which the server cancels a statement; none: never. */
   readonly statementTimeout?: number;
   /**
-   * Nobody else may work on the database for as long as this process does. Without it several may, as tests do.
-   * @throws DatabaseInUse from opening, when somebody does
+   * No other process may use the database. Without it several may, as in tests.
+   * @throws DatabaseInUse on opening
    */
   readonly exclusive?: LockEvents;
-  /** What the operator of the server should know, for the log. */
+  /** A server setting that its administrator should know of, for the log. */
   readonly onNotice?: (notice: string) => void;
-  /** A number from 0 up to 1, to spread those that try again. */
+  /** A number from 0 up to 1, to spread retries. */
   readonly random?: () => number;
-  /** For tests: other migrations than those of this release. */
+  /** For tests: replaces the migrations of this release. */
   readonly migrations?: readonly Migration[];
 }
 
-/** How often a transaction that lost against another is run again before it is given up. */
+/** Attempts of a transaction that conflicts with others. */
 const maxAttempts = 30;
 
 const cleanList = (list: readonly string[] | readonly number[]): BoundValue =>
@@ -53,7 +53,7 @@ const cleanList = (list: readonly string[] | readonly number[]): BoundValue =>
 /**
  * Opens a PostgreSQL database and migrates it.
  * @throws SchemaRefused when the database is from a newer release
- * @throws DatabaseInUse when it is wanted exclusively and another process works on it
+ * @throws DatabaseInUse when `exclusive` is set and another process uses it
  */
 export async function openPostgres(options: PostgresOptions): Promise<Database> {
   const lock = options.exclusive ? await takePostgresLock(options.url, options.exclusive) : null;
@@ -76,8 +76,8 @@ export async function openPostgres(options: PostgresOptions): Promise<Database> 
 }
 
 /**
- * @returns whether a commit is on the server's disk when it is answered, as the server is configured
- * @throws SchemaRefused when the server cannot hold our text
+ * @returns whether the server, as configured, has a commit on disk when it answers
+ * @throws SchemaRefused when the server cannot store every text
  */
 async function judgeServer(client: Client, notice: PostgresOptions['onNotice']): Promise<boolean> {
   const { rows } = await client.query<{ encoding: string; commit: string; fsync: string }>(
@@ -86,7 +86,7 @@ async function judgeServer(client: Client, notice: PostgresOptions['onNotice']):
   );
   const { encoding, commit, fsync } = rows[0]!;
   if (encoding !== 'UTF8')
-    throw new SchemaRefused(`The PostgreSQL database has the encoding ${encoding}; make one with encoding UTF8.`);
+    throw new SchemaRefused(`The PostgreSQL database has the encoding ${encoding}; create one with encoding UTF8.`);
   if (fsync !== 'on') notice?.('the PostgreSQL server runs with fsync off: a power cut may lose or break everything');
   return commit !== 'off';
 }
@@ -96,7 +96,7 @@ class PostgresDatabase implements Database {
   readonly #writers: Pool;
   readonly #readers: Pool;
   readonly #onCommit: PostgresOptions['onCommit'];
-  readonly #intake: Intake;
+  readonly #intake: WriteQueueLimiter;
   readonly #lock: PostgresLock | null;
   readonly #random: () => number;
   readonly #underWay = new Set<Promise<unknown>>();
@@ -106,11 +106,11 @@ class PostgresDatabase implements Database {
   #retries = 0;
   #closing: Promise<void> | undefined;
 
-  /** @param durable whether the server as it is configured keeps what it has committed */
+  /** @param durable whether the server, as configured, keeps what it has committed */
   constructor(options: PostgresOptions, lock: PostgresLock | null, durable: boolean) {
     this.#lock = lock;
     this.#random = options.random ?? Math.random;
-    this.#intake = new Intake(options.limits ?? defaultIntakeLimits);
+    this.#intake = new WriteQueueLimiter(options.limits ?? defaultWriteQueueLimits);
     this.#onCommit = options.onCommit;
     const { url, statementTimeout } = options;
     const applicationName = lock?.applicationName;
@@ -123,12 +123,12 @@ class PostgresDatabase implements Database {
     this.#writers = new Pool({
       ...settings({
         ...(durable ? {} : { synchronous_commit: 'on' }),
-        // A transaction of ours whose machine is gone must not hold its locks for hours.
+        // Ends transactions of a machine that is gone, which would hold locks for hours.
         idle_in_transaction_session_timeout: '60s',
       }),
       ...(lock ? { onConnect: (client) => lock.admit(client) } : {}),
     });
-    // A write that is run as a read fails here as it does on SQLite.
+    // A write that is run as a read fails, as on SQLite.
     this.#readers = new Pool(settings({ default_transaction_read_only: 'on' }));
     for (const pool of [this.#writers, this.#readers]) pool.on('error', (error) => options.onConnectionError?.(error));
   }
@@ -145,7 +145,7 @@ class PostgresDatabase implements Database {
       return rows as Row[];
     } catch (error) {
       const { kind } = postgresFailure(error);
-      // 25006: a write that is run as a read.
+      // 25006: a write was run as a read.
       if (kind === 'bug' || kind === 'constraint' || (error as { code?: unknown }).code === '25006')
         throw new Error(`Query ${query.name} failed: ${messageOf(error)}`, { cause: error });
       throw new MusterError('storage_unavailable', `The database could not be read: ${messageOf(error)}`);
@@ -171,7 +171,7 @@ class PostgresDatabase implements Database {
     }
   }
 
-  /** Runs the unit until it no longer loses against another transaction. */
+  /** Retries the transaction while it conflicts with others. */
   async #attempts(unit: Unit, bound: readonly BoundValue[][]): Promise<UnitResult> {
     for (let attempt = 1; ; attempt++) {
       const outcome = await this.#transaction(unit, bound);
@@ -179,14 +179,14 @@ class PostgresDatabase implements Database {
       if (attempt === maxAttempts)
         throw new MusterError(
           'storage_unavailable',
-          `Unit ${unit.name} met others ${attempt} times; nothing was changed`,
+          `${unit.name} conflicted with other transactions ${attempt} times; nothing was changed`,
         );
       this.#retries++;
       await sleep(this.#random() * Math.min(200, 2 ** attempt));
     }
   }
 
-  /** @returns undefined when the transaction lost against another */
+  /** @returns undefined after a serialization conflict */
   async #transaction(unit: Unit, bound: readonly BoundValue[][]): Promise<UnitResult | undefined> {
     let client: PoolClient;
     try {
@@ -194,7 +194,7 @@ class PostgresDatabase implements Database {
     } catch (error) {
       throw errorOf(unit, error);
     }
-    // A connection that is lost between two queries says so here, and again to the next query.
+    // A connection lost between two queries emits an error here; the next query rejects with it, too.
     const ignore = () => undefined;
     client.on('error', ignore);
     const begun = performance.now();
@@ -224,7 +224,7 @@ class PostgresDatabase implements Database {
         broken = error as Error;
         if (committing) throw new OutcomeUnknown(unit.name, messageOf(error));
       } else if (!committing)
-        // A connection that cannot even roll back is thrown away; the server rolls back when it goes.
+        // Discard a connection that cannot roll back; the server rolls back when it ends.
         await client.query('rollback').catch((failure: Error) => {
           broken = failure;
         });
@@ -298,11 +298,8 @@ function errorOf(unit: Unit, error: unknown): Error {
     case 'full':
       return new MusterError('storage_full', 'No space left for the database; nothing was changed');
     case 'bug':
-      return new Error(`Unit ${unit.name} failed: ${message}`, { cause: error });
+      return new Error(`${unit.name} failed: ${message}`, { cause: error });
     default:
-      return new MusterError(
-        'storage_unavailable',
-        `The database did not take the write: ${message}; nothing was changed`,
-      );
+      return new MusterError('storage_unavailable', `The database refused the write: ${message}; nothing was changed`);
   }
 }

@@ -1,6 +1,6 @@
 import { defineQuery } from '../query.ts';
 
-/** The keys that agents are known by: one of each is current (`valid_until` null), former ones are good until a time. */
+/** Agent keys: each agent has one current key (`valid_until` null); former keys are valid until a time. */
 
 export const agentKey = defineQuery('agent keys/by key', (db, p: { public_key: string }) =>
   db
@@ -10,7 +10,7 @@ export const agentKey = defineQuery('agent keys/by key', (db, p: { public_key: s
     .where('agent_keys.public_key', '=', p.public_key),
 );
 
-/** Those of these keys that are on record, each with what is known of its agent. */
+/** Those of these keys that are on record, each with its agent. */
 export const agentKeysAmong = defineQuery('agent keys/among', (db, p: { public_keys: readonly string[] }, d) =>
   db
     .selectFrom('agent_keys')
@@ -26,8 +26,8 @@ export const agentKeysAmong = defineQuery('agent keys/among', (db, p: { public_k
     .where(d.isIn('agent_keys.public_key', p.public_keys)),
 );
 
-/** A row while the key is as it was when it was read. */
-export const agentKeyStands = defineQuery(
+/** For preconditions: a row unless the key changed since it was read. */
+export const agentKeyUnchanged = defineQuery(
   'agent keys/stands',
   (db, p: { public_key: string; node_id: string; valid_until: number }) =>
     db
@@ -42,7 +42,7 @@ export const insertAgentKey = defineQuery('agent keys/insert', (db, p: { public_
   db.insertInto('agent_keys').values({ public_key: p.public_key, node_id: p.node_id, valid_until: null }),
 );
 
-/** Puts a key on record that was replaced before it was known here. Changes nothing when it is on record. */
+/** Records a former key that was replaced before it was ever recorded. Changes nothing when it is on record. */
 export const insertFormerAgentKey = defineQuery(
   'agent keys/insert former',
   (db, p: { public_key: string; node_id: string; valid_until: number }) =>
@@ -64,7 +64,7 @@ export const endAgentKey = defineQuery(
       .where('valid_until', 'is', null),
 );
 
-/** No former key of the agent is good for longer than this. */
+/** Limits how long the agent's former keys stay valid. */
 export const shortenAgentKeys = defineQuery('agent keys/shorten', (db, p: { node_id: string; valid_until: number }) =>
   db
     .updateTable('agent_keys')

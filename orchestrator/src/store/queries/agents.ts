@@ -6,7 +6,7 @@ import type { Schema } from '../schema.ts';
 
 type StringMap = Record<string, string>;
 
-/** What is shown of an agent. */
+/** Columns that the API shows. */
 const shown = [
   'node_id',
   'name',
@@ -21,7 +21,7 @@ const shown = [
   'pin_source',
 ] as const;
 
-/** An agent with its tags as one object. */
+/** Agents with their tags as one object. */
 const withTags = (db: Kysely<Schema>, d: Dialect) => tagged(db.selectFrom('agents').selectAll(), d);
 const shownWithTags = (db: Kysely<Schema>, d: Dialect) => tagged(db.selectFrom('agents').select(shown), d);
 
@@ -45,12 +45,12 @@ export const agentByName = defineQuery('agents/by name', (db, p: { name: string 
   withTags(db, d).where('name', '=', p.name).where('status', '=', 'approved'),
 );
 
-/** {@link agentById} without what is not shown. */
+/** {@link agentById} with the shown columns only. */
 export const shownAgentById = defineQuery('agents/shown by id', (db, p: { node_id: string }, d) =>
   shownWithTags(db, d).where('node_id', '=', p.node_id),
 );
 
-/** {@link agentByName} without what is not shown. */
+/** {@link agentByName} with the shown columns only. */
 export const shownAgentByName = defineQuery('agents/shown by name', (db, p: { name: string }, d) =>
   shownWithTags(db, d).where('name', '=', p.name).where('status', '=', 'approved'),
 );
@@ -75,7 +75,7 @@ interface Listed {
   q?: boolean;
 }
 
-/** Agents in the order of their ids. `q` finds what may match: attributes are searched as the text that they are. */
+/** Agents by id. `q` is a first filter that may match too much: it searches attributes as text. */
 export const agents = defineVariants(
   'agents/list',
   (
@@ -93,7 +93,7 @@ export const agents = defineVariants(
 );
 const searched = ['name', 'initial_hostname', 'attributes'] as const;
 
-/** What agents are sorted by, without what makes them large. */
+/** Sort keys of agents, without the large columns. */
 export const agentSortKeys = defineVariants(
   'agents/sort keys',
   (db, p: { status: Status; q: string }, d, v: Listed) => {
@@ -104,7 +104,7 @@ export const agentSortKeys = defineVariants(
   },
 );
 
-/** Which agents there are, in the order of their ids. */
+/** Ids and names of agents, by id. */
 export const namesInOrder = defineVariants(
   'agents/names in order',
   (db, p: { status: Status }, _, v: { status?: boolean }) => {
@@ -117,7 +117,7 @@ export const agentsByIds = defineQuery('agents/by ids', (db, p: { ids: readonly 
   shownWithTags(db, d).where(d.isIn('node_id', p.ids)),
 );
 
-/** What those of these agents are called that there are. */
+/** Names of those of these agents that exist. */
 export const agentNames = defineQuery('agents/names', (db, p: { ids: readonly string[] }, d) =>
   db.selectFrom('agents').select(['node_id', 'name']).where(d.isIn('node_id', p.ids)),
 );
@@ -172,7 +172,7 @@ export const insertAgent = defineQuery(
     }),
 );
 
-/** Changes nothing when the agent was found lost, or back, since it was read (`lost_at`, 0 for not lost). */
+/** Changes nothing when `lost_at` (0: not lost) changed since it was read. */
 export const markConnected = defineQuery(
   'agents/connected',
   (
@@ -211,7 +211,7 @@ export const setAttributes = defineQuery(
       .where('node_id', '=', p.node_id),
 );
 
-/** Moves forward only: what is recorded late must not undo a newer link. */
+/** Moves forward only: a late write must not overwrite a newer link's. */
 export const markLastSeen = defineQuery('agents/last seen', (db, p: { node_id: string; at: number }) =>
   db
     .updateTable('agents')
@@ -221,8 +221,8 @@ export const markLastSeen = defineQuery('agents/last seen', (db, p: { node_id: s
 );
 
 /**
- * Approved agents that were last recorded as seen from one time to another and are not known to be lost: those unseen for
- * longest first, from behind `after_id` on among those of the first second.
+ * Approved agents that were last seen in a range of time and are not marked as lost, those unseen for longest first.
+ * The first second of the range is paged by `after_id`.
  */
 export const unseenAgents = defineQuery(
   'agents/unseen',
@@ -236,7 +236,7 @@ export const unseenAgents = defineQuery(
       .limit(p.limit),
 );
 
-/** Those of these agents that {@link unseenAgents} would find, whenever they were seen before a time. */
+/** Those of these agents that {@link unseenAgents} would find before a time. */
 export const unseenAmong = defineQuery(
   'agents/unseen among',
   (db, p: { ids: readonly string[]; seen_before: number }, d) =>
@@ -276,7 +276,7 @@ export const touchAgent = defineQuery('agents/touch', (db, p: { node_id: string;
   db.updateTable('agents').set({ updated_at: p.now }).where('node_id', '=', p.node_id),
 );
 
-/** Changes nothing unless the agent is in the state that the decision was made for. */
+/** Changes nothing unless the agent still has the status that the decision was made for. */
 export const setAgentStatus = defineQuery(
   'agents/set status',
   (
@@ -326,7 +326,7 @@ export const pendingBeyond = defineQuery('agents/pending beyond', (db, p: { capa
     .offset(p.capacity),
 );
 
-/** Pending agents that came without a token, those seen least recently first. */
+/** Pending agents without an enrollment token, those unseen for longest first. */
 export const pendingWithoutToken = defineQuery('agents/pending without token', (db, p: { limit: number }) =>
   db
     .selectFrom('agents')
@@ -338,7 +338,7 @@ export const pendingWithoutToken = defineQuery('agents/pending without token', (
     .limit(p.limit),
 );
 
-/** Changes nothing unless the agent still waits for approval, and was not seen after `seen_until`. */
+/** Changes nothing unless the agent is still pending and was not seen after `seen_until`. */
 export const deletePendingAgent = defineQuery(
   'agents/delete pending',
   (db, p: { node_id: string; seen_until: number }) =>
@@ -353,7 +353,7 @@ export const acknowledgedSeq = defineQuery('spool/acknowledged', (db, p: { node_
   db.selectFrom('spool_ack').select('seq').where('node_id', '=', p.node_id),
 );
 
-/** Moves forward only; changes nothing for a number that is committed already. */
+/** Moves forward only. */
 export const advanceSpool = defineQuery(
   'spool/advance',
   (db, p: { node_id: string; instance_id: string; seq: number }) =>
@@ -372,7 +372,7 @@ export const deleteSpool = defineQuery('spool/delete', (db, p: { node_id: string
   db.deleteFrom('spool_ack').where('node_id', '=', p.node_id),
 );
 
-/** What selectors look at, of those of these agents that there are. */
+/** The columns that selectors read, of those of these agents that exist. */
 export const agentsForSelectors = defineQuery('agents/for selectors', (db, p: { node_ids: readonly string[] }, d) =>
   withTags(db, d).where(d.isIn('node_id', p.node_ids)),
 );

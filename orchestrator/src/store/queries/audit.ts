@@ -2,7 +2,7 @@ import { defineQuery, defineVariants } from '../query.ts';
 import type { AuditEventsTable } from '../schema.ts';
 import { liveSessionRow } from './operators.ts';
 
-/** An event before it gets its number, and its place in the chain. */
+/** An event before it gets its number and its place in the chain. */
 type AuditRow = Omit<AuditEventsTable, 'seq' | 'place' | 'hash'>;
 
 export const insertAuditEvent = defineQuery('audit/insert', (db, p: { [K in keyof AuditRow]: AuditRow[K] }) =>
@@ -23,7 +23,7 @@ export const insertAuditEvent = defineQuery('audit/insert', (db, p: { [K in keyo
   }),
 );
 
-/** As {@link insertAuditEvent}, and inserts nothing unless the session is live. */
+/** {@link insertAuditEvent} that inserts nothing unless the sign-in session is live. */
 export const insertAuditEventInSession = defineQuery(
   'audit/insert in session',
   (db, p: { [K in keyof AuditRow]: AuditRow[K] } & { session: string; now: number }, d) =>
@@ -63,10 +63,7 @@ export const insertAuditEventInSession = defineQuery(
       ),
 );
 
-/**
- * Newest first: by time, and by the number an event got where that is the same. `below_ms` and `below_seq` are of the last
- * event of the page before.
- */
+/** Newest first: by time, then by number. `below_ms` and `below_seq` are of the last event of the previous page. */
 export const auditEvents = defineVariants(
   'audit/list',
   (
@@ -107,7 +104,7 @@ export const auditEvents = defineVariants(
       return query.orderBy('timestamp_ms', 'desc').orderBy('seq', 'desc').limit(p.limit);
     };
     if (!v.agent) return page(null);
-    // What happened to the agent and what it did are found by an index each, a page of both, and put together.
+    // Events that target the agent and events that it caused are each found by an index, a page of both, then merged.
     return db
       .selectFrom(page('target').as('about'))
       .selectAll()
@@ -118,9 +115,9 @@ export const auditEvents = defineVariants(
   },
 );
 
-// The chain: places 1, 2, 3 … in the order in which events were found committed.
+// The chain numbers events 1, 2, 3 … in the order in which they were found committed.
 
-/** Events without a place, in the order of their numbers. */
+/** Events without a place, by number. */
 export const unplacedEvents = defineQuery('audit/unplaced', (db, p: { limit: number }) =>
   db.selectFrom('audit_events').selectAll().where('place', 'is', null).orderBy('seq').limit(p.limit),
 );
@@ -142,7 +139,7 @@ export const placeEvents = defineQuery('audit/place', (db, p: { rows: string }, 
     .where('audit_events.place', 'is', null),
 );
 
-/** Events of the chain after a place, in its order. */
+/** Events of the chain after a place, in order. */
 export const placedEvents = defineQuery('audit/placed', (db, p: { after: number; limit: number }) =>
   db
     .selectFrom('audit_events')
@@ -154,7 +151,7 @@ export const placedEvents = defineQuery('audit/placed', (db, p: { after: number;
     .limit(p.limit),
 );
 
-/** As {@link placedEvents}, missing none that share a place: those after a row of the chain. */
+/** {@link placedEvents} that also returns events with equal places: those after a row of the chain. */
 export const chainRows = defineQuery('audit/chain', (db, p: { place: number; seq: number; limit: number }) =>
   db
     .selectFrom('audit_events')
@@ -177,8 +174,8 @@ export const firstPlaced = defineQuery('audit/first placed', (db) =>
 );
 
 /**
- * The ends of the chain: `head` is the newest event that has a place, `anchor` the newest that was removed, `cut` how far
- * it was decided to remove. `history` is no place: its number is that of the last event from which nothing follows.
+ * Markers of the chain: `head` is the newest event with a place, `anchor` the newest that was removed, `cut` the place
+ * up to which removal was decided. `history` is not a place: events up to that number cause no notifications.
  */
 export type ChainEnd = 'head' | 'anchor' | 'cut' | 'history';
 
@@ -186,7 +183,7 @@ export const chainEnds = defineQuery('audit/ends', (db) =>
   db.selectFrom('audit_chain').selectAll().where('name', 'in', ['head', 'anchor', 'cut', 'history']),
 );
 
-/** Changes nothing when the end is no longer where it was. */
+/** Changes nothing when the marker moved since it was read. */
 export const moveChainEnd = defineQuery(
   'audit/move end',
   (db, p: { name: ChainEnd; from_place: number; from_hash: string; place: number; hash: string }) =>
@@ -198,7 +195,7 @@ export const moveChainEnd = defineQuery(
       .where('hash', '=', p.from_hash),
 );
 
-/** Removes what has a place up to this one. */
+/** Removes events up to a place. */
 export const deletePlaced = defineQuery('audit/delete', (db, p: { up_to: number }) =>
   db.deleteFrom('audit_events').where('place', 'is not', null).where('place', '<=', p.up_to),
 );

@@ -2,8 +2,8 @@ import { sql } from 'kysely';
 import { defineQuery } from '../query.ts';
 
 /**
- * Channels that have something to be sent to them and may be tried at this time; also those that are to wait until after
- * `beyond_ms`, which a wrong clock has set. There are few channels.
+ * Channels with deliveries that may be tried now. Includes those that wait until after `beyond_ms`, since only a wrong
+ * clock can have set that. There are few channels.
  */
 export const dueChannels = defineQuery('deliveries/due channels', (db, p: { now_ms: number; beyond_ms: number }) =>
   db
@@ -20,7 +20,7 @@ export const dueChannels = defineQuery('deliveries/due channels', (db, p: { now_
     ),
 );
 
-/** What is to be sent to a channel, oldest first. */
+/** Deliveries to a channel, oldest first. */
 export const oldestDeliveries = defineQuery('deliveries/oldest', (db, p: { channel_id: string; limit: number }) =>
   db
     .selectFrom('deliveries')
@@ -32,8 +32,8 @@ export const oldestDeliveries = defineQuery('deliveries/oldest', (db, p: { chann
 );
 
 /**
- * Puts deliveries in, as rows of `{delivery_id, channel_id, place}`; those to channels that are gone by now fall away,
- * since they must not undo what they come with.
+ * Inserts deliveries, rows of `{delivery_id, channel_id, place}`. Skips those to channels that were deleted, so that
+ * they do not fail the transaction.
  */
 export const insertDeliveries = defineQuery('deliveries/insert', (db, p: { rows: string; created_at_ms: number }, d) =>
   db
@@ -57,7 +57,7 @@ export const deleteDeliveries = defineQuery('deliveries/delete', (db, p: { deliv
   db.deleteFrom('deliveries').where(d.isIn('delivery_id', p.delivery_ids)),
 );
 
-/** Those that have waited since before a time, oldest first. */
+/** Deliveries created before a time, oldest first. */
 export const deliveriesBefore = defineQuery('deliveries/before', (db, p: { created_before: number; limit: number }) =>
   db
     .selectFrom('deliveries')
@@ -74,7 +74,7 @@ export const countAttempt = defineQuery('deliveries/count attempt', (db, p: { de
     .where('delivery_id', '=', p.delivery_id),
 );
 
-/** Changes nothing when the channel is gone or has another config. */
+/** Changes nothing when the channel was deleted or its config changed. */
 export const setChannelHealth = defineQuery(
   'channels/set health',
   (

@@ -1,10 +1,10 @@
 import { defineQuery } from '../query.ts';
 
-/** Which machine is to be checked for drift when. Times in Unix seconds. */
+/** When each machine is due for a drift check. Times are Unix seconds. */
 
 /**
- * Agents that are due, the longest due first, with what their turn hangs on. What is found must be moved out of the way
- * by whoever reads it, or it is found again.
+ * Agents that are due, the longest due first, with the columns that decide whether they are checked. The caller must
+ * move their due time, or they are found again.
  */
 export const dueForDrift = defineQuery('drift/due', (db, p: { now: number; limit: number }) =>
   db
@@ -37,7 +37,7 @@ export const dueForDrift = defineQuery('drift/due', (db, p: { now: number; limit
     .limit(p.limit),
 );
 
-/** The checks under way that the schedule asked for. */
+/** Drift checks of the schedule that are open. */
 export const scheduledChecks = defineQuery('drift/scheduled', (db) =>
   db
     .selectFrom('operations')
@@ -47,7 +47,7 @@ export const scheduledChecks = defineQuery('drift/scheduled', (db) =>
     .orderBy('operation_id'),
 );
 
-/** Null: once the agent is back. Changes nothing when somebody else has moved it since. */
+/** Null: due when the agent connects again. Changes nothing when the due time changed since it was read. */
 export const setDriftDue = defineQuery(
   'drift/set due',
   (db, p: { node_id: string; seen: number; due_at: number | null }) =>
@@ -58,7 +58,7 @@ export const setDriftDue = defineQuery(
       .where('drift_due_at', '=', p.seen),
 );
 
-/** What was missed is due now that the agent is back. */
+/** Makes a missed check due when the agent connects again. */
 export const missedDriftDue = defineQuery('drift/missed due', (db, p: { node_id: string; now: number }) =>
   db
     .updateTable('agent_state')
@@ -68,7 +68,7 @@ export const missedDriftDue = defineQuery('drift/missed due', (db, p: { node_id:
     .where('snapshot_operation_id', 'is not', null),
 );
 
-/** The check that it had its turn for came to nothing. */
+/** Makes the agent due again after its check ended without a result. */
 export const driftDueAgain = defineQuery('drift/due again', (db, p: { node_id: string; now: number }) =>
   db
     .updateTable('agent_state')
@@ -77,7 +77,7 @@ export const driftDueAgain = defineQuery('drift/due again', (db, p: { node_id: s
     .where('snapshot_operation_id', 'is not', null),
 );
 
-/** What is due later than it can be: the interval was longer, or the clock was wrong. */
+/** Pulls in due times that are too far ahead: the interval was longer, or the clock was wrong. */
 export const pullInDriftDue = defineQuery('drift/pull in due', (db, p: { now: number; latest: number }) =>
   db.updateTable('agent_state').set({ drift_due_at: p.now }).where('drift_due_at', '>', p.latest),
 );

@@ -2,7 +2,7 @@ import type { DriftAcceptance } from '@muster/protocol/http';
 import type { JsonText } from '../json-text.ts';
 import { defineQuery } from '../query.ts';
 
-/** Which machines have drifted, and in what. */
+/** Which machines have drifted, and how. */
 
 export const driftState = defineQuery('drift state/get', (db, p: { node_id: string; scope: string }) =>
   db.selectFrom('drift_states').selectAll().where('node_id', '=', p.node_id).where('scope', '=', p.scope),
@@ -45,7 +45,7 @@ export const putDriftState = defineQuery(
       ),
 );
 
-/** Nothing when somebody has accepted the deviation meanwhile, or taken that back. */
+/** For preconditions: no row when the acceptance changed since it was read. */
 export const stillAccepted = defineQuery(
   'drift state/still accepted',
   (db, p: { node_id: string; scope: string; accepted: JsonText<DriftAcceptance> | '' }) =>
@@ -57,14 +57,14 @@ export const stillAccepted = defineQuery(
       .where((e) => e(e.fn.coalesce('accepted', e.val('')), '=', p.accepted)),
 );
 
-/** The state that a record is the newest of. */
+/** The state whose newest record this is. */
 export const driftStateOfRecord = defineQuery('drift state/of record', (db, p: { node_id: string; drift_id: string }) =>
   db.selectFrom('drift_states').selectAll().where('node_id', '=', p.node_id).where('drift_id', '=', p.drift_id),
 );
 
 /**
- * Changes nothing when the state is not as that record found it any more.
- * @param p.fingerprints only for a state of an earlier release, which kept none
+ * Changes nothing when the state changed since that record.
+ * @param p.fingerprints only for a state of an earlier release, which has none
  */
 export const setAccepted = defineQuery(
   'drift state/set accepted',
@@ -96,12 +96,11 @@ export const deleteDriftStatesOf = defineQuery('drift state/delete all of agent'
   db.deleteFrom('drift_states').where('node_id', '=', p.node_id),
 );
 
-/** Only machines that have drifted are looked through. */
 export const deleteDriftScope = defineQuery('drift state/delete scope', (db, p: { scope: string }) =>
   db.deleteFrom('drift_states').where('scope', '=', p.scope),
 );
 
-/** Of agents that a run is not about. */
+/** Deletes the states of agents that are not in a run. */
 export const deleteDriftBeside = defineQuery(
   'drift state/delete beside run',
   (db, p: { scope: string; run_id: string }) =>

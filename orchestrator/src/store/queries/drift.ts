@@ -49,7 +49,7 @@ export const setRecordAccepted = defineQuery(
     db.updateTable('drift_records').set({ accepted: p.accepted }).where('drift_id', '=', p.drift_id),
 );
 
-/** Of one agent, newest first: their ids alone. */
+/** Record ids of one agent, newest first. */
 export const driftIds = defineVariants(
   'drift/list',
   (db, p: { node_id: string; status: DriftStatus; limit: number; offset: number }, _d, v: { status?: boolean }) => {
@@ -59,7 +59,7 @@ export const driftIds = defineVariants(
   },
 );
 
-/** Of these, newest first: as many as come to so many bytes, at least one. */
+/** These records, newest first, at most `bytes` in total but at least one. */
 export const driftRecords = defineQuery('drift/records', (db, p: { ids: readonly string[]; bytes: number }, d) =>
   db
     .selectFrom((e) =>
@@ -97,7 +97,7 @@ export const putLatestDrift = defineQuery(
       ),
 );
 
-/** The latest record of each agent there is, newest first: their ids, and what selectors look at. */
+/** The latest record id of each agent, newest first, with the columns that selectors read. */
 export const latestDrifts = defineVariants(
   'drift/latest of each',
   (
@@ -133,7 +133,7 @@ export const deleteLatestDriftOf = defineQuery('drift/delete latest', (db, p: { 
   db.deleteFrom('latest_drift').where('node_id', '=', p.node_id),
 );
 
-/** The largest id there is: records are told apart by their ids, the newest having the largest. */
+/** The largest id: the newest record must have it. */
 export const lastDriftId = defineQuery('drift/last id', (db) =>
   db.selectFrom('drift_records').select('drift_id').orderBy('drift_id', 'desc').limit(1),
 );

@@ -35,7 +35,7 @@ export const enrolmentTokenByHash = defineQuery('enrolment/by hash', (db, p: { t
   db.selectFrom('enrolment_tokens').selectAll().where('token_hash', '=', p.token_hash),
 );
 
-/** Newest first; unless the ended ones are wanted, only those that still let an agent in. */
+/** Newest first; without `ended`, only tokens that can still enroll an agent. */
 export const enrolmentTokens = defineVariants(
   'enrolment/list',
   (db, p: { now: number; limit: number; offset: number }, _d, v: { ended: boolean }) => {
@@ -45,12 +45,12 @@ export const enrolmentTokens = defineVariants(
   },
 );
 
-/** Whatever became of them: a token whose time is long over. */
+/** Deletes tokens that expired long ago. */
 export const deleteOldEnrolmentTokens = defineQuery('enrolment/delete old', (db, p: { expired_before: number }) =>
   db.deleteFrom('enrolment_tokens').where('expires_at', '<=', p.expired_before),
 );
 
-/** A live token that reserves this name for an agent to come. */
+/** A live token that reserves this name. */
 export const enrolmentTokenNaming = defineQuery('enrolment/naming', (db, p: { name: string; now: number }) =>
   db
     .selectFrom('enrolment_tokens')
@@ -62,7 +62,7 @@ export const enrolmentTokenNaming = defineQuery('enrolment/naming', (db, p: { na
     .limit(1),
 );
 
-/** Changes nothing when the token has been used up, revoked or has expired in the meantime. */
+/** Changes nothing when the token was used up, was revoked or has expired meanwhile. */
 export const useEnrolmentToken = defineQuery('enrolment/use', (db, p: { id: string; now: number }) =>
   db
     .updateTable('enrolment_tokens')
@@ -82,7 +82,7 @@ export const revokeEnrolmentToken = defineQuery('enrolment/revoke', (db, p: { id
     .where('uses_left', '>', 0),
 );
 
-/** Tokens that an operator made and that still let an agent in, oldest first. */
+/** Live tokens that an operator created, oldest first. */
 export const liveEnrolmentTokensOf = defineQuery(
   'enrolment/live of operator',
   (db, p: { operator_id: string; now: number }) =>

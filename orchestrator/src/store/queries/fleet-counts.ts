@@ -1,6 +1,6 @@
 import { defineQuery } from '../query.ts';
 
-/** How many there are, for metrics. Each by an index, and of what has ended nothing is counted. */
+/** Counts for metrics. Each uses an index and counts no ended work. */
 
 export const agentsByStatus = defineQuery('census/agents', (db) =>
   db
@@ -17,14 +17,14 @@ export const openOperationsByStatus = defineQuery('census/operations', (db) =>
     .groupBy('status'),
 );
 
-/** Messages to channels that wait, up to `most`. */
-export const waitingDeliveries = defineQuery('census/deliveries', (db, p: { most: number }) =>
+/** Queued deliveries, counted up to `max`. */
+export const waitingDeliveries = defineQuery('census/deliveries', (db, p: { max: number }) =>
   db
-    .selectFrom(db.selectFrom('deliveries').select('place').limit(p.most).as('waiting'))
+    .selectFrom(db.selectFrom('deliveries').select('place').limit(p.max).as('waiting'))
     .select((e) => e.fn.countAll<number>().as('count')),
 );
 
-/** Pending ones are few: their number has a limit. */
+/** The number of pending agents is limited. */
 export const pendingAgents = defineQuery('census/pending agents', (db) =>
   db.selectFrom('agents').select('node_id').where('status', '=', 'pending'),
 );
@@ -37,7 +37,7 @@ export const countOfLostAgents = defineQuery('census/lost agents', (db) =>
     .where('status', '=', 'approved'),
 );
 
-/** Approved agents that no record of drift is kept of now, by what their newest check found. */
+/** Approved agents without drift, by the outcome of their newest check. */
 export const agentsByLatestDrift = defineQuery('census/latest drift', (db) =>
   db
     .selectFrom('agents')

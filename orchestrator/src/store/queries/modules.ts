@@ -29,7 +29,7 @@ export const moduleRevisions = defineQuery(
       .offset(p.offset),
 );
 
-/** Makes the module, or moves it on from exactly the revision that was seen. */
+/** Creates the module, or replaces exactly the revision that was read. */
 export const putModule = defineQuery(
   'modules/put',
   (db, p: { name: string; revision: number; uploaded_at: number; uploaded_by: string }) =>
@@ -48,7 +48,7 @@ export const putModule = defineQuery(
       ),
 );
 
-/** The revision number to come: one above all there ever were, also of a removed module of this name. */
+/** The last revision number of this name, including removed modules. */
 export const lastRevision = defineQuery('modules/last revision', (db, p: { name: string }) =>
   db.selectFrom('module_revisions').select('revision').where('name', '=', p.name).orderBy('revision', 'desc').limit(1),
 );
@@ -92,7 +92,7 @@ export const assignmentByName = defineQuery('assignments/by name', (db, p: { nam
   db.selectFrom('assignments').selectAll().where('name', '=', p.name),
 );
 
-/** The assignment, as long as it audits whom it audited. */
+/** For preconditions: the assignment, unless its mode or selector changed. */
 export const assignmentAuditing = defineQuery('assignments/auditing', (db, p: { name: string; selector: string }) =>
   db
     .selectFrom('assignments')
@@ -109,8 +109,8 @@ export const assignmentsNaming = defineQuery('assignments/naming module', (db, p
 type AssignmentField = 'modules' | 'selector' | 'description' | 'mode' | 'window_only' | 'parameters';
 
 /**
- * Sets only what the variant names, so that two who change different things do not undo each other. Changes nothing when
- * the modules or their parameters, which must fit, are not what they were.
+ * Sets only the fields of the variant, so that concurrent changes of different fields do not undo each other. Changes
+ * nothing when the modules or their parameters, which must fit each other, changed meanwhile.
  */
 export const updateAssignmentFields = defineVariants(
   'assignments/update',

@@ -51,7 +51,7 @@ export const insertNotifications = defineQuery('notifications/insert', (db, p: {
     ),
 );
 
-/** Newest first; with what one operator has read of them one by one. */
+/** Newest first, with those that the operator read one by one. */
 export const notifications = defineVariants(
   'notifications/list',
   (db, p: { operator_id: string; read_up_to: number; limit: number; offset: number }, _d, v: { unread: boolean }) => {
@@ -84,7 +84,7 @@ export const notifications = defineVariants(
   },
 );
 
-/** How many are unread, up to a limit. */
+/** The number of unread notifications, up to a limit. */
 export const unreadCount = defineQuery(
   'notifications/count unread',
   (db, p: { operator_id: string; read_up_to: number; limit: number }) =>
@@ -120,12 +120,12 @@ export const newestNotification = defineQuery('notifications/newest', (db) =>
   db.selectFrom('notifications').select('place').orderBy('place', 'desc').limit(1),
 );
 
-/** The place of the one after the newest so many. */
+/** The newest notification beyond the `newest` ones that are kept. */
 export const notificationBeyond = defineQuery('notifications/beyond', (db, p: { newest: number }) =>
   db.selectFrom('notifications').select('place').orderBy('place', 'desc').limit(1).offset(p.newest),
 );
 
-/** The newest of those that happened before a time. */
+/** The newest notification before a time. */
 export const notificationBefore = defineQuery('notifications/before', (db, p: { happened_before: number }) =>
   db
     .selectFrom('notifications')
@@ -135,7 +135,7 @@ export const notificationBefore = defineQuery('notifications/before', (db, p: { 
     .limit(1),
 );
 
-/** Those of some types that happened after a time. */
+/** Notifications of some types after a time. */
 export const notificationsSince = defineQuery(
   'notifications/since',
   (db, p: { types: readonly string[]; happened_after: number }, d) =>
@@ -146,7 +146,7 @@ export const notificationsSince = defineQuery(
       .where(d.isIn('event_type', p.types)),
 );
 
-/** Some of those up to a place that nothing waits to tell of, oldest first. */
+/** Notifications up to a place without deliveries, oldest first. */
 export const prunableNotifications = defineQuery('notifications/prunable', (db, p: { up_to: number; limit: number }) =>
   db
     .selectFrom('notifications')
@@ -170,12 +170,12 @@ export const deleteNotifications = defineQuery('notifications/delete', (db, p: {
   db.deleteFrom('notifications').where(d.isIn('place', p.places, 'integer')),
 );
 
-/** Up to which place an operator has read everything. */
+/** The place up to which an operator has read everything. */
 export const readUpTo = defineQuery('notifications/read up to', (db, p: { operator_id: string }) =>
   db.selectFrom('notification_watermarks').select('place').where('operator_id', '=', p.operator_id),
 );
 
-/** Never goes back. */
+/** Moves forward only. */
 export const raiseReadUpTo = defineQuery(
   'notifications/raise read up to',
   (db, p: { operator_id: string; place: number }) =>
@@ -197,7 +197,7 @@ export const insertRead = defineQuery('notifications/insert read', (db, p: { ope
     .onConflict((c) => c.columns(['operator_id', 'place']).doNothing()),
 );
 
-/** What was read one by one and is below the mark says nothing more. */
+/** Deletes the read marks below the place up to which everything is read. */
 export const deleteReadsUpTo = defineQuery(
   'notifications/delete reads up to',
   (db, p: { operator_id: string; place: number }) =>

@@ -1,7 +1,7 @@
 import { bytesBefore, bytesOf } from '../page-bytes.ts';
 import { defineQuery } from '../query.ts';
 
-/** What operations did, resource by resource, and what their scripts printed. */
+/** Results of operations by resource, and the output of their scripts. */
 
 export const putResourceResults = defineQuery(
   'operations/put results',
@@ -24,10 +24,10 @@ export const putResourceResults = defineQuery(
       ),
 );
 
-/** The most rows of one page. */
+/** Maximum rows of one page. */
 const pageRows = 1000;
 
-/** In order of position, after one: as many as come to so many bytes, at least one. */
+/** Results after a position, at most `bytes` in total but at least one. */
 export const resultPage = defineQuery(
   'operations/results',
   (db, p: { operation_id: string; after: number; bytes: number }) =>
@@ -89,7 +89,7 @@ export const putOutput = defineQuery(
       ),
 );
 
-/** By resource, after one: as many as come to so many bytes, at least one. */
+/** Outputs after a resource, at most `bytes` in total but at least one. */
 export const outputPage = defineQuery(
   'operations/outputs',
   (db, p: { operation_id: string; after: string; bytes: number }) =>

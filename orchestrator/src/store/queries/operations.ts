@@ -28,7 +28,7 @@ export const operationById = defineQuery('operations/by id', (db, p: { operation
   db.selectFrom('operations').select(entry).where('operation_id', '=', p.operation_id),
 );
 
-/** What an apply that is bound to a plan is compared with. */
+/** The plan that an apply is bound to. */
 export const planById = defineQuery('operations/plan by id', (db, p: { operation_id: string }) =>
   db
     .selectFrom('operations')
@@ -59,7 +59,7 @@ export const plansOfRun = defineQuery(
       .where('kind', '=', 'plan'),
 );
 
-/** What a report has to know of its operation, with how people know the agent. */
+/** The operation that a report is about, with the name of its agent. */
 export interface ReportedOperation {
   operation_id: string;
   node_id: string;
@@ -69,17 +69,18 @@ export interface ReportedOperation {
   run_id: string | null;
   trigger: 'operator' | 'schedule' | 'watch' | 'audit' | null;
   snapshot_operation_id: string | null;
-  /** Of what its agent was sent; of a drift check, of the apply that it looks at. Null when that is not kept. */
+  /**
+   * Digest of the desired set that was sent; for a drift check, of the apply that it compares with. Null when the
+   * payload is not kept.
+   */
   payload_digest: string | null;
-  /** When it was sent, Unix seconds; null: it was not. */
+  /** When it was sent, Unix seconds; null: not sent. */
   dispatched_at: number | null;
   label: string;
 }
 
-/** What says with which resources an operation was sent. */
 export type SentOperation = Pick<ReportedOperation, 'payload_digest'>;
 
-/** A `ReportedOperation`. */
 export const reportedOperation = defineQuery('operations/reported', (db, p: { operation_id: string }) =>
   db
     .selectFrom('operations')
@@ -101,7 +102,7 @@ export const reportedOperation = defineQuery('operations/reported', (db, p: { op
     .where('operations.operation_id', '=', p.operation_id),
 );
 
-/** Newest first. Drift checks are operations inside, but have a list of their own outside. */
+/** Newest first. Drift checks are operations, but the API lists them separately. */
 export const operations = defineVariants(
   'operations/list',
   (
@@ -173,7 +174,7 @@ export const insertOperation = defineQuery(
     }),
 );
 
-/** Open operations of one agent in the order in which they run. */
+/** Open operations of one agent, in the order in which they run. */
 export const openOperations = defineQuery('operations/open', (db, p: { node_id: string }) =>
   db
     .selectFrom('operations')
@@ -184,8 +185,8 @@ export const openOperations = defineQuery('operations/open', (db, p: { node_id: 
 );
 
 /**
- * The oldest of one agent's open operations and the one after it. They run in this order, so the first is the running
- * one if any is. What has waited past its time is passed over.
+ * The two oldest open operations of an agent. They run in order, so only the first can be running. Skips operations
+ * that expired before they were sent.
  */
 export const oldestOpen = defineQuery('operations/oldest open', (db, p: { node_id: string; now: number }) =>
   db
@@ -220,7 +221,7 @@ export const oldestOpen = defineQuery('operations/oldest open', (db, p: { node_i
     .limit(2),
 );
 
-/** Agents with queued work or a wish to cancel, each once. */
+/** Agents with queued operations or requested cancellations. */
 export const agentsWithWork = defineQuery('operations/agents with work', (db) =>
   db
     .selectFrom('operations')
@@ -230,7 +231,10 @@ export const agentsWithWork = defineQuery('operations/agents with work', (db) =>
     .where((w) => w.or([w('status', '=', 'queued'), w('cancel_requested_at', 'is not', null)])),
 );
 
-/** From here on the agent may have it: only its own word, or its loss, ends it. Approval is checked in the same breath. */
+/**
+ * From here on the agent may have the operation: only its report, or its loss, ends it. Checks the approval in the same
+ * statement.
+ */
 export const markDispatched = defineQuery(
   'operations/dispatched',
   (db, p: { operation_id: string; node_id: string; now: number }) =>
@@ -248,8 +252,8 @@ export const markDispatched = defineQuery(
 );
 
 /**
- * As {@link markDispatched}, for many agents: those operations that wait still and are the only ones their agents have.
- * What they are marked as is not looked up first, so the rest of what a look would tell is asked for here.
+ * {@link markDispatched} for many agents: marks queued operations that are the only open ones of their agents. Returns
+ * what a lookup before would have read.
  */
 export const markOnlyDispatched = defineQuery(
   'operations/only ones dispatched',
@@ -286,7 +290,7 @@ export const markOnlyDispatched = defineQuery(
       .returning('operation_id'),
 );
 
-/** What was applied last on the machines that operations are for; null where nothing was, or it is not kept. */
+/** The last applied set of each machine; null when there is none, or it is not kept. */
 export const appliedBefore = defineQuery(
   'operations/applied before',
   (db, p: { operation_ids: readonly string[] }, d) =>
@@ -298,7 +302,7 @@ export const appliedBefore = defineQuery(
       .where(d.isIn('operations.operation_id', p.operation_ids)),
 );
 
-/** The agent never got it: it is as if it had not been sent. Changes nothing when it is to be cancelled. */
+/** Marks an operation that never reached its agent as queued again. Changes nothing when cancellation was requested. */
 export const markUndispatched = defineQuery('operations/undispatched', (db, p: { operation_id: string }) =>
   db
     .updateTable('operations')
@@ -308,14 +312,14 @@ export const markUndispatched = defineQuery('operations/undispatched', (db, p: {
     .where('cancel_requested_at', 'is', null),
 );
 
-/** What the agent says that its plan comes to. */
+/** The agent's digest of its plan. */
 export const setPlanDigest = defineQuery(
   'operations/set plan digest',
   (db, p: { operation_id: string; plan_digest: string }) =>
     db.updateTable('operations').set({ plan_digest: p.plan_digest }).where('operation_id', '=', p.operation_id),
 );
 
-/** Drift checks are measured against what was applied by the time they are sent. */
+/** A drift check compares with the state that was applied when it is sent. */
 export const setSnapshot = defineQuery(
   'operations/set snapshot',
   (db, p: { operation_id: string; snapshot_operation_id: string | null }) =>
@@ -338,12 +342,12 @@ export const payloadByDigest = defineQuery('operations/payload', (db, p: { diges
   db.selectFrom('operation_payloads').select('payload').where('digest', '=', p.digest),
 );
 
-/** For preconditions: a row when the payload is there. */
+/** For preconditions: a row when the payload exists. */
 export const payloadSeen = defineQuery('operations/payload seen', (db, p: { digest: string }) =>
   db.selectFrom('operation_payloads').select('digest').where('digest', '=', p.digest),
 );
 
-/** What an operation was sent; of a drift check, what was applied that it looks at; and what the machine has. */
+/** The payload that was sent, or that a drift check compares with; and the last applied one of the machine. */
 export const payloadsReportedOn = defineQuery('operations/payloads reported on', (db, p: { operation_id: string }) =>
   db
     .selectFrom('operations')
@@ -358,7 +362,7 @@ export const payloadsReportedOn = defineQuery('operations/payloads reported on',
     .where('operations.operation_id', '=', p.operation_id),
 );
 
-/** When the longest open operation was sent; null: no agent has been sent one that is open. */
+/** When the oldest open operation was sent; null without one. */
 export const oldestSent = defineQuery('operations/oldest sent', (db) =>
   db
     .selectFrom('operations')
@@ -366,12 +370,12 @@ export const oldestSent = defineQuery('operations/oldest sent', (db) =>
     .where('status', 'in', ['queued', 'running']),
 );
 
-/** A drift check that has ended is a record; as an operation it is nothing any more. */
+/** A drift check that ended is stored as a record, and its operation is deleted. */
 export const deleteOpenOperation = defineQuery('operations/delete open', (db, p: { operation_id: string }) =>
   db.deleteFrom('operations').where('operation_id', '=', p.operation_id).where('status', 'in', ['queued', 'running']),
 );
 
-/** Ends everything open of one agent. */
+/** Ends all open operations of one agent. */
 export const endAllOpen = defineQuery(
   'operations/end all',
   (db, p: { node_id: string; status: OperationStatus; finished_at: number; error: string }) =>
@@ -383,7 +387,7 @@ export const endAllOpen = defineQuery(
       .returning(['operation_id', 'run_id']),
 );
 
-/** Open operations of one agent that are not among these. */
+/** Open operations of one agent except these. */
 export const openBeside = defineQuery(
   'operations/open beside',
   (db, p: { node_id: string; ids: readonly string[] }, d) =>
@@ -406,7 +410,7 @@ export const endedAmong = defineQuery('operations/ended among', (db, p: { ids: r
     .limit(1),
 );
 
-/** The outcomes in runs of everything that is open of one agent; for the unit that ends it, before it does. */
+/** Ends the run outcomes of an agent's open operations. Put it before the statement that ends the operations. */
 export const endOpenRunResults = defineQuery(
   'runs/end results of agent',
   (db, p: { node_id: string; status: OperationStatus; error: string }) =>
@@ -423,7 +427,7 @@ export const endOpenRunResults = defineQuery(
       ),
 );
 
-/** What was sent to agents that have been gone since `seen_before`, past its own time. */
+/** Operations past their deadline whose agents were last seen before `seen_before`. */
 export const lostOperations = defineQuery(
   'operations/lost',
   (db, p: { now: number; seen_before: number; limit: number }) =>
@@ -444,12 +448,12 @@ export const lostOperations = defineQuery(
       .limit(p.limit),
 );
 
-/** For preconditions: a row when the agent has not been seen since. */
+/** For preconditions: a row when the agent was not seen since. */
 export const stillUnseen = defineQuery('operations/still unseen', (db, p: { node_id: string; seen_before: number }) =>
   db.selectFrom('agents').select('node_id').where('node_id', '=', p.node_id).where('last_seen_at', '<=', p.seen_before),
 );
 
-/** What has not ended, of all agents, oldest first. */
+/** Open operations of all agents, oldest first. */
 export const oldestOpenOperations = defineQuery('operations/oldest of all open', (db, p: { limit: number }) =>
   db
     .selectFrom('operations')
@@ -459,7 +463,7 @@ export const oldestOpenOperations = defineQuery('operations/oldest of all open',
     .limit(p.limit),
 );
 
-/** The largest id there is, so that the next is larger whatever the clock says. */
+/** The largest id: the next must be larger, even if the clock is behind. */
 export const lastOperationId = defineQuery('operations/last id', (db) =>
   db.selectFrom('operations').select('operation_id').orderBy('operation_id', 'desc').limit(1),
 );
@@ -472,7 +476,7 @@ export const markRunning = defineQuery('operations/running', (db, p: { operation
     .where('status', '=', 'queued'),
 );
 
-/** Gives an operation its one end. Changes nothing when it has one. */
+/** Ends an operation. Changes nothing when it has ended already. */
 export const endOperation = defineQuery(
   'operations/end',
   (
@@ -500,7 +504,7 @@ export const endOperation = defineQuery(
       .where('status', 'in', ['queued', 'running']),
 );
 
-/** Ends what no agent has been sent. Changes nothing when it was sent in the meantime. */
+/** Ends an operation that was not sent. Changes nothing when it was sent meanwhile. */
 export const endUndispatched = defineQuery(
   'operations/end undispatched',
   (db, p: { operation_id: string; status: OperationStatus; finished_at: number; error: string | null }) =>
@@ -512,7 +516,7 @@ export const endUndispatched = defineQuery(
       .where('dispatched_at', 'is', null),
 );
 
-/** Changes nothing when no agent has it: then there is nobody to ask. */
+/** Changes nothing unless an agent has the operation. */
 export const requestCancel = defineQuery('operations/request cancel', (db, p: { operation_id: string; now: number }) =>
   db
     .updateTable('operations')
@@ -532,7 +536,7 @@ export const cancelRequests = defineQuery('operations/cancel requests', (db, p: 
     .where('dispatched_at', 'is not', null),
 );
 
-/** What has waited past its time to live without having been sent. */
+/** Operations that expired before they were sent. */
 export const expiredQueued = defineQuery('operations/expired', (db, p: { now: number; limit: number }) =>
   db
     .selectFrom('operations')

@@ -50,7 +50,7 @@ export const insertOperator = defineQuery(
     }),
 );
 
-/** Fails to change anything when it is removed already. */
+/** Changes nothing when the operator is removed already. */
 export const markOperatorRemoved = defineQuery(
   'operators/remove',
   (db, p: { operator_id: string; removed_at: number; removed_by: string }) =>
@@ -65,7 +65,7 @@ export const liveAdmin = defineQuery('operators/live admin', (db) =>
   db.selectFrom('operators').select('operator_id').where('role', '=', 'admin').where('removed_at', 'is', null).limit(1),
 );
 
-/** For preconditions: a row while the operator may act. */
+/** For preconditions: a row while the operator is not removed. */
 export const liveOperator = defineQuery('operators/live', (db, p: { operator_id: string }) =>
   db
     .selectFrom('operators')
@@ -74,7 +74,7 @@ export const liveOperator = defineQuery('operators/live', (db, p: { operator_id:
     .where('removed_at', 'is', null),
 );
 
-/** Operators that some added, removed ones too. */
+/** Operators that these added, removed ones included. */
 export const operatorsAddedBy = defineQuery('operators/added by', (db, p: { ids: readonly string[] }, d) =>
   db
     .selectFrom('operators')
@@ -96,7 +96,7 @@ export const channelsCreatedBy = defineQuery('channels/created by', (db, p: { id
   db.selectFrom('channels').select(['channel_id', 'name']).where(d.isIn('created_by', p.ids)).orderBy('name'),
 );
 
-/** Runs that have not ended. */
+/** Open runs. */
 export const openRunsOf = defineQuery('runs/open of operators', (db, p: { ids: readonly string[] }, d) =>
   db
     .selectFrom('runs')
@@ -106,7 +106,7 @@ export const openRunsOf = defineQuery('runs/open of operators', (db, p: { ids: r
     .orderBy('run_id'),
 );
 
-/** Operations outside of runs that have not ended, oldest first. */
+/** Open operations outside of runs, oldest first. */
 export const openOperationsOf = defineQuery(
   'operations/open of operators',
   (db, p: { ids: readonly string[]; limit: number }, d) =>
@@ -152,7 +152,7 @@ export const insertSession = defineQuery(
     }),
 );
 
-/** Live sessions whose signature named no server, with their operators. */
+/** Live sign-in sessions whose challenge named no server, with their operators. */
 export const unboundSessions = defineQuery('sessions/unbound', (db, p: { now: number }) =>
   db
     .selectFrom('sessions')
@@ -162,7 +162,7 @@ export const unboundSessions = defineQuery('sessions/unbound', (db, p: { now: nu
     .where('sessions.expires_at', '>', p.now),
 );
 
-/** A session with its operator, whether or not it is still good: the caller decides. */
+/** A sign-in session with its operator, whether or not it is still valid: the caller decides. */
 export const sessionByHash = defineQuery('sessions/by hash', (db, p: { token_hash: string }) =>
   db
     .selectFrom('sessions')
@@ -193,15 +193,16 @@ export const deleteExpiredSessions = defineQuery('sessions/delete expired', (db,
 );
 
 /**
- * The row of a live session. PostgreSQL locks it until the transaction ends: without that, a write that began before the
- * removal of its operator could commit after it (serializable transactions need not keep the order of real time).
+ * The row of a live sign-in session. PostgreSQL locks it until the transaction ends: otherwise a write that began
+ * before the removal of its operator could commit after it (serializable transactions may commit in another order than
+ * real time).
  */
 export const liveSessionRow = (db: Kysely<Schema>, p: { session: string; now: number }, d: Dialect) => {
   const row = db.selectFrom('sessions').where('token_hash', '=', p.session).where('expires_at', '>', p.now);
   return d.kind === 'postgres' ? row.forShare() : row;
 };
 
-/** For preconditions: a row while the session is live. */
+/** For preconditions: a row while the sign-in session is live. */
 export const liveSession = defineQuery('sessions/live', (db, p: { session: string; now: number }, d) =>
   liveSessionRow(db, p, d).select('token_hash'),
 );
@@ -222,7 +223,7 @@ export const webCodeByHash = defineQuery('web codes/by hash', (db, p: { code_has
   db.selectFrom('web_login_codes').selectAll().where('code_hash', '=', p.code_hash),
 );
 
-/** Changes nothing when somebody else was faster, or it is too late. */
+/** Changes nothing when the code was used already or has expired. */
 export const consumeWebCode = defineQuery('web codes/consume', (db, p: { code_hash: string; now: number }) =>
   db.deleteFrom('web_login_codes').where('code_hash', '=', p.code_hash).where('expires_at', '>', p.now),
 );

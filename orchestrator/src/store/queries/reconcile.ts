@@ -1,15 +1,15 @@
 import { bytesBefore, bytesOf } from '../page-bytes.ts';
 import { defineQuery } from '../query.ts';
 
-/** The most rows of one page. */
+/** Maximum rows of one page. */
 const pageRows = 1000;
 
 /**
- * What is off with approved agents. Each of these reads what is off, and nothing of agents that are in order: a cross join
- * keeps SQLite from beginning with the agents, of which it knows no better than that they are few.
+ * Approved agents that need attention. These queries read only rows that need attention: the cross join keeps SQLite
+ * from scanning agents first, which it would do for lack of statistics.
  */
 
-/** One row for what was applied and one for each audit assignment that the agent deviates from. */
+/** One row for drift from the applied state, and one for each audit assignment that the agent deviates from. */
 export const agentsDrifted = defineQuery('reconcile/drifted', (db) =>
   db
     .selectFrom('drift_states')
@@ -30,7 +30,7 @@ export const agentsWithFailedCheck = defineQuery('reconcile/failed checks', (db)
     .where('agents.status', '=', 'approved'),
 );
 
-/** Of one whose operation is not kept any more nothing is said. */
+/** Leaves out agents whose failed operation is not kept anymore. */
 export const agentsWithFailedApply = defineQuery('reconcile/failed applies', (db) =>
   db
     .selectFrom('agent_state')
@@ -59,7 +59,7 @@ export const agentsNotAsApplied = defineQuery('reconcile/applied state', (db) =>
     .where('agents.status', '=', 'approved'),
 );
 
-/** Of these agents, with the modules of the newest apply that is known to have ended. */
+/** These agents, with the modules of the newest apply that ended. */
 export const agentsOff = defineQuery('reconcile/agents', (db, p: { node_ids: readonly string[] }, d) =>
   db
     .selectFrom('agents')
@@ -80,8 +80,8 @@ export const agentsOff = defineQuery('reconcile/agents', (db, p: { node_ids: rea
 );
 
 /**
- * Of these agents, what was applied before audit assignments, and those by name, after a state: as many as come to so
- * many bytes, at least one.
+ * Drift states of these agents after a state: applied state first, then audit assignments by name; at most `bytes` in
+ * total but at least one.
  */
 export const driftOfAgents = defineQuery(
   'reconcile/drift',

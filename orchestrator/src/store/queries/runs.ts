@@ -3,7 +3,7 @@ import type { JsonText } from '../json-text.ts';
 import { bytesBefore, bytesOf } from '../page-bytes.ts';
 import { defineQuery, defineVariants } from '../query.ts';
 
-/** Runs: rows of what was planned or applied on many agents. */
+/** Runs, and the outcome of each of their agents. */
 
 type RunStatus = 'running' | 'succeeded' | 'failed' | 'halted' | 'cancelled';
 
@@ -34,7 +34,7 @@ export const insertRun = defineQuery(
     }),
 );
 
-/** Whom a run is about, many at once: rows of `{node_id, position}`. */
+/** The agents of a run: rows of `{node_id, position}`. */
 export const insertRunResults = defineQuery('runs/insert results', (db, p: { run_id: string; rows: string }, d) =>
   db
     .insertInto('run_results')
@@ -52,7 +52,7 @@ export const insertRunResults = defineQuery('runs/insert results', (db, p: { run
     ),
 );
 
-/** What came of many agents' turns: rows of `{node_id, operation_id, status, error}`. Who had its turn keeps what came of it. */
+/** Outcomes of agents: rows of `{node_id, operation_id, status, error}`. Keeps outcomes that are set already. */
 export const putRunResults = defineQuery('runs/put results', (db, p: { run_id: string; rows: string }, d) =>
   db
     .insertInto('run_results')
@@ -84,7 +84,7 @@ export const putRunResults = defineQuery('runs/put results', (db, p: { run_id: s
     ),
 );
 
-/** Many operations of one run at once, for those agents that are (still) approved and whose turn is still to come. */
+/** Creates operations of one run for those agents that are still approved and waiting. */
 export const insertRunOperations = defineQuery(
   'runs/insert operations',
   (
@@ -95,7 +95,7 @@ export const insertRunOperations = defineQuery(
       requested_by: string;
       created_at: number;
       trigger: 'audit' | null;
-      /** Besides those that assignments give. */
+      /** Modules in addition to those of assignments. */
       requested_modules: string;
       rows: string;
     },
@@ -135,7 +135,7 @@ export const insertRunOperations = defineQuery(
                 })
                 .as('r'),
             )
-            // Not a join: the planner would go through all agents for it.
+            // With a join, the planner would scan all agents.
             .where((w) =>
               w.exists(
                 w
@@ -174,7 +174,7 @@ export const insertRunOperations = defineQuery(
       ),
 );
 
-/** Outcomes whose operation was not made after all: the agent was rejected in that moment. */
+/** Fails outcomes whose operation was not created, since the agent was rejected at the same moment. */
 export const failStranded = defineQuery('runs/fail stranded', (db, p: { run_id: string; error: string }) =>
   db
     .updateTable('run_results')
@@ -222,12 +222,12 @@ export const runBasis = defineQuery('runs/basis', (db, p: { run_id: string }) =>
   db.selectFrom('run_bases').select('basis').where('run_id', '=', p.run_id),
 );
 
-/** For preconditions: a row as long as agents get their turn. */
-export const runGoesOn = defineQuery('runs/goes on', (db, p: { run_id: string }) =>
+/** For preconditions: a row while the run starts operations. */
+export const runIsRunning = defineQuery('runs/goes on', (db, p: { run_id: string }) =>
   db.selectFrom('runs').select('run_id').where('run_id', '=', p.run_id).where('status', '=', 'running'),
 );
 
-/** Every outcome of a run as it stands, in the order of turns: in one look, so that nothing is counted twice. */
+/** Every outcome of a run, in order: in one statement, so that nothing is counted twice. */
 export const trackedResults = defineQuery('runs/tracked results', (db, p: { run_id: string }) =>
   db
     .selectFrom('run_results')
@@ -236,17 +236,17 @@ export const trackedResults = defineQuery('runs/tracked results', (db, p: { run_
     .orderBy('position'),
 );
 
-/** No agent gets its turn from here on. What agents have goes on. */
+/** The run starts no more operations. Open ones continue. */
 export const stopRun = defineQuery('runs/stop', (db, p: { run_id: string; status: 'halted' | 'cancelled' }) =>
   db.updateTable('runs').set({ status: p.status }).where('run_id', '=', p.run_id).where('status', '=', 'running'),
 );
 
-/** For preconditions: a row until the last outcome is there. */
+/** For preconditions: a row until all outcomes are recorded. */
 export const openRun = defineQuery('runs/open one', (db, p: { run_id: string }) =>
   db.selectFrom('runs').select('run_id').where('run_id', '=', p.run_id).where('finished_at', 'is', null),
 );
 
-/** Ends the outcomes of those who have not had their turn. */
+/** Ends the outcomes of agents that the run has not reached. */
 export const endWaiting = defineQuery(
   'runs/end waiting',
   (db, p: { run_id: string; status: OperationStatus; error: string }) =>
@@ -257,7 +257,7 @@ export const endWaiting = defineQuery(
       .where('status', '=', 'waiting'),
 );
 
-/** The outcomes of operations that no agent was sent; for the unit that ends those, before it does. */
+/** Ends the outcomes of operations that were not sent. Put it before the statement that ends the operations. */
 export const endUnsentResults = defineQuery(
   'runs/end unsent results',
   (db, p: { run_id: string; status: OperationStatus; error: string }) =>
@@ -276,7 +276,7 @@ export const endUnsentResults = defineQuery(
       ),
 );
 
-/** Ends the operations of a run that no agent was sent. */
+/** Ends the operations of a run that were not sent. */
 export const endUnsent = defineQuery(
   'runs/end unsent',
   (db, p: { run_id: string; status: OperationStatus; finished_at: number; error: string }) =>
@@ -289,7 +289,7 @@ export const endUnsent = defineQuery(
       .returning(['operation_id', 'node_id']),
 );
 
-/** Asks for the end of what agents have of a run. */
+/** Requests cancellation of the operations of a run that agents have. */
 export const requestCancels = defineQuery('runs/request cancels', (db, p: { run_id: string; now: number }) =>
   db
     .updateTable('operations')
@@ -304,8 +304,8 @@ export const requestCancels = defineQuery('runs/request cancels', (db, p: { run_
 const pageRows = 1000;
 
 /**
- * Outcomes with what is known of their operations, whose own status is the newer one. In order of agents, after one: as many as
- * come to `bytes`, at least one.
+ * Outcomes after an agent, by agent, with their operations; the operation's own status is the newer one. At most `bytes` in
+ * total but at least one.
  */
 export const runResultPage = defineQuery('runs/results', (db, p: { run_id: string; after: string; bytes: number }) =>
   db
@@ -350,7 +350,7 @@ export const setRunResult = defineQuery(
   (db, p: { run_id: string; node_id: string; status: OperationStatus; error: string | null }, d) =>
     db
       .updateTable('run_results')
-      // What was noted at the agent's turn stays when there is nothing worse to say.
+      // Keeps an earlier error if there is no new one.
       .set((e) => ({ status: p.status, error: e.fn.coalesce(d.typed(p.error, 'text'), 'error') }))
       .where('run_id', '=', p.run_id)
       .where('node_id', '=', p.node_id),
@@ -365,12 +365,12 @@ export const anyRunResultOpen = defineQuery('runs/any open', (db, p: { run_id: s
     .limit(1),
 );
 
-/** Runs that have not ended; there are few. */
+/** Open runs; there are few. */
 export const openRuns = defineQuery('runs/open', (db) =>
   db.selectFrom('runs').select('run_id').where('finished_at', 'is', null).orderBy('run_id'),
 );
 
-/** Ends a run of which no outcome is still to come; changes nothing otherwise. Halted and cancelled it stays. */
+/** Ends a run without open outcomes; changes nothing otherwise. A halted or cancelled run keeps its status. */
 export const endRunIfDone = defineQuery('runs/end', (db, p: { run_id: string; now: number }) =>
   db
     .updateTable('runs')

@@ -2,7 +2,7 @@ import type { JsonText } from '../json-text.ts';
 import { defineQuery, defineVariants } from '../query.ts';
 import type { SecretRestrictionRow } from '../schema.ts';
 
-/** All but the value: what lists and checks read. */
+/** All columns except the value. */
 const entry = [
   'name',
   'version',
@@ -24,7 +24,7 @@ export const secretPage = defineQuery('secrets/list', (db, p: { limit: number; o
   db.selectFrom('secrets').select(entry).orderBy('name').limit(p.limit).offset(p.offset),
 );
 
-/** Who may have them, and until when. */
+/** Restrictions and expiry. */
 export const secretTerms = defineQuery('secrets/terms', (db, p: { names: string[] }, d) =>
   db
     .selectFrom('secrets')
@@ -32,7 +32,7 @@ export const secretTerms = defineQuery('secrets/terms', (db, p: { names: string[
     .where(d.isIn('name', p.names)),
 );
 
-/** The same with their values, encrypted. */
+/** {@link secretTerms} with the encrypted values. */
 export const sealedSecrets = defineQuery('secrets/sealed', (db, p: { names: string[] }, d) =>
   db
     .selectFrom('secrets')
@@ -44,7 +44,7 @@ export const secretVersion = defineQuery('secrets/last version', (db, p: { name:
   db.selectFrom('secret_versions').select('version').where('name', '=', p.name),
 );
 
-/** Takes the next version of a name. Changes nothing when another took it. */
+/** Takes the next version of a name. Changes nothing when it was taken meanwhile. */
 export const takeSecretVersion = defineQuery('secrets/take version', (db, p: { name: string; version: number }) =>
   db
     .insertInto('secret_versions')
@@ -89,7 +89,7 @@ export const insertSecret = defineQuery(
     }),
 );
 
-/** Sets only what the variant names, so that two who change different things do not undo each other. */
+/** Sets only the fields of the variant, so that concurrent changes of different fields do not undo each other. */
 export const updateSecret = defineVariants(
   'secrets/update',
   (
@@ -125,15 +125,15 @@ export const deleteSecret = defineQuery('secrets/delete', (db, p: { name: string
   db.deleteFrom('secrets').where('name', '=', p.name),
 );
 
-/** One row when there is any. */
+/** A row when a secret exists. */
 export const anySecret = defineQuery('secrets/any', (db) => db.selectFrom('secrets').select('name').limit(1));
 
-/** One secret that is under a key which is not among these. */
+/** A secret that is encrypted with none of these keys. */
 export const secretUnderOther = defineQuery('secrets/under other key', (db, p: { key_ids: string[] }, d) =>
   db.selectFrom('secrets').select(['name', 'key_id']).where(d.isNotIn('key_id', p.key_ids)).limit(1),
 );
 
-/** Those under any but this key, by name. */
+/** Secrets encrypted with another key than this one, by name. */
 export const secretsToReencrypt = defineQuery(
   'secrets/to reencrypt',
   (db, p: { key_id: string; after: string; limit: number }) =>
@@ -146,7 +146,7 @@ export const secretsToReencrypt = defineQuery(
       .limit(p.limit),
 );
 
-/** Puts the same value under another key. Changes nothing when the secret changed meanwhile. */
+/** Stores the same value encrypted with another key. Changes nothing when the secret changed meanwhile. */
 export const reencryptSecret = defineQuery(
   'secrets/reencrypt',
   (db, p: { name: string; version: number; old_key_id: string; key_id: string; sealed: string }) =>
@@ -158,12 +158,12 @@ export const reencryptSecret = defineQuery(
       .where('key_id', '=', p.old_key_id),
 );
 
-/** One row when a secret is under this key. */
+/** A row when a secret is encrypted with this key. */
 export const secretUnderKey = defineQuery('secrets/under key', (db, p: { key_id: string }) =>
   db.selectFrom('secrets').select('name').where('key_id', '=', p.key_id).limit(1),
 );
 
-/** Those that expire before a time and of which nobody has been told. */
+/** Secrets that expire before a time and whose expiry event is not recorded yet. */
 export const expiringSecrets = defineQuery('secrets/expiring', (db, p: { before_ms: number; limit: number }) =>
   db
     .selectFrom('secrets')
@@ -173,7 +173,7 @@ export const expiringSecrets = defineQuery('secrets/expiring', (db, p: { before_
     .limit(p.limit),
 );
 
-/** Those that expire before a time, or have, the earliest first. */
+/** Secrets that expire before a time or have expired, the earliest first. */
 export const secretsByExpiry = defineQuery('secrets/by expiry', (db, p: { before_ms: number; limit: number }) =>
   db
     .selectFrom('secrets')

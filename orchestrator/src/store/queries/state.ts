@@ -4,12 +4,12 @@ import { bytesBefore, bytesOf } from '../page-bytes.ts';
 import { defineQuery } from '../query.ts';
 import type { Schema } from '../schema.ts';
 
-/** Applied state: what is in place on each machine, what waits to be removed, what could not be applied. */
+/** Applied state of each machine: resources in place, pending removals, and resources that failed to apply. */
 
-/** The most rows of one page. */
+/** Maximum rows of one page. */
 const pageRows = 2000;
 
-/** By module and key, in one state, after a row: as many as come to so many bytes, at least one. */
+/** Rows in one state after a row, by module and key; at most `bytes` in total but at least one. */
 export const appliedPage = defineQuery(
   'state/page',
   (
@@ -58,7 +58,7 @@ export const agentState = defineQuery('state/of agent', (db, p: { node_id: strin
   db.selectFrom('agent_state').selectAll().where('node_id', '=', p.node_id),
 );
 
-/** `since` stays as long as neither the operation's claim nor the state changes. */
+/** `since` changes only with the state or the operation. */
 export const putApplied = defineQuery('state/put', (db, p: { node_id: string; rows: string }, d) =>
   db
     .insertInto('applied_resources')
@@ -129,17 +129,19 @@ export const deleteApplied = defineQuery('state/delete', (db, p: { node_id: stri
 );
 
 /** @param keys made by `jsonRows`, each with its `key` */
-const isNoneOf = (w: ExpressionBuilder<Schema, 'applied_resources'>, d: Dialect, keys: string) =>
+const isNotAmong = (w: ExpressionBuilder<Schema, 'applied_resources'>, d: Dialect, keys: string) =>
   w('key', 'not in', (e) => e.selectFrom(d.rowsOf(keys, { key: 'text' }).as('stay')).select('stay.key'));
 
-/** But for these, what is not in place; if `whole`, also what is in place, unless its module is kept. */
+/**
+ * Except for these keys: deletes what is not in place; with `whole`, also what is in place, unless its module is kept.
+ */
 export const deleteOthers = defineQuery(
   'state/delete others',
   (db, p: { node_id: string; stay: string; whole: boolean; keep_modules: readonly string[] }, d) =>
     db
       .deleteFrom('applied_resources')
       .where('node_id', '=', p.node_id)
-      .where((w) => isNoneOf(w, d, p.stay))
+      .where((w) => isNotAmong(w, d, p.stay))
       .where((w) =>
         w.or([
           w('in_place', '=', 0),
@@ -148,7 +150,7 @@ export const deleteOthers = defineQuery(
       ),
 );
 
-/** But for these, what is in place of modules that are kept is applied: the agent has left it as it was. */
+/** Except for these keys: marks resources in place of kept modules as applied, since the agent left them unchanged. */
 export const keepOthers = defineQuery(
   'state/keep others',
   (db, p: { node_id: string; stay: string; keep_modules: readonly string[]; now: number }, d) =>
@@ -159,7 +161,7 @@ export const keepOthers = defineQuery(
       .where('state', '!=', 'applied')
       .where('in_place', '=', 1)
       .where(d.isIn('module', p.keep_modules))
-      .where((w) => isNoneOf(w, d, p.stay)),
+      .where((w) => isNotAmong(w, d, p.stay)),
 );
 
 export const deleteStateOf = defineQuery('state/delete agent', (db, p: { node_id: string }) =>
@@ -170,7 +172,7 @@ export const deleteEveryApplied = defineQuery('state/delete every', (db, p: { no
   db.deleteFrom('applied_resources').where('node_id', '=', p.node_id),
 );
 
-/** What the latest record of an agent says is to be looked at again, now that it was applied to. */
+/** The newest drift record of the agent found drift, so a check is due after the apply. */
 const notInSync = (db: Kysely<Schema>, nodeId: string) =>
   db
     .selectFrom('latest_drift')
@@ -178,7 +180,7 @@ const notInSync = (db: Kysely<Schema>, nodeId: string) =>
     .where('latest_drift.node_id', '=', nodeId)
     .where('latest_drift.status', '<>', 'in_sync');
 
-/** Another apply that left everything as the last one did. Changes nothing when that was not the last, or what it found right had drifted. */
+/** Records an apply without any change. Changes nothing when another apply was the last, or when drift was recorded. */
 export const repeatAgentState = defineQuery(
   'state/repeat agent',
   (db, p: { node_id: string; last_operation_id: string; operation_id: string; now: number }, d) =>
@@ -210,7 +212,7 @@ export const repeatAgentState = defineQuery(
       ),
 );
 
-/** The newest apply did not come to a good end. */
+/** Records that the newest apply failed. */
 export const putFailedApply = defineQuery(
   'state/put failed apply',
   (db, p: { node_id: string; operation_id: string; now: number }) =>
@@ -228,7 +230,9 @@ export const putFailedApply = defineQuery(
       ),
 );
 
-/** A snapshot of null keeps the one there is. Due is one that is not yet, or that its latest record does not call in sync. */
+/**
+ * A null snapshot keeps the present one. A check becomes due if none is, or if the newest drift record is not in sync.
+ */
 export const putAgentState = defineQuery(
   'state/put agent',
   (db, p: { node_id: string; snapshot_operation_id: string | null; drift_due_at: number | null; now: number }, d) =>
@@ -245,7 +249,7 @@ export const putAgentState = defineQuery(
         c.column('node_id').doUpdateSet((e) => ({
           snapshot_operation_id: e.fn.coalesce('excluded.snapshot_operation_id', 'agent_state.snapshot_operation_id'),
           updated_at: e.ref('excluded.updated_at'),
-          // Whatever failed before: this one did not.
+          // This apply succeeded, so it clears any failure.
           failed_apply_id: e
             .case()
             .when('excluded.snapshot_operation_id', 'is', null)

@@ -16,7 +16,7 @@ export const terminals = defineVariants(
   },
 );
 
-/** Those that are open, of whoever they are: as many as agents allow at a time. */
+/** Open terminal sessions; agents limit their number. */
 export const activeTerminals = defineQuery('terminals/active', (db) =>
   db.selectFrom('terminal_sessions').selectAll().where('status', '=', 'active'),
 );
@@ -30,7 +30,7 @@ export const activeTerminalsOf = defineQuery('terminals/active of operator', (db
     .orderBy('session_id'),
 );
 
-/** Sessions that ended before a time, in the order in which they were opened: a page of those opened before another. */
+/** A page of sessions that ended before a time, in the order in which they were opened. */
 export const endedTerminals = defineQuery(
   'terminals/ended',
   (db, p: { after: string; below: string; before: number; limit: number }) =>
@@ -65,7 +65,7 @@ export const insertTerminal = defineQuery(
     }),
 );
 
-/** Changes nothing when it has ended already. */
+/** Changes nothing when the session has ended already. */
 export const endTerminal = defineQuery(
   'terminals/end',
   (

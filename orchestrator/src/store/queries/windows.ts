@@ -4,7 +4,7 @@ export const windowById = defineQuery('windows/by id', (db, p: { id: string }) =
   db.selectFrom('maintenance_windows').selectAll().where('id', '=', p.id),
 );
 
-/** The one that starts last first. */
+/** The maintenance window that starts last comes first. */
 export const windows = defineQuery('windows/list', (db, p: { limit: number; offset: number }) =>
   db
     .selectFrom('maintenance_windows')
@@ -15,7 +15,7 @@ export const windows = defineQuery('windows/list', (db, p: { limit: number; offs
     .offset(p.offset),
 );
 
-/** Of the windows that are open at a time, whom they are for. */
+/** Selectors of the maintenance windows that are open at a time. */
 export const openSelectors = defineQuery('windows/open', (db, p: { at: number }) =>
   db
     .selectFrom('maintenance_windows')

@@ -7,7 +7,9 @@ import type { SampleStore } from './samples.ts';
 import { openPostgresSamples } from './samples-postgres.ts';
 import { openSqliteSamples } from './samples-sqlite.ts';
 
-/** Opens the samples of the database at a place, which has been opened: beside its file, or in its server. */
+/**
+ * Opens the sample store of an opened database: a file beside the SQLite file, or tables in the PostgreSQL database.
+ */
 export function openSamples(
   place: DatabasePlace,
   dataDir: string,

@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest';
 import { sampleAt } from '../../../test/samples.ts';
 import { type SampleBatch, SampleBatches } from './sample-batches.ts';
 
-/** Commits that end when the test says so. */
+/** Commits that the test completes. */
 function held(gatherMs = 20) {
   const commits: { batch: SampleBatch; done: () => void; fail: (error: Error) => void }[] = [];
   const batches = new SampleBatches(
@@ -15,7 +15,7 @@ function held(gatherMs = 20) {
 }
 
 describe('batches of samples', () => {
-  test('one commit at a time, and what comes meanwhile shares the next', async () => {
+  test('runs one commit at a time and gathers samples meanwhile', async () => {
     const { commits, batches } = held();
     const first = batches.add('a', [sampleAt(1), sampleAt(2)]);
     await sleep(40);
@@ -32,7 +32,7 @@ describe('batches of samples', () => {
     expect(batches.stats).toEqual({ queued: 0, stored: 4, commits: 2, failed: 0, trouble: null });
   });
 
-  test('as many as are worth a commit wait for no others', async () => {
+  test('commits a large batch without waiting', async () => {
     const { commits, batches } = held(60_000);
     const few = batches.add('a', [sampleAt(1)]);
     expect(commits).toEqual([]);
@@ -45,7 +45,7 @@ describe('batches of samples', () => {
     await Promise.all([few, many]);
   });
 
-  test('a commit that fails is told to all whose samples it held, and the next is tried', async () => {
+  test('reports a failed commit for all of its samples and continues with the next', async () => {
     const { commits, batches } = held();
     const both = [batches.add('a', [sampleAt(1)]), batches.add('b', [sampleAt(1)])];
     await sleep(40);
@@ -59,7 +59,7 @@ describe('batches of samples', () => {
     expect(batches.stats).toEqual({ queued: 0, stored: 1, commits: 1, failed: 2, trouble: null });
   });
 
-  test('no more waits than there is room for', async () => {
+  test('refuses samples beyond the maximum', async () => {
     const { commits, batches } = held();
     const many = Array.from({ length: 150_000 }, (_, n) => sampleAt(n));
     const first = batches.add('a', many);
@@ -68,7 +68,7 @@ describe('batches of samples', () => {
     await first;
   });
 
-  test('closing waits for what was taken, and takes nothing more', async () => {
+  test('commits accepted samples on close and refuses new ones', async () => {
     const { commits, batches } = held();
     const adding = batches.add('a', [sampleAt(1)]);
     let closed = false;

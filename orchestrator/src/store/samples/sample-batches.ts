@@ -1,7 +1,7 @@
 import { MusterError, type Sample } from '@muster/protocol';
 import type { SampleStats } from './samples.ts';
 
-/** Samples that go into one commit: whose each is, and what. */
+/** Samples of one commit, with the agent of each. */
 export interface SampleBatch {
   readonly nodes: string[];
   readonly samples: Sample[];
@@ -15,17 +15,17 @@ interface Waiting {
 }
 
 /**
- * How long the first sample waits for others, in ms. They have been up to a minute on their way by then, and what many
- * agents send one by one would else be as many commits, with all that goes with each.
+ * Milliseconds that the first sample waits for others. Agents send one by one, and each commit has a fixed cost;
+ * samples are up to a minute old anyway.
  */
 const usualGatherMs = 200;
-/** So many are worth a commit, and wait for no others. */
-const enough = 1_000;
-const mostOfCommit = 20_000;
-/** What may wait; more is turned away, and stays with the agents. */
-const mostWaiting = 200_000;
+/** A batch of this size is committed without waiting. */
+const fullBatch = 1_000;
+const maxBatch = 20_000;
+/** Maximum queued samples; more are refused, and the agents keep them. */
+const maxQueued = 200_000;
 
-/** Gathers samples into batches, one commit at a time: while one is under way the next gathers. */
+/** Gathers samples into batches, one commit at a time: during a commit the next batch gathers. */
 export class SampleBatches {
   readonly #commit: (batch: SampleBatch) => Promise<void>;
   readonly #gatherMs: number;
@@ -39,7 +39,7 @@ export class SampleBatches {
   #failed = 0;
   #trouble: string | null = null;
 
-  /** @param commit resolves when all of a batch is kept, rejects when none of it is */
+  /** @param commit resolves when the whole batch is stored, rejects when none of it is */
   constructor(commit: (batch: SampleBatch) => Promise<void>, gatherMs = usualGatherMs) {
     this.#commit = commit;
     this.#gatherMs = gatherMs;
@@ -58,7 +58,7 @@ export class SampleBatches {
   add(nodeId: string, samples: readonly Sample[]): Promise<void> {
     if (this.#closed) return Promise.reject(new MusterError('draining', 'The store of samples is being closed'));
     if (samples.length === 0) return Promise.resolve();
-    if (this.#queued > 0 && this.#queued + samples.length > mostWaiting)
+    if (this.#queued > 0 && this.#queued + samples.length > maxQueued)
       return Promise.reject(
         new MusterError('storage_unavailable', `${this.#queued} samples wait for the disk already`),
       );
@@ -66,7 +66,7 @@ export class SampleBatches {
     return new Promise((resolve, reject) => {
       this.#waiting.push({ nodeId, samples, resolve, reject });
       if (this.#running !== null) return;
-      if (this.#queued >= enough) this.#start();
+      if (this.#queued >= fullBatch) this.#start();
       else this.#timer ??= setTimeout(() => this.#start(), this.#gatherMs);
     });
   }
@@ -77,7 +77,7 @@ export class SampleBatches {
     if (this.#running !== null || this.#waiting.length === 0) return;
     this.#running = this.#run().finally(() => {
       this.#running = null;
-      // What came between the last look and now.
+      // Samples that arrived during the commit.
       if (this.#waiting.length > 0) this.#start();
     });
   }
@@ -110,13 +110,13 @@ export class SampleBatches {
   #take(): Waiting[] {
     let count = 0;
     let end = 0;
-    while (end < this.#waiting.length && count < mostOfCommit) count += this.#waiting[end++]!.samples.length;
+    while (end < this.#waiting.length && count < maxBatch) count += this.#waiting[end++]!.samples.length;
     const taken = this.#waiting.slice(0, end);
     this.#waiting = this.#waiting.slice(end);
     return taken;
   }
 
-  /** Takes nothing more; resolves when all that was taken is committed or refused. */
+  /** Refuses new samples; resolves when all accepted ones are committed or refused. */
   async close(): Promise<void> {
     this.#closed = true;
     this.#start();

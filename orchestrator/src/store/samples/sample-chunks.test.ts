@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { type Chunk, chunkAt, chunkLength, chunksBefore, chunksOf, tableOf, withChunk } from './sample-chunks.ts';
 
-test('chunks never overlap, hold what they are for, and stay when others are made, whatever the lengths', () => {
+test('creates chunks that never overlap, contain their time, and stay unchanged, for all lengths', () => {
   const length = fc.integer({ min: 600, max: 1_000_000 });
   const time = fc.integer({ min: 0, max: 4_000_000_000 });
   const near = fc.integer({ min: 1_800_000_000, max: 1_800_100_000 });
@@ -23,13 +23,13 @@ test('chunks never overlap, hold what they are for, and stay when others are mad
   );
 });
 
-test('the length of a chunk follows how long samples are kept', () => {
+test('derives the length of a chunk from the retention', () => {
   expect(chunkLength(86_400)).toBe(3600);
   expect(chunkLength(1)).toBe(600);
   expect(chunkLength(30 * 86_400)).toBe(30 * 3600);
 });
 
-test('only what ends by then is before a time, and other tables are no chunks', () => {
+test('finds only chunks that end before a time, and ignores other tables', () => {
   const chunks = [
     { start: 0, end: 10 },
     { start: 10, end: 20 },

@@ -2,7 +2,7 @@ import { appendFileSync, existsSync, readdirSync, renameSync, rmSync, writeFileS
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { expect, it, onTestFinished, vi } from 'vitest';
+import { expect, onTestFinished, test, vi } from 'vitest';
 import { ManualClock } from '../../../../lib/test/manual-clock.ts';
 import { sampleAt } from '../../../test/samples.ts';
 import { openSampleFile } from './sample-file.ts';
@@ -11,7 +11,7 @@ import { openSqliteSamples } from './samples-sqlite.ts';
 const t0 = 1_800_000_000;
 vi.setConfig({ testTimeout: 30_000 });
 
-/** A directory for a file of samples, and how it is opened by somebody whose clock is moved by hand. */
+/** A directory for a sample file, and a function to open it with a manual clock. */
 async function place() {
   const directory = await mkdtemp(join(tmpdir(), 'muster-sample-file-'));
   onTestFinished(() => rm(directory, { recursive: true, force: true }));
@@ -42,7 +42,7 @@ async function place() {
 }
 const refusal = { code: 'storage_unavailable' };
 
-it('a file that is none of samples stops nothing: they are refused with the reason, until it is moved out of the way', async () => {
+test('refuses samples with the reason while the file is not a sample file, until it is moved away', async () => {
   const { file, clock, said, open, looks } = await place();
   writeFileSync(file, 'my diary\n'.repeat(1000));
   const store = await open();
@@ -51,7 +51,7 @@ it('a file that is none of samples stops nothing: they are refused with the reas
     await expect(read).rejects.toMatchObject(refusal);
   expect(await store.dropBefore(t0)).toBe(0);
   expect(store.stats()).toMatchObject({ stored: 0, failed: 1, trouble: expect.stringContaining('not a database') });
-  // Looked at again and again, and said once.
+  // Checked repeatedly, logged once.
   await expect
     .poll(() => {
       clock.advance(2_000);
@@ -74,7 +74,7 @@ it('a file that is none of samples stops nothing: they are refused with the reas
   expect(store.stats()).toMatchObject({ stored: 1, failed: 1 });
 });
 
-it('a file that is removed while it is in use is begun anew, and nothing is written to what nobody can see', async () => {
+test('starts a new file when the file was removed, and writes nothing to the removed one', async () => {
   const { directory, clock, said, open } = await place();
   const store = await open();
   await store.add('a', [sampleAt(t0)]);
@@ -91,7 +91,7 @@ it('a file that is removed while it is in use is begun anew, and nothing is writ
   expect(await again.since('a', 0, 9)).toEqual([sampleAt(t0 + 1)]);
 });
 
-it('a file that is moved away while it is in use, alone, has all that was stored in it', async () => {
+test('leaves all stored samples in a file that is moved away without its log', async () => {
   const { directory, file, clock, said, open } = await place();
   const store = await open();
   await store.add('a', [sampleAt(t0)]);
@@ -106,7 +106,7 @@ it('a file that is moved away while it is in use, alone, has all that was stored
   expect(await again.since('a', 0, 9)).toEqual([sampleAt(t0)]);
 });
 
-it('a file that another takes the place of while it is in use leaves nothing in that', async () => {
+test('writes nothing into another file that replaced it', async () => {
   const { directory, file, clock, said, open } = await place();
   const other = join(directory, 'other.db');
   const restored = await openSqliteSamples({ file: other, retentionSecs: 86_400, onFatal: () => {} });
@@ -121,17 +121,17 @@ it('a file that another takes the place of while it is in use leaves nothing in 
   expect(await store.since('restored', 0, 9)).toHaveLength(5);
 });
 
-it('a file that is damaged while it is in use costs its samples and nothing else, until it is moved out of the way', async () => {
+test('refuses samples while the file is damaged, until it is moved away', async () => {
   const { file, clock, said, open } = await place();
   const first = await open();
   await first.add('a', [sampleAt(t0)]);
   await first.close();
   const store = await open();
-  // All but its first page, which says how the others are to be read.
+  // All but the first page, which describes the others.
   writeFileSync(file, Buffer.alloc(65_536, 0xa5), { flag: 'r+' });
   appendFileSync(file, Buffer.alloc(4096));
   await expect(store.add('a', [sampleAt(t0 + 1)])).rejects.toMatchObject(refusal);
-  expect(store.stats().trouble).toContain('The file of samples did not take the write');
+  expect(store.stats().trouble).toContain('The sample file refused the write');
   renameSync(file, `${file}.damaged`);
   clock.advance(2_000);
   await expect.poll(() => said.at(-1)).toBe('sample store recovered');
@@ -139,7 +139,7 @@ it('a file that is damaged while it is in use costs its samples and nothing else
   expect(await store.since('a', 0, 9)).toEqual([sampleAt(t0 + 1)]);
 });
 
-it('a writer that is lost is replaced, and what was stored is there', async () => {
+test('replaces a lost writer and keeps the stored samples', async () => {
   const { clock, said, open, lose } = await place();
   const store = await open();
   await store.add('a', [sampleAt(t0)]);

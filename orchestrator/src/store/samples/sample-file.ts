@@ -5,24 +5,24 @@ import type { Log } from '../../../../lib/src/log.ts';
 import type { SampleStats, SampleStore } from './samples.ts';
 
 /**
- * The file of samples through its troubles: nothing else that the orchestrator does needs it. While it cannot be opened,
- * or its writer is lost, samples are refused, which the agents keep; and it is opened again as soon as it can be, a new one
- * where somebody has moved it out of the way.
+ * Keeps the sample file open across failures, since nothing else depends on it. While the file cannot be opened or its
+ * writer is lost, samples are refused and the agents keep them. It is reopened as soon as possible, as a new file if
+ * somebody moved it away.
  */
 export interface SampleFileOptions {
   readonly file: string;
-  /** @param lost called when what was opened is of no more use */
+  /** @param lost called when the opened store failed */
   readonly open: (lost: (reason: Error) => void) => Promise<SampleStore>;
   readonly clock: Pick<Clock, 'after'>;
   readonly log: Pick<Log, 'info' | 'error'>;
 }
 
-/** Between two looks at the file. */
+/** Interval of file checks. */
 const lookMs = 2_000;
 
 const none: SampleStats = { queued: 0, stored: 0, commits: 0, failed: 0, trouble: null };
 
-/** Which file is there. Null: none; undefined: it cannot be told. */
+/** Identity of the file. Null: no file; undefined: unknown. */
 async function identityOf(file: string): Promise<string | null | undefined> {
   try {
     const { dev, ino } = await stat(file, { bigint: true });
@@ -32,7 +32,7 @@ async function identityOf(file: string): Promise<string | null | undefined> {
   }
 }
 
-/** Resolves when the file is open, or is known not to be: it is tried again then. */
+/** Resolves when the file is open or opening it failed; then it is retried. */
 export async function openSampleFile(options: SampleFileOptions): Promise<SampleStore> {
   const file = new SampleFile(options);
   await file.look();
@@ -42,11 +42,10 @@ export async function openSampleFile(options: SampleFileOptions): Promise<Sample
 class SampleFile implements SampleStore {
   readonly #options: SampleFileOptions;
   #store: SampleStore | null = null;
-  /** Which file it is in. */
   #identity: string | null | undefined = null;
   /** Why there is no store. */
   #trouble: string | null = null;
-  /** Of the stores that were open before. */
+  /** Statistics of earlier stores. */
   #before = none;
   #refused = 0;
   #closing = false;
@@ -90,7 +89,7 @@ class SampleFile implements SampleStore {
     this.#trouble = null;
   }
 
-  /** Lets go of a store that is of no more use. What it still does for those who wait, it ends first. */
+  /** Closes a store that failed. It answers pending requests first. */
   async #lose(store: SampleStore, reason: string): Promise<void> {
     if (this.#store !== store || this.#closing) return;
     this.#store = null;
@@ -101,7 +100,7 @@ class SampleFile implements SampleStore {
     this.#before = { ...none, stored: s + stored, commits: c + commits, failed: f + failed };
   }
 
-  /** One line for each trouble, however long it lasts. */
+  /** Logs a reason once, however long it lasts. */
   #complain(reason: string): void {
     if (reason === this.#trouble) return;
     this.#trouble = reason;

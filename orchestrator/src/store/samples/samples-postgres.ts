@@ -15,10 +15,10 @@ import {
 
 export interface PostgresSamplesOptions {
   readonly url: string;
-  /** Seconds after which the server gives a statement up; none: never. */
+  /** Seconds after which the server cancels a statement; none: never. */
   readonly statementTimeout?: number;
   readonly retentionSecs: number;
-  /** An idle connection was lost; another is made when it is needed. */
+  /** An idle connection was lost; the pool opens a new one when needed. */
   readonly onConnectionError?: (error: Error) => void;
 }
 
@@ -36,19 +36,19 @@ const lastColumns = bucketColumns(
   (column) => `(array_agg(${column} order by collected_at desc) filter (where ${column} is not null))[1]`,
 );
 
-/** 64-bit integers as numbers: none of them is larger than a number holds. */
+/** 64-bit integers as numbers: all of them fit. */
 const rowTypes = {
   getTypeParser: (oid: number, format?: 'text' | 'binary') =>
     oid === types.builtins.INT8 ? Number : types.getTypeParser(oid, format as 'text'),
 };
 
-/** Refusals that say that there are other partitions than this process knows of. */
+/** Errors that show that another process created or dropped partitions. */
 const misplaced: ReadonlySet<string | undefined> = new Set([
-  '23514', // none for a row: it was dropped
-  '42P17', // one would overlap another
-  '42P07', // it is there by now
-  '23505', // two were making it at the same moment
-  '42P01', // it is gone
+  '23514', // no partition for a row: it was dropped
+  '42P17', // overlaps another partition
+  '42P07', // the table exists already
+  '23505', // created by two processes at once
+  '42P01', // the table was dropped
 ]);
 
 async function readChunks(pool: Pool): Promise<Chunk[]> {
@@ -59,8 +59,8 @@ async function readChunks(pool: Pool): Promise<Chunk[]> {
 }
 
 /**
- * Opens the samples of a database that is migrated. Partitions are made and dropped by this process; that another, which
- * had the database before, is still at it for a moment does no harm.
+ * Opens the samples of a migrated database. This process creates and drops partitions, and tolerates a former holder of
+ * the database that still does.
  */
 export async function openPostgresSamples(options: PostgresSamplesOptions): Promise<SampleStore> {
   const { url, statementTimeout } = options;
@@ -119,7 +119,7 @@ class PostgresSamples implements SampleStore {
       fresh.push(chunk);
       chunks = withChunk(chunks, chunk);
     }
-    // Made apart from the rows: partitions that hold nothing do no harm, and the lock that making one takes is short.
+    // Created separately from the rows: empty partitions do no harm, and the lock is short.
     for (const chunk of fresh)
       await this.#pool.query(
         `create table if not exists ${tableOf(chunk)} partition of samples
@@ -159,7 +159,7 @@ class PostgresSamples implements SampleStore {
   async latest(nodeIds: readonly string[], since: number): Promise<Map<string, Sample>> {
     const rows = await this.#read<Row & { node_id: string }>(
       'samples_latest',
-      // Partitions are in the order of time, so each look ends at the first row that it finds.
+      // Partitions are ordered by time, so each lookup ends at the first row.
       `select newest.* from unnest($1::text[]) as wanted(node_id) cross join lateral (
          select * from samples where samples.node_id = wanted.node_id and samples.collected_at >= $2
          order by samples.collected_at desc limit 1) as newest`,

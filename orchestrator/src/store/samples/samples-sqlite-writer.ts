@@ -5,8 +5,8 @@ import { openSqliteFile } from '../sqlite/sqlite-connection.ts';
 import { type Chunk, chunkAt, chunksBefore, chunksOf, tableOf, withChunk } from './sample-chunks.ts';
 
 /**
- * The thread that owns the writing connection to the file of samples. One transaction a batch; a power cut may lose the
- * last of them, which the agents' next samples make up for, and never the file.
+ * The thread with the writing connection to the sample file. One transaction per batch; a power failure may lose the
+ * last batch, but does not damage the file.
  */
 
 export interface SampleWriterOptions {
@@ -16,18 +16,18 @@ export interface SampleWriterOptions {
 }
 
 export type ToSampleWriter =
-  /** Row by row: the time, then the measures in the order of their names; NaN for null. */
+  /** Row by row: the time, then the measures in schema order; NaN for null. */
   | { readonly id: number; readonly kind: 'insert'; readonly nodes: readonly string[]; readonly values: Float64Array }
   | { readonly id: number; readonly kind: 'drop'; readonly before: number }
   | { readonly id: number; readonly kind: 'close' };
 
-/** Which chunks there are after it. */
+/** The chunks after the request. */
 export type FromSampleWriter = { readonly id: number; readonly chunks: readonly Chunk[] } & (
   | object
   | { readonly code: string | undefined; readonly message: string }
 );
 
-/** Of the file's layout; a larger one was written by a newer release. */
+/** Version of the file layout; a newer release writes a larger one. */
 const layout = 1;
 
 const port = parentPort;
@@ -43,7 +43,7 @@ function opened(): Connection {
   let connection: Connection;
   try {
     connection = openSqliteFile(file);
-    // Holds for a new file only, and has to be said before anything is written to it.
+    // Applies to a new file only, and must be set before the first write.
     connection.pragma('auto_vacuum = incremental');
     connection.pragma('journal_mode = wal');
     connection.pragma('synchronous = normal');
@@ -53,7 +53,7 @@ function opened(): Connection {
     found = connection.pragma('user_version', { simple: true }) as number;
   } catch (error) {
     const { code, message } = error as { code?: string; message: string };
-    // Not of one that is merely busy, not ours to open, or on a full disk: that is as good as before once it can be opened.
+    // Not for a busy file, missing permissions, or a full disk: then the file is intact and can be opened later.
     const remedy = /^SQLITE_(CORRUPT|NOTADB)/.test(code ?? '')
       ? '. It holds nothing but samples: with it, its -wal and its -shm moved out of the way a new one is begun.'
       : '';
@@ -78,7 +78,7 @@ const columns = measureNames
 const marks = Array.from({ length: width + 1 }, () => '?').join(', ');
 
 function create(chunk: Chunk): void {
-  // Rows of one agent lie together: that is how they are read.
+  // Rows of one agent are adjacent, as they are read.
   db.exec(`create table ${tableOf(chunk)} (node_id text not null, collected_at integer not null, ${columns},
     primary key (node_id, collected_at)) strict, without rowid`);
   chunks = withChunk(chunks, chunk);
@@ -122,31 +122,31 @@ function drop(before: number): void {
   chunks = chunks.filter((chunk) => !old.includes(chunk));
 }
 
-/** Pages given back in one turn: samples that come meanwhile wait no longer for it than for a commit. */
-const pagesOfTurn = 2_000;
-/** What is free is used again by the next chunks, so that it is not moved about each hour: only more than that goes. */
-const mostFree = 0.25;
-const leastGivenBack = 1_000;
-let givingBack = false;
+/** Pages freed per turn, so that samples wait no longer than for a commit. */
+const pagesPerTurn = 2_000;
+/** The next chunks reuse free pages, so up to this share of the file stays free. */
+const maxFreeShare = 0.25;
+const minFreedPages = 1_000;
+let vacuuming = false;
 
-/** Gives room back to the disk after much was dropped: samples are kept shorter than before, or there are fewer agents. */
-function giveBack(): void {
+/** Shrinks the file after much was dropped: with a shorter retention or fewer agents. */
+function vacuum(): void {
   if (!db.open) return;
   try {
     const free = db.pragma('freelist_count', { simple: true }) as number;
     const pages = db.pragma('page_count', { simple: true }) as number;
-    givingBack = free > leastGivenBack && (free > pages * mostFree || givingBack);
-    if (!givingBack) return;
-    db.pragma(`incremental_vacuum(${pagesOfTurn})`);
-    // A file of before this was done has no map of what lies where, and stays as large as it is.
-    givingBack = (db.pragma('freelist_count', { simple: true }) as number) < free;
-    // What is folded in is what makes the file shorter.
-    if (givingBack) db.pragma('wal_checkpoint(passive)');
+    vacuuming = free > minFreedPages && (free > pages * maxFreeShare || vacuuming);
+    if (!vacuuming) return;
+    db.pragma(`incremental_vacuum(${pagesPerTurn})`);
+    // Older files lack the map that vacuuming needs, and keep their size.
+    vacuuming = (db.pragma('freelist_count', { simple: true }) as number) < free;
+    // The file shrinks at the checkpoint.
+    if (vacuuming) db.pragma('wal_checkpoint(passive)');
   } catch {
-    // A full disk, say, or a file that is damaged: at the next drop it is tried again.
-    givingBack = false;
+    // For example a full disk or a damaged file: retried at the next drop.
+    vacuuming = false;
   }
-  if (givingBack) setImmediate(giveBack);
+  if (vacuuming) setImmediate(vacuum);
 }
 
 function run(message: Exclude<ToSampleWriter, { kind: 'close' }>): FromSampleWriter {
@@ -158,7 +158,7 @@ function run(message: Exclude<ToSampleWriter, { kind: 'close' }>): FromSampleWri
     commit.run();
   } catch (error) {
     if (db.inTransaction) rollback.run();
-    // Tables that were made or dropped are as they were; statements are prepared anew.
+    // Created or dropped tables were rolled back; prepare statements again.
     chunks = before;
     inserts.clear();
     return { id: message.id, chunks, code: (error as { code?: string }).code, message: (error as Error).message };
@@ -169,15 +169,15 @@ function run(message: Exclude<ToSampleWriter, { kind: 'close' }>): FromSampleWri
 port.on('message', (message: ToSampleWriter) => {
   if (message.kind !== 'close') {
     port.postMessage(run(message));
-    if (message.kind === 'drop' && !givingBack) giveBack();
+    if (message.kind === 'drop' && !vacuuming) vacuum();
     return;
   }
-  givingBack = false;
+  vacuuming = false;
   try {
-    // A file that was moved away is closed without this, and what is in its journal would be lost to it.
+    // If the file was moved away, closing does not checkpoint, and the log's content would be lost.
     db.pragma('wal_checkpoint(truncate)');
   } catch {
-    // A full disk, say: the journal stays, and is read when the file is opened again.
+    // For example a full disk: the log stays, and is read at the next opening.
   }
   db.close();
   port.postMessage({ id: message.id, chunks } satisfies FromSampleWriter);

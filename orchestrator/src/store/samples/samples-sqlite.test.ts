@@ -1,7 +1,7 @@
 import { mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { expect, it, onTestFinished } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import { sampleAt } from '../../../test/samples.ts';
 import { openSqliteFile, openSqliteReader } from '../sqlite/sqlite-connection.ts';
 import { openSqliteSamples } from './samples-sqlite.ts';
@@ -17,7 +17,7 @@ async function fileOf(make: (file: string) => unknown) {
   return { file, open: () => openSqliteSamples({ file, retentionSecs: 3600, onFatal }) };
 }
 
-it('a file that is none of samples is left as it is, and the error says which and what to do', async () => {
+test('leaves a file alone that is not a sample file, and says what to do', async () => {
   const { file, open } = await fileOf((path) => writeFile(path, 'my diary\n'.repeat(1000)));
   await expect(open()).rejects.toThrow(
     `${file} cannot be opened: file is not a database. It holds nothing but samples: with it, its -wal and its -shm moved`,
@@ -25,7 +25,7 @@ it('a file that is none of samples is left as it is, and the error says which an
   expect(await readFile(file, 'utf8')).toBe('my diary\n'.repeat(1000));
 });
 
-it('what is not damaged, and cannot be opened all the same, is none to be moved away', async () => {
+test('does not suggest moving the file when it is not damaged', async () => {
   const { file } = await fileOf(() => {});
   const nowhere = join(file, '..', 'gone', 'metrics.db');
   const opening = openSqliteSamples({ file: nowhere, retentionSecs: 3600, onFatal: () => {} });
@@ -35,7 +35,7 @@ it('what is not damaged, and cannot be opened all the same, is none to be moved 
   await expect(opening).rejects.toMatchObject({ message: expect.not.stringContaining('out of the way') });
 });
 
-it('a file that was written by a newer release is not touched', async () => {
+test('does not touch a file of a newer release', async () => {
   const { file, open } = await fileOf((path) => {
     const db = openSqliteFile(path);
     db.pragma('user_version = 99');
@@ -44,7 +44,7 @@ it('a file that was written by a newer release is not touched', async () => {
   await expect(open()).rejects.toThrow(`${file} was written by a newer Muster: start that one`);
 });
 
-it('gives the room of what was dropped back to the disk, but for what the next will take, and loses nothing by it', async () => {
+test('shrinks the file after a drop, except for the space of the next chunks, and loses nothing', async () => {
   const { file, open } = await fileOf(() => {});
   const store = await open();
   const t0 = 1_800_000_000 - (1_800_000_000 % 600);
@@ -57,7 +57,7 @@ it('gives the room of what was dropped back to the disk, but for what the next w
         ),
       ),
     );
-  // Six slices of which five go.
+  // Five of six slices are dropped.
   for (let slice = 0; slice < 5; slice++) await load(t0 + slice * 600, 100);
   await load(t0 + 3000, 20);
   await store.dropBefore(t0 - 1);
@@ -66,7 +66,6 @@ it('gives the room of what was dropped back to the disk, but for what the next w
   reader.close();
   expect(before).toBeGreaterThan(6_000_000);
   expect(await store.dropBefore(t0 + 3000)).toBe(5);
-  // Samples come meanwhile.
   await load(t0 + 3200, 20);
   await expect.poll(async () => (await stat(file)).size).toBeLessThan(before / 2);
   expect(await store.since('agent-7'.padEnd(32, '0'), 0, 1_000)).toHaveLength(400);

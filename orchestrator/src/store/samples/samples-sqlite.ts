@@ -17,29 +17,29 @@ import {
 import type { FromSampleWriter, SampleWriterOptions, ToSampleWriter } from './samples-sqlite-writer.ts';
 
 export interface SqliteSamplesOptions {
-  /** The file of the samples; its directory exists. */
+  /** The sample file; its directory exists. */
   readonly file: string;
   readonly retentionSecs: number;
-  /** The writer is lost: nothing more can be stored. What is there can still be read until this is closed. */
+  /** The writer is lost: samples can be read until this is closed, but not stored. */
   readonly onFatal: (reason: Error) => void;
 }
 
 type Row = Record<keyof Sample, number | null>;
 type LatestRow = Row & { node_id: string };
 
-/** Agents looked up in one turn of the loop. */
+/** Agents looked up in one turn of the event loop. */
 const agentsPerTurn = 500;
-/** Rows read in one turn, however much a chunk holds. */
+/** Maximum rows read in one turn. */
 const rowsPerTurn = 2000;
 /** Seconds of one agent's samples that are averaged in one turn. */
 const secsPerTurn = 2 * 86_400;
 
-/** The value of the latest row that has one: a time of always as many digits in front makes it the greatest. */
+/** The value of the latest row that has one: a zero-padded time before the value makes the latest the maximum. */
 const columns = bucketColumns(
   (column) => `cast(substr(max(printf('%015d', collected_at) || ${column}), 16) as integer)`,
 );
 
-/** Opens the file of samples, makes it when there is none, and starts its writer. */
+/** Opens the sample file, creates it if missing, and starts its writer. */
 export async function openSqliteSamples(options: SqliteSamplesOptions): Promise<SampleStore> {
   const writerOptions: SampleWriterOptions = {
     file: options.file,
@@ -68,9 +68,9 @@ class SqliteSamples implements SampleStore {
   readonly #reader: Connection;
   readonly #worker: Worker;
   readonly #batches: SampleBatches;
-  /** In their order, as committed. */
+  /** In order, as committed. */
   #chunks: readonly Chunk[];
-  /** Statements by the table and the kind of question. */
+  /** Statements by table and query. */
   readonly #prepared = new Map<string, Statement<unknown[]>>();
   readonly #waiting = new Map<number, { resolve: () => void; reject: (error: Error) => void }>();
   #lastId = 0;
@@ -133,17 +133,17 @@ class SqliteSamples implements SampleStore {
     const found: Sample[] = [];
     for (const chunk of this.#newestFirst(since))
       for (let before = chunk.end; found.length < limit; ) {
-        const most = Math.min(rowsPerTurn, limit - found.length);
+        const count = Math.min(rowsPerTurn, limit - found.length);
         const rows = this.#read(
           chunk,
           'since',
           (table) => `select * from ${table} where node_id = ? and collected_at >= ? and collected_at < ?
             order by collected_at desc limit ?`,
-          [nodeId, since, before, most],
+          [nodeId, since, before, count],
         ) as Row[];
         for (const row of rows) found.push(sampleOf(row));
         await nextTurn();
-        if (rows.length < most || !this.#has(chunk)) break;
+        if (rows.length < count || !this.#has(chunk)) break;
         before = rows.at(-1)!.collected_at!;
       }
     return found.reverse();
@@ -155,7 +155,7 @@ class SqliteSamples implements SampleStore {
     const buckets = new Set<number>();
     for (const chunk of this.#newestFirst(since))
       for (let before = chunk.end; before > Math.max(chunk.start, since); before -= secsPerTurn) {
-        // The oldest of them may lack what an older part holds.
+        // The oldest bucket may be incomplete: its start can be in the next older chunk.
         if (buckets.size > limit || !this.#has(chunk)) break;
         const rows = this.#read(
           chunk,
@@ -176,7 +176,7 @@ class SqliteSamples implements SampleStore {
     const found = new Map<string, Sample>();
     for (let start = 0; start < nodeIds.length; start += agentsPerTurn) {
       let missing = nodeIds.slice(start, start + agentsPerTurn);
-      // Most have one in the newest chunk; only the others are looked for further back.
+      // Most agents have a sample in the newest chunk; only the others are looked up in older ones.
       for (const chunk of this.#newestFirst(since)) {
         const rows = this.#read(
           chunk,
@@ -198,7 +198,7 @@ class SqliteSamples implements SampleStore {
   async dropBefore(time: number): Promise<number> {
     const old = chunksBefore(this.#chunks, time);
     if (old.length === 0) return 0;
-    // First nobody reads them any more.
+    // Stop reads of the old chunks first.
     this.#chunks = this.#chunks.filter((chunk) => !old.includes(chunk));
     for (const key of this.#prepared.keys())
       if (old.some((chunk) => key.startsWith(`${tableOf(chunk)} `))) this.#prepared.delete(key);
@@ -206,7 +206,7 @@ class SqliteSamples implements SampleStore {
     return old.length;
   }
 
-  /** A copy: while a reader lets others run, chunks come and go. */
+  /** A copy: chunks may change while a reader yields. */
   *#newestFirst(since: number): Generator<Chunk> {
     for (const chunk of [...this.#chunks].reverse()) if (chunk.end > since && this.#has(chunk)) yield chunk;
   }
@@ -228,7 +228,7 @@ class SqliteSamples implements SampleStore {
       return statement.all(...values);
     } catch (error) {
       if (sqliteFailure(error).kind === 'bug') throw error;
-      throw new MusterError('storage_unavailable', `The samples could not be read: ${(error as Error).message}`);
+      throw new MusterError('storage_unavailable', `failed to read samples: ${(error as Error).message}`);
     }
   }
 
@@ -246,6 +246,6 @@ class SqliteSamples implements SampleStore {
 function errorOf({ code, message }: { code: string | undefined; message: string }): Error {
   const { kind } = sqliteFailure({ code });
   if (kind === 'full') return new MusterError('storage_full', 'No space left for samples; none of these were kept');
-  if (kind === 'bug' || kind === 'constraint') return new Error(`Samples could not be written: ${message}`);
-  return new MusterError('storage_unavailable', `The file of samples did not take the write: ${message}`);
+  if (kind === 'bug' || kind === 'constraint') return new Error(`failed to write samples: ${message}`);
+  return new MusterError('storage_unavailable', `The sample file refused the write: ${message}`);
 }

@@ -1,9 +1,9 @@
-import { expect, it } from 'vitest';
+import { expect, test } from 'vitest';
 import { describeDatabases } from '../../../test/databases/databases.ts';
 import { sampleAt, samplesFixture } from '../../../test/samples.ts';
 
 const hour = 3600;
-/** A full hour, so that the chunks of a day begin here. */
+/** A full hour, at which the chunks of a day start. */
 const t0 = 1_800_000_000 - (1_800_000_000 % hour);
 const node = (n: number) => n.toString(16).padStart(32, '0');
 const all = Number.MAX_SAFE_INTEGER;
@@ -11,7 +11,7 @@ const all = Number.MAX_SAFE_INTEGER;
 describeDatabases('samples', (fixture) => {
   const stores = samplesFixture(fixture);
 
-  it('come back as they were, oldest first, also after it was opened again', async () => {
+  test('returns samples unchanged, oldest first, also after reopening', async () => {
     const at = await stores.place();
     const store = await stores.open({ at });
     const full = sampleAt(t0 + 120, {
@@ -39,7 +39,7 @@ describeDatabases('samples', (fixture) => {
     expect(await again.since(node(1), 0, all)).toHaveLength(3);
   });
 
-  it('are kept once for each agent and time, the first as it was', async () => {
+  test('keeps the first sample of each agent and time', async () => {
     const store = await stores.open();
     await store.add(node(1), [sampleAt(t0, { uptime: 1 }), sampleAt(t0, { uptime: 2 })]);
     await Promise.all([
@@ -49,7 +49,7 @@ describeDatabases('samples', (fixture) => {
     expect(await store.since(node(1), 0, all)).toEqual([sampleAt(t0 - 60, { uptime: 4 }), sampleAt(t0, { uptime: 1 })]);
   });
 
-  it('are limited to the newest, and to those since a time, across slices', async () => {
+  test('limits samples to the newest and to a start time, across slices', async () => {
     const store = await stores.open();
     const times = Array.from({ length: 30 }, (_, n) => t0 + n * 1000);
     await store.add(
@@ -66,9 +66,9 @@ describeDatabases('samples', (fixture) => {
     expect(await seen(0, 0)).toEqual([]);
   });
 
-  it('are averaged over buckets, what is null left out and null where nothing is', async () => {
+  test('averages buckets without null values, and returns null for empty ones', async () => {
     const store = await stores.open();
-    // A bucket of 1,000 s from 500 s before a full hour lies in two slices.
+    // A bucket of 1,000 s that starts 500 s before a full hour spans two slices.
     const edge = Math.ceil(t0 / 1000) * 1000;
     const step = 1000;
     const inTwo = Math.floor((edge + 7200 - (edge % hour)) / step) * step;
@@ -97,9 +97,9 @@ describeDatabases('samples', (fixture) => {
     expect(whole[0]?.cpu_usage).toBeCloseTo(53 / 4);
   });
 
-  it('that count up are what they were last in a bucket, also over a restart of the machine', async () => {
+  test('returns the last value of counters in a bucket, also across a restart of the machine', async () => {
     const store = await stores.open();
-    // Two slices, and a bucket across both.
+    // Two slices, and a bucket that spans both.
     const step = 7200;
     const first = Math.floor((t0 + 7200) / step) * step;
     await store.add(node(1), [
@@ -116,7 +116,7 @@ describeDatabases('samples', (fixture) => {
     expect(await store.averages(node(1), 0, step, 1)).toEqual([sampleAt(first + step, { uptime: 100 })]);
   });
 
-  it('are all given back from slices that hold a great many of them', async () => {
+  test('returns all buckets of slices with very many samples', async () => {
     const store = await stores.open({ retentionSecs: 300 * 86_400 });
     const samples = Array.from({ length: 9000 }, (_, n) => sampleAt(t0 + n * 60, { load1: n, uptime: n }));
     await store.add(node(1), samples);
@@ -133,11 +133,11 @@ describeDatabases('samples', (fixture) => {
   });
 
   if (fixture.kind === 'postgres')
-    it('find their slices again when another process made or dropped some', async () => {
+    test('finds slices again that another process created or dropped', async () => {
       const at = await stores.place();
       const [one, other] = [await stores.open({ at }), await stores.open({ at, retentionSecs: 2 * 86_400 })];
       await other.add(node(1), [sampleAt(t0)]);
-      // It overlaps what the first would make.
+      // It overlaps the chunk that the first process would create.
       await one.add(node(1), [sampleAt(t0 + 1), sampleAt(t0 + 2 * hour)]);
       expect(await one.dropBefore(t0 + 2 * hour)).toBe(1);
       await other.add(node(1), [sampleAt(t0 + 2)]);
@@ -151,11 +151,11 @@ describeDatabases('samples', (fixture) => {
       expect(one.stats().failed + other.stats().failed).toBe(0);
     });
 
-  it('give the newest of many agents', async () => {
+  test('returns the newest sample of many agents', async () => {
     const store = await stores.open();
     await Promise.all(
       Array.from({ length: 1200 }, (_, n) =>
-        // Some were heard last some hours ago.
+        // Some agents sent their last sample hours ago.
         store.add(node(n), [sampleAt(t0 - 60), sampleAt(t0 - (n % 5) * hour, { uptime: n })]),
       ),
     );
@@ -167,7 +167,7 @@ describeDatabases('samples', (fixture) => {
     expect((await store.latest([], 0)).size).toBe(0);
   });
 
-  it('go by slices once all of a slice is too old, and come again where it was', async () => {
+  test('drops a slice when all of it is too old, and creates it again', async () => {
     const at = await stores.place();
     const store = await stores.open({ at });
     for (const hours of [0, 1, 2])
@@ -185,7 +185,7 @@ describeDatabases('samples', (fixture) => {
     expect(await again.since(node(1), 0, all)).toHaveLength(2);
   });
 
-  it('stay where they are when they are to be kept for longer or shorter', async () => {
+  test('keeps samples when the retention changes', async () => {
     const at = await stores.place();
     for (const retentionSecs of [86_400, 40 * 86_400, 600, 7 * 86_400]) {
       const store = await stores.open({ at, retentionSecs });
@@ -198,7 +198,7 @@ describeDatabases('samples', (fixture) => {
     expect(found).toEqual(found.toSorted((a, b) => a - b));
   });
 
-  it('of many agents share commits', async () => {
+  test('commits samples of many agents together', async () => {
     const store = await stores.open();
     await Promise.all(Array.from({ length: 500 }, (_, n) => store.add(node(n), [sampleAt(t0)])));
     const { commits, stored, queued, failed } = store.stats();
@@ -206,7 +206,7 @@ describeDatabases('samples', (fixture) => {
     expect(commits).toBeLessThan(5);
   });
 
-  it('that were handed in are kept when it is closed, and nothing is taken afterwards', async () => {
+  test('stores accepted samples on close and refuses new ones', async () => {
     const at = await stores.place();
     const store = await stores.open({ at });
     const adding = store.add(node(1), [sampleAt(t0)]);

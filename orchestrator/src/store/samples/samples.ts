@@ -1,51 +1,51 @@
 import { countingMeasures, fractionalMeasures, type MeasureName, measureNames, type Sample } from '@muster/protocol';
 
 /**
- * Samples of the agents' machines. They are many and none of them matters much, so they live apart from everything else:
- * on SQLite in a file of their own that is not synced at each commit, on PostgreSQL in partitions.
+ * Samples of machine metrics. They are many and each matters little, so they are stored apart: on SQLite in a separate
+ * file that is not synced at each commit, on PostgreSQL in partitions.
  */
 export interface SampleStore {
   /**
-   * Keeps samples of one agent; those of many agents share a commit. A time that is there already stays as it is, so
-   * sending again what may have been lost does no harm. Resolves after the commit.
+   * Stores samples of one agent; samples of many agents share a commit. An existing time is not overwritten, so
+   * resending is safe. Resolves after the commit.
    *
-   * Rejects, nothing of these having been kept, with `storage_full` or `storage_unavailable`.
+   * Rejects without storing any of these with `storage_full` or `storage_unavailable`.
    */
   add(nodeId: string, samples: readonly Sample[]): Promise<void>;
   /** The newest samples at or after a time, oldest first. */
   since(nodeId: string, since: number, limit: number): Promise<Sample[]>;
   /**
-   * The newest buckets of `step` seconds, oldest first: averages of what is not null, and of what counts up the last
-   * that is not null. An average over a restart of the machine would be a count that there never was.
+   * The newest buckets of `step` seconds, oldest first. Gauges: the average of the non-null values. Counters: the last
+   * non-null value, since an average across a restart of the machine would be meaningless.
    */
   averages(nodeId: string, since: number, step: number, limit: number): Promise<Sample[]>;
-  /** The newest sample of each agent that has one since then. */
+  /** The newest sample since a time of each agent that has one. */
   latest(nodeIds: readonly string[], since: number): Promise<Map<string, Sample>>;
-  /** Drops what is wholly older. @returns how many slices went */
+  /** Drops chunks that end before a time. @returns how many were dropped */
   dropBefore(time: number): Promise<number>;
   stats(): SampleStats;
-  /** Keeps what was handed in, and lets go of files and connections. */
+  /** Stores queued samples, and closes files and connections. */
   close(): Promise<void>;
 }
 
 export interface SampleStats {
-  /** Samples handed in and not committed yet. */
+  /** Samples that are queued for a commit. */
   readonly queued: number;
   readonly stored: number;
   readonly commits: number;
   readonly failed: number;
-  /** Why nothing can be stored, or the last commit failed; null: all is well. */
+  /** Why nothing can be stored, or why the last commit failed; null: no error. */
   readonly trouble: string | null;
 }
 
-/** What a bucket holds of one measure; null where no sample had it. */
+/** One bucket of one measure; null if no sample had a value. */
 export type BucketRow = { readonly bucket: number } & {
   readonly [M in MeasureName as `${M}_value`]: number | null;
 } & { readonly [M in MeasureName as `${M}_count`]: number };
 
 /**
- * The select list of a {@link BucketRow} besides the bucket itself.
- * @param last of a column, its value in the latest row that has one
+ * The select list of a {@link BucketRow} without the bucket itself.
+ * @param last SQL for the value of a column in the latest row that has one
  */
 export const bucketColumns = (last: (column: string) => string): string =>
   measureNames
@@ -55,7 +55,7 @@ export const bucketColumns = (last: (column: string) => string): string =>
     })
     .join(', ');
 
-/** Buckets from parts of one order: what two neighbours hold of the same bucket is put together. */
+/** Merges buckets of adjacent chunks: the two parts of a bucket become one. */
 export function mergeBuckets(rows: readonly BucketRow[]): Sample[] {
   const merged: Sample[] = [];
   for (let first = 0; first < rows.length; ) {
@@ -75,7 +75,7 @@ function averageOf(bucket: number, rows: readonly BucketRow[]): Sample {
     let count = 0;
     for (const row of rows) {
       if (countingMeasures.has(name)) {
-        // Later parts come later.
+        // Parts are in order of time, so the later value wins.
         if (row[`${name}_count`] > 0) sum = row[`${name}_value`] ?? 0;
         count ||= Math.min(1, row[`${name}_count`]);
         continue;
@@ -89,7 +89,7 @@ function averageOf(bucket: number, rows: readonly BucketRow[]): Sample {
   return sample as unknown as Sample;
 }
 
-/** A row of samples as a sample: in answers the fields come in one order. */
+/** A row as a sample, with fields in the order of the API. */
 export function sampleOf(row: Readonly<Record<keyof Sample, number | null>>): Sample {
   const sample: Record<string, number | null> = { collected_at: row.collected_at };
   for (const name of measureNames) sample[name] = row[name];

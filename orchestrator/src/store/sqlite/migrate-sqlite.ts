@@ -13,9 +13,9 @@ import type { Migration } from '../migrations/migration.ts';
 import { configureSqlite, openSqliteFile } from './sqlite-connection.ts';
 
 /**
- * Brings a database file to the newest schema; makes it when there is none. Each migration is one transaction, so a
- * process killed in between leaves the version before it or after it. A file that holds something is copied first.
- * @throws SchemaRefused when the file is newer than the code, or is not ours
+ * Migrates a database file to the newest schema, and creates it if missing. Each migration is one transaction, so a
+ * killed process leaves the version before or after it. A file with data is copied first.
+ * @throws SchemaRefused when the file is newer than the code, or not a Muster database
  */
 export function migrateSqlite(file: string, options: MigrationOptions): MigrationReport {
   const db = openSqliteFile(file);
@@ -25,7 +25,7 @@ export function migrateSqlite(file: string, options: MigrationOptions): Migratio
     if (due.length === 0) return { from, to: from, backup: null };
     const backup = from > 0 && options.backup !== false ? backUp(db, file, from, options.now()) : null;
     configureSqlite(db);
-    // A table that is rebuilt under its old name must not take its children with it; the check below makes up for it.
+    // Rebuilding a table must not delete its children; the check below replaces the constraint.
     db.pragma('foreign_keys = off');
     let to = from;
     for (const migration of due) to = apply(db, migration, file, options);
@@ -51,7 +51,7 @@ function versionOf(db: Database, file: string): number {
 function apply(db: Database, migration: Migration, file: string, options: MigrationOptions): number {
   const statements = migrationSql(migration, 'sqlite');
   const run = db.transaction(() => {
-    // Another process may have been here between our look and our lock.
+    // Another process may have migrated before this one had the lock.
     const current = versionOf(db, file);
     if (current >= migration.version) return current;
     if (current === 0) db.exec(versionTableSql('sqlite'));
@@ -80,7 +80,7 @@ function apply(db: Database, migration: Migration, file: string, options: Migrat
 }
 
 /**
- * Copies the database beside itself. The copy gets its name only when it is whole and on the disk.
+ * Copies the database file. The copy gets its final name when it is complete and synced.
  * @returns path of the copy
  */
 function backUp(db: Database, file: string, version: number, now: number): string {
@@ -91,7 +91,7 @@ function backUp(db: Database, file: string, version: number, now: number): strin
     if (name.startsWith(`${basename(file)}.v`) && name.endsWith('.partial')) rmSync(join(directory, name));
   const target = join(directory, `${prefix}${stamp}.backup`);
   const partial = `${target}.partial`;
-  // Made by us first, so that it is never readable by others; SQLite fills an empty file.
+  // Created with its mode first, so that no one else can ever read it; SQLite fills an empty file.
   closeSync(openSync(partial, 'wx', 0o600));
   try {
     db.prepare('vacuum into ?').run(partial);
@@ -100,7 +100,7 @@ function backUp(db: Database, file: string, version: number, now: number): strin
     sync(directory);
   } catch (error) {
     rmSync(partial, { force: true });
-    throw new Error(`${file} was not upgraded, because it could not be copied first: ${(error as Error).message}`, {
+    throw new Error(`${file} was not upgraded: the backup copy failed: ${(error as Error).message}`, {
       cause: error,
     });
   }

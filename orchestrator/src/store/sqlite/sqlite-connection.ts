@@ -3,37 +3,37 @@ import { dirname } from 'node:path';
 import { executable } from '@muster/protocol/executable';
 import Sqlite, { type Database } from 'better-sqlite3';
 
-/** How long a connection waits for a lock that another process holds (a backup, a person with a shell), in ms. */
+/** Milliseconds to wait for a lock of another process (a backup, or a person with a shell). */
 const busyTimeoutMs = 5_000;
 
-/** The single executable brings the native part of SQLite with it, and puts it beside the database. */
+/** The single executable contains SQLite's native addon, and extracts it beside the database. */
 function native(file: string): { nativeBinding?: string } {
   const addon = executable()?.addon('sqlite', dirname(file));
-  // The types know of a path only; what is loaded already is taken as well.
+  // The types allow only a path; a loaded addon works, too.
   return addon === undefined ? {} : { nativeBinding: addon as string };
 }
 
 /**
- * Opens the file for writing; a new one is readable by its owner alone, and so are the log and index beside it, which
- * SQLite makes with the same mode.
+ * Opens the file for writing. A new file is readable by its owner only, and so are its log and index, which SQLite
+ * creates with the same mode.
  */
 export function openSqliteFile(file: string): Database {
   closeSync(openSync(file, 'a', 0o600));
   return new Sqlite(file, { timeout: busyTimeoutMs, ...native(file) });
 }
 
-/** Settings of a writing connection: what is committed is on disk, and keys are held to. */
+/** Settings of a writing connection: commits are durable, and foreign keys are enforced. */
 export function configureSqlite(db: Database): void {
   db.pragma('journal_mode = wal');
   db.pragma('synchronous = full');
   db.pragma('foreign_keys = on');
   db.pragma('cache_size = -16000');
   db.pragma('temp_store = memory');
-  // A log that grew under a long read is cut back once it is folded in.
+  // Truncates a log that grew during a long read, after its checkpoint.
   db.pragma(`journal_size_limit = ${64 * 1024 * 1024}`);
 }
 
-/** Opens the file for reading only; a writing connection must have opened it before. */
+/** Opens the file for reading only, after a writing connection has opened it. */
 export function openSqliteReader(file: string): Database {
   const db = new Sqlite(file, { readonly: true, fileMustExist: true, timeout: busyTimeoutMs, ...native(file) });
   db.pragma('query_only = on');

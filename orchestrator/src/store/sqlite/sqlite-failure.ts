@@ -1,10 +1,10 @@
 import type { ConstraintViolation } from '../database.ts';
 
 /**
- * What a failure of SQLite means for the unit that met it.
+ * The consequence of an SQLite error for its transaction.
  *
- * `lost_sync` is the one that nobody may survive: after a failed sync it is not known what of the commit reached the
- * disk, so a restart must read it from there. `bug` is ours: SQL that does not fit the tables, a value of a wrong type.
+ * After `lost_sync` the process must exit: it is unknown what of the commit reached the disk, so a restart must read it
+ * from there. `bug` is an error of Muster: SQL that does not match the tables, or a value of a wrong type.
  */
 export type SqliteFailure =
   | { readonly kind: 'constraint'; readonly constraint: ConstraintViolation['constraint'] }
@@ -35,14 +35,14 @@ const constraints: Readonly<Record<string, ConstraintViolation['constraint']>> =
   SQLITE_CONSTRAINT_CHECK: 'check',
 };
 
-/** Judges an error that better-sqlite3 threw, by its (extended) result code. */
+/** Classifies an error of better-sqlite3 by its (extended) result code. */
 export function sqliteFailure(error: unknown): SqliteFailure {
   const code = (error as { code?: unknown } | null)?.code;
   if (typeof code !== 'string') return { kind: 'bug' };
   if (code.startsWith('SQLITE_CONSTRAINT')) return { kind: 'constraint', constraint: constraints[code] ?? 'other' };
   if (code === 'SQLITE_FULL') return { kind: 'full' };
   if (code === 'SQLITE_IOERR_FSYNC' || code === 'SQLITE_IOERR_DIR_FSYNC') return { kind: 'lost_sync' };
-  // Extended codes are the primary one, an underscore and more: SQLITE_IOERR_WRITE.
+  // Extended codes are the primary code, an underscore, and a suffix: SQLITE_IOERR_WRITE.
   const primary = code.split('_').slice(0, 2).join('_');
   return { kind: unavailable.has(primary) ? 'unavailable' : 'bug' };
 }

@@ -2,13 +2,13 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import Sqlite, { type Database } from 'better-sqlite3';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { LostSync, UnitGroups } from './sqlite-group.ts';
 import type { WireUnit } from './sqlite-message.ts';
 
 let directory = '';
 let db: Database;
-/** What the next commits meet: an SQLite code, or null for a commit that succeeds. */
+/** Results of the next commits: an SQLite code, or null for success. */
 let disk: (string | null)[] = [];
 let groups: UnitGroups;
 
@@ -20,7 +20,7 @@ beforeEach(() => {
   disk = [];
   groups = new UnitGroups(db, () => {
     const code = disk.shift();
-    if (code) throw Object.assign(new Error(`the disk says ${code}`), { code });
+    if (code) throw Object.assign(new Error(`disk error ${code}`), { code });
   });
   groups.define(1, 'insert into t values (?)');
   groups.define(2, 'select k from t where k = ?');
@@ -35,7 +35,6 @@ const inserting = (id: number, ...keys: string[]): WireUnit => ({
   statements: keys.map((key) => [1, [key], 0] as const),
 });
 
-/** Hands the units out one by one, as the writer's queue does. */
 function from(units: WireUnit[]) {
   return () => units.shift();
 }
@@ -43,7 +42,7 @@ function from(units: WireUnit[]) {
 const rows = () => (db.prepare('select k from t order by k').all() as { k: string }[]).map((row) => row.k).join('');
 
 describe('UnitGroups', () => {
-  it('commits a group at once and answers each unit for itself', () => {
+  test('commits a group at once and answers each write separately', () => {
     const outcome = groups.run(
       from([
         inserting(1, 'a'),
@@ -74,7 +73,7 @@ describe('UnitGroups', () => {
     expect(rows()).toBe('ad');
   });
 
-  it('gives each unit a transaction of its own when that of the group fails', () => {
+  test("gives each write its own transaction when the group's fails", () => {
     disk = ['SQLITE_FULL', null, 'SQLITE_FULL', null];
     const outcome = groups.run(from([inserting(1, 'a'), inserting(2, 'b'), inserting(3, 'c')]));
     expect(outcome.commits).toBe(2);
@@ -87,9 +86,9 @@ describe('UnitGroups', () => {
     expect(db.inTransaction).toBe(false);
   });
 
-  it('judges a refusal anew when the work it rested on was lost', () => {
+  test('decides a refusal again when the write that caused it was rolled back', () => {
     disk = ['SQLITE_IOERR_WRITE', 'SQLITE_IOERR_WRITE', null];
-    // The second is refused because of the first, which then does not come about.
+    // The second write is refused because of the first, which is then rolled back.
     const outcome = groups.run(
       from([
         inserting(1, 'a'),
@@ -109,7 +108,7 @@ describe('UnitGroups', () => {
     expect(rows()).toBe('b');
   });
 
-  it('fails the whole group at once while another process holds the lock, and loses none of it', () => {
+  test('fails the whole group at once while another process holds the lock, and loses none of it', () => {
     const other = new Sqlite(join(directory, 'muster.db'));
     other.exec('begin immediate');
     const outcome = groups.run(from([inserting(1, 'a'), inserting(2, 'b')]));
@@ -122,12 +121,12 @@ describe('UnitGroups', () => {
     expect(groups.run(from([inserting(3, 'c')])).answers).toMatchObject([{ id: 3, outcome: 'committed' }]);
   });
 
-  it('does not go on after a sync that failed', () => {
+  test('stops after a failed sync', () => {
     disk = ['SQLITE_IOERR_FSYNC'];
     expect(() => groups.run(from([inserting(1, 'a'), inserting(2, 'b')]))).toThrow(LostSync);
   });
 
-  it('answers a statement that does not fit the tables as a bug of that unit alone', () => {
+  test('reports a statement that does not match the tables as a bug of that write only', () => {
     groups.define(3, 'select * from nowhere');
     const outcome = groups.run(
       from([

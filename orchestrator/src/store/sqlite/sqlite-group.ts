@@ -2,10 +2,10 @@ import type { Database, Statement } from 'better-sqlite3';
 import { sqliteFailure } from './sqlite-failure.ts';
 import type { Answer, WireResult, WireUnit } from './sqlite-message.ts';
 
-/** Thrown when a sync failed: what of the commit is on disk is unknown, so the process has to start anew. */
+/** A sync failed: it is unknown what of the commit is on disk, so the process must restart. */
 export class LostSync extends Error {}
 
-/** What a group of units did, and in how many transactions. */
+/** The answers of a group of writes, and the number of its transactions. */
 export interface GroupOutcome {
   readonly answers: Answer[];
   readonly commits: number;
@@ -16,7 +16,7 @@ interface Prepared {
   readonly writes: boolean;
 }
 
-/** A failure that concerns the whole transaction, not the one unit that met it. */
+/** A failure of the whole transaction, not of a single write. */
 class GroupFailure extends Error {
   readonly failure: unknown;
   constructor(failure: unknown) {
@@ -26,11 +26,11 @@ class GroupFailure extends Error {
 }
 
 /**
- * Runs units on one connection, many to a transaction, each of them all or nothing on its own.
+ * Runs writes on one connection, many in one transaction, each atomic on its own.
  *
- * Nothing is answered before the commit, refusals included: what a unit was refused for may be the work of another in
- * the same group, which the commit may yet lose. When the transaction as a whole fails, each unit gets one of its own,
- * so that a single large one does not take the others with it on a full disk.
+ * Answers are sent after the commit, refusals included: a write may be refused because of another in the same group,
+ * whose commit may still fail. When the transaction fails, each write gets its own, so that one large write does not
+ * fail the others on a full disk.
  */
 export class UnitGroups {
   readonly #db: Database;
@@ -44,7 +44,7 @@ export class UnitGroups {
   readonly #release: Statement;
   readonly #undo: Statement;
 
-  /** @param beforeCommit runs before every commit; tests and benches make it slow */
+  /** @param beforeCommit runs before every commit; tests and benchmarks use it for delays */
   constructor(db: Database, beforeCommit: () => void = () => {}) {
     this.#db = db;
     this.#beforeCommit = beforeCommit;
@@ -56,14 +56,13 @@ export class UnitGroups {
     this.#undo = db.prepare('rollback to unit');
   }
 
-  /** Makes a query known by its number. */
   define(id: number, sql: string): void {
     this.#sql.set(id, sql);
   }
 
   /**
    * Commits a group.
-   * @param next gives the next unit, or undefined when the group is to be closed
+   * @param next returns the next write, or undefined to close the group
    * @throws LostSync
    */
   run(next: () => WireUnit | undefined): GroupOutcome {
@@ -80,7 +79,7 @@ export class UnitGroups {
       return { answers, commits: 1 };
     } catch (error) {
       if (error instanceof LostSync) throw error;
-      // When not even the transaction could be begun, the units of this group are still with the caller.
+      // If the transaction could not even begin, the caller still has the writes of this group.
       if (units.length === 0) for (let unit = next(); unit !== undefined; unit = next()) units.push(unit);
       return this.#oneByOne(units, error);
     }
@@ -89,7 +88,7 @@ export class UnitGroups {
   #oneByOne(units: readonly WireUnit[], groupError: unknown): GroupOutcome {
     const answers: Answer[] = [];
     let commits = 0;
-    // Held by another process, or gone: each unit would only wait in vain for as long again.
+    // Locked by another process: each write would wait in vain for as long again.
     const hopeless = units.length === 1 || (groupError as { code?: unknown }).code === 'SQLITE_BUSY';
     for (const unit of units) {
       if (hopeless) {
@@ -107,7 +106,7 @@ export class UnitGroups {
     return { answers, commits };
   }
 
-  /** Commits what `work` did, or undoes it and throws the cause. */
+  /** Commits the work, or rolls it back and throws the cause. */
   #transaction<T>(work: () => T): T {
     try {
       this.#begin.run();
@@ -129,7 +128,7 @@ export class UnitGroups {
     const results: WireResult[] = [];
     const { statements } = unit;
     const last = statements.length - 1;
-    // A savepoint is needed only once something was written that a later failure would have to undo.
+    // A savepoint is needed only after a first write that a later failure must undo.
     let open = false;
     try {
       for (let index = 0; index <= last; index++) {
@@ -159,7 +158,7 @@ export class UnitGroups {
       return { id: unit.id, outcome: 'committed', results };
     } catch (error) {
       const { kind } = sqliteFailure(error);
-      // Only a constraint or a bug concerns this unit alone, and only while the transaction is still there.
+      // Only a constraint or a bug fails a single write, and only while the transaction is open.
       if ((kind !== 'constraint' && kind !== 'bug') || !this.#db.inTransaction) throw new GroupFailure(error);
       if (open) this.#takeBack();
       return failed(unit.id, error);
@@ -191,6 +190,6 @@ function failed(id: number, error: unknown): Answer {
   const failure = sqliteFailure(error);
   const message = messageOf(error);
   if (failure.kind === 'constraint') return { id, outcome: 'constraint', constraint: failure.constraint, message };
-  // A lost sync never gets here: it is thrown as LostSync.
+  // A lost sync is thrown as LostSync before.
   return { id, outcome: failure.kind === 'lost_sync' ? 'unavailable' : failure.kind, message };
 }

@@ -2,7 +2,7 @@ import type { ConstraintViolation } from '../database.ts';
 import type { BoundValue } from '../params.ts';
 import type { StatementResult } from '../transaction.ts';
 
-/** What the main thread and the writer thread say to each other: small tuples, since every one is cloned. */
+/** Messages between the main thread and the writer thread: small tuples, since each is cloned. */
 
 /** 0 none, 1 changed, 2 row, 3 no_row. */
 export type WireExpectation = 0 | 1 | 2 | 3;
@@ -17,13 +17,13 @@ export interface WireUnit {
 export type ToWriter =
   | {
       readonly kind: 'units';
-      /** Queries that the writer has not been told yet. */
+      /** Queries that the writer does not know yet. */
       readonly queries: readonly (readonly [id: number, sql: string])[];
       readonly units: readonly WireUnit[];
     }
   | { readonly kind: 'close' };
 
-/** A statement without rows is just its count of changes. */
+/** A statement without rows is its count of changes. */
 export type WireResult = number | StatementResult;
 
 export type Answer =
@@ -41,6 +41,6 @@ export type Answer =
 export type FromWriter =
   | { readonly kind: 'ready' }
   | { readonly kind: 'answers'; readonly answers: readonly Answer[]; readonly commits: number; readonly ms: number }
-  /** The writer cannot go on and the process must not either. */
+  /** The writer failed, and the process must exit. */
   | { readonly kind: 'fatal'; readonly message: string }
   | { readonly kind: 'closed' };

@@ -4,9 +4,8 @@ import { LostSync, UnitGroups } from './sqlite-group.ts';
 import type { FromWriter, ToWriter, WireUnit } from './sqlite-message.ts';
 
 /**
- * The thread that owns the only writing connection. It takes units as they come, puts as many as have queued into one
- * commit, and answers after it. While a commit waits for the disk the next group gathers: a slow disk makes larger
- * groups, and the main thread never waits.
+ * The thread with the only writing connection. It commits all queued writes together, and answers after the commit.
+ * During a commit the next group gathers: a slow disk makes larger groups, and the main thread never waits.
  */
 
 export interface WriterOptions {
@@ -14,11 +13,11 @@ export interface WriterOptions {
   /** Bounds of one commit. */
   readonly maxGroupUnits: number;
   readonly maxGroupMs: number;
-  /** For tests and benches: how long every commit takes at least. */
+  /** For tests and benchmarks: minimum duration of a commit in milliseconds. */
   readonly commitDelayMs: number;
 }
 
-/** Pages in the log that are worth a checkpoint when there is nothing else to do, and in any case. */
+/** Log pages that start a checkpoint when idle, and always. */
 const checkpointIdlePages = 1_000;
 const checkpointBusyPages = 8_000;
 
@@ -30,7 +29,7 @@ const say = (message: FromWriter) => port.postMessage(message);
 
 const db = openSqliteFile(options.file);
 configureSqlite(db);
-// The log is checkpointed below, after a group has been answered, not inside somebody's commit.
+// Checkpoints run after a group is answered, not inside a commit.
 db.pragma('wal_autocheckpoint = 0');
 const logSize = db.prepare<[], { log: number; checkpointed: number }>('pragma wal_checkpoint(noop)');
 const checkpoint = db.prepare('pragma wal_checkpoint(passive)');
@@ -41,7 +40,7 @@ const groups = new UnitGroups(
   options.commitDelayMs > 0 ? () => void Atomics.wait(sleeper, 0, 0, options.commitDelayMs) : undefined,
 );
 
-/** Units that were received and not run yet; a plain array with a moving head, since it is emptied from the front. */
+/** Writes that were received and not run yet. An array with a moving head, since it is emptied from the front. */
 let queue: WireUnit[] = [];
 let head = 0;
 let closing = false;
@@ -59,7 +58,7 @@ function accept(message: ToWriter): void {
   for (const unit of message.units) queue.push(unit);
 }
 
-/** Takes in what has been sent since, without going back to the event loop. */
+/** Receives sent messages without returning to the event loop. */
 function receive(): void {
   for (let received = receiveMessageOnPort(port!); received; received = receiveMessageOnPort(port!))
     accept(received.message as ToWriter);
@@ -89,11 +88,11 @@ function work(): void {
       try {
         checkpointIfWorthIt(head === queue.length);
       } catch {
-        // The log keeps everything and the next checkpoint tries again; a full disk is told to those who write.
+        // The log keeps everything and the next checkpoint retries; writes report a full disk.
       }
     }
     if (closing) {
-      // Closing the last connection folds the log into the database file.
+      // Closing the last connection checkpoints the log.
       db.close();
       say({ kind: 'closed' });
       port!.close();

@@ -3,7 +3,7 @@ import { mkdirSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs
 import { join } from 'node:path';
 import { MusterError } from '@muster/protocol';
 import { sql } from 'kysely';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { missingMount } from '../../../test/databases/small-file-system.ts';
 import { sampleAt } from '../../../test/samples.ts';
 import { scratchDirectory } from '../../../test/scratch.ts';
@@ -13,7 +13,7 @@ import { openSqliteSamples } from '../samples/samples-sqlite.ts';
 import { statement } from '../transaction.ts';
 import { openSqlite, type SqliteOptions } from './sqlite.ts';
 
-/** What only the embedded database promises: groups, order, the writer's thread, and the disk. */
+/** Properties of the embedded database: groups, order, the writer thread, and the disk. */
 
 const put = defineQuery('settings/put', (db, p: { key: string; value: string }) =>
   db.insertInto('settings').values({ key: p.key, value: p.value }),
@@ -50,8 +50,8 @@ const write = (to: Database, key: string, value = '') =>
   to.write({ name: 'settings/put', statements: [statement(put, { key, value })] });
 
 describe('the writer', () => {
-  it('puts what has queued into one commit, and no more than the bound', async () => {
-    // No bound of time: on a busy machine a group takes longer than the default 20 ms.
+  test('commits queued writes together, up to the maximum', async () => {
+    // No time limit: on a busy machine a group takes longer than the default 20 ms.
     const db = await open({ maxGroupMs: 600_000 });
     await Promise.all(Array.from({ length: 200 }, (_, n) => write(db, `k${n}`)));
     expect(db.stats()).toMatchObject({ unitsCommitted: 200, commits: 1 });
@@ -61,7 +61,7 @@ describe('the writer', () => {
     expect(bounded.stats()).toMatchObject({ unitsCommitted: 35, commits: 4 });
   });
 
-  it('commits units in the order in which they were handed in', async () => {
+  test('commits writes in the order of their calls', async () => {
     const db = await open({ maxGroupUnits: 7 });
     const order: number[] = [];
     const count = defineQuery('settings/count', (builder, p: { key: string }) =>
@@ -84,11 +84,11 @@ describe('the writer', () => {
     expect(order).toEqual(Array.from({ length: 50 }, (_, n) => n));
   });
 
-  it('is not waited for by reads', async () => {
+  test('does not block reads during a commit', async () => {
     const db = await open({ commitDelayMs: 150 });
     const events: string[] = [];
     const writing = write(db, 'k').then(() => events.push('written'));
-    // The read starts when the unit is with the writer.
+    // The read starts after the writer received the write.
     await new Promise((resolve) => setImmediate(resolve));
     expect(await db.get(byKey, { key: 'k' })).toBeUndefined();
     events.push('read');
@@ -97,24 +97,24 @@ describe('the writer', () => {
     expect(await db.get(byKey, { key: 'k' })).toEqual({ key: 'k', value: '' });
   });
 
-  it('keeps its log small and folds it in at close', async () => {
+  test('keeps its log small and checkpoints it on close', async () => {
     const db = await open();
     const value = 'x'.repeat(20_000);
     for (let round = 0; round < 10; round++)
       await Promise.all(Array.from({ length: 500 }, (_, n) => write(db, `${round}-${n}`, value)));
-    // 100 MB were written through it.
+    // 100 MB were written through the log.
     expect(statSync(join(directory, 'muster.db-wal')).size).toBeLessThan(64 * 1024 * 1024);
     await db.close();
     expect(readdirSync(directory)).toEqual(['muster.db']);
     expect(await (await open()).all(everything, {})).toHaveLength(5000);
   });
 
-  it('takes the process with it when it dies', async () => {
+  test('calls onFatal when the writer throws', async () => {
     const real = new URL('./sqlite-writer.ts', import.meta.url).href;
     const broken = join(directory, 'broken-writer.mjs');
     await write(await open(), 'fine');
     await database?.close();
-    // The real writer, with a fault that ends the thread when the first unit arrives.
+    // The real writer, changed to throw when the first write arrives.
     writeFileSync(
       broken,
       `import { parentPort } from 'node:worker_threads';
@@ -132,7 +132,7 @@ describe('the writer', () => {
     expect(await db.get(byKey, { key: 'fine' })).toBeDefined();
   });
 
-  it('says it is fatal when the thread ends without an error', async () => {
+  test('calls onFatal when the writer exits without an error', async () => {
     const real = new URL('./sqlite-writer.ts', import.meta.url).href;
     const broken = join(directory, 'ending-writer.mjs');
     writeFileSync(
@@ -148,7 +148,7 @@ describe('the writer', () => {
 });
 
 describe('a full disk', () => {
-  it('refuses the write, harms nothing, and takes writes again when there is room', async (context) => {
+  test('refuses a write on a full disk, damages nothing, and recovers', async (context) => {
     if (missingMount && process.env.CI !== 'true') context.skip(missingMount);
     const small = join(directory, 'small');
     mkdirSync(small);
@@ -159,7 +159,7 @@ describe('a full disk', () => {
       writeFileSync(join(small, 'ballast'), Buffer.alloc(1_200_000));
       const codes: string[] = [];
       const kept = ['first'];
-      // Large and small ones in one group: what has room goes in, what has not does not take the others with it.
+      // Large and small writes in one group: small ones succeed, and large ones fail alone.
       await Promise.all(
         Array.from({ length: 40 }, async (_, n) => {
           const key = `k${String(n).padStart(2, '0')}`;
@@ -189,13 +189,13 @@ describe('a full disk', () => {
       expect((await again.all(everything, {})).map((row) => row.key)).toEqual([...kept, 'later'].sort());
       await again.close();
     } finally {
-      // An open file would hold the mount.
+      // An open file would block the unmount.
       await database?.close();
       execFileSync('umount', [small]);
     }
   });
 
-  it('refuses samples, keeps those that were answered, and takes them again when there is room', async (context) => {
+  test('refuses samples on a full disk, keeps the stored ones, and recovers', async (context) => {
     if (missingMount && process.env.CI !== 'true') context.skip(missingMount);
     const small = join(directory, 'small-samples');
     mkdirSync(small);

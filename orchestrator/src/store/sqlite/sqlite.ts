@@ -8,7 +8,7 @@ import type { Migration } from '../migrations/migration.ts';
 import { type BoundValue, storableText } from '../params.ts';
 import { type AnyQuery, bind, type Query } from '../query.ts';
 import { type Expectation, type Unit, UnitResult } from '../transaction.ts';
-import { defaultIntakeLimits, Intake, type IntakeLimits, sizeOf } from '../write-queue-limits.ts';
+import { defaultWriteQueueLimits, sizeOf, WriteQueueLimiter, type WriteQueueLimits } from '../write-queue-limits.ts';
 import { migrateSqlite } from './migrate-sqlite.ts';
 import { openSqliteReader } from './sqlite-connection.ts';
 import { sqliteFailure } from './sqlite-failure.ts';
@@ -21,28 +21,27 @@ export interface SqliteOptions {
   /** Unix seconds, for the record of migrations. */
   readonly now: () => number;
   /**
-   * The writer is lost. The process must exit with an error: units that were under way may be committed or not, and
-   * their writers are not answered.
+   * The writer is lost. The process must exit with an error: open writes may be committed or not, and get no answer.
    */
   readonly onFatal: (reason: Error) => void;
-  /** A transaction was committed: how many units shared it, and how long it took. */
+  /** A transaction was committed: how many writes shared it, and its duration. */
   readonly onCommit?: (units: number, ms: number) => void;
   readonly onProgress?: (progress: MigrationProgress) => void;
   readonly onMigrated?: (report: MigrationReport) => void;
-  readonly limits?: IntakeLimits;
-  /** Most units in one commit. */
+  readonly limits?: WriteQueueLimits;
+  /** Maximum writes in one commit. */
   readonly maxGroupUnits?: number;
-  /** How long one commit may gather units, in ms. */
+  /** Milliseconds that one commit may gather writes. */
   readonly maxGroupMs?: number;
-  /** For tests and benches: every commit takes at least so long. */
+  /** For tests and benchmarks: minimum duration of a commit in milliseconds. */
   readonly commitDelayMs?: number;
-  /** For tests: another thread in the place of the writer. */
+  /** For tests: replaces the writer thread. */
   readonly writer?: URL;
-  /** For tests: other migrations than those of this release. */
+  /** For tests: replaces the migrations of this release. */
   readonly migrations?: readonly Migration[];
 }
 
-/** A unit that is with the writer. */
+/** A write that the writer has. */
 interface Waiting {
   readonly unit: Unit;
   readonly bytes: number;
@@ -51,12 +50,12 @@ interface Waiting {
 }
 
 /**
- * Answers passed on in one turn of the event loop. Each wakes its writer, who has work to do then; a whole group in one
- * turn would keep everything else waiting.
+ * Answers resolved in one turn of the event loop. Each wakes a caller with work to do; a whole group in one turn would
+ * block everything else.
  */
 const answersPerTurn = 100;
 
-/** The longest that reads share a snapshot: so long may what another process writes stay unseen. */
+/** Milliseconds that reads share a snapshot: writes of other processes may stay unseen for as long. */
 const snapshotMs = 10;
 
 const wireExpectations: Readonly<Record<Expectation, WireExpectation>> = { changed: 1, row: 2, no_row: 3 };
@@ -101,14 +100,14 @@ class SqliteDatabase implements Database {
   readonly #worker: Worker;
   readonly #onFatal: (reason: Error) => void;
   readonly #onCommit: SqliteOptions['onCommit'];
-  readonly #intake: Intake;
+  readonly #intake: WriteQueueLimiter;
   readonly #prepared = new Map<number, Prepared<unknown[]>>();
   readonly #begin: Prepared<unknown[]>;
   readonly #commit: Prepared<unknown[]>;
   /**
-   * True while reads share a snapshot. After every commit the reader has to find its pages anew; under many writes that
-   * costs far more than the reads, unless many of them share it. It ends before any write of this process is answered,
-   * so whoever was answered sees what was written, and in any case soon, for what others write.
+   * True while reads share a snapshot. After every commit a new snapshot has to find its pages again; under many writes
+   * that costs far more than the reads. The snapshot ends before any write of this process is answered, so that callers
+   * see their writes, and after `snapshotMs` for writes of other processes.
    */
   #inSnapshot = false;
   #snapshotTimer: NodeJS.Timeout | undefined;
@@ -117,7 +116,7 @@ class SqliteDatabase implements Database {
   readonly #waiting = new Map<number, Waiting>();
   #newQueries: [id: number, sql: string][] = [];
   #outbox: WireUnit[] = [];
-  /** Answers not passed on yet, from `#nextAnswer` on. */
+  /** Answers that are not resolved yet, from `#nextAnswer` on. */
   #answers: Answer[] = [];
   #nextAnswer = 0;
   #lastId = 0;
@@ -135,7 +134,7 @@ class SqliteDatabase implements Database {
     this.#worker = worker;
     this.#onFatal = options.onFatal;
     this.#onCommit = options.onCommit;
-    this.#intake = new Intake(options.limits ?? defaultIntakeLimits);
+    this.#intake = new WriteQueueLimiter(options.limits ?? defaultWriteQueueLimits);
     worker.on('message', (message: FromWriter) => this.#hear(message));
     worker.on('error', (error) => this.#lose(error));
     worker.on('exit', (code) => {
@@ -169,7 +168,7 @@ class SqliteDatabase implements Database {
       return run(prepared, values);
     } catch (error) {
       const { kind } = sqliteFailure(error);
-      // A write that is run as a read is a bug too.
+      // A write that is run as a read is a bug, too.
       if (kind === 'bug' || (error as { code?: unknown }).code === 'SQLITE_READONLY')
         throw new Error(`Query ${query.name} failed: ${(error as Error).message}`, { cause: error });
       throw new MusterError('storage_unavailable', `The database could not be read: ${(error as Error).message}`);
@@ -179,7 +178,7 @@ class SqliteDatabase implements Database {
   #endSnapshot(): void {
     if (!this.#inSnapshot) return;
     this.#inSnapshot = false;
-    // A read that failed may have ended it already.
+    // A failed read may have ended the transaction.
     if (this.#reader.inTransaction) this.#commit.run();
   }
 
@@ -198,7 +197,7 @@ class SqliteDatabase implements Database {
     if (statements.length === 0) return new UnitResult(unit, []);
     this.#intake.admit(bytes, unit.ofAgent);
     const id = ++this.#lastId;
-    // One message for all that this turn of the loop hands in.
+    // One message for all writes of this turn of the event loop.
     if (this.#outbox.length === 0) setImmediate(() => this.#send());
     this.#outbox.push({ id, statements });
     return new Promise((resolve, reject) => this.#waiting.set(id, { unit, bytes, resolve, reject }));
@@ -219,7 +218,7 @@ class SqliteDatabase implements Database {
     if (message.kind === 'answers') {
       this.#commits += message.commits;
       if (message.commits > 0) this.#onCommit?.(message.answers.length / message.commits, message.ms / message.commits);
-      // Not at once: many messages may come in one turn.
+      // Not at once: many messages may arrive in one turn.
       if (this.#answers.length === 0) setImmediate(() => this.#passOn(answersPerTurn));
       for (const answer of message.answers) this.#answers.push(answer);
     } else if (message.kind === 'fatal') this.#lose(new Error(message.message));
@@ -230,7 +229,7 @@ class SqliteDatabase implements Database {
   }
 
   #passOn(limit: number): void {
-    // Whoever is answered now must read what was committed for it.
+    // Callers that are answered now must see their writes.
     this.#endSnapshot();
     const end = Math.min(this.#answers.length, this.#nextAnswer + limit);
     while (this.#nextAnswer < end) this.#settle(this.#answers[this.#nextAnswer++]!);
@@ -260,13 +259,13 @@ class SqliteDatabase implements Database {
     reject(errorOf(unit, answer));
   }
 
-  /** The writer is gone: the process has to follow, and what was under way stays without an answer that it may trust. */
+  /** The writer is gone: the process must exit, and open writes get no answer. */
   #lose(reason: Error): void {
     if (this.#lost) return;
     this.#lost = reason;
     this.#intake.close();
     this.#outbox = [];
-    // What was answered is committed.
+    // Answered writes are committed.
     this.#passOn(Number.POSITIVE_INFINITY);
     this.#onFatal(reason);
     for (const { unit, reject } of this.#waiting.values()) reject(new OutcomeUnknown(unit.name, reason.message));
@@ -298,7 +297,7 @@ class SqliteDatabase implements Database {
     });
     if (!this.#lost) {
       this.#send();
-      // First the reader: the last connection to close is the one that can fold the log into the file.
+      // The reader first: only the last connection to close can checkpoint the log.
       this.#reader.close();
       this.#post({ kind: 'close' });
       await closed;
@@ -320,9 +319,9 @@ function errorOf(unit: Unit, answer: Exclude<Answer, { outcome: 'committed' }>):
     case 'unavailable':
       return new MusterError(
         'storage_unavailable',
-        `The database did not take the write: ${answer.message}; nothing was changed`,
+        `The database refused the write: ${answer.message}; nothing was changed`,
       );
     case 'bug':
-      return new Error(`Unit ${unit.name} failed: ${answer.message}`);
+      return new Error(`${unit.name} failed: ${answer.message}`);
   }
 }

@@ -1,8 +1,8 @@
-import { beginsExact, CastReplay, longestLine } from '../cast.ts';
+import { beginsExact, CastReplay, maxLineBytes } from '../cast.ts';
 
 /**
- * The bytes that a transcript showed, as they came. Whatever the file holds, no more of it is in memory than a piece
- * and a line: lines that are no events are passed over, and so is what is longer than any line.
+ * The bytes that a transcript showed. At most a piece and a line are in memory: lines that are not events or are too
+ * long are skipped.
  */
 export async function* shownBytes(pieces: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
   const replay = new CastReplay();
@@ -14,8 +14,8 @@ export async function* shownBytes(pieces: AsyncIterable<Uint8Array>): AsyncGener
 }
 
 /**
- * How much of the end of a transcript is whole events: up to the line that was not written to its end. If that was to
- * have the very bytes of the output before it, neither was shown.
+ * The length of the complete events in the end of a transcript. If the incomplete last line begins a `b` event, the
+ * output before it is not counted either.
  */
 export function wholeLines(bytes: Uint8Array): number {
   const end = bytes.lastIndexOf(0x0a) + 1;
@@ -23,7 +23,7 @@ export function wholeLines(bytes: Uint8Array): number {
   return bytes.subarray(0, Math.max(0, end - 1)).lastIndexOf(0x0a) + 1;
 }
 
-/** Lines of text from pieces of bytes. */
+/** Splits pieces of bytes into lines of text. */
 class Lines {
   #begun: Uint8Array[] = [];
   #length = 0;
@@ -41,15 +41,15 @@ class Lines {
     this.#keep(piece.subarray(from));
   }
 
-  /** What came after the last end of a line; nothing when that is too long for a line. */
+  /** The text after the last line end; empty when it is too long for a line. */
   get rest(): string {
-    return this.#length > longestLine ? '' : Buffer.concat(this.#begun).toString('utf8');
+    return this.#length > maxLineBytes ? '' : Buffer.concat(this.#begun).toString('utf8');
   }
 
   #keep(bytes: Uint8Array): void {
     this.#length += bytes.length;
-    if (this.#length > longestLine) this.#begun = [];
-    // A copy: whoever reads a file may use its memory again.
+    if (this.#length > maxLineBytes) this.#begun = [];
+    // A copy: a reader may reuse its memory.
     else if (bytes.length > 0) this.#begun.push(bytes.slice());
   }
 }

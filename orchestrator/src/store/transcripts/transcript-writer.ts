@@ -2,41 +2,40 @@ import { createHash } from 'node:crypto';
 import { type FileHandle, stat } from 'node:fs/promises';
 import type { Clock } from '../../../../lib/src/clock.ts';
 
-/** What is known of a transcript that is whole. */
+/** Hash and size of a complete transcript. */
 export interface TranscriptDigest {
   /** Of the file, in hex. */
   readonly sha256: string;
   readonly bytes: number;
 }
 
-/** A transcript that is being written: lines are appended, and count once they are in the file. */
+/** A transcript that is being written: lines are appended, and count when they are in the file. */
 export interface Recording {
-  /** Bytes of the file: whole lines. */
+  /** Bytes in the file: whole lines. */
   readonly written: number;
-  /** Those, and what waits to be written. */
+  /** Bytes in the file and in the queue. */
   readonly size: number;
   /**
    * Appends whole lines. After a failure nothing more is written, and `done` is not called.
-   * @param done called when they are in the file, in the order of the calls
+   * @param done called when the lines are in the file, in the order of the calls
    */
   append(lines: string, done?: () => void): void;
-  /** Writes and syncs what is left, and closes the file. Also after a failure: what is in the file then counts. */
+  /** Writes and syncs the rest, and closes the file. After a failure the digest covers the bytes in the file. */
   finish(): Promise<TranscriptDigest>;
 }
 
-/** With the time that a sync takes, a power cut costs less than a second of what was shown. */
+/** With the duration of a sync, a power failure loses less than a second of output. */
 const syncMs = 500;
 
 /**
- * Syncs what was written twice a second: one timer for all recordings, one file after the other, so that syncs never
- * take every thread that writes need.
+ * Syncs files every `syncMs`: one timer for all recordings, one file after the other, so that syncs never block every
+ * I/O thread.
  */
 export class TranscriptSync {
   readonly #clock: Clock;
   readonly #dirty = new Set<{ sync(): Promise<void> }>();
   #callOff: (() => void) | null = null;
   #stopped = false;
-  /** Syncs that have succeeded. */
   count = 0;
 
   constructor(clock: Clock) {
@@ -68,10 +67,9 @@ export class TranscriptSync {
 
 export interface FileRecordingParts {
   readonly handle: FileHandle;
-  /** Where that file is to be found. */
   readonly path: string;
   readonly sync: TranscriptSync;
-  /** It can no longer be written or synced; told once. */
+  /** The file can no longer be written or synced; called once. */
   readonly onFailure: (reason: Error) => void;
   readonly onWritten: (bytes: number) => void;
 }
@@ -82,13 +80,12 @@ export class FileRecording implements Recording {
   #waiting: { bytes: Buffer; done: (() => void) | undefined }[] = [];
   #waitingBytes = 0;
   #written = 0;
-  /** The write under way, or the sync. */
   #writing: Promise<void> | null = null;
   #syncing: Promise<void> | null = null;
   #failed = false;
   #closed = false;
 
-  /** @param parts with an empty file, opened to append */
+  /** @param parts with an empty file, opened for appending */
   constructor(parts: FileRecordingParts) {
     this.#parts = parts;
   }
@@ -121,14 +118,14 @@ export class FileRecording implements Recording {
     const written = this.#written;
     await handle.datasync();
     sync.count++;
-    // What goes into a file that nobody finds is not recorded, though every write succeeds.
+    // Writes to a deleted or replaced file succeed, but record nothing.
     const ours = await handle.stat();
     const found = await stat(path).catch((error: NodeJS.ErrnoException) => {
       if (error.code === 'ENOENT') return null;
       throw error;
     });
-    if (found?.ino !== ours.ino || found.dev !== ours.dev) throw new Error('its file was removed');
-    if (ours.size < written) throw new Error('its file was cut short');
+    if (found?.ino !== ours.ino || found.dev !== ours.dev) throw new Error('the transcript file was removed');
+    if (ours.size < written) throw new Error('the transcript file was cut short');
   }
 
   async finish(): Promise<TranscriptDigest> {
@@ -137,7 +134,7 @@ export class FileRecording implements Recording {
     await this.sync();
     this.#closed = true;
     this.#parts.sync.forget(this);
-    // Part of a line may have found room: it was not shown, and is not what the hash is of.
+    // Cuts off a partial line: it was not shown, and the hash does not cover it.
     if (this.#failed) await this.#cutOff().catch(() => undefined);
     await this.#parts.handle.close().catch(() => undefined);
     return { sha256: this.#hash.digest('hex'), bytes: this.#written };

@@ -21,7 +21,7 @@ async function* each(...pieces: (string | Uint8Array)[]): AsyncGenerator<Uint8Ar
 }
 const sha256 = (bytes: Uint8Array) => createHash('sha256').update(bytes).digest('hex');
 
-test('a transcript is a file that its owner alone may read, written in order, with its digest', async () => {
+test('writes a transcript in order, for its owner only, and returns its digest', async () => {
   const directory = join(root, 'kept');
   const transcripts = await openTranscripts(directory, new ManualClock());
   expect(statSync(directory).mode & 0o777).toBe(0o700);
@@ -36,7 +36,7 @@ test('a transcript is a file that its owner alone may read, written in order, wi
   const written: [number, string][] = [];
   for (let n = 0; n < 50; n++) {
     const line = outputLines(n, Buffer.from(`${n} `));
-    // In the file by the time it says so.
+    // `done` is called after the write.
     recording.append(line, () => written.push([n, readFileSync(file, 'utf8').includes(line) ? 'there' : 'not there']));
   }
   expect(recording.size).toBeGreaterThan(recording.written);
@@ -56,7 +56,7 @@ test('a transcript is a file that its owner alone may read, written in order, wi
   expect(existsSync(file)).toBe(false);
 });
 
-test('no id leads out of the directory', async () => {
+test('refuses ids that leave the directory', async () => {
   const directory = join(root, 'inner');
   const transcripts = await openTranscripts(directory, new ManualClock());
   writeFileSync(join(root, `${id}.cast`), 'not theirs');
@@ -70,7 +70,7 @@ test('no id leads out of the directory', async () => {
   expect(existsSync(join(root, `${id}.cast`))).toBe(true);
 });
 
-test('the length of a character is known from what there is of it', () => {
+test('finds the length of an incomplete character', () => {
   for (const [bytes, count] of [
     ['', 0],
     ['61', 0],
@@ -90,7 +90,7 @@ test('the length of a character is known from what there is of it', () => {
     expect(unfinishedBytes(Buffer.from(bytes, 'hex')), bytes).toBe(count);
 });
 
-/** As it is recorded: characters that are not whole wait for the next piece. */
+/** As in a recording: incomplete characters wait for the next piece. */
 function recorded(pieces: readonly Uint8Array[]): string[] {
   let held: Uint8Array = new Uint8Array(0);
   const lines = pieces.map((piece, at) => {
@@ -118,7 +118,7 @@ const cutAt = (bytes: Uint8Array, at: readonly number[]) => {
   return places.slice(1).map((end, n) => bytes.subarray(places[n], end));
 };
 
-test('any bytes in any pieces come back as they were, from a file that players read', async () => {
+test('returns any bytes unchanged, from a file that players can read', async () => {
   await fc.assert(
     fc.asyncProperty(anyPieces, cuts, async (pieces, at) => {
       const all = Buffer.concat(pieces);
@@ -132,20 +132,20 @@ test('any bytes in any pieces come back as they were, from a file that players r
         if (kind === 'o') text += data;
         else expect(kind).toBe('b');
       }
-      // A player shows what a terminal shows of these bytes.
+      // A player shows the same text as a terminal.
       const exact = new TextDecoder('utf-8', { ignoreBOM: true }).decode(all);
       if (!exact.includes('\uFFFD')) expect(text).toBe(exact);
     }),
   );
 });
 
-test('characters that are cut in two are whole in the file', () => {
+test('writes characters complete that were split between pieces', () => {
   const bytes = Buffer.from('żółw 🐢 €');
   const single = [...bytes].map((byte) => Uint8Array.of(byte));
   expect(recorded(single).map((line) => JSON.parse(line)[2])).toEqual([...'żółw 🐢 €']);
 });
 
-test('a file that was cut off gives what was shown, and lines that are none are passed over', async () => {
+test('returns the output of a truncated file and skips invalid lines', async () => {
   const lines = [
     '{"version":2,"width":80,"height":24}\n',
     outputLines(0, Buffer.from('one ')),
@@ -167,50 +167,50 @@ test('a file that was cut off gives what was shown, and lines that are none are 
   expect(replay.take(resizeLine(1, 7, 8).trim())).toEqual([{ cols: 7, rows: 8 }]);
 });
 
-test('of a file that a kill left anywhere, what is mended is whole lines, and shows the same', async () => {
-  const directory = join(root, 'mended');
+test('repairs a file that a kill truncated, without changing its output', async () => {
+  const directory = join(root, 'repaired');
   const transcripts = await openTranscripts(directory, new ManualClock());
   const file = join(directory, `${id}.cast`);
-  await transcripts.mend(id);
+  await transcripts.repair(id);
   expect(existsSync(file)).toBe(false);
   await fc.assert(
     fc.asyncProperty(anyPieces, cuts, fc.nat(), async (pieces, at, end) => {
       const whole = Buffer.from(`{"version":2}\n${recorded(cutAt(Buffer.concat(pieces), at)).join('')}`);
       const left = whole.subarray(0, end % (whole.length + 1));
       writeFileSync(file, left);
-      await transcripts.mend(id);
-      const mended = readFileSync(file);
-      expect(left.subarray(0, mended.length).equals(mended)).toBe(true);
-      for (const line of mended.toString().split('\n').slice(0, -1)) JSON.parse(line);
-      expect(mended.length === 0 || mended.at(-1) === 0x0a).toBe(true);
-      expect(await buffer(shownBytes(each(mended)))).toEqual(await buffer(shownBytes(each(left))));
+      await transcripts.repair(id);
+      const repaired = readFileSync(file);
+      expect(left.subarray(0, repaired.length).equals(repaired)).toBe(true);
+      for (const line of repaired.toString().split('\n').slice(0, -1)) JSON.parse(line);
+      expect(repaired.length === 0 || repaired.at(-1) === 0x0a).toBe(true);
+      expect(await buffer(shownBytes(each(repaired)))).toEqual(await buffer(shownBytes(each(left))));
     }),
   );
-  // Nothing of ours has so long a line.
+  // No transcript of Muster has so long a line.
   const strange = `{}\n${'x'.repeat(2_000_000)}`;
   writeFileSync(file, strange);
-  await transcripts.mend(id);
+  await transcripts.repair(id);
   expect(readFileSync(file, 'utf8') === strange).toBe(true);
   rmSync(file);
-  // Nor is one cut that is being written.
+  // A transcript that is being written is not repaired, either.
   const recording = await transcripts.create(id, never);
   await new Promise<void>((done) => recording.append('{}\n[0,', done));
-  await transcripts.mend(id);
+  await transcripts.repair(id);
   expect(readFileSync(file, 'utf8')).toBe('{}\n[0,');
   await recording.finish();
 });
 
-test('what a hostile file holds in one line is never in memory as a whole', async () => {
+test('never has a huge line of a hostile file in memory', async () => {
   const before = process.memoryUsage().arrayBuffers;
-  let most = 0;
+  let maxBytes = 0;
   async function* endless() {
     const piece = Buffer.alloc(64 * 1024, 'x');
     for (let n = 0; n < 2_000; n++) {
       yield piece;
-      most = Math.max(most, process.memoryUsage().arrayBuffers - before);
+      maxBytes = Math.max(maxBytes, process.memoryUsage().arrayBuffers - before);
     }
     yield Buffer.from(`\n${outputLines(1, Buffer.from('after'))}`);
   }
   expect(String(await buffer(shownBytes(endless())))).toBe('after');
-  expect(most).toBeLessThan(8 * 1024 * 1024);
+  expect(maxBytes).toBeLessThan(8 * 1024 * 1024);
 });

@@ -4,43 +4,43 @@ import { mkdir, open, readdir, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { isUlid } from '@muster/protocol';
 import type { Clock } from '../../../../lib/src/clock.ts';
-import { longestLine } from '../cast.ts';
+import { maxLineBytes } from '../cast.ts';
 import { shownBytes, wholeLines } from './transcript-lines.ts';
 import { FileRecording, type Recording, type TranscriptDigest, TranscriptSync } from './transcript-writer.ts';
 
-/** What terminals showed: a file of the data directory for each session, `ID.cast`, as `cast.ts` says. */
+/** Transcripts of terminal sessions: a file `ID.cast` in the data directory for each; see `cast.ts`. */
 export interface Transcripts {
   /**
-   * Begins one, for a session that has none.
-   * @param onFailure it can no longer be written or synced; told once
+   * Starts the transcript of a session that has none.
+   * @param onFailure called once when the file can no longer be written or synced
    * @throws an error of the file system
    */
   create(sessionId: string, onFailure: (reason: Error) => void): Promise<Recording>;
-  /** Whether anything is kept of the session. */
+  /** Whether the session has a transcript. */
   has(sessionId: string): Promise<boolean>;
-  /** The bytes as they were shown; null when nothing is kept. */
+  /** The output as it was shown; null without a transcript. */
   raw(sessionId: string): Promise<AsyncIterable<Uint8Array> | null>;
-  /** The file itself, as far as it is written; null when nothing is kept. */
+  /** The file, as far as it is written; null without a transcript. */
   cast(sessionId: string): Promise<AsyncIterable<Uint8Array> | null>;
-  /** Bytes of the file from a place to another, at most so many as there are. @throws an error of the file system */
+  /** Bytes `from` to `to` of the file, or fewer at its end. @throws an error of the file system */
   part(sessionId: string, from: number, to: number): Promise<Uint8Array>;
-  /** Cuts off the line in which a process that was killed left the file: nobody was shown it. */
-  mend(sessionId: string): Promise<void>;
-  /** Of what is in the file; null when nothing is kept. */
+  /** Cuts off an incomplete last line that a killed process left: it was never shown. */
+  repair(sessionId: string): Promise<void>;
+  /** The digest of the file; null without a transcript. */
   digest(sessionId: string): Promise<TranscriptDigest | null>;
-  /** Removes what is kept of the session, if anything. */
+  /** Removes the transcript of the session, if any. */
   remove(sessionId: string): Promise<void>;
-  /** Of all sessions of which something is kept. */
+  /** The sessions with a transcript. */
   ids(): Promise<string[]>;
   /** Bytes recorded since the start. */
   readonly recorded: number;
   /** Syncs of files since the start. */
   readonly syncs: number;
-  /** Ends the syncs that are due. Recordings are to be finished before. */
+  /** Stops syncing. Finish all recordings first. */
   stop(): void;
 }
 
-/** @param directory made when it is not there, for its owner alone */
+/** @param directory created if missing, accessible to its owner only */
 export async function openTranscripts(directory: string, clock: Clock): Promise<Transcripts> {
   await mkdir(directory, { recursive: true, mode: 0o700 });
   const sync = new TranscriptSync(clock);
@@ -49,7 +49,7 @@ export async function openTranscripts(directory: string, clock: Clock): Promise<
   const pathOf = (sessionId: string) => join(directory, `${sessionId}.cast`);
   /** Bytes that may be read; null when there is no file. */
   const lengthOf = async (sessionId: string): Promise<number | null> => {
-    // An id that is none names no file, whatever it looks like.
+    // Refuses ids that could name a path.
     if (!isUlid(sessionId)) return null;
     const recording = recordings.get(sessionId);
     if (recording) return recording.written;
@@ -78,7 +78,7 @@ export async function openTranscripts(directory: string, clock: Clock): Promise<
   };
   return {
     async create(sessionId, onFailure) {
-      if (!isUlid(sessionId)) throw new TypeError(`${sessionId} is no id of a session`);
+      if (!isUlid(sessionId)) throw new TypeError(`${sessionId} is not a session id`);
       const handle = await open(pathOf(sessionId), 'ax', 0o600);
       try {
         await syncDirectory(directory);
@@ -110,12 +110,12 @@ export async function openTranscripts(directory: string, clock: Clock): Promise<
       return bytes === null ? null : shownBytes(bytes);
     },
     part,
-    async mend(sessionId) {
+    async repair(sessionId) {
       const length = await lengthOf(sessionId);
       if (length === null || recordings.has(sessionId)) return;
-      const from = Math.max(0, length - 2 * longestLine);
+      const from = Math.max(0, length - 2 * maxLineBytes);
       const end = from + wholeLines(await part(sessionId, from, length));
-      // Further back than any line reaches it is a file that is none of ours.
+      // No line is that long: the file was not written by Muster.
       if (end === length || (end === from && from > 0)) return;
       const handle = await open(pathOf(sessionId), 'r+');
       try {
@@ -153,7 +153,7 @@ export async function openTranscripts(directory: string, clock: Clock): Promise<
   };
 }
 
-/** So that a new file has its name after a power cut. */
+/** Makes the name of a new file survive a power failure. */
 async function syncDirectory(directory: string): Promise<void> {
   const handle = await open(directory, 'r');
   try {
@@ -163,7 +163,7 @@ async function syncDirectory(directory: string): Promise<void> {
   }
 }
 
-/** Opened when it is read and not before: what nobody reads needs no closing. */
+/** Opens the file at the first read, so that an unread iterator needs no closing. */
 async function* bytesOf(file: string, length: number): AsyncGenerator<Uint8Array> {
   if (length > 0) yield* createReadStream(file, { end: length - 1 }) as AsyncIterable<Buffer>;
 }

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { TransferRefused, type TransferRow } from './transfer-table.ts';
 
 /**
- * The form of an export, version 1: UTF-8, one JSON value a line.
+ * The format of an export, version 1: UTF-8, one JSON value per line.
  *
  *     {"muster_export":1,"schema_version":8,"muster_version":"0.1.0","created_at":"…"}
  *     {"table":"agents","columns":["node_id",…]}
@@ -11,8 +11,8 @@ import { TransferRefused, type TransferRow } from './transfer-table.ts';
  *     …
  *     {"trailer":{"tables":21,"rows":1,"sha256":"…"}}
  *
- * `sha256` of a table is that of its rows' lines, in the order of their keys; that of the trailer covers every byte before
- * it. `counted` is the last number that the table's own counter gave out.
+ * `sha256` of a table covers the lines of its rows, in key order; that of the trailer covers every byte before it.
+ * `counted` is the last number that the table's counter produced.
  */
 
 export const formatVersion = 1;
@@ -40,11 +40,11 @@ export type Line = Header | TableStart | TableEnd | Trailer | TransferRow;
 
 const lineOf = (value: Line): string => `${JSON.stringify(value)}\n`;
 
-/** A row may hold the whole text of a module or the payload of an operation, but not anything. */
-const longestLine = 256 * 1024 * 1024;
+/** Maximum length of a line: a row may hold the whole text of a module or the payload of an operation. */
+const maxLineBytes = 256 * 1024 * 1024;
 const newline = 0x0a;
 
-/** The digest of the rows of one table, wherever they are. */
+/** The digest of the rows of one table. */
 export class RowDigest {
   readonly #hash = createHash('sha256');
   rows = 0;
@@ -54,13 +54,13 @@ export class RowDigest {
     this.rows += rows.length;
   }
 
-  /** Once, at the end. */
+  /** Call it once, at the end. */
   end(): string {
     return this.#hash.digest('hex');
   }
 }
 
-/** Puts the lines of an export together, with the digest that its trailer carries. */
+/** Writes the lines of an export and computes the digest for its trailer. */
 export class ExportWriter {
   readonly #hash = createHash('sha256');
   #tables = 0;
@@ -84,8 +84,8 @@ export class ExportWriter {
 }
 
 /**
- * The lines of an export, and that it is whole.
- * @throws TransferRefused when it is cut off, changed on the way, or no export
+ * The lines of an export, with a check that it is complete.
+ * @throws TransferRefused when it is cut off, modified, or not an export
  */
 export async function* readExport(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<Exclude<Line, Trailer>> {
   const hash = createHash('sha256');
@@ -143,9 +143,9 @@ async function* linesOf(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<Buffer
     }
     if (rest.length === 0) continue;
     length += rest.length;
-    if (length > longestLine) throw new TransferRefused('a line is longer than any that Muster writes');
+    if (length > maxLineBytes) throw new TransferRefused('a line is longer than any that Muster writes');
     pieces.push(rest);
   }
-  // What is left has no end of line: it was cut off, also where it happens to be JSON.
+  // A last line without a line end was cut off, even if it is valid JSON.
   if (pieces.length > 0) throw new TransferRefused('the last line has no end: the export is cut off');
 }

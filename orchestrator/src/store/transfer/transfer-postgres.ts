@@ -5,7 +5,7 @@ import { applyMigration, migratePostgres } from '../postgres/migrate-postgres.ts
 import { rowTypes } from '../postgres/postgres-row-types.ts';
 import { connect, connectionSettings } from '../postgres/postgres-settings.ts';
 import {
-  inOrder,
+  parentsFirst,
   type Snapshot,
   TransferRefused,
   type TransferRow,
@@ -15,14 +15,14 @@ import {
   type TransferType,
 } from './transfer-table.ts';
 
-/** The caller holds the lock of the database, so that nobody else works on it; a snapshot alone is taken beside others. */
+/** The caller holds the lock of the database, so that no other process uses it; only a snapshot is taken without it. */
 
 const quoted = (name: string): string => `"${name.replaceAll('"', '""')}"`;
 const batchRows = 500;
-/** How long rows are shows only once some are read: few at first, then as many as come to so many characters. */
+/** The first rows show how long rows are; further batches have about `batchCharacters`. */
 const firstRows = 8;
 const batchCharacters = 4 * 1024 * 1024;
-/** Roughly, of one insert. */
+/** Approximate maximum of one insert. */
 const insertCharacters = 4_000_000;
 
 const types: Readonly<Record<string, TransferType>> = {
@@ -45,7 +45,7 @@ class PostgresDatabase implements TransferTarget {
   readonly #now: () => number;
   readonly #aside: string | null;
 
-  /** @param aside the name under which what is there is kept, as this is filled; null: nothing may be there */
+  /** @param aside the schema name under which existing data is kept; null: the database must be empty */
   constructor(client: Client, place: string, now: () => number, aside: string | null) {
     this.#client = client;
     this.place = `${place} (PostgreSQL)`;
@@ -64,7 +64,7 @@ class PostgresDatabase implements TransferTarget {
     return newest?.version ?? 0;
   }
 
-  /** Without what is partitioned: samples, which are kept for a day and on SQLite are in another file. */
+  /** Leaves out partitioned tables: samples are kept for a day only, and are in another file on SQLite. */
   async tables(): Promise<readonly TransferTable[]> {
     const found = await this.#all<{
       name: string;
@@ -82,7 +82,7 @@ class PostgresDatabase implements TransferTarget {
           where c.conrelid = t.oid and c.contype = 'f') as parents
       from pg_class t where t.relnamespace = to_regnamespace(current_schema()) and t.relkind = 'r'
         and not t.relispartition and t.relname <> 'schema_version'`);
-    return inOrder(
+    return parentsFirst(
       found.map(({ name, columns, key, parents }) => ({
         name,
         columns: columns.map((column) => {
@@ -128,7 +128,7 @@ class PostgresDatabase implements TransferTarget {
   }
 
   async begin(version: number): Promise<void> {
-    // Schema and rows come in one transaction: of an import that fails nothing is left, and nothing is put aside.
+    // Schema and rows are in one transaction: an import that fails leaves nothing behind and moves nothing aside.
     await this.#client.query('begin isolation level repeatable read');
     if (this.#aside !== null) await moveSchemaAside(this.#client, this.#aside);
     const [table] = await this.tables();
@@ -136,7 +136,7 @@ class PostgresDatabase implements TransferTarget {
       throw new TransferRefused(`${this.place} has tables already: import into a database that is new and empty`);
     for (const migration of migrations.slice(0, version))
       await applyMigration(this.#client, migration, migration.version === 1, { now: this.#now });
-    // What migrations begin with is in the export too, as it has become.
+    // Rows that migrations insert are also in the export, with their current values.
     for (const { name } of [...(await this.tables())].reverse())
       await this.#client.query(`delete from ${quoted(name)}`);
   }
@@ -182,7 +182,7 @@ class PostgresDatabase implements TransferTarget {
   }
 }
 
-/** Rows of a select, some at a time. Within a transaction. */
+/** Rows of a select in batches. Needs a transaction. */
 async function* fetched(client: Client, select: string): AsyncGenerator<(string | number | null)[][]> {
   await client.query(`declare all_rows no scroll cursor for ${select}`);
   try {
@@ -214,7 +214,7 @@ class PostgresSnapshot extends PostgresDatabase implements Snapshot {
     this.#id = id;
   }
 
-  /** In a transaction of its own with the same view: an old slice can only be dropped when nobody reads it. */
+  /** Uses a transaction of its own with the same snapshot: a partition can only be dropped while no one reads it. */
   async *samples(): AsyncGenerator<readonly TransferRow[]> {
     const client = await connect(connectionSettings({ url: this.#url, applicationName: snapshotName }));
     try {
@@ -231,8 +231,8 @@ class PostgresSnapshot extends PostgresDatabase implements Snapshot {
 const snapshotName = 'muster-backup';
 
 /**
- * The database as it is now, beside an orchestrator that works on it: without its lock.
- * @param place how it is named to people
+ * The database as it is now, without its lock, while an orchestrator uses it.
+ * @param place its name in messages
  */
 export async function postgresSnapshot(url: string, place: string): Promise<Snapshot> {
   const client = await connect(connectionSettings({ url, applicationName: snapshotName }));
@@ -255,8 +255,8 @@ const opened = async (
 ) => new PostgresDatabase(await connect(connectionSettings({ url, applicationName })), place, now, aside);
 
 /**
- * @param place           how it is named to people
- * @param applicationName of the lock that is held on it
+ * @param place           its name in messages
+ * @param applicationName of the connection that holds the lock
  */
 export async function postgresSource(url: string, place: string, applicationName: string): Promise<TransferSource> {
   const database = await opened(url, place, applicationName, () => 0);
@@ -266,7 +266,7 @@ export async function postgresSource(url: string, place: string, applicationName
 
 /**
  * @param now   Unix seconds, for the record of migrations
- * @param aside a schema: what is there is in it once this is committed; null: nothing may be there
+ * @param aside the schema that keeps existing data after the commit; null: the database must be empty
  */
 export const postgresTarget = (
   url: string,
@@ -276,7 +276,7 @@ export const postgresTarget = (
   aside: string | null = null,
 ): Promise<TransferTarget> => opened(url, place, applicationName, now, aside);
 
-/** Whether there are tables of ours, and what a setting says there. */
+/** Whether there are Muster's tables, and the value of a setting in them. */
 export async function postgresHolds(url: string, key: string): Promise<{ rows: boolean; setting: string | null }> {
   const client = await connect(connectionSettings({ url }));
   try {
@@ -289,7 +289,7 @@ export async function postgresHolds(url: string, key: string): Promise<{ rows: b
   }
 }
 
-/** Puts everything in the schema that is in use under another name, and makes an empty one in its place. */
+/** Renames the current schema and creates an empty one with its former name. */
 async function moveSchemaAside(client: Client, name: string): Promise<void> {
   const { rows } = await client.query<{ schema: string }>('select current_schema() as schema');
   const schema = rows[0]?.schema ?? 'public';

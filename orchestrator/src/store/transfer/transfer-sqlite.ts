@@ -7,7 +7,7 @@ import { chunksOf, tableOf } from '../samples/sample-chunks.ts';
 import { migrateSqlite } from '../sqlite/migrate-sqlite.ts';
 import { openSqliteFile, openSqliteReader } from '../sqlite/sqlite-connection.ts';
 import {
-  inOrder,
+  parentsFirst,
   type Snapshot,
   TransferRefused,
   type TransferRow,
@@ -17,11 +17,13 @@ import {
   type TransferType,
 } from './transfer-table.ts';
 
-/** The caller holds the data directory, so that nobody else works on the file; a snapshot alone is taken beside others. */
+/**
+ * The caller holds the data directory, so that no other process uses the file; only a snapshot is taken without that.
+ */
 
 const quoted = (name: string): string => `"${name.replaceAll('"', '""')}"`;
 const batchRows = 500;
-/** Of rows with long texts fewer are read at a time. */
+/** Rows with long texts are read in smaller batches. */
 const batchCharacters = 4 * 1024 * 1024;
 
 const types: Readonly<Record<string, TransferType>> = {
@@ -39,7 +41,7 @@ class SqliteSource implements TransferSource {
   constructor(file: string, place = file, open = openSqliteFile) {
     this.place = `${place} (SQLite)`;
     this.db = open(file);
-    // What Node makes of large integers otherwise is not what was stored.
+    // Node's default mangles large integers.
     this.db.defaultSafeIntegers(false);
   }
 
@@ -56,7 +58,7 @@ class SqliteSource implements TransferSource {
            and name <> 'schema_version'`,
       )
       .all();
-    return inOrder(names.map(({ name }) => this.#table(name)));
+    return parentsFirst(names.map(({ name }) => this.#table(name)));
   }
 
   #table(name: string): TransferTable {
@@ -113,14 +115,17 @@ class SqliteSource implements TransferSource {
   }
 }
 
-/** Reads in one transaction, which others neither see nor wait for; while it lasts their log cannot be folded in. */
+/**
+ * Reads in one transaction, which neither blocks others nor sees their writes; meanwhile the write-ahead log cannot be
+ * checkpointed.
+ */
 class SqliteSnapshot extends SqliteSource implements Snapshot {
   readonly #samples: Database | null;
 
   constructor(file: string, samplesFile: string | null) {
     super(file, file, openSqliteReader);
     this.#samples = samplesFile !== null && existsSync(samplesFile) ? openSqliteReader(samplesFile) : null;
-    // A transaction has its view from its first read on.
+    // A transaction's snapshot begins with its first read.
     for (const db of [this.db, this.#samples])
       if (db) {
         db.exec('begin');
@@ -156,7 +161,7 @@ class SqliteSnapshot extends SqliteSource implements Snapshot {
   }
 }
 
-/** Fills a file beside the one that is wanted, which gets its name when it is whole and on the disk. */
+/** Fills a temporary file, which gets its final name when it is complete and synced. */
 class SqliteTarget extends SqliteSource implements TransferTarget {
   readonly #file: string;
   readonly #now: () => number;
@@ -176,12 +181,12 @@ class SqliteTarget extends SqliteSource implements TransferTarget {
         `there is a database at ${this.#file} already: import into a data directory without one`,
       );
     migrateSqlite(`${this.#file}.importing`, { migrations: migrations.slice(0, version), now: this.#now });
-    // Nobody has this file: when anything goes wrong it is thrown away.
+    // No one else uses this file: after a failure it is deleted.
     this.db.pragma('journal_mode = delete');
     this.db.pragma('synchronous = off');
     this.db.pragma('foreign_keys = off');
     this.db.exec('begin immediate');
-    // What migrations begin with is in the export too, as it has become.
+    // Rows that migrations insert are also in the export, with their current values.
     for (const { name } of await this.tables()) this.db.exec(`delete from ${quoted(name)}`);
   }
 
@@ -212,7 +217,7 @@ class SqliteTarget extends SqliteSource implements TransferTarget {
     this.db.exec('commit');
     this.db.close();
     const filling = `${this.#file}.importing`;
-    // It is new: a copy from before would be one of nothing.
+    // The file is new: there is nothing to back up.
     migrateSqlite(filling, { migrations, now: this.#now, backup: false });
     sync(filling);
     removeDatabase(this.#file);
@@ -240,7 +245,7 @@ function sync(path: string): void {
   }
 }
 
-/** @throws TransferRefused when there is no such file */
+/** @throws TransferRefused when the file does not exist */
 export function sqliteSource(file: string): TransferSource {
   if (!existsSync(file)) throw new TransferRefused(`there is no database at ${file}`);
   return new SqliteSource(file);
@@ -250,9 +255,9 @@ export function sqliteSource(file: string): TransferSource {
 export const sqliteTarget = (file: string, now: () => number): TransferTarget => new SqliteTarget(file, now);
 
 /**
- * Both files as they are now, beside whoever writes them.
+ * Both files as they are now, while an orchestrator writes them.
  * @param samplesFile null: without samples
- * @throws TransferRefused when there is no such database
+ * @throws TransferRefused when the database does not exist
  */
 export function sqliteSnapshot(file: string, samplesFile: string | null): Snapshot {
   if (!existsSync(file)) throw new TransferRefused(`there is no database at ${file}`);

@@ -1,4 +1,4 @@
-/** A table as it stands in a database, and what moving its rows to another database takes from either of them. */
+/** A table of a database, and the interfaces to move its rows to another database. */
 
 export type TransferType = 'text' | 'integer' | 'number' | 'bytes';
 
@@ -10,50 +10,52 @@ export interface TransferColumn {
 export interface TransferTable {
   readonly name: string;
   readonly columns: readonly TransferColumn[];
-  /** By these its rows are put in order, the same in both databases: the primary key, or all columns. */
+  /** The columns that order the rows the same in both databases: the primary key, or all columns. */
   readonly key: readonly string[];
-  /** Tables whose rows must be there first. */
+  /** Tables whose rows must be inserted first. */
   readonly parents: readonly string[];
-  /** The column that counts its rows up by itself. */
+  /** The column with an automatic counter. */
   readonly counter: string | null;
 }
 
 /** A row in the order of the columns; bytes as base64. */
 export type TransferRow = readonly (string | number | null)[];
 
-/** A database that nobody else works on, to read all of it. */
+/** A database that no other process uses, opened to read all of it. */
 export interface TransferSource {
-  /** For people: where it is, without a password. */
+  /** Its location in messages, without a password. */
   readonly place: string;
-  /** Of the schema; 0: the database is empty. */
+  /** Schema version; 0: the database is empty. */
   version(): Promise<number>;
-  /** Every table but the record of migrations, parents before their children. */
+  /** Every table except the record of migrations, parents before their children. */
   tables(): Promise<readonly TransferTable[]>;
-  /** All rows in order of their keys, some at a time. */
+  /** All rows in key order, in batches. */
   rows(table: TransferTable): AsyncIterable<readonly TransferRow[]>;
-  /** The last number that the table's counter gave out; null: none yet, or no counter. */
+  /** The last number that the table's counter produced; null: none yet, or no counter. */
   counted(table: TransferTable): Promise<number | null>;
-  /** Lets go; what a target has not committed is gone. */
+  /** Closes the database; a target discards what it has not committed. */
   close(): Promise<void>;
 }
 
-/** A database as it was at one moment, whoever works on it. */
+/** A database as it was at one moment, while others may write to it. */
 export interface Snapshot extends TransferSource {
-  /** Samples of machines: node id, time, and the measures in their order. In no order of their own. */
+  /** Samples of machines: node id, time, and the measures in schema order; the rows are unordered. */
   samples(): AsyncIterable<readonly TransferRow[]>;
 }
 
-/** An empty database that is filled in one piece. */
+/** An empty database that is filled in one transaction. */
 export interface TransferTarget extends TransferSource {
-  /** Makes the schema of this version, without any row, and begins. @throws TransferRefused unless nothing is there */
+  /**
+   * Creates the schema of this version without rows, and begins. @throws TransferRefused unless the database is empty
+   */
   begin(version: number): Promise<void>;
   insert(table: TransferTable, rows: readonly TransferRow[]): Promise<void>;
   setCounted(table: TransferTable, last: number): Promise<void>;
-  /** Makes all of it durable and brings its schema to the newest version. */
+  /** Makes everything durable and migrates the schema to the newest version. */
   commit(): Promise<void>;
 }
 
-/** What cannot be exported or imported, and why, in words for a person. Nothing was changed. */
+/** Why an export or import is refused, as a message for people. Nothing was changed. */
 export class TransferRefused extends Error {
   constructor(message: string) {
     super(message);
@@ -61,8 +63,8 @@ export class TransferRefused extends Error {
   }
 }
 
-/** Parents before their children, else by name. */
-export function inOrder(tables: readonly TransferTable[]): TransferTable[] {
+/** Parents before their children, otherwise by name. */
+export function parentsFirst(tables: readonly TransferTable[]): TransferTable[] {
   const sorted: TransferTable[] = [];
   const left = new Map([...tables].sort((a, b) => (a.name < b.name ? -1 : 1)).map((table) => [table.name, table]));
   while (left.size > 0) {

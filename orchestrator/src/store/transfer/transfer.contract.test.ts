@@ -1,7 +1,7 @@
 import { createReadStream, createWriteStream, readdirSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import Sqlite from 'better-sqlite3';
-import { afterAll, beforeAll, beforeEach, describe, expect, inject, it } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, inject, test } from 'vitest';
 import { testTime } from '../../../test/databases/databases.ts';
 import { databasesOn } from '../../../test/databases/postgres-databases.ts';
 import { scratchDirectory } from '../../../test/scratch.ts';
@@ -23,7 +23,7 @@ import {
 const now = () => testTime;
 const about = { musterVersion: '0.0.0-test', now: new Date(testTime * 1000) };
 
-/** Text that breaks what is careless: quotes, lines, other planes, what looks like JSON or SQL. */
+/** Text that breaks careless code: quotes, line ends, characters beyond the BMP, JSON, and SQL. */
 const nasty = [
   '',
   "it's",
@@ -40,7 +40,7 @@ const nasty = [
   'x'.repeat(3000),
 ];
 
-/** Rows that fit the table: what is a key is unique, and a child has the same value as its parent in a column of the same name. */
+/** Rows that fit the table: keys are unique, and a child has the value of its parent in the column of the same name. */
 function rowsFor(table: TransferTable, count: number, all: readonly TransferTable[]): TransferRow[] {
   const shared = (name: string) =>
     all.filter(({ columns }) => columns.some((column) => column.name === name)).length > 1;
@@ -61,7 +61,7 @@ async function fill(target: TransferTarget, count = 40): Promise<void> {
   const tables = await target.tables();
   for (const table of tables) {
     await target.insert(table, rowsFor(table, count, tables));
-    // As after the newest rows were pruned: the numbers they had are not given out again.
+    // Simulates pruned rows: their numbers are not reused.
     if (table.counter !== null) await target.setCounted(table, count + 7);
   }
   await target.commit();
@@ -81,7 +81,7 @@ async function exported(source: TransferSource): Promise<{ text: string; report:
 async function imported(text: string | Buffer, target: TransferTarget): Promise<TransferReport> {
   const bytes = Buffer.from(text);
   async function* pieces() {
-    // Torn anywhere, as pipes tear.
+    // Pieces of arbitrary length, as from a pipe.
     for (let at = 0; at < bytes.length; at += 777) yield bytes.subarray(at, at + 777);
   }
   try {
@@ -91,7 +91,7 @@ async function imported(text: string | Buffer, target: TransferTarget): Promise<
   }
 }
 
-describe('moving everything from one database to another', () => {
+describe('a transfer between databases', () => {
   let directory = '';
   const shared = inject('postgres');
   const missing = 'missing' in shared ? shared.missing : null;
@@ -150,7 +150,7 @@ describe('moving everything from one database to another', () => {
 
   for (const from of ['sqlite', 'postgres'] as const)
     for (const to of ['sqlite', 'postgres'] as const)
-      it(`from ${from} to ${to} and back: every row of every table, and the counters`, async (context) => {
+      test(`moves every row of every table and the counters from ${from} to ${to} and back`, async (context) => {
         if (missing && (from === 'postgres' || to === 'postgres')) context.skip(missing);
         const first = await databases[from].place();
         await fill(await databases[from].target(first));
@@ -161,14 +161,14 @@ describe('moving everything from one database to another', () => {
         const two = await exported(await databases[to].source(second));
         expect(two.text).toBe(one.text);
 
-        // None is forgotten, whatever a later migration brings; samples are not moved.
+        // Covers every table, also of later migrations, except samples.
         const tables = (await databases[from].tables(first))
           .filter((name) => name !== 'schema_version' && !/^samples/.test(name))
           .sort();
         expect(report.tables.map(({ table }) => table).sort()).toEqual(tables);
         for (const { table, rows } of report.tables) expect([table, rows]).toEqual([table, 40]);
 
-        // It is a database that an orchestrator opens, and its counters go on where they were.
+        // An orchestrator can open the database, and the counters continue.
         const db = await databases[to].open(second);
         await db.close();
         expect(one.text).toContain('"end":"audit_events","rows":40,"counted":47');
@@ -225,33 +225,33 @@ describe('moving everything from one database to another', () => {
       return joined(lines().toSpliced(from, until - from + 1));
     }
 
-    it.each(broken)('an export that %s is refused, and nothing is kept', async (_, make, reason) => {
+    test.each(broken)('refuses an export that %s, and keeps nothing', async (_, make, reason) => {
       const place = await databases[to].place();
       await expect(imported(make(), await databases[to].target(place))).rejects.toThrow(reason);
       if (to === 'sqlite')
         expect(readdirSync(directory).filter((name) => join(directory, name).startsWith(place))).toEqual([]);
-      // What is whole can be imported into the same place.
+      // A complete export can be imported into the same place.
       expect((await imported(text, await databases[to].target(place))).rows).toBeGreaterThan(30);
     });
 
-    it('what reads back otherwise than it was written is not kept', async () => {
+    test('keeps nothing when a row reads back differently', async () => {
       const place = await databases[to].place();
       const target = await databases[to].target(place);
       const insert = target.insert.bind(target);
-      // A database that loses a row without a word.
+      // A database that silently loses a row.
       target.insert = (table, rows) => insert(table, table.name === 'settings' ? rows.slice(1) : rows);
       await expect(imported(text, target)).rejects.toThrow(/is not what was imported \(2 rows of 3\)/);
       expect((await imported(text, await databases[to].target(place))).rows).toBeGreaterThan(30);
     });
 
-    it('only what is empty: a database with anything in it is refused', async () => {
+    test('refuses a database that is not empty', async () => {
       const place = await databases[to].place();
       await imported(text, await databases[to].target(place));
       await expect(imported(text, await databases[to].target(place))).rejects.toThrow(TransferRefused);
       expect((await exported(await databases[to].source(place))).text).toBe(text);
     });
 
-    it('an export of an older schema: it is brought up to date afterwards', async () => {
+    test('imports an export of an older schema and migrates it', async () => {
       const old = file();
       const target = sqliteTarget(old, now);
       await target.begin(1);
@@ -275,7 +275,7 @@ describe('moving everything from one database to another', () => {
     });
   });
 
-  it('many rows take little memory', async () => {
+  test('transfers many rows with little memory', async () => {
     const rows = 120_000;
     const place = file();
     const target = sqliteTarget(place, now);
@@ -294,10 +294,10 @@ describe('moving everything from one database to another', () => {
     await target.commit();
 
     const path = `${place}.export`;
-    let most = 0;
+    let maxRss = 0;
     const begin = process.memoryUsage().rss;
     const watch = setInterval(() => {
-      most = Math.max(most, process.memoryUsage().rss - begin);
+      maxRss = Math.max(maxRss, process.memoryUsage().rss - begin);
     }, 5);
     try {
       const source = sqliteSource(place);
@@ -319,7 +319,7 @@ describe('moving everything from one database to another', () => {
     } finally {
       clearInterval(watch);
     }
-    // The export alone is over 100 MB; a few batches of it are held, and what the collector has not come to.
-    expect(most).toBeLessThan(160 * 1024 * 1024);
+    // The export has over 100 MB; only a few batches are in memory, besides garbage.
+    expect(maxRss).toBeLessThan(160 * 1024 * 1024);
   });
 });

@@ -8,7 +8,7 @@ import {
   type TransferTarget,
 } from './transfer-table.ts';
 
-/** What became of one table. */
+/** The result for one table. */
 export interface TableReport {
   readonly table: string;
   readonly rows: number;
@@ -21,24 +21,24 @@ export interface TransferReport {
   readonly tables: readonly TableReport[];
 }
 
-export interface Telling {
-  /** Called when a table is done. */
+export interface TransferProgress {
+  /** Called when a table is complete. */
   readonly onTable?: ((table: TableReport) => void) | undefined;
 }
 
-/** Rows are handed over in so many at a time. */
+/** Maximum rows of one insert. */
 const insertRows = 500;
 const insertCharacters = 4_000_000;
 
 /**
- * Writes everything that a database holds, read a few rows at a time.
+ * Writes the whole database to an export, read a few rows at a time.
  * @param write resolves when it can take more
- * @throws TransferRefused when there is nothing, or it is from a newer release
+ * @throws TransferRefused when the database is empty or from a newer release
  */
 export async function exportDatabase(
   source: TransferSource,
   write: (text: string) => Promise<void>,
-  about: { musterVersion: string; now: Date } & Telling,
+  about: { musterVersion: string; now: Date } & TransferProgress,
 ): Promise<TransferReport> {
   const version = await source.version();
   if (version === 0) throw new TransferRefused(`${source.place} is empty: there is nothing to export`);
@@ -73,24 +73,24 @@ export async function exportDatabase(
 }
 
 /**
- * Fills an empty database with what an export holds, all of it or nothing, and reads every row back.
- * @throws TransferRefused when the export is not whole, does not fit, or the database is not empty
+ * Fills an empty database from an export, completely or not at all, and reads every row back.
+ * @throws TransferRefused when the export is incomplete or does not fit, or the database is not empty
  */
 export async function importDatabase(
   bytes: AsyncIterable<Uint8Array>,
   target: TransferTarget,
-  about: Telling = {},
+  about: TransferProgress = {},
 ): Promise<TransferReport> {
   const report = await fillDatabase(bytes, target, about);
   await target.commit();
   return report;
 }
 
-/** The same, but for the commit: nothing counts until the caller has said so. */
+/** {@link importDatabase} without the commit, which the caller does. */
 export async function fillDatabase(
   bytes: AsyncIterable<Uint8Array>,
   target: TransferTarget,
-  about: Telling = {},
+  about: TransferProgress = {},
 ): Promise<TransferReport> {
   const done = new Map<string, { table: TransferTable; end: TableEnd }>();
   let tables: readonly TransferTable[] = [];
@@ -139,11 +139,11 @@ export async function fillDatabase(
   return { schema_version: version, rows: sum(report), tables: report };
 }
 
-/** Reads everything back, row by row. */
+/** Reads all rows back and compares digests. */
 async function compared(
   tables: Iterable<{ table: TransferTable; end: TableEnd }>,
   target: TransferTarget,
-  about: Telling,
+  about: TransferProgress,
 ): Promise<TableReport[]> {
   const report: TableReport[] = [];
   for (const { table, end } of tables) {
@@ -180,7 +180,6 @@ function refuseNewer(version: number, what: string): void {
     );
 }
 
-/** The table with its columns in the order of the export. */
 function reordered(table: TransferTable, columns: readonly string[]): TransferTable {
   const found = columns.map((name) => table.columns.find((column) => column.name === name));
   if (found.length !== table.columns.length || new Set(found).size !== found.length || found.includes(undefined))
