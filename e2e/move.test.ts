@@ -131,9 +131,9 @@ describe('everything an orchestrator knows', () => {
     const empty = stage.folder('empty');
     const nothing = await run(stage, 'export', '--data-dir', empty, '-');
     expect(nothing).toMatchObject({ code: 1, stdout: '' });
-    expect(nothing.stderr).toMatch(/there is no database at/);
+    expect(nothing.stderr).toMatch(/no database found at/);
     expect((await run(stage, 'migrate', '--data-dir', join(empty, 'none'))).stderr).toMatch(
-      /there is no data directory/,
+      /the data directory .* does not exist/,
     );
     expect(await run(stage, 'import')).toMatchObject({ code: 2 });
     expect(await run(stage, 'migrate', 'now')).toMatchObject({ code: 2 });

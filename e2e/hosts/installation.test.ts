@@ -97,7 +97,7 @@ describe.skipIf(reason !== null)(`installed from packages${reason === null ? '' 
     // Backups by the timer, once somebody wants them.
     expect((await machine.run(['systemctl', 'is-enabled', 'muster-backup.timer'])).stdout.trim()).toBe('disabled');
     await machine.sh('systemctl enable --now muster-backup.timer; systemctl start muster-backup');
-    expect(await machine.sh('muster backup verify /var/backups/muster/*.backup 2>&1')).toContain('a whole backup of');
+    expect(await machine.sh('muster backup verify /var/backups/muster/*.backup 2>&1')).toContain('valid backup of');
     expect(await machine.sh('stat -c %a /var/backups/muster /var/backups/muster/*')).toBe('700\n600\n');
     expect(await machine.sh('find /var/lib/muster-orchestrator/ -user root')).toBe('');
     await machine.sh('rm -r /var/backups/muster');

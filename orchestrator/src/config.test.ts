@@ -1,7 +1,7 @@
 import { mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { configJsonSchema, configSchema, exposesTokens, faultsOfFile, readInvocation } from './config.ts';
 import { describeSettings } from './domain/fleet/settings.ts';
 
@@ -14,7 +14,7 @@ const read = (args: string[], env: NodeJS.ProcessEnv = {}) => readInvocation(arg
 const key = 'ab'.repeat(32);
 
 describe('the configuration', () => {
-  it('has the defaults that the documentation gives', () => {
+  test('has the documented defaults', () => {
     expect(read([])).toEqual({
       help: false,
       file: null,
@@ -80,7 +80,7 @@ describe('the configuration', () => {
     });
   });
 
-  it('is not quoted where it is no YAML or no configuration: there may be a token or a password in it', () => {
+  test('does not quote an invalid file, which may contain a token or a password', () => {
     const told = (text: string): string => {
       try {
         read(['--config', file(text)]);
@@ -108,7 +108,7 @@ describe('the configuration', () => {
     expect(told('api_port: 1\nmetrics_token: "canary0123456789\n')).toMatch(/at line \d, column \d+$/);
   });
 
-  it('is taken from the file, over it from variables, over both from flags', () => {
+  test('reads the file, then variables, then flags', () => {
     const path = file('api_port: 1\nagent_port: 1\npending_capacity: 1\ndrift: { interval: 10 }\n');
     const env = { MUSTER_AGENT_PORT: '2', MUSTER_PENDING_CAPACITY: '2', MUSTER_DRIFT_ENABLED: 'false' };
     const { config } = read(['--config', path, '--api-port', '0', '--no-tls', '--agent-port=3'], env);
@@ -118,7 +118,7 @@ describe('the configuration', () => {
     expect(read(['--data-dir', '/d'], { MUSTER_DATA_DIR: '/e' }).dataDir).toBe('/d');
   });
 
-  it('takes the URL of a database from a variable, a flag or a file, and shows its password nowhere', () => {
+  test('reads the database URL from a variable, a flag or a file, and never shows its password', () => {
     const url = 'postgres://muster:s3cret@db.example/fleet';
     const path = file(`${url}\n`);
     for (const { config } of [
@@ -142,7 +142,7 @@ describe('the configuration', () => {
     }
   });
 
-  it('takes where samples are written on to from the file and from variables, and shows its password nowhere', () => {
+  test('reads remote write from the file and from variables, and never shows its password', () => {
     const path = file('metrics: { remote_write: { url: "https://a.example/api/v1/write", queue: 5000 } }\n');
     const env = {
       MUSTER_METRICS_POLL_INTERVAL: '30',
@@ -177,12 +177,12 @@ describe('the configuration', () => {
     expect(refused('url: "ftp://u:s3cret@a.example"')).not.toThrow(/s3cret/);
     expect(refused('urk: "x"')).toThrow(/metrics\.remote_write\.urk .* did you mean url/);
     expect(refused('username: ada, password_file: /p')).toThrow(/url is missing/);
-    expect(refused(`${url}, username: ada`)).toThrow(/belong together/);
+    expect(refused(`${url}, username: ada`)).toThrow(/must be given together/);
     expect(refused(`${url}, username: ada, password_file: /p, bearer_token_file: /t`)).toThrow(/not both/);
-    expect(refused('url: "https://u:p@a.example/w", bearer_token_file: /t')).toThrow(/holds a user already/);
+    expect(refused('url: "https://u:p@a.example/w", bearer_token_file: /t')).toThrow(/already contains a user/);
   });
 
-  it('refuses what it does not know, naming the nearest key', () => {
+  test('refuses unknown keys and names the nearest one', () => {
     expect(() => read(['--config', file('api_prot: 1\n')])).toThrow(
       /api_prot is not a key there is; did you mean api_port/,
     );
@@ -193,7 +193,7 @@ describe('the configuration', () => {
     expect(() => read(['extra'])).toThrow(/extra/);
   });
 
-  it('refuses what is wrong, naming the place', () => {
+  test('refuses invalid values and names the place', () => {
     expect(() => read(['--api-port', 'x'])).toThrow(/--api-port must be a whole number/);
     expect(() => read(['--api-port', '70000'])).toThrow(/api_port/);
     expect(() => read([], { MUSTER_API_PORT: '-1' })).toThrow(/MUSTER_API_PORT/);
@@ -205,13 +205,13 @@ describe('the configuration', () => {
     expect(() => read(['--log-format', 'xml'])).toThrow(/text or json/);
   });
 
-  it('wants together what belongs together', () => {
+  test('requires keys that must be given together', () => {
     expect(() => read(['--bootstrap-key', key])).toThrow(/bootstrap_username/);
     expect(() => read(['--tls-cert', 'a.pem'])).toThrow(/tls_key/);
     expect(read(['--bootstrap-key', key, '--bootstrap-username', 'ada']).config.bootstrap_key).toBe(key);
   });
 
-  it('knows when session tokens would cross a network in the open', () => {
+  test('detects that sign-in tokens would cross a network unencrypted', () => {
     const exposed = (args: string[], env = {}) => exposesTokens(read(args, env).config);
     expect(exposed(['--no-tls', '--api-host', '0.0.0.0'])).toBe(true);
     expect(exposed(['--no-tls', '--api-host', '127.evil.example'])).toBe(true);
@@ -221,7 +221,7 @@ describe('the configuration', () => {
     expect(exposed(['--no-tls', '--api-host', '0.0.0.0'], { MUSTER_TRUST_PROXY_TLS: 'true' })).toBe(false);
   });
 
-  it('reads lists from variables, and takes addresses and networks for proxies only', () => {
+  test('reads lists from variables, and accepts only addresses and networks as proxies', () => {
     const proxies = (text: string) => read([], { MUSTER_TRUSTED_PROXIES: text }).config.trusted_proxies;
     expect(proxies('10.0.0.0/8, ::1,192.0.2.7')).toEqual(['10.0.0.0/8', '::1', '192.0.2.7']);
     expect(proxies('')).toEqual([]);
@@ -230,7 +230,7 @@ describe('the configuration', () => {
       expect(() => proxies(wrong), wrong).toThrow(/trusted_proxies\.0: must be an IP address or a network/);
   });
 
-  it('knows where each value came from', () => {
+  test('records the source of each value', () => {
     const path = file('api_port: 1\nagent_port: 1\ndrift: { interval: 10, enabled: true }\n');
     const env = { MUSTER_AGENT_PORT: '2', MUSTER_DRIFT_INTERVAL: '20', MUSTER_RATES_SIGN_IN_BURST: '5', PATH: '/bin' };
     const { sources, config } = read(['--config', path, '--api-port', '0', '--no-tls'], env);
@@ -245,11 +245,11 @@ describe('the configuration', () => {
     });
   });
 
-  it('takes numbers in names for names', () => {
+  test('keeps names of digits as text', () => {
     expect(read([], { MUSTER_ADVERTISED_HOST: '10' }).config.advertised_host).toBe('10');
   });
 
-  it('says everything that is wrong with a file, each with its line', () => {
+  test('lists all errors of a file with their lines', () => {
     const faults = (text: string) => faultsOfFile(file(text)).map((fault) => fault.replace(/^.*muster\.yml/, ''));
     expect(
       faults('api_port: 1\ndrift:\n  intervall: 4\n  interval: no\ntrusted_proxies: [1.2.3.4, bad]\n').sort(),
@@ -260,11 +260,11 @@ describe('the configuration', () => {
     ]);
     expect(faults('api_port: 1\n\napi_port: 2\n')).toEqual([expect.stringMatching(/^:3: .*unique/)]);
     expect(faults('# nothing\n')).toEqual([]);
-    // What was written elsewhere has no line of the file.
+    // Values from elsewhere have no line.
     expect(() => read(['--config', file('api_port: 1\n'), '--api-port', '70000'])).toThrow(/^configuration: api_port/);
   });
 
-  it('is described by a schema that takes what the program takes', () => {
+  test('has a schema that accepts what the program accepts', () => {
     const schema = configJsonSchema() as { $id: string; properties: Record<string, object>; required?: string[] };
     expect(schema.$id).toBe('/schemas/orchestrator.json');
     expect(Object.keys(schema.properties)).toEqual(Object.keys(configSchema.shape));

@@ -7,18 +7,18 @@ import { z } from 'zod';
 import { DatabaseUrl, isDatabaseUrl } from './database-url.ts';
 
 /**
- * The orchestrator's configuration: defaults, then the YAML file, then `MUSTER_*` variables, then flags; the later wins.
- * A key nobody knows is refused wherever it comes from but the environment, which others share.
+ * The orchestrator's configuration: defaults, then the YAML file, then `MUSTER_*` variables, then flags; later ones
+ * win. Unknown keys are refused, except in the environment, which other programs share.
  */
 
-const port = z.number().int().min(0).max(65_535).describe('0 picks a free one');
+const port = z.number().int().min(0).max(65_535).describe('0 chooses a free port');
 const secs = (fallback: number) => z.number().int().min(1).max(315_360_000).default(fallback);
 
 /** An address, or a network such as `10.0.0.0/8`. */
 const isNetwork = (text: string): boolean => {
   const [, address = '', prefix] = /^([^/]+)(?:\/(\d{1,3}))?$/.exec(text) ?? [];
   const family = isIP(address);
-  // A network of every address would let anybody say that they are anybody.
+  // A network of all addresses would let any client choose its address.
   return family !== 0 && (prefix === undefined || (Number(prefix) >= 1 && Number(prefix) <= (family === 4 ? 32 : 128)));
 };
 
@@ -35,7 +35,7 @@ function isOrigin(text: string): boolean {
   return (url?.protocol === 'http:' || url?.protocol === 'https:') && url.origin === text.toLowerCase();
 }
 
-/** With a path if the proxy adds one, and nothing else. */
+/** With a path if the proxy adds one, but without credentials, query or fragment. */
 function isPublicUrl(text: string): boolean {
   const url = URL.canParse(text) ? new URL(text) : null;
   return (
@@ -47,24 +47,24 @@ const remoteWrite = z
   .strictObject({
     url: z
       .string()
-      // The message does not repeat what was given: there may be a password in it.
+      // The message does not repeat the value, which may contain a password.
       .refine(isHttpUrl, 'must look like https://prometheus.example/api/v1/write')
       .nullable()
       .default(null)
-      .describe('where samples are written on to by the remote write protocol of Prometheus; null: nowhere'),
-    bearer_token_file: z.string().min(1).nullable().default(null).describe('file with a token for it'),
+      .describe('URL that samples are forwarded to with the Prometheus remote write protocol; null: none'),
+    bearer_token_file: z.string().min(1).nullable().default(null).describe('file with a bearer token for it'),
     username: z.string().min(1).max(256).nullable().default(null),
     password_file: z.string().min(1).nullable().default(null),
-    deny_private: z.boolean().default(false).describe('write nothing to loopback and private addresses'),
-    queue: z.number().int().min(1000).max(10_000_000).default(100_000).describe('samples that may wait for it'),
+    deny_private: z.boolean().default(false).describe('refuse loopback and private addresses'),
+    queue: z.number().int().min(1000).max(10_000_000).default(100_000).describe('maximum queued samples'),
   })
-  .describe('samples for a database of series elsewhere');
+  .describe('forwarding of samples to a remote time-series database');
 const noRemoteWrite = remoteWrite.parse({});
 
 export const configSchema = z.strictObject({
-  api_host: z.string().min(1).default('127.0.0.1').describe('address the API listens on'),
+  api_host: z.string().min(1).default('127.0.0.1').describe('address of the API port'),
   api_port: port.default(4748),
-  agent_host: z.string().min(1).nullable().default(null).describe('address the agents’ port listens on; null: all'),
+  agent_host: z.string().min(1).nullable().default(null).describe('address of the agents’ port; null: all'),
   agent_port: port.default(4747),
   advertised_host: z
     .string()
@@ -79,48 +79,48 @@ export const configSchema = z.strictObject({
     .default(null)
     .describe('public key of the first admin; ignored once an operator exists'),
   bootstrap_username: z.string().nullable().default(null),
-  console: z.boolean().default(true).describe('whether the web console is served at /'),
-  pending_capacity: z.number().int().min(1).max(1_000_000).default(100).describe('agents that may wait for approval'),
+  console: z.boolean().default(true).describe('serve the web console at /'),
+  pending_capacity: z.number().int().min(1).max(1_000_000).default(100).describe('maximum pending agents'),
   packages_dir: z
     .string()
     .min(1)
     .nullable()
     .default(null)
-    .describe('folder with what machines install the agent from; null: what came with the program'),
+    .describe('folder with the agent’s installation files; null: the files of this release'),
   public_url: z
     .string()
     .refine(isPublicUrl, 'must look like https://muster.example')
     .nullable()
     .default(null)
-    .describe('https address of a proxy before the API, as people and machines reach it'),
+    .describe('https URL of a proxy in front of the API, as clients reach it'),
   session_token_expiry_secs: secs(3600),
   tls_enabled: z.boolean().default(true),
-  tls_cert: z.string().nullable().default(null).describe('PEM file; null: a certificate of our own making'),
+  tls_cert: z.string().nullable().default(null).describe('PEM file; null: a generated certificate'),
   tls_key: z.string().nullable().default(null),
-  trust_proxy_tls: z.boolean().default(false).describe('a proxy on the way speaks TLS to the clients'),
+  trust_proxy_tls: z.boolean().default(false).describe('a proxy terminates TLS for the clients'),
   database_url: z
     .string()
-    // The message does not repeat what was given: there may be a password in it.
+    // The message does not repeat the value, which may contain a password.
     .refine(isDatabaseUrl, 'must look like postgres://user:password@host:5432/database')
     .transform((url) => new DatabaseUrl(url))
     .nullable()
     .default(null)
-    .describe('PostgreSQL database to keep everything in; null: SQLite in the data directory'),
-  database_url_file: z.string().min(1).nullable().default(null).describe('file that holds database_url'),
+    .describe('PostgreSQL database; null: SQLite in the data directory'),
+  database_url_file: z.string().min(1).nullable().default(null).describe('file that contains database_url'),
   database_pool_size: z
     .number()
     .int()
     .min(1)
     .max(500)
     .default(8)
-    .describe('connections to PostgreSQL that write, and as many that read'),
+    .describe('maximum writing connections to PostgreSQL, and as many reading ones'),
   database_statement_timeout: z
     .number()
     .int()
     .min(1)
     .max(3600)
     .default(30)
-    .describe('seconds after which PostgreSQL gives a statement up'),
+    .describe('seconds after which PostgreSQL cancels a statement'),
   disk: z
     .strictObject({
       reserve: z
@@ -135,7 +135,13 @@ export const configSchema = z.strictObject({
     .default({ reserve: null }),
   agents: z
     .strictObject({
-      lost_after_secs: z.number().int().min(10).max(86_400).default(120).describe('grace time before an agent is lost'),
+      lost_after_secs: z
+        .number()
+        .int()
+        .min(10)
+        .max(86_400)
+        .default(120)
+        .describe('seconds without a link after which an agent is lost'),
       daily_bytes: z
         .number()
         .int()
@@ -143,7 +149,7 @@ export const configSchema = z.strictObject({
         .max(2 ** 50)
         .default(268_435_456)
         .describe(
-          'bytes that the reports and samples of one agent may come to in a day; beyond it reports are kept without details, samples not at all',
+          'maximum bytes per day of one agent’s reports and samples; beyond it reports lose their details, and samples are dropped',
         ),
     })
     .default({ lost_after_secs: 120, daily_bytes: 268_435_456 }),
@@ -151,7 +157,7 @@ export const configSchema = z.strictObject({
     .array(z.string().refine(isNetwork, 'must be an IP address or a network like 10.0.0.0/8'))
     .max(256)
     .default([])
-    .describe('addresses and networks of proxies whose X-Forwarded-For, -Proto and -Host are believed'),
+    .describe('addresses and networks of proxies whose X-Forwarded-For, -Proto and -Host headers are trusted'),
   rates: z
     .strictObject({
       sign_in_per_minute: z.number().int().min(1).max(1_000_000).default(60),
@@ -161,7 +167,10 @@ export const configSchema = z.strictObject({
     .default({ sign_in_per_minute: 60, sign_in_burst: 30, session_per_second: 1000 }),
   sign_in: z
     .strictObject({
-      require_bound: z.boolean().default(false).describe('refuse sign-ins whose signature does not name this server'),
+      require_bound: z
+        .boolean()
+        .default(false)
+        .describe('refuse sign-ins whose signed challenge does not name this server'),
       origins: z
         .array(
           z
@@ -173,33 +182,31 @@ export const configSchema = z.strictObject({
         )
         .max(64)
         .default([])
-        .describe(
-          'further origins at which people reach this orchestrator, for sign-ins, and keys of proxies: tls: and the SHA-256',
-        ),
+        .describe('additional origins of this orchestrator for sign-ins, and keys of proxies: tls: and the SHA-256'),
     })
     .default({ require_bound: false, origins: [] }),
   discovery: z
-    .strictObject({ port: z.number().int().min(1).max(65_535).default(4747).describe('UDP port of agents that wait') })
+    .strictObject({ port: z.number().int().min(1).max(65_535).default(4747).describe('UDP port of waiting agents') })
     .default({ port: 4747 }),
   metrics_token: z
     .string()
     .regex(/^[A-Za-z0-9._~+/-]{16,256}$/, 'must be 16 to 256 letters, digits, or . _ ~ + / -')
     .nullable()
     .default(null)
-    .describe('with this token in place of a session /metrics may be read; null: only with a session'),
+    .describe('token that allows reading /metrics without a sign-in session; null: none'),
   secrets_key_file: z
     .string()
     .min(1)
     .nullable()
     .default(null)
-    .describe('keys that secrets are encrypted under; null: a file of our own in the data directory'),
+    .describe('file with the secrets keys; null: a file in the data directory'),
   secrets_expiry_notice_days: z
     .number()
     .int()
     .min(0)
     .max(3650)
     .default(14)
-    .describe('how long before a secret expires that is said; 0: when it has expired'),
+    .describe('days before its expiry that a secret is announced; 0: when it has expired'),
   metrics: z
     .strictObject({
       poll_interval: secs(60),
@@ -212,7 +219,7 @@ export const configSchema = z.strictObject({
     .default({ retention_days: 90 }),
   notifications: z
     .strictObject({
-      deny_private: z.boolean().default(false).describe('send nothing to loopback and private addresses'),
+      deny_private: z.boolean().default(false).describe('refuse loopback and private addresses'),
       give_up_after: z.number().int().min(60).max(2_592_000).default(86_400),
       retention_days: z.number().int().min(0).max(36_500).default(30),
     })
@@ -220,7 +227,7 @@ export const configSchema = z.strictObject({
   operations: z
     .strictObject({ retention_days: z.number().int().min(0).max(36_500).default(0) })
     .default({ retention_days: 0 })
-    .describe('0 keeps them for ever'),
+    .describe('0 keeps them forever'),
   runs: z
     .strictObject({
       max_concurrent: z
@@ -229,7 +236,7 @@ export const configSchema = z.strictObject({
         .min(1)
         .max(100_000)
         .default(1000)
-        .describe('agents that work on one run at one time, unless the run says fewer'),
+        .describe('maximum agents of one run at the same time; a run may set fewer'),
     })
     .default({ max_concurrent: 1000 }),
   terminals: z
@@ -240,29 +247,29 @@ export const configSchema = z.strictObject({
         .min(0)
         .max(36_500)
         .default(90)
-        .describe('days that sessions and what they showed are kept after their end; 0: for ever'),
+        .describe('days that ended terminal sessions and their transcripts are kept; 0: forever'),
       reattach_secs: z
         .number()
         .int()
         .min(1)
         .max(86_400)
         .default(60)
-        .describe('how long a shell waits for its operator'),
+        .describe('seconds that a shell waits for its operator to reconnect'),
       idle_limit: z
         .number()
         .int()
         .min(0)
         .max(31_536_000)
         .default(43_200)
-        .describe('seconds without anything typed after which a session ends; 0: none'),
+        .describe('seconds without input after which a terminal session ends; 0: never'),
       transcript_limit: z
         .number()
         .int()
         .min(65_536)
         .max(1_099_511_627_776)
         .default(268_435_456)
-        .describe('bytes of one transcript, at which the session ends'),
-      record_input: z.boolean().default(false).describe('record what is typed too, passwords included'),
+        .describe('maximum bytes of one transcript; the terminal session ends there'),
+      record_input: z.boolean().default(false).describe('record input as well, passwords included'),
     })
     .default({
       retention_days: 90,
@@ -283,22 +290,22 @@ export const configSchema = z.strictObject({
 });
 export type Config = z.infer<typeof configSchema>;
 
-/** Where a value comes from that is not the default. */
+/** The source of a value that is not the default. */
 export type Source = 'file' | 'environment' | 'flag';
 
 export interface Invocation {
   help: boolean;
-  /** The configuration file that was named. */
+  /** The configuration file, if one was named. */
   file: string | null;
   config: Config;
-  /** By dotted key, for every value that somebody gave. */
+  /** By dotted key, for every value that is set. */
   sources: Record<string, Source>;
   dataDir: string;
   logFormat: 'text' | 'json';
   logLevel: 'debug' | 'info' | 'warn' | 'error';
 }
 
-/** What is wrong with the configuration, for the person who wrote it. */
+/** Errors in the configuration, for its author. */
 export class ConfigError extends Error {}
 
 const flags = {
@@ -352,8 +359,8 @@ Example: muster orchestrator --data-dir ./data --bootstrap-key 3f…9a --bootstr
 `;
 
 /**
- * True when session tokens would cross a network in the open: the API speaks plain HTTP to others than this
- * machine, and nobody says that a proxy on the way speaks TLS.
+ * True when sign-in tokens would cross a network unencrypted: the API serves plain HTTP to other machines, and no proxy
+ * is declared to terminate TLS.
  */
 export const exposesTokens = ({ tls_enabled, api_host, trust_proxy_tls }: Config): boolean =>
   !tls_enabled && !trust_proxy_tls && !/^(127(\.\d+){3}|::1|localhost)$/i.test(api_host);
@@ -361,9 +368,9 @@ export const exposesTokens = ({ tls_enabled, api_host, trust_proxy_tls }: Config
 type Raw = Record<string, unknown>;
 
 /**
- * @param args what follows `muster orchestrator`
- * @param defaultDataDir where the data goes when nobody says so
- * @throws ConfigError naming the place and what to do
+ * @param args arguments after `muster orchestrator`
+ * @param defaultDataDir data directory if none is set
+ * @throws ConfigError naming the place and the remedy
  */
 export function readInvocation(args: string[], env: NodeJS.ProcessEnv, defaultDataDir: string): Invocation {
   let values: ReturnType<typeof parseArgs<{ options: typeof flags }>>['values'];
@@ -372,7 +379,7 @@ export function readInvocation(args: string[], env: NodeJS.ProcessEnv, defaultDa
   } catch (error) {
     throw new ConfigError(`${(error as Error).message}${suggestion(args)}`);
   }
-  // Help is given whatever else is wrong.
+  // Show help despite other errors.
   if (values.help === true)
     return {
       help: true,
@@ -396,9 +403,9 @@ export function readInvocation(args: string[], env: NodeJS.ProcessEnv, defaultDa
   if (!parsed.success) throw new ConfigError(explain(parsed.error, placeIn(file, lineOf, [fromEnv, fromFlags])));
   const config = parsed.data;
   if ((config.tls_cert === null) !== (config.tls_key === null))
-    throw new ConfigError('tls_cert and tls_key belong together: give both, or neither');
+    throw new ConfigError('tls_cert and tls_key must be given together');
   if ((config.bootstrap_key === null) !== (config.bootstrap_username === null))
-    throw new ConfigError('bootstrap_key and bootstrap_username belong together: give both, or neither');
+    throw new ConfigError('bootstrap_key and bootstrap_username must be given together');
   checkRemoteWrite(config.metrics.remote_write);
   return {
     help: false,
@@ -422,20 +429,20 @@ export function readInvocation(args: string[], env: NodeJS.ProcessEnv, defaultDa
   };
 }
 
-/** @throws ConfigError when its keys do not go together */
+/** @throws ConfigError when keys contradict each other */
 function checkRemoteWrite(given: Config['metrics']['remote_write']): void {
   const { url, bearer_token_file, username, password_file } = given;
   const within = (text: string) => new ConfigError(`metrics.remote_write: ${text}`);
   if (bearer_token_file !== null && (username !== null || password_file !== null))
     throw within('give bearer_token_file, or username and password_file, not both');
   if ((username === null) !== (password_file === null))
-    throw within('username and password_file belong together: give both, or neither');
+    throw within('username and password_file must be given together');
   if (url === null && (bearer_token_file !== null || username !== null)) throw within('url is missing');
   if (url !== null && (bearer_token_file !== null || username !== null) && /^[^/]*\/\/[^/]*@/.test(url))
-    throw within('url holds a user already: give its name and password there or in keys of their own, not both');
+    throw within('the url already contains a user: give its name and password there or in separate keys, not both');
 }
 
-/** With the database's URL in its place, also when a file holds it. */
+/** Fills in the database URL, from its file if needed. */
 function withDatabaseUrl(config: Config): Config {
   const { database_url, database_url_file: file } = config;
   if (file === null) return config;
@@ -453,7 +460,7 @@ function withDatabaseUrl(config: Config): Config {
   }
 }
 
-/** Takes the words that are neither options nor their values out of what was typed. */
+/** Separates positional arguments from options and their values. */
 export function wordsOf(args: readonly string[]): { words: string[]; rest: string[] } {
   const { tokens } = parseArgs({
     args: [...args],
@@ -466,7 +473,7 @@ export function wordsOf(args: readonly string[]): { words: string[]; rest: strin
   return { words: [...at.values()], rest: args.filter((_, index) => !at.has(index)) };
 }
 
-/** Takes options that are none of the orchestrator's own, with their values, out of what was typed. */
+/** Separates a command's own options, with their values, from the orchestrator's. */
 export function optionsOf(args: readonly string[], options: NonNullable<ParseArgsConfig['options']>) {
   const { tokens, values } = parseArgs({
     args: [...args],
@@ -499,7 +506,7 @@ function suggestion(args: readonly string[]): string {
   return unknown === undefined ? '' : `\nDid you mean --${closest(unknown.slice(2), Object.keys(flags))}?`;
 }
 
-/** What a file holds, and in which line a key stands; null: in none. */
+/** The parsed file, and the line of each key; null if the key is missing. */
 interface ReadFile {
   readonly value: Raw;
   readonly lineOf: (path: readonly PropertyKey[]) => number | null;
@@ -545,11 +552,11 @@ function readFile(file: string): ReadFile {
   return { value: value as Raw, lineOf };
 }
 
-/** What the parser says. It shows the line too, and quotes it: there may be a token or a password in it. */
+/** The parser's message without the source line that it quotes: the line may contain a token or a password. */
 const withoutSource = (message: string): string =>
   (message.split('\n')[0] as string).replace(/:$/, '').replace(/: ".*"(?= at line \d+, column \d+$|$)/, '');
 
-/** Where a value was written that is wrong: the line of the file, unless something else was put in its place. */
+/** The place of an invalid value: the line in the file, unless a variable or flag overrides it. */
 function placeIn(file: string | undefined, lineOf: ReadFile['lineOf'], over: readonly Raw[]) {
   return (path: readonly PropertyKey[]): string => {
     const elsewhere = over.some((part) => {
@@ -563,10 +570,7 @@ function placeIn(file: string | undefined, lineOf: ReadFile['lineOf'], over: rea
   };
 }
 
-/**
- * Everything that is wrong with a file, a line each; nothing when an orchestrator would start with it. What variables and
- * flags add does not count.
- */
+/** All errors in a file, one per line; empty when an orchestrator would start with it. Ignores variables and flags. */
 export function faultsOfFile(file: string): string[] {
   try {
     readInvocation(['--config', file], {}, 'data');
@@ -577,14 +581,14 @@ export function faultsOfFile(file: string): string[] {
   }
 }
 
-/** The configuration file as JSON Schema, for editors. */
+/** The JSON Schema of the configuration file, for editors. */
 export const configSchemaId = '/schemas/orchestrator.json';
 export function configJsonSchema(): object {
   const schema = z.toJSONSchema(configSchema, { io: 'input', unrepresentable: 'any' });
   return { ...schema, $id: configSchemaId, title: 'Configuration of a Muster orchestrator' };
 }
 
-/** `MUSTER_DRIFT_INTERVAL` is `drift.interval`. Other variables that begin so are not ours to judge. */
+/** `MUSTER_DRIFT_INTERVAL` is `drift.interval`. Unknown variables with the prefix are ignored. */
 function readEnvironment(env: NodeJS.ProcessEnv): Raw {
   const found: Raw = {};
   for (const [key, schema] of Object.entries(configSchema.shape)) {
@@ -611,7 +615,7 @@ function readSection(env: NodeJS.ProcessEnv, above: string, shape: Readonly<Reco
   return found;
 }
 
-/** A name made of digits stays a name. */
+/** Keeps a name of digits as text. */
 function isText(schema: unknown): boolean {
   let inner = schema;
   while (inner instanceof z.ZodDefault || inner instanceof z.ZodNullable) inner = inner.unwrap();
@@ -624,7 +628,7 @@ function sectionOf(schema: unknown): Readonly<Record<string, unknown>> | null {
   return inner instanceof z.ZodObject ? inner.shape : null;
 }
 
-/** Text from flags and variables, as the type that the key has. */
+/** Converts text of flags and variables to the type of the key. */
 function numeric(key: string, value: unknown, where: string): unknown {
   if (typeof value !== 'string') return value;
   const kind = configSchema.shape[key as keyof Config].unwrap();
@@ -653,7 +657,7 @@ function merge(under: Raw, over: Raw): Raw {
   return merged;
 }
 
-/** Every value of a part of the configuration, by its dotted key. */
+/** The source of every value of a section, by dotted key. */
 function sourced(part: Raw, source: Source, above = ''): Record<string, Source> {
   const found: Record<string, Source> = {};
   for (const [key, value] of Object.entries(part)) {

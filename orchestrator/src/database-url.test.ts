@@ -1,5 +1,5 @@
 import { inspect } from 'node:util';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { DatabaseUrl, isDatabaseUrl } from './database-url.ts';
 
 describe('a database URL', () => {
@@ -7,7 +7,7 @@ describe('a database URL', () => {
     'postgres://muster:s%40crET:x@db.example:5432/fleet?sslmode=verify-full&password=s%40crET',
   );
 
-  it('gives its password to nobody but the driver', () => {
+  test('reveals its password only to the driver', () => {
     expect(url.reveal()).toContain('s%40crET');
     const shown = 'postgres://muster:••••@db.example:5432/fleet?sslmode=verify-full&password=••••';
     expect(String(url)).toBe(shown);
@@ -16,13 +16,13 @@ describe('a database URL', () => {
     expect(`${Object.values(url)}`).toBe('');
   });
 
-  it('is shown whole when there is no password', () => {
+  test('is shown in full without a password', () => {
     expect(String(new DatabaseUrl('postgresql:///fleet?user=muster&host=/run/postgresql'))).toBe(
       'postgresql:///fleet?user=muster&host=/run/postgresql',
     );
   });
 
-  it('refuses what is none, without repeating it', () => {
+  test('refuses other URLs without repeating them', () => {
     for (const given of ['', 'mysql://u:secret@h/d', 'postgres://u:secret@h:port/d', 'u:secret@h/d']) {
       expect(isDatabaseUrl(given)).toBe(false);
       expect(() => new DatabaseUrl(given)).toThrow(/^must look like postgres:.*database$/);

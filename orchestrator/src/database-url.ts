@@ -1,15 +1,12 @@
 import { inspect } from 'node:util';
 
-/**
- * Where a PostgreSQL database is, and with which password. However it is printed, logged or turned into JSON, the
- * password is not shown; only `reveal` has it.
- */
+/** The URL of a PostgreSQL database. Printing, logging and JSON hide its password; only `reveal` returns it. */
 export class DatabaseUrl {
   readonly #url: string;
 
   /**
    * @param url `postgres://user:password@host:port/database`
-   * @throws TypeError, which does not repeat what was given, when it is not such a URL
+   * @throws TypeError, which does not repeat the value, when it is not such a URL
    */
   constructor(url: string) {
     if (!isDatabaseUrl(url)) throw new TypeError('must look like postgres://user:password@host:5432/database');
@@ -21,7 +18,7 @@ export class DatabaseUrl {
     return this.#url;
   }
 
-  /** Without what is secret: the password, also where it stands among the parameters. */
+  /** Masks the password, also in the query parameters. */
   toString(): string {
     const url = new URL(this.#url);
     if (url.password !== '') url.password = 'x';

@@ -1,4 +1,4 @@
-/** Where the string of a JSON text that begins at `start` ends: its closing quote, or the end of the text. */
+/** The end of the JSON string that begins at `start`: its closing quote, or the end of the text. */
 export function endOfString(text: string, start: number): number {
   let at = text.indexOf('"', start + 1);
   while (at !== -1 && isEscaped(text, at)) at = text.indexOf('"', at + 1);

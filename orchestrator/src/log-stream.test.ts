@@ -33,7 +33,7 @@ describe.each(['text', 'json'] as const)('a log as %s', (format) => {
   });
 });
 
-test('a message cannot pretend to be another line of the log', () => {
+test('escapes line breaks, so that a message cannot imitate a log line', () => {
   let out = '';
   const log = logTo({ write: (line) => (out += line) }, { format: 'text', level: 'info', color: false });
   const name = 'web-1\n[12:00:00] INFO: all is well\t';
@@ -42,7 +42,7 @@ test('a message cannot pretend to be another line of the log', () => {
   expect(out).toContain('agent web-1\\n[12:00:00] INFO: all is well\\t {');
 });
 
-test('a log as JSON parses to what was logged', () => {
+test('writes JSON that parses to the logged values', () => {
   for (const text of Object.values(hostile))
     expect(JSON.parse(written('json', text).split('\n')[0] as string)).toMatchObject({
       reason: text,

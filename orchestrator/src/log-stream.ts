@@ -4,9 +4,9 @@ import pretty from 'pino-pretty';
 import { requestFields } from './request-fields.ts';
 
 /**
- * The process's log. What others have written into it (names, addresses, errors) cannot act on a terminal: control
- * characters, bidi marks and line separators are escaped, in both formats, and a message is one line.
- * @param destination takes lines with their newlines
+ * The log of the process. Untrusted text in it (names, addresses, errors) cannot control a terminal: control
+ * characters, bidi marks and line separators are escaped in both formats, and a message is one line.
+ * @param destination receives lines with their newlines
  */
 export function logTo(
   destination: { write(text: string): unknown },
@@ -19,7 +19,7 @@ export function logTo(
     translateTime: 'SYS:HH:MM:ss',
     ignore: 'part,event',
     singleLine: true,
-    // Fields are JSON, which has no newlines. A message, and fields of these names, would be written as they are.
+    // Fields are JSON, which has no newlines. Messages and fields with these names would be written unescaped.
     messageFormat: (line, key) => asLine(line[key]),
     customPrettifiers: { name: asLine, hostname: asLine, caller: asLine, pid: asLine },
   });

@@ -1,11 +1,11 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { configSchema } from './config.ts';
 import { changesOf, reloadable, reloaded, sourcesAfter } from './reload.ts';
 
-describe('a configuration that is read again', () => {
+describe('a reloaded configuration', () => {
   const before = configSchema.parse({});
   const files = { ownCertificate: false };
-  it('says what holds at once and what at the next start, by key and without values', () => {
+  test('lists changed keys that take effect at once and at the next start, without values', () => {
     const after = configSchema.parse({
       api_port: 5000,
       metrics_token: 'sixteen-letters-or-more',
@@ -22,15 +22,15 @@ describe('a configuration that is read again', () => {
     expect(changesOf(before, before, configSchema.parse({}), files)).toEqual({ now: [], atStart: [] });
   });
 
-  it('says what has changed since it was read last, and what waits for a start as long as it does', () => {
+  test('lists changes since the last load, and those that still wait for a start', () => {
     const second = configSchema.parse({ api_port: 5000, drift: { interval: 60 } });
     const current = reloaded(before, second);
     expect(changesOf(before, current, second, files)).toEqual({ now: [], atStart: ['api_port'] });
-    // Back to what it was at the start, which is a change of what is in force.
+    // Back to the value of the start: a change of the value in force.
     expect(changesOf(before, current, before, files)).toEqual({ now: ['drift.interval'], atStart: [] });
   });
 
-  it('does not take a certificate from a file for one of its own making before a start', () => {
+  test('replaces a generated certificate by a configured one only at the next start', () => {
     const named = configSchema.parse({ tls_cert: '/a', tls_key: '/b' });
     expect(changesOf(before, before, named, { ownCertificate: true })).toEqual({
       now: [],
@@ -38,20 +38,20 @@ describe('a configuration that is read again', () => {
     });
   });
 
-  it('says of what is in force where it comes from', () => {
+  test('updates the sources of the values in force', () => {
     expect(
       sourcesAfter({ api_port: 'file', 'drift.interval': 'file' }, { metrics_token: 'file', api_host: 'file' }),
     ).toEqual({ api_port: 'file', metrics_token: 'file' });
   });
 
-  it('puts in force what may be, and nothing else', () => {
+  test('applies reloadable keys only', () => {
     const after = configSchema.parse({ api_port: 5000, drift: { interval: 60, enabled: false } });
     const next = reloaded(before, after);
     expect(next).toEqual({ ...before, drift: { ...before.drift, interval: 60 } });
     expect(before.drift.interval).toBe(3600);
   });
 
-  it('knows only keys that there are', () => {
+  test('lists only existing keys', () => {
     for (const key of reloadable) {
       let at: unknown = before;
       for (const part of key.split('.')) {

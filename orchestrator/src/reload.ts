@@ -1,8 +1,8 @@
 import type { Config, Invocation } from './config.ts';
 
-/** What of a configuration holds from the moment it is read again on, and what only from the next start on. */
+/** Decides which configuration changes take effect on reload, and which at the next start. */
 
-/** Keys that are asked for whenever they matter. All others were given to something at the start. */
+/** Keys that are read at each use. All others are read at the start only. */
 export const reloadable: readonly string[] = [
   'agents.daily_bytes',
   'audit.retention_days',
@@ -31,17 +31,17 @@ export const reloadable: readonly string[] = [
 ];
 
 export interface Changes {
-  /** Keys that changed since it was read last, and hold at once. */
+  /** Keys that changed since the last load and take effect at once. */
   readonly now: readonly string[];
-  /** Keys that are other than at the start, and hold from the next one on. */
+  /** Keys that differ from the start and take effect at the next one. */
   readonly atStart: readonly string[];
 }
 
 /**
- * @param start   what the process was started with
- * @param current what is in force
- * @param about   whether the API has a certificate of its own making: one from a file takes its place at a start only
- * @returns which keys differ; values are not told, some are secret
+ * @param start   configuration at the start
+ * @param current configuration in force
+ * @param about   whether the API has a generated certificate: a configured one replaces it only at the next start
+ * @returns the keys that differ; never values, which may be secret
  */
 export function changesOf(
   start: Config,
@@ -64,14 +64,14 @@ function differing(one: Config, other: Config): string[] {
 
 type Sources = Invocation['sources'];
 
-/** Where the values in force come from, after what holds at once was taken from the newer configuration. */
+/** The sources of the values in force after a reload. */
 export function sourcesAfter(before: Sources, next: Sources): Sources {
   const stay = Object.entries(before).filter(([key]) => !reloadable.includes(key));
   const come = Object.entries(next).filter(([key]) => reloadable.includes(key));
   return Object.fromEntries([...stay, ...come]);
 }
 
-/** The configuration with what holds at once taken from the newer one. */
+/** The configuration in force after a reload. */
 export function reloaded(before: Config, after: Config): Config {
   const next = structuredCloneOf(before);
   for (const key of reloadable) {
@@ -82,7 +82,7 @@ export function reloaded(before: Config, after: Config): Config {
   return next;
 }
 
-/** Sections anew; values that are objects of their own stay what they are. */
+/** Copies the sections; values that are class instances are shared. */
 const structuredCloneOf = (config: Config): Config =>
   Object.fromEntries(
     Object.entries(config).map(([key, value]) => [key, isSection(value) ? { ...value } : value]),
@@ -95,7 +95,7 @@ function flat(part: object, above = ''): Map<string, string> {
   const found = new Map<string, string>();
   for (const [key, value] of Object.entries(part)) {
     if (isSection(value)) for (const [inner, text] of flat(value, `${above}${key}.`)) found.set(inner, text);
-    // A URL with a password says of itself only what may be shown; what it is tells whether it changed.
+    // A URL's text hides the password, so compare the revealed one.
     else found.set(above + key, hasReveal(value) ? value.reveal() : JSON.stringify(value));
   }
   return found;

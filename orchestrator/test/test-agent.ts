@@ -36,7 +36,7 @@ export class TestAgent {
   private readonly inbox: OrchestratorMessage[] = [];
   /** What came to be typed, by channel, and the longest piece of it. */
   readonly typed = new Map<number, Buffer>();
-  maxEventBytes = 0;
+  longestPiece = 0;
   private readonly waiting = new Set<() => void>();
   private over = false;
 
@@ -85,7 +85,7 @@ export class TestAgent {
     if (terminal === null) throw new Error(`a frame that is no terminal's: ${frame.toString('hex').slice(0, 64)}`);
     const { channel, bytes } = terminal;
     this.typed.set(channel, Buffer.concat([this.typed.get(channel) ?? Buffer.alloc(0), bytes]));
-    this.maxEventBytes = Math.max(this.maxEventBytes, bytes.length);
+    this.longestPiece = Math.max(this.longestPiece, bytes.length);
   }
 
   /** Shows bytes on a terminal. */

@@ -1,10 +1,10 @@
 import fc from 'fast-check';
-import { expect, it } from 'vitest';
+import { expect, test } from 'vitest';
 import { AttendedClock } from './attended-clock.ts';
 
 const mostMs = 500;
 
-it('counts a stop of the process as one tick, and all else in full', () => {
+test('counts a stop of the process as one tick, and all other time in full', () => {
   let now = 1_000;
   const clock = new AttendedClock({ monotonic: () => now }, mostMs);
   const begun = clock.monotonic();
@@ -20,7 +20,7 @@ it('counts a stop of the process as one tick, and all else in full', () => {
   expect(clock.monotonic() - begun).toBe(2_600);
 });
 
-it('never goes back, is never ahead of the time that passed, and counts at most its bound for each tick', () => {
+test('never goes back, is never ahead of real time, and counts at most the maximum per tick', () => {
   const steps = fc.array(fc.record({ ms: fc.nat(100_000), ticks: fc.boolean() }), { maxLength: 50 });
   fc.assert(
     fc.property(steps, (all) => {

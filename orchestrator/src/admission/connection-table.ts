@@ -1,41 +1,40 @@
 /**
- * Which connections a port keeps when more come than it takes. It knows no sockets, addresses or time, so that its rules
- * can be read and tested as they are.
+ * Decides which connections a port keeps when it is full. Without sockets, addresses or time, so that the rules can be
+ * read and tested directly.
  *
- * A connection whose client has signed in is kept, and so is one of a trusted proxy, which carries many clients. All
- * others are exposed: their network has a share, and within it those that give way first are, in this order,
+ * A connection whose client has signed in is protected, and so is one of a trusted proxy, which carries many clients.
+ * All others are exposed: each network has a share, and within a network connections are dropped in this order:
  *
- * 1. silent: no request came yet;
- * 2. idle: requests were answered, and none is under way;
- * 3. busy: a request is under way.
+ * 1. silent: no request has arrived;
+ * 2. idle: requests were answered, and none is in progress;
+ * 3. busy: a request is in progress.
  *
- * On a full port only networks give way that have at least half as many exposed connections as the one with the most.
+ * On a full port, only networks with at least half as many exposed connections as the largest one lose connections.
  */
 const ranks = ['silent', 'idle', 'busy'] as const;
 type Rank = (typeof ranks)[number];
 
-/** Why a connection is dropped: its network has its share, or the port has all it takes. */
+/** Why a connection is dropped: its network exceeds its share, or the port is full. */
 export type DropReason = 'share' | 'full';
 
 export interface ConnectionLimits {
-  /** Connections altogether. */
+  /** Maximum connections of the port. */
   readonly connections: number;
-  /** Exposed connections of one network. */
+  /** Maximum exposed connections of one network. */
   readonly exposedOfNetwork: number;
 }
 
 interface Network {
   readonly name: string;
-  /** Exposed connections. */
   exposed: number;
-  /** In the order in which they came to this rank. */
+  /** In order of arrival at this rank. */
   readonly byRank: Record<Rank, Set<Entry<unknown>>>;
 }
 
 interface Entry<T> {
   readonly connection: T;
   readonly network: Network;
-  kept: boolean;
+  isProtected: boolean;
   spoke: boolean;
   requests: number;
 }
@@ -54,25 +53,25 @@ export class ConnectionTable<T> {
   }
 
   /**
-   * Takes a connection, if need be in the place of another.
-   * @param kept it belongs to a trusted proxy
-   * @returns what is to be dropped and why, which may be the connection itself; null: nothing
+   * Adds a connection, and drops another if needed.
+   * @param isProtected whether it belongs to a trusted proxy
+   * @returns the connection to drop and the reason, possibly the new one; null if none
    */
-  add(connection: T, networkName: string, kept: boolean): { connection: T; reason: DropReason } | null {
+  add(connection: T, networkName: string, isProtected: boolean): { connection: T; reason: DropReason } | null {
     const network = this.networks.get(networkName) ?? newNetwork(networkName);
-    const reason = this.reasonToDrop(network, kept);
-    const victim = reason === null ? null : this.victimOf(reason, network, kept);
+    const reason = this.reasonToDrop(network, isProtected);
+    const victim = reason === null ? null : this.victimOf(reason, network, isProtected);
     if (reason !== null && victim === null) return { connection, reason };
     if (victim !== null) this.delete(victim.connection);
-    // Set here: the network's last connection may just have given way.
+    // Set here, because dropping the network's last connection may have removed it.
     this.networks.set(networkName, network);
-    const entry: Entry<T> = { connection, network, kept, spoke: false, requests: 0 };
+    const entry: Entry<T> = { connection, network, isProtected, spoke: false, requests: 0 };
     this.entries.set(connection, entry);
     this.place(entry);
     return victim === null || reason === null ? null : { connection: victim.connection, reason };
   }
 
-  /** A request came on it, with all its headers. */
+  /** A request arrived, with all headers. */
   begun(connection: T): void {
     this.change(connection, (entry) => {
       entry.spoke = true;
@@ -80,18 +79,18 @@ export class ConnectionTable<T> {
     });
   }
 
-  /** A request of it was answered. */
+  /** A request was answered. */
   ended(connection: T): void {
     this.change(connection, (entry) => {
       entry.requests = Math.max(0, entry.requests - 1);
     });
   }
 
-  /** Its client has shown a valid session or token: it is not dropped from now on. */
+  /** Its client has shown a valid session or token: the connection is not dropped from here on. */
   signedIn(connection: T): void {
-    if (this.entries.get(connection)?.kept !== false) return;
+    if (this.entries.get(connection)?.isProtected !== false) return;
     this.change(connection, (entry) => {
-      entry.kept = true;
+      entry.isProtected = true;
     });
   }
 
@@ -102,13 +101,13 @@ export class ConnectionTable<T> {
     this.displace(entry);
   }
 
-  private reasonToDrop(network: Network, kept: boolean): DropReason | null {
-    if (!kept && network.exposed >= this.limits.exposedOfNetwork) return 'share';
+  private reasonToDrop(network: Network, isProtected: boolean): DropReason | null {
+    if (!isProtected && network.exposed >= this.limits.exposedOfNetwork) return 'share';
     return this.entries.size >= this.limits.connections ? 'full' : null;
   }
 
-  private victimOf(reason: DropReason, asking: Network, kept: boolean): Entry<T> | null {
-    // A busy connection is not dropped for a newer one of its own network.
+  private victimOf(reason: DropReason, asking: Network, isProtected: boolean): Entry<T> | null {
+    // A network's busy connections are not dropped for its own newer ones.
     if (reason === 'share') return first<T>(asking, 'silent') ?? first<T>(asking, 'idle');
     let most = 0;
     for (const { exposed } of this.networks.values()) most = Math.max(most, exposed);
@@ -116,15 +115,15 @@ export class ConnectionTable<T> {
       let largest: Network | null = null;
       for (const network of this.networks.values()) {
         if (network.byRank[rank].size === 0 || network.exposed <= (largest?.exposed ?? 0)) continue;
-        // A client is silent during its handshake: one of a small network is not dropped while a large network has many.
+        // Clients are silent during their handshake: a small network's are not dropped while a large network has many.
         if (network.exposed * 2 < most) continue;
-        // Nor for a network that has as many itself.
-        if (network !== asking && !kept && network.exposed <= asking.exposed) continue;
+        // Do not drop for a network that has as many itself.
+        if (network !== asking && !isProtected && network.exposed <= asking.exposed) continue;
         largest = network;
       }
       if (largest === null) continue;
-      // Nor is a busy one for one of a network that would then have as many itself.
-      if (rank === 'busy' && !kept && largest.exposed <= asking.exposed + 1) continue;
+      // Do not drop a busy connection for a network that would then have as many.
+      if (rank === 'busy' && !isProtected && largest.exposed <= asking.exposed + 1) continue;
       return first<T>(largest, rank);
     }
     return null;
@@ -140,7 +139,7 @@ export class ConnectionTable<T> {
   }
 
   private place(entry: Entry<T>): void {
-    if (entry.kept) {
+    if (entry.isProtected) {
       this.forgetIfEmpty(entry.network);
       return;
     }
@@ -149,7 +148,7 @@ export class ConnectionTable<T> {
   }
 
   private displace(entry: Entry<T>): void {
-    if (entry.kept) return;
+    if (entry.isProtected) return;
     entry.network.exposed--;
     entry.network.byRank[rankOf(entry)].delete(entry);
     this.forgetIfEmpty(entry.network);

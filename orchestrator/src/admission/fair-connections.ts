@@ -9,24 +9,24 @@ import { interceptConnections, peerOf } from './intercept.ts';
 
 export interface FairConnectionsOptions {
   readonly limits: ConnectionLimits;
-  /** Addresses and networks whose connections carry many clients, so that they have no share. */
+  /** Addresses and networks whose connections carry many clients, so that no share applies. */
   readonly trustedProxies: readonly string[];
   readonly clock: Clock;
   readonly log: Log;
 }
 
-/** Dropped connections are logged at once, and from then on counted in one line per minute. */
+/** The first drop is logged at once, later ones are counted in one line per interval. */
 const logEveryMs = 60_000;
 
-/** Shares the connections of an HTTP or HTTPS server among networks, by the rules of {@link ConnectionTable}. */
+/** Shares the connections of an HTTP or HTTPS server among networks by the rules of {@link ConnectionTable}. */
 export class FairConnections {
   private readonly table: ConnectionTable<Socket>;
   private readonly isProxy: (address: string) => boolean;
   private readonly clock: Clock;
   private readonly log: Log;
-  /** The sockets of connections whose TLS handshake has not ended. */
+  /** Sockets of connections that are in their TLS handshake. */
   private readonly handshakes = new Map<string, Socket>();
-  /** The socket that the server accepted, by the one that requests come on: another one with TLS. */
+  /** The accepted socket of the socket that requests arrive on: they differ with TLS. */
   private readonly accepted = new WeakMap<Socket, Socket>();
   private readonly droppedSinceStart: Record<DropReason, number> = { share: 0, full: 0 };
   private unlogged = { count: 0, network: '' };
@@ -47,7 +47,7 @@ export class FairConnections {
       this.handshakes.delete(peer);
       this.accepted.set(socket, accepted);
     });
-    // Before the request is routed, which may find who has sent it.
+    // Runs before the request is routed, since routing may identify the client.
     server.prependListener('request', ({ socket }: { socket: Socket }, response: ServerResponse) => {
       const connection = this.acceptedOf(socket);
       this.table.begun(connection);
@@ -56,17 +56,17 @@ export class FairConnections {
     server.prependListener('upgrade', ({ socket }: { socket: Socket }) => this.table.begun(this.acceptedOf(socket)));
   }
 
-  /** Connections now, and those that were dropped since the start. */
+  /** Open connections, and connections dropped since the start. */
   get stats(): { open: number; dropped: Readonly<Record<DropReason, number>> } {
     return { open: this.table.size, dropped: this.droppedSinceStart };
   }
 
-  /** The client at the other end of this socket has shown a valid session, ticket or token. */
+  /** The client of this socket has shown a valid session, ticket or token. */
   signedIn(socket: Socket): void {
     this.table.signedIn(this.acceptedOf(socket));
   }
 
-  /** Ends the connections that have not got past TLS: a server waits for all it has before it is closed. */
+  /** Ends connections in their TLS handshake: closing a server waits for all connections. */
   endHandshakes(): void {
     for (const socket of this.handshakes.values()) socket.destroy();
   }
@@ -77,10 +77,10 @@ export class FairConnections {
 
   /** @returns false when the connection was refused, and is closed */
   private add(socket: Socket, tls: boolean): boolean {
-    // Without a listener an error of a socket that waits would end the process.
+    // Without a listener, an error of a waiting socket would end the process.
     socket.on('error', ignore);
     const address = remoteIp(socket);
-    // It is gone already.
+    // The client has disconnected already.
     if (address === '') {
       socket.destroy();
       return false;

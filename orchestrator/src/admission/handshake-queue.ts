@@ -8,17 +8,17 @@ import { nextNetwork } from './next-network.ts';
 
 /** Times in milliseconds. */
 export interface HandshakeLimits {
-  /** Places: connections whose handshake has begun, and for which the server is not done. */
+  /** Places: connections that are in their handshake or not released yet. */
   readonly handshakesInFlight: number;
-  /** Handshakes that begin in one turn of the event loop. */
+  /** Handshakes started in one turn of the event loop. */
   readonly handshakesPerTurn: number;
-  /** A connection that takes longer than this gives its place to the next, and goes on without one. */
+  /** A connection that takes longer gives its place to the next, and continues without one. */
   readonly handshakePlaceMs: number;
-  /** Connections of one network whose handshake has begun and for which the server is not done, with a place or without. */
+  /** Connections of one network that have started and are not released, with a place or without. */
   readonly unfinishedOfNetwork: number;
-  /** Sockets that wait for their handshake to begin. */
+  /** Sockets that wait for their handshake to start. */
   readonly waitingSockets: number;
-  /** Of them, those of one network. */
+  /** Waiting sockets of one network. */
   readonly waitingSocketsPerAddress: number;
   readonly waitingTimeoutMs: number;
 }
@@ -31,11 +31,11 @@ interface Waiting {
 interface Begun {
   network: string;
   since: number;
-  /** `kept`: until the server is done, however long that takes. `lost`: it went to the next after a while. */
+  /** `kept`: until `release`, without a time limit. `lost`: given to the next connection after a while. */
   place: 'held' | 'kept' | 'lost';
 }
 
-/** Numbers by network. Those that are 0 are left out. */
+/** Counts by network; zero counts are removed. */
 class Counts extends Map<string, number> {
   of(network: string): number {
     return this.get(network) ?? 0;
@@ -49,12 +49,12 @@ class Counts extends Map<string, number> {
 }
 
 /**
- * Admits the sockets of a TLS server to their handshakes a few at a time. A handshake costs half a millisecond of the one
- * event loop, so thousands of clients that dial at once would keep everything else waiting; here they wait, unread, in
- * the kernel. The network with the fewest places has the next one, so that one peer with many sockets, silent or not,
- * does not hold up the rest.
+ * Admits the sockets of a TLS server to their handshakes, a few at a time. A handshake blocks the event loop for half a
+ * millisecond, so thousands of clients that dial at once would block everything else. Here they wait unread in the
+ * kernel. The network with the fewest places is next, so that a peer with many sockets, silent or not, does not delay
+ * the others.
  *
- * The server is made with `pauseOnConnect`, and its owner calls `tick` a few times a second.
+ * Create the server with `pauseOnConnect`, and call `tick` a few times a second.
  */
 export class HandshakeQueue {
   private readonly clock: AttendedClock;
@@ -62,9 +62,9 @@ export class HandshakeQueue {
   private readonly limits: HandshakeLimits;
   private readonly waiting = new Map<string, Waiting[]>();
   private waitingCount = 0;
-  /** Connections whose handshake has begun and for which the server is not done, by peer; oldest first. */
+  /** Connections that have started and are not released, by peer; oldest first. */
   private readonly begun = new Map<string, Begun>();
-  /** How many there are of each network, and how many places it has. */
+  /** Connections and places of each network. */
   private readonly unfinished = new Counts();
   private readonly held = new Counts();
   private placesTaken = 0;
@@ -73,13 +73,13 @@ export class HandshakeQueue {
   private scheduled = false;
   private readonly mayBegin: (network: string) => boolean;
   private readonly startHandshake: (socket: Socket) => void;
-  /** One function for all sockets: a closure each would be kept for as long as its link. */
+  /** One function for all sockets: one closure per socket would use memory as long as its link. */
   private readonly onClose: (this: Socket) => void;
 
   /**
    * @param options.clock    the queue ticks it
-   * @param options.mayBegin whether a network's turn may come now; asked again at each tick
-   * @param options.until    what a place is held for: the handshake, or all that follows until the owner calls `release`
+   * @param options.mayBegin whether a network may start now; asked again at each tick
+   * @param options.until    when a place is released: after the handshake, or when the owner calls `release`
    */
   constructor(
     server: TlsServer,
@@ -110,18 +110,18 @@ export class HandshakeQueue {
     });
   }
 
-  /** Sockets that were dropped since the start because too many waited, or waited too long. */
+  /** Sockets dropped since the start because too many waited, or waited too long. */
   get dropped(): number {
     return this.droppedCount;
   }
 
-  /** Places that are taken, and sockets that wait for one. */
+  /** Occupied places and waiting sockets. */
   get load(): { places: number; waiting: number } {
     return { places: this.placesTaken, waiting: this.waitingCount };
   }
 
   private enqueue(socket: Socket): void {
-    // Without a listener an error of a waiting socket would end the process.
+    // Without a listener, an error of a waiting socket would end the process.
     socket.on('error', ignore);
     const network = networkOf(remoteIp(socket));
     const queue = this.waiting.get(network);
@@ -138,8 +138,8 @@ export class HandshakeQueue {
   }
 
   /**
-   * When all places are taken, the newest socket of the address with the most goes, unless that is the one that asks.
-   * @param asking what waits of the address of the new socket
+   * When the queue is full, drops the newest socket of the network with the most, unless that is the new socket's.
+   * @param asking waiting sockets of the new socket's network
    */
   private makeRoom(asking: Waiting[] | undefined): boolean {
     if (this.waitingCount < this.limits.waitingSockets) return true;
@@ -156,7 +156,7 @@ export class HandshakeQueue {
     return this.waitingCount > 0 && this.placesTaken < this.limits.handshakesInFlight;
   }
 
-  /** Handshakes begin in a turn of the loop of their own, so that timers and other sockets get theirs in between. */
+  /** Each start has its own turn of the event loop, so that timers and other sockets run in between. */
   private schedule(): void {
     if (this.scheduled || !this.hasPlace) return;
     this.scheduled = true;
@@ -169,14 +169,14 @@ export class HandshakeQueue {
     });
   }
 
-  /** @returns false when no network may begin one now */
+  /** @returns false when no network may start now */
   private begin(): boolean {
     const network = nextNetwork(this.waiting.keys(), this.held, this.mayBegin);
     if (network === null) return false;
     const queue = this.waiting.get(network)!;
     const { socket } = queue.shift()!;
     this.waitingCount--;
-    // To the end of the turns.
+    // Moves the network to the end of the order.
     this.waiting.delete(network);
     if (queue.length > 0) this.waiting.set(network, queue);
     if (socket.destroyed) return true;
@@ -189,13 +189,13 @@ export class HandshakeQueue {
     return true;
   }
 
-  /** From here on it is the server that takes its time with this connection: its place is its own until `release`. */
+  /** The server is now processing this connection: it keeps its place until `release`. */
   keepPlace(socket: Socket): void {
     const begun = this.begun.get(peerOf(socket));
     if (begun?.place === 'held') begun.place = 'kept';
   }
 
-  /** The server is done with this connection, or has let it in: the next may begin. Does nothing the second time. */
+  /** The server has finished with this connection, or admitted it: the next may start. Idempotent. */
   release(socket: Socket): void {
     const peer = peerOf(socket);
     const begun = this.begun.get(peer);
@@ -213,7 +213,7 @@ export class HandshakeQueue {
     this.placesTaken--;
   }
 
-  /** Frees the places of slow handshakes and drops sockets that waited too long. Called by the gateway's timer. */
+  /** Frees the places of slow handshakes and drops sockets that waited too long. Called by the owner's timer. */
   tick(): void {
     this.clock.tick();
     const now = this.clock.monotonic();
@@ -244,7 +244,7 @@ export class HandshakeQueue {
     this.droppedCount++;
   }
 
-  /** Drops the sockets that wait. */
+  /** Drops all waiting sockets. */
   close(): void {
     for (const queue of this.waiting.values()) for (const { socket } of queue) socket.destroy();
     this.waiting.clear();

@@ -1,12 +1,12 @@
 import type { Server, Socket } from 'node:net';
 
-/** Tells two sockets of one server apart; the same before and after TLS. */
+/** Identifies a socket of a server; the same before and after TLS. */
 export const peerOf = (socket: Pick<Socket, 'remoteAddress' | 'remotePort'>): string =>
   `${socket.remoteAddress}|${socket.remotePort}`;
 
 /**
- * Puts `decide` in front of what a server does with a new socket.
- * @returns lets the server go on with a socket
+ * Runs `decide` before a server handles a new socket.
+ * @returns a function that passes a socket on to the server
  */
 export function interceptConnections(server: Server, decide: (socket: Socket) => void): (socket: Socket) => void {
   const before = server.listeners('connection') as ((this: Server, socket: Socket) => void)[];

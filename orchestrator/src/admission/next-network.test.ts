@@ -1,11 +1,11 @@
 import fc from 'fast-check';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { nextNetwork } from './next-network.ts';
 
 const all = () => true;
 
-describe('which network has the next place', () => {
-  it('is one that waits and may, and none that may has fewer places', () => {
+describe('the next network', () => {
+  test('chooses a waiting network that may start, with the fewest places', () => {
     const network = fc.constantFrom<string[]>('a', 'b', 'c', 'd', 'e');
     const networks = fc.uniqueArray(network);
     const held = fc.array(fc.tuple(network, fc.nat(4))).map((entries) => new Map(entries));
@@ -15,16 +15,16 @@ describe('which network has the next place', () => {
         const next = nextNetwork(waiting, places, (each) => mayBegin.includes(each));
         const of = (each: string) => places.get(each) ?? 0;
         const fewest = Math.min(...may.map(of));
-        // The first in turn of those with the fewest.
+        // The first in order among those with the fewest.
         expect(next).toBe(may.find((each) => of(each) === fewest) ?? null);
       }),
     );
   });
 
-  it('lets a site in beside networks that only hold places, in simulated time', () => {
+  test('admits a site next to networks that only hold places, in simulated time', () => {
     const places = 128;
     const heldInSilenceMs = 1_000;
-    /** @returns milliseconds until so many agents of the site are in */
+    /** @returns milliseconds until `agents` agents of the site are admitted */
     const simulate = (hostile: number, agents: number, agentMs: number) => {
       const held = new Map<string, number>();
       const ends: { at: number; network: string }[] = [];
@@ -51,7 +51,7 @@ describe('which network has the next place', () => {
       fc.property(fc.integer({ min: 1, max: 12 }), fc.integer({ min: 5, max: 400 }), (hostile, agentMs) => {
         const agents = 500;
         const share = Math.floor(places / (hostile + 1));
-        // Its share of the places, from the moment on in which the first silent ones lose theirs.
+        // The site's share of the places, from the moment when the first silent connections lose theirs.
         const allowed = heldInSilenceMs + Math.ceil(agents / share + 1) * (agentMs + 1);
         expect(simulate(hostile, agents, agentMs)).toBeLessThanOrEqual(allowed);
       }),
@@ -59,7 +59,7 @@ describe('which network has the next place', () => {
     );
   });
 
-  it('is nobody when nobody waits', () => {
+  test('returns null when no network waits', () => {
     expect(nextNetwork([], new Map(), all)).toBe(null);
   });
 });

@@ -1,10 +1,10 @@
 /**
- * Which network has the next place: of those that may, the one with the fewest places; among equals the first in turn.
- * Peers that hold their places long, in silence, so take no more of them than their network's share.
- * @param waiting networks with sockets that wait, in turn
- * @param held    places that each network has; none where it is missing
- * @param mayBegin whether a network's turn may come now
- * @returns null when no network may have one
+ * The network that gets the next place: the one with the fewest places; among equals the first in order. So peers that
+ * hold places silently for long take no more than their network's share.
+ * @param waiting networks with waiting sockets, in order
+ * @param held    places of each network; a missing entry is 0
+ * @param mayBegin whether a network may start now
+ * @returns null when no network may start
  */
 export function nextNetwork(
   waiting: Iterable<string>,

@@ -1,9 +1,9 @@
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { Bus, Hint } from './bus.ts';
 import { createInProcessBus } from './in-process.ts';
 
 const work = (node_id: string): Hint => ({ type: 'work', node_id });
-/** Every implementation is held to the same suite; `complaints` collects what its listeners threw. */
+/** Every implementation passes the same tests; `complaints` collects errors of listeners. */
 const implementations: Record<string, (complaints: unknown[]) => Promise<Bus>> = {
   'in one process': async (complaints) => createInProcessBus((error) => complaints.push(error)),
 };
@@ -31,14 +31,14 @@ describe.each(Object.entries(implementations))('a bus, %s', (_, create) => {
   });
   afterEach(() => bus.close());
 
-  it('tells every subscriber every hint, those of one publisher in order', async () => {
+  test("delivers every hint to every subscriber, in the publisher's order", async () => {
     const both = Promise.all([collect(bus, 3), collect(bus, 3)]);
     const hints = [work('a'), work('b'), { type: 'cancel', node_id: 'a', operation_id: 'o' } as const];
     for (const hint of hints) bus.publish(hint);
     expect(await both).toEqual([hints, hints]);
   });
 
-  it('never calls a listener from within publish', async () => {
+  test('never calls a listener from within publish', async () => {
     let told = false;
     const seen = collect(bus, 1);
     bus.subscribe(() => {
@@ -50,7 +50,7 @@ describe.each(Object.entries(implementations))('a bus, %s', (_, create) => {
     expect(told).toBe(true);
   });
 
-  it('tells the others when one listener throws, and says so', async () => {
+  test('calls the other listeners when one throws, and reports the error', async () => {
     bus.subscribe(() => {
       throw new Error('mine alone');
     });
@@ -61,7 +61,7 @@ describe.each(Object.entries(implementations))('a bus, %s', (_, create) => {
     expect(complaints).toHaveLength(2);
   });
 
-  it('is silent for a listener once its subscription ended, even with a hint on the way', async () => {
+  test('calls no listener after its subscription ended, even for a pending hint', async () => {
     const heard: Hint[] = [];
     const end = bus.subscribe((hint) => heard.push(hint));
     const seen = collect(bus, 2);
@@ -72,7 +72,7 @@ describe.each(Object.entries(implementations))('a bus, %s', (_, create) => {
     expect(heard).toEqual([]);
   });
 
-  it('keeps hints that a listener publishes for a later turn', async () => {
+  test('delivers a hint that a listener publishes in a later turn', async () => {
     const end = bus.subscribe((hint) => {
       if (hint.type === 'work' && hint.node_id === 'a') bus.publish(work('b'));
     });
@@ -82,7 +82,7 @@ describe.each(Object.entries(implementations))('a bus, %s', (_, create) => {
     end();
   });
 
-  it('takes publish and close after close without a word', async () => {
+  test('ignores publish and close after close', async () => {
     const heard: Hint[] = [];
     bus.subscribe((hint) => heard.push(hint));
     bus.publish(work('a'));

@@ -1,9 +1,9 @@
 import type { Bus, Hint } from './bus.ts';
 
 /**
- * The bus of one process. Listeners run in a later turn of the loop, in the order of the hints, so that whoever
- * publishes from within a commit is never interrupted by what the hint sets off.
- * @param onListenerError is told what a listener threw; the others are still called
+ * The bus of one process. Listeners run in a later turn of the event loop, in order of the hints, so that a hint
+ * published in a commit never interrupts it.
+ * @param onListenerError receives errors of listeners; the other listeners are still called
  */
 export function createInProcessBus(onListenerError: (error: unknown, hint: Hint) => void): Bus {
   const listeners = new Set<(hint: Hint) => void>();
@@ -37,7 +37,7 @@ export function createInProcessBus(onListenerError: (error: unknown, hint: Hint)
       return queue.length === 0 ? Promise.resolve() : new Promise((resolve) => waiting.push(resolve));
     },
     subscribe(listener) {
-      // A wrapper, so that one function subscribed twice is two subscriptions.
+      // A wrapper, so that one function can be subscribed twice.
       const own = (hint: Hint) => listener(hint);
       listeners.add(own);
       return () => listeners.delete(own);

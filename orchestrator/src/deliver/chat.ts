@@ -4,12 +4,12 @@ import { oneLine } from '../domain/shared/single-line.ts';
 import type { Post } from './send.ts';
 import { forDiscord, forSlack } from './text.ts';
 
-/** Messages that people read in Discord, Slack and ntfy. */
+/** Messages for people in Discord, Slack and ntfy. */
 
 type Severity = AuditEvent['severity'];
 
 const json = { 'content-type': 'application/json' };
-const longest = 500;
+const maxSummaryLength = 500;
 
 const colours: Record<Severity, number> = { info: 0x3b82f6, warning: 0xf59e0b, critical: 0xdc2626 };
 
@@ -18,30 +18,30 @@ export function discordPost({ webhook_url }: ChannelConfigs['discord'], { event,
     embeds: [
       {
         title: forDiscord(oneLine(`${event.severity}: ${event.event_type}`, 100)),
-        description: forDiscord(oneLine(event.summary, longest)),
+        description: forDiscord(oneLine(event.summary, maxSummaryLength)),
         color: colours[event.severity],
         timestamp: event.timestamp,
         footer: { text: `Muster ${delivery_id}` },
       },
     ],
-    // Nobody is called, whatever the text says.
+    // Mentions in the text call no one.
     allowed_mentions: { parse: [] },
   };
   return { url: webhook_url, headers: json, body: JSON.stringify(body) };
 }
 
 export function slackPost({ webhook_url }: ChannelConfigs['slack'], { event, delivery_id }: Message): Post {
-  const summary = oneLine(event.summary, longest);
+  const summary = oneLine(event.summary, maxSummaryLength);
   const heading = oneLine(`${event.severity}: ${event.event_type}`, 100);
   const body = {
-    // What notifications show; clients draw the blocks.
+    // The text of notifications; clients show the blocks.
     text: forSlack(`${heading}: ${summary}`),
     mrkdwn: false,
     link_names: false,
     parse: 'none',
     unfurl_links: false,
     unfurl_media: false,
-    // Plain text is shown as it is: nothing in it means anything.
+    // Plain text has no markup.
     blocks: [
       { type: 'header', text: { type: 'plain_text', text: heading, emoji: false } },
       { type: 'section', text: { type: 'plain_text', text: summary, emoji: false } },
@@ -62,12 +62,12 @@ const emblems: Record<Severity, string> = {
 };
 const publicServer = 'https://ntfy.sh/';
 
-/** As JSON to the root of the server: no text of anybody's gets into a header. */
+/** JSON to the server's root, so that untrusted text never becomes a header. */
 export function ntfyPost({ url, topic, token }: ChannelConfigs['ntfy'], { event }: Message): Post {
   const body = {
     topic,
     title: oneLine(event.event_type, 100),
-    message: oneLine(event.summary, longest),
+    message: oneLine(event.summary, maxSummaryLength),
     priority: priorities[event.severity],
     tags: [emblems[event.severity], event.event_type],
   };

@@ -23,7 +23,7 @@ export interface DeliverOptions extends Pick<SendLimits, 'denyPrivate' | 'resolv
   readonly now: () => number;
 }
 
-/** Sends messages over the network. Each carries its id, the same at every attempt. */
+/** Sends messages over the network. A message has the same id at every attempt. */
 export function createDeliver(options: DeliverOptions): Deliver {
   const { version, now, resolve } = options;
   return (target, message, { timeoutMs, signal }) => {

@@ -1,7 +1,7 @@
 import { createHmac } from 'node:crypto';
 import type { AuditEvent } from '@muster/protocol/http';
 import fc from 'fast-check';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { oneLine } from '../domain/shared/single-line.ts';
 import { discordPost, ntfyPost, slackPost } from './chat.ts';
 import { forDiscord, forSlack } from './text.ts';
@@ -25,7 +25,7 @@ const message = (more: Partial<AuditEvent> = {}) => ({
 const hostile = '@everyone <@123> <!channel> [click](https://evil.example) **bold** `x`\r\nsecond\u202eline\u0000';
 
 describe('webhooks', () => {
-  it('carry the event as it is, signed over the very bytes', () => {
+  test('sends the unchanged event to webhooks, with a signature over its bytes', () => {
     const post = webhookPost({ url: 'https://h.example/x', secret: 'key' }, message({ summary: hostile }), 1795000000);
     expect(JSON.parse(post.body)).toEqual({
       delivery_id: '01KAGZ8R3E5F6G7H8J9K0M1N2P',
@@ -38,13 +38,13 @@ describe('webhooks', () => {
     );
     expect(post.headers['x-muster-timestamp']).toBe('1795000000');
   });
-  it('are not signed without a key', () => {
+  test('sends no signature without a key', () => {
     expect(webhookPost({ url: 'https://h.example/x' }, message(), 1).headers).not.toHaveProperty('x-signature-256');
   });
 });
 
 describe('chats', () => {
-  it('Discord: nobody is called, nothing is drawn', () => {
+  test('sends to Discord without mentions and markup', () => {
     const post = discordPost({ webhook_url: 'https://d.example/x' }, message({ summary: hostile }));
     const body = JSON.parse(post.body);
     expect(body.allowed_mentions).toEqual({ parse: [] });
@@ -55,7 +55,7 @@ describe('chats', () => {
     );
   });
 
-  it('Slack: what machines say is plain text, and means nothing where text has meaning', () => {
+  test('sends to Slack plain text, with special characters escaped elsewhere', () => {
     const body = JSON.parse(slackPost({ webhook_url: 'https://s.example/x' }, message({ summary: hostile })).body);
     expect(body).toMatchObject({ mrkdwn: false, link_names: false, parse: 'none', unfurl_links: false });
     for (const block of body.blocks)
@@ -65,7 +65,7 @@ describe('chats', () => {
     expect(body.text).not.toMatch(/[<>]/);
   });
 
-  it('ntfy: as JSON, urgent as the event is, with the token as bearer', () => {
+  test("sends to ntfy JSON with the event's urgency and the bearer token", () => {
     const post = ntfyPost({ topic: 'fleet', token: 'tk_1' }, message({ summary: hostile }));
     expect(post.url).toBe('https://ntfy.sh/');
     expect(post.headers.authorization).toBe('Bearer tk_1');
@@ -81,7 +81,7 @@ describe('chats', () => {
     ).toBe(3);
   });
 
-  it('whatever the text, it is one line of bounded length in which nothing has a meaning', () => {
+  test('limits any text to one line of bounded length without markup', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'binary', maxLength: 2000 }), (text) => {
         const line = oneLine(text, 500);

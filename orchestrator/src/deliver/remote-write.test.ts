@@ -28,7 +28,7 @@ const writing = (url: string, credentials: Credentials = null, denyPrivate = fal
   createRemoteWrite({ url, credentials, denyPrivate, version: '1.2.3' });
 
 describe('a request', () => {
-  test('holds each measure as a series with its points, and nothing for what was not measured', async () => {
+  test('sends each measure as a series with its points, and leaves out missing values', async () => {
     const end = await far();
     const first = sampleAt(at, { cpu_usage: 12.5, memory_total: 2 ** 53 - 1, load1: 0, uptime: 60 });
     const second = sampleAt(at + 30, { cpu_usage: 25, disk_used: 7 });
@@ -67,7 +67,7 @@ describe('a request', () => {
     }
   });
 
-  test('proves who writes by what the files hold at that time', async () => {
+  test('sends the credentials that the files contain at that moment', async () => {
     const end = await far();
     const batch = [{ nodeId: node, name: 'web-1', samples: [sampleAt(at, { load1: 1 })] }];
     const token = writing(end.url, { bearerTokenFile: file('token') });
@@ -90,7 +90,7 @@ describe('a request', () => {
     ]);
   });
 
-  test('that is refused brings the reason, as much of it as is worth reading', async () => {
+  test('returns the first bytes of a refusal as its reason', async () => {
     const end = await far((response) => response.writeHead(400, { 'retry-after': '7' }).end('out of order sample'));
     const batch = [{ nodeId: node, name: 'web-1', samples: [sampleAt(at, { load1: 1 })] }];
     const write = writing(end.url);
@@ -102,12 +102,12 @@ describe('a request', () => {
     expect(await write(batch, limits)).toEqual({ status: 404, retryAfterMs: null, text: 'half' });
   });
 
-  test('goes nowhere that nothing is sent to, and to no private address where that is denied', async () => {
+  test('refuses blocked addresses, and private ones when they are denied', async () => {
     const end = await far();
     const batch = [{ nodeId: node, name: 'web-1', samples: [sampleAt(at, { load1: 1 })] }];
     expect(await writing(end.url, null, true)(batch, limits)).toMatchObject({
       status: null,
-      reason: '127.0.0.1 is an address that nothing is sent to',
+      reason: '127.0.0.1 is a blocked address',
     });
     expect(await writing('http://169.254.169.254/api/v1/write')(batch, limits)).toMatchObject({ status: null });
     expect(end.arrived).toEqual([]);

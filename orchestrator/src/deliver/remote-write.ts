@@ -5,7 +5,9 @@ import { agentSeries } from '../domain/fleet/agent-series.ts';
 import type { NamedSamples, WriteSeries } from '../domain/fleet/sample-forwarding.ts';
 import { type SendLimits, send } from './send.ts';
 
-/** Samples by the remote write protocol of Prometheus, version 1: a protobuf message, squeezed by snappy, in one POST. */
+/**
+ * Samples in the Prometheus remote write protocol, version 1: a protobuf message, compressed with snappy, in one POST.
+ */
 
 const field = (type: string, id: number, rule?: 'repeated') => (rule ? { rule, type, id } : { type, id });
 const writeRequest = protobuf.Root.fromJSON({
@@ -17,7 +19,7 @@ const writeRequest = protobuf.Root.fromJSON({
   },
 }).lookupType('WriteRequest');
 
-/** The message for some agents' samples: labels in the order of their names, as the protocol wants them. */
+/** The message for samples of some agents; the protocol requires labels in order of their names. */
 function writeRequestOf(batch: readonly NamedSamples[]): Uint8Array {
   const timeseries = [];
   for (const { nodeId, name, samples } of batch)
@@ -38,7 +40,7 @@ function writeRequestOf(batch: readonly NamedSamples[]): Uint8Array {
   return snappy.compress(writeRequest.encode({ timeseries }).finish());
 }
 
-/** How to prove who writes. What is in a file is read each time: it may be replaced. */
+/** Credentials. Files are read for each request, since they may be replaced. */
 export type Credentials =
   | { readonly bearerTokenFile: string }
   | { readonly username: string; readonly passwordFile: string | null }
@@ -58,7 +60,7 @@ export interface RemoteWriteOptions extends Pick<SendLimits, 'denyPrivate' | 're
   readonly version: string;
 }
 
-/** Of an answer that refuses, so much is read: it says why. */
+/** Bytes read of a refusal, which may explain it. */
 const reasonBytes = 512;
 
 export function createRemoteWrite({

@@ -1,7 +1,7 @@
 import type { lookup } from 'node:dns';
 import type { AddressInfo } from 'node:net';
 import { createServer as createTcp } from 'node:net';
-import { afterEach, describe, expect, it } from 'vitest';
+import { afterEach, describe, expect, test } from 'vitest';
 import { type FarEnd, farEnd } from '../../test/far-end.ts';
 import { guardedLookup, retryAfter, send } from './send.ts';
 
@@ -19,27 +19,27 @@ const post = (url: string) => ({ url, headers: { 'content-type': 'application/js
 const open = { timeoutMs: 2_000, denyPrivate: false };
 
 describe('one POST', () => {
-  it('arrives whole, and the status is told', async () => {
+  test('sends the whole body and returns the status', async () => {
     const end = await far(204);
     expect(await send(post(`${end.url}?x=1`), open)).toEqual({ status: 204, retryAfterMs: null });
     expect(end.arrived).toMatchObject([{ method: 'POST', path: '/hook?x=1', body: '{"a":"ä"}' }]);
     expect(end.arrived[0]?.headers).toMatchObject({ 'content-length': '10', connection: 'close' });
   });
 
-  it('signs in as the address says', async () => {
+  test('sends the credentials of the URL', async () => {
     const end = await far();
     await send(post(end.url.replace('://', '://a%40b:c:d@')), open);
     expect(end.arrived[0]?.headers.authorization).toBe(`Basic ${Buffer.from('a@b:c:d').toString('base64')}`);
   });
 
-  it('does not follow a redirect', async () => {
+  test('does not follow a redirect', async () => {
     const target = await far();
     const end = await far((response) => response.writeHead(302, { location: target.url }).end());
     expect(await send(post(end.url), open)).toEqual({ status: 302, retryAfterMs: null });
     expect(target.arrived).toEqual([]);
   });
 
-  it('hears how long to wait', async () => {
+  test('returns the Retry-After delay', async () => {
     const end = await far((response) => response.writeHead(429, { 'retry-after': '7' }).end());
     expect(await send(post(end.url), open)).toEqual({ status: 429, retryAfterMs: 7_000 });
     expect(retryAfter('Fri, 20 Nov 2026 08:00:10 GMT', Date.UTC(2026, 10, 20, 8))).toBe(10_000);
@@ -47,7 +47,7 @@ describe('one POST', () => {
     for (const text of ['soon', '-1', '1e9', '']) expect(retryAfter(text, 0)).toBeNull();
   });
 
-  it('ends in time when the far end hangs, drips headers, or never ends its head', async () => {
+  test('times out when the server hangs, sends headers slowly, or never ends its headers', async () => {
     const hang = await far(() => {});
     const drip = await far((_, __, socket) => {
       socket.write('HTTP/1.1 200 OK\r\n');
@@ -60,7 +60,7 @@ describe('one POST', () => {
     }
   });
 
-  it('takes the status of an answer whose body never ends, and lets go of the connection', async () => {
+  test('returns the status of an answer whose body never ends, and closes the connection', async () => {
     const closed = Promise.withResolvers<void>();
     const end = await far((response, _, socket) => {
       socket.on('close', () => closed.resolve());
@@ -72,7 +72,7 @@ describe('one POST', () => {
     await closed.promise;
   });
 
-  it('says why there was no answer', async () => {
+  test('returns the reason when there is no answer', async () => {
     const end = await far((_, __, socket) => socket.resetAndDestroy());
     const reset = await far((_, __, socket) => socket.destroy());
     const noHttp = createTcp((socket) => socket.on('error', () => {}).end('SSH-2.0-OpenSSH\r\n'));
@@ -103,7 +103,7 @@ describe('one POST', () => {
     ]);
   });
 
-  it('is called off', async () => {
+  test('can be cancelled', async () => {
     const end = await far(() => {});
     const controller = new AbortController();
     const sending = send(post(end.url), { ...open, signal: controller.signal });
@@ -117,7 +117,7 @@ describe('one POST', () => {
   });
 });
 
-describe('where it may go', () => {
+describe('blocked addresses', () => {
   type Found = { address: string; family: number }[];
   const resolving = (...answers: Found[]) => {
     let turn = 0;
@@ -126,23 +126,23 @@ describe('where it may go', () => {
   };
   const v4 = (address: string) => [{ address, family: 4 }];
 
-  it('is decided on what the name resolves to as the connection is made', async () => {
+  test('checks the address that the connection itself resolves', async () => {
     const end = await far();
     const named = `http://hooks.example:${end.port}/hook`;
     expect(await send(post(named), { ...open, resolve: resolving(v4('127.0.0.1')) })).toMatchObject({ status: 200 });
     expect(end.arrived[0]?.headers.host).toBe(`hooks.example:${end.port}`);
     expect(await send(post(named), { ...open, resolve: resolving(v4('169.254.169.254')) })).toEqual({
       status: null,
-      reason: 'hooks.example resolves to an address that nothing is sent to',
+      reason: 'hooks.example resolves to a blocked address',
     });
-    // A name that is public when asked first and metadata when asked again.
+    // A name that resolves to a public address first and to the metadata address later.
     const rebinding = resolving(v4('127.0.0.1'), v4('169.254.169.254'));
     expect(await send(post(named), { ...open, resolve: rebinding })).toMatchObject({ status: 200 });
     expect(await send(post(named), { ...open, resolve: rebinding })).toMatchObject({ status: null });
     expect(end.arrived).toHaveLength(2);
   });
 
-  it('leaves out the addresses of a name that are refused', async () => {
+  test('leaves out blocked addresses of a name', async () => {
     const end = await far();
     const both = resolving([
       { address: 'fe80::1', family: 6 },
@@ -158,18 +158,18 @@ describe('where it may go', () => {
     expect(one).toBe('127.0.0.1');
   });
 
-  it('never asks a resolver about an address, and refuses it in every spelling', async () => {
+  test('never resolves an address, and blocks it in every spelling', async () => {
     const resolve = (() => {
       throw new Error('it was asked');
     }) as unknown as typeof lookup;
     for (const host of ['169.254.169.254', '2852039166', '0xa9fea9fe', '0251.0376.0251.0376', '[::ffff:a9fe:a9fe]'])
       expect(await send(post(`http://${host}/latest/meta-data`), { ...open, resolve })).toMatchObject({
         status: null,
-        reason: expect.stringContaining('is an address that nothing is sent to'),
+        reason: expect.stringContaining('is a blocked address'),
       });
   });
 
-  it('is not this machine or a private network once that is denied', async () => {
+  test('blocks loopback and private networks when they are denied', async () => {
     const end = await far();
     const denied = { ...open, denyPrivate: true };
     expect(await send(post(end.url), denied)).toMatchObject({ status: null });

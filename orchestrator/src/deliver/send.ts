@@ -6,7 +6,7 @@ import { hostOf } from '../domain/notifications/channel-config.ts';
 import type { Attempt } from '../domain/notifications/delivery.ts';
 import { mayReach } from '../domain/notifications/network-address.ts';
 
-/** One POST to an address that somebody has configured: bounded in time and size, and only to where it may go. */
+/** One POST to a configured address: limited in time and size, and only to allowed addresses. */
 
 export interface Post {
   readonly url: string;
@@ -14,24 +14,24 @@ export interface Post {
   readonly body: string;
 }
 
-/** Also what is no text. */
+/** A post whose body may be binary. */
 export type AnyPost = Omit<Post, 'body'> & { readonly body: string | Uint8Array };
 
 export interface SendLimits {
   readonly timeoutMs: number;
   readonly denyPrivate: boolean;
   readonly signal?: AbortSignal | undefined;
-  /** Of an answer that refuses, so many bytes are read as the reason; none by default. */
+  /** Bytes of a refusal that are read as its reason; none by default. */
   readonly reasonBytes?: number | undefined;
-  /** For tests: in the place of the system's resolver. */
+  /** For tests: replaces the system's resolver. */
   readonly resolve?: typeof resolve | undefined;
 }
 
 class Refused extends Error {}
 
 /**
- * The addresses of a name that may be reached, asked for by the connection itself: what is checked here is what is
- * connected to, whatever the name resolves to a moment later.
+ * Resolves a name and filters its addresses. The connection itself calls it, so the checked address is the one that is
+ * used, even if the name resolves to another a moment later.
  */
 export function guardedLookup(rule: { denyPrivate: boolean }, by: typeof resolve = resolve): LookupFunction {
   return (hostname, options, callback) => {
@@ -39,20 +39,20 @@ export function guardedLookup(rule: { denyPrivate: boolean }, by: typeof resolve
       if (error) return callback(error, '');
       const allowed = found.filter(({ address }) => mayReach(address, rule));
       const [first] = allowed;
-      if (!first) return callback(new Refused(`${hostname} resolves to an address that nothing is sent to`), '');
+      if (!first) return callback(new Refused(`${hostname} resolves to a blocked address`), '');
       if (options.all === true) callback(null, allowed);
       else callback(null, first.address, first.family);
     });
   };
 }
 
-/** Headers of an answer; more is refused. */
+/** Maximum header bytes of an answer. */
 const maxHeaderBytes = 16_384;
-/** Of the body that nobody reads, so much is let pass for the far end's sake before the connection is cut. */
-const politeBytes = 16_384;
-const politeMs = 1_000;
+/** Bytes of an unread response body to drain before closing, so that the peer is not reset. */
+const maxDrainBytes = 16_384;
+const maxDrainMs = 1_000;
 
-/** Sends it, once, and says how that went: never rejects. Redirects are answers like any other. */
+/** Sends a post once and returns the outcome; never rejects. Does not follow redirects. */
 export function send(post: AnyPost, limits: SendLimits): Promise<Attempt> {
   return attempt(post, limits).catch((error: Error) => ({ status: null, reason: reasonOf(error) }));
 }
@@ -64,16 +64,16 @@ function attempt(post: AnyPost, limits: SendLimits): Promise<Attempt> {
     if (limits.signal?.aborted) return settle({ status: null, reason: 'it was called off' });
     if (url.protocol !== 'http:' && url.protocol !== 'https:')
       return settle({ status: null, reason: 'only http and https are spoken' });
-    // No resolver is asked about an address.
+    // Addresses are connected to without a lookup.
     if (isIP(host) !== 0 && !mayReach(host, limits))
-      return settle({ status: null, reason: `${host} is an address that nothing is sent to` });
+      return settle({ status: null, reason: `${host} is a blocked address` });
 
     const end = (outcome: Attempt) => {
       clearTimeout(deadline);
       limits.signal?.removeEventListener('abort', callOff);
       settle(outcome);
     };
-    /** Settles it by the answer, once there is one. */
+    /** Settles with the answer once there is one. */
     let answered: (() => void) | null = null;
     const { username, password } = url;
     const credentials = [username, password].map(decodeURIComponent).join(':');
@@ -108,15 +108,15 @@ function attempt(post: AnyPost, limits: SendLimits): Promise<Attempt> {
             ...(text === '' ? {} : { text: text.slice(0, wanted) }),
           });
         if (wanted === 0) answered();
-        // The status says it all, or nearly. The rest is let pass, but not for long.
-        let left = politeBytes;
+        // The status is enough. Drain a bounded part of the rest.
+        let left = maxDrainBytes;
         response.on('data', (piece: Buffer) => {
           if (text.length < wanted) text += piece.toString('latin1', 0, wanted);
           left -= piece.length;
           if (left < 0) request.destroy();
         });
         response.on('error', () => {});
-        const enough = setTimeout(() => request.destroy(), politeMs);
+        const enough = setTimeout(() => request.destroy(), maxDrainMs);
         enough.unref();
         response.on('close', () => clearTimeout(enough));
         response.on('end', answered);
@@ -129,7 +129,7 @@ function attempt(post: AnyPost, limits: SendLimits): Promise<Attempt> {
       limits.timeoutMs,
     );
     request.on('error', (error) => (answered ? answered() : end({ status: null, reason: reasonOf(error) })));
-    // Also when a far end closes without a word.
+    // Also if the peer closes without an answer.
     request.on('close', () =>
       answered ? answered() : end({ status: null, reason: 'the connection ended without an answer' }),
     );
@@ -137,7 +137,7 @@ function attempt(post: AnyPost, limits: SendLimits): Promise<Attempt> {
   });
 }
 
-/** In words that hold nothing of the address but its host. */
+/** A reason that reveals nothing of the URL except its host. */
 function reasonOf(error: Error): string {
   if (error instanceof Refused) return error.message;
   const { code, hostname } = error as NodeJS.ErrnoException & { hostname?: string };
@@ -158,16 +158,16 @@ function reasonOf(error: Error): string {
       return 'the far end could not be reached';
     default:
       if (code?.startsWith('HPE_')) return 'what came back is not HTTP';
-      if (code && /CERT|TLS|SSL|SELF_SIGNED|UNABLE_TO/.test(code)) return `its certificate is not accepted (${code})`;
+      if (code && /CERT|TLS|SSL|SELF_SIGNED|UNABLE_TO/.test(code)) return `its certificate was refused (${code})`;
       return `it failed (${code ?? error.name})`;
   }
 }
 
-/** Seconds, or a date; null when it is neither. */
+/** Milliseconds of a Retry-After header; null when it is neither seconds nor a date. */
 export function retryAfter(value: string | undefined, nowMs: number): number | null {
   if (value === undefined) return null;
   if (/^\d{1,9}(\.\d{1,6})?$/.test(value)) return Math.ceil(Number(value) * 1000);
-  // The one form that is written today; the engine would find a date in almost anything.
+  // Only the current HTTP date format: Date.parse would accept almost anything.
   const at = /^[A-Z][a-z]{2}, \d\d [A-Z][a-z]{2} \d{4} [\d:]{8} GMT$/.test(value) ? Date.parse(value) : Number.NaN;
   return Number.isNaN(at) ? null : Math.max(0, at - nowMs);
 }

@@ -1,14 +1,14 @@
 /**
- * Text for people that came from machines, names and hostnames above all, made harmless for where it is shown: it must not
- * call people, draw links or pass for text of ours.
+ * Escapes untrusted text of machines, such as names and hostnames, for chat messages: it must not mention people, draw
+ * links, or imitate Muster's text.
  */
 
-/** Keeps clients from making links of what looks like one: a zero-width space stands after the scheme. */
+/** Keeps clients from linking URLs: inserts a zero-width space after the scheme. */
 const unlinked = (text: string): string => text.replaceAll('://', ':\u200b//');
 
-/** Markdown as Discord reads it. Mentions are turned off in the message as well. */
+/** Escapes Discord's Markdown. The message disables mentions as well. */
 export const forDiscord = (text: string): string => unlinked(text).replaceAll(/[\\*_~`|>#[\]()<@:-]/g, '\\$&');
 
-/** Slack gives three characters a meaning; every mention, link and date begins with one of them. */
+/** Escapes Slack's three special characters; every mention, link and date starts with one of them. */
 export const forSlack = (text: string): string =>
   unlinked(text).replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');

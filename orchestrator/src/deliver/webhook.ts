@@ -3,12 +3,12 @@ import type { ChannelConfigs } from '@muster/protocol/http';
 import type { Message } from '../domain/notifications/delivery.ts';
 import type { Post } from './send.ts';
 
-/** The event as it is, signed. */
+/** The unchanged event, signed. */
 
 const signatureOf = (secret: string, body: string): string =>
   `sha256=${createHmac('sha256', secret).update(body).digest('hex')}`;
 
-/** @param sentAt Unix seconds; it is in the body, so that the signature is over it too */
+/** @param sentAt Unix seconds; part of the body, so that the signature covers it */
 export function webhookPost({ url, secret }: ChannelConfigs['webhook'], message: Message, sentAt: number): Post {
   const { delivery_id, channel, event } = message;
   const body = JSON.stringify({ delivery_id, sent_at: sentAt, channel, event });

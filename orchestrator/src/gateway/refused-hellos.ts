@@ -1,4 +1,4 @@
-import { widerOf } from '../client-network.ts';
+import { siteNetworkOf } from '../client-network.ts';
 
 export interface RefusedHelloLimits {
   readonly perSecond: number;
@@ -59,7 +59,7 @@ export class RefusedHellos {
 
 /** The buckets that a refusal is charged to: the network's, and for IPv6 that of its /48. */
 function scopesOf(network: string): { name: string; scale: number }[] {
-  const wide = widerOf(network);
+  const wide = siteNetworkOf(network);
   return wide === network
     ? [{ name: network, scale: 1 }]
     : [

@@ -429,7 +429,7 @@ describe('what is typed', () => {
     expect(shell.write(paste)).toBe(false);
     await agent.settled();
     expect(agent.typed.get(channel)).toHaveLength(inputWindow);
-    expect(agent.maxEventBytes).toBe(wireLimits.terminalFrameBytes);
+    expect(agent.longestPiece).toBe(wireLimits.terminalFrameBytes);
     for (let credited = 0; credited < 2 * inputWindow; credited += inputWindow / 4) {
       expect(told.events).toEqual([]);
       agent.send({ type: 'terminal_credit', channel, bytes: inputWindow / 4 });

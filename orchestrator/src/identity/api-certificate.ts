@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { ensurePrivateDirectory, readPrivateFile, writePrivateFile } from '../../../lib/src/private-file.ts';
 import { selfSigned } from './certificate.ts';
 
-/** Longer ones are refused by some clients even where a person trusted them. */
+/** Some clients refuse certificates with a longer lifetime, even trusted ones. */
 const lifeDays = 825;
 const renewalDays = 30;
 
@@ -19,11 +19,11 @@ export interface ApiCertificate {
 }
 
 /**
- * The API port's own certificate: P-256, because browsers refuse Ed25519, good for 127.0.0.1, localhost and the
- * advertised host. Kept in the data directory so that whoever trusted it once need not again; made anew when it lacks
- * one of the hosts or is within thirty days of its end. The key stays.
- * @param advertisedHost name or IP address under which people reach the API, if there is one
- * @throws LoosePermissionsError when the directory or a file is open to others
+ * The generated certificate of the API port: P-256, because browsers refuse Ed25519, for 127.0.0.1, localhost and the
+ * advertised host. It is stored in the data directory, so that clients trust it only once. It is renewed when a host is
+ * missing or within thirty days of its end; the key stays.
+ * @param advertisedHost name or IP address under which people reach the API, if any
+ * @throws LoosePermissionsError when other users can access the directory or a file
  */
 export async function loadApiCertificate(
   dataDir: string,

@@ -4,9 +4,9 @@ import { isIP } from 'node:net';
 import * as x509 from '@peculiar/x509';
 
 /**
- * A certificate for the key, signed by the key.
+ * Creates a self-signed certificate.
  * @param privateKey Ed25519 or P-256
- * @param subject    `hosts`: names and IP addresses it is good for; `days` from yesterday, for clocks that differ
+ * @param subject    `hosts`: names and IP addresses; `days` from yesterday, to allow for clock differences
  * @returns PEM
  */
 export async function selfSigned(

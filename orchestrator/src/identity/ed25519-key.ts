@@ -2,7 +2,7 @@ import { createPublicKey, hash, type KeyObject } from 'node:crypto';
 
 export { isUsablePublicKey } from '@muster/protocol';
 
-/** DER of a SubjectPublicKeyInfo for Ed25519, up to the 32 bytes of the key. */
+/** DER of an Ed25519 SubjectPublicKeyInfo up to the 32 bytes of the key. */
 const spkiPrefix = Buffer.from('302a300506032b6570032100', 'hex');
 
 /** @param raw 32 bytes that passed `isUsablePublicKey` */
@@ -10,7 +10,7 @@ export function publicKeyFromRaw(raw: Uint8Array): KeyObject {
   return createPublicKey({ key: Buffer.concat([spkiPrefix, raw]), format: 'der', type: 'spki' });
 }
 
-/** The 32 bytes of an Ed25519 key (of a private one: of its public half), or null for any other kind of key. */
+/** The 32 bytes of an Ed25519 public key (also of a private key's), or null for any other kind of key. */
 export function rawPublicKey(key: KeyObject): Buffer | null {
   if (key.asymmetricKeyType !== 'ed25519') return null;
   const publicKey = key.type === 'private' ? createPublicKey(key) : key;
@@ -18,8 +18,8 @@ export function rawPublicKey(key: KeyObject): Buffer | null {
 }
 
 /**
- * The same as the protocol's `idOfKey`, at once: handing one block to a thread and back costs half a millisecond of
- * the loop, for each of thousands of agents that come back together.
+ * Synchronous version of the protocol's `idOfKey`: passing a block to a thread and back costs half a millisecond of the
+ * event loop for each of thousands of agents that reconnect together.
  */
 export function idOfRawKey(raw: Uint8Array): string {
   return hash('sha256', raw, 'hex').slice(0, 32);

@@ -3,7 +3,7 @@ import { chmod, mkdtemp, rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { idOfKey } from '@muster/protocol';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { loadApiCertificate } from './api-certificate.ts';
 import { idOfRawKey, isUsablePublicKey, publicKeyFromRaw, rawPublicKey } from './ed25519-key.ts';
 import { loadIdentity } from './identity.ts';
@@ -17,7 +17,7 @@ afterEach(() => rm(dir, { recursive: true, force: true }));
 const mode = async (path: string) => (await stat(path)).mode & 0o777;
 
 describe('identity', () => {
-  it('is made once, for its owner only, with a certificate of the same key', async () => {
+  test('creates a private key once, with a certificate of the same key', async () => {
     const dataDir = join(dir, 'data');
     const first = await loadIdentity(dataDir);
     const second = await loadIdentity(dataDir);
@@ -29,7 +29,7 @@ describe('identity', () => {
     expect(certificate.verify(certificate.publicKey)).toBe(true);
   });
 
-  it('refuses a directory or key that others can reach, and says what to type', async () => {
+  test('refuses a directory or key that others can access, and prints the command to fix it', async () => {
     await loadIdentity(dir);
     await chmod(dir, 0o750);
     await expect(loadIdentity(dir)).rejects.toThrow(
@@ -41,8 +41,8 @@ describe('identity', () => {
   });
 });
 
-describe('the certificate of the API', () => {
-  it('names the hosts, stays until it lacks one or nears its end, and keeps its key', async () => {
+describe('the API certificate', () => {
+  test('names the hosts, is renewed when a host is missing or its end is near, and keeps its key', async () => {
     const first = await loadApiCertificate(dir, null);
     expect(await loadApiCertificate(dir, null)).toEqual(first);
     const wider = await loadApiCertificate(dir, 'muster.example');
@@ -53,7 +53,7 @@ describe('the certificate of the API', () => {
     expect(certificate.checkHost('localhost')).toBe('localhost');
     expect(certificate.checkIP('127.0.0.1')).toBe('127.0.0.1');
     expect(certificate.publicKey.asymmetricKeyDetails?.namedCurve).toBe('prime256v1');
-    // Narrower is still good: who trusted it need not again.
+    // A certificate with more hosts is still good: clients that trust it need not change.
     expect(await loadApiCertificate(dir, null)).toEqual(wider);
     const later = Date.now() + 800 * 86_400_000;
     expect((await loadApiCertificate(dir, null, later)).certificate).not.toBe(wider.certificate);
@@ -70,7 +70,7 @@ describe('public keys', () => {
   };
   const prime = 2n ** 255n - 19n;
 
-  it('takes keys as they are made', () => {
+  test('accepts generated keys', () => {
     const pair = generateKeyPairSync('ed25519');
     const raw = rawPublicKey(pair.privateKey)!;
     expect(isUsablePublicKey(raw)).toBe(true);
@@ -78,12 +78,12 @@ describe('public keys', () => {
     expect(verify(null, message, publicKeyFromRaw(raw), sign(null, message, pair.privateKey))).toBe(true);
   });
 
-  it('have the id that the other side computes', async () => {
+  test('computes the same id as the protocol package', async () => {
     const raw = rawPublicKey(generateKeyPairSync('ed25519').publicKey)!;
     expect(idOfRawKey(raw)).toBe(await idOfKey(raw));
   });
 
-  it('refuses every point of small order, with either sign', () => {
+  test('refuses every point of small order, with either sign', () => {
     // The encodings of the eight points, as published with RFC 8032 test suites.
     const published = [
       '0000000000000000000000000000000000000000000000000000000000000000',
@@ -100,7 +100,7 @@ describe('public keys', () => {
       }
   });
 
-  it('refuses a y that is not reduced, and other lengths', () => {
+  test('refuses a y that is not reduced, and other lengths', () => {
     for (let above = 0n; above < 19n; above++) expect(isUsablePublicKey(littleEndian(prime + above))).toBe(false);
     expect(isUsablePublicKey(littleEndian(prime + 3n, 1))).toBe(false);
     expect(isUsablePublicKey(new Uint8Array(31))).toBe(false);

@@ -4,19 +4,19 @@ import { ensurePrivateDirectory, readPrivateFile, writePrivateFile } from '../..
 import { selfSigned } from './certificate.ts';
 import { rawPublicKey } from './ed25519-key.ts';
 
-/** Who this orchestrator is to its agents. */
+/** The identity that this orchestrator presents to its agents. */
 export interface Identity {
-  /** 32 bytes: what agents pin. */
+  /** 32 bytes; agents pin it. */
   publicKey: Buffer;
   /** PKCS#8 in PEM, for the TLS server. */
   privateKeyPem: string;
-  /** Self-signed with the same key; agents look at nothing in it but the key. */
+  /** Self-signed with the same key; agents check only its key. */
   certificatePem: string;
 }
 
 /**
- * The identity of this data directory, made at the first call.
- * @throws LoosePermissionsError when the directory or the key is open to others
+ * The identity of this data directory, created by the first call.
+ * @throws LoosePermissionsError when other users can access the directory or the key
  */
 export async function loadIdentity(dataDir: string): Promise<Identity> {
   ensurePrivateDirectory(dataDir);
@@ -28,8 +28,8 @@ export async function loadIdentity(dataDir: string): Promise<Identity> {
   }
   const privateKey = createPrivateKey(pem);
   const publicKey = rawPublicKey(privateKey);
-  if (publicKey === null) throw new Error(`${path} does not hold an Ed25519 key; put back the file that was there`);
-  // Agents ignore names and dates, so the certificate is made anew and its dates can be wide.
+  if (publicKey === null) throw new Error(`${path} does not contain an Ed25519 key; restore the original file`);
+  // Agents ignore names and dates, so a new certificate with a long lifetime is made at each start.
   const certificatePem = await selfSigned(privateKey, { commonName: 'muster orchestrator', hosts: [], days: 36_500 });
   return { publicKey, privateKeyPem: pem, certificatePem };
 }

@@ -32,7 +32,7 @@ function credential(text: string): NodeJS.ProcessEnv {
 }
 
 describe('where keys come from', () => {
-  test('the environment first, then the credential, the configured file, the data directory; each once', async () => {
+  test('reads keys from the environment, the credential, the configured file, and the data directory, in this order; each once', async () => {
     const env: NodeJS.ProcessEnv = {
       MUSTER_SECRETS_KEY: `${hex(1)},${hex(2)}`,
       ...credential(`${hex(3)}\n${hex(1)}\n`),
@@ -45,23 +45,23 @@ describe('where keys come from', () => {
     expect((await load({ env: { ...env, MUSTER_SECRETS_KEY: undefined }, file })).ids).toEqual(ids(3, 1, 4, 5));
     expect((await load({ file })).ids).toEqual(ids(4, 5));
     expect((await load()).ids).toEqual(ids(5));
-    // A variable that is set to nothing, and a directory of credentials for other things, are none.
+    // An empty variable and a directory of other credentials do not count.
     rmSync(join(directory, 'credentials/muster-secrets-key'));
     expect((await load({ env: { ...env, MUSTER_SECRETS_KEY: '' } })).ids).toEqual(ids(5));
   });
 
-  test('only the keys of our own file are ours to change', async () => {
+  test('changes only keys of its own file', async () => {
     put('secrets.keys', hex(5));
     expect((await load()).canAdd).toBe(true);
     const given = await load({ env: { MUSTER_SECRETS_KEY: hex(1) } });
     expect([given.canAdd, given.rotationCutOff]).toEqual([false, false]);
-    await expect(given.add()).rejects.toThrow('not ours');
+    await expect(given.add()).rejects.toThrow('not managed by this orchestrator');
     await given.retire(given.ids);
     expect(given.ids).toEqual(ids(1, 5));
     expect(readFileSync(join(directory, 'secrets.keys'), 'utf8')).toBe(hex(5));
   });
 
-  test('with no key anywhere and nothing encrypted one is made, for its owner alone, and found again', async () => {
+  test('creates a private key file when there is no key and nothing is encrypted, and finds it again', async () => {
     const made = await load();
     expect(made.ids).toHaveLength(1);
     expect(made.canAdd).toBe(true);
@@ -72,13 +72,13 @@ describe('where keys come from', () => {
     rmSync(other, { recursive: true });
   });
 
-  test('with no key and something encrypted none is made up', async () => {
+  test('creates no key when something is encrypted', async () => {
     const none = await load({ holdsSecrets: async () => true });
     expect([none.ids, none.active, none.canAdd]).toEqual([[], null, false]);
     expect(existsSync(join(directory, 'secrets.keys'))).toBe(false);
   });
 
-  test('hexadecimal in either case, and base64 in either alphabet, padded or not, are the same key', async () => {
+  test('reads hexadecimal in either case, and base64 in either alphabet, with or without padding', async () => {
     const bytes = Buffer.from(Array.from({ length: 32 }, (_, i) => 251 - i));
     const same = new SecretKeys([bytes]).ids;
     const texts = [
@@ -116,26 +116,26 @@ describe('what is refused', () => {
     expect(readFileSync(join(directory, 'secrets.keys'), 'utf8')).toBe(text);
   });
 
-  test('a line is named', async () => {
+  test('names the line', async () => {
     await expect(load({ file: put('given.key', `# mine\n${hex(1)}\nx\n`) })).rejects.toThrow(
-      'given.key, line 3: a key',
+      'given.key, line 3: a secrets key',
     );
   });
 
-  test('a file that is configured and not there', async () => {
-    await expect(load({ file: join(directory, 'given.key') })).rejects.toThrow('which secrets_key_file names');
+  test('refuses a configured file that is missing', async () => {
+    await expect(load({ file: join(directory, 'given.key') })).rejects.toThrow('given.key does not exist');
   });
 
-  test.each([0o644, 0o604, 0o660, 0o620, 0o602, 0o650])('a configured file of mode %o', async (mode) => {
+  test.each([0o644, 0o604, 0o660, 0o620, 0o602, 0o650])('refuses a configured file of mode %o', async (mode) => {
     await expect(load({ file: put('given.key', hex(1), mode) })).rejects.toThrow('gives other users access to keys');
   });
 
-  test('not one that a group may read, nor one of the owner alone', async () => {
+  test('accepts a file that only its owner or a group can read', async () => {
     for (const mode of [0o640, 0o440, 0o600, 0o400])
       expect((await load({ file: put(`given-${mode}.key`, hex(1), mode) })).ids).toEqual(ids(1));
   });
 
-  test.each([0o640, 0o604, 0o644])('our own file of mode %o', async (mode) => {
+  test.each([0o640, 0o604, 0o644])('refuses its own file with mode %o', async (mode) => {
     put('secrets.keys', hex(1), mode);
     await expect(load()).rejects.toThrow('chmod 0600');
     await expect(load({ env: { MUSTER_SECRETS_KEY: hex(2) } })).rejects.toThrow('chmod 0600');
@@ -143,7 +143,7 @@ describe('what is refused', () => {
 });
 
 describe('changing keys', () => {
-  test('a new one is on disk before it is used, and one that was retired is gone from there', async () => {
+  test('writes a new key to disk before its use, and removes a retired one from disk', async () => {
     const keys = await load();
     const [former = ''] = keys.ids;
     await keys.add();
@@ -157,7 +157,7 @@ describe('changing keys', () => {
     expect(keys.rotationCutOff).toBe(false);
   });
 
-  test('when it cannot be written, nothing has changed', async () => {
+  test('changes nothing when the file cannot be written', async () => {
     const write = async () => {
       throw new Error('no space');
     };
@@ -166,7 +166,7 @@ describe('changing keys', () => {
     expect(keys.ids).toEqual(ids(1));
   });
 
-  test('waits for what began to encrypt before, whether that goes well or not', async () => {
+  test('waits for earlier encryptions, successful or not', async () => {
     const keys = new SecretKeys([key(1)]);
     let end = (_: Error | null) => {};
     const writing = keys.encrypting(() => new Promise<void>((done, fail) => (end = (e) => (e ? fail(e) : done()))));
@@ -182,7 +182,7 @@ describe('changing keys', () => {
     expect(settled).toBe(true);
   });
 
-  test('no print of them has a byte of a key', () => {
+  test('prints no byte of a key', () => {
     const keys = new SecretKeys([key(0xa9)]);
     const printed = JSON.stringify(keys) + JSON.stringify(keys.active) + keys.ids.join();
     expect(printed).not.toMatch(/a9a9a9|qampqam/);

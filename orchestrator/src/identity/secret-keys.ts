@@ -3,29 +3,29 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { readPrivateFile, writePrivateFile } from '../../../lib/src/private-file.ts';
 
-/** The keys that secrets are encrypted under. They are never in the database. */
+/** Encryption keys of secrets. They are never in the database. */
 
 const keyBytes = 32;
 const ownFileName = 'secrets.keys';
 
-/** A key for AES-256. The bytes are in a `KeyObject`, which no log prints. */
+/** A key for AES-256. The bytes are in a `KeyObject`, which is never printed in logs. */
 export interface SecretKey {
-  /** The same for the same bytes, wherever they come from; says nothing about them. */
+  /** Derived from the bytes; reveals nothing about them. */
   readonly id: string;
   readonly key: KeyObject;
 }
 
-/** What is given as keys for secrets is none. The message names the place and never quotes it. */
+/** Invalid secrets keys. The message names the source and never quotes it. */
 class SecretKeysInvalid extends Error {}
 
-/** The file in the data directory, which this program itself writes. */
+/** The key file in the data directory, which the orchestrator itself writes. */
 interface OwnFile {
   write(keys: readonly Buffer[]): Promise<void>;
 }
 
 /**
- * The keys there are. The first encrypts; all of them decrypt. While a value is being encrypted and written, its key is
- * not retired.
+ * The available keys. The first encrypts; all of them decrypt. A key is not retired while a value is being encrypted
+ * and written.
  */
 export class SecretKeys {
   #keys: readonly { key: SecretKey; bytes: Buffer | null }[];
@@ -33,15 +33,15 @@ export class SecretKeys {
   readonly #writing = new Set<Promise<unknown>>();
 
   /**
-   * @param given   bytes of the keys, the one to encrypt under first
-   * @param ownFile null: the keys come from outside, and only their owner adds or removes one
+   * @param given   bytes of the keys, the active one first
+   * @param ownFile null: the keys come from outside, and only an operator adds or removes one
    */
   constructor(given: readonly Buffer[], ownFile: OwnFile | null = null) {
     this.#ownFile = ownFile;
     this.#keys = given.map((bytes) => ({ key: keyOf(bytes), bytes: ownFile === null ? null : bytes }));
   }
 
-  /** What new values are encrypted under; null: there is no key at all. */
+  /** The key that encrypts new values; null without any key. */
   get active(): SecretKey | null {
     return this.#keys[0]?.key ?? null;
   }
@@ -54,17 +54,17 @@ export class SecretKeys {
     return this.#keys.map(({ key }) => key.id);
   }
 
-  /** Whether a new key can be made here. */
+  /** Whether a new key can be created here. */
   get canAdd(): boolean {
     return this.#ownFile !== null;
   }
 
-  /** A file of our own has one key, but while values are being put under the next. */
+  /** The own key file holds one key, except during a rotation. */
   get rotationCutOff(): boolean {
     return this.canAdd && this.#keys.length > 1;
   }
 
-  /** Does what encrypts under the active key and writes the outcome; the key is kept until that has ended. */
+  /** Runs an action that encrypts with the active key and writes the result; the key is not retired before it ends. */
   async encrypting<T>(act: (key: SecretKey | null) => Promise<T>): Promise<T> {
     const done = act(this.active);
     const settled = done.then(
@@ -79,25 +79,25 @@ export class SecretKeys {
     }
   }
 
-  /** Waits for everything that began to encrypt before now. */
+  /** Waits for all encryptions that are in progress. */
   async settled(): Promise<void> {
     await Promise.all(this.#writing);
   }
 
-  /** Makes a key, on disk before it is used. */
+  /** Creates a key and stores it on disk before its first use. */
   async add(): Promise<void> {
     const bytes = randomBytes(keyBytes);
     await this.#store([{ key: keyOf(bytes), bytes }, ...this.#keys]);
   }
 
-  /** Forgets keys, but never the active one. What is given from outside stays until its owner takes it away. */
+  /** Removes keys except the active one. Keys from outside stay until an operator removes them. */
   async retire(ids: readonly string[]): Promise<void> {
     if (this.#ownFile === null || ids.length === 0) return;
     await this.#store(this.#keys.filter(({ key }, index) => index === 0 || !ids.includes(key.id)));
   }
 
   async #store(keys: readonly { key: SecretKey; bytes: Buffer | null }[]): Promise<void> {
-    if (this.#ownFile === null) throw new Error('these keys are not ours to change');
+    if (this.#ownFile === null) throw new Error('these keys are not managed by this orchestrator');
     await this.#ownFile.write(keys.map(({ bytes }) => bytes as Buffer));
     this.#keys = keys;
   }
@@ -117,7 +117,7 @@ const ownFileText = (keys: readonly Buffer[]): string =>
   ].join('\n');
 
 /**
- * @param where for the message
+ * @param where source of the keys, for messages
  * @throws SecretKeysInvalid
  */
 function parseKeys(text: string, where: string): Buffer[] {
@@ -132,12 +132,12 @@ function parseKeys(text: string, where: string): Buffer[] {
           : null;
       if (bytes?.length !== keyBytes)
         throw new SecretKeysInvalid(
-          `${where}, line ${index + 1}: a key for secrets is ${keyBytes} bytes as 64 hexadecimal characters or in base64; make one with: openssl rand -hex ${keyBytes}`,
+          `${where}, line ${index + 1}: a secrets key is ${keyBytes} bytes as 64 hexadecimal characters or in base64; create one with: openssl rand -hex ${keyBytes}`,
         );
       keys.push(bytes);
     }
   }
-  if (keys.length === 0) throw new SecretKeysInvalid(`${where} holds no key for secrets`);
+  if (keys.length === 0) throw new SecretKeysInvalid(`${where} has no secrets key`);
   return keys;
 }
 
@@ -146,14 +146,14 @@ interface KeySources {
   /** The configuration's `secrets_key_file`. */
   file: string | null;
   env: NodeJS.ProcessEnv;
-  /** Whether the database holds secrets: then a missing key is not made up for by a new one. */
+  /** Whether the database has secrets: if so, a missing key is not replaced by a new one. */
   holdsSecrets: () => Promise<boolean>;
 }
 
 /**
- * Reads the keys: the variable `MUSTER_SECRETS_KEY`, the systemd credential `muster-secrets-key`, the configured file, and
- * the file in the data directory, which is made when there is no key anywhere and no secret either. All that are there
- * count, the first of them encrypts.
+ * Reads the keys from the variable `MUSTER_SECRETS_KEY`, the systemd credential `muster-secrets-key`, the configured
+ * file, and the file in the data directory. The last is created when there is neither a key nor a secret. All found
+ * keys are used; the first encrypts.
  * @throws SecretKeysInvalid, LoosePermissionsError
  */
 export async function loadSecretKeys({ dataDir, file, env, holdsSecrets }: KeySources): Promise<SecretKeys> {
@@ -163,7 +163,7 @@ export async function loadSecretKeys({ dataDir, file, env, holdsSecrets }: KeySo
     outside.push(...parseKeys(variable, 'the variable MUSTER_SECRETS_KEY'));
   if (credentials !== undefined) {
     const path = join(credentials, 'muster-secrets-key');
-    // Its mode is systemd's affair, which may let a group at it by an access list.
+    // systemd sets the mode, and may grant a group access with an ACL.
     const text = await readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => {
       if (error.code === 'ENOENT') return null;
       throw error;
@@ -172,7 +172,7 @@ export async function loadSecretKeys({ dataDir, file, env, holdsSecrets }: KeySo
   }
   if (file !== null) {
     const text = readPrivateFile(file, 0o037);
-    if (text === null) throw new SecretKeysInvalid(`there is no file ${file}, which secrets_key_file names`);
+    if (text === null) throw new SecretKeysInvalid(`secrets_key_file ${file} does not exist`);
     outside.push(...parseKeys(text, file));
   }
   const path = join(dataDir, ownFileName);
@@ -187,7 +187,7 @@ export async function loadSecretKeys({ dataDir, file, env, holdsSecrets }: KeySo
   return new SecretKeys([made], ownFile);
 }
 
-/** Ids of the keys that a file of ours holds. @throws SecretKeysInvalid */
+/** Ids of the keys in the own key file. @throws SecretKeysInvalid */
 export const keyIdsOf = (text: string): string[] =>
   distinct(parseKeys(text, ownFileName)).map((bytes) => keyOf(bytes).id);
 

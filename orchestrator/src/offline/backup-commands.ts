@@ -14,12 +14,12 @@ import { askPassphrase, identitiesOf, type Lock, type Openers, passphraseOf, ref
 import { replaceable } from './replaceable.ts';
 import { restoreBackup } from './restore.ts';
 
-/** `muster backup`, `muster backup verify` and `muster restore`. */
+/** Commands `muster backup`, `muster backup verify` and `muster restore`. */
 
 const places = `  --data-dir DIR              the orchestrator's data directory
-  --config FILE               its configuration, which goes into the backup too
+  --config FILE               its configuration, which is part of the backup
   --database-url-file FILE    file with the URL of a PostgreSQL database
-  --json                      print the outcome as JSON
+  --json                      print the result as JSON
 `;
 
 const openerOptions = {
@@ -35,15 +35,16 @@ async function lockOf(given: Given, env: NodeJS.ProcessEnv): Promise<Lock> {
   const file = text(given['passphrase-file']);
   const { MUSTER_BACKUP_PASSPHRASE: variable } = env;
   if (recipients.length > 0) {
-    if (file !== null || given.encrypt === true) throw new ConfigError('give --recipient, or a passphrase, not both');
+    if (file !== null || given.encrypt === true)
+      throw new ConfigError('--recipient cannot be combined with a passphrase');
     return { recipients };
   }
   if (file !== null) return { passphrase: refuseWeak(passphraseOf(file)) };
   if (variable !== undefined && variable !== '') return { passphrase: refuseWeak(variable) };
   if (given.encrypt !== true) return null;
   const passphrase = refuseWeak(await askPassphrase('Passphrase for the backup: '));
-  if ((await askPassphrase('Once more: ')) !== passphrase)
-    throw new ConfigError('the two passphrases are not the same');
+  if ((await askPassphrase('Repeat the passphrase: ')) !== passphrase)
+    throw new ConfigError('the passphrases do not match');
   return { passphrase };
 }
 
@@ -76,20 +77,19 @@ const backup: OfflineCommand = {
   usage: `Usage: muster backup [options] FILE
        muster backup verify [options] FILE
 
-Writes everything that an orchestrator is to a file, or to standard output for \`-\`: the database, its identity, the keys
-for secrets, certificates, the configuration file, transcripts of terminals and samples of metrics, all as of one moment.
-The orchestrator may run meanwhile. Nobody is signed in with what is restored from it. Where FILE is a directory the backup
-gets a name in it, with the time.
+Writes a whole orchestrator to a file, or to standard output for \`-\`: the database, its identity, secrets keys,
+certificates, the configuration file, terminal transcripts, and metrics, all as of one moment. The orchestrator may run
+meanwhile. Sign-in sessions are not included. If FILE is a directory, the backup is named after the present time.
 
-The file is read back and checked before it has its name. Without encryption whoever reads it has every secret and can be
-the orchestrator: encrypt what leaves the machine.
+The file is read back and verified before it gets its name. Anyone who can read an unencrypted backup has every secret and
+can impersonate the orchestrator: encrypt backups that leave the machine.
 
 ${places}  --encrypt                   ask for a passphrase
   --passphrase-file FILE      its first line is the passphrase; or MUSTER_BACKUP_PASSPHRASE
-  --recipient age1…           encrypt for this key of age (age-keygen makes one); may be repeated
-  --identity FILE             for \`verify\`: the key that opens it
-  --without PART              metrics or transcripts; may be repeated
-  --keep N                    in a directory: removes all but the newest N of these backups, once the new one is whole
+  --recipient age1…           encrypt for this age recipient (see age-keygen); may be repeated
+  --identity FILE             for \`verify\`: file with the age identity that decrypts it
+  --without PART              leave out metrics or transcripts; may be repeated
+  --keep N                    in a directory: remove all but the newest N backups after this one is verified
 
 Examples:
   $ muster backup --data-dir /var/lib/muster-orchestrator muster.backup
@@ -102,8 +102,7 @@ Examples:
     const place = await placeOfBackup(named, terminal.now());
     const { series } = place;
     const file = place.file === '-' ? '-' : await replaceable(place.file);
-    if (keep !== null && series === null)
-      throw new ConfigError('--keep is for a directory of backups: name one that is there');
+    if (keep !== null && series === null) throw new ConfigError('--keep requires an existing directory of backups');
     const lock = await lockOf(given, env);
     const without = withoutOf(given);
     const wish = { config, dataDir, configFile: terminal.configFile, without, lock, now: terminal.now, tell };
@@ -116,7 +115,7 @@ Examples:
       lock === null || 'passphrase' in lock
         ? { passphrase: lock === null ? null : async () => lock.passphrase, identities: [] }
         : null;
-    const report = await intoFile(
+    const report = await writeVerified(
       file,
       (write) => writeBackup(wish, write),
       async (partial) => {
@@ -125,7 +124,7 @@ Examples:
     );
     const size = sized(report.bytes);
     tell(
-      `${file}: ${size}, ${lock === null ? 'not encrypted' : 'encrypted'}, ${openers ? 'read back and checked' : 'as written; to check what is in it takes the identity: muster backup verify --identity KEYFILE'}`,
+      `${file}: ${size}, ${lock === null ? 'not encrypted' : 'encrypted'}, ${openers ? 'verified' : 'not verified; to verify it, run: muster backup verify --identity KEYFILE'}`,
     );
     const removed = series !== null && keep !== null ? await keepNewest(series, keep) : [];
     for (const name of removed) tell(`removed: ${name}`);
@@ -141,10 +140,10 @@ const verify: OfflineCommand = {
     const bytes = file === '-' ? terminal.stdin : createReadStream(file);
     const verdict = await verifyBackup(bytes, openersOf(terminal.given, terminal.env));
     terminal.tell(
-      `a whole backup of ${verdict.created_at} (Muster ${verdict.muster_version}, ${verdict.database}): ${counted(verdict.rows, 'row')}, ${counted(verdict.samples, 'sample')}, ${counted(verdict.transcripts, 'transcript')}; the audit log is one chain of ${counted(verdict.audit_events, 'event')}`,
+      `valid backup of ${verdict.created_at} (Muster ${verdict.muster_version}, ${verdict.database}): ${counted(verdict.rows, 'row')}, ${counted(verdict.samples, 'sample')}, ${counted(verdict.transcripts, 'transcript')}; the audit log is one chain of ${counted(verdict.audit_events, 'event')}`,
     );
     if (verdict.keys_elsewhere.length > 0)
-      terminal.tell(`not in it, and needed for some of its secrets: the keys ${verdict.keys_elsewhere.join(', ')}`);
+      terminal.tell(`keys that some of its secrets need and that are not in it: ${verdict.keys_elsewhere.join(', ')}`);
     return { ok: true, ...verdict };
   },
 };
@@ -154,17 +153,17 @@ const restore: OfflineCommand = {
   options: { ...openerOptions, force: { type: 'boolean' } },
   usage: `Usage: muster restore [options] FILE
 
-Puts back what \`muster backup\` wrote, from a file, or from standard input for \`-\`: into an empty data directory, and an empty
-database where PostgreSQL is used. It may be another database than that of the backup. All of it is put back or nothing.
-Stop the orchestrator first. Its configuration of that time is put beside, not in force.
+Restores a backup from a file, or from standard input for \`-\`, into an empty data directory and, with PostgreSQL, an empty
+database. The kind of database may differ from that of the backup. Everything is restored or nothing. Stop the orchestrator
+first. The configuration from the backup is stored separately and does not take effect.
 
-Afterwards agents come back by themselves. Everybody signs in anew, and enrolment tokens are revoked: which of them were used
-since is not known. Operations that were under way at the time of the backup are \`interrupted\`. Operators, agents and
-secrets that were removed since are there again.
+Afterwards agents reconnect on their own. Operators must sign in again, and enrollment tokens are revoked, because some may
+have been used since. Operations that were open at the time of the backup become \`interrupted\`. Operators, agents and
+secrets that were removed after the backup exist again.
 
-${places}  --force                     put aside what is there, and keep it
-  --passphrase-file FILE      its first line is the passphrase; or MUSTER_BACKUP_PASSPHRASE, or it is asked for
-  --identity FILE             file with the AGE-SECRET-KEY-1… that opens it
+${places}  --force                     move existing data aside and keep it
+  --passphrase-file FILE      its first line is the passphrase; or MUSTER_BACKUP_PASSPHRASE, or a prompt
+  --identity FILE             file with the AGE-SECRET-KEY-1… that decrypts it
 
 Examples:
   $ muster restore --data-dir /var/lib/muster-orchestrator muster.backup
@@ -185,12 +184,12 @@ Examples:
     tell(
       `restored: ${counted(report.rows, 'row')}, ${counted(report.samples, 'sample')}, ${counted(report.transcripts, 'transcript')}`,
     );
-    for (const kept of report.aside) tell(`as it was before: ${kept}`);
-    if (report.configuration !== null) tell(`the configuration of that time: ${report.configuration}`);
+    for (const kept of report.aside) tell(`former data: ${kept}`);
+    if (report.configuration !== null) tell(`configuration from the backup: ${report.configuration}`);
     if (report.keys_elsewhere.length > 0)
-      tell(`not in the backup, and needed for some of its secrets: the keys ${report.keys_elsewhere.join(', ')}`);
+      tell(`keys that some secrets need and that are not in the backup: ${report.keys_elsewhere.join(', ')}`);
     tell(
-      'start the orchestrator (systemctl start muster-orchestrator), and look who may sign in: those who were removed since are there again',
+      'start the orchestrator (systemctl start muster-orchestrator), and check the operators: those removed after the backup exist again',
     );
     return report;
   },
@@ -198,8 +197,8 @@ Examples:
 
 export const backupCommands: Readonly<Record<string, OfflineCommand>> = { backup, 'backup verify': verify, restore };
 
-/** The file has its name when it is whole, on the disk, and was looked at again. */
-async function intoFile<T>(
+/** Writes the file under a temporary name, syncs and verifies it, and then renames it. */
+async function writeVerified<T>(
   path: string,
   work: (write: (bytes: Uint8Array) => Promise<void>) => Promise<T>,
   look: (partial: string) => Promise<void>,
@@ -222,7 +221,7 @@ async function intoFile<T>(
     const again = createHash('sha256');
     for await (const piece of createReadStream(partial) as AsyncIterable<Buffer>) again.update(piece);
     if (again.digest('hex') !== hash.digest('hex'))
-      throw new TransferRefused('the disk does not hold what was written; nothing was kept');
+      throw new TransferRefused('the file on disk differs from what was written; nothing was kept');
     await look(partial);
     await rename(partial, path);
     const directory = await open(dirname(path), 'r');

@@ -1,15 +1,15 @@
 /**
- * The form of a backup, version 1: a gzipped tar, and around that age where it is encrypted. Its entries, in this order:
+ * The format of a backup, version 1: a gzipped tar, inside age if it is encrypted. Its entries, in this order:
  *
- *     muster-backup.json          what it is: {"muster_backup":1,"id":…,"created_at":…,"schema_version":…,…}
- *     keys/identity.key …         what the data directory has besides the database
+ *     muster-backup.json          header: {"muster_backup":1,"id":…,"created_at":…,"schema_version":…,…}
+ *     keys/identity.key …         files of the data directory besides the database
  *     config/orchestrator.yml …   the configuration file, and certificates that it names
- *     terminals/ID.cast           transcripts, each as far as it was written at that moment
- *     metrics/00000001 …          samples, one JSON array a line: [node_id, collected_at, …]
- *     rows/00000001 …             an export of the database (transfer-format.ts), in pieces; put together they are one
- *     manifest.json               {"entries":[{"name":…,"size":…,"sha256":…},…],…} of all before it
+ *     terminals/ID.cast           transcripts, up to the length at the moment of the backup
+ *     metrics/00000001 …          samples, one JSON array per line: [node_id, collected_at, …]
+ *     rows/00000001 …             an export of the database (transfer-format.ts), in pieces to concatenate
+ *     manifest.json               {"entries":[{"name":…,"size":…,"sha256":…},…],…} of all entries before it
  *
- * So `age -d FILE | tar xzO --wildcards 'rows/*' | muster import -` works without this program's `restore`.
+ * So `age -d FILE | tar xzO --wildcards 'rows/*' | muster import -` works without `muster restore`.
  */
 
 export const backupVersion = 1;
@@ -20,7 +20,7 @@ export type BackupPart = 'metrics' | 'transcripts';
 
 export interface BackupHeader {
   readonly muster_backup: number;
-  /** Random: the same backup is the same one wherever it is restored. */
+  /** Random; identifies the backup wherever it is restored. */
   readonly id: string;
   readonly created_at: string;
   readonly muster_version: string;
@@ -29,7 +29,7 @@ export interface BackupHeader {
   readonly public_key: string;
   /** Parts that were left out. */
   readonly without: readonly BackupPart[];
-  /** Ids of the keys for secrets that are in it. */
+  /** Ids of the secrets keys in the backup. */
   readonly secret_keys: readonly string[];
 }
 
@@ -43,7 +43,7 @@ export interface Manifest {
   readonly entries: readonly ManifestEntry[];
   readonly rows: number;
   readonly samples: number;
-  /** Ids of keys that something in the database is encrypted under, and that are not in the backup. */
+  /** Ids of keys that the database needs and that are not in the backup. */
   readonly keys_elsewhere: readonly string[];
 }
 
@@ -57,7 +57,7 @@ const places: Readonly<Record<string, RegExp>> = {
 
 export type EntryKind = 'header' | 'manifest' | 'keys' | 'config' | 'terminals' | 'metrics' | 'rows';
 
-/** What an entry is by its name; null: nothing that a backup has. A name never leads anywhere but where it should. */
+/** The kind of an entry by its name; null for a name that is not in the format. Names with other paths are rejected. */
 export function kindOf(name: string): EntryKind | null {
   if (name === headerName) return 'header';
   if (name === manifestName) return 'manifest';

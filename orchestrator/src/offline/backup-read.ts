@@ -13,30 +13,30 @@ import {
   type ManifestEntry,
 } from './backup-format.ts';
 import { ChainCheck } from './chain-check.ts';
-import { decrypting, isArmored, isEncrypted, LockError, longestMagic, type Openers } from './encryption.ts';
+import { decrypting, isArmored, isEncrypted, LockError, maxMagicLength, type Openers } from './encryption.ts';
 import { BadArchive, readTar, type TarEntry } from './tar.ts';
 
-/** A backup as it is read: every entry known, in its place, and with the sum that the manifest says, or nothing of it counts. */
+/** Reads a backup: every entry must be known, in order, and match its digest in the manifest. */
 
 export interface BackupVisitor {
-  /** Called first. @throws to read no further */
+  /** Called first. @throws to stop reading */
   header(header: BackupHeader): Promise<void>;
-  /** A file of the data directory or a configuration. */
+  /** A file of the data directory or of the configuration. */
   file(kind: 'keys' | 'config' | 'terminals', name: string, content: AsyncIterable<Buffer>): Promise<void>;
-  /** Lines of samples, all of them. */
+  /** All lines of samples. */
   samples(content: AsyncIterable<Buffer>): Promise<void>;
-  /** An export of the database, all of it. */
+  /** The whole export of the database. */
   rows(content: AsyncIterable<Buffer>): Promise<void>;
 }
 
 type Entry = TarEntry & { kind: EntryKind; content: AsyncIterable<Buffer> };
 
-const longestText = 64 * 1024 * 1024;
+const maxTextBytes = 64 * 1024 * 1024;
 const order: readonly EntryKind[] = ['header', 'keys', 'config', 'terminals', 'metrics', 'rows', 'manifest'];
 
 /**
  * Reads a whole backup.
- * @throws TransferRefused when it is none, damaged or cut off, or from a newer release; LockError
+ * @throws TransferRefused when it is not a backup, is damaged or truncated, or is from a newer release; LockError
  */
 export async function readBackup(
   bytes: AsyncIterable<Uint8Array>,
@@ -44,7 +44,7 @@ export async function readBackup(
   visitor: BackupVisitor,
 ): Promise<{ header: BackupHeader; manifest: Manifest }> {
   try {
-    return await readEntries(await opened(bytes, openers), visitor);
+    return await readEntries(await decoded(bytes, openers), visitor);
   } catch (error) {
     if (error instanceof TransferRefused || error instanceof LockError) throw error;
     if (error instanceof BadArchive) throw new TransferRefused(`the backup cannot be used: ${error.message}`);
@@ -55,22 +55,21 @@ export async function readBackup(
       code === undefined &&
       /ChaCha|poly1305|tag|stream|stanza|truncated|chunk|STREAM|invalid (header|version)/i.test(message)
     )
-      throw new TransferRefused(`the backup cannot be used: what is encrypted is damaged or cut off (${message})`);
+      throw new TransferRefused(`the backup cannot be used: the encrypted data is damaged or cut off (${message})`);
     throw error;
   }
 }
 
-/** Without encryption and compression. */
-async function opened(bytes: AsyncIterable<Uint8Array>, openers: Openers): Promise<AsyncIterable<Uint8Array>> {
+/** Decrypts and decompresses. */
+async function decoded(bytes: AsyncIterable<Uint8Array>, openers: Openers): Promise<AsyncIterable<Uint8Array>> {
   const pieces = bytes[Symbol.asyncIterator]();
   let head = Buffer.alloc(0);
-  while (head.length < longestMagic) {
+  while (head.length < maxMagicLength) {
     const { done, value } = await pieces.next();
     if (done) break;
     head = Buffer.concat([head, value]);
   }
-  if (isArmored(head))
-    throw new TransferRefused('the backup is armored: take that off with `age -d`, or with base64, first');
+  if (isArmored(head)) throw new TransferRefused('the backup is armored: decode it with `age -d` or base64 first');
   async function* whole(): AsyncGenerator<Uint8Array> {
     yield head;
     for (;;) {
@@ -83,7 +82,7 @@ async function opened(bytes: AsyncIterable<Uint8Array>, openers: Openers): Promi
   if (isEncrypted(head)) {
     const web = Readable.toWeb(Readable.from(packed)) as ReadableStream<Uint8Array>;
     packed = (await decrypting(web, openers)) as AsyncIterable<Uint8Array>;
-  } else if (head[0] !== 0x1f || head[1] !== 0x8b) throw new TransferRefused('this is no backup of Muster');
+  } else if (head[0] !== 0x1f || head[1] !== 0x8b) throw new TransferRefused('this is not a Muster backup');
   const gunzip = createGunzip();
   pipeline(Readable.from(packed), gunzip, () => {});
   return gunzip;
@@ -94,27 +93,27 @@ async function readEntries(
   visitor: BackupVisitor,
 ): Promise<{ header: BackupHeader; manifest: Manifest }> {
   const seen: ManifestEntry[] = [];
-  const entries = known(archive, seen);
+  const entries = knownEntries(archive, seen);
   const first = await entries.next();
-  if (first.done || first.value.kind !== 'header') throw new TransferRefused('this is no backup of Muster');
+  if (first.done || first.value.kind !== 'header') throw new TransferRefused('this is not a Muster backup');
   const header = readHeader(await textOf(first.value));
   await visitor.header(header);
   let next = await entries.next();
-  /** What several entries of one kind hold, as one. */
-  async function* together(kind: EntryKind): AsyncGenerator<Buffer> {
+  /** The content of successive entries of one kind. */
+  async function* joined(kind: EntryKind): AsyncGenerator<Buffer> {
     while (!next.done && next.value.kind === kind) {
       yield* next.value.content;
       next = await entries.next();
     }
   }
   for (const kind of order.slice(1)) {
-    if (kind === 'metrics') await visitor.samples(together(kind));
+    if (kind === 'metrics') await visitor.samples(joined(kind));
     else if (kind === 'rows') {
       if (next.done || next.value.kind !== 'rows')
         throw new TransferRefused('the backup has no rows: it is cut off or damaged');
-      await visitor.rows(together(kind));
-      // What a visitor leaves counts all the same.
-      for await (const _ of together(kind));
+      await visitor.rows(joined(kind));
+      // Content that the visitor has not read counts for the digest, too.
+      for await (const _ of joined(kind));
     } else if (kind === 'keys' || kind === 'config' || kind === 'terminals')
       while (!next.done && next.value.kind === kind) {
         await visitor.file(kind, next.value.name, next.value.content);
@@ -124,8 +123,8 @@ async function readEntries(
       const before = [...seen];
       const manifest = JSON.parse(await textOf(next.value)) as Manifest;
       if (JSON.stringify(manifest.entries) !== JSON.stringify(before))
-        throw new TransferRefused('the backup is not what was written: its sums do not fit');
-      if (!(await entries.next()).done) throw new TransferRefused('there is something after the end of the backup');
+        throw new TransferRefused('the backup was modified: its digests do not match');
+      if (!(await entries.next()).done) throw new TransferRefused('unexpected data after the end of the backup');
       return { header, manifest };
     }
   }
@@ -136,12 +135,12 @@ async function readEntries(
   );
 }
 
-/** Entries that a backup may have, with their sums put down once they are read. */
-async function* known(archive: AsyncIterable<Uint8Array>, seen: ManifestEntry[]): AsyncGenerator<Entry> {
+/** The entries of a backup; records the digest of each after it was read. */
+async function* knownEntries(archive: AsyncIterable<Uint8Array>, seen: ManifestEntry[]): AsyncGenerator<Entry> {
   for await (const { name, size, content } of readTar(archive)) {
     const kind = kindOf(name);
     if (kind === null)
-      throw new TransferRefused(`the backup has an entry that is none of ours: ${JSON.stringify(name.slice(0, 100))}`);
+      throw new TransferRefused(`the backup has an unknown entry: ${JSON.stringify(name.slice(0, 100))}`);
     const hash = createHash('sha256');
     async function* summed(): AsyncGenerator<Buffer> {
       for await (const piece of content) {
@@ -150,14 +149,14 @@ async function* known(archive: AsyncIterable<Uint8Array>, seen: ManifestEntry[])
       }
     }
     yield { name, size, kind, content: { [Symbol.asyncIterator]: summed } };
-    // The rest of one that was not read to its end.
+    // Reads the rest if the visitor stopped early.
     for await (const _ of summed());
     seen.push({ name, size, sha256: hash.digest('hex') });
   }
 }
 
 async function textOf({ name, size, content }: Entry): Promise<string> {
-  if (size > longestText) throw new TransferRefused(`${name} is too large`);
+  if (size > maxTextBytes) throw new TransferRefused(`${name} is too large`);
   const pieces: Buffer[] = [];
   for await (const piece of content) pieces.push(Buffer.from(piece));
   return Buffer.concat(pieces).toString('utf8');
@@ -168,15 +167,15 @@ function readHeader(text: string): BackupHeader {
   try {
     header = JSON.parse(text) as Partial<BackupHeader>;
   } catch {
-    throw new TransferRefused('this is no backup of Muster');
+    throw new TransferRefused('this is not a Muster backup');
   }
-  if (typeof header?.muster_backup !== 'number') throw new TransferRefused('this is no backup of Muster');
+  if (typeof header?.muster_backup !== 'number') throw new TransferRefused('this is not a Muster backup');
   if (header.muster_backup !== backupVersion)
     throw new TransferRefused(
-      `this backup has the form of version ${header.muster_backup}, this Muster reads version ${backupVersion}`,
+      `this backup has format version ${header.muster_backup}; this Muster reads version ${backupVersion}`,
     );
   if (!Number.isInteger(header.schema_version) || typeof header.id !== 'string' || !/^[0-9a-f]{32}$/.test(header.id))
-    throw new TransferRefused('this is no backup of Muster');
+    throw new TransferRefused('this is not a Muster backup');
   const whole = header as BackupHeader;
   if (whole.schema_version > migrations.length)
     throw new TransferRefused(
@@ -194,7 +193,7 @@ export interface Verdict extends BackupHeader {
 }
 
 /**
- * Reads all of a backup and holds it to its own sums and to the chain of its audit log. Nothing is written anywhere.
+ * Reads a whole backup and checks its digests and the chain of its audit log. Writes nothing.
  * @throws TransferRefused, LockError
  */
 export async function verifyBackup(bytes: AsyncIterable<Uint8Array>, openers: Openers): Promise<Verdict> {
@@ -219,11 +218,11 @@ export async function verifyBackup(bytes: AsyncIterable<Uint8Array>, openers: Op
     },
   });
   if (rows !== manifest.rows || samples !== manifest.samples)
-    throw new TransferRefused('the backup is not what was written: its counts do not fit');
+    throw new TransferRefused('the backup was modified: its counts do not match');
   return { ...header, rows, samples, transcripts, audit_events: chain.end(), keys_elsewhere: manifest.keys_elsewhere };
 }
 
-/** Whole lines, without their ends. */
+/** Complete lines, without line ends. */
 export async function* linesOf(bytes: AsyncIterable<Buffer>): AsyncGenerator<string> {
   let rest: Buffer = Buffer.alloc(0);
   for await (const piece of bytes) {
@@ -233,7 +232,7 @@ export async function* linesOf(bytes: AsyncIterable<Buffer>): AsyncGenerator<str
       rest = rest.subarray(at + 1);
     }
     if (rest.length > 1024 * 1024) throw new TransferRefused('a line of samples has no end');
-    // The piece may be a view of what is filled anew.
+    // A copy: the piece may be a view of a reused buffer.
     rest = Buffer.from(rest);
   }
   if (rest.length > 0) throw new TransferRefused('the samples are cut off');

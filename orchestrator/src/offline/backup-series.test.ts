@@ -7,7 +7,7 @@ import { keepNewest, numberToKeep, placeOfBackup } from './backup-series.ts';
 const above = scratchDirectory('muster-series-');
 afterAll(() => rmSync(above, { recursive: true, force: true }));
 
-test('a directory that is named gets a file with the time, anything else is the file', async () => {
+test('names the file after the time in a directory, and uses any other path as the file', async () => {
   const now = Date.UTC(2026, 10, 20, 3, 4, 5, 678);
   expect(await placeOfBackup(above, now)).toEqual({
     file: join(above, 'muster-20261120T030405Z.backup'),
@@ -17,7 +17,7 @@ test('a directory that is named gets a file with the time, anything else is the 
   expect(await placeOfBackup(file, now)).toEqual({ file, series: null });
 });
 
-test('the newest stay, and all that is not of the series', async () => {
+test('keeps the newest backups, and all other files', async () => {
   const directory = join(above, 'many');
   mkdirSync(directory);
   const others = ['muster.backup', 'muster-20260101T000000Z.backup.old', 'x-muster-20260101T000000Z.backup'];
@@ -29,6 +29,6 @@ test('the newest stay, and all that is not of the series', async () => {
   expect(await keepNewest(directory, 2)).toEqual([]);
 });
 
-test.each(['0', '-1', 'all', '1.5', ''])('%j is no number of backups', (text) => {
-  expect(() => numberToKeep(text)).toThrow('--keep takes how many');
+test.each(['0', '-1', 'all', '1.5', ''])('refuses %j as a number of backups', (text) => {
+  expect(() => numberToKeep(text)).toThrow('--keep takes the number');
 });

@@ -2,13 +2,13 @@ import { readdir, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { ConfigError } from '../config.ts';
 
-/** Backups one after the other in a directory, each under the time at which it was made: as a timer makes them. */
+/** A directory of backups, each named after its time, as a timer creates them. */
 
 const ours = /^muster-\d{8}T\d{6}Z\.backup(\.partial)?$/;
 
 /**
  * @param named a file, or a directory in which the backup gets a name
- * @returns the file, and the directory if that was named
+ * @returns the file, and the directory if one was given
  */
 export async function placeOfBackup(named: string, now: number): Promise<{ file: string; series: string | null }> {
   const about = await stat(named).catch(() => null);
@@ -17,16 +17,17 @@ export async function placeOfBackup(named: string, now: number): Promise<{ file:
   return { file: join(named, `muster-${stamp}.backup`), series: named };
 }
 
-/** @throws ConfigError unless it is a number of backups */
+/** @throws ConfigError unless it is a positive number */
 export function numberToKeep(text: string | null): number | null {
   if (text === null) return null;
-  if (!/^[1-9]\d{0,4}$/.test(text)) throw new ConfigError(`--keep takes how many backups stay, 1 or more, not ${text}`);
+  if (!/^[1-9]\d{0,4}$/.test(text))
+    throw new ConfigError(`--keep takes the number of backups to keep, at least 1, not ${text}`);
   return Number(text);
 }
 
 /**
- * Removes all but the newest, and what killed ones left. Other names are none of ours.
- * @returns names of the backups that are gone
+ * Removes all but the newest backups, and files of killed ones. Leaves other files alone.
+ * @returns names of the removed backups
  */
 export async function keepNewest(directory: string, keep: number): Promise<string[]> {
   const found = (await readdir(directory)).filter((name) => ours.test(name)).sort();

@@ -34,12 +34,12 @@ import { counted } from './counted.ts';
 import { encrypting, type Lock } from './encryption.ts';
 import { tarEnd, tarHeader, tarPadding } from './tar.ts';
 
-/** A backup as it is made: one moment of everything, beside an orchestrator that goes on, as a stream. */
+/** Writes a backup as a stream: a consistent snapshot, while the orchestrator continues to run. */
 
 export interface BackupWish {
   readonly config: Config;
   readonly dataDir: string;
-  /** The configuration file, if there is one. */
+  /** The configuration file, if any. */
   readonly configFile: string | null;
   readonly without: readonly BackupPart[];
   readonly lock: Lock;
@@ -58,12 +58,12 @@ export interface BackupReport {
   readonly encrypted: boolean;
 }
 
-/** Rows and samples are put into entries of about so many bytes. */
+/** Approximate bytes of one entry of rows or samples. */
 const pieceBytes = 4 * 1024 * 1024;
-/** SQLite cannot fold its log in while somebody reads an old moment of it: whoever takes too long gives up. */
-const mostLogGrowth = 1024 ** 3;
-/** Not in a backup: whoever signed in before signs in again. */
-const leftOut: ReadonlySet<string> = new Set(['sessions', 'web_login_codes']);
+/** SQLite cannot checkpoint its log while a snapshot is read: a backup that takes too long is aborted. */
+const maxLogGrowth = 1024 ** 3;
+/** Not in a backup: operators sign in again after a restore. */
+const excludedTables: ReadonlySet<string> = new Set(['sessions', 'web_login_codes']);
 
 /**
  * Writes a backup.
@@ -83,7 +83,7 @@ export async function writeBackup(
       await write(piece);
     }
   })();
-  // A write that fails has to end the reading too.
+  // A failed write must end the reading, too.
   drained.catch((error: Error) => gzip.destroy(error));
   const put = (piece: Uint8Array): Promise<void> =>
     new Promise((resolve, reject) => gzip.write(piece, (error) => (error ? reject(error) : resolve())));
@@ -93,7 +93,7 @@ export async function writeBackup(
     await drained;
     return { ...report, bytes, encrypted: wish.lock !== null };
   } catch (error) {
-    // With the reason: else all that is known of it afterwards is that the reading was aborted.
+    // Passes on the reason; otherwise the error would only say that reading was aborted.
     gzip.destroy(error as Error);
     throw await drained.then(
       () => error,
@@ -107,10 +107,11 @@ async function writeEntries(wish: BackupWish, put: (bytes: Uint8Array) => Promis
   const created = wish.now();
   const archive = new Archive(put, Math.floor(created / 1000));
   const identity = readPrivateFile(join(dataDir, 'identity.key'));
-  if (identity === null) throw new Error(`${dataDir} is no data directory of an orchestrator: it has no identity.key`);
-  const { snapshot, secretsKeys } = await atOneMoment(wish);
+  if (identity === null)
+    throw new Error(`${dataDir} is not a data directory of an orchestrator: it has no identity.key`);
+  const { snapshot, secretsKeys } = await consistentSnapshot(wish);
   try {
-    // Looked at in the same moment: what grows from now on is of later.
+    // Listed at the moment of the snapshot; later growth is left out.
     const transcripts = without.includes('transcripts') ? [] : await transcriptsOf(dataDir);
     const ownKeys = secretsKeys === null ? [] : keyIdsOf(secretsKeys);
     const header: BackupHeader = {
@@ -161,7 +162,7 @@ async function writeEntries(wish: BackupWish, put: (bytes: Uint8Array) => Promis
     );
     if (elsewhere.length > 0)
       tell(
-        `not in it: the keys for secrets ${elsewhere.join(', ')}, which are kept outside the data directory. Without them those secrets are lost: keep a copy`,
+        `not included: the secrets keys ${elsewhere.join(', ')}, which are stored outside the data directory. Keep a copy: without them their secrets are lost`,
       );
     return { ...about, rows, samples, transcripts: recorded, keys_elsewhere: elsewhere };
   } finally {
@@ -169,8 +170,8 @@ async function writeEntries(wish: BackupWish, put: (bytes: Uint8Array) => Promis
   }
 }
 
-/** The database, and the keys that it needs: a change of the keys in between is waited out. */
-async function atOneMoment({
+/** A snapshot of the database with the keys that it needs: retries if the keys change meanwhile. */
+async function consistentSnapshot({
   config,
   dataDir,
   without,
@@ -193,7 +194,7 @@ async function transcriptsOf(dataDir: string): Promise<{ id: string; size: numbe
   if (!(await stat(directory).catch(() => null))) return [];
   const found: { id: string; size: number }[] = [];
   for (const id of (await (await openTranscripts(directory, systemClock)).ids()).sort()) {
-    // One that is old enough may go at any moment.
+    // Retention may remove a transcript at any moment.
     const about = await stat(join(directory, `${id}.cast`)).catch(() => null);
     if (about) found.push({ id, size: about.size });
   }
@@ -212,7 +213,7 @@ async function writeSamples(archive: Archive, snapshot: Snapshot, watch: () => P
   return count;
 }
 
-/** Gives up when SQLite's log has grown too much: a slow pipe must not fill the disk of the orchestrator. */
+/** Aborts when SQLite's log has grown too much: a slow pipe must not fill the orchestrator's disk. */
 async function logWatch({ database_url }: Config, dataDir: string): Promise<() => Promise<void>> {
   if (database_url !== null) return async () => {};
   const size = async () =>
@@ -221,14 +222,14 @@ async function logWatch({ database_url }: Config, dataDir: string): Promise<() =
     ).reduce((sum, about) => sum + (about?.size ?? 0), 0);
   const first = await size();
   return async () => {
-    if ((await size()) > first + mostLogGrowth)
+    if ((await size()) > first + maxLogGrowth)
       throw new TransferRefused(
-        'so much was written meanwhile that the database’s log would outgrow its disk: write the backup to a faster place, or at a quieter time',
+        'the backup took too long, and the database’s log grew too large: write it to a faster disk, or at a quieter time',
       );
   };
 }
 
-/** What a database holds, but for sessions; with the mark by which it is known, once restored, for what it is. */
+/** All of the database except sign-in sessions, with a marker that shows that it was restored. */
 class BackupSource implements TransferSource {
   readonly place: string;
   readonly keyIds = new Set<string>();
@@ -247,7 +248,7 @@ class BackupSource implements TransferSource {
   close = () => this.#of.close();
 
   async *rows(table: TransferTable): AsyncGenerator<readonly TransferRow[]> {
-    if (leftOut.has(table.name)) return;
+    if (excludedTables.has(table.name)) return;
     const at = (name: string) => table.columns.findIndex((column) => column.name === name);
     if (table.name === 'settings') {
       const all: TransferRow[] = [];
@@ -267,7 +268,7 @@ class BackupSource implements TransferSource {
   }
 }
 
-/** Puts entries into the archive and keeps their sums. */
+/** Writes entries to the archive and records their digests. */
 class Archive {
   readonly #put: (bytes: Uint8Array) => Promise<void>;
   readonly #seconds: number;
@@ -286,7 +287,7 @@ class Archive {
     this.#entries.push({ name, size: bytes.length, sha256: createHash('sha256').update(bytes).digest('hex') });
   }
 
-  /** The first `size` bytes of a file. @returns false when it is gone */
+  /** The first `size` bytes of a file. @returns false when the file does not exist */
   async file(name: string, path: string, size: number): Promise<boolean> {
     const handle = await open(path).catch((error: NodeJS.ErrnoException) => {
       if (error.code === 'ENOENT') return null;
@@ -315,7 +316,7 @@ class Archive {
     return true;
   }
 
-  /** Text of any length, in entries of a folder. */
+  /** Text of any length, split into entries of a folder. */
   pieces(folder: string): { add(text: string): Promise<void>; end(): Promise<void> } {
     let count = 0;
     let held: string[] = [];

@@ -1,7 +1,7 @@
 import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { gunzipSync, gzipSync } from 'node:zlib';
-import { afterAll, expect, it } from 'vitest';
+import { afterAll, expect, test } from 'vitest';
 import { happen, placeAll } from '../../test/audit.ts';
 import { type DatabaseFixture, describeDatabases } from '../../test/databases/databases.ts';
 import { newAdmin, newAgent, openDomain } from '../../test/domain.ts';
@@ -53,7 +53,7 @@ const sampleAt = (collected_at: number) => ({
 });
 
 describeDatabases('backup and restore', (fixture) => {
-  /** Where an orchestrator is, and its configuration. */
+  /** An orchestrator's data directory and configuration. */
   async function place(at?: string) {
     const dataDir = folder();
     const where = fixture.kind === 'sqlite' ? join(dataDir, 'muster.db') : (at ?? (await fixture.place()));
@@ -131,10 +131,10 @@ describeDatabases('backup and restore', (fixture) => {
       tell: () => {},
     });
 
-  it('puts back rows, keys, transcripts and samples as of that moment, and ends what was under way', async () => {
+  test('restores rows, keys, transcripts and samples of one moment, and ends open operations', async () => {
     const from = await filled();
     const bytes = await backupOf(from);
-    // What comes after it.
+    // Events after the snapshot.
     await happen(from.domain, 50);
     const verdict = await verifyBackup(bytesOf(bytes), nobody);
     expect(verdict).toMatchObject({
@@ -161,7 +161,7 @@ describeDatabases('backup and restore', (fixture) => {
     const { events } = await listAudit(domain.context, { limit: 500 });
     expect(events.filter(({ summary }) => /^it happened/.test(summary))).toHaveLength(300);
     expect(events.map(({ event_type }) => event_type)).toContain('system.restored');
-    // Once.
+    // Only once.
     expect(await settleRestored(domain.context)).toBeNull();
     const samples = await samplesAt(to);
     expect(await samples.since(from.agent.id, 0, 10)).toEqual([
@@ -171,7 +171,7 @@ describeDatabases('backup and restore', (fixture) => {
     await samples.close();
   });
 
-  it('that is cut off, or has any byte changed, is refused and leaves nothing', async () => {
+  test('refuses a backup that is truncated or has a changed byte, and leaves nothing behind', async () => {
     const from = await filled();
     const bytes = await backupOf(from);
     const to = await place();
@@ -197,7 +197,7 @@ describeDatabases('backup and restore', (fixture) => {
     await restoreTo(to, bytes);
   });
 
-  it('that turns out to be broken takes nothing away from what is there, with --force either', async () => {
+  test('keeps existing data when a backup turns out to be damaged, even with --force', async () => {
     const from = await filled();
     const bytes = await backupOf(from);
     const to = await place();
@@ -208,7 +208,7 @@ describeDatabases('backup and restore', (fixture) => {
     const there = readdirSync(to.dataDir).sort();
     const archive = gunzipSync(bytes);
     const digit = archive.lastIndexOf('"sha256":"') + 10;
-    // Another one, whatever it was.
+    // Any other digit.
     archive.write(archive.toString('latin1', digit, digit + 1) === '0' ? '1' : '0', digit);
     for (const broken of [bytes.subarray(0, bytes.length - 1), gzipSync(archive)]) {
       await expect(restoreTo(to, broken, true)).rejects.toThrow('the backup');
@@ -219,14 +219,14 @@ describeDatabases('backup and restore', (fixture) => {
     }
   });
 
-  it('is refused where something is, and with --force keeps it', async () => {
+  test('refuses a directory that is not empty, and keeps its data with --force', async () => {
     const from = await filled();
     const bytes = await backupOf(from);
     const to = await place();
     await restoreTo(to, bytes);
     await expect(restoreTo(to, bytes)).rejects.toThrow('is not empty');
     const { aside } = await restoreTo(to, bytes, true);
-    // A database that was restored and not started since is the same one: there is nothing to put aside.
+    // A restored database that was not started since is the same: it is not moved aside.
     expect(aside.length).toBe(1);
     expect(readdirSync(to.dataDir).filter((name) => name.startsWith('before-restore-'))).toHaveLength(1);
     const domain = await openDomain(to.fixed);
@@ -236,7 +236,7 @@ describeDatabases('backup and restore', (fixture) => {
       expect((await restoreTo(to, bytes, true)).aside[0]).toMatch('schema muster_before_restore_');
   });
 
-  it('whose audit log was changed by hand is found out', async () => {
+  test('detects an audit log that was changed by hand', async () => {
     if (fixture.kind === 'postgres') return;
     const from = await filled();
     const db = openSqliteFile(from.where);

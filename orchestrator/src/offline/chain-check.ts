@@ -3,12 +3,12 @@ import type { PlacedEvent } from '../domain/audit/placed-event.ts';
 import type { Line } from '../store/transfer/transfer-format.ts';
 import { TransferRefused } from '../store/transfer/transfer-table.ts';
 
-/** Whether the audit log in an export is the chain that was written: each hash computed anew, as the rows pass by. */
+/** Verifies the audit log of an export while its rows are read: recomputes each hash of the chain. */
 
 type ReadLine = Exclude<Line, { trailer: unknown }>;
 
-/** Events stand in the order of their numbers, their places almost so: those that are early wait, but not without end. */
-const mostEarly = 100_000;
+/** Events are ordered by number, and almost by place: early ones are held back, up to this many. */
+const maxEarly = 100_000;
 
 export class ChainCheck {
   #columns: readonly string[] = [];
@@ -18,7 +18,7 @@ export class ChainCheck {
   readonly #early = new Map<number, PlacedEvent>();
   #checked = 0;
 
-  /** @throws TransferRefused at the first event that does not fit */
+  /** @throws TransferRefused at the first event that breaks the chain */
   take(line: ReadLine): void {
     if (Array.isArray(line)) {
       if (this.#table === 'audit_chain') this.#takeLink(this.#record(line));
@@ -29,7 +29,7 @@ export class ChainCheck {
     }
   }
 
-  /** @returns how many events fit */
+  /** @returns the number of verified events */
   end(): number {
     const { place, hash } = this.#last;
     if (this.#early.size > 0) throw broken(place + 1, 'the event at this place is missing');
@@ -49,7 +49,7 @@ export class ChainCheck {
   }
 
   #takeEvent(event: PlacedEvent): void {
-    // One without a place is newer than the chain.
+    // An event without a place is newer than the chain.
     if (typeof event.place !== 'number') return;
     this.#early.set(event.place, event);
     for (let next = this.#early.get(this.#last.place + 1); next; next = this.#early.get(this.#last.place + 1)) {
@@ -61,7 +61,7 @@ export class ChainCheck {
       this.#last = { place, hash };
       this.#checked++;
     }
-    if (this.#early.size > mostEarly) throw broken(this.#last.place + 1, 'the event at this place is missing');
+    if (this.#early.size > maxEarly) throw broken(this.#last.place + 1, 'the event at this place is missing');
   }
 }
 

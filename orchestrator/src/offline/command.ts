@@ -2,27 +2,27 @@ import type { ParseArgsConfig } from 'node:util';
 import type { Config } from '../config.ts';
 
 export interface Terminal {
-  /** What the command has to say; standard output is for an export. */
+  /** Prints a message; standard output is reserved for exports. */
   tell(line: string): void;
   readonly stdin: AsyncIterable<Uint8Array>;
   readonly stdout: NodeJS.WritableStream;
   readonly now: () => number;
   readonly env: NodeJS.ProcessEnv;
-  /** Options of the command itself. */
+  /** Options of the command. */
   readonly given: Given;
-  /** The configuration file that was named. */
+  /** The configuration file, if one was named. */
   readonly configFile: string | null;
 }
 
-/** By name, as they were typed. */
+/** By option name, as typed. */
 export type Given = Readonly<Record<string, string | boolean | readonly (string | boolean)[] | undefined>>;
 
 export interface OfflineCommand {
   readonly usage: string;
-  /** Names of the words that it takes. */
+  /** Names of the positional arguments. */
   readonly words: readonly string[];
-  /** Options that only it has. */
+  /** Options that only this command has. */
   readonly options?: NonNullable<ParseArgsConfig['options']>;
-  /** @returns what `--json` prints */
+  /** @returns the object that `--json` prints */
   run(config: Config, dataDir: string, words: readonly string[], terminal: Terminal): Promise<object>;
 }

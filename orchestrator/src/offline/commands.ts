@@ -14,13 +14,13 @@ import type { OfflineCommand, Terminal } from './command.ts';
 import { type HeldPlace, holdPlace } from './place.ts';
 import { replaceable } from './replaceable.ts';
 
-/** What is done to a database while no orchestrator runs on it. */
+/** Commands for a database that no orchestrator uses. */
 
-const places = `  --data-dir DIR              where the SQLite database is kept
-  --database-url-file FILE    file with the URL of a PostgreSQL database, in its place
-  --database-url URL          the URL itself; whoever lists processes sees the password in it
-  --config FILE               the orchestrator's own configuration, which names either
-  --json                      print the outcome as JSON
+const places = `  --data-dir DIR              directory of the SQLite database
+  --database-url-file FILE    file with the URL of a PostgreSQL database instead
+  --database-url URL          the URL itself; process lists show its password
+  --config FILE               the orchestrator's configuration, which names either
+  --json                      print the result as JSON
 `;
 
 async function held<T>(
@@ -46,9 +46,9 @@ const migrate: OfflineCommand = {
   words: [],
   usage: `Usage: muster migrate [options]
 
-Brings the schema of a database up to this release, without starting an orchestrator. A SQLite file that holds something
-is copied first; copy a PostgreSQL database with pg_dump. Refuses a schema of a newer release, and a database that an
-orchestrator works on. Starting an orchestrator does the same.
+Migrates the schema of a database to this release, without starting an orchestrator. A SQLite file with data is copied
+first; back up a PostgreSQL database with pg_dump. Refuses a schema of a newer release, and a database in use by an
+orchestrator. Starting an orchestrator migrates its database, too.
 
 ${places}
 Examples:
@@ -66,7 +66,7 @@ Examples:
         const before = from === 0 ? 'was empty, and' : `was at schema version ${from}, and`;
         terminal.tell(`${place.name} ${before} is at version ${to} now`);
       }
-      if (backup !== null) terminal.tell(`as it was before: ${backup}`);
+      if (backup !== null) terminal.tell(`backup of the former database: ${backup}`);
       return { database: place.name, ...report };
     }),
 };
@@ -84,10 +84,9 @@ const exporting: OfflineCommand = {
   words: ['FILE'],
   usage: `Usage: muster export [options] FILE
 
-Writes everything that a database holds to a file, or to standard output for \`-\`: all tables, in a form that any database
-of Muster can be filled from. The file is for nobody else to read. Not in it: the keys in the data directory, without
-which agents do not know the orchestrator and secrets cannot be read; transcripts of terminals; samples of metrics.
-Refuses while an orchestrator works on the database.
+Writes all tables of a database to a file, or to standard output for \`-\`, in a format that every supported database can
+import. Only you can read the file. Not included: terminal transcripts, metrics, and the keys in the data directory, without
+which agents refuse the orchestrator and secrets cannot be decrypted. Refuses a database in use by an orchestrator.
 
 ${places}
 Examples:
@@ -108,7 +107,7 @@ Examples:
           ? exportDatabase(source, writerTo(terminal.stdout), about)
           : intoFile(file, (write) => exportDatabase(source, write, about)));
         terminal.tell(`exported ${report.rows} rows of ${report.tables.length} tables`);
-        terminal.tell('not in it: the keys in the data directory, transcripts, samples of metrics');
+        terminal.tell('not included: the keys in the data directory, transcripts, metrics');
         return { database: place.name, ...report };
       } finally {
         await source.close();
@@ -117,7 +116,7 @@ Examples:
   },
 };
 
-/** The file has its name when it is whole and on the disk. */
+/** Writes the file under a temporary name, syncs it, and then renames it. */
 async function intoFile(
   path: string,
   work: (write: (text: string) => Promise<void>) => Promise<TransferReport>,
@@ -138,7 +137,7 @@ async function intoFile(
   }
 }
 
-/** Waits until the reader of a pipe has taken what was written. */
+/** Waits until the reader of a pipe has taken the text. */
 const writerTo =
   (stream: NodeJS.WritableStream) =>
   (text: string): Promise<void> =>
@@ -150,9 +149,9 @@ const importing: OfflineCommand = {
   words: ['FILE'],
   usage: `Usage: muster import [options] FILE
 
-Fills an empty database with what \`muster export\` wrote, from a file, or from standard input for \`-\`. All of it is kept or
-nothing: an export that is cut off or damaged is refused. Before it is kept every row is read back, and the number and the
-digest of the rows of each table are compared with those of the export. The schema is then brought up to this release.
+Imports an export into an empty database, from a file, or from standard input for \`-\`. Everything is imported or nothing: a
+damaged or truncated export is refused. Before the commit every row is read back, and the number and the digest of each
+table's rows are compared with the export. Then the schema is migrated to this release.
 
 ${places}
 Examples:
@@ -171,9 +170,9 @@ Examples:
         const bytes = file === '-' ? terminal.stdin : createReadStream(file as string);
         const report = await importDatabase(bytes, target, { onTable: onTable(terminal) });
         terminal.tell(
-          `imported ${report.rows} rows of ${report.tables.length} tables; each table was read back and is equal to the export`,
+          `imported ${report.rows} rows of ${report.tables.length} tables; each table was read back and verified`,
         );
-        terminal.tell('the keys are not in an export: copy identity.key and what else the data directory keeps');
+        terminal.tell('an export contains no keys: copy identity.key and the other files of the data directory');
         return { database: place.name, ...report };
       } finally {
         await target.close();

@@ -1,35 +1,35 @@
 import { openSync, readFileSync } from 'node:fs';
 import { ReadStream, WriteStream } from 'node:tty';
 
-/** Backups that only some can read: the age format (age-encryption.org), so that its own tools open them too. */
+/** Encryption of backups in the age format (age-encryption.org), so that age's own tools can decrypt them. */
 
-/** For whom one is written; null: for everybody who gets at the file. */
+/** Who can decrypt a backup; null: not encrypted. */
 export type Lock = { readonly passphrase: string } | { readonly recipients: readonly string[] } | null;
-/** What one is opened with. */
+/** The means to decrypt a backup. */
 export interface Openers {
   readonly passphrase: (() => Promise<string>) | null;
-  /** Text of a file of identities: `AGE-SECRET-KEY-1…`, one a line. */
+  /** Lines of identity files: `AGE-SECRET-KEY-1…`. */
   readonly identities: readonly string[];
 }
 
-/** What cannot be opened, or for nobody, in words for a person. */
+/** Encryption or decryption is not possible, with a message for people. */
 export class LockError extends Error {}
 
 const magic = 'age-encryption.org/v1\n';
 const armored = '-----BEGIN AGE';
-/** 128 MiB for a third of a second: what guesses cost too. */
+/** scrypt: 128 MiB and a third of a second, also for each guess. */
 const workFactor = 17;
 
-const shortest = 10;
+const minPassphraseLength = 10;
 
-/** @throws LockError when it is one that is guessed in no time */
+/** @throws LockError when the passphrase is too short */
 export function refuseWeak(passphrase: string): string {
-  if (passphrase.length < shortest)
-    throw new LockError(`a passphrase has at least ${shortest} characters: better some words than one`);
+  if (passphrase.length < minPassphraseLength)
+    throw new LockError(`a passphrase needs at least ${minPassphraseLength} characters: use several words`);
   return passphrase;
 }
 
-/** @throws LockError when a recipient is none */
+/** @throws LockError when a recipient is invalid */
 export async function encrypting(bytes: ReadableStream<Uint8Array>, lock: Exclude<Lock, null>) {
   const { Encrypter } = await import('age-encryption');
   const encrypter = new Encrypter();
@@ -42,7 +42,7 @@ export async function encrypting(bytes: ReadableStream<Uint8Array>, lock: Exclud
         encrypter.addRecipient(recipient);
       } catch {
         throw new LockError(
-          `${recipient.slice(0, 24)}… is no recipient of age: those begin with age1, and age-keygen prints them`,
+          `${recipient.slice(0, 24)}… is not an age recipient: they start with age1, and age-keygen prints them`,
         );
       }
   return encrypter.encrypt(bytes);
@@ -50,9 +50,9 @@ export async function encrypting(bytes: ReadableStream<Uint8Array>, lock: Exclud
 
 export const isEncrypted = (head: Uint8Array): boolean => Buffer.from(head).toString('latin1').startsWith(magic);
 export const isArmored = (head: Uint8Array): boolean => Buffer.from(head).toString('latin1').startsWith(armored);
-export const longestMagic = magic.length;
+export const maxMagicLength = magic.length;
 
-/** @throws LockError when nothing that was given opens it */
+/** @throws LockError when none of the means decrypts it */
 export async function decrypting(bytes: ReadableStream<Uint8Array>, openers: Openers) {
   const { Decrypter } = await import('age-encryption');
   const decrypter = new Decrypter();
@@ -66,42 +66,40 @@ export async function decrypting(bytes: ReadableStream<Uint8Array>, openers: Ope
     return await decrypter.decrypt(bytes);
   } catch (error) {
     if (/no identity matched|incorrect HMAC|cannot decrypt/i.test((error as Error).message))
-      throw new LockError('it cannot be opened with what was given: another passphrase or identity?');
+      throw new LockError('it cannot be decrypted: wrong passphrase or identity');
     throw error;
   }
 }
 
-/** The first line of a file that nobody else may read is the caller's affair; here it is only read. */
+/** The first line of the file. The caller checks its permissions. */
 export function passphraseOf(file: string): string {
   const [line = ''] = readFileSync(file, 'utf8').split(/\r?\n/);
-  if (line === '') throw new LockError(`${file} holds no passphrase in its first line`);
+  if (line === '') throw new LockError(`${file} has no passphrase in its first line`);
   return line;
 }
 
-/** @throws LockError when there is none in the file */
+/** @throws LockError when the file has no identity */
 export function identitiesOf(file: string): string[] {
   const found = readFileSync(file, 'utf8')
     .split(/\r?\n/)
     .map((line) => line.trim())
     .filter((line) => line !== '' && !line.startsWith('#'));
   if (found.length === 0 || !found.every((line) => /^AGE-SECRET-KEY-/.test(line)))
-    throw new LockError(`${file} holds no identity of age: lines that begin with AGE-SECRET-KEY-`);
+    throw new LockError(`${file} has no age identity: a line that starts with AGE-SECRET-KEY-`);
   return found;
 }
 
-/** Asks at the terminal, also when standard input and output are something else. Nothing of the answer is shown. */
+/** Asks at the terminal, even if standard input and output are redirected. Does not echo the answer. */
 export async function askPassphrase(question: string): Promise<string> {
-  // Plain numbers, open to the end of the process: a FileHandle closes its own when it is collected, and by then the number
-  // may be that of a file of the backup.
+  // Numeric descriptors that stay open: a garbage-collected FileHandle would close its number, which may by then belong
+  // to a file of the backup.
   let input: ReadStream;
   let output: WriteStream;
   try {
     input = new ReadStream(openSync('/dev/tty', 'r'));
     output = new WriteStream(openSync('/dev/tty', 'w'));
   } catch {
-    throw new LockError(
-      'there is no terminal to ask for a passphrase at: give --passphrase-file or MUSTER_BACKUP_PASSPHRASE',
-    );
+    throw new LockError('no terminal to ask for a passphrase: use --passphrase-file or MUSTER_BACKUP_PASSPHRASE');
   }
   try {
     output.write(question);

@@ -16,7 +16,7 @@ afterEach(() => rmSync(folder, { recursive: true }));
 
 const file = () => join(folder, 'orchestrator.yml');
 
-/** Runs it on a machine whose service says this of itself. */
+/** Runs the command on a machine whose service reports this status. */
 async function run(status: string, ...args: string[]) {
   const asked: string[] = [];
   const said: string[] = [];
@@ -35,7 +35,7 @@ async function run(status: string, ...args: string[]) {
 const ready = 'API at https://127.0.0.1:4749, agents on port 4747';
 
 describe('muster orchestrator init', () => {
-  test('writes the key where a person would, leaves the rest as it is, and says what comes next', async () => {
+  test('writes the key to the configuration, keeps the rest, and prints the next steps', async () => {
     const ran = await run(
       `${ready}; created first operator ada`,
       '--operator-key',
@@ -60,7 +60,7 @@ describe('muster orchestrator init', () => {
     expect(ran.said).toContain('muster login --url https://m.example:4749');
   });
 
-  test('may be said again, also to a file that holds comments only', async () => {
+  test('can be repeated, also with a file of comments only', async () => {
     writeFileSync(file(), '# nothing\n');
     for (const name of ['ada', 'bob'])
       await run(`${ready}; created first operator ${name}`, '--operator-key', key, '--username', name);
@@ -70,10 +70,10 @@ describe('muster orchestrator init', () => {
     });
   });
 
-  test('says so when there is an admin already, and leaves nothing of it behind', async () => {
+  test('reports an existing admin and restores the configuration', async () => {
     const { exit, said, asked } = await run(ready, '--operator-key', key, '--username', 'ada');
     expect(exit).toBe(1);
-    expect(said).toContain('has its first admin already');
+    expect(said).toContain('already has its first admin');
     expect(readFileSync(file(), 'utf8')).toBe(packaged);
     expect(asked.filter((what) => what.startsWith('restart'))).toHaveLength(2);
   });
@@ -91,7 +91,7 @@ describe('muster orchestrator init', () => {
     expect(readFileSync(file(), 'utf8')).toBe(packaged);
   });
 
-  test('leaves a file alone that it cannot read, and names one that is not there', async () => {
+  test('keeps a file that it cannot parse, and names a missing one', async () => {
     writeFileSync(file(), 'a: [\n');
     expect(await run(ready, '--operator-key', key, '--username', 'ada')).toMatchObject({ exit: 1, asked: [] });
     expect(readFileSync(file(), 'utf8')).toBe('a: [\n');

@@ -8,26 +8,26 @@ import { visible } from '@muster/protocol';
 import { type Document, parseDocument } from 'yaml';
 
 /**
- * `muster orchestrator init`: makes somebody the first admin of an orchestrator that was installed as a service. It
- * writes the key into the configuration as a person would, starts the service anew, and says what came of it.
+ * `muster orchestrator init` creates the first admin of an orchestrator that is installed as a service. It writes the
+ * key into the configuration, restarts the service, and reports the result.
  */
 
 const usage = `Usage: sudo muster orchestrator init --operator-key KEY --username NAME [options]
 
-Makes you the first admin of the orchestrator that is installed on this machine: writes your public key into its
-configuration, and starts it anew.
+Makes you the first admin of the orchestrator that is installed on this machine: writes your public key to its
+configuration and restarts it.
 
   --operator-key KEY       your public key, as "muster operator init" prints it
   --username NAME          your name
-  --advertised-host HOST   name or address under which people and machines reach this one
-  --config FILE            its configuration (/etc/muster/orchestrator.yml)
-  --data-dir DIR           its data (/var/lib/muster-orchestrator)
-  --service NAME           its unit (muster-orchestrator)
+  --advertised-host HOST   name or address under which people and agents reach it
+  --config FILE            configuration file (/etc/muster/orchestrator.yml)
+  --data-dir DIR           data directory (/var/lib/muster-orchestrator)
+  --service NAME           systemd unit (muster-orchestrator)
 
 Example: sudo muster orchestrator init --username ada --operator-key "$(muster operator init)"
 `;
 
-/** What is wrong with the command line. */
+/** An error in the command line. */
 class UsageError extends Error {}
 
 const options = {
@@ -51,17 +51,17 @@ function readArguments(args: readonly string[]) {
   if (values.help) return null;
   if (!/^[0-9a-fA-F]{64}$/.test(key.trim()))
     throw new UsageError(
-      '--operator-key is 64 hexadecimal digits: "muster operator init" prints them once, "muster operator whoami --public-key" whenever there is a key',
+      '--operator-key is 64 hexadecimal digits: "muster operator init" prints them once, "muster operator whoami --public-key" prints it again',
     );
-  if (username === '') throw new UsageError('--username is missing: the name that you will have');
+  if (username === '') throw new UsageError('--username is missing: your operator name');
   if (host !== undefined && !/^[\x21-\x7e]{1,253}$/.test(host))
     throw new UsageError('--advertised-host is a name or an address, such as muster.example');
   return { key: key.trim().toLowerCase(), username, host: host ?? null, ...values };
 }
 
-/** What systemd and the files of the machine are asked for; handed in for tests. */
+/** Access to systemd and output; handed in for tests. */
 export interface Machine {
-  /** Runs systemctl. @throws Error with what it said */
+  /** Runs systemctl. @throws Error with its output */
   systemctl(...args: string[]): Promise<string>;
   stdout(text: string): void;
   stderr(text: string): void;
@@ -91,11 +91,11 @@ export async function initOrchestrator(args: readonly string[], machine: Machine
     const port = /:(\d+), agents on port/.exec(status)?.[1] ?? '4748';
     const made = status.endsWith(`created first operator ${username}`);
     if (!made) {
-      // Left there, the key would be the first admin's of whatever database is made next.
+      // If it stayed, the key would become the first admin of the next new database.
       await replace(config, former);
       await restart();
-      say('this orchestrator has its first admin already, and takes no other by its configuration');
-      machine.stderr('An admin can let you in: muster operator add\n');
+      say('this orchestrator already has its first admin');
+      machine.stderr('An admin can add you: muster operator add\n');
       return 1;
     }
     const fingerprint = await fingerprintIn(given['data-dir']);
@@ -119,13 +119,15 @@ export async function initOrchestrator(args: readonly string[], machine: Machine
 }
 
 /**
- * Sets keys of the file and leaves everything else, comments too, as it is.
- * @returns what was in it
+ * Sets keys of the file and keeps everything else, comments included.
+ * @returns the former content
  */
 async function writeKeys(path: string, keys: Readonly<Record<string, string>>): Promise<string> {
   const text = await readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => {
     if (error.code !== 'ENOENT') throw error;
-    throw new Error(`there is no ${path}: is the package muster-orchestrator installed? Else name it with --config`);
+    throw new Error(
+      `${path} does not exist: is the package muster-orchestrator installed? If it is elsewhere, use --config`,
+    );
   });
   const document: Document = parseDocument(text);
   if (document.errors.length > 0)
@@ -136,7 +138,7 @@ async function writeKeys(path: string, keys: Readonly<Record<string, string>>): 
   return text;
 }
 
-/** Old or new, never mixed. */
+/** Replaces the file atomically. */
 async function replace(path: string, text: string): Promise<void> {
   const { mode, uid, gid } = await stat(path);
   const temporary = join(dirname(path), `.orchestrator.${randomBytes(6).toString('hex')}.tmp`);
@@ -150,7 +152,7 @@ async function replace(path: string, text: string): Promise<void> {
   }
 }
 
-/** Null where the orchestrator has a certificate of somebody else's. */
+/** Null if the orchestrator has a certificate of its own operator. */
 async function fingerprintIn(dataDir: string): Promise<string | null> {
   const pem = await readFile(join(dataDir, 'api.crt')).catch(() => null);
   return pem === null ? null : new X509Certificate(pem).fingerprint256;

@@ -4,9 +4,9 @@ import { DirectoryInUse, lockDirectory } from '../../../lib/src/instance-lock.ts
 import type { Config } from '../config.ts';
 import { takePostgresLock } from '../store/postgres/postgres-lock.ts';
 
-/** The database that an offline command works on, held so that no orchestrator can start on it meanwhile. */
+/** The database of an offline command, locked so that no orchestrator can start with it. */
 export type HeldPlace = {
-  /** For people; without a password. */
+  /** For messages; without a password. */
   readonly name: string;
   release(): Promise<void>;
 } & (
@@ -15,9 +15,9 @@ export type HeldPlace = {
 );
 
 /**
- * Holds the database that the configuration means.
- * @param make whether a data directory that is not there is made
- * @throws DirectoryInUse, DatabaseInUse while an orchestrator runs on it
+ * Locks the configured database.
+ * @param make whether to create a missing data directory
+ * @throws DirectoryInUse, DatabaseInUse while an orchestrator uses it
  */
 export async function holdPlace(config: Config, dataDir: string, make: boolean): Promise<HeldPlace> {
   if (config.database_url !== null) {
@@ -37,6 +37,6 @@ export async function holdPlace(config: Config, dataDir: string, make: boolean):
     return { kind: 'sqlite', name: file, file, release: async () => release() };
   } catch (error) {
     if (error instanceof DirectoryInUse || (error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
-    throw new Error(`there is no data directory ${dataDir}`, { cause: error });
+    throw new Error(`the data directory ${dataDir} does not exist`, { cause: error });
   }
 }

@@ -11,7 +11,7 @@ const folder = scratchDirectory('muster-replaceable-');
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 const at = (name: string) => join(folder, name);
 
-test('a file, a link to one and a name that is free can be written', async () => {
+test('accepts a file, a link to a file, and a free name', async () => {
   writeFileSync(at('file'), '');
   symlinkSync(at('file'), at('link to file'));
   expect(await replaceable(at('file'))).toBe(at('file'));
@@ -19,7 +19,7 @@ test('a file, a link to one and a name that is free can be written', async () =>
   expect(await replaceable(at('free'))).toBe(at('free'));
 });
 
-test('what is no file is refused, by the commands that write one too', async () => {
+test('refuses a path that is not a file, also in the commands that write one', async () => {
   mkdirSync(at('directory'));
   symlinkSync(at('nowhere'), at('dangling'));
   const server = createServer();
@@ -28,7 +28,7 @@ test('what is no file is refused, by the commands that write one too', async () 
   try {
     for (const name of ['directory', 'dangling', 'socket', 'link'])
       await expect(replaceable(at(name)), name).rejects.toThrow(ConfigError);
-    // Before anything else is looked at: there is no database here.
+    // Checked first: there is no database here.
     for (const command of ['backup', 'export'])
       expect(await runOffline(command, ['--data-dir', folder, at('link')], folder), command).toBe(2);
     expect(lstatSync(at('link')).isSymbolicLink()).toBe(true);

@@ -2,16 +2,12 @@ import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync
 import { join } from 'node:path';
 import { afterAll, beforeEach, describe, expect, test } from 'vitest';
 import { scratchDirectory } from '../../test/scratch.ts';
-import {
-  beginRestore,
-  completeRestore,
-  contentOf,
-  dropRestore,
-  finishRestore,
-  goOnWithDatabase,
-} from './restore-place.ts';
+import { beginRestore, completeRestore, contentOf, dropRestore, finishRestore, markDatabase } from './restore-place.ts';
 
-/** Cut off at each step, the directory is what it was or what it is to be; the next who comes by brings it there. */
+/**
+ * After an interruption at any step, the directory has either the former or the new content; the next start finishes
+ * it.
+ */
 const above = scratchDirectory('muster-restore-');
 let directory = '';
 let count = 0;
@@ -38,7 +34,7 @@ function expectRestored() {
 }
 
 describe('a data directory that is put back', () => {
-  test('takes the place of what was there, which is kept', async () => {
+  test('replaces the former content and keeps it', async () => {
     await begun();
     await completeRestore(directory, aside);
     expectRestored();
@@ -46,7 +42,7 @@ describe('a data directory that is put back', () => {
     expect(await finishRestore(directory)).toBe(false);
   });
 
-  test('that was not whole is none: what was there is untouched, and nothing starts on it', async () => {
+  test('ignores an incomplete restore: the former content is unchanged, and nothing starts', async () => {
     await begun();
     await expect(finishRestore(directory)).rejects.toThrow('run `muster restore` again');
     expect((await contentOf(directory)).sort()).toEqual(['identity.key', 'muster.db']);
@@ -55,16 +51,16 @@ describe('a data directory that is put back', () => {
     expectRestored();
   });
 
-  test('whose database elsewhere is there already is not given up: nothing starts on the two until it is whole', async () => {
+  test('keeps an incomplete restore whose database was committed: nothing starts before it is complete', async () => {
     await begun();
-    await goOnWithDatabase(directory, 'muster_before');
-    // It fails then, and another that fails does not take that back.
+    await markDatabase(directory, 'muster_before');
+    // It fails, and a second failure does not undo it.
     for (const _ of [1, 2]) {
       await dropRestore(directory);
-      await expect(finishRestore(directory)).rejects.toThrow('with the same backup; what was in the database is in');
+      await expect(finishRestore(directory)).rejects.toThrow('with the same backup; the former data is in');
       await begun();
     }
-    await goOnWithDatabase(directory, null);
+    await markDatabase(directory, null);
     await completeRestore(directory, aside);
     expectRestored();
   });
@@ -82,7 +78,7 @@ describe('a data directory that is put back', () => {
     expectRestored();
   });
 
-  test.each([1, 2, 4])('that was cut off after %i of what is new was moved in is brought to its end', async (steps) => {
+  test.each([1, 2, 4])('finishes a restore that was interrupted after moving %i of the new files', async (steps) => {
     const content = await begun();
     mkdirSync(join(directory, aside), { mode: 0o700 });
     for (const name of ['muster.db', 'identity.key']) renameSync(join(directory, name), join(directory, aside, name));

@@ -3,28 +3,32 @@ import { join } from 'node:path';
 import { writePrivateFile } from '../../../lib/src/private-file.ts';
 
 /**
- * A data directory that is being put back. All of it is first made in a folder within it; a file there says that it is
- * whole, and from then on it takes the place of what was there, however often that is cut off. Nothing is started in between.
+ * A restore into a data directory. The content is first written to a folder within it; a marker file then declares it
+ * complete. From there on the content replaces what was in the directory, and the replacement can be resumed after any
+ * interruption. No orchestrator starts before it is finished.
  */
 
 const folder = '.restoring';
-/** Whole and on disk; holds the name of the folder for what was there before, or nothing. */
+/** Marker: content complete and synced; holds the name of the folder for the former content, or nothing. */
 const whole = 'whole';
-/** What was there before is out of the way. */
+/** Marker: the former content was moved away. */
 const cleared = 'cleared';
-/** A database elsewhere is, or is about to be, that of the backup: nothing goes back from there. Holds where the former one is. */
+/**
+ * Marker: an external database was, or is about to be, replaced by that of the backup, so the restore cannot be undone.
+ * Holds the schema of the former data.
+ */
 const database = 'database';
 
 export interface Restoring {
   /** Becomes the content of the data directory. */
   readonly content: string;
-  /** For what is needed until then. */
+  /** For temporary files. */
   readonly scratch: string;
 }
 
 const staging = (dataDir: string) => join(dataDir, folder);
 
-/** What a data directory holds, apart from what this program needs to look after it. */
+/** Names in a data directory, except those for locks and restores. */
 export async function contentOf(dataDir: string): Promise<string[]> {
   const names = await readdir(dataDir).catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ENOENT') return [];
@@ -35,17 +39,17 @@ export async function contentOf(dataDir: string): Promise<string[]> {
   );
 }
 
-/** Makes an empty place, in place of one that was begun. The caller holds the directory. */
+/** Creates an empty folder for a restore and discards an unfinished one. The caller holds the directory lock. */
 export async function beginRestore(dataDir: string): Promise<Restoring> {
   await dropRestore(dataDir);
   const content = join(staging(dataDir), 'content');
   await mkdir(join(content, 'terminals'), { recursive: true, mode: 0o700 });
-  // Whoever starts there is to see that it is not whole.
+  // The orchestrator's user must be able to see that the restore is incomplete.
   await giveTo(staging(dataDir), await ownerOf(dataDir));
   return { content, scratch: staging(dataDir) };
 }
 
-/** Takes back what was begun; one whose database is there already stays begun. */
+/** Discards an unfinished restore, unless its database was committed. */
 export async function dropRestore(dataDir: string): Promise<void> {
   const there = await readdir(staging(dataDir)).catch(() => [] as string[]);
   for (const name of there)
@@ -54,10 +58,10 @@ export async function dropRestore(dataDir: string): Promise<void> {
 }
 
 /**
- * Called before a database elsewhere is committed: until the directory is whole too, nobody starts on the two.
- * @param aside where what was in it is then; null: nothing was
+ * Called before an external database is committed: until the directory is complete, too, no orchestrator starts.
+ * @param aside schema of the former data; null if there is none
  */
-export async function goOnWithDatabase(dataDir: string, aside: string | null): Promise<void> {
+export async function markDatabase(dataDir: string, aside: string | null): Promise<void> {
   const path = join(staging(dataDir), database);
   const former = await readFile(path, 'utf8').catch(() => '');
   writePrivateFile(path, [former, aside ?? ''].filter((name) => name !== '').join(', '), 'replace');
@@ -65,14 +69,14 @@ export async function goOnWithDatabase(dataDir: string, aside: string | null): P
 }
 
 /**
- * Says that everything is there: from here on it is brought to its end by whoever comes by.
- * @param aside where what is in the directory goes; null: there is nothing
+ * Marks the content as complete: from here on any start finishes the restore.
+ * @param aside folder for the present content; null if there is none
  */
 export async function completeRestore(dataDir: string, aside: string | null): Promise<void> {
   const prepared = join(staging(dataDir), 'prepared');
   writePrivateFile(prepared, aside ?? '', 'keep');
   const owner = await ownerOf(dataDir);
-  await settleTree(staging(dataDir), owner);
+  await syncTree(staging(dataDir), owner);
   if (aside !== null) {
     await mkdir(join(dataDir, aside), { mode: 0o700 });
     await giveTo(join(dataDir, aside), owner);
@@ -83,9 +87,9 @@ export async function completeRestore(dataDir: string, aside: string | null): Pr
 }
 
 /**
- * Brings to its end what was cut off.
- * @returns false when there is nothing
- * @throws Error when what is there is not whole
+ * Finishes an interrupted restore.
+ * @returns false when there is none
+ * @throws Error when its content is incomplete
  */
 export async function finishRestore(dataDir: string): Promise<boolean> {
   const at = (name: string) => join(staging(dataDir), name);
@@ -98,11 +102,11 @@ export async function finishRestore(dataDir: string): Promise<boolean> {
     const former = there.includes(database) ? (await readFile(at(database), 'utf8')).trim() : null;
     if (!there.includes(whole) && former !== null)
       throw new Error(
-        `a restore into ${dataDir} was cut off when its database was there and the directory was not: run \`muster restore\` again, with the same backup${former === '' ? '' : `; what was in the database is in its schema ${former}`}`,
+        `a restore into ${dataDir} was interrupted after its database was restored, but not the directory: run \`muster restore\` again, with the same backup${former === '' ? '' : `; the former data is in schema ${former} of the database`}`,
       );
     if (!there.includes(whole))
       throw new Error(
-        `a restore into ${dataDir} is under way, or was cut off before it was whole: run \`muster restore\` again, or remove ${staging(dataDir)}`,
+        `a restore into ${dataDir} is in progress or was interrupted: run \`muster restore\` again, or remove ${staging(dataDir)}`,
       );
     const aside = (await readFile(at(whole), 'utf8')).trim();
     if (/^before-restore-[\w-]+$/.test(aside)) {
@@ -123,7 +127,7 @@ export async function finishRestore(dataDir: string): Promise<boolean> {
 
 type Owner = { uid: number; gid: number } | null;
 
-/** To whom what root makes here is to belong; null: to whoever makes it. */
+/** Owner of the files that root creates here; null: the current user. */
 async function ownerOf(dataDir: string): Promise<Owner> {
   const { uid, gid } = await stat(dataDir);
   return process.getuid?.() === 0 ? { uid, gid } : null;
@@ -133,11 +137,11 @@ async function giveTo(path: string, owner: Owner): Promise<void> {
   if (owner) await chown(path, owner.uid, owner.gid);
 }
 
-/** Puts everything below on disk, and gives it to whom the directory belongs. */
-async function settleTree(path: string, owner: Owner): Promise<void> {
+/** Syncs everything below the path, and gives it to the owner of the directory. */
+async function syncTree(path: string, owner: Owner): Promise<void> {
   await giveTo(path, owner);
   if ((await lstat(path)).isDirectory())
-    for (const name of await readdir(path)) await settleTree(join(path, name), owner);
+    for (const name of await readdir(path)) await syncTree(join(path, name), owner);
   await sync(path);
 }
 

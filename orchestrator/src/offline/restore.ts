@@ -19,23 +19,16 @@ import type { BackupHeader } from './backup-format.ts';
 import { linesOf, readBackup } from './backup-read.ts';
 import type { Openers } from './encryption.ts';
 import { type HeldPlace, holdPlace } from './place.ts';
-import {
-  beginRestore,
-  completeRestore,
-  contentOf,
-  dropRestore,
-  finishRestore,
-  goOnWithDatabase,
-} from './restore-place.ts';
+import { beginRestore, completeRestore, contentOf, dropRestore, finishRestore, markDatabase } from './restore-place.ts';
 
-/** Puts back what a backup holds, all of it or nothing, into an empty place, on either database. */
+/** Restores a backup into an empty place, completely or not at all, with either database. */
 
 export interface RestoreWish {
   readonly config: Config;
   readonly dataDir: string;
   readonly bytes: AsyncIterable<Uint8Array>;
   readonly openers: Openers;
-  /** Puts what is there aside. */
+  /** Moves existing data aside. */
   readonly force: boolean;
   readonly now: () => number;
   readonly tell: (line: string) => void;
@@ -48,29 +41,29 @@ export interface RestoreReport {
   readonly rows: number;
   readonly samples: number;
   readonly transcripts: number;
-  /** Where what was there before is now. */
+  /** Where the former data is. */
   readonly aside: readonly string[];
-  /** Where the configuration of that time is; null: there is none in the backup. */
+  /** Where the configuration from the backup is; null: the backup has none. */
   readonly configuration: string | null;
   readonly keys_elsewhere: readonly string[];
 }
 
 const configurationFolder = 'restored-configuration';
 
-/** @throws TransferRefused, LockError, and what the disk or the server says; nothing is changed then */
+/** @throws TransferRefused, LockError, and errors of the disk or the server; nothing has changed then */
 export async function restoreBackup(wish: RestoreWish): Promise<RestoreReport> {
   const { config, dataDir } = wish;
   ensurePrivateDirectory(dataDir);
   const unlock = await lockDirectory(dataDir, 'orchestrator');
   try {
-    if (await finishCutOff(dataDir))
+    if (await finishInterrupted(dataDir))
       throw new TransferRefused(
-        `a restore into ${dataDir} that had been cut off was brought to its end just now: start the orchestrator, or restore again with --force`,
+        `an interrupted restore into ${dataDir} was finished just now: start the orchestrator, or restore again with --force`,
       );
     const there = await contentOf(dataDir);
     if (there.length > 0 && !wish.force)
       throw new TransferRefused(
-        `${dataDir} is not empty (${there.slice(0, 3).join(', ')}…): restore into an empty one, or with --force, which keeps what is there beside it`,
+        `${dataDir} is not empty (${there.slice(0, 3).join(', ')}…): restore into an empty directory, or use --force, which moves the present data aside`,
       );
     const place = config.database_url === null ? null : await holdPlace(config, dataDir, false);
     try {
@@ -83,12 +76,12 @@ export async function restoreBackup(wish: RestoreWish): Promise<RestoreReport> {
   }
 }
 
-/** One that is whole is brought to its end; one that is not counts for nothing. */
-const finishCutOff = (dataDir: string): Promise<boolean> => finishRestore(dataDir).catch(() => false);
+/** Finishes a complete restore; ignores an incomplete one. */
+const finishInterrupted = (dataDir: string): Promise<boolean> => finishRestore(dataDir).catch(() => false);
 
 async function restoreHeld(wish: RestoreWish, place: HeldPlace | null, occupied: boolean): Promise<RestoreReport> {
   const { config, dataDir, force, tell } = wish;
-  // Of two within a second neither takes the place of the other.
+  // Distinguishes two restores within a second.
   const stamp = `${new Date(wish.now()).toISOString().replace(/[-:]|\.\d+/g, '')}-${randomBytes(2).toString('hex')}`;
   const aside: string[] = [];
   const { content, scratch } = await beginRestore(dataDir);
@@ -119,7 +112,7 @@ async function restoreHeld(wish: RestoreWish, place: HeldPlace | null, occupied:
         const now = () => Math.floor(wish.now() / 1000);
         if (place?.kind === 'postgres') {
           const mark = await postgresHolds(place.url, restoredKey);
-          // Cut off after its rows were kept: they are what they are to be.
+          // The restore was interrupted after the rows were committed: they are those of this backup.
           if (mark.rows && mark.setting?.includes((about as unknown as BackupHeader).id)) return;
           if (mark.rows && force) schema = `muster_before_restore_${stamp.toLowerCase().replace('-', '_')}`;
         }
@@ -130,13 +123,13 @@ async function restoreHeld(wish: RestoreWish, place: HeldPlace | null, occupied:
         rows = (await fillDatabase(bytes, target)).rows;
       },
     });
-    // All of it was read, and is what was written: only now does it count.
-    if (place !== null) await goOnWithDatabase(dataDir, schema);
+    // The whole backup was read and is valid: commit now.
+    if (place !== null) await markDatabase(dataDir, schema);
     await (target as TransferTarget | null)?.commit();
     if (schema !== null) aside.push(`the schema ${schema} of the database`);
     if (place === null) checkFile(join(content, 'muster.db'));
     const samples = await loadSamples(config, place, samplesFile, join(content, 'metrics.db'));
-    if (samples !== manifest.samples) throw new TransferRefused('not every sample of the backup could be put back');
+    if (samples !== manifest.samples) throw new TransferRefused('some samples of the backup could not be restored');
     const kept = occupied ? `before-restore-${stamp}` : null;
     if (kept !== null) aside.push(join(dataDir, kept));
     await completeRestore(dataDir, kept);
@@ -171,7 +164,7 @@ async function intoNewFile(path: string, bytes: AsyncIterable<Buffer>): Promise<
   }
 }
 
-/** @throws TransferRefused when SQLite itself finds fault with what was written */
+/** @throws TransferRefused when SQLite finds the file damaged */
 function checkFile(file: string): void {
   const db = openSqliteReader(file);
   try {
@@ -184,7 +177,7 @@ function checkFile(file: string): void {
 
 const atOnce = 10_000;
 
-/** @returns how many there were */
+/** @returns the number of samples */
 async function loadSamples(config: Config, place: HeldPlace | null, file: string, target: string): Promise<number> {
   let failure: Error | null = null;
   const retentionSecs = config.metrics.retention;

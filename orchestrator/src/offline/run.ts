@@ -4,17 +4,17 @@ import { offlineCommands } from './commands.ts';
 
 /**
  * Runs `muster migrate`, `export`, `import`, `backup` or `restore`.
- * @param args what follows the command
+ * @param args arguments after the command
  * @returns the exit code
  */
 export async function runOffline(command: string, args: readonly string[], defaultDataDir: string): Promise<number> {
   const { stdout, stderr } = process;
   const json = args.includes('--json');
-  // A backup, a configuration or a database may have names in it that somebody chose.
+  // Backups, configurations and databases may contain names chosen by others.
   const say = (text: string) => void stderr.write(`${visible(text)}\n`);
   const fail = (error: Error, more: string | null = null): number => {
     const exit = error instanceof ConfigError ? 2 : 1;
-    // In the form that the errors of all other verbs have.
+    // The format of the errors of all other verbs.
     const told = {
       code: exit === 2 ? 'usage' : 'failed',
       status: null,
@@ -25,7 +25,7 @@ export async function runOffline(command: string, args: readonly string[], defau
     say(
       json
         ? visibleJson(JSON.stringify({ error: told, exit }))
-        : // A line break in a name must not begin a line that looks like one of ours.
+        : // A line break in a name must not start a line that looks like output of this program.
           `muster ${command}: ${error.message.replaceAll('\n', '\n  ')}${more ? `\n${more}` : ''}`,
     );
     return exit;
@@ -45,7 +45,9 @@ export async function runOffline(command: string, args: readonly string[], defau
     given = readInvocation(common, process.env, defaultDataDir);
     if (!given.help && words.length !== found.words.length)
       throw new ConfigError(
-        found.words.length === 0 ? `it takes no ${words[0]}` : `it takes ${found.words.join(' ')}, or - for a pipe`,
+        found.words.length === 0
+          ? `unexpected argument ${words[0]}`
+          : `expected ${found.words.join(' ')}, or - for a pipe`,
       );
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error;
@@ -55,7 +57,7 @@ export async function runOffline(command: string, args: readonly string[], defau
     stdout.write(found.usage);
     return 0;
   }
-  // A reader that went away is told by the write that fails.
+  // If the reader ends, the failing write reports it.
   stdout.on('error', () => {});
   try {
     const outcome = await found.run(given.config, given.dataDir, words, {
@@ -69,7 +71,7 @@ export async function runOffline(command: string, args: readonly string[], defau
       given: own.values,
       configFile: given.file,
     });
-    // An export on standard output has it for itself.
+    // An export on standard output must not be mixed with JSON.
     if (json)
       (words.includes('-') && ['export', 'backup'].includes(command) ? stderr : stdout).write(
         `${visibleJson(JSON.stringify(outcome))}\n`,
@@ -79,6 +81,6 @@ export async function runOffline(command: string, args: readonly string[], defau
     const { code, path } = error as NodeJS.ErrnoException;
     if (code === 'EACCES' || code === 'EPERM')
       return fail(error as Error, `Run it as root or as the orchestrator's user: sudo muster ${command} …`);
-    return fail(code === 'ENOENT' && path ? new Error(`there is no ${path}`) : (error as Error));
+    return fail(code === 'ENOENT' && path ? new Error(`${path} does not exist`) : (error as Error));
   }
 }

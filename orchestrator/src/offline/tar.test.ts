@@ -32,7 +32,7 @@ const entries = fc.array(fc.tuple(fc.stringMatching(/^[a-z]{1,8}\/[0-9]{1,8}$/),
 });
 
 describe('an archive', () => {
-  test('is read as it was written, in whatever pieces it comes', async () => {
+  test('reads an archive as it was written, in pieces of any size', async () => {
     await fc.assert(
       fc.asyncProperty(entries, fc.integer({ min: 1, max: 2000 }), async (given, length) => {
         const found = await read(inPieces(archiveOf(given), length));
@@ -44,19 +44,19 @@ describe('an archive', () => {
     );
   });
 
-  test('that is cut off anywhere before its end is refused', async () => {
+  test('refuses a truncated archive', async () => {
     const whole = archiveOf([['rows/1', Buffer.from('x'.repeat(700))]]);
     for (const length of [0, 100, 511, 600, 1300, 1536])
       await expect(read(inPieces(whole.subarray(0, length), 333))).rejects.toThrow(BadArchive);
   });
 
-  test('with a byte of a header changed is refused', async () => {
+  test('refuses an archive with a changed header byte', async () => {
     const whole = archiveOf([['rows/1', Buffer.from('abc')]]);
     whole.writeUInt8(whole.readUInt8(3) ^ 1, 3);
     await expect(read(inPieces(whole, 512))).rejects.toThrow('wrong checksum');
   });
 
-  test('is one that tar lists, with sizes of more than 8 GiB too', () => {
+  test('writes archives that tar lists, also with sizes over 8 GiB', () => {
     const listed = spawnSync('tar', ['tvf', '-'], {
       input: archiveOf([['keys/a', Buffer.from('abc')]]),
       encoding: 'utf8',

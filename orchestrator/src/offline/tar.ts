@@ -1,4 +1,4 @@
-/** Tar as every system reads it (ustar; sizes beyond 8 GiB as GNU writes them): regular files of known length, one after the other. */
+/** Tar that every system can read (ustar; GNU encoding for sizes beyond 8 GiB): regular files of known length. */
 
 const block = 512;
 
@@ -7,10 +7,10 @@ export interface TarEntry {
   readonly size: number;
 }
 
-/** What is read is no archive, or not all of one. */
+/** The data is not a complete archive. */
 export class BadArchive extends Error {}
 
-/** @param seconds when it was changed */
+/** @param seconds modification time */
 export function tarHeader({ name, size }: TarEntry, seconds: number): Buffer {
   if (Buffer.byteLength(name) > 99) throw new Error(`${name} is too long a name for an archive`);
   const header = Buffer.alloc(block);
@@ -33,7 +33,7 @@ export function tarHeader({ name, size }: TarEntry, seconds: number): Buffer {
   return header;
 }
 
-/** What fills up the last block of an entry. */
+/** Padding up to the end of the last block. */
 export const tarPadding = (size: number): Buffer => Buffer.alloc((block - (size % block)) % block);
 
 export const tarEnd = (): Buffer => Buffer.alloc(2 * block);
@@ -57,7 +57,7 @@ function readHeader(header: Buffer): TarEntry {
   return { name, size };
 }
 
-/** Bytes in the pieces in which they come, taken in the pieces in which they are wanted. */
+/** Reads bytes in pieces of any wanted length. */
 class Source {
   readonly #pieces: AsyncIterator<Uint8Array>;
   #rest: Buffer = Buffer.alloc(0);
@@ -66,19 +66,19 @@ class Source {
     this.#pieces = bytes[Symbol.asyncIterator]();
   }
 
-  /** At most so many bytes; none at the end. */
-  async take(most: number): Promise<Buffer> {
+  /** At max `max` bytes; empty at the end. */
+  async take(max: number): Promise<Buffer> {
     while (this.#rest.length === 0) {
       const { done, value } = await this.#pieces.next();
       if (done) return this.#rest;
       this.#rest = Buffer.from(value.buffer, value.byteOffset, value.byteLength);
     }
-    const taken = this.#rest.subarray(0, most);
-    this.#rest = this.#rest.subarray(most);
+    const taken = this.#rest.subarray(0, max);
+    this.#rest = this.#rest.subarray(max);
     return taken;
   }
 
-  /** So many, or fewer at the end. */
+  /** `length` bytes, or fewer at the end. */
   async takeAll(length: number): Promise<Buffer> {
     const pieces: Buffer[] = [];
     for (let left = length; left > 0; ) {
@@ -92,8 +92,8 @@ class Source {
 }
 
 /**
- * The entries of an archive. The content of each is to be read before the next is asked for; what is left of it is passed over.
- * @throws BadArchive when it is cut off or damaged
+ * The entries of an archive. Read the content of each before the next; unread content is skipped.
+ * @throws BadArchive when the archive is truncated or damaged
  */
 export async function* readTar(
   bytes: AsyncIterable<Uint8Array>,
@@ -101,7 +101,7 @@ export async function* readTar(
   const source = new Source(bytes);
   for (let first = true; ; first = false) {
     const header = await source.takeAll(block);
-    if (header.length < block) throw new BadArchive(first ? 'it is empty or no archive' : 'it is cut off');
+    if (header.length < block) throw new BadArchive(first ? 'it is empty or not an archive' : 'it is cut off');
     if (header.every((byte) => byte === 0)) return;
     const { name, size } = readHeader(header);
     let left = size;

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Client } from 'pg';
-import { afterEach, expect, it } from 'vitest';
+import { afterEach, expect, test } from 'vitest';
 import { happen } from '../../test/audit.ts';
 import { type DatabaseFixture, describeDatabases } from '../../test/databases/databases.ts';
 import { type Domain, newAdmin, openDomain } from '../../test/domain.ts';
@@ -29,7 +29,7 @@ function start(domain: Domain, { holder = 'one', retentionDays = 0, consumers = 
 }
 
 const head = async (domain: Domain) => (await readChainEnds(domain.context)).head.place;
-/** Until what was set off by a timer is done; the clock that the keeper sees stands still meanwhile. */
+/** Waits until the work of a timer is done; the test's clock stands still meanwhile. */
 const settled = async (domain: Domain, place: number) => {
   for (let tries = 0; tries < 6_000 && (await head(domain)) < place; tries++) await sleep(10);
   expect(await head(domain)).toBe(place);
@@ -43,11 +43,11 @@ describeDatabases('keeping the audit log', (fixture) => {
     for (const keeping of keepings.splice(0)) await keeping.stop();
   });
 
-  /** Two of these at one place are two processes on one database. */
+  /** Two of these with one path are two processes with one database. */
   const openAt = (at: string): Promise<Domain> =>
     openDomain({ ...fixture, open: () => fixture.open({ at }) } as DatabaseFixture);
 
-  it('places what it is told of within a moment, what it was not told of within two seconds, and nothing in between', async () => {
+  test('places announced events within a moment, others within two seconds, and checks at no other time', async () => {
     const domain = await openAt(await fixture.place());
     await happen(domain, 1);
     start(domain);
@@ -70,7 +70,7 @@ describeDatabases('keeping the audit log', (fixture) => {
     await settled(domain, 6);
   });
 
-  it('tries again a second after it failed', async () => {
+  test('retries a second after a failure', async () => {
     const domain = await openAt(await fixture.place());
     const write = domain.db.write;
     domain.db.write = () => Promise.reject(new Error('away'));
@@ -89,7 +89,7 @@ describeDatabases('keeping the audit log', (fixture) => {
     await settled(domain, 2);
   });
 
-  it('stops only when what runs is done, and then begins nothing', async () => {
+  test('finishes the current round on stop and starts no other', async () => {
     const domain = await openAt(await fixture.place());
     await happen(domain, 2);
     let go = () => {};
@@ -123,7 +123,7 @@ describeDatabases('keeping the audit log', (fixture) => {
     expect(await head(domain)).toBe(2);
   });
 
-  it('prunes by age every five minutes, and only where the lease is held', async () => {
+  test('prunes by age every five minutes, and only while it holds the lease', async () => {
     const at = await fixture.place();
     const one = await openAt(at);
     const two = await openAt(at);
@@ -131,13 +131,13 @@ describeDatabases('keeping the audit log', (fixture) => {
     start(one, { holder: 'one', retentionDays: 10 });
     one.clock.advance(0);
     await settled(one, 5);
-    // It also looked for what is old: that is over before time goes on.
+    // The round also searched for old events; it ends before time advances.
     await idle();
     await idle();
     one.clock.jump(12 * dayMs);
     two.clock.jump(12 * dayMs);
     const other = start(two, { holder: 'two', retentionDays: 10 });
-    // Its clock is as far as the other's: the lease was just taken anew there.
+    // Its clock agrees with the other’s: the lease was just renewed there.
     one.clock.advance(2_000);
     await idle();
     await other.round();
@@ -151,14 +151,14 @@ describeDatabases('keeping the audit log', (fixture) => {
       one.clock.advance(2_000);
       await idle();
     }
-    // It is decided first, which is the event, and then done.
+    // The decision is recorded first, as an event, and then executed.
     const begin = async () => (await readChainEnds(one.context)).anchor.place;
     for (let tries = 0; tries < 3_000 && (await begin()) === 0; tries++) await sleep(20);
     expect(await pruned()).toBe(1);
     expect(await begin()).toBe(5);
   });
 
-  it('stops without the database, too', async () => {
+  test('stops without the database, too', async () => {
     const domain = await openAt(await fixture.place());
     const keeping = start(domain);
     await keeping.round();
@@ -166,9 +166,9 @@ describeDatabases('keeping the audit log', (fixture) => {
     await keeping.stop();
   });
 
-  // A file is one process's alone.
+  // An SQLite file has only one process.
   if (fixture.kind === 'postgres')
-    it('is one’s work at a time; another takes over when the lease has run out, or is given back', async () => {
+    test('runs in one process at a time; another takes over when the lease expires or is released', async () => {
       const at = await fixture.place();
       const one = await openAt(at);
       const two = await openAt(at);
@@ -180,7 +180,7 @@ describeDatabases('keeping the audit log', (fixture) => {
       expect(await head(two)).toBe(0);
       await first.round();
       expect(await head(two)).toBe(3);
-      // The first is silent from here on.
+      // The first process is silent from here on.
       await happen(one, 2);
       two.clock.advance(9_999);
       await second.round();
@@ -188,7 +188,7 @@ describeDatabases('keeping the audit log', (fixture) => {
       two.clock.advance(2);
       await second.round();
       expect(await head(two)).toBe(5);
-      // It comes back, and is kept from working beside the second.
+      // The first process returns, and cannot work beside the second.
       await happen(one, 1);
       one.clock.advance(10_001);
       await first.round();
@@ -199,7 +199,7 @@ describeDatabases('keeping the audit log', (fixture) => {
       expect((await createVerifier(one.context).verify(new AbortController().signal)).ok).toBe(true);
     });
 
-  it('places all events of a database from before there was a chain, and notifies of none of them', async () => {
+  test('places all events of a database without a chain, and notifies of none', async () => {
     const at = await fixture.place();
     await (await fixture.open({ at, migrations: migrations.slice(0, 1) })).close();
     // As the first release wrote them.
@@ -221,7 +221,7 @@ describeDatabases('keeping the audit log', (fixture) => {
   });
 
   if (fixture.kind === 'postgres')
-    it('places an event of a transaction that was open while later ones got their places, and followers see it once', async () => {
+    test('places an event of a transaction that was open while later ones got their places, and followers see it once', async () => {
       const at = await fixture.place();
       const domain = await openAt(at);
       const keeping = start(domain);
@@ -258,7 +258,6 @@ describeDatabases('keeping the audit log', (fixture) => {
     });
 });
 
-/** What a follower is given, as it comes. */
 function idsOf(stream: LiveStream) {
   const seen = { ids: [] as string[], places: [] as number[] };
   void (async () => {

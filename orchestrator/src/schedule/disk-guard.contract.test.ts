@@ -1,10 +1,10 @@
-import { expect, it } from 'vitest';
+import { expect, test } from 'vitest';
 import { describeDatabases } from '../../test/databases/databases.ts';
 import { openDomain } from '../../test/domain.ts';
 import { listAudit } from '../domain/audit/audit.ts';
 import { startDiskGuard } from './disk-guard.ts';
 
-/** The disk of the data directory, as the test has it. */
+/** The free space that the test simulates. */
 describeDatabases('the guard over the disk', (fixture) => {
   async function guarded() {
     const domain = await openDomain(fixture);
@@ -23,7 +23,7 @@ describeDatabases('the guard over the disk', (fixture) => {
     return { domain, clock, disk, start, events };
   }
 
-  it('says once that the disk is low and once that it has room again, also over a restart', async () => {
+  test('records once that the disk is low and once that it recovered, also across a restart', async () => {
     const { disk, start, events } = await guarded();
     let guard = start();
     await guard.look();
@@ -49,11 +49,11 @@ describeDatabases('the guard over the disk', (fixture) => {
     await guard.stop();
   });
 
-  it('looks every five seconds, every second near the end, and takes a disk that cannot be asked for no full one', async () => {
+  test('measures every five seconds, every second near the end, and does not treat an unreadable disk as full', async () => {
     const { domain, clock, disk, start } = await guarded();
     const guard = start();
     await guard.look();
-    /** Lets a look that is due run to its end, writes and all. */
+    /** Lets a due measurement finish, with its writes. */
     const pass = async (ms: number) => {
       clock.advance(ms);
       await guard.stop().then(() => {});

@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
-import { afterEach, expect, it } from 'vitest';
+import { afterEach, expect, test } from 'vitest';
 import { describeDatabases } from '../../test/databases/databases.ts';
 import { newAdmin, openDomain } from '../../test/domain.ts';
 import { type Behaviour, type FarEnd, farEnd } from '../../test/far-end.ts';
@@ -40,7 +40,7 @@ describeDatabases('the outbox', (fixture) => {
         giveUpAfter: 86_400,
         retentionDays: 30,
         lease: createLease(context, 'outbox', 'test'),
-        // Only what hangs meets it: a far end answers at once, and on a busy machine in its time.
+        // Only reached by servers that hang: others answer at once, even on a busy machine.
         timeoutMs: 120_000,
         ...options,
         ...more,
@@ -82,7 +82,7 @@ describeDatabases('the outbox', (fixture) => {
   const summaries = ({ arrived }: Pick<FarEnd, 'arrived'>) => arrived.map(({ body }) => JSON.parse(body).event.summary);
   const ids = ({ arrived }: Pick<FarEnd, 'arrived'>) => arrived.map(({ headers }) => headers['idempotency-key']);
 
-  it('delivers in order, and once when all is well', async () => {
+  test('delivers in order, and once if nothing fails', async () => {
     const { outbox, channel, happen, left } = await open();
     const one = await channel();
     const two = await channel(204);
@@ -97,7 +97,7 @@ describeDatabases('the outbox', (fixture) => {
     expect(await left(one.id)).toEqual([]);
   });
 
-  it('is woken by its timer, and by a hint', async () => {
+  test('wakes on its timer and on a hint', async () => {
     const { channel, happen, clock, context } = await open();
     const one = await channel();
     await happen('1');
@@ -108,7 +108,7 @@ describeDatabases('the outbox', (fixture) => {
     await one.seen(2);
   });
 
-  it('tries again later and later, in order and under the same id, until the far end is back', async () => {
+  test('backs off and retries in order with the same id until the server recovers', async () => {
     const { outbox, channel, happen, clock, left, events, start } = await open();
     const one = await channel(500);
     await happen('1', '2');
@@ -137,9 +137,9 @@ describeDatabases('the outbox', (fixture) => {
     expect(summaries(one)).toEqual(['1', '1', '1', '1', '2']);
     expect(new Set(ids(one)).size).toBe(2);
     expect(await left(one.id)).toEqual([]);
-    // Not for so short a time.
+    // Too short a failure for an event.
     expect(await events()).toEqual([]);
-    // And the count begins anew.
+    // The count starts again.
     one.behave(500);
     await happen('3');
     await patient.turn();
@@ -148,7 +148,7 @@ describeDatabases('the outbox', (fixture) => {
     expect(one.arrived).toHaveLength(7);
   });
 
-  it('tries again soon although the clock was hours ahead when it failed', async () => {
+  test('retries soon although the clock was hours ahead at the failure', async () => {
     const { outbox, channel, happen, clock } = await open();
     const one = await channel(500);
     await happen('1');
@@ -161,7 +161,7 @@ describeDatabases('the outbox', (fixture) => {
     expect(one.arrived).toHaveLength(2);
   });
 
-  it('leaves a far end alone for as long as it asks', async () => {
+  test('waits as long as the server requests', async () => {
     const { outbox, channel, happen, clock } = await open();
     const one = await channel((response) => response.writeHead(429, { 'retry-after': '300' }).end());
     await happen('1');
@@ -175,7 +175,7 @@ describeDatabases('the outbox', (fixture) => {
     expect(one.arrived).toHaveLength(2);
   });
 
-  it('says once that a channel keeps failing, and once that it is well again; never about that to itself', async () => {
+  test('records once that a channel fails, and once that it recovered; never to the channel itself', async () => {
     const { outbox, channel, happen, clock, events } = await open();
     const one = await channel(500);
     await happen('1');
@@ -191,7 +191,7 @@ describeDatabases('the outbox', (fixture) => {
     expect(await events()).toEqual([`channel.failing ${one.name}`, `channel.recovered ${one.name}`]);
   });
 
-  it('does not let a message that is refused hold up those behind it', async () => {
+  test('does not block later messages after a refused one', async () => {
     const { outbox, channel, happen, clock, left, events } = await open();
     const one = await channel((response, { body }) =>
       response.writeHead(JSON.parse(body).event.summary === 'bad' ? 400 : 200).end(),
@@ -206,7 +206,7 @@ describeDatabases('the outbox', (fixture) => {
     expect(await events()).toEqual([`channel.dropped ${one.name}`]);
   });
 
-  it('gives up what has waited for a day', async () => {
+  test('gives up a message after a day', async () => {
     const { outbox, channel, happen, clock, left, events } = await open();
     const one = await channel(500);
     await happen('1', '2');
@@ -221,7 +221,7 @@ describeDatabases('the outbox', (fixture) => {
     expect(await events()).toEqual([`channel.dropped ${one.name}`]);
   });
 
-  it('lets no channel hold up the others, however many hang', async () => {
+  test('delivers to other channels while some hang', async () => {
     const { outbox, channel, happen, clock } = await open();
     const hanging = [];
     for (let count = 0; count < 8; count++) hanging.push(await channel(() => {}));
@@ -229,7 +229,7 @@ describeDatabases('the outbox', (fixture) => {
     const well = await channel();
     await happen(...Array.from({ length: 10 }, (_, at) => `${at}`));
     const turn = outbox.turn();
-    // The others have all of theirs while each of these still waits for its first.
+    // The others receive everything while each hanging channel still waits for its first message.
     await Promise.all([well.seen(10), slow.seen(10)]);
     for (const end of hanging) expect(end.arrived).toHaveLength(1);
     const stopping = outbox.stop();
@@ -237,7 +237,7 @@ describeDatabases('the outbox', (fixture) => {
     await Promise.all([stopping, turn]);
   });
 
-  it('has a bounded number of messages under way, and everyone gets a turn', async () => {
+  test('limits messages in flight, and gives each channel its turn', async () => {
     let underWay = 0;
     let most = 0;
     const served = new Map<string, number>();
@@ -257,7 +257,7 @@ describeDatabases('the outbox', (fixture) => {
     expect([...served.values()]).toEqual(Array.from({ length: 40 }, () => 3));
   });
 
-  it('follows a channel that is changed or removed', async () => {
+  test('uses the new configuration of a channel, and drops messages of a removed one', async () => {
     const { outbox, channel, happen, context, actor, clock } = await open();
     const broken = await channel(500);
     const mended = await channel();
@@ -268,7 +268,7 @@ describeDatabases('the outbox', (fixture) => {
       clock.advance(60_000);
     }
     await outbox.turn();
-    // At once, however long the wait was to be.
+    // At once, in spite of the back-off.
     await updateChannel(context, actor, rule, broken.id, { config: { url: mended.url } });
     await outbox.turn();
     expect(summaries(mended)).toEqual(['1']);
@@ -278,7 +278,7 @@ describeDatabases('the outbox', (fixture) => {
     expect(mended.arrived).toHaveLength(1);
   });
 
-  it('stops soon, whatever hangs, and goes on where it was', async () => {
+  test('stops soon even if servers hang, and continues after a restart', async () => {
     const { outbox, channel, happen, clock, start, left } = await open();
     const one = await channel(() => {});
     await happen('1', '2');
@@ -294,7 +294,7 @@ describeDatabases('the outbox', (fixture) => {
     expect(new Set(ids(one)).size).toBe(2);
   });
 
-  it('is for one process of several, and the next takes over', async () => {
+  test('runs in one process, and the next takes over', async () => {
     const { outbox, channel, happen, start, context } = await open();
     const one = await channel();
     await happen('1');
@@ -308,14 +308,14 @@ describeDatabases('the outbox', (fixture) => {
     expect(summaries(one)).toEqual(['1', '2']);
   });
 
-  it('killed between a delivery and its record, it delivers again under the same id and loses nothing', async () => {
+  test('delivers again with the same id after a kill between a delivery and its record, and loses nothing', async () => {
     const { outbox, channel, happen, at, db } = await open({
       lease: { hold: async () => null, release: async () => {} },
     });
     let kill = () => {};
     let answered = 0;
     const one = await channel((response) => {
-      // The third is taken, and the process dies before it hears of that.
+      // The third message is received, and the process dies before the answer arrives.
       if (++answered === 3) kill();
       else response.writeHead(200).end();
     });

@@ -44,7 +44,7 @@ function started({ capacity = 10_000, judge = (_batch: NamedSamples[]): Outcome 
     },
   });
   const now = Math.floor(clock.now() / 1000);
-  /** Lets everything go on that does not wait for time. */
+  /** Runs everything that does not wait for time. */
   const settled = async () => {
     for (let n = 0; n < 40; n++) await turn();
   };
@@ -58,8 +58,8 @@ function started({ capacity = 10_000, judge = (_batch: NamedSamples[]): Outcome 
 
 const times = (from: number, count: number) => Array.from({ length: count }, (_, n) => sampleAt(from + n));
 
-describe('samples that are written on', () => {
-  test('gather for a second or to a full request, in their order and with the names of their agents', async () => {
+describe('forwarded samples', () => {
+  test('gathers samples for a second or until a request is full, in order and with agent names', async () => {
     const { remote, requests, now, settled, after, sizes } = started();
     remote.take('a', times(now - 1000, 150));
     remote.take('b', times(now - 1000, 150));
@@ -81,14 +81,14 @@ describe('samples that are written on', () => {
     await remote.stop();
   });
 
-  test('wait and are tried again when the far end has trouble, later each time, and not before it says', async () => {
+  test('backs off and retries after failures, and respects Retry-After', async () => {
     const { remote, far, requests, lines, now, settled, after } = started();
     far.judge = () => 503;
     remote.take('a', times(now - 10, 3));
     await settled();
     await after(1000);
     expect(requests).toHaveLength(1);
-    // Half of a growing pause, with chance at its least.
+    // Half of the growing delay: the minimum of its jitter.
     for (const [index, ms] of [250, 500, 1000, 2000].entries()) {
       await after(ms - 1);
       expect(requests).toHaveLength(index + 1);
@@ -115,7 +115,7 @@ describe('samples that are written on', () => {
     await remote.stop();
   });
 
-  test('that the far end refuses cost no others theirs, are counted, and one line says why', async () => {
+  test('loses no other samples when some are refused, and counts and logs the refusal', async () => {
     const { remote, far, lines, now, requests, settled } = started();
     far.judge = (batch) =>
       batch.some(({ nodeId }) => nodeId === 'bad') ? refusal(400, 'out of\n\u001b[31morder') : 204;
@@ -138,7 +138,7 @@ describe('samples that are written on', () => {
     expect(dropped[0]?.fields).toEqual({ samples: 1, reason: 'the far end answered 400: out of [31morder' });
   });
 
-  test('are not halved for ever, and not at all where it is not for what they are', async () => {
+  test('splits a refused batch a limited number of times, and only if its samples are the cause', async () => {
     const { remote, far, now, requests, settled } = started();
     far.judge = () => 400;
     remote.take('a', times(now - 1000, 200));
@@ -157,7 +157,7 @@ describe('samples that are written on', () => {
     await remote.stop();
   });
 
-  test('are halved ever less by a far end that refuses whatever it is sent, until it takes something', async () => {
+  test('splits less and less while the server refuses everything, until it accepts something', async () => {
     const { remote, far, now, requests, settled } = started();
     far.judge = () => 400;
     const cost: number[] = [];
@@ -180,7 +180,7 @@ describe('samples that are written on', () => {
     await remote.stop();
   });
 
-  test('are dropped, the oldest first, when there is no room', async () => {
+  test('drops the oldest samples when the queue is full', async () => {
     const { remote, far, now, settled, after, requests } = started({ capacity: 1000 });
     far.judge = () => 500;
     for (let n = 0; n < 30; n++) remote.take(`a${n}`, times(now - 1000, 100));
@@ -195,7 +195,7 @@ describe('samples that are written on', () => {
     await remote.stop();
   });
 
-  test('go once: what is no newer than what was taken, or far ahead, is passed over', async () => {
+  test('sends each sample once, and skips old or far future ones', async () => {
     const { remote, now, requests } = started();
     remote.take('a', [sampleAt(now - 30), sampleAt(now - 60)]);
     remote.take('a', [sampleAt(now - 30), sampleAt(now - 60), sampleAt(now)]);
@@ -211,7 +211,7 @@ describe('samples that are written on', () => {
     expect(remote.stats()).toMatchObject({ sent: 5, passedOver: 3 });
   });
 
-  test('are tried for a last time at the end, which a far end that hangs does not hold up', async () => {
+  test('tries once more on stop, and does not wait for a server that hangs', async () => {
     const well = started();
     well.remote.take('a', times(well.now - 10, 5));
     await well.remote.stop();
@@ -243,7 +243,7 @@ describe('samples that are written on', () => {
     expect(failing.requests).toHaveLength(2);
   });
 
-  test('arrive in order and once, and all are accounted for, whatever the far end answers', async () => {
+  test('sends in order and once, and accounts for all samples, for any answers', async () => {
     const answers = fc.array(fc.constantFrom(204, 204, 400, 413, 429, 500, 404), { maxLength: 60 });
     const takes = fc.array(
       fc.tuple(fc.constantFrom('a', 'b', 'c'), fc.integer({ min: -5000, max: 400 }), fc.integer({ min: 1, max: 48 })),

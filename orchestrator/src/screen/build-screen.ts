@@ -3,30 +3,27 @@ import headless, { type Terminal } from '@xterm/headless';
 import { TerminalModes } from '../domain/terminals/terminal-modes.ts';
 import { CastReplay } from '../store/cast.ts';
 
-/** The screen that a part of a transcript ends with, as bytes that make another terminal look the same. */
+/** Builds the screen at the end of a part of a transcript, as bytes that reproduce it in another terminal. */
 
 export interface ScreenJob {
   readonly cols: number;
   readonly rows: number;
-  /** What is to be shown before. */
+  /** Sequences to write first. */
   readonly opening: string;
-  /** Whole lines of a transcript. */
+  /** Complete lines of a transcript. */
   readonly lines: Uint8Array;
 }
 
 /** Lines above the screen that are kept with it. */
 const scrollback = 500;
-const mostBytes = 4 * 1024 * 1024;
-/** So often a character may be repeated by one sequence: more than a screen has room for is asked for by nobody. */
-const mostRepeats = 4096;
+const maxBytes = 4 * 1024 * 1024;
+/** Maximum repetitions in one sequence: no screen has room for more. */
+const maxRepeats = 4096;
 
-/**
- * What the terminal that is shown the screen may have on is switched off first, and its screen cleared; what it has
- * above that stays.
- */
-const cleared = '\x1b[?1049l\x1b[!p\x1b[?9;1000;1002;1003;1004;1005;1006;2004l\x1b[0 q\x1b[m\x1b[H\x1b[2J';
+/** Resets modes of the terminal that shows the screen, and clears its screen but not its scrollback. */
+const clearScreen = '\x1b[?1049l\x1b[!p\x1b[?9;1000;1002;1003;1004;1005;1006;2004l\x1b[0 q\x1b[m\x1b[H\x1b[2J';
 
-/** @returns null when it is too large to be shown */
+/** @returns null when the screen exceeds the maximum size */
 export async function buildScreen({ cols, rows, opening, lines }: ScreenJob): Promise<Uint8Array | null> {
   const terminal = new headless.Terminal({ cols, rows, scrollback, allowProposedApi: true, logLevel: 'off' });
   const serializer = new serialize.SerializeAddon();
@@ -46,17 +43,17 @@ export async function buildScreen({ cols, rows, opening, lines }: ScreenJob): Pr
     }
   }
   const { cursorX, cursorY } = terminal.buffer.active;
-  // The text leaves it a column off where its last row is full, and where switching a mode has moved it.
+  // The text alone leaves the cursor one column off after a full last row, or where a mode change moved it.
   const cursor = cursorX === terminal.cols && !modes.movesCursor ? null : { row: cursorY + 1, column: cursorX + 1 };
-  // The alternate screen would be filled with the ground that is set when it is entered.
+  // Entering the alternate screen fills it with the current background color.
   const written = serializer.serialize({ scrollback }).replace('\x1b[?1049h', '\x1b[m\x1b[?1049h');
-  // By no columns it means not at all; a terminal takes that for one.
+  // The serializer means no movement by 0 columns, but terminals move by one.
   const text = written.replaceAll('\x1b[0C', '').replaceAll('\x1b[0D', '');
-  const screen = Buffer.from(cleared + text + modes.closing(cursor));
-  return screen.length > mostBytes ? null : screen;
+  const screen = Buffer.from(clearScreen + text + modes.closing(cursor));
+  return screen.length > maxBytes ? null : screen;
 }
 
-/** Bytes that were shown one after the other come as one. */
+/** Joins adjacent outputs. */
 function* partsOf(lines: Uint8Array): Generator<Uint8Array | { readonly cols: number; readonly rows: number }> {
   const replay = new CastReplay();
   let together: Uint8Array[] = [];
@@ -72,11 +69,11 @@ function* partsOf(lines: Uint8Array): Generator<Uint8Array | { readonly cols: nu
   yield Buffer.concat(together);
 }
 
-/** A few bytes can ask for gigabytes otherwise. */
+/** Otherwise a few bytes can request gigabytes. */
 function limitRepeats(terminal: Terminal): void {
   terminal.parser.registerCsiHandler({ final: 'b' }, ([times]) => {
     const { active } = terminal.buffer;
     const before = active.getLine(active.baseY + active.cursorY)?.getCell(Math.max(0, active.cursorX - 1));
-    return Number(times) > mostRepeats || (before?.getChars().length ?? 0) > 16;
+    return Number(times) > maxRepeats || (before?.getChars().length ?? 0) > 16;
   });
 }

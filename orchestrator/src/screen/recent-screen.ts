@@ -5,9 +5,9 @@ import type { RecentScreen, ScreenSource } from '../domain/terminals/live-termin
 import type { Transcripts } from '../store/transcripts/transcripts.ts';
 import type { ScreenJob } from './build-screen.ts';
 
-/** Threads at a time, and how long one may take: what a hostile machine showed can keep one busy for ever. */
-const atOnce = 2;
-const longestMs = 10_000;
+/** Maximum threads, and time limit of one: hostile output could keep one busy forever. */
+const maxThreads = 2;
+const timeoutMs = 10_000;
 const threadMegabytes = 192;
 
 const unknown = Buffer.from('\x1b[H\x1b[2J[muster: what was on the screen before cannot be shown]\r\n');
@@ -19,16 +19,15 @@ export interface RecentScreenParts {
 }
 
 /**
- * Builds screens of terminals from what is recorded of them, each in a thread of its own that is gone afterwards: the
- * loop of this process waits for none, and no bytes harm more than the thread. The terminal emulator is loaded there,
- * and not before somebody comes back to a terminal.
+ * Builds screens of terminal sessions from their transcripts, each in a thread of its own: the event loop is not
+ * blocked, and hostile bytes harm only the thread. The terminal emulator is loaded in the thread, on first use.
  */
 export function createRecentScreen({ transcripts, clock, log }: RecentScreenParts): RecentScreen {
   const waiting: (() => void)[] = [];
   let running = 0;
 
   const turn = async (): Promise<void> => {
-    if (running >= atOnce) await new Promise<void>((go) => waiting.push(go));
+    if (running >= maxThreads) await new Promise<void>((go) => waiting.push(go));
     else running++;
   };
   const done = () => {
@@ -46,15 +45,15 @@ export function createRecentScreen({ transcripts, clock, log }: RecentScreenPart
       resourceLimits: { maxOldGenerationSizeMb: threadMegabytes },
     });
     return new Promise<Uint8Array | null>((resolve, reject) => {
-      const callOff = clock.after(longestMs, () => {
+      const callOff = clock.after(timeoutMs, () => {
         void worker.terminate();
-        reject(new Error(`it took longer than ${longestMs} ms`));
+        reject(new Error(`it took longer than ${timeoutMs} ms`));
       });
       worker.once('message', resolve);
       worker.once('error', reject);
       worker.once('exit', () => {
         callOff();
-        reject(new Error('its thread ended'));
+        reject(new Error('the thread ended'));
       });
     });
   };

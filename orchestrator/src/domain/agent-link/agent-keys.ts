@@ -10,8 +10,8 @@ import { idOfRawKey, isUsablePublicKey, publicKeyFromRaw } from '../../identity/
 import {
   agentKey,
   agentKeyBeyond,
-  agentKeyUnchanged,
   agentKeysAmong,
+  agentKeyUnchanged,
   endAgentKey,
   insertAgentKey,
   insertFormerAgentKey,

@@ -1,5 +1,5 @@
 import { MusterError } from '@muster/protocol';
-import { siteOf, widerOf } from '../../client-network.ts';
+import { siteNetworkOf, siteOf } from '../../client-network.ts';
 import { deletePendingAgent, pendingBeyond, pendingWithoutToken } from '../../store/queries/agents.ts';
 import { type Statement, statement } from '../../store/transaction.ts';
 import { audited, type Happening } from '../audit/audit.ts';
@@ -105,8 +105,8 @@ export function createPendingList(context: Context, capacity: number): PendingLi
         connected: context.presence.isConnected(row.node_id),
       }));
       const site = siteOf(remoteIp);
-      const wider = waiting.map((one) => ({ ...one, site: widerOf(one.site) }));
-      const agent = givingWay(waiting, site) ?? givingWay(wider, widerOf(site));
+      const wider = waiting.map((one) => ({ ...one, site: siteNetworkOf(one.site) }));
+      const agent = givingWay(waiting, site) ?? givingWay(wider, siteNetworkOf(site));
       if (agent === null) throw new MusterError('pending_full');
       const { node_id, last_seen_at: seen_until } = agent;
       const removal = statement(

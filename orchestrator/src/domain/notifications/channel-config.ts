@@ -109,7 +109,7 @@ function addressFault(text: string, rule: { denyPrivate: boolean }): string | nu
   if (host === '') return 'must name a host';
   if (/%(?![0-9a-f]{2})/i.test(url.username + url.password))
     return 'has a percent sign in its user that escapes nothing';
-  if (isIP(host) !== 0 && !mayReach(host, rule)) return 'is at an address that nothing is sent to';
+  if (isIP(host) !== 0 && !mayReach(host, rule)) return 'is at a blocked address';
   return null;
 }
 

@@ -96,20 +96,20 @@ export async function* readExport(bytes: AsyncIterable<Uint8Array>): AsyncGenera
   let whole = false;
   for await (const line of linesOf(bytes)) {
     count++;
-    if (whole) throw new TransferRefused(`line ${count}: there is something after the end of the export`);
+    if (whole) throw new TransferRefused(`line ${count}: unexpected data after the end of the export`);
     let value: Line;
     try {
       value = JSON.parse(decoder.decode(line)) as Line;
     } catch {
       throw new TransferRefused(
-        count === 1 ? 'this is no export of Muster' : `line ${count} is broken: the export is damaged or cut off`,
+        count === 1 ? 'this is not a Muster export' : `line ${count} is broken: the export is damaged or cut off`,
       );
     }
     if (count === 1) refuseHeader(value);
     if (typeof value === 'object' && value !== null && 'trailer' in value) {
       const { trailer } = value;
       if (trailer?.sha256 !== hash.digest('hex') || trailer.tables !== tables || trailer.rows !== rows)
-        throw new TransferRefused('the export is not what was written: its digest or its counts do not fit');
+        throw new TransferRefused('the export was modified: its digest or its counts do not match');
       whole = true;
       continue;
     }
@@ -123,11 +123,9 @@ export async function* readExport(bytes: AsyncIterable<Uint8Array>): AsyncGenera
 
 function refuseHeader(value: Line): void {
   const { muster_export: version } = (value ?? {}) as Partial<Header>;
-  if (typeof version !== 'number') throw new TransferRefused('this is no export of Muster');
+  if (typeof version !== 'number') throw new TransferRefused('this is not a Muster export');
   if (version !== formatVersion)
-    throw new TransferRefused(
-      `this export has the form of version ${version}, this Muster reads version ${formatVersion}`,
-    );
+    throw new TransferRefused(`this export has format version ${version}; this Muster reads version ${formatVersion}`);
 }
 
 async function* linesOf(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<Buffer> {

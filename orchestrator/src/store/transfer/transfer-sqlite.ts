@@ -177,9 +177,7 @@ class SqliteTarget extends SqliteSource implements TransferTarget {
 
   async begin(version: number): Promise<void> {
     if (existsSync(this.#file) && statSync(this.#file).size > 0)
-      throw new TransferRefused(
-        `there is a database at ${this.#file} already: import into a data directory without one`,
-      );
+      throw new TransferRefused(`a database already exists at ${this.#file}: import into a data directory without one`);
     migrateSqlite(`${this.#file}.importing`, { migrations: migrations.slice(0, version), now: this.#now });
     // No one else uses this file: after a failure it is deleted.
     this.db.pragma('journal_mode = delete');
@@ -213,7 +211,7 @@ class SqliteTarget extends SqliteSource implements TransferTarget {
 
   async commit(): Promise<void> {
     const broken = this.db.pragma('foreign_key_check') as { table: string }[];
-    if (broken.length > 0) throw new TransferRefused(`a row of ${broken[0]?.table} is without its parent`);
+    if (broken.length > 0) throw new TransferRefused(`a row of ${broken[0]?.table} has no parent row`);
     this.db.exec('commit');
     this.db.close();
     const filling = `${this.#file}.importing`;
@@ -247,7 +245,7 @@ function sync(path: string): void {
 
 /** @throws TransferRefused when the file does not exist */
 export function sqliteSource(file: string): TransferSource {
-  if (!existsSync(file)) throw new TransferRefused(`there is no database at ${file}`);
+  if (!existsSync(file)) throw new TransferRefused(`no database found at ${file}`);
   return new SqliteSource(file);
 }
 
@@ -260,6 +258,6 @@ export const sqliteTarget = (file: string, now: () => number): TransferTarget =>
  * @throws TransferRefused when the database does not exist
  */
 export function sqliteSnapshot(file: string, samplesFile: string | null): Snapshot {
-  if (!existsSync(file)) throw new TransferRefused(`there is no database at ${file}`);
+  if (!existsSync(file)) throw new TransferRefused(`no database found at ${file}`);
   return new SqliteSnapshot(file, samplesFile);
 }

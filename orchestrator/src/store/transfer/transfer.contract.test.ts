@@ -191,22 +191,22 @@ describe('a transfer between databases', () => {
       ['lacks only its trailer', () => joined(lines().slice(0, -1)), /cut off/],
       ['is cut off within a line', () => text.slice(0, text.length / 2), /cut off/],
       ['lacks only the last end of line', () => text.slice(0, -1), /cut off/],
-      ['lacks a row', () => joined(lines().toSpliced(3, 1)), /not those that were exported/],
+      ['lacks a row', () => joined(lines().toSpliced(3, 1)), /differ from the exported/],
       [
         'has a row twice',
         () => joined(lines().toSpliced(3, 0, lines()[3] as string)),
-        /not those that were exported|unique/i,
+        /differ from the exported|unique/i,
       ],
       [
         'has a value changed',
         () => text.replace('0.0 ', '9.9 ').replace('node_id-1 ', 'node_id-9 '),
-        /not those|parent|foreign/,
+        /differ from|parent|foreign/,
       ],
-      ['lacks a table', () => withoutTable('settings'), /digest or its counts do not fit|lacks tables/],
+      ['lacks a table', () => withoutTable('settings'), /digest or its counts do not match|lacks tables/],
       ['has more after its end', () => `${text}{"table":"settings"}\n`, /after the end/],
       ['is empty', () => '', /cut off/],
-      ['is something else', () => 'PGDMP\u0001\u000e\n', /no export of Muster/],
-      ['is a JSON document', () => '{"a":1}\n', /no export of Muster/],
+      ['is something else', () => 'PGDMP\u0001\u000e\n', /not a Muster export/],
+      ['is a JSON document', () => '{"a":1}\n', /not a Muster export/],
       ['has another form', () => text.replace('"muster_export":1', '"muster_export":2'), /reads version 1/],
       [
         'is of a newer schema',
@@ -240,7 +240,7 @@ describe('a transfer between databases', () => {
       const insert = target.insert.bind(target);
       // A database that silently loses a row.
       target.insert = (table, rows) => insert(table, table.name === 'settings' ? rows.slice(1) : rows);
-      await expect(imported(text, target)).rejects.toThrow(/is not what was imported \(2 rows of 3\)/);
+      await expect(imported(text, target)).rejects.toThrow(/differs from the import \(2 rows of 3\)/);
       expect((await imported(text, await databases[to].target(place))).rows).toBeGreaterThan(30);
     });
 

@@ -110,7 +110,7 @@ export async function fillDatabase(
     if (Array.isArray(line)) {
       const row = line as TransferRow;
       if (!open || row.length !== open.table.columns.length || !row.every(isValue))
-        throw new TransferRefused('a row stands where none belongs, or does not fit its table');
+        throw new TransferRefused('a row is out of place or does not fit its table');
       batch.push(row);
       for (const value of row) characters += typeof value === 'string' ? value.length : 8;
       if (batch.length >= insertRows || characters > insertCharacters) await flush();
@@ -121,12 +121,12 @@ export async function fillDatabase(
     } else if ('table' in line) {
       const table = tables.find(({ name }) => name === line.table);
       if (!table || open || done.has(line.table))
-        throw new TransferRefused(`the table ${line.table} does not belong where it stands in the export`);
+        throw new TransferRefused(`the table ${line.table} is out of place in the export`);
       open = { table: reordered(table, line.columns), digest: new RowDigest() };
     } else if ('end' in line) {
       await flush();
       if (!open || open.table.name !== line.end || open.digest.rows !== line.rows || open.digest.end() !== line.sha256)
-        throw new TransferRefused(`the rows of ${line.end} are not those that were exported`);
+        throw new TransferRefused(`the rows of ${line.end} differ from the exported ones`);
       if (line.counted !== null) await target.setCounted(open.table, line.counted);
       done.set(line.end, { table: open.table, end: line });
       open = null;
@@ -154,7 +154,7 @@ async function compared(
     const counted = await target.counted(table);
     if (rows !== end.rows || sha256 !== end.sha256 || counted !== end.counted)
       throw new TransferRefused(
-        `what ${target.place} holds in ${table.name} is not what was imported (${rows} rows of ${end.rows}); nothing was kept`,
+        `${table.name} in ${target.place} differs from the import (${rows} rows of ${end.rows}); nothing was kept`,
       );
     report.push({ table: table.name, rows, sha256 });
     about.onTable?.({ table: table.name, rows, sha256 });
