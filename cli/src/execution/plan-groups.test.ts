@@ -1,18 +1,32 @@
+import type { Run } from '@muster/protocol/http';
 import stringWidth from 'string-width';
 import { expect, test } from 'vitest';
 import { operation, result, style, variety } from '../../test/examples.ts';
 import { renderOperation } from '../text/plan-text.ts';
 import { operationLines } from './apply-view.ts';
-import { groupPlans, namesText } from './plan-groups.ts';
+import { groupPlans, namesText, renderPlans } from './plan-groups.ts';
 
 const of = (name: string, ...resources: Parameters<typeof operation>[0]) => ({ name, operation: operation(resources) });
 const create = result({ action: 'create', status: 'would_change' });
 const remove = result({ action: 'remove', status: 'would_change' });
 
-test('plans that are alike are one, whatever time they took and whose they are; the largest group first', () => {
+test('groups plans that differ only in durations, the largest group first', () => {
   const slower = { ...create, duration_ms: 99 };
   const groups = groupPlans([of('a', remove), of('b', create), of('c', slower), of('d', create, remove)]);
   expect(groups.map(({ names }) => names)).toEqual([['b', 'c'], ['a'], ['d']]);
+});
+
+test('groups plans that differ only in the name of their agent, and says so', () => {
+  const on = (name: string) => ({
+    ...of(name, { ...create, diff: `--- a\n+++ b\n@@ -1 +1 @@\n-x\n+server_name ${name}.example.net\n` }),
+    result: { node_id: name, name, operation_id: name, status: 'succeeded' as const, error: null },
+  });
+  const plans = ['web-1', 'web-2', 'db'].map(on);
+  expect(groupPlans(plans).map(({ names }) => names)).toEqual([['web-1', 'web-2', 'db']]);
+  const summary = { ...{ total: 1, unchanged: 0, changed: 1, removed: 0, failed: 0, skipped: 0 } };
+  const run = { results: plans.map(({ result }) => ({ ...result, summary })) } as unknown as Run;
+  const operations = new Map(plans.map(({ name, operation }) => [name, operation]));
+  expect(renderPlans(run, operations, style())).toContain('(shown: db; the others have their own name in its place)');
 });
 
 test('of many names a few are told, all with -v, and none of them acts on the terminal', () => {

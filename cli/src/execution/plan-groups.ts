@@ -1,4 +1,5 @@
 import type { Operation, Run } from '@muster/protocol/http';
+import { likenessOf, ownName } from '../../../client/src/plan-likeness.ts';
 import { hasChanges, renderOperation, summaryText } from '../text/plan-text.ts';
 import { sanitiseLine } from '../text/sanitize.ts';
 import { counted, type Style } from '../text/style.ts';
@@ -15,23 +16,20 @@ export interface AgentPlan {
 
 export interface PlanGroup {
   readonly names: readonly string[];
+  /** The plan of the first agent. */
   readonly operation: Operation;
+  /** Each plan has the name of its own agent where this one has the name of the first. */
+  readonly holdsName: boolean;
 }
 
-/** What of a plan makes it another one: all but when and where it was made. */
-function likeness({ status, error, modules, resources, summary }: Operation): string {
-  const told = resources.filter((result) => result.status !== 'unchanged' || result.message !== null);
-  return JSON.stringify([status, error, modules, summary, told.map((result) => ({ ...result, duration_ms: 0 }))]);
-}
-
-/** Those that are alike together: the largest group first, of equal ones the one whose agent comes first. */
+/** Groups equal plans, the largest group first; groups of one size are in the order of their first agents. */
 export function groupPlans(plans: readonly AgentPlan[]): PlanGroup[] {
-  const groups = new Map<string, { names: string[]; operation: Operation }>();
+  const groups = new Map<string, { names: string[]; operation: Operation; holdsName: boolean }>();
   for (const { name, operation } of plans) {
-    const key = likeness(operation);
+    const key = likenessOf(operation, name);
     const group = groups.get(key);
     if (group) group.names.push(name);
-    else groups.set(key, { names: [name], operation });
+    else groups.set(key, { names: [name], operation, holdsName: key.includes(ownName) });
   }
   return [...groups.values()].toSorted((one, other) => other.names.length - one.names.length);
 }
@@ -88,7 +86,11 @@ export function renderPlans(run: Run, operations: ReadonlyMap<string, Operation>
   }
   const groups = groupPlans(plans);
   const few = verbose || groups.length <= mostGroups + 1 ? groups : groups.slice(0, mostGroups);
-  const blocks = few.map(({ names, operation }) => renderOperation(operation, namesText(names, style), style));
+  const blocks = few.map(({ names, operation, holdsName }) => {
+    const text = renderOperation(operation, namesText(names, style), style);
+    if (names.length === 1 || !holdsName) return text;
+    return `${text}\n${color.dim(`(shown: ${sanitiseLine(names[0] ?? '')}; the others have their own name in its place)`)}`;
+  });
   const others = groups.slice(few.length);
   if (others.length > 0) {
     const lines = others.map(

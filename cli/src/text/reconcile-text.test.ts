@@ -30,6 +30,6 @@ test('what is off is one line: each reason with how much of it, and what was acc
       pending_removals: 2,
     }),
   ).toBe(
-    'apply expired: it did not come; 3 resources drifted, 1 resource drifted from hardening; check failed; 2 to be removed',
+    'apply expired: it did not come; 3 resources drifted, 1 resource drifted from hardening; check failed; 2 to remove',
   );
 });

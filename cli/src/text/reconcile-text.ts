@@ -1,16 +1,6 @@
 import type { OffAgent, OffReason } from '@muster/protocol/http';
+import { reasonWords } from '../../../client/src/reason-words.ts';
 import { counted } from './style.ts';
-
-/** What is off with an agent, as a person reads it. */
-
-/** After a number of agents. */
-export const offWords: Readonly<Record<OffReason, string>> = {
-  apply_failed: 'failed to apply',
-  drifted: 'drifted',
-  drift_failed: 'could not be checked',
-  unapplied: 'with resources that could not be applied',
-  pending_removals: 'with removals to come',
-};
 
 /** One line: what is off, with how much of it. */
 export function offLine({
@@ -28,11 +18,11 @@ export function offLine({
         `${counted(resources, 'resource')} drifted${assignment === null ? '' : ` from ${assignment}`}`,
     );
   const said: Readonly<Record<OffReason, string>> = {
-    apply_failed: `apply ${failed_operation?.status ?? 'failed'}${failed_operation?.error ? `: ${failed_operation.error}` : ''}`,
+    apply_failed: `${failed_operation === null ? reasonWords.apply_failed : `apply ${failed_operation.status}`}${failed_operation?.error ? `: ${failed_operation.error}` : ''}`,
     drifted: drifted.join(', '),
-    drift_failed: `check failed${failed_check?.error ? `: ${failed_check.error}` : ''}`,
-    unapplied: `${unapplied} not applied`,
-    pending_removals: `${pending_removals} to be removed`,
+    drift_failed: `${reasonWords.drift_failed}${failed_check?.error ? `: ${failed_check.error}` : ''}`,
+    unapplied: `${unapplied} ${reasonWords.unapplied}`,
+    pending_removals: `${pending_removals} ${reasonWords.pending_removals}`,
   };
   const accepted = drift.filter((each) => each.accepted !== null);
   const known = accepted.map(

@@ -1,8 +1,8 @@
 import { getOverview, type Overview } from '@muster/protocol/http';
+import { reasonWords } from '../../../../client/src/reason-words.ts';
 import type { Context } from '../../context/context.ts';
 import type { Register } from '../../context/verb.ts';
 import { type Exit, exits } from '../../exit.ts';
-import { offWords } from '../../text/reconcile-text.ts';
 import { sanitiseLine } from '../../text/sanitize.ts';
 import { ago, type Colors, counted, duration } from '../../text/style.ts';
 
@@ -37,7 +37,7 @@ function linesOf(found: Overview, color: Colors, now: number): [string, string][
   ]);
   const reasons = present(
     (['apply_failed', 'drifted', 'drift_failed', 'unapplied', 'pending_removals'] as const).map(
-      (reason) => [off[reason], offWords[reason]] as const,
+      (reason) => [off[reason], reasonWords[reason]] as const,
     ),
   );
   return [

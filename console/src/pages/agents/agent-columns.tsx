@@ -1,22 +1,16 @@
 import type { Sample } from '@muster/protocol';
-import type { Agent, OffAgent, OffReason } from '@muster/protocol/http';
+import type { Agent, OffAgent } from '@muster/protocol/http';
 import { Link } from '@tanstack/react-router';
-import { Badge, Dot, type Tone } from '../../parts/badge.tsx';
+import { reasonWords } from '../../../../client/src/reason-words.ts';
+import { Badge, Dot } from '../../parts/badge.tsx';
 import { Meter } from '../../parts/meter.tsx';
 import type { Column } from '../../parts/table/data-table.tsx';
 import { TagChip } from '../../parts/tag-chip.tsx';
 import { tagsThatFit } from '../../parts/tag-room.ts';
 import { cutText, Line, visibleText } from '../../parts/text.tsx';
 import { Time } from '../../parts/time.tsx';
+import { reasonTones } from '../reconcile/off.ts';
 import { agentParam, displayName, stateOf, stateSince, systemText, tones } from './agent-state.ts';
-
-export const reasons: Record<OffReason, { readonly text: string; readonly tone: Tone }> = {
-  apply_failed: { text: 'apply failed', tone: 'bad' },
-  drifted: { text: 'drifted', tone: 'warn' },
-  drift_failed: { text: 'check failed', tone: 'bad' },
-  unapplied: { text: 'unapplied', tone: 'warn' },
-  pending_removals: { text: 'removals', tone: 'info' },
-};
 
 /** Most urgent first. */
 const order = { pending: 0, away: 1, connected: 2, rejected: 3 } as const;
@@ -129,9 +123,9 @@ const offColumn = (off: ReadonlyMap<string, OffAgent>): Column<Agent> => ({
     return (
       <span
         className="flex min-w-0 items-center gap-1"
-        title={[first, ...others].map((each) => reasons[each].text).join(', ')}
+        title={[first, ...others].map((each) => reasonWords[each]).join(', ')}
       >
-        <Badge tone={reasons[first].tone}>{reasons[first].text}</Badge>
+        <Badge tone={reasonTones[first]}>{reasonWords[first]}</Badge>
         {others.length > 0 && <span className="text-muted text-xs">+{others.length}</span>}
       </span>
     );

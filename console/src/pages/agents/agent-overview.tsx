@@ -1,6 +1,7 @@
 import type { Agent } from '@muster/protocol/http';
 import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
+import { reasonWords } from '../../../../client/src/reason-words.ts';
 import { reconcileQuery } from '../../api/fleet.ts';
 import { latestSampleQuery } from '../../api/metrics.ts';
 import { stateQuery } from '../../api/state.ts';
@@ -13,7 +14,6 @@ import { Meter } from '../../parts/meter.tsx';
 import { Panel } from '../../parts/panel.tsx';
 import { Text } from '../../parts/text.tsx';
 import { shortDuration, Time } from '../../parts/time.tsx';
-import { reasons } from './agent-columns.tsx';
 import { OperationsList } from './agent-lists.tsx';
 import { systemText } from './agent-state.ts';
 import { TagsEditor } from './tags-editor.tsx';
@@ -103,7 +103,7 @@ function Attention({ agent }: { readonly agent: Agent }) {
         .map((reason) =>
           reason === 'unapplied' && state !== undefined
             ? `${state.unapplied.length} resources not applied`
-            : reasons[reason].text,
+            : reasonWords[reason],
         )
         .join(', ')}
     </Callout>

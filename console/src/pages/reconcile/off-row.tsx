@@ -1,13 +1,14 @@
 import type { OffAgent } from '@muster/protocol/http';
 import { Check, ChevronRight, Wrench } from 'lucide-react';
 import { useState } from 'react';
+import { reasonWords } from '../../../../client/src/reason-words.ts';
 import { Badge, Dot } from '../../parts/badge.tsx';
 import { Button } from '../../parts/button.tsx';
 import { classNames } from '../../parts/class-names.ts';
 import { Line } from '../../parts/text.tsx';
 import { Time } from '../../parts/time.tsx';
 import { AgentLink } from '../links.tsx';
-import { acceptable, canRepair, type OffGroup, reasonLooks } from './off.ts';
+import { acceptable, canRepair, type OffGroup, reasonTones } from './off.ts';
 import { OffDetails } from './off-details.tsx';
 
 /** One agent that is out of sync, or a group with the same reasons. Expands to the details. */
@@ -70,8 +71,8 @@ export function OffRow({
             <span className="flex flex-wrap gap-1">
               {first.reasons.length === 0 && <Badge>accepted</Badge>}
               {first.reasons.map((reason) => (
-                <Badge key={reason} tone={reasonLooks[reason].tone}>
-                  {reasonLooks[reason].word}
+                <Badge key={reason} tone={reasonTones[reason]}>
+                  {reasonWords[reason]}
                 </Badge>
               ))}
             </span>

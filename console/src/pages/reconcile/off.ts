@@ -4,12 +4,12 @@ import type { Tone } from '../../parts/badge.tsx';
 
 /** Labels and grouping of agents that are out of sync. Pure. */
 
-export const reasonLooks: Readonly<Record<OffReason, { readonly word: string; readonly tone: Tone }>> = {
-  apply_failed: { word: 'apply failed', tone: 'bad' },
-  drifted: { word: 'drifted', tone: 'warn' },
-  drift_failed: { word: 'check failed', tone: 'bad' },
-  unapplied: { word: 'not applied', tone: 'warn' },
-  pending_removals: { word: 'to remove', tone: 'neutral' },
+export const reasonTones: Readonly<Record<OffReason, Tone>> = {
+  apply_failed: 'bad',
+  drifted: 'warn',
+  drift_failed: 'bad',
+  unapplied: 'warn',
+  pending_removals: 'info',
 };
 
 /** Drift that is not accepted, including that of audit assignments. */

@@ -1,9 +1,9 @@
 import { type OffReason, offReasons } from '@muster/protocol/http';
 import type { ReactNode } from 'react';
+import { reasonWords } from '../../../../client/src/reason-words.ts';
 import { Checkbox, Input, Select } from '../../parts/form/field.tsx';
 import { useDebouncedText } from '../../parts/form/use-debounced.ts';
 import { useUrlState } from '../../parts/url-state.ts';
-import { reasonLooks } from './off.ts';
 
 /** The filters in the address of the page, and their setters. */
 export function useReconcileFilters() {
@@ -38,7 +38,7 @@ export function ReconcileFilters({ children }: { readonly children: ReactNode })
           <option value="">Any reason</option>
           {offReasons.map((each) => (
             <option key={each} value={each}>
-              {reasonLooks[each].word}
+              {reasonWords[each]}
             </option>
           ))}
         </Select>

@@ -2,6 +2,7 @@ import type { Operation, Run } from '@muster/protocol/http';
 import { useNavigate } from '@tanstack/react-router';
 import { ChevronRight } from 'lucide-react';
 import { useCallback, useMemo, useRef, useState } from 'react';
+import { likenessOf, ownName } from '../../../../client/src/plan-likeness.ts';
 import { useOperationGroups } from '../../api/group-operations.ts';
 import { Badge, type Tone } from '../../parts/badge.tsx';
 import { Button } from '../../parts/button.tsx';
@@ -12,15 +13,7 @@ import { Empty, Problem, Skeleton } from '../../parts/states.tsx';
 import { SummaryLine } from '../../parts/summary.tsx';
 import { Line, Text } from '../../parts/text.tsx';
 import { AgentLink, OperationLink } from '../links.tsx';
-import {
-  firstToCompare,
-  groupResults,
-  likenessOf,
-  type Outcome,
-  ownName,
-  type RunGroup,
-  type RunResult,
-} from './run-groups.ts';
+import { firstToCompare, groupResults, type Outcome, type RunGroup, type RunResult } from './run-groups.ts';
 import { wordOf } from './run-progress.tsx';
 
 /** Number of operations to compare automatically, and with each click on the button. */

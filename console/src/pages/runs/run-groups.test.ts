@@ -1,7 +1,7 @@
 import type { ResourceResult, Summary } from '@muster/protocol';
 import type { Operation } from '@muster/protocol/http';
 import { expect, test } from 'vitest';
-import { countsOf, firstToCompare, groupResults, haltReason, likenessOf, type RunResult } from './run-groups.ts';
+import { countsOf, firstToCompare, groupResults, haltReason, type RunResult } from './run-groups.ts';
 
 const summary = (over: Partial<Summary> = {}): Summary => ({
   ...{ total: 3, unchanged: 3, changed: 0, removed: 0, failed: 0, skipped: 0 },
@@ -25,34 +25,6 @@ const resource = (over: Partial<ResourceResult>): ResourceResult => ({
 });
 const operation = (over: Partial<Operation>) =>
   ({ status: 'succeeded', error: null, resources: [resource({})], ...over }) as Operation;
-
-test('ignores duration and unchanged resources when comparing', () => {
-  const one = operation({});
-  const other = operation({
-    resources: [resource({ duration_ms: 900 }), resource({ identity: '/etc/y', status: 'unchanged', action: 'none' })],
-  });
-  expect(likenessOf(one, 'web-1')).toBe(likenessOf(other, 'web-2'));
-  expect(likenessOf(one, 'web-1')).not.toBe(likenessOf(operation({ resources: [resource({ diff: '+b' })] }), 'web-1'));
-});
-
-test('ignores the agent name in diffs when comparing', () => {
-  const on = (name: string, line = `server_name ${name}.example.net`) =>
-    likenessOf(
-      operation({
-        resources: [
-          resource({
-            diff: `@@ -1 +1,2 @@\n ${line}\n+more`,
-            changes: [{ field: 'content', from: `sha256 with ${line.length}`, to: `sha256 of ${line}` }],
-          }),
-        ],
-      }),
-      name,
-    );
-  expect(on('web-1')).toBe(on('web-2'));
-  expect(on('web-1')).not.toBe(on('web-2', 'server_name web-1.example.net'));
-  expect(on('web-1')).toBe(on('web-10'));
-  expect(on('web-1', 'server_name web-10')).not.toBe(on('web-10', 'server_name web-10'));
-});
 
 test('groups agents with the same changes, failures first, then by size', () => {
   const results = [

@@ -29,34 +29,6 @@ export function countsOf(results: readonly RunResult[]): Readonly<Record<Outcome
   return counts;
 }
 
-/** Characters. A longer diff may have been truncated by the agent. */
-const maxCompleteDiff = 60_000;
-
-/** Drops the content hash if a complete diff shows the content, because the hash differs with every agent name in it. */
-const comparedChanges = ({ changes, diff }: Operation['resources'][number]) =>
-  diff === null || diff === '' || diff.length > maxCompleteDiff
-    ? changes
-    : changes.filter(({ field }) => field !== 'content');
-
-/** Replaces the agent's own name in compared texts. */
-export const ownName = '\u241fagent\u241f';
-
-const escaped = (text: string): string => text.replace(/[.*+?^${}()|[\]\\]/g, '\\$&');
-
-/**
- * The text by which operations are compared: changed resources without durations, with the agent's own name replaced. Files
- * that differ only in the name of their machine compare as equal.
- */
-export function likenessOf({ status, error, resources }: Operation, name: string | null): string {
-  const reported = resources.filter((result) => result.status !== 'unchanged' || result.message !== null);
-  const text = JSON.stringify([
-    status,
-    reported.length === 0 ? error : null,
-    reported.map((result) => ({ ...result, duration_ms: 0, changes: comparedChanges(result) })),
-  ]);
-  return name === null ? text : text.replace(new RegExp(`(?<![\\w-])${escaped(name)}(?![\\w-])`, 'gu'), ownName);
-}
-
 /** A comparison key from the run alone: agents with different keys did not make the same changes. */
 const coarseKey = ({ status, summary, operation_id, error }: RunResult): string =>
   JSON.stringify(
