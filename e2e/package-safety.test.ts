@@ -177,8 +177,8 @@ exec /usr/bin/apt-get "$@"
     for (const purpose of ['plan', 'apply'] as const)
       expect(ends(await agent.run(operation(purpose, wanted))), purpose).toEqual([
         ['failed', expect.stringContaining('dpkg is not removed: this machine does not work without it')],
-        ['failed', expect.stringContaining('libc6 is not removed: the agent itself runs with it')],
-        ['failed', expect.stringContaining('systemd-sysv is not removed: this machine runs on it (/sbin/init)')],
+        ['failed', expect.stringContaining('libc6 is not removed: the agent needs it to run')],
+        ['failed', expect.stringContaining('systemd-sysv is not removed: this machine needs it to run (/sbin/init)')],
       ]);
     expect(machine.changes()).toEqual(before);
   });

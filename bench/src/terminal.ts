@@ -246,7 +246,7 @@ async function echoes(keyboard: Keyboard, count: number): Promise<number[]> {
 async function localKeyboard(): Promise<Keyboard & { end(): void }> {
   const keyboard: Keyboard & { end(): void } = { type: () => {}, onShown: () => {}, end: () => {} };
   const shell = await startLoginShell(
-    { account: ownAccount(), shell: '/bin/sh', cols: 80, rows: 24, calledOff: new Promise(() => {}), warn: () => {} },
+    { account: ownAccount(), shell: '/bin/sh', cols: 80, rows: 24, cancelled: new Promise(() => {}), warn: () => {} },
     {
       output: (bytes) => {
         keyboard.onShown(bytes);

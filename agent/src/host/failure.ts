@@ -1,4 +1,4 @@
-/** A failure on this machine that a person can act on. Its message is shown as the result of the resource. */
+/** A failure on this machine that a person can act on. The resource's result shows its message. */
 export class HostFailure extends Error {
   constructor(message: string) {
     super(message);
@@ -6,7 +6,7 @@ export class HostFailure extends Error {
   }
 }
 
-/** Something that is not a directory stands where one would have to be for the path to lead anywhere. */
+/** A component of the path exists but is not a directory. */
 export class NotADirectory extends HostFailure {}
 
 export const errnoOf = (error: unknown): string | null =>
@@ -28,13 +28,13 @@ const explanations: Readonly<Record<string, string>> = {
   EBUSY: 'it is busy, a mount point perhaps',
   ENOTEMPTY: 'the directory is not empty',
   EISDIR: 'it is a directory',
-  ELOOP: 'a symbolic link stands where none is followed',
+  ELOOP: 'a symbolic link is in the path, and it is not followed here',
 };
 
 /**
- * Turns an error of the operating system into one that says what was being done and why it failed.
- * @param doing what was tried, as in "cannot …", e.g. `write /etc/motd`
- * @returns what was given, when it is a HostFailure already
+ * Turns an error of the operating system into one that names the attempted action and the reason.
+ * @param doing completes "cannot …", such as `write /etc/motd`
+ * @returns `error` itself if it is already a HostFailure
  */
 export function hostFailure(error: unknown, doing: string): HostFailure {
   if (error instanceof HostFailure) return error;

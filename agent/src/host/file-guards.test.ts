@@ -25,7 +25,7 @@ import { expectUnchanged, inspect } from './files/inspect.ts';
 import { setDirectoryOwnership, setFileOwnership, setLinkOwner } from './files/ownership.ts';
 import { type OpenDirectory, PathWalk } from './files/path-walk.ts';
 
-/** What keeps another user, or a power cut, from making the agent do harm. */
+/** Guards against other users and power cuts. */
 
 let directory: string;
 let walk: PathWalk;
@@ -50,8 +50,8 @@ const ours = { uid, gid, mode: 0o600 };
 describe.each([
   ['sticky', 0o1777],
   ['open to all', 0o777],
-])('a second name of a file in a directory that is %s', (_, mode) => {
-  test('is neither read nor given other permissions: it may be that of a file elsewhere', async () => {
+])('a hard-linked file in a directory that is %s', (_, mode) => {
+  test('is neither read nor given other permissions, because it may be a file elsewhere', async () => {
     const shared = `${directory}/shared`;
     mkdirSync(shared);
     chmodSync(shared, mode);
@@ -71,7 +71,7 @@ describe('writing a file', () => {
   const write = (name = 'f', beforeRename = async () => {}) =>
     writeFileAtomically(parent, name, { content: { bytes: Buffer.from('new') }, ...ours, beforeRename });
 
-  test('it is on disk before it takes its place, and so is the directory after it is synced', async () => {
+  test('syncs the file before the rename, and the directory afterwards', async () => {
     const order: string[] = [];
     const restores = [
       replaceCall('fsync', (real) =>
@@ -95,7 +95,7 @@ describe('writing a file', () => {
     expect(order).toEqual(['sync 3 600', 'rename', 'sync directory']);
   });
 
-  test('permissions alone are on disk too', async () => {
+  test('syncs changed permissions', async () => {
     const synced: number[] = [];
     writeFileSync(`${directory}/f`, 'x');
     restore = replaceCall('fsync', (real) =>
@@ -108,7 +108,7 @@ describe('writing a file', () => {
     expect(synced).toEqual([0o604]);
   });
 
-  test('what somebody put in the place of the temporary file is neither followed nor written to', async () => {
+  test('neither follows nor writes to an object that another user put in place of the temporary file', async () => {
     let temporary = '';
     await write('f', async () => {});
     const restoreOpen = replaceCall('openSync', (real) => (path, flags, mode) => {
@@ -133,7 +133,7 @@ describe('writing a file', () => {
     }
   });
 
-  test('what changed since it was looked at stays', async () => {
+  test('leaves a file that changed since it was observed', async () => {
     writeFileSync(`${directory}/f`, 'old');
     const seen = inspect(walk, `${directory}/f`, true);
     writeFileSync(`${directory}/g`, 'theirs');
@@ -145,7 +145,7 @@ describe('writing a file', () => {
   });
 });
 
-describe('a file that somebody puts another in the place of while it is looked at', () => {
+describe('observing a file that another process replaces', () => {
   const replacing = (times: number, put: (path: string) => void) => {
     let left = times;
     restore = replaceCall('openSync', (real) => (path, ...rest) => {
@@ -157,7 +157,7 @@ describe('a file that somebody puts another in the place of while it is looked a
     });
   };
 
-  test('is looked at again: neither of them is at fault', () => {
+  test('is retried', () => {
     writeFileSync(`${directory}/f`, 'old');
     replacing(2, (path) => writeFileSync(path, 'new'));
     expect(inspect(walk, `${directory}/f`, true)).toMatchObject({
@@ -166,13 +166,13 @@ describe('a file that somebody puts another in the place of while it is looked a
     });
   });
 
-  test('also when it is a link by then', () => {
+  test('is retried when a link replaces the file', () => {
     writeFileSync(`${directory}/f`, 'old');
     replacing(1, (path) => symlinkSync('elsewhere', path));
     expect(inspect(walk, `${directory}/f`, true)).toMatchObject({ type: 'symlink', target: 'elsewhere' });
   });
 
-  test('and is not read when it is a second name of a file elsewhere by then', () => {
+  test('refuses a file that becomes a hard link to a file elsewhere', () => {
     chmodSync(directory, 0o777);
     walk.forget();
     writeFileSync(`${directory}/secret`, 'secret');
@@ -181,14 +181,14 @@ describe('a file that somebody puts another in the place of while it is looked a
     expect(() => inspect(walk, `${directory}/f`, true)).toThrow('more than one hard link');
   });
 
-  test('again and again: is told of', () => {
+  test('fails when the file is replaced again and again', () => {
     writeFileSync(`${directory}/f`, 'old');
     replacing(Number.POSITIVE_INFINITY, (path) => writeFileSync(path, 'new'));
     expect(() => inspect(walk, `${directory}/f`, true)).toThrow('was replaced while it was read');
   });
 });
 
-describe.runIf(uid === 0)('what a user puts in the place of something between the look and the change', () => {
+describe.runIf(uid === 0)('an object that another user swaps in between observation and change', () => {
   const user = 41_000;
   const theirs = { uid: user, gid: user, mode: 0o644 };
   let home: string;
@@ -204,7 +204,7 @@ describe.runIf(uid === 0)('what a user puts in the place of something between th
     for (const name of ['f', 'l', 'd']) lchownSync(`${home}/${name}`, user, user);
   });
   afterEach(() => walk.release(held));
-  /** Something of root's takes the place of what is at `name`, right before that is opened. */
+  /** Replaces the entry `name` with root's own, right before the agent opens it. */
   const swap = (name: string, make: (path: string) => void) => {
     make(`${home}/precious`);
     let isDue = true;
@@ -219,9 +219,9 @@ describe.runIf(uid === 0)('what a user puts in the place of something between th
   };
   const isRoots = (name: string) => expect(lstatSync(`${home}/${name}`)).toMatchObject({ uid: 0, gid: 0 });
 
-  test('is not given to him: a file', async () => {
+  test('keeps its owner: a file', async () => {
     const seen = inspect(walk, `${home}/f`, false);
-    // By now it is one link to a file of root, which was elsewhere.
+    // A single link to a file of root, moved here from elsewhere.
     swap('f', (path) => {
       writeFileSync(`${directory}/secret`, 'secret', { mode: 0o600 });
       linkSync(`${directory}/secret`, path);
@@ -232,14 +232,14 @@ describe.runIf(uid === 0)('what a user puts in the place of something between th
     expect(statSync(`${home}/f`).mode & 0o7777).toBe(0o600);
   });
 
-  test('is not given to him: a file in the place of a link', () => {
+  test('keeps its owner: a file that replaces a link', () => {
     const seen = inspect(walk, `${home}/l`, false);
     swap('l', (path) => writeFileSync(path, 'secret', { mode: 0o600 }));
     expect(() => setLinkOwner(held, 'l', seen, theirs)).toThrow(/replaced meanwhile; apply again/);
     isRoots('l');
   });
 
-  test('is not given to him: a file in the place of a link that is being made', () => {
+  test('keeps its owner: a file that replaces a new link', () => {
     writeFileSync(`${home}/precious`, 'secret', { mode: 0o600 });
     restore = replaceCall('symlinkSync', (real) => (target, path) => {
       real(target, path);
@@ -252,7 +252,7 @@ describe.runIf(uid === 0)('what a user puts in the place of something between th
     expect(readdirSync(home).filter((name) => lstatSync(`${home}/${name}`).isFile())).toEqual(['f']);
   });
 
-  test('is not given to him: a directory', async () => {
+  test('keeps its owner: a directory', async () => {
     const seen = inspect(walk, `${home}/d`, false);
     rmSync(`${home}/d`, { recursive: true });
     mkdirSync(`${home}/d`, { mode: 0o700 });
@@ -264,7 +264,7 @@ describe.runIf(uid === 0)('what a user puts in the place of something between th
     isRoots('d');
   });
 
-  test('a log that is written to all the time is no other file', async () => {
+  test('accepts a log that grows all the time as the same file', async () => {
     const seen = inspect(walk, `${home}/f`, false);
     writeFileSync(`${home}/f`, 'more');
     await setFileOwnership(held, 'f', seen, { uid: 0, gid: 0, mode: 0o640 });

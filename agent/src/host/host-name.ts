@@ -5,11 +5,11 @@ import { HostFailure } from './failure.ts';
 import { writeParameter } from './kernel-parameter.ts';
 import { runCommand } from './processes/run-command.ts';
 
-/** The name the kernel goes by. */
+/** The kernel's host name. */
 export const runningHostname = (): string => hostname();
 
 /**
- * Gives the kernel another name, from now until the next boot. No daemon is asked: it may not be there.
+ * Sets the kernel's host name until the next boot. Uses no daemon, because a machine may have none.
  * @throws HostFailure
  */
 export async function setRunningHostname(
@@ -20,7 +20,7 @@ export async function setRunningHostname(
     writeParameter('kernel/hostname', name);
     return;
   } catch (error) {
-    // In a container /proc/sys is read-only, although the name is its own to change.
+    // In a container /proc/sys is read-only, although the container may change its host name.
     if (!(error instanceof HostFailure)) throw error;
   }
   const result = await runCommand(

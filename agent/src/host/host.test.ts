@@ -17,7 +17,7 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(directory, { recursive: true, force: true }));
 
-test('a directory has its permissions from its first moment, whatever the umask is', () => {
+test('makes a directory with its permissions from the start, regardless of the umask', () => {
   const before = process.umask(0o077);
   try {
     makeDirectory(`${directory}/d`, 0o755);
@@ -28,7 +28,7 @@ test('a directory has its permissions from its first moment, whatever the umask 
   expect(statSync(`${directory}/d`).mode & 0o7777).toBe(0o755);
 });
 
-test('accounts: names and numbers, the first entry of a name counts', () => {
+test('resolves names and numbers of accounts; the first entry of a name wins', () => {
   writeFileSync(
     `${directory}/passwd`,
     'root:x:0:0:root:/root:/bin/sh\ntoor:x:0:0::/:/bin/sh\nweb:x:33:33::/:/bin/sh\nweb:x:44:44::/:\nbroken\n',
@@ -47,8 +47,8 @@ test('accounts: names and numbers, the first entry of a name counts', () => {
   expect(readAccounts(`${directory}/none`).uid('root')).toBeNull();
 });
 
-describe('reaching directories', () => {
-  test('what is missing is made on demand and told, what is held open stays what it was', () => {
+describe('opening directories', () => {
+  test('makes and reports missing directories, and keeps open ones stable', () => {
     const made: string[] = [];
     const walk = new PathWalk((path) => made.push(path));
     expect(walk.open(`${directory}/a/b`, 'null')).toBeNull();
@@ -67,7 +67,7 @@ describe('reaching directories', () => {
     walk.close();
   });
 
-  test('ever so many directories do not use up the open files', () => {
+  test('limits the number of open files', () => {
     const walk = new PathWalk();
     for (let i = 0; i < 2000; i++) walk.release(walk.open(`${directory}/d${i}`, 'make')!);
     walk.close();
@@ -77,10 +77,10 @@ describe('reaching directories', () => {
 describe('running programs', () => {
   const command = { timeLimit: 5000, outputCap: 1000 };
 
-  test('is heard to the last word, also by a process that was busy when it ended', async () => {
+  test('reads all output, even if this process was busy when the program ended', async () => {
     const block = (ms: number) => void Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms);
     const busy = () => {
-      // It ends while others are being heard, so that its end is known before there was a look at its output.
+      // Both end while the agent waits for other output, so that an exit is seen before its output.
       spawn('sh', ['-c', 'sleep 0.1; echo']).stdout.once('data', () => block(700));
       spawn('sleep', ['0.1']).once('exit', () => block(300));
       block(300);
@@ -90,7 +90,7 @@ describe('running programs', () => {
     expect(result.stdout).toBe('word\n');
   });
 
-  test('says how it ended, and leaves what it started in the background alone', async () => {
+  test('reports how a program ended, and leaves its background processes alone', async () => {
     let identity: ProcessIdentity | null = null;
     const result = await runCommand(
       {
@@ -108,20 +108,20 @@ describe('running programs', () => {
     process.kill(background, 'SIGKILL');
   });
 
-  test('one that is not there is named', async () => {
+  test('names a missing program', async () => {
     await expect(runCommand({ ...command, program: 'no-such-program', args: [] }, systemClock)).rejects.toThrow(
       'no-such-program is not installed on this machine',
     );
   });
 
-  test('characters across the pieces of a stream stay whole', async () => {
+  test('keeps a character whole across the pieces of a stream', async () => {
     const result = await runCommand({ ...command, outputCap: 12, program: 'printf', args: ['aaaaaüüü'] }, systemClock);
     expect(result.stdout).toBe('aaaaaüüü');
     expect(result.truncated).toBe(false);
   });
 });
 
-test('a program that may not be executed is a failure, not a crash', async () => {
+test('reports a program that may not be executed as a failure', async () => {
   writeFileSync(`${directory}/p`, '#!/bin/sh\n');
   chmodSync(`${directory}/p`, 0o600);
   await expect(
@@ -133,21 +133,21 @@ describe('the output of a program', () => {
   const shell = (text: string, outputCap = 1000) =>
     runCommand({ program: 'sh', args: ['-c', text], timeLimit: 10_000, outputCap }, systemClock);
 
-  test('can be opened by name, and keeps what was written before', async () => {
+  test('can be reopened by path, and keeps what was written before', async () => {
     const result = await shell(
       'echo a; echo b > /dev/stdout; echo c >&2; echo d > /dev/stderr; echo e | tee /dev/stderr',
     );
     expect(result).toMatchObject({ exitCode: 0, stdout: 'a\nb\ne\n', stderr: 'c\nd\ne\n', truncated: false });
   });
 
-  test('that nobody waits for any more neither ends nor stops what writes it', async () => {
+  test('neither ends nor blocks its writer after the agent stopped reading', async () => {
     await shell(`(sleep 0.3; seq 100000 && echo lives > ${directory}/sign) & echo started`);
     const sign = () => existsSync(`${directory}/sign`);
     expect(sign()).toBe(false);
     await expect.poll(sign).toBe(true);
   });
 
-  test('of any length takes no more memory than is kept', async () => {
+  test('takes no more memory than the kept part, at any length', async () => {
     const before = liveBytes();
     let [passed, most] = [0, 0];
     const result = await runCommand(
@@ -157,7 +157,7 @@ describe('the output of a program', () => {
         timeLimit: 60_000,
         outputCap: 1000,
         printed(_stream, piece) {
-          // Every megabyte or so.
+          // About every megabyte.
           if (Math.floor(passed / 1e6) !== Math.floor((passed + piece.length) / 1e6))
             most = Math.max(most, liveBytes() - before);
           passed += piece.length;
@@ -172,7 +172,7 @@ describe('the output of a program', () => {
     expect(most).toBeLessThan(8_000_000);
   });
 
-  test('of one that cannot be started, as no more files may be open, is an error and not the end', async () => {
+  test('ends in an error, not a crash, when no more files can be opened', async () => {
     const command = { program: 'sh', args: ['-c', 'read go <&4'], scriptFd: 0, timeLimit: 5_000, outputCap: 10 };
     const errors: unknown[] = [];
     for (let left = 1; left < 12; left++)
@@ -194,7 +194,7 @@ describe('the output of a program', () => {
     await expect.poll(open).toBeLessThanOrEqual(before);
   });
 
-  test('files that it makes have usual permissions, whatever the agent was started with', async () => {
+  test('programs create files with the usual permissions, regardless of the umask of the agent', async () => {
     const before = process.umask(0o077);
     try {
       await shell(`touch ${directory}/f`);

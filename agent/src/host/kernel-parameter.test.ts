@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { parameterName, parameterPath, plainValue } from './kernel-parameter.ts';
 
-test('the separator that comes first is the one, and the other stands for it in a name', () => {
+test('takes the first separator of a key as the separator, and the other as a literal dot', () => {
   expect(parameterPath('net.ipv4.ip_forward')).toBe('net/ipv4/ip_forward');
   expect(parameterPath('net/ipv4/ip_forward')).toBe('net/ipv4/ip_forward');
   expect(parameterPath('net.ipv4.conf.eth0/1.mtu')).toBe('net/ipv4/conf/eth0.1/mtu');
@@ -10,7 +10,7 @@ test('the separator that comes first is the one, and the other stands for it in 
   expect(parameterName('net/ipv4/conf/eth0.1/mtu')).toBe('net.ipv4.conf.eth0/1.mtu');
 });
 
-test('no name leads out of /proc/sys', () => {
+test('refuses keys that lead out of /proc/sys', () => {
   for (const key of ['../../etc/passwd', 'net.//.x', 'net/../x', '.net', 'net.', '/net', '', 'a..b', 'a/./b'])
     expect(() => parameterPath(key), key).toThrow(/not the name/);
   fc.assert(
@@ -22,12 +22,12 @@ test('no name leads out of /proc/sys', () => {
         return;
       }
       expect(path.split('/').every((part) => part !== '' && part !== '.' && part !== '..')).toBe(true);
-      // Both spellings are one.
+      // Both notations have the same path.
       expect(parameterPath(parameterName(path))).toBe(path);
     }),
   );
 });
 
-test('the space between numbers says nothing', () => {
+test('ignores white space between numbers', () => {
   expect(plainValue(' 4096\t131072   6291456\n')).toBe('4096 131072 6291456');
 });

@@ -4,9 +4,9 @@ import { errnoOf, HostFailure, hostFailure } from './failure.ts';
 const root = '/proc/sys';
 
 /**
- * Where a parameter is below /proc/sys, as sysctl has it: whichever of "." and "/" comes first separates its parts, and
- * the other one stands for itself, or rather for the first: `net.ipv4.conf.eth0/1.mtu` is about eth0.1.
- * @throws HostFailure when that would be somewhere else
+ * Path of a parameter below /proc/sys, with the rules of sysctl(8): the first of "." and "/" in the key separates its
+ * parts, and the other one stands for a literal ".": `net.ipv4.conf.eth0/1.mtu` is the MTU of eth0.1.
+ * @throws HostFailure if the path would lead out of /proc/sys
  */
 export function parameterPath(key: string): string {
   const slashed = key.search(/[./]/) >= 0 && key[key.search(/[./]/)] === '/';
@@ -16,17 +16,17 @@ export function parameterPath(key: string): string {
   return parts.join('/');
 }
 
-/** The one spelling of a parameter: with dots. */
+/** The canonical, dotted name of a parameter. */
 export const parameterName = (path: string): string =>
   path.replace(/[./]/g, (separator) => (separator === '/' ? '.' : '/'));
 
-/** Values are compared without regard to how their numbers are set apart. */
+/** Normalizes white space, because the kernel separates numbers with tabs and people use spaces. */
 export const plainValue = (text: string): string => text.trim().replace(/\s+/g, ' ');
 
 /**
- * @param path as `parameterPath` has it
- * @returns null when the kernel has no such parameter
- * @throws HostFailure when it cannot be read
+ * @param path from `parameterPath`
+ * @returns null if the kernel has no such parameter
+ * @throws HostFailure if the parameter cannot be read
  */
 export function readParameter(path: string): string | null {
   const file = `${root}/${path}`;
@@ -43,7 +43,7 @@ export function readParameter(path: string): string | null {
   }
 }
 
-/** @throws HostFailure when the kernel does not take it, or has another value afterwards */
+/** @throws HostFailure if the kernel rejects the value, or has another value afterwards */
 export function writeParameter(path: string, value: string): void {
   const name = parameterName(path);
   try {

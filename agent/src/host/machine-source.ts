@@ -1,23 +1,23 @@
 import { readdirSync, statfs } from 'node:fs';
 import { exists, readText } from './read-system.ts';
 
-/** Room of a file system, in bytes. */
+/** Capacity of a file system, in bytes. */
 export interface Room {
   total: number;
   free: number;
 }
 
-/** Where measures of the machine come from. */
+/** Access to the files and file systems that metrics are read from. */
 export interface MachineSource {
   /**
-   * A file of /proc or /sys; null when it cannot be read.
-   * @param encoding latin1: each byte a character, for names that are bytes to the kernel
+   * Content of a file in /proc or /sys; null if it cannot be read.
+   * @param encoding latin1 keeps each byte as a character, for names that the kernel treats as bytes
    */
   text(path: string, encoding?: 'utf8' | 'latin1'): string | null;
-  /** Names in a directory, in no order; none when it cannot be read. */
+  /** Unsorted names in a directory; empty if it cannot be read. */
   names(path: string): readonly string[];
   exists(path: string): boolean;
-  /** Room of the file system that is mounted at `path`, each byte a character. It may never settle: that is up to the disk. */
+  /** Capacity of the file system mounted at `path` (latin1). May never settle if the disk hangs. */
   room(path: string): Promise<Room>;
 }
 

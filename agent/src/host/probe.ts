@@ -2,7 +2,7 @@ import type { ClientRequest, IncomingMessage } from 'node:http';
 import { connect } from 'node:net';
 import { errnoOf } from './failure.ts';
 
-/** Asking a service whether it is there. Nothing here throws: what went wrong is the answer. */
+/** Checks whether a service answers. Never throws: errors are part of the result. */
 
 const reasons: Readonly<Record<string, string>> = {
   ECONNREFUSED: 'the connection is refused',
@@ -15,39 +15,39 @@ const reasons: Readonly<Record<string, string>> = {
 };
 
 function reasonOf(error: Error): string {
-  // One for each address that was tried.
+  // Holds one error for each address that was tried.
   const first = error instanceof AggregateError ? (error.errors[0] as Error) : error;
   return reasons[errnoOf(first) ?? ''] ?? first.message;
 }
 
 /**
- * Sends one GET and waits for the status. No redirect is followed, no proxy is used, no body is read, and a certificate
- * that does not verify is an error.
- * @returns the status, or why there is none
+ * Sends one GET and waits for the status. Follows no redirect, uses no proxy, and reads no body. A certificate that does
+ * not verify is an error.
+ * @returns the status, or the reason for a missing one
  */
 export async function httpStatus(url: string, signal: AbortSignal): Promise<number | string> {
   const { request } = url.startsWith('https:') ? await import('node:https') : await import('node:http');
   return new Promise((resolve) => {
-    let asked: ClientRequest | null = null;
+    let sent: ClientRequest | null = null;
     const done = (answer: number | string): void => {
       resolve(answer);
-      asked?.destroy();
+      sent?.destroy();
     };
     try {
       const headers = { 'user-agent': 'muster-agent', connection: 'close' };
-      asked = request(url, { agent: false, headers, signal }, (response: IncomingMessage) => {
+      sent = request(url, { agent: false, headers, signal }, (response: IncomingMessage) => {
         response.on('error', () => {});
         done(response.statusCode ?? 'the answer has no status');
       });
-      asked.on('error', (error) => done(signal.aborted ? 'there was no answer' : reasonOf(error)));
-      asked.end();
+      sent.on('error', (error) => done(signal.aborted ? 'there was no answer' : reasonOf(error)));
+      sent.end();
     } catch (error) {
       done((error as Error).message);
     }
   });
 }
 
-/** @returns null when the port accepts a connection, else why it does not */
+/** @returns null if the port accepts a connection, else the reason for the refusal */
 export function tcpRefusal(host: string, port: number, signal: AbortSignal): Promise<string | null> {
   return new Promise((resolve) => {
     const socket = connect({ host, port });

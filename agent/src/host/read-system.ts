@@ -1,6 +1,6 @@
 import { lstatSync, readdirSync, readFileSync, readlinkSync, type Stats, statSync } from 'node:fs';
 
-/** Reading what the system says of itself. Nothing here throws: what cannot be read is not there. */
+/** Reads files of the system. Never throws: an unreadable file counts as missing. */
 
 export function readText(path: string, encoding: 'utf8' | 'latin1' = 'utf8'): string | null {
   try {
@@ -26,7 +26,7 @@ export function linkTarget(path: string): string | null {
   }
 }
 
-/** Other whenever the file is, or leads elsewhere. */
+/** Identifies one version of a file: the stamp changes with the file and with the target of a link. */
 export function stampOf(path: string): string {
   const stamp = (stats: Stats | undefined): string =>
     stats === undefined ? '' : `${stats.dev}:${stats.ino}:${stats.ctimeMs}:${stats.mtimeMs}`;
@@ -56,7 +56,7 @@ export interface FileStatus {
   size: number;
 }
 
-/** What a path leads to, links followed. */
+/** Follows links. */
 export function fileStatus(path: string): FileStatus | null {
   try {
     const stats = statSync(path);

@@ -218,7 +218,7 @@ export class Terminals {
     const shell = await startLoginShell(
       {
         ...{ account, shell: choice.shell, cols, rows },
-        calledOff: entry.hungUp.promise,
+        cancelled: entry.hungUp.promise,
         warn: (message) => log.warn({}, message),
       },
       { output: (bytes) => terminal.show(bytes), exited: (code, signal) => exited.resolve({ code, signal }) },

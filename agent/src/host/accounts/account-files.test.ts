@@ -10,7 +10,7 @@ beforeEach(() => {
 afterEach(() => rmSync(etc, { recursive: true }));
 const write = (name: string, text: string) => writeFileSync(`${etc}/${name}`, text);
 
-test('accounts are read in full; the first of two entries counts, and lines of NIS are nobody', () => {
+test('reads complete entries; the first of two entries wins, and NIS lines are ignored', () => {
   write(
     'passwd',
     'root:x:0:0:root:/root:/bin/bash\nann:x:1500:60:A. Nn,,,:/home/ann:/bin/sh\nann:x:7:7::/:/\n+@staff::::::\nbroken\n',
@@ -34,7 +34,7 @@ test('accounts are read in full; the first of two entries counts, and lines of N
   expect(files.usersWithGroup(60)).toEqual(['ann']);
 });
 
-test('where accounts may come from beside the files is told', () => {
+test('names the sources of accounts other than files', () => {
   const sources = (line: string) => {
     write('nsswitch.conf', `# passwd: nis\n${line}\ngroup: ldap\n`);
     return readAccountFiles(etc).otherSources;
@@ -45,13 +45,13 @@ test('where accounts may come from beside the files is told', () => {
   expect(readAccountFiles(etc).otherSources).toEqual([]);
 });
 
-test('a file that cannot be read is not taken for one without accounts', () => {
+test('refuses a file that cannot be read instead of reporting no accounts', () => {
   expect(readAccountFiles(etc).users.size).toBe(0);
   mkdirSync(`${etc}/passwd`);
   expect(() => readAccountFiles(etc)).toThrow(/cannot read .*passwd/);
 });
 
-test('what an account has beside its line is read for that account only', () => {
+test('reads the shadow and subordinate entries of one account only', () => {
   write('shadow', 'root:*:1::::::\nann:$6$x:2:3:4:5:6:7:\n');
   write('subuid', 'root:1:2\nann:100000:65536\nann:300000:100\n');
   write('subgid', 'annabel:5:6\n');

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { errnoOf, hostFailure } from '../failure.ts';
 
-/** The lines of /etc/passwd and /etc/group in full, and what belongs to an account beside them. */
+/** Reads complete entries of /etc/passwd and /etc/group, and the other files that belong to an account. */
 
 export interface UserEntry {
   name: string;
@@ -15,7 +15,7 @@ export interface UserEntry {
 export interface GroupEntry {
   name: string;
   gid: number;
-  /** In the order they are written in. */
+  /** In the order of the file. */
   members: string[];
 }
 
@@ -23,23 +23,23 @@ export interface AccountFiles {
   users: ReadonlyMap<string, UserEntry>;
   groups: ReadonlyMap<string, GroupEntry>;
   groupByGid(gid: number): GroupEntry | null;
-  /** Names of the groups that a user is a member of beside the primary one, sorted. */
+  /** Sorted names of a user's supplementary groups. */
   groupsOf(user: string): string[];
-  /** Users that have this group for their primary one. */
+  /** Users whose primary group this is. */
   usersWithGroup(gid: number): string[];
-  /** Where accounts may come from beside the files, as /etc/nsswitch.conf has it. */
+  /** Sources of accounts other than files, from /etc/nsswitch.conf. */
   otherSources: readonly string[];
 }
 
 /**
- * Reads who there is.
- * @param etc where the files are, for tests
- * @throws HostFailure when they cannot be read: that there are no accounts is never taken for granted
+ * Reads all accounts.
+ * @param etc the directory of the files, for tests
+ * @throws HostFailure if a file cannot be read, because an empty result would read as "no accounts"
  */
 export function readAccountFiles(etc = '/etc'): AccountFiles {
   const users = new Map<string, UserEntry>();
   for (const [name, , uid, gid, comment, home, shell] of linesOf(`${etc}/passwd`)) {
-    // The first entry counts, as it does for the C library.
+    // The first entry wins, as in the C library.
     if (!isEntry(name, uid) || !isNumber(gid) || users.has(name)) continue;
     users.set(name, {
       name,
@@ -74,11 +74,11 @@ export function readAccountFiles(etc = '/etc'): AccountFiles {
   };
 }
 
-/** What a removed account needs to come back with, beside its line in /etc/passwd. All of it is for root only. */
+/** Data to restore a removed account, in addition to its line in /etc/passwd. Only root can read it. */
 export type AccountSecrets = {
-  /** The hash, or what stands in its place; null: there is no line. */
+  /** The password field: a hash or a placeholder; null: the account has no line. */
   password: string | null;
-  /** Days since 1970 of the last change, and the five ages that follow it, as they are written. */
+  /** The raw fields 3 to 8 of /etc/shadow: day of the last change (since 1970) and the five aging fields. */
   ageing: string[];
   subordinateUids: Range[];
   subordinateGids: Range[];
@@ -89,7 +89,7 @@ export type Range = {
   count: number;
 };
 
-/** @throws HostFailure when /etc/shadow cannot be read */
+/** @throws HostFailure if /etc/shadow cannot be read */
 export function readAccountSecrets(name: string, etc = '/etc'): AccountSecrets {
   const line = linesOf(`${etc}/shadow`).find(([user]) => user === name);
   return {
@@ -100,13 +100,13 @@ export function readAccountSecrets(name: string, etc = '/etc'): AccountSecrets {
   };
 }
 
-/** What a removed group needs to come back with. */
+/** Data to restore a removed group, in addition to its line in /etc/group. */
 export type GroupSecrets = {
   password: string | null;
   administrators: string[];
 };
 
-/** @throws HostFailure when /etc/gshadow cannot be read */
+/** @throws HostFailure if /etc/gshadow cannot be read */
 export function readGroupSecrets(name: string, etc = '/etc'): GroupSecrets {
   const line = linesOf(`${etc}/gshadow`).find(([group]) => group === name);
   return {
@@ -122,7 +122,7 @@ const subordinateIds = (file: string, name: string): Range[] =>
 
 const isNumber = (text: string | undefined): text is string => text !== undefined && /^\d+$/.test(text);
 
-/** Lines of NIS, such as `+@staff`, and those without a number are nobody's. */
+/** NIS lines, such as `+@staff`, and lines without a number are not entries. */
 const isEntry = (name: string | undefined, id: string | undefined): name is string =>
   name !== undefined && name !== '' && !/^[+-]/.test(name) && isNumber(id);
 
@@ -140,7 +140,7 @@ function linesOf(file: string): string[][] {
     .map((line) => line.split(':'));
 }
 
-/** Those that are in the files, or only give names to what is there anyway. */
+/** Sources that read the files, or that only name accounts that exist anyway. */
 const fileSources = new Set(['files', 'compat', 'systemd', 'mymachines', 'altfiles']);
 
 function otherSources(file: string): string[] {

@@ -5,7 +5,7 @@ import { HostFailure } from '../failure.ts';
 import { type CommandResult, runCommand } from '../processes/run-command.ts';
 import { openUnnamed } from '../processes/unnamed-file.ts';
 
-/** The programs that change accounts: nothing else writes /etc/passwd and its kin. */
+/** Runs the programs that change accounts. Nothing else writes /etc/passwd and the files that go with it. */
 
 export type AccountTool =
   | 'useradd'
@@ -25,13 +25,13 @@ export interface ToolContext {
   limits: { scriptMs: number };
 }
 
-/** How long another program may hold the lock on the files. */
-const lockPatienceMs = 20_000;
-const lockPauseMs = 250;
+/** How long to wait for another program to release the lock on the files. */
+const maxLockWaitMs = 20_000;
+const lockRetryMs = 250;
 
 /**
- * Runs one of the tools. While another program holds the lock on the files, it is tried again for a while.
- * @throws HostFailure with what it said
+ * Runs an account tool. Retries while another program holds the lock on the files.
+ * @throws HostFailure with the output of the tool
  */
 export async function runAccountTool(
   tool: AccountTool,
@@ -39,14 +39,14 @@ export async function runAccountTool(
   context: ToolContext,
   input?: string,
 ): Promise<void> {
-  const deadline = context.clock.monotonic() + lockPatienceMs;
+  const deadline = context.clock.monotonic() + maxLockWaitMs;
   for (;;) {
     const result = await execute(tool, args, context, input);
     if (result.exitCode === 0) return;
-    const said = lastWords(result);
-    if (!/cannot lock|try again later/.test(said) || context.clock.monotonic() > deadline)
-      throw new HostFailure(failureText(tool, result, said));
-    await new Promise<void>((resolve) => context.clock.after(lockPauseMs, resolve));
+    const output = lastLines(result);
+    if (!/cannot lock|try again later/.test(output) || context.clock.monotonic() > deadline)
+      throw new HostFailure(failureText(tool, result, output));
+    await new Promise<void>((resolve) => context.clock.after(lockRetryMs, resolve));
   }
 }
 
@@ -56,7 +56,7 @@ async function execute(
   context: ToolContext,
   input: string | undefined,
 ): Promise<CommandResult> {
-  // Changing a number goes through all that is in the home directory.
+  // Changing the number of a user visits every file in the home directory, so the limit of scripts applies.
   const timeLimit = context.limits.scriptMs;
   const rest = {
     timeLimit,
@@ -65,7 +65,7 @@ async function execute(
     environment: { LC_ALL: 'C' },
   };
   if (input === undefined) return runCommand({ program: tool, args, ...rest }, context.clock);
-  // A password never appears in a list of processes: it comes as an open file without a name.
+  // The password goes in through an unnamed file, so it never appears in a process list.
   const file = openUnnamed(input);
   try {
     const script = 'read -r REPLY <&4 || exit 125; exec "$@" </proc/self/fd/3 3<&- 4<&-';
@@ -78,16 +78,16 @@ async function execute(
   }
 }
 
-const lastWords = ({ stdout, stderr }: CommandResult): string =>
+const lastLines = ({ stdout, stderr }: CommandResult): string =>
   (stderr.trim() || stdout.trim()).split('\n').slice(-3).join('; ').slice(0, 1000);
 
-function failureText(tool: AccountTool, { exitCode, signal, timedOut }: CommandResult, said: string): string {
+function failureText(tool: AccountTool, { exitCode, signal, timedOut }: CommandResult, output: string): string {
   if (timedOut) return `${tool} was stopped: it took too long`;
-  if (/cannot lock|try again later/.test(said))
-    return `${said}; another program has held the lock on the files in /etc for ${lockPatienceMs / 1000} s`;
-  const busy = /currently used by process (\d+)/.exec(said);
-  if (busy !== null) return `${said}${programOf(busy[1] as string)}; end it, or sign the user out, and apply again`;
-  return said === '' ? `${tool} ended with ${exitCode ?? signal}` : said;
+  if (/cannot lock|try again later/.test(output))
+    return `${output}; another program has held the lock on the files in /etc for ${maxLockWaitMs / 1000} s`;
+  const busy = /currently used by process (\d+)/.exec(output);
+  if (busy !== null) return `${output}${programOf(busy[1] as string)}; end it, or sign the user out, and apply again`;
+  return output === '' ? `${tool} ended with ${exitCode ?? signal}` : output;
 }
 
 function programOf(pid: string): string {
@@ -99,8 +99,8 @@ function programOf(pid: string): string {
 }
 
 /**
- * What runs as this user, at most the first five.
- * @returns such as `sshd (1234)`
+ * Finds up to five processes of this user.
+ * @returns entries such as `sshd (1234)`
  */
 export function processesOf(uid: number): string[] {
   const found: string[] = [];
@@ -109,18 +109,18 @@ export function processesOf(uid: number): string[] {
     try {
       if (statSync(`/proc/${pid}`).uid !== uid) continue;
       const stat = readFileSync(`/proc/${pid}/stat`, 'latin1');
-      // One that has ended, and that nobody has asked about yet, uses nothing.
+      // Skips zombies: they hold no resources of the account.
       if (/^ [ZX]/.test(stat.slice(stat.lastIndexOf(')') + 1))) continue;
       found.push(`${readFileSync(`/proc/${pid}/comm`, 'utf8').trim()} (${pid})`);
     } catch {
-      // It ended meanwhile.
+      // The process ended meanwhile.
     }
   }
   return found;
 }
 
 /**
- * Whether a name that is not in /etc/passwd is known all the same, from a directory service for example.
+ * Whether a source other than the files, such as a directory service, knows this name.
  * @param database `passwd` or `group`
  */
 export async function isKnownElsewhere(database: 'passwd' | 'group', name: string, context: ToolContext) {

@@ -1,19 +1,19 @@
 import { readFileSync } from 'node:fs';
 import { HostFailure } from '../failure.ts';
 
-/** Names and numbers of users and groups, as /etc/passwd and /etc/group have them. */
+/** Names and numbers of users and groups from /etc/passwd and /etc/group. */
 export interface Accounts {
-  /** @returns null when there is no such user; digits stand for themselves */
+  /** @returns null if the user does not exist; a name of digits is taken as the number */
   uid(name: string): number | null;
   gid(name: string): number | null;
-  /** The name to show for a number; the number itself when it has none. */
+  /** The name for a number; the number itself if it has no name. */
   userName(uid: number): string;
   groupName(gid: number): string;
 }
 
 /**
- * Reads both files, each on first use, and keeps what it read: make a new one once they may have changed.
- * @param etc where the files are, for tests
+ * Reads each file on first use and caches it. Create a new reader after the files may have changed.
+ * @param etc the directory of the files, for tests
  */
 export function readAccounts(etc = '/etc'): Accounts {
   let users: Table | null = null;
@@ -53,7 +53,7 @@ function readTable(file: string): Table {
   for (const line of text.split('\n')) {
     const [name, , id] = line.split(':');
     if (name === undefined || name === '' || id === undefined || !/^\d+$/.test(id)) continue;
-    // The first entry counts, as it does for the C library.
+    // The first entry wins, as in the C library.
     if (!table.ids.has(name)) table.ids.set(name, Number(id));
     if (!table.names.has(Number(id))) table.names.set(Number(id), name);
   }

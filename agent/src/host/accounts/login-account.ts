@@ -4,13 +4,13 @@ import { HostFailure } from '../failure.ts';
 import { runCommand } from '../processes/run-command.ts';
 import { readAccountFiles } from './account-files.ts';
 
-/** What a login needs to know of an account. */
+/** The fields of an account that a login needs. */
 export interface LoginAccount {
   readonly name: string;
   readonly uid: number;
   readonly gid: number;
   readonly home: string;
-  /** As the account has it; empty: the system's own. */
+  /** From the account; empty: the system's default. */
   readonly shell: string;
 }
 
@@ -20,26 +20,26 @@ export function ownAccount(): LoginAccount {
     const { username: name, uid, gid, homedir: home, shell } = userInfo();
     return { name, uid, gid, home, shell: shell ?? '' };
   } catch {
-    // A number without a name, as in a container.
+    // The user number has no name, as in some containers.
     const uid = process.geteuid?.() ?? 0;
     return { name: String(uid), uid, gid: process.getegid?.() ?? 0, home: '/', shell: '' };
   }
 }
 
 /**
- * An account by its name, wherever this machine has its accounts from.
- * @throws HostFailure when there is none
+ * Finds an account by name, in the files or through NSS.
+ * @throws HostFailure if the account does not exist
  */
 export async function accountOf(name: string, clock: Clock): Promise<LoginAccount> {
   const own = ownAccount();
   if (own.name === name) return own;
-  const entry = readAccountFiles().users.get(name) ?? (await askedFor(name, clock));
+  const entry = readAccountFiles().users.get(name) ?? (await fromNss(name, clock));
   if (entry === null) throw new HostFailure(`there is no user ${name} on this machine`);
   return entry;
 }
 
-/** From a directory service, for example. */
-async function askedFor(name: string, clock: Clock): Promise<LoginAccount | null> {
+/** Finds accounts of a directory service, for example. */
+async function fromNss(name: string, clock: Clock): Promise<LoginAccount | null> {
   if (readAccountFiles().otherSources.length === 0) return null;
   const { exitCode, stdout } = await runCommand(
     { program: 'getent', args: ['passwd', '--', name], timeLimit: 10_000, outputCap: 4096 },

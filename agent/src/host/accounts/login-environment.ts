@@ -1,11 +1,11 @@
 import { readText } from '../read-system.ts';
 import type { LoginAccount } from './login-account.ts';
 
-/** What this machine says of logins; null: it has no such file. */
+/** Contents of the files that configure logins; null: the file does not exist. */
 export interface LoginFiles {
   /** `/etc/login.defs` */
   readonly loginDefs: string | null;
-  /** Those that name the machine's language, the first that counts first. */
+  /** Files that set the machine's language, in order of precedence. */
   readonly locales: readonly (string | null)[];
 }
 
@@ -14,7 +14,7 @@ export const readLoginFiles = (): LoginFiles => ({
   locales: ['/etc/locale.conf', '/etc/default/locale'].map((path) => readText(path)),
 });
 
-/** What a login starts with, and nothing of this process's own environment. */
+/** The environment of a login shell. Inherits nothing from this process. */
 export function loginEnvironment(account: LoginAccount, shell: string, files: LoginFiles): Record<string, string> {
   return {
     HOME: account.home === '' ? '/' : account.home,
@@ -27,7 +27,7 @@ export function loginEnvironment(account: LoginAccount, shell: string, files: Lo
   };
 }
 
-/** As `su -l` finds it. The values may have `PATH=` before them. */
+/** Follows `su -l`. The values may start with `PATH=`. */
 function searchPath(isRoot: boolean, loginDefs: string): string {
   const wanted = isRoot ? 'ENV_SUPATH|ENV_ROOTPATH' : 'ENV_PATH';
   const found = new RegExp(`^[ \\t]*(?:${wanted})[ \\t]+"?(?:PATH=)?(/[^\\s"]*)`, 'm').exec(loginDefs)?.[1];
@@ -37,7 +37,7 @@ function searchPath(isRoot: boolean, loginDefs: string): string {
     : '/usr/local/bin:/usr/bin:/bin:/usr/local/games:/usr/games';
 }
 
-/** The language the machine is set to, if it is one in UTF-8. */
+/** The configured language of the machine, if it uses UTF-8. */
 function language(locales: readonly (string | null)[]): string {
   for (const text of locales) {
     const found = /^\s*LANG=["']?([A-Za-z0-9_.@-]+)/m.exec(text ?? '')?.[1];

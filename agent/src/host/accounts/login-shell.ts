@@ -15,14 +15,14 @@ import { loginEnvironment, readLoginFiles } from './login-environment.ts';
 
 /** Login shells in terminals, as `sshd` or `su -` would start them. */
 
-export interface LoginWish {
+export interface LoginRequest {
   readonly account: LoginAccount;
   /** An executable file. */
   readonly shell: string;
   readonly cols: number;
   readonly rows: number;
-  /** Resolves when the shell is no longer wanted. The start continues for a short time and is then aborted. */
-  readonly calledOff: Promise<unknown>;
+  /** Resolves to cancel the start, which continues for `cancelGraceMs` and is then aborted. */
+  readonly cancelled: Promise<unknown>;
   /** Called when the shell should have a scope of its own and has none. */
   warn(message: string): void;
 }
@@ -47,7 +47,7 @@ export interface LoginShell extends Pick<Pty, 'resume' | 'write' | 'resize'> {
  * Runs inside the terminal, which becomes the controlling terminal of its session. Keeps the agent's privileges for the
  * next step, but not the agent's protection from the OOM killer.
  */
-const intoTerminal = `
+const enterTerminalScript = `
 exec 0<>"$1" 1>&0 4>&- || exit 125
 shift
 stty iutf8 2>/dev/null
@@ -61,7 +61,7 @@ exec "$@"`;
  * dash in its name that makes it a login shell. Where the shell cannot do that (no `exec -a`, no two-digit file
  * descriptors), the option that most shells have is used instead.
  */
-const intoShell = `
+const becomeShellScript = `
 umask 022
 ulimit -S -n 1024 2>/dev/null
 cd "$HOME" 2>/dev/null || cd / || exit 125
@@ -86,74 +86,81 @@ exec "$1"`;
 const scopeProperties = ['SendSIGHUP=yes'];
 
 /** Maximum bytes of launcher output that are kept before the shell begins. */
-const outputCap = 4096;
+const maxLauncherOutput = 4096;
 /** Milliseconds. Creating the scope and changing the user may wait for other services. */
-const beginLimitMs = 8_000;
-const calledOffMs = 1_000;
+const startTimeoutMs = 8_000;
+const cancelGraceMs = 1_000;
 
 /**
  * Starts a login shell. It has begun when this resolves.
  * @throws HostFailure
  */
-export async function startLoginShell(wish: LoginWish, events: LoginEvents, clock: Clock): Promise<LoginShell> {
+export async function startLoginShell(request: LoginRequest, events: LoginEvents, clock: Clock): Promise<LoginShell> {
   const launcher = pathOfProgram('bash') ?? '/bin/sh';
-  const asUser = [...(await becoming(wish.account, clock)), launcher, '-c', intoShell, 'sh', wish.shell];
-  let isCalledOff = false;
-  wish.calledOff.then(() => {
-    isCalledOff = true;
+  const asUser = [
+    ...(await switchUserPrefix(request.account, clock)),
+    launcher,
+    '-c',
+    becomeShellScript,
+    'sh',
+    request.shell,
+  ];
+  let isCancelled = false;
+  request.cancelled.then(() => {
+    isCancelled = true;
   });
   const started = await inScope(
-    { purpose: 'terminal', program: launcher, args: [], properties: scopeProperties, warn: wish.warn },
-    (launch) => start(wish, events, clock, asUser, launcher, launch),
-    (outcome) => (outcome instanceof NotBegun && !isCalledOff ? outcome.said : null),
+    { purpose: 'terminal', program: launcher, args: [], properties: scopeProperties, warn: request.warn },
+    (launch) => start(request, events, clock, asUser, launcher, launch),
+    (outcome) => (outcome instanceof FailedStart && !isCancelled ? outcome.output : null),
   );
-  if (started instanceof NotBegun) throw started.failure();
+  if (started instanceof FailedStart) throw started.failure();
   return started;
 }
 
-class NotBegun {
-  readonly said: string;
-  constructor(said: string) {
-    this.said = said;
+class FailedStart {
+  readonly output: string;
+  constructor(output: string) {
+    this.output = output;
   }
 
   failure(): HostFailure {
-    const said = this.said.trim().slice(-600);
-    return new HostFailure(`the shell did not start${said === '' ? '' : `: ${said}`}`);
+    const output = this.output.trim().slice(-600);
+    return new HostFailure(`the shell did not start${output === '' ? '' : `: ${output}`}`);
   }
 }
 
 async function start(
-  wish: LoginWish,
+  request: LoginRequest,
   events: LoginEvents,
   clock: Clock,
   asUser: readonly string[],
   launcher: string,
   scope: ScopedLaunch | null,
-): Promise<LoginShell | NotBegun> {
+): Promise<LoginShell | FailedStart> {
   let exit: { code: number | null; signal: string | null } | null = null;
-  let isTold = false;
+  let hasReported = false;
   let hasEnded = false;
   let begun = false;
-  const tell = () => {
-    if (!begun || isTold || exit === null || !hasEnded) return;
-    isTold = true;
+  const reportExit = () => {
+    if (!begun || hasReported || exit === null || !hasEnded) return;
+    hasReported = true;
     events.exited(exit.code, exit.signal);
   };
-  const pty = await openPty(wish.cols, wish.rows, {
+  const pty = await openPty(request.cols, request.rows, {
     output: (bytes) => events.output(bytes),
     ended() {
       hasEnded = true;
-      tell();
+      reportExit();
     },
   });
   try {
-    giveTo(pty, wish.account);
-    const inTerminal = ['-c', intoTerminal, 'sh', pty.path, ...asUser];
+    giveTo(pty, request.account);
+    const inTerminal = ['-c', enterTerminalScript, 'sh', pty.path, ...asUser];
     const [program, args] = scope === null ? [launcher, inTerminal] : [scope.program, [...scope.args, ...inTerminal]];
     const child = spawn(program, args, {
       cwd: '/',
-      env: loginEnvironment(wish.account, wish.shell, readLoginFiles()),
+      env: loginEnvironment(request.account, request.shell, readLoginFiles()),
       stdio: withoutInherited([
         ...(['ignore', 'ignore', 'pipe', 'pipe', pty.outerFd] as const),
         ...(scope === null ? [] : [scope.markFd]),
@@ -164,15 +171,15 @@ async function start(
       child.once('exit', (code, signal) => {
         exit = { code, signal };
         pty.finish();
-        tell();
+        reportExit();
         resolve();
       });
     });
-    const outcome = await beginning(child, exited, wish.calledOff, clock);
+    const outcome = await untilBegun(child, exited, request.cancelled, clock);
     pty.started();
     if (outcome !== null) {
       pty.close();
-      return new NotBegun(outcome);
+      return new FailedStart(outcome);
     }
     begun = true;
     return {
@@ -184,7 +191,7 @@ async function start(
       hangUp() {
         pty.close();
         hasEnded = true;
-        tell();
+        reportExit();
       },
     };
   } catch (error) {
@@ -197,10 +204,10 @@ async function start(
  * Waits until the launcher reports that it is about to become the shell.
  * @returns its output instead, if it failed
  */
-function beginning(
+function untilBegun(
   child: ChildProcess,
   exited: Promise<void>,
-  calledOff: Promise<unknown>,
+  cancelled: Promise<unknown>,
   clock: Clock,
 ): Promise<string | null> {
   const stdio = child.stdio as ChildProcess['stdio'] | undefined;
@@ -208,23 +215,23 @@ function beginning(
   if (stdio === undefined) return new Promise((resolve) => child.once('error', (error) => resolve(error.message)));
   const errors = stdio[2] as Readable;
   const status = stdio[3] as Readable;
-  let said = '';
+  let output = '';
   errors.on('data', (piece: Buffer) => {
-    if (said.length < outputCap) said += piece.toString('utf8');
+    if (output.length < maxLauncherOutput) output += piece.toString('utf8');
   });
   return new Promise((resolve) => {
     const giveUp = (why: string) => {
       if (child.pid !== undefined) killProcessGroup(child.pid);
       settle(why);
     };
-    const callOffs = [clock.after(beginLimitMs, () => giveUp(`it took longer than ${beginLimitMs / 1000} s`))];
+    const cancelTimers = [clock.after(startTimeoutMs, () => giveUp(`it took longer than ${startTimeoutMs / 1000} s`))];
     let isSettled = false;
-    calledOff.then(() => {
-      if (!isSettled) callOffs.push(clock.after(calledOffMs, () => giveUp('it was closed before it was open')));
+    cancelled.then(() => {
+      if (!isSettled) cancelTimers.push(clock.after(cancelGraceMs, () => giveUp('it was closed before it was open')));
     });
     const settle = (outcome: string | null) => {
       isSettled = true;
-      for (const callOff of callOffs) callOff();
+      for (const cancelTimer of cancelTimers) cancelTimer();
       errors.destroy();
       status.destroy();
       resolve(outcome);
@@ -233,7 +240,7 @@ function beginning(
     child.once('error', (error) => settle(error.message));
     status.once('data', () => settle(null));
     // Its last output may still be in the pipe after its exit.
-    exited.then(() => (errors.closed ? settle(said) : errors.once('close', () => settle(said))));
+    exited.then(() => (errors.closed ? settle(output) : errors.once('close', () => settle(output))));
   });
 }
 
@@ -269,7 +276,7 @@ function terminalGroup(): number | null {
  * The command prefix that runs a command as this account, with exactly its groups.
  * @throws HostFailure
  */
-async function becoming(account: LoginAccount, clock: Clock): Promise<string[]> {
+async function switchUserPrefix(account: LoginAccount, clock: Clock): Promise<string[]> {
   const own = ownAccount();
   if (account.uid === own.uid) return [];
   if (process.geteuid?.() !== 0)

@@ -9,20 +9,20 @@ import type { OpenDirectory } from './path-walk.ts';
 import { removeTemporary, temporaryName, withPlace } from './private-place.ts';
 
 export interface NewFile {
-  /** `openFd`: a copy of this open file, which must have this hash and size. */
+  /** `openFd`: copies this open file, which must have this hash and size. */
   content: { bytes: Uint8Array } | { copyOf: string } | { openFd: number; sha256: string; size: number };
   uid: number;
   gid: number;
   /** Permission bits. */
   mode: number;
-  /** Called with the path of the finished temporary file, last before it takes its place; what it throws leaves all as it was. */
+  /** Called with the path of the finished temporary file, just before the rename. If it throws, nothing changes. */
   beforeRename?: (temporaryPath: string) => Promise<void>;
 }
 
 /**
- * Puts a file in place: old or new is there at any moment, never a mixture, and its owner and permissions are right
- * from the moment it is there. The directory is not synced, that is left to whoever knows when the last one is written.
- * @throws HostFailure; everything is then as before
+ * Replaces a file atomically: at any moment the old or the new file is complete, and the new one has its owner and
+ * permissions from the start. Does not sync the directory; the caller does after its last write.
+ * @throws HostFailure; nothing has changed then
  */
 export async function writeFileAtomically(parent: OpenDirectory, name: string, file: NewFile): Promise<void> {
   const target = `${parent.path}/${name}`;
@@ -47,7 +47,7 @@ export async function writeFileAtomically(parent: OpenDirectory, name: string, f
   }
 }
 
-/** The same for a symbolic link. */
+/** Replaces a symbolic link atomically. */
 export function writeSymlinkAtomically(
   parent: OpenDirectory,
   name: string,
@@ -65,7 +65,7 @@ export function writeSymlinkAtomically(
   }
 }
 
-/** Makes names in a directory last: renames, new and removed files. */
+/** Makes renames, new files, and removals in a directory durable. */
 export function syncDirectory(directory: OpenDirectory): void {
   const fd = openSync(`${directory.self}/.`, constants.O_RDONLY | constants.O_DIRECTORY);
   try {
@@ -91,7 +91,7 @@ function openTemporary(path: string): number {
   }
 }
 
-/** @throws HostFailure when the bytes that were copied have another hash */
+/** @throws HostFailure if the copied bytes have another hash or size */
 async function copyVerified(
   from: { openFd: number; sha256: string; size: number },
   to: number,
@@ -101,7 +101,7 @@ async function copyVerified(
   let length = 0;
   for await (const piece of pieces(from.openFd)) {
     length += piece.length;
-    // It may grow as fast as it is read.
+    // The file may grow as fast as it is read.
     if (length > from.size) break;
     digest.update(piece);
     writeAll(to, piece);

@@ -1,41 +1,41 @@
 import { type Context, createContext, Script } from 'node:vm';
 import { HostFailure } from '../failure.ts';
 
-/** Milliseconds of the processor for all lines of one look. A sane pattern takes a few for the largest file that is read. */
-const patience = 400;
-/** How much longer the first attempt may go on by the clock: what it waits for the processor is not what it takes of it. */
-const margin = 1.1;
+/** Limit of CPU time for all lines of one observation. A sane pattern takes a few ms for the largest file. */
+const maxCpuMs = 400;
+/** Wall-clock limit of the first attempt, as a multiple of the CPU limit, because the thread may wait for a CPU. */
+const wallClockFactor = 1.1;
 
 let context: Context | null = null;
 const script = new Script('run()');
 
 /**
- * Which of these texts a regular expression matches.
- * @param pattern with the u flag
- * @param field   where the pattern is declared, for the message
- * @throws HostFailure when it takes too long or cannot be matched at all; the message holds neither pattern nor text
+ * Tests each text against a regular expression.
+ * @param pattern compiled with the `u` flag
+ * @param field   the field that declares the pattern, for the message
+ * @throws HostFailure if the pattern is invalid or takes too long; the message holds neither pattern nor text
  */
 export const matching = (
   pattern: string,
   texts: Iterable<string>,
-  milliseconds = patience,
+  milliseconds = maxCpuMs,
   field = 'match',
-): boolean[] => bounded(pattern, texts, (expression, text) => expression.test(text), milliseconds, field);
+): boolean[] => matchBounded(pattern, texts, (expression, text) => expression.test(text), milliseconds, field);
 
 /**
- * What a regular expression captures of a text: all of the match first, then each group, undefined where it took no part.
- * @returns null when the text does not match
- * @throws HostFailure as `matching` does
+ * Captures groups of a text: the whole match first, then each group, undefined if it did not take part.
+ * @returns null if the text does not match
+ * @throws HostFailure like `matching`
  */
 export const captures = (pattern: string, text: string): Captures | null =>
-  bounded(
+  matchBounded(
     pattern,
     [text],
     (expression, one) => {
       const found = expression.exec(one);
       return found === null ? null : { groups: [...found], names: { ...found.groups } };
     },
-    patience,
+    maxCpuMs,
     'match',
   )[0] ?? null;
 
@@ -45,39 +45,38 @@ export interface Captures {
 }
 
 /**
- * Asks a regular expression about texts, within a time that does not depend on how it is written: one that
- * backtracks for ever is cut off, so that it cannot hold up an agent. What counts is the time of the processor, so that
- * the answer does not depend either on how busy the machine is: a plan and its apply must get the same.
+ * Runs a regular expression over texts and aborts one that backtracks forever, so that it cannot block the agent. The
+ * limit is CPU time, so that the result does not depend on the load of the machine: a plan and its apply must agree.
  */
-function bounded<T>(
+function matchBounded<T>(
   pattern: string,
   texts: Iterable<string>,
-  ask: (expression: RegExp, text: string) => T,
+  match: (expression: RegExp, text: string) => T,
   milliseconds: number,
   field: string,
 ): T[] {
   const all = [...texts];
-  // It can only be cut off by the clock. What did not get the processor meanwhile begins again, with more time.
-  for (let timeout = Math.ceil(milliseconds * margin); ; timeout *= 2) {
+  // `node:vm` only has a wall-clock timeout. An attempt that did not use up its CPU time is repeated with a longer one.
+  for (let timeout = Math.ceil(milliseconds * wallClockFactor); ; timeout *= 2) {
     const before = process.threadCpuUsage();
-    const { answers, isDone } = attempt(pattern, all, ask, timeout, field);
+    const { answers, isDone } = attempt(pattern, all, match, timeout, field);
     if (isDone) return answers;
     const { user, system } = process.threadCpuUsage(before);
     if (user + system >= milliseconds * 1000)
       throw new HostFailure(
-        `its \`${field}\` took longer than ${milliseconds} ms of the processor and was stopped at line ${answers.length + 1}: write it without a repetition inside a repetition, or of things that can match the same text`,
+        `its \`${field}\` took longer than ${milliseconds} ms of CPU time and was stopped at line ${answers.length + 1}: write it without nested repetitions, and without repeated alternatives that match the same text`,
       );
   }
 }
 
 /**
- * @param timeout milliseconds by the clock
- * @returns the answers, or those up to where it was cut off
+ * @param timeout wall-clock milliseconds
+ * @returns the answers up to the timeout
  */
 function attempt<T>(
   pattern: string,
   texts: readonly string[],
-  ask: (expression: RegExp, text: string) => T,
+  match: (expression: RegExp, text: string) => T,
   timeout: number,
   field: string,
 ): { answers: T[]; isDone: boolean } {
@@ -86,18 +85,18 @@ function attempt<T>(
   let isDone = false;
   context.run = () => {
     const expression = new RegExp(pattern, 'u');
-    for (const text of texts) answers.push(ask(expression, text));
+    for (const text of texts) answers.push(match(expression, text));
     isDone = true;
   };
   try {
     script.runInContext(context, { timeout });
   } catch (error) {
-    // Not by their classes: they may be of the other context.
+    // Not `instanceof`: the error may belong to the other context.
     const { code, name } = error as { code?: string; name?: string };
-    // The clock is read by another thread, which may be late as well: all may be done.
+    // Another thread raises the timeout, possibly after the last text, so `isDone` decides.
     if (code !== 'ERR_SCRIPT_EXECUTION_TIMEOUT')
       throw new HostFailure(
-        `its \`${field}\` cannot be matched: ${name === 'RangeError' ? 'it is too large or too deep' : 'it is no regular expression'}`,
+        `its \`${field}\` cannot be matched: ${name === 'RangeError' ? 'it is too large or too deep' : 'it is not a regular expression'}`,
       );
   } finally {
     context.run = null;

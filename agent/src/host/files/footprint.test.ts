@@ -11,8 +11,8 @@ const footprint: Footprint = new Map([
   ['/etc/web', 'd'],
 ]);
 
-describe('nothing is known', () => {
-  test('of what lies behind a link or on another file system', () => {
+describe('a blind spot', () => {
+  test('is reported for paths behind a link or on another file system', () => {
     expect(blindSpot(['/etc/web', '/opt/x'], footprint)).toBe('/opt');
     expect(blindSpot(['/var/lib/web/site'], footprint)).toBe('/var/lib/web');
     expect(blindSpot(['/srv/site'], footprint)).toBe('/srv/site');
@@ -20,7 +20,7 @@ describe('nothing is known', () => {
     expect(blindSpot(['/var/lib/db'], footprint)).toBe('/var/lib/db/data');
   });
 
-  test('of nothing else: also not of what a link leads to, which stays when the link goes', () => {
+  test('is not reported for other paths, nor for a link itself, whose target stays', () => {
     expect(blindSpot(['/etc/web', '/etc/web/deep/er', '/var/lib/dbx', '/var/lib/web'], footprint)).toBeNull();
   });
 });

@@ -1,48 +1,47 @@
 import { hash } from 'node:crypto';
 import { lstatSync, readdirSync, readFileSync, readlinkSync } from 'node:fs';
 
-/** What stands where packages keep configuration and data, so that two looks tell what appeared in between. */
+/** Snapshots of the directories where packages keep configuration and data. Two of them show what appeared in between. */
 
 /**
- * By path: `d` of a directory, `m` of one that another file system is mounted on, the size and time of a file, the
- * target of a link, `s` of a socket. Of the roots only those that lead elsewhere.
+ * Stamps by path: `d` for a directory, `m` for a mount point, size and time of a file, the target of a link, `s` for
+ * everything else. Contains a root only if it is not a plain directory.
  */
 export type Footprint = Map<string, string>;
 
 const roots = ['/etc', '/var', '/opt', '/srv', '/usr/local'];
-/** Caches, what is running, and what dpkg and apt keep account of themselves. */
-const leftOut = new Set(['/var/lib/dpkg', '/var/lib/apt', '/var/cache', '/var/run', '/var/lock', '/var/tmp']);
-/** Beyond so many entries nothing is said. */
+/** Caches, runtime data, and the databases of dpkg and apt. */
+const excluded = new Set(['/var/lib/dpkg', '/var/lib/apt', '/var/cache', '/var/run', '/var/lock', '/var/tmp']);
+/** Maximum entries. */
 const maxFootprint = 60_000;
-/** Entries between two turns of the event loop. */
-const breath = 500;
+/** Number of entries after which the walk yields to the event loop. */
+const entriesPerTurn = 500;
 
 /**
- * Walks over them, staying on the file systems they are on, following no links and changing nothing. What it does not
- * look into is in it as a mount or a link.
- * @returns null when there is more than can be looked at
+ * Walks the roots. Follows no links and enters no mount; both are in the result with their own stamps.
+ * @returns null if there are more than `limit` entries
  */
 export async function takeFootprint(limit: number = maxFootprint): Promise<Footprint | null> {
   const footprint: Footprint = new Map();
   const waiting = [...roots];
   let device: number | null = null;
-  let sinceBreath = 0;
+  let sinceYield = 0;
   for (let directory = waiting.pop(); directory !== undefined; directory = waiting.pop()) {
-    const own = lookAt(directory);
+    const own = stampOf(directory);
     if (own !== null && own.stamp !== 'd') footprint.set(directory, own.stamp);
     if (own === null || own.stamp !== 'd') continue;
     device = roots.includes(directory) ? own.device : device;
     for (const name of names(directory)) {
       const path = `${directory}/${name}`;
-      if (leftOut.has(path)) continue;
-      const found = lookAt(path);
+      if (excluded.has(path)) continue;
+      const found = stampOf(path);
       if (found === null) continue;
       const isMount = found.stamp === 'd' && found.device !== device;
       footprint.set(path, isMount ? 'm' : found.stamp);
       if (footprint.size > limit) return null;
       if (found.stamp === 'd' && !isMount) waiting.push(path);
-      if (++sinceBreath < breath) continue;
-      sinceBreath = 0;
+      if (++sinceYield < entriesPerTurn) continue;
+      sinceYield = 0;
       await new Promise<void>((resolve) => setImmediate(resolve));
     }
   }
@@ -50,8 +49,8 @@ export async function takeFootprint(limit: number = maxFootprint): Promise<Footp
 }
 
 /**
- * Why nothing is known of what is at some of these paths or below them: the link or the mount that stands above it, or
- * the mount below.
+ * Finds the reason why the footprint does not cover these paths: a link or mount above one of them, or a mount below.
+ * @returns the path of that link or mount; null if all are covered
  */
 export function blindSpot(paths: Iterable<string>, footprint: Footprint): string | null {
   const mounts = [...footprint].flatMap(([place, stamp]) => (stamp === 'm' ? [place] : []));
@@ -59,7 +58,7 @@ export function blindSpot(paths: Iterable<string>, footprint: Footprint): string
     for (let cut = path.length; cut > 0; cut = path.lastIndexOf('/', cut - 1)) {
       const place = path.slice(0, cut);
       const stamp = footprint.get(place);
-      // A link that is itself what is asked about goes alone: what it leads to stays.
+      // A link that is itself in `paths` is covered: removing it leaves its target alone.
       if (stamp === 'm' || (place !== path && stamp?.startsWith('l ') === true)) return place;
     }
     const below = mounts.find((place) => place.startsWith(`${path}/`));
@@ -68,21 +67,21 @@ export function blindSpot(paths: Iterable<string>, footprint: Footprint): string
   return null;
 }
 
-/** When something came to be, in milliseconds; null when it is not there. */
+/** Creation time in milliseconds since the epoch; null if the path does not exist. */
 export function bornAt(path: string): number | null {
   try {
     const { birthtimeMs, ctimeMs } = lstatSync(path);
-    // Some file systems do not keep it.
+    // Some file systems do not store the creation time.
     return birthtimeMs > 0 ? Math.min(birthtimeMs, ctimeMs) : ctimeMs;
   } catch {
     return null;
   }
 }
 
-/** What stands at one path; null when nothing does. */
-export const stampAt = (path: string): string | null => lookAt(path)?.stamp ?? null;
+/** The stamp of one path; null if it does not exist. */
+export const stampAt = (path: string): string | null => stampOf(path)?.stamp ?? null;
 
-function lookAt(path: string): { stamp: string; device: number } | null {
+function stampOf(path: string): { stamp: string; device: number } | null {
   try {
     const stats = lstatSync(path);
     const { dev: device } = stats;
@@ -103,10 +102,10 @@ function names(directory: string): string[] {
   }
 }
 
-/** Larger files are told apart by their size and time alone. */
+/** Bytes. Larger files are compared by size and time only. */
 const maxHashed = 256 * 1024;
 
-/** What a file holds; null when it is no file, or too large to be read for that. */
+/** Digest of a file; null if it is not a file or is larger than `limit`. */
 export function digestAt(path: string, algorithm: 'md5' | 'sha1', limit: number = maxHashed): string | null {
   try {
     const stats = lstatSync(path);

@@ -47,32 +47,34 @@ export interface FileContent {
 export const maxContentInMemory = 4 * 1024 * 1024;
 
 /**
- * Looks at a path.
- * @param wantContent whether the content of a file is read; one above `maxContentInMemory` is not, whoever may write
- *   below the path decides how large it is, and the agent does nothing else meanwhile
- * @throws HostFailure when the way is refused or it cannot be read
+ * Inspects a path.
+ * @param wantContent whether to read the content of a file. Larger files than `maxContentInMemory` are not read, because
+ *   reading blocks the agent and others may decide how large the file is.
+ * @throws HostFailure if the path walk refuses the path, or the object cannot be read
  */
 export function inspect(walk: PathWalk, path: string, wantContent: boolean): Inspected {
-  return walk.within(path, 'null', (parent, name) => lookAgain(parent, name, path, wantContent)) ?? { type: 'absent' };
+  return (
+    walk.within(path, 'null', (parent, name) => inspectRetrying(parent, name, path, wantContent)) ?? { type: 'absent' }
+  );
 }
 
-/** Something else stands at the path than was just seen there. */
+/** The path leads to another object than a moment before. */
 class Replaced extends HostFailure {}
 
 /** Attempts, because others may replace a file in the moment between its lookup and its reading. */
-const maxLooks = 4;
+const maxAttempts = 4;
 
-function lookAgain(parent: OpenDirectory, name: string, path: string, wantContent: boolean): Inspected {
-  for (let looks = 1; ; looks++) {
+function inspectRetrying(parent: OpenDirectory, name: string, path: string, wantContent: boolean): Inspected {
+  for (let attempt = 1; ; attempt++) {
     try {
-      return look(parent, name, path, wantContent);
+      return inspectOnce(parent, name, path, wantContent);
     } catch (error) {
-      if (!(error instanceof Replaced) || looks === maxLooks) throw error;
+      if (!(error instanceof Replaced) || attempt === maxAttempts) throw error;
     }
   }
 }
 
-function look(parent: OpenDirectory, name: string, path: string, wantContent: boolean): Inspected {
+function inspectOnce(parent: OpenDirectory, name: string, path: string, wantContent: boolean): Inspected {
   try {
     const stats = lstatSync(parent.child(name), { throwIfNoEntry: false });
     if (stats === undefined) return { type: 'absent' };
@@ -174,7 +176,7 @@ function openSeen(parent: OpenDirectory, name: string, seen: Stats): number {
   try {
     fd = openSync(parent.child(name), constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
   } catch (error) {
-    // A link, or a socket.
+    // The object is a link or a socket.
     if (errnoOf(error) === 'ELOOP' || errnoOf(error) === 'ENXIO') throw replaced();
     throw error;
   }
@@ -201,7 +203,7 @@ export const contentOf = (bytes: Buffer): FileContent & { sha256: string; bytes:
   bytes,
 });
 
-/** Reads to the end, also if the file grows meanwhile. */
+/** Reads to the end, even if the file grows meanwhile. */
 function readWhole(fd: number, expected: number): Buffer {
   let buffer = Buffer.allocUnsafe(expected + 1);
   let length = 0;
@@ -257,8 +259,8 @@ function kindOf(stats: Stats): string {
 }
 
 /**
- * Names in a directory.
- * @returns null when there are more than `limit`
+ * Lists the names in a directory.
+ * @returns null if there are more than `limit`
  */
 export function listDirectory(walk: PathWalk, path: string, limit: number): string[] | null {
   const directory = walk.open(path, 'null');
@@ -273,7 +275,7 @@ export function listDirectory(walk: PathWalk, path: string, limit: number): stri
   }
 }
 
-/** Whether the inspected directory is still there and empty. */
+/** Whether the inspected directory still exists and is empty. */
 export function isEmptyDirectory(
   walk: PathWalk,
   path: string,

@@ -15,16 +15,16 @@ import { writeAll } from '../write-all.ts';
 import { synced } from './atomic-write.ts';
 import { checkedLine, jsonOf } from './checked-line.ts';
 
-/** Neither follows a link nor waits for whoever holds the other end of a pipe. */
-const carefully = constants.O_NOFOLLOW | constants.O_NONBLOCK;
+/** Does not follow a link, and does not block on a FIFO. */
+const safeFlags = constants.O_NOFOLLOW | constants.O_NONBLOCK;
 
 /**
- * A file of checked lines, 0600, in a directory that nobody else may touch. It is made by the first `replace`, added to, and
- * taken away again. Held open by nobody in between.
+ * A file of checked lines with mode 0600, in a directory that only the agent can write to. The first `replace` creates
+ * it. The file is not held open between calls.
  */
 export class LineFile {
   readonly #path: string;
-  /** How long it was left. Null: it is not there, or not as it was left, and only to be replaced. */
+  /** Bytes after the last write. Null: the file does not exist or is damaged, and can only be replaced. */
   #size: number | null = null;
 
   constructor(path: string) {
@@ -32,15 +32,15 @@ export class LineFile {
   }
 
   /**
-   * @param mostBytes a longer one was not written here
-   * @returns the values of its lines, and how many lines are damaged, which are passed over; null when there is none
+   * @param maxBytes a larger file is an error, because the agent did not write it
+   * @returns the values of the valid lines, and the number of damaged lines; null if the file does not exist
    * @throws HostFailure
    */
-  read(mostBytes: number): { values: unknown[]; damaged: number } | null {
+  read(maxBytes: number): { values: unknown[]; damaged: number } | null {
     this.#size = null;
     let bytes: Buffer;
     try {
-      bytes = readAll(this.#path, mostBytes);
+      bytes = readAll(this.#path, maxBytes);
     } catch (error) {
       if (errnoOf(error) === 'ENOENT') return null;
       throw hostFailure(error, `read ${this.#path}`);
@@ -50,7 +50,7 @@ export class LineFile {
     for (let start = 0; start < bytes.length; ) {
       const found = bytes.indexOf(0x0a, start);
       const end = found === -1 ? bytes.length : found;
-      // Without its newline it is the end of one that was being written.
+      // A line without its newline was cut off while it was written.
       const json = found === -1 ? null : jsonOf(bytes.subarray(start, end));
       if (json === null) damaged++;
       else values.push(JSON.parse(json));
@@ -61,9 +61,9 @@ export class LineFile {
   }
 
   /**
-   * Adds lines; they are on disk when it resolves.
-   * @returns false: it is not as it was left, nothing was added, and it wants to be replaced
-   * @throws HostFailure; nothing was added then either
+   * Appends lines; they are on disk when this resolves.
+   * @returns false if the file has changed since the last write; nothing was appended, and the caller must replace it
+   * @throws HostFailure; nothing was appended then either
    */
   async append(values: Iterable<unknown>): Promise<boolean> {
     const size = this.#size;
@@ -71,7 +71,7 @@ export class LineFile {
     this.#size = null;
     let fd: number;
     try {
-      fd = openSync(this.#path, constants.O_WRONLY | constants.O_APPEND | carefully);
+      fd = openSync(this.#path, constants.O_WRONLY | constants.O_APPEND | safeFlags);
     } catch (error) {
       if (['ENOENT', 'ELOOP', 'ENXIO', 'EISDIR'].includes(errnoOf(error) ?? '')) return false;
       throw hostFailure(error, `write ${this.#path}`);
@@ -87,7 +87,7 @@ export class LineFile {
         this.#size = size;
         throw error;
       }
-      // When this fails nobody knows what is there.
+      // If this fails, the content on disk is unknown, so `#size` stays null.
       await dataSynced(fd);
       this.#size = size + lines.length;
       return true;
@@ -99,15 +99,15 @@ export class LineFile {
   }
 
   /**
-   * These lines take the place of whatever is there: old or new at any moment, and on disk when it resolves.
-   * @throws HostFailure; the old ones are still there
+   * Replaces the file atomically; the lines are on disk when this resolves.
+   * @throws HostFailure; the old lines are still in the file
    */
   async replace(values: Iterable<unknown>): Promise<void> {
     const temporary = `${this.#path}.tmp`;
     const lines = encode(values);
     this.#size = null;
     try {
-      // What a killed agent left there.
+      // A killed agent may have left one behind.
       rmSync(temporary, { force: true });
       const fd = openSync(temporary, 'wx', 0o600);
       try {
@@ -136,12 +136,12 @@ export class LineFile {
   }
 }
 
-function readAll(path: string, mostBytes: number): Buffer {
-  const fd = openSync(path, constants.O_RDONLY | carefully);
+function readAll(path: string, maxBytes: number): Buffer {
+  const fd = openSync(path, constants.O_RDONLY | safeFlags);
   try {
     const stats = fstatSync(fd);
     if (!stats.isFile()) throw new HostFailure(`${path} is not a file`);
-    if (stats.size > mostBytes) throw new HostFailure(`${path} is larger than any that this agent writes`);
+    if (stats.size > maxBytes) throw new HostFailure(`${path} is larger than any file that this agent writes`);
     const bytes = Buffer.alloc(stats.size);
     let length = 0;
     for (let more = -1; more !== 0 && length < bytes.length; length += more)

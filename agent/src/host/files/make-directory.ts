@@ -1,9 +1,9 @@
 import { mkdirSync } from 'node:fs';
 
 /**
- * Makes one directory with exactly these permissions from its first moment, whatever the umask is: an agent killed
- * right after leaves no directory that is almost as it should be.
- * @param mode permission bits; those above 0o777 are not set
+ * Makes one directory with exactly these permissions, regardless of the umask. A separate chmod could be lost if the
+ * agent is killed in between.
+ * @param mode permission bits; bits above 0o777 are ignored
  * @throws the error of mkdir
  */
 export function makeDirectory(path: string, mode: number): void {

@@ -24,8 +24,8 @@ import { O_PATH, type OpenDirectory } from './path-walk.ts';
 const replaced = (path: string): HostFailure => new HostFailure(`${path} was replaced meanwhile; apply again`);
 
 /**
- * Sets the owner and permissions of an open file, such as a new one that has no name yet that others use, or a terminal.
- * @throws the error of the system
+ * Sets the owner and permissions of an open file, such as a temporary file or a terminal.
+ * @throws the error of the system call
  */
 export function setOpenOwnership(fd: number, target: Ownership): void {
   const { uid, gid } = fstatSync(fd);
@@ -56,9 +56,9 @@ async function setOwnershipWithoutAcls(
 }
 
 /**
- * Sets the owner and permissions of a file that stays. They are on disk when the promise resolves.
- * @param seen what was inspected, and what `target` was decided on
- * @throws HostFailure when another file stands there now, or this one has another owner or other permissions
+ * Sets the owner and permissions of an existing file. They are on disk when the promise resolves.
+ * @param seen the inspected state that `target` is based on
+ * @throws HostFailure if the file, its owner, or its permissions are no longer the inspected ones
  */
 export async function setFileOwnership(
   parent: OpenDirectory,
@@ -85,8 +85,8 @@ export async function setFileOwnership(
 
 /**
  * Sets the owner of a symbolic link itself.
- * @param seen what was inspected; `new`: the agent made the link just now
- * @throws HostFailure when something else stands there now
+ * @param seen the inspected state; `new`: the agent has just made the link
+ * @throws HostFailure if another object is in its place
  */
 export function setLinkOwner(
   parent: OpenDirectory,
@@ -101,7 +101,7 @@ export function setLinkOwner(
       const stats = fstatSync(fd);
       const isTheOne = seen === 'new' ? stats.uid === process.geteuid?.() : isStill(stats, seen);
       if (!stats.isSymbolicLink() || !isTheOne) throw replaced(path);
-      // The way through /proc ends at the open link and does not follow it.
+      // The path through /proc leads to the open link and does not follow it.
       if (stats.uid !== owner.uid || stats.gid !== owner.gid) chownSync(`/proc/self/fd/${fd}`, owner.uid, owner.gid);
     } finally {
       closeSync(fd);
@@ -113,9 +113,9 @@ export function setLinkOwner(
 
 /**
  * Sets the owner and permissions of a directory.
- * @param seen what was inspected; `new`: the agent made the directory just now
- * @param isInherited whether it may have an ACL that it must not have inherited
- * @throws HostFailure when another directory stands there now, or it keeps an ACL that gives users more than declared
+ * @param seen the inspected state; `new`: the agent has just made the directory
+ * @param isInherited whether it may have inherited an ACL that it must not have
+ * @throws HostFailure if another directory is in its place, or it keeps an ACL that grants more than declared
  */
 export async function setDirectoryOwnership(
   directory: OpenDirectory,
@@ -126,21 +126,21 @@ export async function setDirectoryOwnership(
   const fd = openSync(`${directory.self}/.`, constants.O_RDONLY | constants.O_DIRECTORY);
   try {
     const now = fstatSync(fd);
-    // A user who may rename things here can put another directory of root's in its place; an empty one does no harm.
+    // A user who may rename entries here can swap in another directory of root's. Only an empty one is harmless.
     const isTheOne =
       seen === 'new' ? now.uid === process.geteuid?.() && readdirSync(directory.self).length === 0 : isStill(now, seen);
     if (!isTheOne) throw replaced(directory.path);
-    const changesHands = now.uid !== target.uid || now.gid !== target.gid;
+    const ownerDiffers = now.uid !== target.uid || now.gid !== target.gid;
     if (isInherited || losesAcls(now, target)) await setOwnershipWithoutAcls(fd, 'directory', directory.path, target);
-    else if (changesHands || (now.mode & 0o7777) !== target.mode) setOpenOwnership(fd, target);
+    else if (ownerDiffers || (now.mode & 0o7777) !== target.mode) setOpenOwnership(fd, target);
   } finally {
     closeSync(fd);
   }
 }
 
 /**
- * Gives the owner of a directory every permission on it, and nobody else any.
- * @throws the error of the system
+ * Sets the mode of a directory to 0700.
+ * @throws the error of the system call
  */
 export function makeDirectoryPrivate(path: string): void {
   const fd = openSync(path, O_PATH | constants.O_DIRECTORY | constants.O_NOFOLLOW);

@@ -3,25 +3,25 @@ import { posix } from 'node:path';
 import { errnoOf, HostFailure, hostFailure, NotADirectory } from '../failure.ts';
 import { makeDirectory } from './make-directory.ts';
 
-/** Opens a file or directory itself, without permission to read it, only to reach or identify it. Linux. */
+/** open(2) flag of Linux: a handle that identifies a file or directory and needs no permission to read it. */
 export const O_PATH = 0o10000000;
 const openFlags = O_PATH | constants.O_DIRECTORY | constants.O_NOFOLLOW;
 const maxSymlinks = 40;
-const maxKept = 128;
+const maxOpen = 128;
 
-/** A directory held open: what is reached through it stays in it, whatever happens to the path meanwhile. */
+/** An open directory. Access through it stays inside it, even if its path is renamed or replaced meanwhile. */
 export interface OpenDirectory {
   /** The real path at the time it was opened. */
   readonly path: string;
-  /** Path of something in it, for the calls of `node:fs`. `name` is one component. */
+  /** Path of an entry, for calls of `node:fs`. `name` is one component. */
   child(name: string): string;
-  /** The directory itself, for the calls of `node:fs`. */
+  /** Path of the directory itself, for calls of `node:fs`. */
   readonly self: string;
-  /** Nobody but root and the agent's user can have changed any name from / down to this directory. */
+  /** Only root and the agent's user can change any name on the way from / to this directory. */
   readonly trusted: boolean;
   /** Its owner, when it was opened. */
   readonly uid: number;
-  /** Beyond that, nobody else can make a name in it: not so in a sticky directory such as /tmp. */
+  /** Trusted, and only root and the agent's user can create names in it, unlike in a sticky directory such as /tmp. */
   readonly exclusive: boolean;
 }
 
@@ -49,7 +49,7 @@ class HeldDirectory implements OpenDirectory {
 }
 
 /**
- * Refuses a path that is not absolute and in its one plain spelling.
+ * Refuses a path that is not absolute and normalized.
  * @throws HostFailure
  */
 export function checkPath(path: string): void {
@@ -61,12 +61,11 @@ export function checkPath(path: string): void {
 }
 
 /**
- * Reaches directories from the root down, one component at a time, so that an unprivileged user cannot lead a write
- * elsewhere. A symbolic link on the way is followed only where nobody but root (or the agent's own user) could have
- * put it: /bin or /var/run are, a link in a directory that a user owns is refused.
+ * Opens directories from the root down, one component at a time, so that an unprivileged user cannot redirect a write.
+ * Follows a symbolic link only where nobody but root and the agent's user can have created it: it follows /bin and
+ * /var/run, and refuses a link in a directory that another user owns.
  *
- * Directories stay open to be reached again until `close`; use one walk for one run of resources, and a new one after
- * anything that may have moved directories.
+ * Caches open directories until `close`. Use a new walk, or `forget`, after anything that may have moved directories.
  */
 export class PathWalk {
   readonly #own = process.geteuid?.() ?? 0;
@@ -74,15 +73,15 @@ export class PathWalk {
   readonly #held = new Map<string, HeldDirectory>();
   readonly #created: (path: string) => void;
 
-  /** @param created called with the path of each directory that `open` had to make */
+  /** @param created called with the path of each directory that `open` made */
   constructor(created: (path: string) => void = () => {}) {
     this.#created = created;
   }
 
   /**
-   * Runs `action` on the directory that holds `path`, and the name in it.
-   * @param missing what to do about directories that are not there: `null` returns null, `make` makes them 0755
-   * @throws HostFailure when the way is refused or blocked
+   * Runs `action` on the parent directory of `path` and the name in it.
+   * @param missing for missing directories: `null` returns null, `make` makes them with mode 0755
+   * @throws HostFailure if the path leads through an unsafe link or a file
    */
   within<T>(path: string, missing: 'make', action: (parent: OpenDirectory, name: string) => T): T;
   within<T>(path: string, missing: 'make' | 'null', action: (parent: OpenDirectory, name: string) => T): T | null;
@@ -103,9 +102,9 @@ export class PathWalk {
   }
 
   /**
-   * Opens a directory; give it back with `release`.
+   * Opens a directory. The caller must `release` it.
    * @param path absolute, '' for the root
-   * @returns null when it is not there and `missing` is `null`
+   * @returns null if it does not exist and `missing` is `null`
    */
   open(path: string, missing: 'make' | 'null'): OpenDirectory | null {
     const kept = this.#held.get(path);
@@ -147,12 +146,12 @@ export class PathWalk {
     const held = directory as HeldDirectory;
     held.users--;
     if (held.users > 0) return;
-    if (this.#held.get(held.path) === held && this.#held.size <= maxKept) return;
+    if (this.#held.get(held.path) === held && this.#held.size <= maxOpen) return;
     if (this.#held.get(held.path) === held) this.#held.delete(held.path);
     closeSync(held.fd);
   }
 
-  /** Forgets what is held open, to be called when directories may have moved or changed hands. */
+  /** Drops the cache. Call it when directories may have been moved or changed owner. */
   forget(): void {
     for (const held of this.#held.values()) if (held.users === 0) closeSync(held.fd);
     this.#held.clear();
@@ -174,10 +173,10 @@ export class PathWalk {
     }
     const fd = open();
     const { uid, mode } = fstatSync(fd);
-    const ours = uid === 0 || uid === this.#own;
-    // In a sticky directory others may make names, but not change those of root and ours.
+    const isOwn = uid === 0 || uid === this.#own;
+    // In a sticky directory others can create names, but cannot change those of root and the agent.
     const closed = (mode & 0o022) === 0;
-    const trusted = parentTrusted && ours && (closed || (mode & 0o1000) !== 0);
+    const trusted = parentTrusted && isOwn && (closed || (mode & 0o1000) !== 0);
     const held = new HeldDirectory(path, fd, uid, trusted, trusted && closed);
     this.#held.set(path, held);
     return held;
@@ -209,8 +208,8 @@ export class PathWalk {
     }
     const found = lstatSync(here.child(name));
     if (!found.isSymbolicLink()) throw new NotADirectory(`${path} is not a directory, so nothing can be below it`);
-    const linkIsOurs = found.uid === 0 || found.uid === this.#own;
-    if (!here.trusted || !linkIsOurs)
+    const isOwnLink = found.uid === 0 || found.uid === this.#own;
+    if (!here.trusted || !isOwnLink)
       throw new HostFailure(
         `${path} is a symbolic link in a place that an unprivileged user can change; it is not followed`,
       );

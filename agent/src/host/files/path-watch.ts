@@ -4,46 +4,45 @@ import type { Clock } from '../../../../lib/src/clock.ts';
 import { errnoOf } from '../failure.ts';
 
 /**
- * Tells when something at given paths may have changed: content, owner, mode, what is there at all. Only directories are
- * watched, all those on the way to a path, each once however many paths go through it: a watch on a file goes blind when
- * the file is replaced, and one on a directory when a directory above it is renamed. What is watched is compared now and
- * then with what is there, since a file system that is mounted over a directory tells nobody.
+ * Reports when something at given paths may have changed: content, owner, mode, or existence. Watches every directory on
+ * the way to a path, and no files: a watch on a file breaks when the file is replaced, and a watch on a directory when a
+ * directory above it is renamed. Rescans periodically, because mounting over a directory raises no event.
  */
 
 export interface PathWatchOptions {
   clock: Clock;
-  /** A path as it was given. Called once an event, of which one change makes several. */
+  /** Called with a watched path for each event; one change causes several events. */
   changed: (path: string) => void;
-  /** Some directories cannot be watched. */
+  /** Called once if some directories warnOnce be watched. */
   warn: (fields: object, message: string) => void;
-  /** Directories watched at most. */
-  most?: number;
+  maxDirectories?: number;
 }
 
-const defaultMost = 2_000;
-/** How often what is watched is compared with what is there, and what it may cost: so long for each directory. */
+const defaultMaxDirectories = 2_000;
+/** Minimum rescan interval, and the interval for each watched directory, which bounds the cost. */
 const rescanMs = 10_000;
 const rescanMsPerDirectory = 250;
-/** A directory in which more than so much happens in so long is left alone for a while, and then looked at. */
-const stormEvents = 2_000;
-const stormMs = 10_000;
-const calmMs = 30_000;
-const mostCalmMs = 300_000;
+/** More than `maxEvents` within `eventWindowMs` pause the watch of a directory for `minPauseMs` to `maxPauseMs`. */
+const maxEvents = 2_000;
+const eventWindowMs = 10_000;
+const minPauseMs = 30_000;
+const maxPauseMs = 300_000;
 
-interface Place {
+interface Node {
   readonly path: string;
   readonly name: string;
-  readonly children: Map<string, Place>;
-  /** The path as it was given, when it is one of those; with a `/` behind it, all that is in it counts. */
+  readonly children: Map<string, Node>;
+  /** The given paths that lead here. */
   targets: string[];
-  wide: boolean;
+  /** A target ends in `/`: changes of all entries count. */
+  includesEntries: boolean;
   watcher: FSWatcher | null;
   identity: string | null;
   events: number;
   countedFrom: number;
-  calmMs: number;
-  /** It is left alone until then. */
-  calmUntil: number;
+  /** Length of the next pause. */
+  pauseMs: number;
+  pausedUntil: number;
 }
 
 const identityOf = (found: Stats | undefined): string | null =>
@@ -51,35 +50,35 @@ const identityOf = (found: Stats | undefined): string | null =>
 
 export class PathWatch {
   readonly #options: PathWatchOptions;
-  #root: Place = newPlace('/', '');
+  #root: Node = newNode('/', '');
   #watches = 0;
   #warned = false;
   #ended = false;
-  #callOffRescan = () => {};
+  #cancelRescan = () => {};
 
   constructor(options: PathWatchOptions) {
     this.#options = options;
   }
 
-  /** How many directories are watched. */
+  /** Number of watched directories. */
   get size(): number {
     return this.#watches;
   }
 
   /**
-   * Watches these paths and no others. A path that ends in `/` stands for everything in that directory. What changed
-   * before this returns is not told.
+   * Replaces the set of watched paths. A path that ends in `/` covers all entries of that directory. Changes before this
+   * returns are not reported.
    */
   set(paths: Iterable<string>): void {
-    const root = newPlace('/', '');
+    const root = newNode('/', '');
     let any = false;
     for (const path of paths) {
       any = true;
-      place(root, path);
+      addPath(root, path);
     }
     this.#inherit(this.#root, root);
     this.#root = root;
-    this.#callOffRescan();
+    this.#cancelRescan();
     if (!any) {
       this.#release(root);
       return;
@@ -90,13 +89,13 @@ export class PathWatch {
 
   end(): void {
     this.#ended = true;
-    this.#callOffRescan();
+    this.#cancelRescan();
     this.#release(this.#root);
   }
 
-  /** Takes over the watches that go on. */
-  #inherit(from: Place, to: Place): void {
-    if (to.children.size > 0 || to.wide) {
+  /** Moves the watches that both trees have, and closes the others. */
+  #inherit(from: Node, to: Node): void {
+    if (to.children.size > 0 || to.includesEntries) {
       to.watcher = from.watcher;
       to.identity = from.identity;
       if (to.watcher !== null) listen(to.watcher, (type, name) => this.#event(to, type, name));
@@ -108,7 +107,7 @@ export class PathWatch {
     }
   }
 
-  #close(at: Place): void {
+  #close(at: Node): void {
     at.identity = null;
     if (at.watcher === null) return;
     at.watcher.close();
@@ -116,13 +115,13 @@ export class PathWatch {
     this.#watches--;
   }
 
-  #release(at: Place): void {
+  #release(at: Node): void {
     this.#close(at);
     for (const child of at.children.values()) this.#release(child);
   }
 
-  /** Watches a directory and those below it, as far as there are any. @returns whether another one is there than before */
-  #arm(at: Place, found: Stats | undefined = statOf(at.path)): boolean {
+  /** Watches a directory and those below it that exist. @returns whether another directory than before is there */
+  #arm(at: Node, found: Stats | undefined = statOf(at.path)): boolean {
     const identity = identityOf(found);
     const differs = identity !== at.identity;
     if (identity === null) {
@@ -131,15 +130,15 @@ export class PathWatch {
     }
     if (differs) this.#close(at);
     at.identity = identity;
-    if (at.watcher === null && at.calmUntil <= this.#options.clock.monotonic()) this.#watch(at);
-    for (const child of at.children.values()) if (child.children.size > 0 || child.wide) this.#arm(child);
+    if (at.watcher === null && at.pausedUntil <= this.#options.clock.monotonic()) this.#watch(at);
+    for (const child of at.children.values()) if (child.children.size > 0 || child.includesEntries) this.#arm(child);
     return differs;
   }
 
-  #watch(at: Place): void {
-    const { most = defaultMost } = this.#options;
-    if (this.#watches >= most) {
-      this.#cannot(at, `more than ${most} directories would have to be watched`);
+  #watch(at: Node): void {
+    const { maxDirectories = defaultMaxDirectories } = this.#options;
+    if (this.#watches >= maxDirectories) {
+      this.#warnOnce(at, `more than ${maxDirectories} directories would have to be watched`);
       return;
     }
     try {
@@ -149,71 +148,71 @@ export class PathWatch {
       this.#watches++;
     } catch (error) {
       const code = errnoOf(error);
-      // Gone since it was looked at: the directory above tells.
-      if (code !== 'ENOENT' && code !== 'ENOTDIR') this.#cannot(at, code ?? String(error));
+      // It was removed since the lookup; the watch of its parent reports that.
+      if (code !== 'ENOENT' && code !== 'ENOTDIR') this.#warnOnce(at, code ?? String(error));
     }
   }
 
-  #cannot(at: Place, reason: string): void {
+  #warnOnce(at: Node, reason: string): void {
     if (this.#warned) return;
     this.#warned = true;
     this.#options.warn(
       { path: at.path, reason },
-      'not every directory can be watched for changes; they are found at the next drift check. If the limit of the kernel is the reason, raise fs.inotify.max_user_watches',
+      'cannot watch every directory; the next drift check finds their changes. If the kernel limit is the reason, raise fs.inotify.max_user_watches',
     );
   }
 
-  #event(at: Place, type: string, name: string | null): void {
-    if (this.#ended || at.watcher === null || this.#storm(at)) return;
+  #event(at: Node, type: string, name: string | null): void {
+    if (this.#ended || at.watcher === null || this.#pauseIfBusy(at)) return;
     if (name === null) {
-      for (const child of at.children.values()) this.#touched(child);
-      if (at.wide) this.#tell(at);
+      for (const child of at.children.values()) this.#childChanged(child);
+      if (at.includesEntries) this.#report(at);
       return;
     }
     const child = at.children.get(name);
-    if (child !== undefined) this.#touched(child);
-    else if (at.wide) this.#tell(at);
-    // Its own name: it was moved or removed itself, or it is of something in it that is called the same.
-    if (type === 'rename' && name === at.name && this.#arm(at)) this.#tellAll(at);
+    if (child !== undefined) this.#childChanged(child);
+    else if (at.includesEntries) this.#report(at);
+    // The directory was moved or removed itself, or an entry with the same name was.
+    if (type === 'rename' && name === at.name && this.#arm(at)) this.#reportAll(at);
   }
 
-  #touched(child: Place): void {
-    if (child.targets.length > 0) this.#tell(child);
-    if ((child.children.size > 0 || child.wide) && this.#arm(child)) this.#tellAll(child);
+  #childChanged(child: Node): void {
+    if (child.targets.length > 0) this.#report(child);
+    if ((child.children.size > 0 || child.includesEntries) && this.#arm(child)) this.#reportAll(child);
   }
 
-  #tell(at: Place): void {
+  #report(at: Node): void {
     for (const path of at.targets) this.#options.changed(path);
   }
 
-  #tellAll(at: Place): void {
-    this.#tell(at);
-    for (const child of at.children.values()) this.#tellAll(child);
+  #reportAll(at: Node): void {
+    this.#report(at);
+    for (const child of at.children.values()) this.#reportAll(child);
   }
 
-  /** @returns whether so much happens there that nothing is heard of it for a while */
-  #storm(at: Place): boolean {
+  /** Counts an event. @returns whether the watch is now paused, because there were too many events */
+  #pauseIfBusy(at: Node): boolean {
     const { clock } = this.#options;
     const now = clock.monotonic();
-    if (now - at.countedFrom > stormMs) {
-      // Quiet for long enough: the next one is left alone as briefly as the first.
-      if (now - at.countedFrom > 2 * at.calmMs) at.calmMs = calmMs;
+    if (now - at.countedFrom > eventWindowMs) {
+      // After a long quiet time, the next pause is short again.
+      if (now - at.countedFrom > 2 * at.pauseMs) at.pauseMs = minPauseMs;
       at.countedFrom = now;
       at.events = 0;
     }
-    if (++at.events <= stormEvents) return false;
+    if (++at.events <= maxEvents) return false;
     at.watcher?.close();
     at.watcher = null;
     this.#watches--;
-    at.calmUntil = now + at.calmMs;
-    at.calmMs = Math.min(mostCalmMs, at.calmMs * 2);
+    at.pausedUntil = now + at.pauseMs;
+    at.pauseMs = Math.min(maxPauseMs, at.pauseMs * 2);
     at.events = 0;
     return true;
   }
 
   #scheduleRescan(): void {
     const ms = Math.max(rescanMs, this.#watches * rescanMsPerDirectory);
-    this.#callOffRescan = this.#options.clock.after(ms, () => {
+    this.#cancelRescan = this.#options.clock.after(ms, () => {
       const root = this.#root;
       void this.#rescan(root).then(() => {
         if (!this.#ended && root === this.#root) this.#scheduleRescan();
@@ -221,61 +220,62 @@ export class PathWatch {
     });
   }
 
-  /** One at a time, and never in the way of the loop: a file system that hangs holds up this alone. */
-  async #rescan(at: Place): Promise<void> {
+  /** Asynchronous and sequential, so that a hanging file system blocks only the rescan. */
+  async #rescan(at: Node): Promise<void> {
     const root = this.#root;
     const found = await stat(at.path).catch(() => undefined);
     if (this.#ended || root !== this.#root) return;
-    const calmed = at.watcher === null && at.calmUntil > 0 && at.calmUntil <= this.#options.clock.monotonic();
+    const isPauseOver = at.watcher === null && at.pausedUntil > 0 && at.pausedUntil <= this.#options.clock.monotonic();
     if (identityOf(found) !== at.identity) {
-      if (this.#arm(at, found)) this.#tellAll(at);
+      if (this.#arm(at, found)) this.#reportAll(at);
       return;
     }
     if (at.identity === null) return;
     if (at.watcher === null) this.#arm(at, found);
-    if (calmed) {
-      at.calmUntil = 0;
-      this.#tell(at);
-      for (const child of at.children.values()) this.#tell(child);
+    if (isPauseOver) {
+      at.pausedUntil = 0;
+      this.#report(at);
+      for (const child of at.children.values()) this.#report(child);
     }
-    for (const child of at.children.values()) if (child.children.size > 0 || child.wide) await this.#rescan(child);
+    for (const child of at.children.values())
+      if (child.children.size > 0 || child.includesEntries) await this.#rescan(child);
   }
 }
 
-const newPlace = (path: string, name: string): Place => ({
+const newNode = (path: string, name: string): Node => ({
   path,
   name,
   children: new Map(),
   targets: [],
-  wide: false,
+  includesEntries: false,
   watcher: null,
   identity: null,
   events: 0,
   countedFrom: 0,
-  calmMs,
-  calmUntil: 0,
+  pauseMs: minPauseMs,
+  pausedUntil: 0,
 });
 
-function place(root: Place, path: string): void {
+function addPath(root: Node, path: string): void {
   let at = root;
   for (const name of path.split('/')) {
     if (name === '') continue;
     let child = at.children.get(name);
     if (child === undefined) {
-      child = newPlace(at === root ? `/${name}` : `${at.path}/${name}`, name);
+      child = newNode(at === root ? `/${name}` : `${at.path}/${name}`, name);
       at.children.set(name, child);
     }
     at = child;
   }
   at.targets.push(path);
-  at.wide ||= path.endsWith('/');
+  at.includesEntries ||= path.endsWith('/');
 }
 
 function statOf(path: string): Stats | undefined {
   try {
     return statSync(path, { throwIfNoEntry: false });
   } catch {
-    // Something on the way is no directory, or is not to be looked into.
+    // A component of the path is not a directory, or access is denied.
     return undefined;
   }
 }
@@ -283,6 +283,6 @@ function statOf(path: string): Stats | undefined {
 function listen(watcher: FSWatcher, heard: (type: string, name: string | null) => void): void {
   watcher.removeAllListeners();
   watcher.on('change', (type, name) => heard(type, typeof name === 'string' ? name : null));
-  // What is lost with it, the rescan finds.
+  // The rescan finds the changes that are lost with an error.
   watcher.on('error', () => {});
 }

@@ -8,23 +8,23 @@ import { makeDirectory } from './make-directory.ts';
 import type { OpenDirectory } from './path-walk.ts';
 
 /**
- * Name of what stands for `name` while it is made. Always the same one, so that what a killed agent left behind is
- * found; starts with a dot and holds one, so that programs that read a whole directory skip it.
+ * Temporary name for `name`. It is always the same, so that the leftover of a killed agent is found. It starts with a dot
+ * and has an extension, so that programs that read a whole directory skip it.
  */
 export const temporaryName = (name: string): string => `.muster-${hash('sha256', name, 'hex').slice(0, 20)}.tmp`;
 
-/** Where something new is made before it is renamed to its place. */
+/** Temporary place for a new object, which is then renamed to its final name. */
 export interface Place {
-  /** Its path for the calls of `node:fs`, and for people and programs. */
+  /** Path for calls of `node:fs`. `path` is the one for people and programs. */
   readonly file: string;
   readonly path: string;
 }
 
 /**
- * Runs `action` with a place for something new that ends up as `name` in `parent` with this owner and these permissions.
- * In a directory whose default ACL must not reach it, that is a directory that only the agent's user can enter, with no
- * default ACL.
- * @throws HostFailure when the default ACL cannot be removed and would give somebody more than `target` says
+ * Runs `action` with a temporary place for a new object, which will become `name` in `parent` with this owner and these
+ * permissions. Where the object must not inherit the default ACL of `parent`, the place is in a private directory without
+ * a default ACL.
+ * @throws HostFailure if the default ACL cannot be removed and would grant more than `target`
  */
 export async function withPlace<T>(
   parent: OpenDirectory,
@@ -48,35 +48,35 @@ export async function withPlace<T>(
 }
 
 /**
- * Makes one directory with these permissions, as `makeDirectory` does, without a default ACL that must not reach it.
- * @throws HostFailure as `withPlace`, or the error of mkdir
+ * Makes one directory like `makeDirectory`, without a default ACL that it must not inherit.
+ * @throws HostFailure like `withPlace`, or the error of mkdir
  */
 export async function makeDirectoryIn(parent: OpenDirectory, name: string, target: Ownership): Promise<void> {
   if (mayInheritAcl(parent, target)) return makeDirectory(parent.child(name), target.mode);
   await withPlace(parent, name, target, async ({ file }) => {
     makeDirectory(file, target.mode);
     try {
-      // An empty directory that somebody made meanwhile gives way.
+      // Replaces an empty directory that another process made meanwhile.
       renameSync(file, parent.child(name));
     } catch (error) {
       if (errnoOf(error) !== 'ENOTEMPTY' && errnoOf(error) !== 'ENOTDIR') throw error;
-      throw Object.assign(new Error(`${parent.path}/${name} is there`, { cause: error }), { code: 'EEXIST' });
+      throw Object.assign(new Error(`${parent.path}/${name} exists`, { cause: error }), { code: 'EEXIST' });
     }
   });
 }
 
-/** Name of what is made, in the private directory. */
+/** Name of the new object in the private directory. */
 const made = 'new';
 const directoryFlags = constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW;
 
-/** Takes away what a killed agent may have left. Never throws. */
+/** Removes the leftover of a killed agent. Never throws. */
 export function removeTemporary(parent: OpenDirectory, name: string): void {
   const path = parent.child(temporaryName(name));
   try {
     unlinkSync(path);
   } catch (error) {
-    // Linux says EISDIR, POSIX EPERM. Otherwise it is not there, or the directory cannot be written to, which the caller
-    // finds out soon enough.
+    // A directory: EISDIR on Linux, EPERM in POSIX. Other errors mean that it does not exist, or that the parent is not
+    // writable, which the caller's next call reports.
     if (errnoOf(error) === 'EISDIR' || errnoOf(error) === 'EPERM') removePrivate(path);
   }
 }
@@ -86,7 +86,7 @@ function removePrivate(path: string): void {
     try {
       remove();
     } catch {
-      // It is not there, or is another kind of thing, or somebody else's.
+      // It does not exist, has another type, or belongs to another user.
     }
   };
   quietly(() => {
@@ -109,7 +109,7 @@ function isPrivate(fd: number): boolean {
   return uid === process.geteuid?.() && (mode & 0o077) === 0;
 }
 
-/** Makes a directory that only the agent's user can enter, whatever ACL it inherits: with no permission of the group, none of its entries gives any. */
+/** Makes a directory that only the agent's user can enter. With an empty group mask, an inherited ACL grants nothing. */
 function openPrivate(parent: OpenDirectory, name: string): number {
   const path = parent.child(temporaryName(name));
   const inTheWay = () => new HostFailure(`somebody keeps creating ${parent.path}/${temporaryName(name)}`);
@@ -123,7 +123,7 @@ function openPrivate(parent: OpenDirectory, name: string): number {
       continue;
     }
     const fd = openSync(path, directoryFlags);
-    // The parent's owner can put another directory in its place.
+    // The parent's owner could have replaced the directory.
     if (isPrivate(fd)) return fd;
     closeSync(fd);
     throw inTheWay();

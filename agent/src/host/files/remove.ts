@@ -3,7 +3,7 @@ import { errnoOf, hostFailure } from '../failure.ts';
 import type { OpenDirectory } from './path-walk.ts';
 import { removeTemporary } from './private-place.ts';
 
-/** Removes a file or link; one that is not there is removed already. */
+/** Removes a file or link, if it exists. */
 export function removeFile(parent: OpenDirectory, name: string): void {
   try {
     removeTemporary(parent, name);

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { replaceCall } from '../../../test/replace-call.ts';
 import { PathWalk } from './path-walk.ts';
-import { removeIfUntouched, summaryOfTree } from './skeleton.ts';
+import { digestOfTree, removeIfUntouched } from './skeleton.ts';
 
 let directory: string;
 let walk: PathWalk;
@@ -19,13 +19,13 @@ afterEach(() => {
   rmSync(directory, { recursive: true, force: true });
 });
 
-describe('a home directory that is as it was made', () => {
+describe('an untouched home directory', () => {
   const home = () => `${directory}/home`;
   const make = () => {
     mkdirSync(`${home()}/.config`, { recursive: true });
     writeFileSync(`${home()}/.profile`, 'skeleton');
     writeFileSync(`${home()}/.config/a`, 'skeleton');
-    return summaryOfTree(walk, home());
+    return digestOfTree(walk, home());
   };
 
   test('is removed', () => {
@@ -33,19 +33,19 @@ describe('a home directory that is as it was made', () => {
     expect(existsSync(home())).toBe(false);
   });
 
-  test('is left when a file in it is too large to be compared', () => {
+  test('is left when it holds a file that is too large to compare', () => {
     const size = 4 * 1024 * 1024 + 1;
     make();
     writeFileSync(`${home()}/large`, Buffer.alloc(size));
-    const summary = summaryOfTree(walk, home());
+    const summary = digestOfTree(walk, home());
     writeFileSync(`${home()}/large`, Buffer.alloc(size, 'years of work'));
     expect(removeIfUntouched(walk, home(), summary)).toBe(false);
     expect(existsSync(`${home()}/large`)).toBe(true);
   });
 
-  test('is left when a file is made in it while it is removed', () => {
+  test('is left when a file is created in it during the removal', () => {
     const summary = make();
-    // The second listing of the directory would be the one that is deleted.
+    // The second listing of the directory happens just before its removal.
     let lists = 0;
     restore = replaceCall(
       'readdirSync',
@@ -60,10 +60,10 @@ describe('a home directory that is as it was made', () => {
     expect(readFileSync(`${home()}/thesis`, 'utf8')).toBe('years of work');
   });
 
-  test('is left when a file in it is changed while it is removed', () => {
+  test('is left when a file in it is changed during the removal', () => {
     make();
     writeFileSync(`${home()}/.a`, 'skeleton');
-    const summary = summaryOfTree(walk, home());
+    const summary = digestOfTree(walk, home());
     restore = replaceCall('unlinkSync', (real) => (path) => {
       real(path);
       if (String(path).endsWith('/.profile')) writeFileSync(`${home()}/.a`, 'years of work');

@@ -5,40 +5,39 @@ import { expectUnchanged, type Inspected, inspect } from './inspect.ts';
 import type { OpenDirectory, PathWalk } from './path-walk.ts';
 import { removeDirectory, removeFile } from './remove.ts';
 
-/** What a new home directory has in it, and whether it still has that and nothing else. */
+/** Fingerprints of directory trees, to remove a home directory only if it still holds exactly its initial files. */
 
 const maxEntries = 1000;
 
-/** Sums up what is in a directory: names, kinds, contents and where links lead. Not who owns it, nor when it was made. */
-export const summaryOfTree = (walk: PathWalk, directory: string): string => summaryOf(entriesOf(walk, directory));
+/** Hash of the entries of a directory tree: names, types, contents, and link targets, without owners and times. */
+export const digestOfTree = (walk: PathWalk, directory: string): string => digestOf(entriesOf(walk, directory));
 
-function summaryOf(entries: readonly Entry[]): string {
+function digestOf(entries: readonly Entry[]): string {
   const digest = createHash('sha256');
-  for (const { path, kind, what } of entries) digest.update(`${JSON.stringify([path, kind, what])}\n`);
+  for (const { path, kind, value } of entries) digest.update(`${JSON.stringify([path, kind, value])}\n`);
   return digest.digest('hex');
 }
 
 /**
- * Removes a directory if what is in it sums up to this: exactly the entries that were summed up, and each only if it is
- * as it was then.
- * @returns whether it is gone
- * @throws HostFailure when it cannot be removed
+ * Removes a directory tree if it has this digest. Checks each entry again just before removing it.
+ * @returns whether it is removed
+ * @throws HostFailure if an entry cannot be removed
  */
-export function removeIfUntouched(walk: PathWalk, directory: string, summary: string): boolean {
+export function removeIfUntouched(walk: PathWalk, directory: string, expected: string): boolean {
   walk.forget();
   const { type } = inspect(walk, directory, false);
-  // Whatever took its place was put there by somebody.
+  // Somebody else put another object in its place.
   if (type !== 'directory') return type === 'absent';
   let entries: Entry[];
   try {
     entries = entriesOf(walk, directory);
-    if (summaryOf(entries) !== summary || entries.some(isUncompared)) return false;
+    if (digestOf(entries) !== expected || entries.some(isUncompared)) return false;
   } catch (error) {
-    // What cannot be looked at, such as a link that may lead anywhere, was put there by somebody.
+    // Somebody else created an entry that cannot be inspected, such as an unsafe link.
     if (error instanceof HostFailure) return false;
     throw error;
   }
-  // What is in a directory before the directory.
+  // Reversed: the entries of a directory come before the directory.
   for (const { path, kind, found } of entries.reverse()) {
     const gone = walk.within(`${directory}/${path}`, 'null', (parent, name) => {
       if (kind === 'directory') return removeDirectory(parent, name);
@@ -52,7 +51,7 @@ export function removeIfUntouched(walk: PathWalk, directory: string, summary: st
   return walk.within(directory, 'null', (parent, name) => removeDirectory(parent, name)) ?? true;
 }
 
-/** A file that is too large to be read is summed up by its size alone. */
+/** Files that are too large to read enter the digest with their size only. */
 const isUncompared = ({ found }: Entry): boolean => found.type === 'file' && found.content?.sha256 == null;
 
 function isUnchanged(parent: OpenDirectory, name: string, found: Inspected): boolean {
@@ -66,14 +65,14 @@ function isUnchanged(parent: OpenDirectory, name: string, found: Inspected): boo
 }
 
 interface Entry {
-  /** Below the directory. */
+  /** Relative to the directory. */
   path: string;
   kind: string;
-  what: string | number | null;
+  value: string | number | null;
   found: Inspected;
 }
 
-/** Everything in a directory, each directory before what is in it. */
+/** Lists a tree; each directory precedes its entries. */
 function entriesOf(walk: PathWalk, directory: string): Entry[] {
   const entries: Entry[] = [];
   const list = (below: string): void => {
@@ -91,15 +90,15 @@ function entriesOf(walk: PathWalk, directory: string): Entry[] {
     for (const name of names) {
       const inside = below === '' ? name : `${below}/${name}`;
       const found = inspect(walk, `${directory}/${inside}`, true);
-      if (entries.length >= maxEntries) throw new HostFailure(`there is too much in ${directory}`);
+      if (entries.length >= maxEntries) throw new HostFailure(`${directory} has more than ${maxEntries} entries`);
       if (found.type === 'file') {
         const { content } = found;
-        entries.push({ path: inside, kind: 'file', what: content?.sha256 ?? content?.size ?? null, found });
-      } else if (found.type === 'symlink') entries.push({ path: inside, kind: 'symlink', what: found.target, found });
+        entries.push({ path: inside, kind: 'file', value: content?.sha256 ?? content?.size ?? null, found });
+      } else if (found.type === 'symlink') entries.push({ path: inside, kind: 'symlink', value: found.target, found });
       else if (found.type === 'directory') {
-        entries.push({ path: inside, kind: 'directory', what: null, found });
+        entries.push({ path: inside, kind: 'directory', value: null, found });
         list(inside);
-      } else entries.push({ path: inside, kind: found.type === 'other' ? found.kind : found.type, what: null, found });
+      } else entries.push({ path: inside, kind: found.type === 'other' ? found.kind : found.type, value: null, found });
     }
   };
   list('');

@@ -1,7 +1,7 @@
 import { mkdtemp, rename, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { ManualClock } from '../../../../lib/test/manual-clock.ts';
 import { readTextFile, watchFile } from './watch-file.ts';
 
@@ -24,7 +24,7 @@ afterEach(async () => {
   await rm(dir, { recursive: true, force: true });
 });
 
-/** Lets events in and time pass until this many changes were seen. */
+/** Processes events and advances time until this many changes are reported. */
 async function changes(count: number): Promise<void> {
   while (seen.length < count) {
     await new Promise((resolve) => setTimeout(resolve, 1));
@@ -32,8 +32,8 @@ async function changes(count: number): Promise<void> {
   }
 }
 
-describe('a watched file', () => {
-  it('is told of at once to whoever asks, changed or not', async () => {
+describe('watching a file', () => {
+  test('reports the file at once on request, changed or not', async () => {
     await watch.again();
     expect(seen).toEqual(['a']);
     await writeFile(path, 'b');
@@ -41,7 +41,7 @@ describe('a watched file', () => {
     expect(seen).toEqual(['a', 'b']);
   });
 
-  it('tells of each replacement, also after the first', async () => {
+  test('reports each replacement', async () => {
     for (const [n, text] of ['b', 'c', 'd'].entries()) {
       await writeFile(join(dir, 'new'), text);
       await rename(join(dir, 'new'), path);
@@ -50,7 +50,7 @@ describe('a watched file', () => {
     expect(seen).toEqual(['b', 'c', 'd']);
   });
 
-  it('tells of its going and coming, and not of a text that is the same', async () => {
+  test('reports removal and creation, and no unchanged text', async () => {
     await writeFile(path, 'a');
     await rm(path);
     await changes(1);
@@ -59,7 +59,7 @@ describe('a watched file', () => {
     expect(seen).toEqual([null, 'a']);
   });
 
-  it('is found again after its directory was replaced, by the rescan', async () => {
+  test('finds the file by rescan after its directory was replaced', async () => {
     await rename(dir, `${dir}-old`);
     const { mkdir } = await import('node:fs/promises');
     await mkdir(dir);
@@ -72,7 +72,7 @@ describe('a watched file', () => {
     await rm(`${dir}-old`, { recursive: true });
   });
 
-  it('that cannot be read is named', async () => {
+  test('names a file that cannot be read', async () => {
     await expect(readTextFile(join(dir, 'none'))).rejects.toThrow(`${join(dir, 'none')} could not be read: ENOENT`);
   });
 });

@@ -4,17 +4,16 @@ import { basename, dirname } from 'node:path';
 import type { Clock } from '../../../../lib/src/clock.ts';
 import { errnoOf } from '../failure.ts';
 
-/** Saving a file makes a burst of events; the last one counts. */
+/** Debounce: saving a file raises a burst of events. */
 const quietMs = 100;
-/** Events are best effort, and none come from a directory that was replaced: the file is read now and then besides. */
+/** Poll interval, because events are best effort and a replaced directory raises none. */
 const rescanMs = 30_000;
 
 /**
- * Tells when the text of a file has changed. The directory is watched, since a file that is replaced takes its watch
- * along.
- * @param known the text that is known already; null when there was no file
- * @param changed gets the new text, null once the file is gone
- * @returns ends the watch; `again` tells of the file at once, changed or not
+ * Reports changes of a file's text. Watches the directory, because a watch on the file ends when the file is replaced.
+ * @param known the text that the caller already has; null if there was no file
+ * @param changed receives the new text; null if the file was removed
+ * @returns `end` ends the watch; `again` reports the file at once, changed or not
  */
 export function watchFile(
   path: string,
@@ -25,8 +24,8 @@ export function watchFile(
   let text = known;
   let ended = false;
   let watcher: FSWatcher | null = null;
-  let callOffQuiet = () => {};
-  let callOffRescan = () => {};
+  let cancelQuiet = () => {};
+  let cancelRescan = () => {};
 
   async function look(again = false): Promise<void> {
     let now: string | null;
@@ -46,16 +45,16 @@ export function watchFile(
     try {
       watcher = watch(dirname(path), { persistent: false }, (_event, name) => {
         if (name !== null && name !== basename(path)) return;
-        callOffQuiet();
-        callOffQuiet = clock.after(quietMs, () => void look());
+        cancelQuiet();
+        cancelQuiet = clock.after(quietMs, () => void look());
       });
       watcher.on('error', () => watcher?.close());
     } catch {
-      // No directory, or no watches left: the rescan is what remains.
+      // The directory does not exist, or no watches are left. The rescan still runs.
     }
   }
   function rescan(): void {
-    callOffRescan = clock.after(rescanMs, () => {
+    cancelRescan = clock.after(rescanMs, () => {
       arm();
       void look();
       rescan();
@@ -67,14 +66,14 @@ export function watchFile(
     again: () => look(true),
     end() {
       ended = true;
-      callOffQuiet();
-      callOffRescan();
+      cancelQuiet();
+      cancelRescan();
       watcher?.close();
     },
   };
 }
 
-/** @throws Error that names the file when it cannot be read */
+/** @throws Error that names the file, if it cannot be read */
 export async function readTextFile(path: string): Promise<string> {
   try {
     return await readFile(path, 'utf8');

@@ -1,23 +1,23 @@
 /**
- * What apt may remove, checked by apt itself once it has the lock and has decided: only then can nobody change any more what
- * goes. It hands each package to the hook (protocol 3: `name version architecture …`, at the end what is done with it), and
- * gives up when the hook fails, before anything is changed.
+ * Guards what apt may remove with a hook that apt runs after it has taken its lock and made its decision, so that nobody
+ * can change the result. apt passes each package to the hook (protocol 3: `name version architecture …`, with the action
+ * last), and aborts before any change if the hook fails.
  */
 
-/** What a transaction may remove, and nothing else. */
-export interface MayGo {
-  /** As apt takes them: `name`, or `name:architecture` of a foreign one. */
+/** The only packages that a transaction may remove. */
+export interface AllowedRemoval {
+  /** In apt's notation: `name`, or `name:architecture` for a foreign architecture. */
   names: readonly string[];
   /** The machine's own architecture. */
   native: string;
-  /** Installed ones may go, or only what is left of those that are not installed any more. */
+  /** Whether installed packages may be removed, or only the configuration files that removed packages left. */
   what: 'installed' | 'leftovers';
 }
 
-/** The first word is what apt knows a hook by: nobody else's has this one. */
+/** apt identifies a hook by its first word, so this one is unique. */
 const hookName = 'muster_may_go()';
 
-// Without a single line to judge something is wrong, as with an apt that does not speak this protocol: nothing goes then.
+// Input without a package line is an error, such as an apt without this protocol; the hook then refuses everything.
 const hook = `${hookName} {
   sed -n '1,/^$/d; s/ \\*\\*REMOVE\\*\\*$//p' | {
     some=no
@@ -42,14 +42,14 @@ const hook = `${hookName} {
 }
 muster_may_go`;
 
-/** Options of apt-get that let only those go. */
+/** Options of apt-get that install the hook. */
 export const guardOptions: readonly string[] = [
   ...['-o', `DPkg::Tools::Options::${hookName}::Version=3`],
   ...['-o', `DPkg::Pre-Install-Pkgs::=${hook}`],
 ];
 
-/** What the hook reads: no name gets into a text that a shell reads. */
-export const guardEnvironment = ({ names, native, what }: MayGo): Record<string, string> => ({
+/** Passes names to the hook as variables, so that no name becomes part of a shell script. */
+export const guardEnvironment = ({ names, native, what }: AllowedRemoval): Record<string, string> => ({
   MUSTER_MAY_GO: names.join(' '),
   MUSTER_NATIVE: native,
   MUSTER_LEFTOVERS: what === 'leftovers' ? 'yes' : 'no',
@@ -57,9 +57,9 @@ export const guardEnvironment = ({ names, native, what }: MayGo): Record<string,
 
 /**
  * @param output of apt-get
- * @returns what it would have taken along; null when the hook had no objection
+ * @returns the packages that the hook refused to remove; null if it refused none
  */
 export function refusedByGuard(output: string): string[] | null {
-  const said = /^muster: not to be removed:(.*)$/m.exec(output)?.[1];
-  return said === undefined ? null : said.split(' ').filter((name) => name !== '');
+  const refused = /^muster: not to be removed:(.*)$/m.exec(output)?.[1];
+  return refused === undefined ? null : refused.split(' ').filter((name) => name !== '');
 }

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { aptComplaint, dpkgComplaint, isLocked, parsePolicy, parseProviders, parseSimulation } from './apt-output.ts';
 
-/** As apt 2.6.1 and dpkg 1.21 of Debian bookworm print it. */
+/** Printed by apt 2.6.1 and dpkg 1.21 of Debian bookworm. */
 
 const policy = `libc6:
   Installed: 2.36-9+deb12u14
@@ -25,14 +25,14 @@ mta-x:
   Version table:
 `;
 
-test('a complaint tells no password of an address', () => {
+test('removes credentials of URLs from a complaint', () => {
   const output = 'E: Failed to fetch https://me:s3cret@example.org/x/InRelease  401  Unauthorized\n';
   expect(aptComplaint(output)).toBe('Failed to fetch https://example.org/x/InRelease  401  Unauthorized');
   expect(aptComplaint('E: no route to http://a.b/c@d\n')).toBe('no route to http://a.b/c@d');
 });
 
-describe('what apt prints', () => {
-  test('a policy: the candidate, and what the sources offer beside what is only installed', () => {
+describe('output of apt', () => {
+  test('has the candidate of a policy, and the versions that the sources offer', () => {
     expect([...parsePolicy(policy)]).toEqual([
       ['libc6', { candidate: '2.36-9+deb12u14', offered: ['2.36-9+deb12u14'] }],
       ['good', { candidate: '2', offered: ['2'] }],
@@ -41,13 +41,13 @@ describe('what apt prints', () => {
     expect([...parsePolicy('N: Unable to locate package nosuch\n')]).toEqual([]);
   });
 
-  test('who provides a virtual package', () => {
+  test('lists the providers of a virtual package', () => {
     const text =
       'Package: mta-x\nVersions: \n\nReverse Depends: \n  prov2,mta-x\nDependencies: \nProvides: \nReverse Provides: \nprov2 1 (= )\nprov1 1 (= )\n';
     expect(parseProviders(text)).toEqual(['prov1', 'prov2']);
   });
 
-  test('a simulation: what would come and what would go', () => {
+  test('lists what a dry run would install and remove', () => {
     const text = `The following packages will be REMOVED:
   prov1
 Remv prov1 [1]
@@ -59,7 +59,7 @@ Conf prov2 (1 10.77.0.1 [all])
     expect(parseSimulation(text)).toEqual({ installed: ['prov2', 'good'], removed: ['prov1', 'old:i386'] });
   });
 
-  test('a refusal is told by what cannot be met', () => {
+  test('explains a refusal with the unmet dependencies', () => {
     const text = `The following information may help to resolve the situation:
 
 The following packages have unmet dependencies:
@@ -71,17 +71,17 @@ E: Unable to correct problems, you have held broken packages.
     );
   });
 
-  test('what would have to go is named', () => {
+  test('names the packages that would have to be removed', () => {
     const text = `The following packages will be REMOVED:
   prov1 prov3
 The following NEW packages will be installed:
   prov2
 E: Packages need to be removed but remove is disabled.
 `;
-    expect(aptComplaint(text)).toBe('it cannot be there together with prov1, prov3; declare that absent before it');
+    expect(aptComplaint(text)).toBe('it conflicts with prov1, prov3; declare that absent before it');
   });
 
-  test('a script that fails is told by its last words, for the package it is of', () => {
+  test('explains a failed script with its last lines, for its package only', () => {
     const text = `Unpacking broken (1) ...
 Setting up good (2) ...
 Setting up broken (1) ...
@@ -100,7 +100,7 @@ E: Sub-process /usr/bin/dpkg returned an error code (1)
     expect(aptComplaint(text)).toBe('Sub-process /usr/bin/dpkg returned an error code (1)');
   });
 
-  test('a full disk is told', () => {
+  test('reports a full disk', () => {
     const text = `Unpacking big (1) ...
 dpkg: error processing archive /var/cache/apt/archives/big_1_all.deb (--unpack):
  cannot copy extracted data for './usr/share/big' to '/usr/share/big.dpkg-new': failed to write (No space left on device)
@@ -109,7 +109,7 @@ E: Sub-process /usr/bin/dpkg returned an error code (1)
     expect(dpkgComplaint(text, 'big')).toMatch(/No space left on device/);
   });
 
-  test('a lock that somebody holds', () => {
+  test('reports a lock that another process holds', () => {
     const held =
       'E: Could not get lock /var/lib/dpkg/lock-frontend. It is held by process 1234 (apt-get)\nE: Unable to acquire the dpkg frontend lock (/var/lib/dpkg/lock-frontend), is another process using it?\n';
     expect(isLocked(held)).toBe(true);
@@ -117,7 +117,7 @@ E: Sub-process /usr/bin/dpkg returned an error code (1)
     const waited =
       'Waiting for cache lock: Could not get lock /var/lib/dpkg/lock-frontend. It is held by process 4660 (perl)...\nE: Unable to acquire the dpkg frontend lock (/var/lib/dpkg/lock-frontend), is another process using it?\n';
     expect(aptComplaint(waited)).toBe(
-      'Could not get lock /var/lib/dpkg/lock-frontend. It is held by process 4660 (perl); it was waited for in vain',
+      'Could not get lock /var/lib/dpkg/lock-frontend. It is held by process 4660 (perl); waited for it in vain',
     );
     expect(isLocked('dpkg: error: dpkg frontend lock was locked by another process with pid 17\n')).toBe(true);
     expect(isLocked('E: Unable to locate package lock\n')).toBe(false);

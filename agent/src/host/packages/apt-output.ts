@@ -1,15 +1,15 @@
-/** Reading what apt and dpkg print. Pure; the texts are theirs, in the language `C`. */
+/** Parses output of apt and dpkg in the locale `C`. Pure. */
 
 export interface AptPolicy {
-  /** What would be installed; null when no source offers it. */
+  /** The version that apt would install; null if no source offers one. */
   candidate: string | null;
-  /** What the sources offer. */
+  /** All versions that the sources offer. */
   offered: string[];
 }
 
 /**
  * @param text of `apt-cache policy NAME…`
- * @returns by name, without the machine's own architecture; a name that no source knows is not there
+ * @returns policies by name, without the machine's own architecture; lacks names that no source knows
  */
 export function parsePolicy(text: string): Map<string, AptPolicy> {
   const policies = new Map<string, AptPolicy>();
@@ -51,7 +51,7 @@ export function parseProviders(text: string): string[] {
   return [...new Set(names)].sort();
 }
 
-/** What a simulation says would be done; names with their architecture where it is not the machine's own. */
+/** Result of a dry run. Names have an architecture if it is not the machine's own. */
 export interface Simulated {
   installed: string[];
   removed: string[];
@@ -67,16 +67,16 @@ export function parseSimulation(text: string): Simulated {
 
 const maxLines = 6;
 
-/** Errors as apt names them, without those that only say that there were some. */
+/** Error lines of apt, without those that only report that another error occurred. */
 function errorLines(output: string): string[] {
   const errors = [...output.matchAll(/^E: (.*)$/gm)].map((match) => (match[1] as string).trim());
-  const saying = errors.filter(
+  const specific = errors.filter(
     (line) => !/^(Sub-process .* returned an error|Some index files failed|Some packages could not be)/.test(line),
   );
-  return [...new Set(saying.length > 0 ? saying : errors)];
+  return [...new Set(specific.length > 0 ? specific : errors)];
 }
 
-/** Which of them were refused, with the reason: ` foo : Depends: bar but it is not installable`. */
+/** Unmet dependencies, such as ` foo : Depends: bar but it is not installable`. */
 function unmetLines(output: string): string[] {
   const unmet = /^The following packages have unmet dependencies:\n((?: .*\n)+)/m.exec(output);
   return (unmet?.[1] ?? '')
@@ -85,19 +85,19 @@ function unmetLines(output: string): string[] {
     .filter((line) => line !== '');
 }
 
-/** An address may hold a password, which is nobody's to read. */
+/** Removes credentials from URLs, so that no password is reported. */
 export const withoutCredentials = (text: string): string => text.replace(/\b([a-z][a-z0-9+.-]*:\/\/)[^\s/@]*@/gi, '$1');
 
-/** What went wrong as a whole. For people. */
-export function aptComplaint(said: string): string {
-  const output = withoutCredentials(said);
-  const goes = /^The following packages will be REMOVED:\n((?: {2}.*\n)+)/m.exec(output)?.[1]?.trim().split(/\s+/);
-  if (goes !== undefined && /^E: Packages need to be removed but remove is disabled/m.test(output))
-    return `it cannot be there together with ${goes.join(', ')}; declare that absent before it`;
+/** Summarizes the failure of a transaction, for people. */
+export function aptComplaint(rawOutput: string): string {
+  const output = withoutCredentials(rawOutput);
+  const removed = /^The following packages will be REMOVED:\n((?: {2}.*\n)+)/m.exec(output)?.[1]?.trim().split(/\s+/);
+  if (removed !== undefined && /^E: Packages need to be removed but remove is disabled/m.test(output))
+    return `it conflicts with ${removed.join(', ')}; declare that absent before it`;
   const waited = [...output.matchAll(/^Waiting for cache lock: (Could not get lock .*? held by process .*?)\.*$/gm)].at(
     -1,
   );
-  if (waited !== undefined && isLocked(output)) return `${waited[1]}; it was waited for in vain`;
+  if (waited !== undefined && isLocked(output)) return `${waited[1]}; waited for it in vain`;
   const lines = [...unmetLines(output), ...errorLines(output)];
   const dpkg = [...output.matchAll(/^dpkg: error: (.*)$/gm)].map((match) => (match[1] as string).trim());
   const all = [...lines, ...dpkg];
@@ -109,14 +109,14 @@ export function aptComplaint(said: string): string {
       .filter((line) => line.trim() !== '')
       .at(-1)
       ?.trim()
-      .slice(0, 500) ?? 'it said nothing'
+      .slice(0, 500) ?? 'it printed nothing'
   );
 }
 
 /**
- * What dpkg said about one package: the reason, and the last lines that came before, which are those of its script.
+ * Finds dpkg's error about one package: the reason, and the last lines before it, which its script printed.
  * @param name without architecture
- * @returns null when it said nothing about it
+ * @returns null if dpkg reported no error about it
  */
 export function dpkgComplaint(output: string, name: string): string | null {
   const lines = output.split('\n');
@@ -142,7 +142,7 @@ export function dpkgComplaint(output: string, name: string): string | null {
   return before.length === 0 ? reason : `${reason}: ${before.join(' / ')}`;
 }
 
-/** Whether another process held a lock for too long, or at all. */
+/** Whether the command failed because another process held a lock. */
 export const isLocked = (output: string): boolean =>
   /^E: (Could not get lock|Unable to (acquire|lock))/m.test(output) ||
   /^dpkg: error: dpkg (frontend )?(lock|database lock|status database is locked)/m.test(output) ||

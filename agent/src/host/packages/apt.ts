@@ -2,13 +2,13 @@ import { statSync } from 'node:fs';
 import { type CommandResult, runCommand } from '../processes/run-command.ts';
 import { runTransaction, type TransactionResult } from '../processes/transaction.ts';
 import { namesIn } from '../read-system.ts';
-import { guardEnvironment, guardOptions, type MayGo, refusedByGuard } from './apt-guard.ts';
+import { type AllowedRemoval, guardEnvironment, guardOptions, refusedByGuard } from './apt-guard.ts';
 import { aptComplaint, isLocked, withoutCredentials } from './apt-output.ts';
 import { type PackageToolContext, untilUnlocked } from './package-lock.ts';
 
-/** apt and dpkg as programs. What they are given is checked before: names of packages that are known, versions. */
+/** Runs apt and dpkg. Callers validate the arguments: names of known packages, versions. */
 
-/** Nobody is there to answer, and nothing but apt has a say in what is restarted. */
+/** Disables questions, and services that other tools would restart. */
 const environment = {
   DEBIAN_FRONTEND: 'noninteractive',
   APT_LISTCHANGES_FRONTEND: 'none',
@@ -19,35 +19,35 @@ const environment = {
   TERM: 'dumb',
 };
 
-/** A configuration file that somebody changed stays as it is; one that nobody changed is replaced. */
+/** Keeps configuration files that were changed on the machine, and replaces the others. */
 const keepConffiles = ['--force-confdef', '--force-confold'];
 
-/** A machine may be set to purge whatever is removed, or to clear up after every transaction: not what was asked for here. */
-const onlyWhatIsAsked = ['-o', 'APT::Get::Purge=false', '-o', 'APT::Get::AutomaticRemove=false'];
+/** Overrides a machine's settings that purge every removed package, or remove unused ones after each transaction. */
+const noExtraRemovals = ['-o', 'APT::Get::Purge=false', '-o', 'APT::Get::AutomaticRemove=false'];
 
 const seconds = (ms: number): number => Math.max(0, Math.round(ms / 1000));
 
 /**
- * One transaction of apt: `install …` or `remove …`. Waits for whoever holds the lock.
- * @throws LeftRunning when the agent stops first
+ * Runs one transaction of apt: `install …` or `remove …`. Waits for the lock.
+ * @throws LeftRunning if the agent stops first
  */
 export function aptGet(args: readonly string[], context: PackageToolContext): Promise<TransactionResult> {
   return aptGetWaiting(args, context, context.limits.packageLockMs);
 }
 
-/** What came of a removal: the transaction, or what it would have taken along, in which case nothing was changed. */
+/** The finished transaction, or the additional packages it would have removed; nothing has changed then. */
 export type RemovalResult = { done: TransactionResult } | { refused: string[] };
 
 /**
- * One transaction of apt that removes something, and only that: whoever installs what needs it, until apt has the lock, does
- * not lose it.
- * @throws LeftRunning when the agent stops first
+ * Runs one transaction of apt that removes exactly the allowed packages. If somebody installs a package that depends on
+ * one of them before apt has its lock, apt removes nothing.
+ * @throws LeftRunning if the agent stops first
  */
-export async function aptRemove(mayGo: MayGo, context: PackageToolContext): Promise<RemovalResult> {
-  const verb = mayGo.what === 'installed' ? 'remove' : 'purge';
-  const args = [...guardOptions, verb, '--', ...mayGo.names];
+export async function aptRemove(allowed: AllowedRemoval, context: PackageToolContext): Promise<RemovalResult> {
+  const verb = allowed.what === 'installed' ? 'remove' : 'purge';
+  const args = [...guardOptions, verb, '--', ...allowed.names];
   const done = await untilUnlocked(
-    () => aptGetWaiting(args, context, 0, guardEnvironment(mayGo)),
+    () => aptGetWaiting(args, context, 0, guardEnvironment(allowed)),
     context,
     ({ output }) => isLocked(output),
   );
@@ -65,14 +65,14 @@ function aptGetWaiting(
     ...['-q', '-y', '-o', 'Dpkg::Use-Pty=0', '-o', 'Dpkg::Progress-Fancy=0'],
     ...['-o', `DPkg::Lock::Timeout=${seconds(waitMs)}`],
     ...keepConffiles.flatMap((option) => ['-o', `Dpkg::Options::=${option}`]),
-    ...onlyWhatIsAsked,
+    ...noExtraRemovals,
   ];
   return transaction('apt-get', [...options, ...args], context, more);
 }
 
 /**
- * dpkg itself, which does not wait for its lock by itself.
- * @throws LeftRunning when the agent stops first
+ * Runs dpkg and waits for the lock, which dpkg itself does not.
+ * @throws LeftRunning if the agent stops first
  */
 export async function dpkg(args: readonly string[], context: PackageToolContext): Promise<TransactionResult> {
   return untilUnlocked(
@@ -105,16 +105,16 @@ async function transaction(
   return { ...result, output: withoutCredentials(result.output) };
 }
 
-/** What would be done; nothing is. */
+/** Runs apt-get as a dry run. */
 export function simulate(args: readonly string[], context: PackageToolContext): Promise<CommandResult> {
-  return ask('apt-get', ['-q', '-y', '--simulate', ...onlyWhatIsAsked, ...args], context);
+  return ask('apt-get', ['-q', '-y', '--simulate', ...noExtraRemovals, ...args], context);
 }
 
 export function aptCache(args: readonly string[], context: PackageToolContext): Promise<CommandResult> {
   return ask('apt-cache', ['-q', ...args], context);
 }
 
-/** Marks packages as wanted by somebody, or as there for others only. */
+/** Marks packages as installed on request (`manual`) or as dependencies (`auto`). */
 export function aptMark(
   mark: 'auto' | 'manual',
   names: readonly string[],
@@ -142,7 +142,7 @@ function ask(program: string, args: readonly string[], context: PackageToolConte
 }
 
 const lists = '/var/lib/apt/lists';
-/** Files that say where packages come from. */
+/** Files that configure package sources. */
 const sourceFiles = '/etc/apt/sources.list';
 const sourceDirectories = [
   '/etc/apt/sources.list.d',
@@ -152,7 +152,7 @@ const sourceDirectories = [
 ];
 
 /**
- * When the lists of packages were last asked for, and when what says where they come from was last changed.
+ * Times of the last refresh of the package lists, and of the last change of the configured sources.
  * Milliseconds since the epoch; 0: never.
  */
 export function listTimes(): { refreshedAt: number; sourcesChangedAt: number } {
@@ -162,7 +162,7 @@ export function listTimes(): { refreshedAt: number; sourcesChangedAt: number } {
     ...sourceDirectories.flatMap((directory) => namesIn(directory).map((name) => `${directory}/${name}`)),
   ];
   return {
-    // apt uses it at every refresh, whether or not anything is new.
+    // apt touches it at every refresh, even if nothing is new.
     refreshedAt: changedAt(`${lists}/partial`),
     sourcesChangedAt: Math.max(...changed.map(changedAt)),
   };
@@ -177,8 +177,8 @@ function changedAt(path: string): number {
 }
 
 /**
- * Asks the sources what they offer.
- * @returns what went wrong with some of them; null when all answered
+ * Refreshes the package lists.
+ * @returns the failures of sources; null if all answered
  */
 export async function refreshLists(context: PackageToolContext): Promise<string | null> {
   const args = ['-q', '-o', 'APT::Update::Error-Mode=any', 'update'];

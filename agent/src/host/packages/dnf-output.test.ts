@@ -66,8 +66,8 @@ Freed space: 42
 Operation aborted.
 `;
 
-describe('what dnf prints', () => {
-  test('tells what is wrong, without what it says all the time', () => {
+describe('output of dnf', () => {
+  test('is reduced to the error', () => {
     expect(dnfComplaint(unmet)).toBe(
       'Problem: conflicting requests; nothing provides nowhere-to-be-found needed by unmet-1.0-1.noarch',
     );
@@ -75,16 +75,16 @@ describe('what dnf prints', () => {
     expect(dnfComplaint(unreachable)).toMatch(
       /^Failed to download metadata for repo 't': .*; No match for argument: other$/,
     );
-    expect(dnfComplaint('Complete!\n')).toBe('it said nothing');
+    expect(dnfComplaint('Complete!\n')).toBe('it printed nothing');
     expect(dnfComplaint('Traceback\nKeyError: 1\nComplete!\n')).toBe('KeyError: 1');
   });
 
-  test('tells which script failed, and its last words', () => {
+  test('names the failed script and its last lines', () => {
     expect(scriptComplaint(refused, 'failing')).toBe('its %prein scriptlet failed, exit status 1: I will not');
     for (const other of ['plain', 'sh', 'fail', 'failing-0']) expect(scriptComplaint(refused, other)).toBeNull();
   });
 
-  test('tells a lock from everything else', () => {
+  test('distinguishes a lock from other failures', () => {
     expect(isDnfLocked(locked)).toBe(true);
     expect(
       isDnfLocked("error: can't create transaction lock on /var/lib/rpm/.rpm.lock (Resource temporarily unavailable)"),
@@ -92,12 +92,12 @@ describe('what dnf prints', () => {
     for (const text of [unmet, unknown, unreachable, refused, removal]) expect(isDnfLocked(text)).toBe(false);
   });
 
-  test('tells a refusal from a transaction that began', () => {
+  test('distinguishes a refusal from a transaction that began', () => {
     for (const text of [unmet, unknown, locked, removal]) expect(isDnfRefusal(text)).toBe(true);
     expect(isDnfRefusal(refused)).toBe(false);
   });
 
-  test('tells what a removal would take along', () => {
+  test('lists what a removal would remove', () => {
     expect(parseRemoval(removal)).toEqual({
       asked: [{ name: 'lib', nevra: 'lib-2.0-1.noarch' }],
       dependent: [

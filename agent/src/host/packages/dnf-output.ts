@@ -1,10 +1,10 @@
-/** Reading what dnf prints. Pure; the texts are dnf's own, in the language `C`. */
+/** Parses output of dnf in the locale `C`. Pure. */
 
 const maxLines = 6;
 const noise =
   /^(Last metadata expiration check|Unable to detect release version|Dependencies resolved|Complete!|Operation aborted|rpm: |\s*$)/;
 
-/** What went wrong as a whole. For people. */
+/** Summarizes the failure of a transaction, for people. */
 export function dnfComplaint(output: string): string {
   const lines = output.split('\n');
   const found: string[] = [];
@@ -13,7 +13,7 @@ export function dnfComplaint(output: string): string {
     const error = /^Error: ?(.*)$/.exec(line);
     if (error === null || /^Unable to find a match: /.test(error[1] as string)) return;
     if (error[1] !== '') found.push((error[1] as string).trim());
-    // What is wrong is told below, indented.
+    // The details follow in indented lines.
     for (let i = at + 1; /^ +\S/.test(lines[i] ?? ''); i++) found.push((lines[i] as string).trim().replace(/^- /, ''));
   });
   if (found.length > 0) return [...new Set(found)].slice(0, maxLines).join('; ');
@@ -22,14 +22,14 @@ export function dnfComplaint(output: string): string {
       .filter((line) => !noise.test(line))
       .at(-1)
       ?.trim()
-      .slice(0, 500) ?? 'it said nothing'
+      .slice(0, 500) ?? 'it printed nothing'
   );
 }
 
 /**
- * What rpm said about a script of one package: which failed, how, and the last lines that it printed.
+ * Finds the failed script of one package: its type, the error, and the last lines that it printed.
  * @param name without architecture
- * @returns null when none failed
+ * @returns null if no script failed
  */
 export function scriptComplaint(output: string, name: string): string | null {
   const lines = output.split('\n');
@@ -54,13 +54,13 @@ export function scriptComplaint(output: string, name: string): string | null {
   return before.length === 0 ? reason : `${reason}: ${before.join(' / ')}`;
 }
 
-/** Whether another process had the packages for itself. */
+/** Whether the command failed because another process held the lock. */
 export const isDnfLocked = (output: string): boolean =>
   /already locked by \d+$/m.test(output) ||
   /^ *The application with PID \d+ is: /m.test(output) ||
   /can't create transaction lock on /.test(output);
 
-/** Whether dnf gave up before it began to change anything. */
+/** Whether dnf stopped before its first change. */
 export const isDnfRefusal = (output: string): boolean => !/^Running transaction$/m.test(output);
 
 /** A package that a transaction would remove. */
@@ -70,7 +70,7 @@ export interface Removed {
   nevra: string;
 }
 
-/** What a transaction would remove: what was asked for, what depends on that, and what nothing needs then. */
+/** Packages that a transaction would remove: the requested ones, their dependents, and dependencies left unused. */
 export interface Removal {
   asked: Removed[];
   dependent: Removed[];
@@ -78,7 +78,7 @@ export interface Removal {
 }
 
 const removalTable = /^(Removing|Removing dependent packages|Removing unused dependencies):\n((?: .*\n)+)/gm;
-// A long name has a line of its own, and the other columns follow below.
+// dnf wraps a long name: the other columns follow on the next line.
 const removalRow = /^ (\S+)\s+(\S+)\s+(\S+)[^\S\n]+\S.*$/gm;
 
 /** @param output of `dnf --assumeno remove …` */

@@ -4,39 +4,43 @@ import { namesIn, stampOf } from '../read-system.ts';
 import { isDnfLocked } from './dnf-output.ts';
 import { type PackageToolContext, untilUnlocked } from './package-lock.ts';
 
-/** dnf as a program. What it is given is checked before: names of packages, versions. */
+/** Runs dnf. Callers validate the arguments: names of packages, versions. */
 
 const environment = { LC_ALL: 'C.UTF-8', TERM: 'dumb', PYTHONUNBUFFERED: '1' };
 
-/** Nobody is there to answer; it waits for nobody by itself, and takes nothing along that nobody asked to go. */
+/** Fails at once on a lock, and removes no unused dependencies. */
 const options = ['--color=never', '--setopt=exit_on_lock=True', '--setopt=clean_requirements_on_remove=False'];
 
 /**
- * One transaction: `install …` or `remove …`. Waits for whoever holds the lock.
- * @throws LeftRunning when the agent stops first
+ * Runs one transaction: `install …` or `remove …`. Waits for the lock.
+ * @throws LeftRunning if the agent stops first
  */
 export const dnf = (args: readonly string[], context: PackageToolContext): Promise<TransactionResult> =>
   untilUnlocked(
-    () => dnfAtOnce(args, context),
+    () => dnfWithoutWaiting(args, context),
     context,
     ({ output }) => isDnfLocked(output),
   );
 
 /**
- * Removes exactly these packages in one transaction. dnf refuses it when, by what is installed as it decides, anything else
- * would go too or one of these is not there; under its lock rpm checks again that nothing installed needs one of them.
- * Does nothing where somebody holds the lock: what others need may change while that is waited for.
+ * Removes exactly these packages in one transaction. dnf refuses if it would also remove another package, or if one of
+ * these is not installed; rpm checks the dependencies again under its lock. Does not wait for the lock, because
+ * dependencies may change during the wait.
  * @param nevras each `name-[epoch:]version-release.arch`
- * @throws LeftRunning when the agent stops first
+ * @throws LeftRunning if the agent stops first
  */
 export function dnfRemoveExactly(nevras: readonly string[], context: PackageToolContext): Promise<TransactionResult> {
   const rpms = nevras.map((nevra) => ({ action: 'Removed', nevra, reason: 'user', repo_id: '@System' }));
-  // Only a replay refuses whatever is not in its file. No repository has a say in a removal, nor has to be reachable.
+  // Only a replay refuses every change that is not in its file. A removal needs no repository.
   const args = ['--disablerepo=*', 'history', 'replay', '/dev/stdin'];
-  return dnfAtOnce(args, context, JSON.stringify({ version: '0.0', rpms }));
+  return dnfWithoutWaiting(args, context, JSON.stringify({ version: '0.0', rpms }));
 }
 
-function dnfAtOnce(args: readonly string[], context: PackageToolContext, input?: string): Promise<TransactionResult> {
+function dnfWithoutWaiting(
+  args: readonly string[],
+  context: PackageToolContext,
+  input?: string,
+): Promise<TransactionResult> {
   return runTransaction(
     {
       ...{ program: 'dnf', args: ['-y', ...options, ...args], environment, purpose: 'packages' },
@@ -50,12 +54,12 @@ function dnfAtOnce(args: readonly string[], context: PackageToolContext, input?:
   );
 }
 
-/** What a transaction would do; nothing is. */
+/** Runs dnf as a dry run. */
 export function dnfWould(args: readonly string[], context: PackageToolContext): Promise<CommandResult> {
   return ask(['--assumeno', ...options, ...args], context);
 }
 
-/** Asks what the sources offer, or what is wrong. */
+/** Queries the repositories, or checks the installed packages. */
 export function dnfQuery(args: readonly string[], context: PackageToolContext): Promise<CommandResult> {
   return ask(['-q', '--color=never', ...args], context);
 }
@@ -75,7 +79,7 @@ const ask = (args: readonly string[], context: PackageToolContext): Promise<Comm
     ({ stdout, stderr }) => isDnfLocked(`${stdout}\n${stderr}`),
   );
 
-/** Where dnf reads its repositories and their variables from, unless its settings say otherwise. */
+/** Default directories of dnf's repositories and their variables. */
 const sourceDirectories = [
   '/etc/yum.repos.d',
   '/etc/yum/repos.d',
@@ -84,7 +88,7 @@ const sourceDirectories = [
   '/etc/yum/vars',
 ];
 
-/** Differs whenever a file that says where packages come from does. */
+/** Changes whenever a file that configures repositories changes. */
 export const dnfSourcesStamp = (): string =>
   [
     '/etc/dnf/dnf.conf',

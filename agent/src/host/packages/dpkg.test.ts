@@ -41,7 +41,7 @@ Auto-Installed: 0
 describe('the database of dpkg', () => {
   const database = parseDpkg(status, [], extended);
 
-  test('says what is there, in which state, and for whom', () => {
+  test('has installed packages, their state, and their marks', () => {
     expect(database.native).toBe('amd64');
     expect(findPackage(database, 'held')).toMatchObject({
       held: true,
@@ -61,14 +61,14 @@ describe('the database of dpkg', () => {
     expect([...database.packages.values()].filter((one) => !isWhole(one)).map(({ name }) => name)).toEqual(['libx']);
   });
 
-  test('is what it was before, with what an interrupted dpkg has not folded in yet', () => {
+  test('includes the updates of an interrupted dpkg', () => {
     const update = 'Package: held\nStatus: install ok unpacked\nArchitecture: all\nVersion: 1:3\n';
     const interrupted = parseDpkg(status, [update], '');
     expect(interrupted.interrupted).toBe(true);
     expect(findPackage(interrupted, 'held')).toMatchObject({ state: 'unpacked', version: '1:3', held: false });
   });
 
-  test('says what the machine does not do without, and what dpkg itself says is broken', () => {
+  test('marks essential packages and broken ones', () => {
     expect(findPackage(database, 'dpkg')?.essential).toBe(true);
     expect(findPackage(database, 'held')?.essential).toBe(false);
     for (const field of ['Protected', 'Important'])
@@ -80,13 +80,13 @@ describe('the database of dpkg', () => {
     ]);
   });
 
-  test('that makes no sense is refused, with the place', () => {
+  test('is refused with the place of the error if it is invalid', () => {
     expect(() => parseDpkg('', [], '')).toThrow(/may be cut off/);
     expect(() => parseDpkg(status.replace('hold ok installed', 'hold ok'), [], '')).toThrow(/package held/);
     expect(() => parseDpkg(status.replace('Package: held\n', ''), [], '')).toThrow(/without a name/);
   });
 
-  test('cut off anywhere, it is refused or says nothing that is not in it', () => {
+  test('is refused or incomplete, but never wrong, when it is truncated', () => {
     fc.assert(
       fc.property(fc.nat(status.length), (at) => {
         try {
@@ -100,7 +100,7 @@ describe('the database of dpkg', () => {
   });
 });
 
-test('versions are ordered as dpkg orders them', () => {
+test('compares versions like dpkg', () => {
   const ordered = ['1.0~~', '1.0~rc1', '1.0', '1.0-1', '1.0-1+b1', '1.0a', '1.0+git', '1.2', '1.10', '2', '1:0.1'];
   for (let i = 0; i < ordered.length; i++)
     for (let j = 0; j < ordered.length; j++)

@@ -56,7 +56,7 @@ const maxBytes = 512 * 1024 * 1024;
  */
 export function readDpkg(): DpkgDatabase {
   const text = read(status);
-  if (text === null) throw new HostFailure('this machine has no dpkg: /var/lib/dpkg/status is not there');
+  if (text === null) throw new HostFailure('this machine has no dpkg: /var/lib/dpkg/status does not exist');
   const pending = namesOf(updatesPath).map((name) => read(`${updatesPath}/${name}`) ?? '');
   return parseDpkg(text, pending, read(extendedStates) ?? '');
 }
@@ -99,7 +99,7 @@ function packageOf(fields: ReadonlyMap<string, string>, place: string): DpkgPack
   const state = dpkgStates.find((known) => known === words[2]);
   if (name === undefined || words.length !== 3 || state === undefined)
     throw new HostFailure(
-      `${place} makes no sense at ${name === undefined ? 'a package without a name' : `package ${name}`}; look at it with: dpkg --audit`,
+      `${place} is invalid at ${name === undefined ? 'a package without a name' : `package ${name}`}; check it with: dpkg --audit`,
     );
   const version = fields.get('version') ?? null;
   return {
@@ -187,7 +187,8 @@ export const isWhole = ({ state, reinstallRequired }: DpkgPackage): boolean =>
 
 function read(path: string): string | null {
   try {
-    if (statSync(path).size > maxBytes) throw new HostFailure(`${path} is too large to be true`);
+    if (statSync(path).size > maxBytes)
+      throw new HostFailure(`${path} is larger than ${maxBytes} bytes and was not read`);
     return readFileSync(path, 'utf8');
   } catch (error) {
     if (errnoOf(error) === 'ENOENT') return null;

@@ -2,7 +2,7 @@ import type { Clock } from '../../../../lib/src/clock.ts';
 import type { ProcessIdentity } from '../../../../lib/src/process-identity.ts';
 import { HostFailure } from '../failure.ts';
 
-/** What the tools of a package database are run with. */
+/** Dependencies of the package tools. */
 export interface PackageToolContext {
   clock: Clock;
   limits: { packageMs: number; packageLockMs: number; outputBytes: number };
@@ -11,13 +11,13 @@ export interface PackageToolContext {
   warn(message: string): void;
 }
 
-/** How often a lock is tried. Milliseconds. */
-const lockPauseMs = 1000;
+const lockRetryMs = 1000;
 
 /**
- * Tries again for as long as somebody else holds the lock of the package database and there is patience for it.
- * @param isLocked whether a result says that somebody does
- * @throws HostFailure when the agent stops meanwhile
+ * Retries while another process holds the lock of the package database, for up to `packageLockMs`.
+ * @param isLocked whether a result reports a held lock
+ * @returns the last result, which may still report a held lock
+ * @throws HostFailure if the agent stops meanwhile
  */
 export async function untilUnlocked<T>(
   run: () => Promise<T>,
@@ -28,7 +28,7 @@ export async function untilUnlocked<T>(
   for (;;) {
     const result = await run();
     if (!isLocked(result) || clock.monotonic() > deadline) return result;
-    if (stop.aborted) throw new HostFailure('given up waiting for a lock, because the agent stops');
-    await new Promise<void>((resolve) => clock.after(lockPauseMs, resolve));
+    if (stop.aborted) throw new HostFailure('stopped waiting for a lock, because the agent stops');
+    await new Promise<void>((resolve) => clock.after(lockRetryMs, resolve));
   }
 }

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { compareParts, compareRpmVersions, isVersion, versionText } from './rpm-version.ts';
 
-// Of rpm's own test suite.
+// From rpm's test suite.
 const ordered: [string, number, string][] = [
   ['1.0', 0, '1.0'],
   ['1.0', -1, '2.0'],
@@ -43,7 +43,7 @@ describe('versions of rpm', () => {
     expect(Math.sign(compareParts(b, a))).toBe(order === 0 ? 0 : -order);
   });
 
-  test('are in one order, whatever they are', () => {
+  test('have a total order', () => {
     const part = fc.string({ unit: fc.constantFrom('0', '1', '9', 'a', 'b', '.', '~', '^', '+'), maxLength: 8 });
     fc.assert(
       fc.property(part, part, part, (a, b, c) => {
@@ -54,14 +54,14 @@ describe('versions of rpm', () => {
     );
   });
 
-  test('go by epoch first', () => {
+  test('compare by epoch first', () => {
     const old = { epoch: 0, version: '9.9', release: '1' };
     const renumbered = { epoch: 1, version: '0.9', release: '1' };
     expect(compareRpmVersions(old, renumbered)).toBeLessThan(0);
     expect([old, renumbered].map(versionText)).toEqual(['9.9-1', '1:0.9-1']);
   });
 
-  test('are written with as much as people care for', () => {
+  test('match with and without epoch and release', () => {
     const found = { epoch: 1, version: '0.9', release: '1.fc40' };
     for (const right of ['0.9', '1:0.9', '0.9-1.fc40', '1:0.9-1.fc40'])
       expect([right, isVersion(right, found)]).toEqual([right, true]);

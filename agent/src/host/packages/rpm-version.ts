@@ -1,6 +1,6 @@
 import { lowerBound, matchesPattern } from './version-range.ts';
 
-/** Versions as rpm writes and orders them. Pure. */
+/** Formats and compares versions like rpm. Pure. */
 
 export interface RpmVersion {
   epoch: number;
@@ -8,13 +8,13 @@ export interface RpmVersion {
   release: string;
 }
 
-/** `1:2.0-3`, without an epoch of 0: as dnf takes it. */
+/** `1:2.0-3`, in dnf's notation, which omits an epoch of 0. */
 export const versionText = ({ epoch, version, release }: RpmVersion): string =>
   `${epoch === 0 ? '' : `${epoch}:`}${version}-${release}`;
 
 /**
- * Whether it is a version that people mean: `2.0` is any release and epoch of 2.0, `0:2.0` only that without one, `2.*`
- * any that begins so, and `>=2.0` that or a newer one, where no epoch means 0 as it does for rpm.
+ * Whether a version matches a wanted one: `2.0` matches every release and epoch of 2.0, `0:2.0` only those without an
+ * epoch, `2.*` every version with that prefix, and `>=2.0` that or a newer one (epoch 0 if none is given, as in rpm).
  */
 export function isVersion(wanted: string, found: RpmVersion): boolean {
   const bound = lowerBound(wanted);
@@ -31,20 +31,20 @@ export function isVersion(wanted: string, found: RpmVersion): boolean {
 export const compareRpmVersions = (a: RpmVersion, b: RpmVersion): number =>
   a.epoch - b.epoch || compareParts(a.version, b.version) || compareParts(a.release, b.release);
 
-/** One part of a version, as rpm's own comparison has it: runs of digits or of letters, the rest only separates them. */
+/** Follows rpmvercmp: compares sequences of digits or letters; all other characters are separators. */
 export function compareParts(a: string, b: string): number {
   let [left, right] = [a, b];
   for (;;) {
     left = left.replace(/^[^A-Za-z0-9~^]+/, '');
     right = right.replace(/^[^A-Za-z0-9~^]+/, '');
-    // Before everything, the end as well.
+    // `~` sorts before everything, even the end.
     if (left.startsWith('~') || right.startsWith('~')) {
       if (!left.startsWith('~')) return 1;
       if (!right.startsWith('~')) return -1;
       [left, right] = [left.slice(1), right.slice(1)];
       continue;
     }
-    // After the end, before everything else.
+    // `^` sorts after the end and before everything else.
     if (left.startsWith('^') || right.startsWith('^')) {
       if (left === '') return -1;
       if (right === '') return 1;
@@ -57,7 +57,7 @@ export function compareParts(a: string, b: string): number {
     const isNumber = /^\d/.test(left);
     const segment = isNumber ? /^\d+/ : /^[A-Za-z]+/;
     const [x, y] = [segment.exec(left)?.[0] ?? '', segment.exec(right)?.[0] ?? ''];
-    // A number is newer than letters.
+    // Digits sort after letters.
     if (y === '') return isNumber ? 1 : -1;
     const order = isNumber ? compareNumbers(x, y) : x < y ? -1 : x > y ? 1 : 0;
     if (order !== 0) return order;

@@ -13,16 +13,16 @@ const listed = [
   '',
 ].join('\n');
 
-describe('what rpm knows', () => {
+describe('the database of rpm', () => {
   const database = { ...parseRpm(listed), native: 'x86_64' };
 
-  test('is found by name, the newest last', () => {
+  test('finds versions by name, the newest last', () => {
     expect(findRpm(database, 'kernel').map(({ version }) => version)).toEqual(['6.9.0', '6.10.0']);
     expect(findRpm(database, 'lib')).toHaveLength(1);
     for (const none of ['nosuch', 'gpg-pubkey', 'kernel.i686']) expect(findRpm(database, none)).toEqual([]);
   });
 
-  test('is of the architecture that is asked for, else of the machine, else of any', () => {
+  test("prefers the requested architecture, then the machine's own, then any", () => {
     const archs = (name: string) => findRpm(database, name).map(({ arch }) => arch);
     expect(archs('glibc')).toEqual(['x86_64']);
     expect(archs('glibc.i686')).toEqual(['i686']);
@@ -32,11 +32,11 @@ describe('what rpm knows', () => {
     expect(splitName('python3.11', () => false)).toEqual(['python3.11', null]);
   });
 
-  test('is nothing where a line makes no sense', () => {
+  test('skips invalid lines', () => {
     expect(parsePackages('a\tb\nwarning: x\na\t0\t1\t1\tnoarch\textra\na\t(none)\t1\t1\tnoarch')).toEqual([]);
   });
 
-  test('is locked by name, in every way in which versionlock writes it', () => {
+  test('reads every notation of versionlock', () => {
     const list = `# Added lock on Mon Jan  1 10:00:00 2024
 nginx-2:1.24.0-1.fc40.*
 python3-dnf-0:4.14.0-3.*

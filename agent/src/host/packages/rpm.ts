@@ -5,7 +5,7 @@ import { type CommandResult, runCommand } from '../processes/run-command.ts';
 import { readText } from '../read-system.ts';
 import { compareRpmVersions, type RpmVersion } from './rpm-version.ts';
 
-/** What rpm knows of the packages on this machine. */
+/** Reads the installed packages from rpm. */
 
 export interface RpmPackage extends RpmVersion {
   name: string;
@@ -13,11 +13,11 @@ export interface RpmPackage extends RpmVersion {
 }
 
 export interface RpmDatabase {
-  /** The architecture that a name without one means. */
+  /** The architecture of names without one. */
   native: string;
-  /** By name; several of one name where there are, the newest last. */
+  /** All installed versions by name, the newest last. */
   packages: ReadonlyMap<string, readonly RpmPackage[]>;
-  /** What must not be changed. */
+  /** Names of version-locked packages. */
   locks: readonly string[];
 }
 
@@ -25,8 +25,8 @@ const fields = ['%{NAME}', '%{EPOCHNUM}', '%{VERSION}', '%{RELEASE}', '%{ARCH}']
 const architectures: Readonly<Record<string, string>> = { x64: 'x86_64', arm64: 'aarch64', arm: 'armv7hl' };
 
 /**
- * Asks rpm once for all packages.
- * @throws HostFailure when this machine has no rpm, or rpm cannot read its database
+ * Reads all packages with one query.
+ * @throws HostFailure if this machine has no rpm, or rpm cannot read its database
  */
 export async function readRpm(context: {
   clock: Clock;
@@ -44,7 +44,8 @@ export async function readRpm(context: {
     },
     context.clock,
   );
-  if (exitCode !== 0) throw new HostFailure(`rpm cannot read its database: ${lastLine(stderr) || 'it says nothing'}`);
+  if (exitCode !== 0)
+    throw new HostFailure(`rpm cannot read its database: ${lastLine(stderr) || 'it printed no error'}`);
   return parseRpm(stdout, readLocks());
 }
 
@@ -61,20 +62,20 @@ export function parseRpm(text: string, locks: readonly string[] = []): RpmDataba
   return { native, packages, locks };
 }
 
-/** Lines of name, epoch, version, release and architecture; what is none is passed over. */
+/** Parses lines of name, epoch, version, release, and architecture. Skips other lines. */
 export function parsePackages(text: string): RpmPackage[] {
   return text.split('\n').flatMap((line) => {
     const [name, epoch, version, release, arch, ...more] = line.split('\t');
     if (!name || version === undefined || release === undefined || !arch || more.length > 0) return [];
-    // A key that signatures are checked by is in the list too.
+    // rpm also lists the keys of signatures.
     if (name === 'gpg-pubkey' || !/^\d+$/.test(epoch ?? '')) return [];
     return [{ name, epoch: Number(epoch), version, release, arch }];
   });
 }
 
 /**
- * Finds packages by a name as people write it: `foo`, or `foo.i686` where the architecture matters.
- * @returns the newest last; none when it is not there
+ * Finds installed packages by name: `foo`, or `foo.i686` with an architecture.
+ * @returns all versions, the newest last
  */
 export function findRpm(database: RpmDatabase, name: string): readonly RpmPackage[] {
   const [bare, arch] = splitName(name, (candidate) => database.packages.has(candidate));
@@ -84,12 +85,12 @@ export function findRpm(database: RpmDatabase, name: string): readonly RpmPackag
   return own.length > 0 ? own : named;
 }
 
-/** What a name without an architecture means. */
+/** Whether a name without an architecture refers to this package. */
 export const isOwn = ({ arch }: { arch: string }, native: string): boolean => arch === native || arch === 'noarch';
 
 const knownArchitectures = /^(.+)\.(noarch|x86_64|i[3-6]86|aarch64|armv7hl|ppc64le|s390x|riscv64)$/;
 
-/** A name may itself end as one with an architecture does: then it is the name. */
+/** Splits off the architecture, unless the whole text is the name of a package. */
 export function splitName(name: string, isName: (candidate: string) => boolean): [name: string, arch: string | null] {
   const [, bare, arch] = knownArchitectures.exec(name) ?? [];
   return bare === undefined || arch === undefined || isName(name) ? [name, null] : [bare, arch];
@@ -103,11 +104,11 @@ function readLocks(): string[] {
   return parseLocks(readText(lockList) ?? '');
 }
 
-/** Names in the list of dnf's plugin `versionlock`: `name-epoch:version-release.arch`, with `*` for any part. */
+/** Parses the list of dnf's plugin `versionlock`: `name-epoch:version-release.arch`, with `*` for any part. */
 export function parseLocks(text: string): string[] {
   return text.split('\n').flatMap((line) => {
     const entry = line.replace(/#.*/, '').trim();
-    // One with `!` is a version that is not wanted; any other may come.
+    // `!` excludes one version and does not lock the package.
     if (entry === '' || entry.startsWith('!')) return [];
     const name = /^(.+?)-(?:\d+|\*):[^:]*$/.exec(entry)?.[1] ?? /^(.+)-[^-]+-[^-]+$/.exec(entry)?.[1] ?? entry;
     return [name];

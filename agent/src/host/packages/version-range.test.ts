@@ -14,11 +14,11 @@ test.each([
   ['a*b*c', 'a.c.b.c', true],
   ['1.0', '1.0', true],
   ['1.0', '1x0', false],
-])('%s takes %s: %s', (pattern, text, taken) => {
-  expect(matchesPattern(pattern, text)).toBe(taken);
+])('matches %s against %s: %s', (pattern, text, matches) => {
+  expect(matchesPattern(pattern, text)).toBe(matches);
 });
 
-test('a pattern takes what a regular expression of the same meaning takes', () => {
+test('matches like the equivalent regular expression', () => {
   const text = fc.string({ unit: fc.constantFrom('a', 'b', '.'), maxLength: 8 });
   fc.assert(
     fc.property(fc.array(text, { minLength: 1, maxLength: 4 }), text, (parts, tried) => {
@@ -28,7 +28,7 @@ test('a pattern takes what a regular expression of the same meaning takes', () =
   );
 });
 
-test('a lower bound is what follows >=', () => {
+test('takes the text after >= as the lower bound', () => {
   expect(lowerBound('>=1.2')).toBe('1.2');
   expect(lowerBound('>= 1:1.2')).toBe('1:1.2');
   for (const other of ['1.2', '=1.2', 'latest', '>1']) expect(lowerBound(other)).toBeNull();

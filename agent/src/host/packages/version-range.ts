@@ -1,9 +1,9 @@
-/** Declared versions that stand for more than one. Pure. */
+/** Matches declared version ranges. Pure. */
 
-/** The lower bound that is declared as `>=1.2`; null when none is. */
+/** The lower bound of a range such as `>=1.2`; null if it is not one. */
 export const lowerBound = (wanted: string): string | null => /^>= ?(.+)$/.exec(wanted)?.[1] ?? null;
 
-/** Whether a text is what a pattern says, in which `*` stands for any characters. Takes time in proportion to both. */
+/** Whether a text matches a pattern in which `*` stands for any characters. Linear in both lengths. */
 export function matchesPattern(pattern: string, text: string): boolean {
   const [first = '', ...rest] = pattern.split('*');
   const last = rest.pop();

@@ -2,15 +2,15 @@ import { readFileSync, realpathSync } from 'node:fs';
 import { release } from 'node:os';
 import { type DpkgPackage, pathsOf } from './dpkg.ts';
 
-/** Packages that the machine, or the agent on it, does not go on without. */
+/** Identifies packages that the machine or the agent needs to run. */
 
-/** By what to say of it: the paths whose package must stay. */
-function vitalPaths(): [what: string, paths: string[]][] {
+/** Paths whose packages must stay, each with the reason to report. */
+function vitalPaths(): [reason: string, paths: string[]][] {
   return [
-    ['the agent itself runs with it', [process.execPath, process.argv[1] ?? '', ...mapped()].map(real)],
-    ['this machine runs on it', ['/sbin/init', real('/proc/1/exe'), `/boot/vmlinuz-${release()}`]],
-    ['this machine runs on it', [`/lib/modules/${release()}/kernel`, `/lib/modules/${release()}/modules.builtin`]],
-    ['packages are managed with it', ['/usr/bin/apt-get', '/usr/bin/dpkg', '/usr/bin/dpkg-deb']],
+    ['the agent needs it to run', [process.execPath, process.argv[1] ?? '', ...mapped()].map(real)],
+    ['this machine needs it to run', ['/sbin/init', real('/proc/1/exe'), `/boot/vmlinuz-${release()}`]],
+    ['this machine needs it to run', [`/lib/modules/${release()}/kernel`, `/lib/modules/${release()}/modules.builtin`]],
+    ['it manages packages', ['/usr/bin/apt-get', '/usr/bin/dpkg', '/usr/bin/dpkg-deb']],
   ];
 }
 
@@ -32,14 +32,14 @@ function real(path: string): string {
   }
 }
 
-/** One name for what may be below `/usr` or not: the two are the same place since they were merged. */
+/** Normalizes paths below `/usr`, which merged-/usr systems also have at the root. */
 const merged = (path: string): string => path.replace(/^\/usr\/(s?bin|lib[0-9a-z]*)\//, '/$1/');
 
-/** Why a package must not be removed, whoever asks for it; null when it may. */
+/** The reason why a package must never be removed; null if it may be. */
 export function vitalBecause(found: DpkgPackage): string | null {
   if (found.essential) return 'this machine does not work without it: it is marked as essential';
   const own = new Set(pathsOf(found).map(merged));
-  for (const [what, paths] of vitalPaths())
-    for (const path of paths) if (path !== '' && own.has(merged(path))) return `${what} (${path})`;
+  for (const [reason, paths] of vitalPaths())
+    for (const path of paths) if (path !== '' && own.has(merged(path))) return `${reason} (${path})`;
   return null;
 }

@@ -1,11 +1,11 @@
 /**
- * Ends this process now. An exit waits for the threads that work with files, and one that waits for a disk that hangs
- * waits for ever: only a signal gets past it.
+ * Ends this process now. A normal exit waits for the threads that access files, and a hanging disk would block it
+ * forever. A signal does not wait.
  */
 export function endProcess(exitCode: number): never {
   const isWaiting = process.getActiveResourcesInfo().some((kind) => /^FSReq|^GetAddrInfo/.test(kind));
   if (isWaiting) {
-    // Whoever supervises the agent takes an end by SIGTERM for one in order, and one by SIGKILL for a failure.
+    // A service manager takes an end by SIGTERM as success, and an end by SIGKILL as failure.
     process.removeAllListeners('SIGTERM');
     process.kill(process.pid, exitCode === 0 ? 'SIGTERM' : 'SIGKILL');
   }

@@ -1,8 +1,8 @@
 import { cleanEnvironment } from '../clean-environment.ts';
 import { fileStatus } from '../read-system.ts';
 
-/** What a shell knows by itself: words that may begin a command and are no program. */
-const ofTheShell = new Set(
+/** Shell builtins and keywords: words that may begin a command without being a program. */
+const shellWords = new Set(
   '. : [ alias break case cd command continue do done echo elif else esac eval exec exit export false fi for getopts hash if in jobs kill local printf pwd read readonly return set shift test then times trap true type ulimit umask unalias unset until wait while'.split(
     ' ',
   ),
@@ -15,12 +15,12 @@ export const isProgram = (path: string): boolean => {
 };
 
 /**
- * The program that a command for a shell begins with, when it is not on this machine.
- * @returns null when it is there, or when only the shell can tell
+ * Finds out whether the program at the start of a shell command is missing on this machine.
+ * @returns its name; null if it exists, or if only the shell can resolve the command
  */
 export function missingProgram(command: string): string | null {
   const word = /^\s*([A-Za-z0-9_./+-]+)(?=\s|$)/.exec(command)?.[1];
-  if (word === undefined || ofTheShell.has(word)) return null;
+  if (word === undefined || shellWords.has(word)) return null;
   if (word.startsWith('/')) return isProgram(word) ? null : word;
   if (word.includes('/')) return null;
   const directories = (cleanEnvironment.PATH ?? '').split(':');

@@ -1,14 +1,13 @@
 import { openSync } from 'node:fs';
 
 /**
- * Open files of this process that would pass on to every program it starts, since whoever opened them did not have them
- * closed on that, and nothing here can change it. With the inner side of a terminal such a program could read and type
- * there, and would keep the terminal alive once this process is gone.
+ * Open files without close-on-exec, which this process cannot set. Every program it starts would inherit them: with the
+ * master of a terminal, the program could read and type there, and would keep the terminal alive after the agent ends.
  */
 const inheritable = new Set<number>();
-let nothing: number | null = null;
+let devNull: number | null = null;
 
-/** @returns to be called before the file is closed: its number is another file's then */
+/** @returns removes the mark; call it before closing the file, because the descriptor is reused */
 export function markInheritable(fd: number): () => void {
   inheritable.add(fd);
   return () => inheritable.delete(fd);
@@ -16,12 +15,12 @@ export function markInheritable(fd: number): () => void {
 
 export type Stdio = 'ignore' | 'pipe' | number;
 
-/** @returns what a program that is started gets as its files, with nothing behind the numbers of what it must not get */
+/** @returns `stdio` for a new program, with /dev/null at each descriptor that the program must not inherit */
 export function withoutInherited(stdio: readonly Stdio[]): Stdio[] {
-  const numbers = [...inheritable].filter((fd) => fd >= stdio.length);
-  if (numbers.length === 0) return [...stdio];
-  nothing ??= openSync('/dev/null', 'r+');
-  const files: Stdio[] = Array.from({ length: Math.max(...numbers) + 1 }, (_, fd) => stdio[fd] ?? 'ignore');
-  for (const fd of numbers) files[fd] = nothing;
+  const leaking = [...inheritable].filter((fd) => fd >= stdio.length);
+  if (leaking.length === 0) return [...stdio];
+  devNull ??= openSync('/dev/null', 'r+');
+  const files: Stdio[] = Array.from({ length: Math.max(...leaking) + 1 }, (_, fd) => stdio[fd] ?? 'ignore');
+  for (const fd of leaking) files[fd] = devNull;
   return files;
 }

@@ -7,24 +7,25 @@ import { hostFailure } from '../failure.ts';
 import { withoutInherited } from './inherited-files.ts';
 
 /**
- * A pipe that a program writes to. A real one: what Node itself would give the program is a socket, which cannot be
- * opened as /dev/stdout or /dev/stderr; and a file would be emptied by `echo x > /dev/stderr`.
+ * A pipe for the output of a program. Node would pass a socket, which the program cannot reopen as /dev/stdout or
+ * /dev/stderr, and `echo x > /dev/stderr` would truncate a file.
  */
 export interface OutputPipe {
-  /** For the program; closed by `started`. */
+  /** The end for the program; `started` closes it. */
   readonly writeFd: number;
   readonly output: Socket;
-  /** To be called when the program has its end of it, or will never have. */
+  /** Call it when the program has started, or has failed to start. */
   started(): void;
   /**
-   * Reads no more. Whatever still writes to it goes on, and writes to nobody: it must not die of that, nor wait for ever.
+   * Stops reading. Background processes may still write: their output is discarded, so that they neither block nor die
+   * of SIGPIPE.
    */
-  letGo(): void;
+  dispose(): void;
 }
 
 /**
- * Makes as many pipes.
- * @param directories where one can be made for a moment, the first that works; memory before disk
+ * Opens pipes.
+ * @param directories candidates for the temporary FIFOs; the first that works is used, memory before disk
  * @throws HostFailure
  */
 export async function openPipes(
@@ -49,18 +50,18 @@ export async function openPipes(
 }
 
 function openPipe(path: string): OutputPipe {
-  // Opening one end waits for the other, unless there is one already: this one.
+  // Opening one end of a FIFO blocks until the other is open, so this opens both ends first.
   const both = openSync(path, constants.O_RDWR | constants.O_NOFOLLOW);
   const readFd = openSync(path, constants.O_RDONLY);
   const writeFd = openSync(path, constants.O_WRONLY);
   closeSync(both);
   const output = new Socket({ fd: readFd, readable: true, writable: false });
   let open = true;
-  let over = false;
-  output.once('close', () => (over = true));
-  // The number is another file's once it is closed.
-  output.once('end', () => (over = true));
-  output.on('error', () => (over = true));
+  let isClosed = false;
+  output.once('close', () => (isClosed = true));
+  // After the close, the descriptor may belong to another file.
+  output.once('end', () => (isClosed = true));
+  output.on('error', () => (isClosed = true));
   return {
     writeFd,
     output,
@@ -68,21 +69,21 @@ function openPipe(path: string): OutputPipe {
       if (open) closeSync(writeFd);
       open = false;
     },
-    letGo() {
+    dispose() {
       try {
-        if (!over) drain(readFd);
+        if (!isClosed) drain(readFd);
       } catch {
-        // No open file is left for it: what still writes learns that nobody reads.
+        // Too many open files: background writers get SIGPIPE.
       }
       output.destroy();
     },
   };
 }
 
-/** Leaves the reading to a program that ends with the last writer, also when the agent is long gone. */
+/** Starts a `cat` that reads until the last writer ends, and outlives the agent. */
 function drain(readFd: number): void {
   const path = `/proc/self/fd/${readFd}`;
-  // Opened anew, since this end does not wait for input, as the program must.
+  // Reopens the pipe in blocking mode for `cat`; the agent's own end does not block.
   const writer = openSync(path, constants.O_WRONLY | constants.O_NONBLOCK);
   let reader: number | null = null;
   try {

@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { identityOf } from '../../../../lib/src/process-identity.ts';
 import { killAll, membersOf, type ProcessSession } from './process-session.ts';
 
@@ -9,7 +9,7 @@ let session: ProcessSession;
 let apart: number;
 
 beforeEach(async () => {
-  // A session with a job in the background, and one that left it.
+  // A session with a background job, and a process that left the session.
   const program = 'sleep 1001 & setsid sh -c "echo \\$\\$; exec sleep 1002" & wait';
   leader = spawn('sh', ['-c', program], { detached: true, stdio: ['ignore', 'pipe', 'ignore'] });
   const [printed] = await once(leader.stdout!, 'data');
@@ -23,8 +23,8 @@ afterEach(() => {
 
 const found = (of: ProcessSession = session) => membersOf([of]).get(of)!;
 
-describe.skipIf(process.platform !== 'linux')('the processes of a session', () => {
-  it('are those that did not leave it, also when the first is gone', async () => {
+describe.skipIf(process.platform !== 'linux')('the members of a session', () => {
+  test('exclude processes that left it, and outlast its first process', async () => {
     expect(found().pids).toHaveLength(2);
     leader.kill('SIGKILL');
     await once(leader, 'exit');
@@ -33,11 +33,11 @@ describe.skipIf(process.platform !== 'linux')('the processes of a session', () =
     await expect.poll(() => found().pids, { interval: 5 }).toEqual([]);
   });
 
-  it('are nobody where the number is that of another by now', () => {
+  test('are empty when the session number was reused', () => {
     expect(found({ ...session, startTicks: '1' }).pids).toEqual([]);
   });
 
-  it('are, of one that was out of sight, those in its scope, or known by the first of them', async () => {
+  test('are recognized after a restart by their scope or by the first process', async () => {
     for (const within of [null, 'muster-terminal-0.scope']) expect(found({ ...session, within }).pids).toHaveLength(2);
     leader.kill('SIGKILL');
     await once(leader, 'exit');

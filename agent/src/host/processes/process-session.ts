@@ -3,79 +3,78 @@ import { identityOf, type ProcessIdentity } from '../../../../lib/src/process-id
 import { namesIn, readText } from '../read-system.ts';
 
 /**
- * The processes of a session: what was started in a terminal and did not take a session of its own, as `setsid` and
- * `tmux` do. Known by the number of the process that began it.
+ * A process session: everything started in a terminal, except processes that create their own session, like `setsid` and
+ * `tmux`. The number of its first process identifies it.
  */
 export interface ProcessSession extends ProcessIdentity {
   /**
-   * Of one that was out of sight for a while, whose number may be that of another by now: the scope it was begun in, or
-   * null for none. Without a scope it is known only while the process that began it is there.
+   * Set for a session from before a restart of the agent, whose number may have been reused: the scope it was started in,
+   * or null for none. Without a scope, the session is recognized only while its first process runs.
    */
   readonly within?: string | null;
 }
 
-/** What runs in a session. */
+/** Running processes of a session. */
 export interface Members {
-  /** Numbers of the processes, without the dead that nobody has asked about. */
+  /** Without zombies. */
   readonly pids: number[];
-  /** Numbers of their process groups. */
+  /** Their process groups. */
   readonly groups: Set<number>;
 }
 
-const nobody: Members = { pids: [], groups: new Set() };
+const noMembers: Members = { pids: [], groups: new Set() };
 
 export function membersOf(sessions: Iterable<ProcessSession>): Map<ProcessSession, Members> {
   const members = new Map(
     [...sessions].map((session) => [session.pid, { session, pids: [] as number[], groups: new Set<number>() }]),
   );
-  // The newest first: what lives only for a moment is still there.
+  // Newest first, because short-lived processes may end during the scan.
   const numbers = namesIn('/proc').filter((name) => /^\d+$/.test(name));
   for (const pid of numbers.sort((a, b) => Number(b) - Number(a))) {
     try {
       const stat = readFileSync(`/proc/${pid}/stat`, 'latin1');
-      // The second field, the program's name in parentheses, may hold anything.
+      // The second field is the program name in parentheses and may contain spaces and parentheses.
       const [state, , group, sid] = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
       const found = state === 'Z' || state === 'X' ? undefined : members.get(Number(sid));
       if (found === undefined) continue;
       found.pids.push(Number(pid));
-      // None of this machine's is 0 or 1, which would be others than meant.
+      // kill(2) would take 0 as the own group, and -1 as all processes.
       if (Number(group) > 1) found.groups.add(Number(group));
     } catch {
-      // It ended meanwhile.
+      // The process ended meanwhile.
     }
   }
   return new Map(
-    [...members.values()].map(({ session, ...found }) => [session, isStill(session, found.pids) ? found : nobody]),
+    [...members.values()].map(({ session, ...found }) => [session, isStill(session, found.pids) ? found : noMembers]),
   );
 }
 
-/** While one of a session is left the kernel gives its number to nobody else; once none was, it may have. */
+/** The kernel does not reuse the number of a session while it has members, and may do so afterwards. */
 function isStill({ pid, startTicks, within }: ProcessSession, found: readonly number[]): boolean {
   if (found.includes(pid)) return identityOf(pid).startTicks === startTicks;
   return within === undefined || (within !== null && found.some((member) => isWithin(member, within)));
 }
 
-/** Whichever of the kernel's hierarchies the scopes are in. */
+/** Checks all cgroup hierarchies. */
 const isWithin = (pid: number, scope: string): boolean =>
   (readText(`/proc/${pid}/cgroup`) ?? '').split('\n').some((line) => line.endsWith(`/${scope}`));
 
-/** Tells them that their terminal is gone, those that are stopped as well. */
+/** Sends SIGHUP, and SIGCONT so that stopped processes receive it. */
 export function hangUpAll(members: Members): void {
   signalAll(members, 'SIGHUP');
   signalAll(members, 'SIGCONT');
 }
 
-/** Ends them at once. */
 export function killAll(members: Members): void {
   signalAll(members, 'SIGKILL');
 }
 
-/** By their groups, which are of this session only: what forks meanwhile does not get past it. */
+/** Signals process groups, which never span sessions, so that a process that forks meanwhile cannot escape. */
 function signalAll({ groups }: Members, signal: NodeJS.Signals): void {
   for (const group of groups)
     try {
       process.kill(-group, signal);
     } catch {
-      // It ended meanwhile.
+      // The group ended meanwhile.
     }
 }

@@ -13,26 +13,26 @@ export interface Command {
   args: readonly string[];
   /** Milliseconds after which its whole process group is killed. */
   timeLimit: number;
-  /** Bytes kept of each of stdout and stderr, the first and the last half; the rest is read and dropped. */
+  /** Maximum bytes to keep of stdout and of stderr: the first and the last half. The rest is dropped. */
   outputCap: number;
   /**
-   * An open file that the program gets as file descriptor 3. As 4 it gets a socket, and a line on it once `started` has
-   * returned. If this process is killed before that, the program reads the end instead, and must then end without doing
-   * anything: so nothing works that nobody wrote down.
+   * An open file for the program's file descriptor 3. Descriptor 4 is then a socket, which receives a line after `started`
+   * has returned. If this process is killed before that, the program reads end of file and must exit without doing
+   * anything, so that no unrecorded program does any work.
    */
   scriptFd?: number;
   /** Added to the clean environment. */
   environment?: Readonly<Record<string, string>>;
-  /** Called as soon as there is a process. */
+  /** Called as soon as the process exists. */
   started?: (process: ProcessIdentity) => void;
-  /** It gets a transient scope of its own where there is systemd; `warn` is told when there should be one and is not. */
+  /** Runs the program in its own transient scope on systemd machines. Calls `warn` if systemd refuses the scope. */
   scope?: { purpose: string; warn(message: string): void };
-  /** Called with what it prints, as it comes. The bytes are the caller's only until it returns. */
+  /** Called with output as it arrives. The bytes are valid only during the call. */
   printed?: (stream: 'stdout' | 'stderr', piece: Buffer) => void;
 }
 
 export interface CommandResult {
-  /** Null when a signal ended it. */
+  /** Null if a signal ended it. */
   exitCode: number | null;
   signal: string | null;
   stdout: string;
@@ -41,17 +41,16 @@ export interface CommandResult {
   timedOut: boolean;
 }
 
-/** What still comes through the pipes when the program itself has ended, from what it left in the background. */
+/** How long to read output of background processes after the program has ended. */
 const drainMs = 100;
 
-/** What a program that is started may give to others by default, whoever started the agent. */
+/** Umask of started programs, independent of the agent's own. */
 export const umask = 0o022;
 
 /**
- * Runs a program in its own process group, with nothing on its input, in `/`, and waits for its end. What it leaves
- * running in the background is not waited for, and not killed unless the time limit is over; what that still writes is
- * thrown away.
- * @throws HostFailure when it cannot be started
+ * Runs a program in its own process group, in `/` and with empty input, and waits for its end. Does not wait for its
+ * background processes, discards their output, and kills them only at the time limit.
+ * @throws HostFailure if it cannot be started
  */
 export async function runCommand(command: Command, clock: Clock): Promise<CommandResult> {
   const { scope, program, args } = command;
@@ -65,17 +64,17 @@ export async function runCommand(command: Command, clock: Clock): Promise<Comman
 
 function launched({ printed, ...command }: Command, { program, args, hasBegun }: ScopedLaunch): Command {
   if (printed === undefined) return { ...command, program, args };
-  // Whoever watches is shown the program, not a scope that is refused.
+  // Shows only the output of the program, not that of systemd-run.
   return { ...command, program, args, printed: (stream, piece) => hasBegun() && printed(stream, piece) };
 }
 
-/** @param markFd what it gets as file descriptor 5 */
+/** @param markFd passed as file descriptor 5 */
 async function run(command: Command, clock: Clock, markFd: number | null): Promise<CommandResult> {
   const pipes = await openPipes(2);
   const [out, err] = pipes as [OutputPipe, OutputPipe];
-  let callOff = () => {};
+  let cancelTimeout = () => {};
   const forScript = command.scriptFd === undefined ? [] : [command.scriptFd, 'pipe' as const];
-  const nowhere = 'ignore' as const;
+  const ignored = 'ignore' as const;
   return new Promise<CommandResult>((resolve, reject) => {
     const child = spawnWith(umask, command.program, command.args, {
       cwd: '/',
@@ -84,12 +83,12 @@ async function run(command: Command, clock: Clock, markFd: number | null): Promi
         'ignore',
         out.writeFd,
         err.writeFd,
-        ...(markFd === null ? forScript : [forScript[0] ?? nowhere, forScript[1] ?? nowhere, markFd]),
+        ...(markFd === null ? forScript : [forScript[0] ?? ignored, forScript[1] ?? ignored, markFd]),
       ],
       detached: true,
     });
     for (const pipe of pipes) pipe.started();
-    // Before anything that may throw: nobody hearing of it would end this process.
+    // First, because an unhandled `error` event would end this process.
     child.once('error', (error) => {
       if (errnoOf(error) === 'ENOENT') reject(new HostFailure(`${command.program} is not installed on this machine`));
       else reject(new HostFailure(`${command.program} cannot be started: ${error.message}`));
@@ -111,7 +110,7 @@ async function run(command: Command, clock: Clock, markFd: number | null): Promi
       socketOf(child)?.end();
     }
     let timedOut = false;
-    callOff = clock.after(command.timeLimit, () => {
+    cancelTimeout = clock.after(command.timeLimit, () => {
       timedOut = true;
       killGroup(child);
     });
@@ -119,8 +118,8 @@ async function run(command: Command, clock: Clock, markFd: number | null): Promi
     const end = (exitCode: number | null, signal: string | null) => {
       if (ended) return;
       ended = true;
-      callOff();
-      for (const pipe of pipes) pipe.letGo();
+      cancelTimeout();
+      for (const pipe of pipes) pipe.dispose();
       resolve({
         exitCode,
         signal,
@@ -140,11 +139,11 @@ async function run(command: Command, clock: Clock, markFd: number | null): Promi
         if (output.readableEnded || output.destroyed) ended();
         else output.once('close', ended);
       }
-      // After one more look: this process may have been busy all that time, with the output still in the pipes.
+      // One more turn of the event loop: this process may have been busy while output waited in the pipes.
       clock.after(drainMs, () => void setImmediate(() => end(exitCode, signal)));
     });
   }).catch((error: unknown) => {
-    callOff();
+    cancelTimeout();
     for (const pipe of pipes) {
       pipe.started();
       pipe.output.destroy();
@@ -153,17 +152,17 @@ async function run(command: Command, clock: Clock, markFd: number | null): Promi
   });
 }
 
-/** The other end of its file descriptor 4. */
+/** The agent's end of the child's file descriptor 4. */
 function socketOf(child: ChildProcess): Socket | null {
-  // Without any where this process may open no more files: then it has not been started either.
+  // `stdio` is missing if this process has too many open files; the child has not started then.
   const socket = (child.stdio as ChildProcess['stdio'] | undefined)?.[4];
   if (!(socket instanceof Socket)) return null;
-  // The program may be gone before it has read.
+  // The program may end before it reads.
   if (socket.listenerCount('error') === 0) socket.on('error', () => {});
   return socket;
 }
 
-/** The umask is one of the whole process: it is put back before anything else can run. */
+/** Spawns with a umask. The umask is process-wide, so it is restored synchronously. */
 export function spawnWith(
   mask: number,
   program: string,
@@ -187,7 +186,7 @@ export function killProcessGroup(leader: number): void {
   try {
     process.kill(-leader, 'SIGKILL');
   } catch {
-    // Nobody of the group is left.
+    // The group has no processes left.
   }
 }
 
@@ -225,7 +224,7 @@ class CappedText {
     const head = Buffer.concat(this.#head).toString('utf8');
     const tail = Buffer.concat(this.#tail).toString('utf8');
     if (this.#dropped === 0) {
-      // One decoding, so that a character across the seam stays whole.
+      // Decodes both halves at once, so that a character across the boundary stays whole.
       return Buffer.concat([...this.#head, ...this.#tail]).toString('utf8');
     }
     return `${head}\n[… ${this.#dropped} bytes cut …]\n${tail}`;

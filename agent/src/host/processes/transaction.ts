@@ -11,64 +11,63 @@ import { killProcessGroup, spawnWith, umask } from './run-command.ts';
 import { inScope } from './transient-scope.ts';
 
 /**
- * A change of the machine that must come to its end by itself, such as a package transaction: it is not killed when the
- * agent stops or is killed, and what it prints goes to a file that outlasts the agent, so that it never writes to a pipe
- * that nobody reads.
+ * A change that must finish on its own, such as a package transaction. It continues when the agent stops or is killed,
+ * and it prints to a file that outlives the agent, so that it never writes to a pipe without a reader.
  */
 export interface Transaction {
   program: string;
   args: readonly string[];
-  /** What it reads from its standard input, which it may also open again as `/dev/stdin`; absent: nothing. */
+  /** Standard input, which the program may also reopen as `/dev/stdin`; absent: empty. */
   input?: string;
   /** Added to the clean environment. */
   environment: Readonly<Record<string, string>>;
-  /** Milliseconds after which it is asked to end, and a little later made to. */
+  /** Milliseconds until SIGTERM; SIGKILL follows after `killDelayMs`. */
   timeLimit: number;
-  /** Bytes kept of what it prints, the last ones. */
+  /** Maximum bytes of output to keep, from the end. */
   outputCap: number;
-  /** In the name of its scope. */
+  /** Part of the name of its scope. */
   purpose: string;
   warn(message: string): void;
-  /** Called as soon as there is a process, and before it does anything: if the agent dies before, nothing is done. */
+  /** Called when the process exists but has not begun its work. If the agent dies before this returns, it never begins. */
   started(process: ProcessIdentity): void;
-  /** Aborted when the agent stops: the transaction is left to itself. */
+  /** Aborted when the agent stops. The transaction then continues without the agent. */
   stop: AbortSignal;
 }
 
 export interface TransactionResult {
-  /** Null when a signal ended it. */
+  /** Null if a signal ended it. */
   exitCode: number | null;
   signal: string | null;
-  /** Both streams, as they came. */
+  /** Both streams, interleaved. */
   output: string;
   truncated: boolean;
   timedOut: boolean;
 }
 
-/** The agent stops and the transaction goes on by itself: what comes of it is for the next agent to find. */
+/** The agent stops while the transaction continues. The next start of the agent finds out the result. */
 export class LeftRunning extends HostFailure {
   constructor(program: string) {
     super(`${program} was left running because the agent stops`);
   }
 }
 
-/** It waits for a line, which comes once it is on record that there is a process. */
-const onceOnRecord = 'read -r REPLY <&4 || exit 125; exec 4<&-; exec "$@"';
-/** What is printed beyond this is dropped as it comes, so that no disk is filled. Bytes. */
-const outputFileLimit = 4 * 1024 * 1024;
-const lookMs = 1000;
-/** Between the request to end and the end. Milliseconds. */
-const lastWordsMs = 10_000;
+/** Waits for a line, which the agent sends after it has recorded the process. */
+const waitThenRun = 'read -r REPLY <&4 || exit 125; exec 4<&-; exec "$@"';
+/** Bytes. A larger output file is truncated, so that it cannot fill the disk. */
+const maxOutputFile = 4 * 1024 * 1024;
+const sizeCheckMs = 1000;
+/** Time between SIGTERM and SIGKILL. */
+const killDelayMs = 10_000;
 
 /**
  * Runs a transaction to its end.
- * @throws LeftRunning when the agent stops first
- * @throws HostFailure when it cannot be started
+ * @throws LeftRunning if the agent stops first
+ * @throws HostFailure if it cannot be started
  */
 export async function runTransaction(transaction: Transaction, clock: Clock): Promise<TransactionResult> {
-  if (transaction.stop.aborted) throw new HostFailure('not begun, because the agent stops');
+  if (transaction.stop.aborted) throw new HostFailure('not started, because the agent stops');
   const program = '/bin/sh';
-  const args = ['-c', onceOnRecord, 'sh', transaction.program, ...transaction.args];
+  const args = ['-c', waitThenRun, 'sh', transaction.program, ...transaction.args];
   return inScope(
     { purpose: transaction.purpose, program, args, warn: transaction.warn },
     (launch) => run(transaction, launch?.program ?? program, launch?.args ?? args, launch?.markFd ?? null, clock),
@@ -86,7 +85,7 @@ async function run(
   const output = openUnnamed();
   const input = transaction.input === undefined ? null : openUnnamed();
   try {
-    // At a position: the program begins to read at the start.
+    // Positional writes leave the file offset at 0, where the program starts to read.
     if (input !== null) writeAllAt(input, Buffer.from(transaction.input ?? ''));
     return await new Promise<TransactionResult>((resolve, reject) => {
       const child = spawnWith(umask, program, args, {
@@ -97,14 +96,14 @@ async function run(
       });
       let timedOut = false;
       let dropped = false;
-      const calls: (() => void)[] = [];
-      const later = (ms: number, action: () => void) => calls.push(clock.after(ms, action));
+      const cancelTimers: (() => void)[] = [];
+      const later = (ms: number, action: () => void) => cancelTimers.push(clock.after(ms, action));
       let settled = false;
       const settle = (how: () => void) => {
-        // The file is closed by now.
+        // The output file is already closed.
         if (settled) return;
         settled = true;
-        for (const callOff of calls) callOff();
+        for (const cancelTimer of cancelTimers) cancelTimer();
         transaction.stop.removeEventListener('abort', leave);
         how();
       };
@@ -113,11 +112,11 @@ async function run(
         settle(() => reject(new LeftRunning(transaction.program)));
       };
       const keepSmall = () => {
-        if (fstatSync(output).size > outputFileLimit) {
+        if (fstatSync(output).size > maxOutputFile) {
           ftruncateSync(output, 0);
           dropped = true;
         }
-        later(lookMs, keepSmall);
+        later(sizeCheckMs, keepSmall);
       };
       child.once('error', (error) =>
         settle(() => reject(new HostFailure(`${program} cannot be started: ${error.message}`))),
@@ -131,16 +130,16 @@ async function run(
       if (child.pid === undefined) return;
       const { pid } = child;
       try {
-        tell(child, () => transaction.started(identityOf(pid)));
+        releaseAfter(child, () => transaction.started(identityOf(pid)));
       } catch (error) {
         return settle(() => reject(error));
       }
       later(transaction.timeLimit, () => {
         timedOut = true;
         signalGroup(pid, 'SIGTERM');
-        later(lastWordsMs, () => killProcessGroup(pid));
+        later(killDelayMs, () => killProcessGroup(pid));
       });
-      later(lookMs, keepSmall);
+      later(sizeCheckMs, keepSmall);
       transaction.stop.addEventListener('abort', leave);
     });
   } finally {
@@ -153,8 +152,8 @@ function writeAllAt(fd: number, bytes: Buffer): void {
   for (let at = 0; at < bytes.length; ) at += writeSync(fd, bytes, at, bytes.length - at, at);
 }
 
-/** Lets it go on once `record` is through; it ends by itself if that throws. */
-function tell(child: ChildProcess, record: () => void): void {
+/** Lets the program begin after `record` has returned. If `record` throws, the program exits. */
+function releaseAfter(child: ChildProcess, record: () => void): void {
   const socket = child.stdio[4];
   if (!(socket instanceof Socket)) return;
   socket.on('error', () => {});
@@ -174,7 +173,7 @@ function signalGroup(leader: number, signal: NodeJS.Signals): void {
   }
 }
 
-/** A file without a name; writes append to it. In memory first: the disk may be full. */
+/** Opens an unnamed file in append mode, in memory if possible, because the disk may be full. */
 function openUnnamed(directories: readonly string[] = ['/run', '/dev/shm', tmpdir()]): number {
   let failure: unknown = new Error('there is no directory for temporary files');
   for (const directory of directories) {

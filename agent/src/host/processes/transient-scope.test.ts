@@ -7,13 +7,13 @@ import { expect, test } from 'vitest';
 
 const module = (name: string): string => JSON.stringify(new URL(`./${name}`, import.meta.url).pathname);
 
-/** Where PID 1 seems to be systemd, in a mount namespace, and `systemd-run` is this. */
+/** Runs a command in a mount namespace that looks like a systemd machine, with this `systemd-run`. */
 const underSystemd = `
   mount -t tmpfs none /run && mkdir -p /run/systemd/system &&
   mount --bind "$1" /usr/local/sbin && shift && exec "$@"`;
 
 test.runIf(process.geteuid?.() === 0)(
-  'an old systemd that refuses a property is asked again without it, and nobody who watches a program is told',
+  'retries without a property that an old systemd refuses, and hides that from the output',
   async () => {
     const directory = mkdtempSync(join(tmpdir(), 'muster-scope-'));
     writeFileSync(

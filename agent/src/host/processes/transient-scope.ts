@@ -4,71 +4,70 @@ import { exists } from '../read-system.ts';
 import { openUnnamed } from './unnamed-file.ts';
 
 /**
- * Where PID 1 is systemd, what changes the machine, or is somebody's login, runs in a transient scope of its own: outside
- * the agent's unit, so that neither the agent's stop nor its memory limit ends it half way. `systemd-run --scope` makes the
- * scope and then executes the program in place: its process number and its open files stay.
+ * Runs programs in transient scopes on systemd machines. Scripts, transactions, and logins run outside the agent's unit,
+ * so that neither its stop nor its memory limit ends them half-way. `systemd-run --scope` creates the scope and then
+ * executes the program in place, with the same process number and open files.
  */
 
-/** What is to run in a scope. */
-export interface ScopeWish {
-  /** What the scope is for, in its name: small letters. */
+export interface ScopeRequest {
+  /** Part of the scope's name, in lower case. */
   readonly purpose: string;
   readonly program: string;
   readonly args: readonly string[];
-  /** Of the scope, such as `SendSIGHUP=yes`: those that every systemd knows. */
+  /** Properties of the scope that every systemd supports, such as `SendSIGHUP=yes`. */
   readonly properties?: readonly string[];
-  /** Told when there should be a scope and is none. */
+  /** Called if systemd refuses the scope. */
   warn(message: string): void;
 }
 
-/** What to start instead of a program, so that it gets a scope. */
+/** The command that starts a program in a scope. */
 export interface ScopedLaunch {
   readonly program: string;
   readonly args: string[];
-  /** To be the program's file descriptor 5. */
+  /** Must become the program's file descriptor 5. */
   readonly markFd: number;
   /** Name of the scope. */
   readonly unit: string;
-  /** The scope is there, and the program begins: what was printed before are words of `systemd-run`. Until it has ended. */
+  /** Whether the scope exists and the program has begun. Earlier output is from `systemd-run`. Valid until it ends. */
   hasBegun(): boolean;
 }
 
-/** Writes down that the scope is made, then becomes the program. */
-const intoProgram = 'unset INVOCATION_ID; echo >&5 || exit 125; exec 5>&-; exec "$@"';
+/** Writes to the mark file that the scope exists, then becomes the program. */
+const markThenRun = 'unset INVOCATION_ID; echo >&5 || exit 125; exec 5>&-; exec "$@"';
 
 const searchPath = ['/usr/local/sbin', '/usr/local/bin', '/usr/sbin', '/usr/bin', '/sbin', '/bin'];
 
 /**
- * Of what runs in a scope the kernel may have to end the largest program, and systemd would then end all the rest. Those
- * before version 253 do not do that, and know no such property; Debian's 252 does both.
+ * Whether systemd supports OOMPolicy for scopes. With it, systemd does not end the whole scope when the kernel kills one
+ * of its programs. Before version 253, systemd neither does that nor knows the property; Debian's 252 does both.
  */
-let knowsOomPolicy = true;
+let supportsOomPolicy = true;
 
 /**
- * Has a program started in a scope, or without one where there is none to be had.
- * @param attempt starts it; with null: without a scope
- * @param refusal what was said by a launch that did not come to the program; null: what came of it stands
+ * Starts a program in a scope, or without one if the machine has none.
+ * @param attempt starts the program; null: without a scope
+ * @param refusal the output of a launch that failed before the program began; null: the outcome is final
  */
 export async function inScope<Outcome>(
-  wish: ScopeWish,
+  request: ScopeRequest,
   attempt: (launch: ScopedLaunch | null) => Promise<Outcome>,
   refusal: (outcome: Outcome) => string | null,
 ): Promise<Outcome> {
   const systemdRun = process.geteuid?.() === 0 && exists('/run/systemd/system') ? pathOfProgram('systemd-run') : null;
-  // What is not there is said by whoever starts it.
-  if (systemdRun === null || pathOfProgram(wish.program) === null) return attempt(null);
+  // Without a scope, spawning reports a missing program.
+  if (systemdRun === null || pathOfProgram(request.program) === null) return attempt(null);
   for (;;) {
     const mark = openUnnamed('');
     const hasBegun = () => fstatSync(mark.fd).size > 0;
     try {
-      const outcome = await attempt({ ...scopeOf(wish), program: systemdRun, markFd: mark.fd, hasBegun });
-      const said = hasBegun() ? null : refusal(outcome);
-      if (said === null) return outcome;
-      if (knowsOomPolicy && said.includes('OOMPolicy')) {
-        knowsOomPolicy = false;
+      const outcome = await attempt({ ...scopeOf(request), program: systemdRun, markFd: mark.fd, hasBegun });
+      const output = hasBegun() ? null : refusal(outcome);
+      if (output === null) return outcome;
+      if (supportsOomPolicy && output.includes('OOMPolicy')) {
+        supportsOomPolicy = false;
         continue;
       }
-      scopeRefused(said, wish.warn);
+      scopeRefused(output, request.warn);
     } finally {
       mark.close();
     }
@@ -76,15 +75,15 @@ export async function inScope<Outcome>(
   }
 }
 
-function scopeOf({ purpose, program, args, properties = [] }: ScopeWish): Pick<ScopedLaunch, 'unit' | 'args'> {
+function scopeOf({ purpose, program, args, properties = [] }: ScopeRequest): Pick<ScopedLaunch, 'unit' | 'args'> {
   const unit = `muster-${purpose}-${randomBytes(6).toString('hex')}.scope`;
-  const all = [...properties, ...(knowsOomPolicy ? ['OOMPolicy=continue'] : [])];
+  const all = [...properties, ...(supportsOomPolicy ? ['OOMPolicy=continue'] : [])];
   return {
     unit,
     args: [
       ...['--scope', '--quiet', '--collect', `--unit=${unit}`, `--description=Muster: ${purpose}`],
       ...all.map((property) => `--property=${property}`),
-      ...['--', '/bin/sh', '-c', intoProgram, 'sh', program, ...args],
+      ...['--', '/bin/sh', '-c', markThenRun, 'sh', program, ...args],
     ],
   };
 }
@@ -103,17 +102,17 @@ function isExecutable(path: string): boolean {
   }
 }
 
-let refusalTold = false;
+let hasWarned = false;
 
 /**
- * That there was no scope is worth a warning, the first time.
- * @param reason what systemd-run said
+ * Warns once that systemd refuses scopes.
+ * @param reason output of systemd-run
  */
 function scopeRefused(reason: string, warn: (message: string) => void): void {
-  if (refusalTold) return;
-  refusalTold = true;
-  const said = reason.trim().split('\n').at(-1)?.slice(0, 300) ?? '';
+  if (hasWarned) return;
+  hasWarned = true;
+  const output = reason.trim().split('\n').at(-1)?.slice(0, 300) ?? '';
   warn(
-    `systemd gives no transient scope${said === '' ? '' : ` (${said})`}: scripts, package transactions and terminals run inside the agent's own unit, and end with it`,
+    `systemd refuses a transient scope${output === '' ? '' : ` (${output})`}: scripts, package transactions, and terminals run inside the agent's own unit and end with it`,
   );
 }

@@ -5,8 +5,8 @@ import { hostFailure } from '../failure.ts';
 import { writeAll } from '../write-all.ts';
 
 /**
- * A readable file that has a content but no name any more, for a program that gets it as an open file descriptor.
- * @param directories where it may be made, the first that works; memory before disk
+ * Opens a readable file with this content and without a name, to pass to a program as a file descriptor.
+ * @param directories candidates for the file; the first that works is used, memory before disk
  */
 export function openUnnamed(
   content: string,

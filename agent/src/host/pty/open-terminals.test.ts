@@ -1,7 +1,7 @@
 import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { identityOf } from '../../../../lib/src/process-identity.ts';
 import { OpenTerminals } from './open-terminals.ts';
 
@@ -14,8 +14,8 @@ afterEach(() => rmSync(directory, { recursive: true }));
 const { bootId } = identityOf(process.pid);
 const scope = 'muster-terminal-0123456789ab.scope';
 
-describe.skipIf(process.platform !== 'linux')('terminals that are open', () => {
-  it('are found by the next process as they were told, until they are removed', () => {
+describe.skipIf(process.platform !== 'linux')('records of open terminals', () => {
+  test('are found by the next process until they are removed', () => {
     const open = new OpenTerminals(directory);
     const scoped = { session: { pid: 4001, startTicks: '17', bootId }, scope };
     const bare = { session: { pid: 4002, startTicks: '18', bootId }, scope: null };
@@ -30,14 +30,14 @@ describe.skipIf(process.platform !== 'linux')('terminals that are open', () => {
     expect(readdirSync(directory)).toEqual([]);
   });
 
-  it('are none of an earlier boot, whose numbers and times may be those of others in this one', () => {
+  test('of an earlier boot are ignored, because process numbers and times repeat', () => {
     const open = new OpenTerminals(directory);
     open.add({ session: { ...identityOf(process.pid), bootId: '0b0c0d0e-0000-4000-8000-000000000000' }, scope });
     expect(open.left()).toEqual([]);
     expect(readdirSync(directory)).toEqual([]);
   });
 
-  it('are nothing that no agent wrote, which stays', () => {
+  test('exclude files that the agent did not write, which stay', () => {
     const names = [
       'agent.key',
       `open-terminal.1.2.${bootId}`,

@@ -3,18 +3,18 @@ import { join } from 'node:path';
 import { identityOf } from '../../../../lib/src/process-identity.ts';
 import type { ProcessSession } from '../processes/process-session.ts';
 
-/** A terminal as the next process of this agent would have to find it. */
+/** Identifies a terminal for the next process of this agent. */
 export interface OpenTerminal {
   readonly session: ProcessSession;
-  /** The scope it was begun in; null: none. */
+  /** The scope it was started in; null: none. */
   readonly scope: string | null;
 }
 
 const fileName = /^open-terminal\.(\d+)\.(\d*)\.([\w-]*)\.((?:muster-terminal-[0-9a-f]+\.scope)?)$/;
 
 /**
- * Which terminals are open, for the case that this process is killed: the kernel hangs them up then, and what ignores that
- * would run on for ever. A file for each, whose name says it all, as the lock of the directory has it.
+ * Records open terminals on disk, for the case that this process is killed: the kernel then sends SIGHUP, and processes
+ * that ignore it would run forever. Each terminal has an empty file whose name holds all data.
  */
 export class OpenTerminals {
   readonly #directory: string;
@@ -32,7 +32,7 @@ export class OpenTerminals {
     this.#removeFile(this.#pathOf(terminal));
   }
 
-  /** Those that an earlier process left open. Of an earlier boot nothing can be left. */
+  /** Terminals that an earlier process left open. Removes the records of an earlier boot. */
   left(): OpenTerminal[] {
     const { bootId } = identityOf(process.pid);
     const left: OpenTerminal[] = [];
@@ -50,7 +50,7 @@ export class OpenTerminals {
     try {
       rmSync(path, { force: true });
     } catch {
-      // A disk that takes nothing: after the next start it is found that nothing of that terminal runs.
+      // The disk rejects writes. The next start finds that the terminal has no processes.
     }
   }
 

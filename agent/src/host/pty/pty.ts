@@ -6,43 +6,43 @@ import { setOpenOwnership } from '../files/ownership.ts';
 import { markInheritable } from '../processes/inherited-files.ts';
 
 /**
- * Pseudo-terminals. Of node-pty only what opens and resizes them is used: it would lose what a program shows last while
- * nobody reads, and stop this whole process while a program does not read what is typed.
+ * A pseudo-terminal. Uses only open and resize of node-pty: its own streams would lose a program's last output while
+ * nobody reads, and would block this whole process while a program does not read its input.
  */
 export interface Pty {
-  /** What a program opens to be in it, such as `/dev/pts/3`. */
+  /** The device for the program, such as `/dev/pts/3`. */
   readonly path: string;
-  /** Keeps the terminal from being taken for deserted until the program has opened it; closed by `started`. */
+  /** Keeps the terminal from reporting a hangup until the program has opened it; `started` closes it. */
   readonly outerFd: number;
   started(): void;
-  /** Who may open it by its path, with which mode; before `started`. @throws HostFailure */
+  /** Sets the owner and mode of the device; call it before `started`. @throws HostFailure */
   giveTo(uid: number, gid: number, mode: number): void;
-  /** Reads on, after `output` said that this is enough. */
+  /** Resumes reading after `output` returned false. */
   resume(): void;
-  /** From here on the end of what there is to read is the end. Jobs left in it may write on, without end. */
+  /** Ends the terminal once the buffered output is read, because background jobs could write forever. */
   finish(): void;
-  /** @returns how many of the bytes it took; 0 when it has no room now; all when nobody is there to get them */
+  /** @returns the number of accepted bytes: 0 if the buffer is full, all if no process reads the terminal */
   write(bytes: Uint8Array): number;
   resize(cols: number, rows: number): void;
-  /** Hangs up. What was not read is lost; `ended` is not called. */
+  /** Hangs up. Unread output is lost, and `ended` is not called. */
   close(): void;
 }
 
 export interface PtyEvents {
-  /** What was shown. The bytes are the caller's own again when this returns. @returns whether to read on */
+  /** Called with output. The bytes are valid only during the call. @returns whether to continue reading */
   output(bytes: Buffer): boolean;
-  /** All was read, and nobody is there any more; or, after `finish`, all was read. The terminal is closed. Once. */
+  /** Called once, when all output is read and no process has the terminal open, or `finish` was called. It is closed. */
   ended(): void;
 }
 
-/** More than the kernel keeps of a terminal. What is read beyond that, others have shown since the end. Bytes. */
+/** Bytes. More than the kernel buffers of a terminal; output beyond this was written after the end. */
 const restBytes = 64 * 1024;
 
-/** One for all: what is read is handed on before the next read. */
+/** Shared by all terminals, because each read is consumed before the next one. */
 const readBuffer = Buffer.allocUnsafeSlow(16 * 1024);
 
 /**
- * Opens one; nothing is read before `resume`.
+ * Opens a terminal. Does not read before `resume`.
  * @throws HostFailure
  */
 export async function openPty(cols: number, rows: number, events: PtyEvents): Promise<Pty> {
@@ -52,11 +52,11 @@ export async function openPty(cols: number, rows: number, events: PtyEvents): Pr
     opened = binding.open(cols, rows);
   } catch (error) {
     throw new HostFailure(
-      `this machine gives no terminal: ${(error as Error).message} Either there are kernel.pty.max of them, or the agent has too many open files`,
+      `cannot open a terminal: ${(error as Error).message} Either kernel.pty.max is reached, or the agent has too many open files`,
     );
   }
   const { master, slave, pty: path } = opened;
-  const forgets = [markInheritable(master), markInheritable(slave)];
+  const unmarks = [markInheritable(master), markInheritable(slave)];
   let isOuterOpen = true;
   let state: 'live' | 'finishing' | 'closed' = 'live';
   let isReading = false;
@@ -75,13 +75,13 @@ export async function openPty(cols: number, rows: number, events: PtyEvents): Pr
     if (state === 'closed') return;
     state = 'closed';
     started();
-    forgets[0]!();
+    unmarks[0]!();
     stream.destroy();
   }
   function started(): void {
     if (!isOuterOpen) return;
     isOuterOpen = false;
-    forgets[1]!();
+    unmarks[1]!();
     closeSync(slave);
   }
   function end(): void {
@@ -89,7 +89,7 @@ export async function openPty(cols: number, rows: number, events: PtyEvents): Pr
     close();
     events.ended();
   }
-  // The kernel's way to say that nobody is in the terminal any more is an error.
+  // The kernel reports EIO when no process has the terminal open.
   stream.on('error', end);
   stream.on('close', end);
 
@@ -149,16 +149,16 @@ type Binding = ReturnType<typeof import('@lydell/node-pty/requireBinary.js')['re
 
 let addonDirectory: string | null = null;
 
-/** Where the single executable may put the native part of terminals, which it brings with it. */
+/** Sets the directory where the single executable unpacks its native terminal addon. */
 export function keepPtyAddonIn(directory: string): void {
   addonDirectory = directory;
 }
 
 async function loadBinding(): Promise<Binding> {
   try {
-    const carried = addonDirectory === null ? undefined : executable()?.addon('pty', addonDirectory);
-    if (carried !== undefined) return carried as Binding;
-    // Most agents never have a terminal, and should not pay for it.
+    const bundled = addonDirectory === null ? undefined : executable()?.addon('pty', addonDirectory);
+    if (bundled !== undefined) return bundled as Binding;
+    // Loaded on demand, because most agents never open a terminal.
     const { requireBinary } = await import('@lydell/node-pty/requireBinary.js');
     return requireBinary('pty.node');
   } catch (error) {

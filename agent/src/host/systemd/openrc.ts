@@ -5,17 +5,17 @@ import { runTransaction, type TransactionResult } from '../processes/transaction
 import { exists, fileStatus, namesIn, readText, stampOf } from '../read-system.ts';
 import { lastLine, type Runner } from './systemd.ts';
 
-/** Talking to OpenRC, by rc-status, rc-service and rc-update. */
+/** Queries and controls OpenRC with rc-status, rc-service, and rc-update. */
 
 const runlevels = '/etc/runlevels';
 const outputCap = 256 * 1024;
 
-/** What OpenRC says of its services, by name: started, stopped, crashed, inactive, starting … */
+/** OpenRC's state of each service by name: started, stopped, crashed, inactive, starting … */
 export type ServiceStates = ReadonlyMap<string, string>;
 
 /**
- * Whether OpenRC runs this machine.
- * @throws HostFailure naming what does, if it does not
+ * Checks that OpenRC runs this machine.
+ * @throws HostFailure that names the actual init system
  */
 function expectOpenrc(root = ''): void {
   if (exists(`${root}/run/openrc/softlevel`)) return;
@@ -25,7 +25,7 @@ function expectOpenrc(root = ''): void {
   );
 }
 
-/** Every service there is, in one call. */
+/** Reads the states of all services in one call. */
 export async function readServices(timeLimit: number, runner: Runner): Promise<ServiceStates> {
   expectOpenrc();
   const result = await run('rc-status', ['--nocolor', '--servicelist'], timeLimit, runner);
@@ -36,7 +36,7 @@ export async function readServices(timeLimit: number, runner: Runner): Promise<S
   return parseServices(result.stdout);
 }
 
-/** Reads what rc-status prints: ` name   [  started 00:00:12 (0) ]`, one a line. */
+/** Parses lines of rc-status, such as ` name   [  started 00:00:12 (0) ]`. */
 export function parseServices(text: string): ServiceStates {
   const states = new Map<string, string>();
   for (const line of text.split('\n')) {
@@ -47,15 +47,15 @@ export function parseServices(text: string): ServiceStates {
 }
 
 /**
- * The state of one service; null when there is none. OpenRC keeps a list of them, to which a script that came within the
- * same second is not added.
+ * The state of one service; null if it does not exist. OpenRC caches its list of services and misses a script that was
+ * created within the same second, so this also checks the files.
  */
 export function stateOf(name: string, states: ServiceStates): string | null {
   if (fileStatus(`/etc/init.d/${name}`)?.isFile !== true) return null;
   return states.get(name) ?? (whenStarted(name) === null ? 'stopped' : 'started');
 }
 
-/** The run levels that a service is in. */
+/** The run levels that include a service. */
 export const levelsOf = (name: string): string[] =>
   namesIn(runlevels).filter((level) => namesIn(`${runlevels}/${level}`).includes(name));
 
@@ -63,7 +63,7 @@ export const levelExists = (level: string): boolean => exists(`${runlevels}/${le
 export const linkOf = (name: string, level: string): string => `${runlevels}/${level}/${name}`;
 export const startedLink = (name: string): string => `/run/openrc/started/${name}`;
 
-/** What acting on a service needs beyond that. */
+/** Dependencies of commands that act on a service. */
 export interface ServiceRunner extends Runner {
   stop: AbortSignal;
   startedProcess(process: ProcessIdentity, fate?: 'killed' | 'left'): void;
@@ -71,7 +71,8 @@ export interface ServiceRunner extends Runner {
 }
 
 /**
- * Not cut off when the agent ends: a script that dies half-way leaves a service that OpenRC takes for stopped.
+ * Runs rc-service. Continues when the agent ends, because OpenRC would take a service as stopped if its script were
+ * killed half-way.
  * @param verb start, stop, restart
  */
 export const rcService = (
@@ -110,5 +111,5 @@ const run = (program: string, args: readonly string[], timeLimit: number, runner
     runner.clock,
   );
 
-/** Another after every start; null when it is not started. */
+/** Identifies one start of a service; null if it is not started. */
 export const whenStarted = (name: string): string | null => stampOf(startedLink(name)).split(' ')[0] || null;

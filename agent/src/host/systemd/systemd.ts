@@ -4,45 +4,45 @@ import { HostFailure } from '../failure.ts';
 import { type CommandResult, runCommand } from '../processes/run-command.ts';
 import { exists, namesIn, readText } from '../read-system.ts';
 
-/** Talking to systemd, by systemctl and journalctl. */
+/** Queries and controls systemd with systemctl and journalctl. */
 
-/** What a command needs that is not about the command. */
+/** Dependencies of every command. */
 export interface Runner {
   clock: Clock;
   startedProcess(process: ProcessIdentity): void;
 }
 
-/** What systemd says of one unit. Words are systemd's own. */
+/** The state of one unit, in systemd's words. */
 export interface UnitState {
-  /** The name that counts, where it was asked for by another. */
+  /** The canonical name, if the unit was requested by an alias. */
   id: string;
   /** loaded, not-found, masked, bad-setting, error. */
   load: string;
   /** active, reloading, inactive, failed, activating, deactivating. */
   active: string;
   sub: string;
-  /** enabled, disabled, static, masked …; empty when there is no such unit. */
+  /** enabled, disabled, static, masked …; empty if the unit does not exist. */
   unitFileState: string;
-  /** The file it comes from; empty when there is none. */
+  /** Path of the unit file; empty if there is none. */
   fragment: string;
   dropIns: string[];
   needsReload: boolean;
   canReload: boolean;
   type: string;
   remainsAfterExit: boolean;
-  /** How it ended last: success, exit-code, signal, timeout … */
+  /** Result of the last run: success, exit-code, signal, timeout … */
   result: string;
   reloadResult: string;
   exitStatus: number;
-  /** How often systemd started it again by itself. */
+  /** Number of automatic restarts. */
   restarts: number;
-  /** Something is being done about it. */
+  /** Whether a job is pending or running. */
   hasJob: boolean;
-  /** Another at every start; empty when it was never started. */
+  /** Identifies one start; empty if it was never started. */
   invocation: string;
-  /** When its state last changed, in microseconds since boot; '0' when it never did. */
+  /** Time of the last state change, in microseconds since boot; '0': never. */
   changedAt: string;
-  /** Whether it ended once since boot, as far as systemd still knows. */
+  /** Whether it has ended since boot, as far as systemd remembers. */
   hasEnded: boolean;
 }
 
@@ -69,13 +69,13 @@ const properties = [
   'InactiveEnterTimestampMonotonic',
 ];
 
-/** More names than this go into several calls, so that a list of arguments is never too long. */
+/** Names in one call, to stay below the limit on the length of arguments. */
 const maxNames = 200;
 const outputCap = 1024 * 1024;
 
 /**
- * Whether systemd runs this machine.
- * @throws HostFailure naming what does, if it does not
+ * Checks that systemd runs this machine.
+ * @throws HostFailure that names the actual init system
  */
 function expectSystemd(root = ''): void {
   if (exists(`${root}/run/systemd/system`)) return;
@@ -86,7 +86,7 @@ function expectSystemd(root = ''): void {
 }
 
 /**
- * Asks about units, all in one call.
+ * Reads the states of units, up to `maxNames` in one call.
  * @param names with their suffix
  */
 export async function readUnits(
@@ -109,13 +109,13 @@ export async function readUnits(
 }
 
 /**
- * Reads what `systemctl show` prints: a block for each name, in order, with an empty line between them.
- * @throws HostFailure when it is not that
+ * Parses output of `systemctl show`: one block for each name, in order, separated by empty lines.
+ * @throws HostFailure if the number of blocks differs
  */
 export function parseUnits(text: string, names: readonly string[]): Map<string, UnitState> {
   const blocks = text.trim().split(/\n\s*\n/);
   if (blocks.length !== names.length)
-    throw new HostFailure(`systemd told of ${blocks.length} units where it was asked about ${names.length}`);
+    throw new HostFailure(`systemd reported ${blocks.length} units instead of ${names.length}`);
   return new Map(names.map((name, i) => [name, parseUnit(blocks[i] as string)]));
 }
 
@@ -153,7 +153,7 @@ function parseUnit(block: string): UnitState {
   };
 }
 
-/** A unit generated from a script in /etc/init.d is enabled by links to that, of which systemd itself tells nothing. */
+/** A unit generated from a script in /etc/init.d is enabled by links in /etc/rc*.d, which systemd does not report. */
 function sysvState(source: string): string | null {
   const script = /^\/etc\/init\.d\/([^/]+)$/.exec(source)?.[1];
   if (script === undefined) return null;
@@ -163,7 +163,7 @@ function sysvState(source: string): string | null {
   return started ? 'enabled' : 'disabled';
 }
 
-/** Runs systemctl about units. Never throws because of what it says. */
+/** Runs systemctl. A failing command is a result, not an error. */
 export const systemctl = (
   verb: readonly string[],
   names: readonly string[],
@@ -181,7 +181,7 @@ export const systemctl = (
     runner.clock,
   );
 
-/** Whether drop-ins of a unit in /etc came or went since systemd read them: systemd does not notice that by itself. */
+/** Whether drop-ins of a unit in /etc were added or removed since systemd read them, which systemd does not report. */
 export function dropInsChanged({ dropIns }: UnitState, name: string): boolean {
   const folder = `/etc/systemd/system/${name}.d`;
   const there = namesIn(folder).filter((file) => file.endsWith('.conf'));
@@ -189,8 +189,13 @@ export function dropInsChanged({ dropIns }: UnitState, name: string): boolean {
   return there.length !== known.length || there.some((file) => !known.includes(file));
 }
 
-/** The last words of a unit in the journal; empty when there is none to be had. */
-export async function lastWords(name: string, lines: number, timeLimit: number, runner: Runner): Promise<string> {
+/** The last lines of a unit in the journal; empty if there are none. */
+export async function lastJournalLines(
+  name: string,
+  lines: number,
+  timeLimit: number,
+  runner: Runner,
+): Promise<string> {
   try {
     const result = await runCommand(
       {

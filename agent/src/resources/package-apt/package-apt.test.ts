@@ -111,8 +111,8 @@ describe('a package', () => {
   });
 
   test('without which the machine or the agent does not go on is never removed', () => {
-    const needed = seen({ vital: 'the agent itself runs with it (/usr/bin/node)' });
-    expect(() => diff({ ensure: 'absent' }, needed)).toThrow(/^foo is not removed: the agent itself runs with it/);
+    const needed = seen({ vital: 'the agent needs it to run (/usr/bin/node)' });
+    expect(() => diff({ ensure: 'absent' }, needed)).toThrow(/^foo is not removed: the agent needs it to run/);
     expect(diff({ ensure: 'absent' }, needed, 'drift').action).toBe('remove');
     const before = { state: 'absent', version: null, auto: false, ground: null, trace: null } as const;
     expect(() => diffPackageRemoval('foo', before, needed)).toThrow(/^foo is not removed/);

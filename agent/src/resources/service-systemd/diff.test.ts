@@ -59,7 +59,7 @@ test('what systemctl shows is read by the order it was asked in', () => {
   ]);
   expect(units.get('web.service')).toMatchObject({ active: 'active', canReload: true, hasJob: false, hasEnded: false });
   expect(units.get('other.service')).toMatchObject({ id: 'db.service', restarts: 3, hasJob: true });
-  expect(() => parseUnits(shown({}), ['web.service', 'db.service'])).toThrow('1 units where it was asked about 2');
+  expect(() => parseUnits(shown({}), ['web.service', 'db.service'])).toThrow('1 units instead of 2');
 });
 
 describe('a trigger', () => {

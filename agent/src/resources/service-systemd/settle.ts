@@ -1,5 +1,5 @@
 import type { CommandResult } from '../../host/processes/run-command.ts';
-import { lastWords, readUnits, type UnitState } from '../../host/systemd/systemd.ts';
+import { lastJournalLines, readUnits, type UnitState } from '../../host/systemd/systemd.ts';
 import type { Machine } from '../provider/provider.ts';
 import { howItEnded } from './diff.ts';
 import { isLive, isUp, runsOnce } from './seen.ts';
@@ -90,6 +90,6 @@ async function explain(
 ): Promise<Pick<Work, 'failure' | 'words'>> {
   if (item.resource.sensitive_fields.length > 0)
     return { failure: `${fault}; its last words in the journal are not shown, as it was given a secret` };
-  const words = await lastWords(name, wordLines, wordsMs, machine);
+  const words = await lastJournalLines(name, wordLines, wordsMs, machine);
   return { failure: fault, words: words === '' ? '' : `; last in the journal:\n${words.slice(-longest)}` };
 }

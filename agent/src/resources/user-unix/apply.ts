@@ -3,7 +3,7 @@ import type { AccountFiles } from '../../host/accounts/account-files.ts';
 import { processesOf, runAccountTool } from '../../host/accounts/account-tools.ts';
 import { HostFailure } from '../../host/failure.ts';
 import { inspect } from '../../host/files/inspect.ts';
-import { summaryOfTree } from '../../host/files/skeleton.ts';
+import { digestOfTree } from '../../host/files/skeleton.ts';
 import { accountDatabase, findGroup } from '../provider/account-database.ts';
 import type { Difference, Machine, Outcome } from '../provider/provider.ts';
 import { touch } from './diff.ts';
@@ -66,7 +66,7 @@ function homeToMake(home: string, machine: Machine): Made | null {
     if (inspect(machine.walk, parent, false).type !== 'absent') break;
     parents.push(parent);
   }
-  return { home, parents, skeleton: summaryOfTree(machine.walk, skeletonPath) };
+  return { home, parents, skeleton: digestOfTree(machine.walk, skeletonPath) };
 }
 
 const above = (path: string): string => path.slice(0, path.lastIndexOf('/'));
