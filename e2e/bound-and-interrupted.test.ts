@@ -68,9 +68,9 @@ describe.skipIf(reason !== null)(`a plan and its apply on a test host${reason ==
       const { plan_digest } = (await plan(desired())).finished;
       await sh(byHand);
       const found = machine.changes();
-      const told = await apply(desired(), { plan_digest });
-      expect(told.finished).toMatchObject({ status: 'failed', error: expect.stringMatching(/^plan_stale: /) });
-      expect(told.results).toEqual([]);
+      const reported = await apply(desired(), { plan_digest });
+      expect(reported.finished).toMatchObject({ status: 'failed', error: expect.stringMatching(/^plan_stale: /) });
+      expect(reported.results).toEqual([]);
       expect(machine.changes()).toEqual(found);
       await sh(undo);
       // As it was planned again, so that is what is done.
@@ -83,9 +83,9 @@ describe.skipIf(reason !== null)(`a plan and its apply on a test host${reason ==
         const planned = await plan(wanted);
         const { plan_digest } = planned.finished;
         expect((await plan(wanted)).finished.plan_digest).toBe(plan_digest);
-        const told = await apply(wanted, { plan_digest });
-        expect(told.finished.status, JSON.stringify(told.results)).toBe('succeeded');
-        expect(told.results.map(({ identity, action, changes }) => ({ identity, action, changes }))).toEqual(
+        const reported = await apply(wanted, { plan_digest });
+        expect(reported.finished.status, JSON.stringify(reported.results)).toBe('succeeded');
+        expect(reported.results.map(({ identity, action, changes }) => ({ identity, action, changes }))).toEqual(
           planned.results.map(({ identity, action, changes }) => ({ identity, action, changes })),
         );
       }
@@ -97,8 +97,8 @@ describe.skipIf(reason !== null)(`a plan and its apply on a test host${reason ==
       await apply(theirs);
       const there = machine.changes();
       const kept = { modules: ['ours'], keep_modules: ['theirs'] };
-      const told = await apply([], kept);
-      expect(told.results).toEqual([]);
+      const reported = await apply([], kept);
+      expect(reported.results).toEqual([]);
       expect(machine.changes()).toEqual(there);
       await sh('usermod -s /bin/bash planned');
       const drift = await agent.run(operation('drift'));
@@ -126,11 +126,11 @@ describe.skipIf(reason !== null)(`a plan and its apply on a test host${reason ==
       async (kind, desired, point, nth) => {
         const before = machine.changes();
         await happened();
-        const { points, told } = await agent.interruptedAt(operation('apply', desired()), { point, nth }, 'stop');
+        const { points, reported } = await agent.interruptedAt(operation('apply', desired()), { point, nth }, 'stop');
         expect(points.filter((one) => one === point).length).toBeGreaterThanOrEqual(nth);
-        expect(told.finished.status, JSON.stringify(told.results)).toBe('succeeded');
-        expect(statuses(told)).toEqual(desired().map(() => 'changed'));
-        if (kind === 'users') expect(told.results.at(-1)?.message).toContain('the agent was restarted');
+        expect(reported.finished.status, JSON.stringify(reported.results)).toBe('succeeded');
+        expect(statuses(reported)).toEqual(desired().map(() => 'changed'));
+        if (kind === 'users') expect(reported.results.at(-1)?.message).toContain('the agent was restarted');
         expect((await happened()).length).toBe(kind === 'units' ? names.length : 0);
         expect(await sh('dpkg --audit')).toBe('');
         expect(statuses(await apply(desired()))).toEqual(desired().map(() => 'unchanged'));
@@ -139,16 +139,16 @@ describe.skipIf(reason !== null)(`a plan and its apply on a test host${reason ==
       },
     );
 
-    test('cancelled in the middle of a batch: that is carried to its end and told, and what comes after is not begun', async () => {
+    test('finishes and reports a batch that is cancelled while it runs, and skips the rest', async () => {
       const before = machine.changes();
       const desired = [...declared(...names.map(runs)), file('/var/tmp/after', { content: 'x' })];
-      const { told } = await agent.interruptedAt(
+      const { reported } = await agent.interruptedAt(
         operation('apply', desired),
         { point: 'process:after', nth: 1 },
         'cancel',
       );
-      expect(told.finished).toMatchObject({ status: 'cancelled', summary: { changed: 3, skipped: 1 } });
-      expect(statuses(told)).toEqual(['changed', 'changed', 'changed', 'skipped']);
+      expect(reported.finished).toMatchObject({ status: 'cancelled', summary: { changed: 3, skipped: 1 } });
+      expect(statuses(reported)).toEqual(['changed', 'changed', 'changed', 'skipped']);
       expect(await sh('systemctl is-active first second third')).toBe('active\nactive\nactive\n');
       expect((await apply([])).results.map(({ action }) => action)).toEqual(['remove', 'remove', 'remove']);
       expect(machine.changes()).toEqual(before);
@@ -179,7 +179,7 @@ describe.skipIf(reason !== null)(`a plan and its apply on a test host${reason ==
         nth: 1,
       });
       expect(killed.points.at(-1)).toBe('together:after');
-      expect(killed.told.results.at(-1)).toMatchObject({ action: 'restart', status: 'changed' });
+      expect(killed.reported.results.at(-1)).toMatchObject({ action: 'restart', status: 'changed' });
       expect(await happened()).toEqual(['first started']);
       expect(statuses(await apply([conf('3'), stuck('touch /var/tmp/go'), needing]))).toEqual(
         Array(3).fill('unchanged'),

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { Told } from '../agent/src/converge/test/agent.ts';
+import type { Reported } from '../agent/src/converge/test/agent.ts';
 import { operation } from '../agent/src/converge/test/desired.ts';
 import { DrivenAgent } from './hosts/driven-agent.ts';
 import type { Machine } from './hosts/machine.ts';
@@ -35,13 +35,13 @@ describe.skipIf(reason !== null)(`packages by dnf${reason === null ? '' : ` (${r
       return { ...resource, id: name };
     });
   const apply = (...names: (string | [string, object])[]) => agent.run(operation('apply', of(names)));
-  const ends = ({ results }: Told) => Object.fromEntries(results.map(({ identity, status }) => [identity, status]));
-  const messageOf = ({ results }: Told, name: string) => results.find(({ identity }) => identity === name)?.message;
+  const ends = ({ results }: Reported) => Object.fromEntries(results.map(({ identity, status }) => [identity, status]));
+  const messageOf = ({ results }: Reported, name: string) => results.find(({ identity }) => identity === name)?.message;
   const installed = async () => (await machine.sh(installedRpms)).trim().split('\n');
 
   test('one that cannot be installed fails by itself, with the reason that dnf or its own script gave', async () => {
-    const told = await apply('other', 'unmet', 'refuses', 'grumbles', 'nosuch', 'webserver');
-    expect(ends(told)).toEqual({
+    const reported = await apply('other', 'unmet', 'refuses', 'grumbles', 'nosuch', 'webserver');
+    expect(ends(reported)).toEqual({
       other: 'changed',
       unmet: 'failed',
       refuses: 'failed',
@@ -49,19 +49,19 @@ describe.skipIf(reason !== null)(`packages by dnf${reason === null ? '' : ` (${r
       nosuch: 'failed',
       webserver: 'failed',
     });
-    expect(messageOf(told, 'unmet')).toContain('nothing provides nowhere-to-be-found needed by unmet-1.0-1.noarch');
-    expect(messageOf(told, 'refuses')).toContain('its %prein scriptlet failed, exit status 1: I will not');
-    expect(messageOf(told, 'grumbles')).toContain('installed, but its %post scriptlet failed');
-    expect(messageOf(told, 'nosuch')).toContain('no repository of this machine offers a package nosuch');
-    expect(messageOf(told, 'webserver')).toContain('declare one of those that provide it: web');
+    expect(messageOf(reported, 'unmet')).toContain('nothing provides nowhere-to-be-found needed by unmet-1.0-1.noarch');
+    expect(messageOf(reported, 'refuses')).toContain('its %prein scriptlet failed, exit status 1: I will not');
+    expect(messageOf(reported, 'grumbles')).toContain('installed, but its %post scriptlet failed');
+    expect(messageOf(reported, 'nosuch')).toContain('no repository of this machine offers a package nosuch');
+    expect(messageOf(reported, 'webserver')).toContain('declare one of those that provide it: web');
     expect(await installed()).toEqual(['grumbles 0:1.0-1', 'lib 0:2.0-1', 'other 0:1.0-1', 'shell 0:1.0-1']);
   });
 
   test('what is removed takes along what came with it and nobody needs, and nothing of others', async () => {
     // By hand: it needs what came with what is ours.
     await machine.sh('dnf -qy install needs');
-    const told = await apply('grumbles');
-    expect(ends(told)).toEqual({ other: 'changed', grumbles: 'unchanged' });
+    const reported = await apply('grumbles');
+    expect(ends(reported)).toEqual({ other: 'changed', grumbles: 'unchanged' });
     expect(await installed()).toEqual(['grumbles 0:1.0-1', 'lib 0:2.0-1', 'needs 0:1.0-1', 'shell 0:1.0-1']);
     const refused = await apply('grumbles', ['lib', { ensure: 'absent' }]);
     expect(ends(refused)).toEqual({ grumbles: 'unchanged', lib: 'failed' });
@@ -117,8 +117,8 @@ ${text}
     *" remove "* | *" replay "*) ;;
     *) exec /usr/bin/dnf "$@" ;;
   esac`;
-  const keepsLib = async (told: Told) => {
-    expect(told.results).toMatchObject([
+  const keepsLib = async (reported: Reported) => {
+    expect(reported.results).toMatchObject([
       {
         identity: 'lib',
         status: 'failed',
@@ -136,10 +136,10 @@ ${text}
     await instead(`${removal}
     if ! test -e /run/locks-met; then ${holdLock('needs')}
     fi${meetLock}`);
-    const told = await apply();
+    const reported = await apply();
     expect((await locksMet()).trim()).toBe('1');
     await machine.sh('rpm --erase slow');
-    await keepsLib(told);
+    await keepsLib(reported);
   });
 
   test('keeps what others install between the decision what goes and the start of the removal', async () => {
@@ -163,9 +163,9 @@ class Meanwhile(dnf.Plugin):
 `,
     });
     await instead('exec /usr/bin/dnf "$@"');
-    const told = await apply();
+    const reported = await apply();
     await machine.sh(`rm ${plugin}`);
-    await keepsLib(told);
+    await keepsLib(reported);
   });
 
   test('a repository that a file or a package of the same operation brings is counted on by the plan and used by the apply', async () => {
@@ -208,8 +208,8 @@ END
       },
       { status: 'would_change', message: expect.stringMatching(/^will be available after .*`extra-release`; now no/) },
     ]);
-    const told = await agent.run(operation('apply', resources));
-    expect(told.results.map(({ status }) => status)).toEqual(['unchanged', 'changed', 'changed', 'changed']);
+    const reported = await agent.run(operation('apply', resources));
+    expect(reported.results.map(({ status }) => status)).toEqual(['unchanged', 'changed', 'changed', 'changed']);
     expect(await installed()).toContain('needs 0:1.0-1');
     expect((await agent.run(operation('apply', resources))).results.map(({ status }) => status)).toEqual(
       resources.map(() => 'unchanged'),
@@ -227,17 +227,17 @@ END
     const halves = async () => (await installed()).filter((line) => line.startsWith('hello '));
     expect(await halves()).toEqual(['hello 0:1.0-1', 'hello 1:0.9-1']);
     const beforeDnf = { point: 'process:before', nth: 1 };
-    const { points, told } = await agent.killedAt(operation('apply', of(['web'])), beforeDnf);
+    const { points, reported } = await agent.killedAt(operation('apply', of(['web'])), beforeDnf);
     expect(points.at(-1)).toBe('process:before');
-    expect(ends(told)).toEqual({ web: 'changed' });
+    expect(ends(reported)).toEqual({ web: 'changed' });
     expect(await halves()).toEqual(['hello 1:0.9-1']);
     await apply();
     await machine.sh('rpm --erase hello lib');
   });
 
   test('names that dnf takes for more than one package are refused', async () => {
-    const told = await agent.run(operation('plan', of(['@core', 'hel*'])));
-    expect(ends(told)).toEqual({ '@core': 'failed', 'hel*': 'failed' });
-    expect(messageOf(told, '@core')).toContain('manages packages by their names');
+    const reported = await agent.run(operation('plan', of(['@core', 'hel*'])));
+    expect(ends(reported)).toEqual({ '@core': 'failed', 'hel*': 'failed' });
+    expect(messageOf(reported, '@core')).toContain('manages packages by their names');
   });
 });

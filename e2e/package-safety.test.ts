@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { Told } from '../agent/src/converge/test/agent.ts';
+import type { Reported } from '../agent/src/converge/test/agent.ts';
 import { operation } from '../agent/src/converge/test/desired.ts';
 import { eventually } from './eventually.ts';
 import { AptRepository } from './hosts/apt-repository.ts';
@@ -31,7 +31,7 @@ describe.skipIf(reason !== null)(`removal of packages${reason === null ? '' : ` 
 
   const of = (name: string, fields: object = {}) => resolved({ 'package-apt': { name, ...fields } });
   const apply = (...resources: ReturnType<typeof of>[]) => agent.run(operation('apply', resources));
-  const ends = ({ results }: Told) => results.map(({ status, message }) => [status, message]);
+  const ends = ({ results }: Reported) => results.map(({ status, message }) => [status, message]);
   /** The machine and the agent as they were at first. */
   const clear = async () => {
     await machine.sh(`umount /var/lib/sample-data 2> /dev/null || true

@@ -87,9 +87,9 @@ describe.skipIf(reason !== null)(`services on a test host${reason === null ? '' 
     for (let at = first + 1; at <= points.lastIndexOf('batch:ended') + 1; at++) {
       if (points[at - 1] === 'process:before') continue;
       await happened();
-      const { told } = await agent.killedAt(operation('apply', desired(`killed at ${at}`)), at);
+      const { reported } = await agent.killedAt(operation('apply', desired(`killed at ${at}`)), at);
       const name = `${at}, ${points[at - 1]}`;
-      expect(told.results.slice(1), name).toMatchObject([
+      expect(reported.results.slice(1), name).toMatchObject([
         { action: 'restart', status: 'changed' },
         { action: 'reload', status: 'changed' },
       ]);
@@ -103,13 +103,13 @@ describe.skipIf(reason !== null)(`services on a test host${reason === null ? '' 
     );
     await happened();
     const names = Array.from({ length: 50 }, (_, i) => `systemd-journald@x${i}`);
-    const told = await agent.run(
+    const reported = await agent.run(
       operation(
         'plan',
         names.map((name) => service(name, { running: false })),
       ),
     );
-    expect(told.results.map(({ status }) => status)).toEqual(names.map(() => 'unchanged'));
+    expect(reported.results.map(({ status }) => status)).toEqual(names.map(() => 'unchanged'));
     expect(await happened()).toHaveLength(1);
     // That an account came has nothing to do with units.
     const [first, second] = names.map((name) => service(name, { running: false })) as [never, never];
@@ -120,7 +120,7 @@ describe.skipIf(reason !== null)(`services on a test host${reason === null ? '' 
     await apply([]);
   });
 
-  test('what does not start or stay up is told with its last words, and the others run', async () => {
+  test('reports a service that fails to start or stay up with its last log lines, and runs the others', async () => {
     await machine.sh(
       [
         unit('ends', 'ExecStart=/bin/sh -c "sleep 0.2; echo no such database; exit 3"'),
@@ -130,7 +130,7 @@ describe.skipIf(reason !== null)(`services on a test host${reason === null ? '' 
         'systemctl daemon-reload',
       ].join(''),
     );
-    const told = await apply([
+    const reported = await apply([
       ...['ends', 'loops', 'hangs', 'fine'].map((name) => service(name, { running: true })),
       {
         ...service('secretive', {
@@ -143,7 +143,7 @@ describe.skipIf(reason !== null)(`services on a test host${reason === null ? '' 
       service('one', { running: true }),
     ]);
     const message = (text: string) => ({ status: 'failed', message: expect.stringContaining(text) });
-    expect(told.results).toMatchObject([
+    expect(reported.results).toMatchObject([
       message('it ended with status 3; last in the journal:\n'),
       message('loops.service'),
       message('systemd calls it timeout'),
@@ -151,8 +151,8 @@ describe.skipIf(reason !== null)(`services on a test host${reason === null ? '' 
       message('it ended with status 5; its last words in the journal are not shown'),
       { status: 'unchanged' },
     ]);
-    expect(told.results[0]?.message).toContain('no such database');
-    expect(JSON.stringify(told)).not.toContain('hush');
+    expect(reported.results[0]?.message).toContain('no such database');
+    expect(JSON.stringify(reported)).not.toContain('hush');
     expect(await machine.sh('stat -c %a /etc/systemd/system/secretive.service')).toBe('600\n');
   });
 
@@ -160,8 +160,8 @@ describe.skipIf(reason !== null)(`services on a test host${reason === null ? '' 
     await machine.sh(
       `mkdir -p /run/systemd/system; ln -s /dev/null /run/systemd/system/hidden.service; systemctl daemon-reload`,
     );
-    const told = await apply([service('hidden', { running: true })]);
-    expect(told.results).toMatchObject([{ status: 'failed', message: expect.stringContaining('is masked') }]);
+    const reported = await apply([service('hidden', { running: true })]);
+    expect(reported.results).toMatchObject([{ status: 'failed', message: expect.stringContaining('is masked') }]);
     expect((await apply([service('hidden', { enabled: false, running: false })])).results).toMatchObject([
       { status: 'unchanged' },
     ]);

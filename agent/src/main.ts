@@ -86,16 +86,16 @@ async function main(): Promise<void> {
   // What holds the data directory may be told to look at it; see below.
   process.on('SIGHUP', () => {});
   if (options.save && options.connect) {
-    const { remember } = await import('./connection/save-target.ts');
-    const nodeId = await remember(options.dataDir, options.connect).catch((error: Error) => fail(error.message, 1));
+    const { saveTarget } = await import('./connection/save-target.ts');
+    const nodeId = await saveTarget(options.dataDir, options.connect).catch((error: Error) => fail(error.message, 1));
     process.stdout.write(
       `Agent ${nodeId} belongs to ${options.connect.host}:${options.connect.port} from its next start on.\n`,
     );
     return;
   }
   if (options.rotateKey) {
-    const { sayRotation } = await import('./connection/rotate-key-output.ts');
-    process.exitCode = await sayRotation(options.dataDir, options.rotateKey).catch((error: Error) =>
+    const { printRotation } = await import('./connection/rotate-key-output.ts');
+    process.exitCode = await printRotation(options.dataDir, options.rotateKey).catch((error: Error) =>
       fail(error.message, 1),
     );
     return;

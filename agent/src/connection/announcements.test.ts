@@ -1,6 +1,6 @@
 import { announcementLimits } from '@muster/protocol/wire';
 import fc from 'fast-check';
-import { beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, test } from 'vitest';
 import { ManualClock } from '../../../lib/test/manual-clock.ts';
 import { TestAnnouncer } from '../../test/announce.ts';
 import { Announcements } from './announcements.ts';
@@ -28,14 +28,14 @@ const now = () => Math.floor(clock.now() / 1000);
 const datagram = (more = {}) => orchestrator.datagram({ sentAt: now(), ...more });
 
 describe('an announcement', () => {
-  it('that is signed and fresh is followed, by a pinned agent only from its own orchestrator', () => {
+  test('is followed if it is signed and fresh; a pinned agent follows only its own orchestrator', () => {
     expect(judge(datagram({ host: 'muster.example' }))).toBe('muster.example:4747');
     pin = orchestrator.hex;
     expect(judge(datagram())).toBe('127.0.0.1:4747');
     expect(judge(new TestAnnouncer().datagram({ sentAt: now() }))).toBe('foreign key');
   });
 
-  it('with any bit changed is not followed', () => {
+  test('is ignored after any bit was changed', () => {
     const good = datagram();
     fc.assert(
       fc.property(fc.nat({ max: good.length * 8 - 1 }), (bit) => {
@@ -49,11 +49,11 @@ describe('an announcement', () => {
     expect(judge(datagram())).toBe('127.0.0.1:4747');
   });
 
-  it('signed by another key than the one it names is not followed', () => {
+  test('is ignored if another key than the named one signed it', () => {
     expect(judge(new TestAnnouncer().datagram({ sentAt: now(), orchestratorKey: orchestrator.publicKey }))).toBe(
       'signature',
     );
-    // Of small order: by the letter of the algorithm this signature is good for whatever it stands under.
+    // A key of small order: the bare algorithm accepts this signature for any message.
     const identity = Buffer.alloc(32);
     identity[0] = 1;
     const forged = datagram({ orchestratorKey: identity });
@@ -61,14 +61,14 @@ describe('an announcement', () => {
     expect(judge(forged)).toBe('signature');
   });
 
-  it('is followed once', () => {
+  test('is followed once', () => {
     const once = datagram();
     expect([judge(once), judge(once)]).toEqual(['127.0.0.1:4747', 'replayed']);
     clock.advance(announcementLimits.clockSkewSecs * 1000 + 1000);
     expect(judge(once)).toBe('stale');
   });
 
-  it('may come from a clock that is ten minutes off, and no more', () => {
+  test('is accepted from a clock that is up to ten minutes off', () => {
     const { clockSkewSecs } = announcementLimits;
     expect(judge(datagram({ sentAt: now() - clockSkewSecs }))).toBe('127.0.0.1:4747');
     expect(judge(datagram({ sentAt: now() + clockSkewSecs }))).toBe('127.0.0.1:4747');
@@ -76,13 +76,13 @@ describe('an announcement', () => {
     expect(judge(datagram({ sentAt: now() + clockSkewSecs + 1 }))).toBe('stale');
   });
 
-  it('is followed by a machine whose clock was never set', () => {
+  test('is followed by a machine whose clock was never set', () => {
     clock = new ManualClock();
     clock.advance(-clock.now() + 60_000);
     expect(judge(datagram({ sentAt: 1_800_000_000 }))).toBe('127.0.0.1:4747');
   });
 
-  it('too short, too long or not one at all is not followed', () => {
+  test('is ignored if it is too short, too long, or malformed', () => {
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: 2_000 }), (bytes) => {
         expect(judge(bytes)).toBe('malformed');
@@ -92,7 +92,7 @@ describe('an announcement', () => {
     expect(judge(Buffer.alloc(65_507, 'MSTR'))).toBe('malformed');
   });
 
-  it('by the thousand costs few signatures, and the next second some more', () => {
+  test('causes a limited number of signature checks a second', () => {
     const verdicts = new Map<string, number>();
     for (let index = 0; index < 1_000; index++) {
       const forged = new Uint8Array(datagram());
@@ -106,14 +106,14 @@ describe('an announcement', () => {
     expect(judge(datagram())).toBe('127.0.0.1:4747');
   });
 
-  it('is remembered among a bounded number of them', () => {
+  test('is remembered in a list of limited size', () => {
     const first = datagram();
     judge(first);
     for (let index = 0; index < 1_024; index++) {
       clock.advance(200);
       expect(judge(datagram())).toBe('127.0.0.1:4747');
     }
-    // Pushed out, and good again: bounded memory is worth more than that.
+    // Forgotten and accepted again: bounded memory is more important.
     clock.advance(200);
     expect(judge(first)).toBe('127.0.0.1:4747');
   });

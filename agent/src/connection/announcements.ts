@@ -7,7 +7,7 @@ import {
   type UncheckedAnnouncement,
 } from '@muster/protocol/wire';
 
-/** Why a datagram is not followed. */
+/** Why a datagram is ignored. */
 export type Ignored = 'malformed' | 'foreign key' | 'stale' | 'replayed' | 'too many' | 'signature';
 export type Verdict = { announcement: Announcement } | { ignored: Ignored; sentAt?: number };
 
@@ -15,19 +15,19 @@ export interface AnnouncementsOptions {
   /** Unix milliseconds. */
   now: () => number;
   monotonic: () => number;
-  /** Hex of the only key that is obeyed, null while any is. */
+  /** Hex of the only accepted key; null: any key is accepted. */
   pinnedKey: () => string | null;
 }
 
-/** Verified a second, and at once. Anybody can send datagrams, and what is followed makes this agent dial somebody. */
+/** Rate limit of signature checks, because anyone can send datagrams, and each valid one makes this agent dial. */
 const verifiedPerSecond = 5;
 const verifiedBurst = 20;
-/** Announcements remembered, so that none is followed twice. */
-const mostRemembered = 1_024;
-/** A clock before this was never set: such a machine cannot tell what is stale, and must not be lost for it. */
+/** Announcements to remember, so that none is followed twice. */
+const maxRemembered = 1_024;
+/** An earlier time means that the clock was never set. Such a machine must not ignore announcements as stale. */
 const clockIsSetFrom = Date.UTC(2026, 0, 1);
 
-/** Decides which datagrams are announcements to follow; cheap checks first, the signature last. */
+/** Decides which announcements to follow. Cheap checks come first, the signature last. */
 export class Announcements {
   private readonly options: AnnouncementsOptions;
   private readonly followed = new Map<string, number>();
@@ -73,9 +73,9 @@ export class Announcements {
 
   private remember(id: string, sentAt: number): void {
     this.followed.set(id, sentAt);
-    if (this.followed.size <= mostRemembered) return;
+    if (this.followed.size <= maxRemembered) return;
     for (const [each, at] of this.followed) if (!this.isFresh(at)) this.followed.delete(each);
-    if (this.followed.size > mostRemembered) this.followed.delete(this.followed.keys().next().value!);
+    if (this.followed.size > maxRemembered) this.followed.delete(this.followed.keys().next().value!);
   }
 }
 
@@ -87,7 +87,7 @@ function isSigned({ orchestratorKey, signed, signature }: UncheckedAnnouncement)
     const x = Buffer.from(orchestratorKey).toString('base64url');
     return verify(null, signed, createPublicKey({ key: { kty: 'OKP', crv: 'Ed25519', x }, format: 'jwk' }), signature);
   } catch {
-    // A key that is not a point of the curve.
+    // The key is not a point on the curve.
     return false;
   }
 }

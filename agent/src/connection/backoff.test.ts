@@ -1,6 +1,6 @@
 import { limits } from '@muster/protocol/wire';
 import fc from 'fast-check';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { backOff, type LinkEnd, noWaits, type Waits } from './backoff.ts';
 import { restarts } from './test/restarts.ts';
 
@@ -8,7 +8,7 @@ const lost: LinkEnd = { livedMs: 0, retryAfterSecs: null, refused: null };
 const lived = (livedMs: number): LinkEnd => ({ ...lost, livedMs });
 const almostOne = 1 - Number.EPSILON;
 
-/** The waits after these ends, each of which comes as soon as the wait before it is over. */
+/** The waits after these ends, each of which occurs right after the wait before it. */
 function waitsOf(ends: readonly LinkEnd[], random: number, from: Waits = noWaits): number[] {
   let waits = from;
   let now = 1_000_000;
@@ -21,20 +21,20 @@ function waitsOf(ends: readonly LinkEnd[], random: number, from: Waits = noWaits
   });
 }
 
-describe('backing off', () => {
-  it('doubles its ceiling from half a second to a minute while there never was a link, and waits half of it at least', () => {
+describe('the backoff', () => {
+  test('doubles its ceiling from half a second to a minute without a link, and waits at least half of it', () => {
     const ends = Array<LinkEnd>(10).fill(lost);
     expect(waitsOf(ends, almostOne)).toEqual([500, 1000, 2000, 4000, 8000, 16_000, 32_000, 60_000, 60_000, 60_000]);
     expect(waitsOf(ends, 0)).toEqual([250, 500, 1000, 2000, 4000, 8000, 16_000, 30_000, 30_000, 30_000]);
   });
 
-  it('begins again after a stable link, not after a shorter one', () => {
+  test('starts over after a stable link, not after a shorter one', () => {
     const tired: Waits = { attempts: 7, shortLinks: 3, linkedAt: 0 };
     expect(backOff(tired, lived(10_000), 0, 5e5).waits).toEqual({ attempts: 1, shortLinks: 0, linkedAt: 5e5 });
     expect(backOff(tired, lived(9_999), 0, 5e5).waits).toEqual({ attempts: 8, shortLinks: 4, linkedAt: 5e5 });
   });
 
-  it('waits seconds while the last link is recent, a minute once it is not', () => {
+  test('waits seconds while the last link is recent, and up to a minute afterwards', () => {
     const waits = waitsOf([lived(3_600_000), ...Array<LinkEnd>(200).fill(lost)], almostOne);
     const minutes = waits.map((_, i) => waits.slice(0, i).reduce((sum, wait) => sum + wait, 0) / 60_000);
     for (const [i, wait] of waits.entries())
@@ -42,31 +42,31 @@ describe('backing off', () => {
       else if (minutes[i]! > 6) expect(wait).toBe(60_000);
   });
 
-  it('does not hurry where links end as soon as they begin, over and over', () => {
+  test('grows when links repeatedly end right after they begin', () => {
     const waits = waitsOf(Array<LinkEnd>(30).fill(lived(1_000)), almostOne);
     expect(Math.max(...waits.slice(0, 10))).toBe(5_000);
     expect(waits.slice(20).every((wait) => wait === 60_000)).toBe(true);
   });
 
-  it('does not hurry after a refusal', () => {
+  test('grows after a refusal', () => {
     const refused: LinkEnd = { ...lost, livedMs: 1_000, refused: 'protocol_violation' };
     expect(waitsOf([lived(3_600_000), ...Array<LinkEnd>(8).fill(refused)], almostOne).at(-1)).toBe(60_000);
   });
 
-  it('takes a busy orchestrator for no refusal, and leaves it seconds', () => {
+  test('does not count a busy orchestrator as a refusal, and waits seconds', () => {
     const busy: LinkEnd = { ...lost, refused: 'hello_timeout' };
     expect(waitsOf([lived(3_600_000), ...Array<LinkEnd>(8).fill(busy)], almostOne).slice(1)).toEqual(
       Array(8).fill(5_000),
     );
     expect(backOff(noWaits, busy, 0, 0).waitMs).toBe(2_500);
-    // It is still busy after five minutes.
+    // The orchestrator is still busy after five minutes.
     expect(waitsOf([lived(3_600_000), ...Array<LinkEnd>(100).fill(busy)], almostOne).at(-1)).toBe(60_000);
     const asking: LinkEnd = { ...busy, refused: 'unavailable', retryAfterSecs: 5 };
     expect(backOff(noWaits, asking, 0, 0).waitMs).toBe(5_000);
     expect(waitsOf([lived(3_600_000), ...Array<LinkEnd>(100).fill(asking)], almostOne).at(-1)).toBe(60_000);
   });
 
-  it('leaves no busy orchestrator less than 2.5 s, and nobody less than half of its ceiling', () => {
+  test('waits at least 2.5 s for a busy orchestrator, and always at least half of its ceiling', () => {
     const code = fc.constantFrom(null, 'hello_timeout', 'unavailable', 'draining', 'rejected', 'rate_exceeded');
     const asked = fc.option(fc.double({ min: 0, max: 600, noNaN: true }), { nil: null });
     const waits = fc.record({ attempts: fc.nat(5_000), shortLinks: fc.nat(20), linkedAt: fc.option(fc.nat(1e6)) });
@@ -85,12 +85,12 @@ describe('backing off', () => {
     );
   });
 
-  it('waits at least as long as it was asked to', () => {
+  test('waits at least as long as requested', () => {
     expect(backOff(noWaits, { ...lost, retryAfterSecs: 600 }, 0, 0).waitMs).toBe(600_000);
     expect(backOff(noWaits, { ...lived(90_000), retryAfterSecs: 2 }, 0.5, 0).waitMs).toBe(2_100);
   });
 
-  it('jitters over the upper half of the range below the ceiling, however often it failed', () => {
+  test('jitters over the upper half of its range after any number of failures', () => {
     fc.assert(
       fc.property(fc.nat(5_000), fc.double({ min: 0, max: almostOne, noNaN: true }), (attempts, random) => {
         const ceiling = Math.min(limits.reconnectCapMs, limits.reconnectBaseMs * 2 ** attempts);
@@ -101,11 +101,11 @@ describe('backing off', () => {
   });
 });
 
-describe('coming back after several restarts of the orchestrator within a minute, in simulated time', () => {
+describe('reconnecting after several restarts of the orchestrator within a minute, in simulated time', () => {
   const percentile = (values: number[], share: number) =>
     values.sort((a, b) => a - b)[Math.ceil(values.length * share) - 1]!;
 
-  it('takes 3 agents no more than 10 s in 99 of 100 cases, over 3,000 patterns', () => {
+  test('takes 3 agents at most 10 s in 99 of 100 cases, over 3,000 patterns', () => {
     const took: number[] = [];
     for (let seed = 1; seed <= 3_000; seed++) took.push(...restarts({ seed, agents: 3, backOff, first: noWaits }));
     expect(took).toHaveLength(9_000);
@@ -113,7 +113,7 @@ describe('coming back after several restarts of the orchestrator within a minute
     expect(percentile(took, 1)).toBeLessThanOrEqual(10_000);
   });
 
-  it('takes 10,000 agents no more than 120 s, all of them from one address', () => {
+  test('takes 10,000 agents of one address at most 120 s', () => {
     for (let seed = 1; seed <= 4; seed++) {
       const took = restarts({ seed, agents: 10_000, backOff, first: noWaits });
       expect(took).toHaveLength(10_000);
@@ -121,7 +121,7 @@ describe('coming back after several restarts of the orchestrator within a minute
     }
   });
 
-  it('takes them no more than that where one hello in ten is answered as late', () => {
+  test('takes them no longer if one in ten hellos is answered too late', () => {
     for (let seed = 1; seed <= 2; seed++) {
       const took = restarts({ seed, agents: 10_000, backOff, first: noWaits, late: 0.1 });
       expect(took).toHaveLength(10_000);

@@ -1,33 +1,32 @@
 import type { Target } from './pin.ts';
 
 /** Bounded, because anyone on the network can announce an orchestrator. */
-const mostCandidates = 8;
+const maxCandidates = 8;
 
 const isSame = (a: Target, b: Target): boolean =>
   a.host === b.host && a.port === b.port && a.orchestrator_key === b.orchestrator_key;
 
 /** Announced orchestrators that were not reached yet: new ones first, then all in turn. */
 export class Candidates {
-  /** The next one first. */
-  private turns: Target[] = [];
-  private fresh = 0;
-  private homesTurn = true;
+  private queue: Target[] = [];
+  private newCount = 0;
+  private isHomeNext = true;
 
   /** Whether an announced orchestrator has not been tried yet. */
   get hasNew(): boolean {
-    return this.fresh > 0;
+    return this.newCount > 0;
   }
 
-  /** @returns false for one that already waits for its first turn */
+  /** @returns false if the target already waits for its first attempt */
   add(target: Target): boolean {
-    const at = this.turns.findIndex((each) => isSame(each, target));
-    if (at >= 0 && at < this.fresh) return false;
-    // Announced again, so somebody wants it tried now.
-    if (at >= 0) this.turns.splice(at, 1);
-    this.turns.splice(this.fresh++, 0, target);
-    if (this.turns.length > mostCandidates) {
-      this.turns.pop();
-      this.fresh = Math.min(this.fresh, this.turns.length);
+    const at = this.queue.findIndex((each) => isSame(each, target));
+    if (at >= 0 && at < this.newCount) return false;
+    // A repeated announcement moves the target to the front.
+    if (at >= 0) this.queue.splice(at, 1);
+    this.queue.splice(this.newCount++, 0, target);
+    if (this.queue.length > maxCandidates) {
+      this.queue.pop();
+      this.newCount = Math.min(this.newCount, this.queue.length);
     }
     return true;
   }
@@ -38,27 +37,27 @@ export class Candidates {
    * @returns null when there is none
    */
   next(home: Target | null): Target | null {
-    if (this.fresh === 0 && home !== null && (this.homesTurn || this.turns.length === 0)) {
-      this.homesTurn = false;
+    if (this.newCount === 0 && home !== null && (this.isHomeNext || this.queue.length === 0)) {
+      this.isHomeNext = false;
       return home;
     }
-    const target = this.turns.shift() ?? null;
+    const target = this.queue.shift() ?? null;
     if (target === null) return null;
-    this.turns.push(target);
-    if (this.fresh > 0) this.fresh--;
-    this.homesTurn = true;
+    this.queue.push(target);
+    if (this.newCount > 0) this.newCount--;
+    this.isHomeNext = true;
     return target;
   }
 
   drop(target: Target): void {
-    const at = this.turns.indexOf(target);
+    const at = this.queue.indexOf(target);
     if (at < 0) return;
-    this.turns.splice(at, 1);
-    if (at < this.fresh) this.fresh--;
+    this.queue.splice(at, 1);
+    if (at < this.newCount) this.newCount--;
   }
 
   clear(): void {
-    this.turns = [];
-    this.fresh = 0;
+    this.queue = [];
+    this.newCount = 0;
   }
 }

@@ -1,4 +1,4 @@
-import { expect, it } from 'vitest';
+import { expect, test } from 'vitest';
 import { ManualClock } from '../../../lib/test/manual-clock.ts';
 import { watchClock } from './clock-watch.ts';
 
@@ -9,7 +9,7 @@ class SettableClock extends ManualClock {
   }
 }
 
-it('tells once when the clock was set by more than what keeps it right, and nothing after it was ended', () => {
+test('reports once that the clock was set by more than a regular correction, and nothing after its end', () => {
   const clock = new SettableClock();
   const said: object[] = [];
   let told = 0;

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 
 import { measureNames, type Sample } from '@muster/protocol';
 import type { OperationMessage, OutputProgress, Report, Welcome } from '@muster/protocol/wire';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { ManualClock } from '../../../lib/test/manual-clock.ts';
 import { MemoryEngine } from '../../test/memory-engine.ts';
 import { type ServedLink, TestOrchestrator } from '../../test/test-orchestrator.ts';
@@ -80,7 +80,7 @@ function connect(
 const has = (message: string) => logged.some((entry) => entry.message.includes(message));
 const entry = (message: string) => logged.find((line) => line.message.includes(message));
 
-/** Resolves once `condition` holds; the event that makes it so is already on its way. */
+/** Resolves once `condition` holds, which an event in progress will cause. */
 async function until(condition: () => boolean): Promise<void> {
   while (!condition()) await new Promise((resolve) => setImmediate(resolve));
 }
@@ -110,8 +110,8 @@ const printed = (text: string): OutputProgress => ({
   stderr: null,
 });
 
-describe('what programs print while they run', () => {
-  it('is sent once a second, never before the last was taken, and reports go beside it', async () => {
+describe('live output', () => {
+  test('is sent once a second, one message at a time, in parallel to reports', async () => {
     const connection = connect();
     const { link } = await orchestrator.welcomed();
     await until(() => has('connected'));
@@ -119,7 +119,7 @@ describe('what programs print while they run', () => {
     connection.outputReady();
     clock.advance(200);
     expect((await link.next('output_progress')).stdout?.text).toBe('one');
-    // Half of the window is left for results.
+    // Half of the window remains for results.
     engine.spool.add([accepted(1)]);
     connection.reportsReady();
     expect((await link.next('report')).seq).toBe(1);
@@ -145,7 +145,7 @@ describe('what programs print while they run', () => {
     expect((await link.next('output_progress')).stdout?.text).toBe('three');
   });
 
-  it('is not sent to an orchestrator that does not know of it, and what was printed before the link is', async () => {
+  test('is not sent to an orchestrator that does not support it, and includes output from before the link', async () => {
     const connection = connect();
     engine.printed = [printed('early')];
     const old = await orchestrator.nextLink();
@@ -166,7 +166,7 @@ describe('what programs print while they run', () => {
     expect((await link.next('output_progress')).stdout?.text).toBe('early');
   });
 
-  it('waits for reports that fill the window', async () => {
+  test('waits for reports that fill the window', async () => {
     const connection = connect();
     const { link } = await orchestrator.welcomed();
     await until(() => has('connected'));
@@ -195,7 +195,7 @@ describe('what programs print while they run', () => {
   });
 });
 
-describe('samples of the machine', () => {
+describe('samples', () => {
   const at = (collected_at: number) => sampleAt(collected_at, { uptime: 5 });
   const come = async (welcome: Partial<Welcome>) => {
     const link = await orchestrator.nextLink();
@@ -215,7 +215,7 @@ describe('samples of the machine', () => {
     return link;
   };
 
-  it('go up when the orchestrator wants them, and are forgotten when it has them; a lost answer costs nothing', async () => {
+  test('are sent at the requested interval, dropped once they are stored, and survive a lost answer', async () => {
     connect();
     samples.push(at(10));
     samples.push(at(20));
@@ -238,7 +238,7 @@ describe('samples of the machine', () => {
     expect((await second.next('metrics')).samples).toEqual([at(40)]);
   });
 
-  it('that are refused stay, and come again', async () => {
+  test('that are refused stay in the buffer and are sent again', async () => {
     connect();
     samples.push(at(10));
     const link = await come({ version: 3, metrics_interval: 60 });
@@ -250,7 +250,7 @@ describe('samples of the machine', () => {
     expect((await link.next('metrics')).samples).toEqual([at(10)]);
   });
 
-  it('stay here while the agent waits for approval, and where nobody wants them', async () => {
+  test('stay in the buffer while the agent waits for approval, and when the orchestrator wants none', async () => {
     connect();
     samples.push(at(10));
     const pending = await come({ status: 'pending', name: null, metrics_interval: 60 });
@@ -265,7 +265,7 @@ describe('samples of the machine', () => {
     await until(() => has('not connected'));
     clock.advance(375);
     const old = await come({});
-    // It answers what was never sent.
+    // An answer to something that was never sent.
     old.send({ type: 'metrics_stored', collected_at: 10 });
     clock.advance(60_000);
     await old.settled();
@@ -274,8 +274,8 @@ describe('samples of the machine', () => {
   });
 });
 
-describe('coming in', () => {
-  it('proves its key on this connection, states what it holds, and says when the link is up', async () => {
+describe('connecting', () => {
+  test('proves its key for this connection, reports its open operations, and announces that the link is up', async () => {
     engine.open = [{ operation_id: operation.operation_id, state: 'running' }];
     connect({ token: 'enrol-me' });
     const link = await orchestrator.nextLink();
@@ -298,11 +298,11 @@ describe('coming in', () => {
     expect(engine.told).toEqual([`settle ${operation.operation_id}`]);
     expect(engine.spool.entries.map(({ seq }) => seq)).toEqual([2]);
     expect(entry('connected')?.fields).toMatchObject({ event: 'connected', node_id: identity.nodeId });
-    // The token has done its work.
+    // The token is used up.
     expect(JSON.parse(await readFile(join(dir, 'orchestrator.json'), 'utf8'))).toMatchObject({ token: null });
   });
 
-  it('sends nothing to an orchestrator with another key, and warns once that it may be an impostor', async () => {
+  test('sends nothing to an orchestrator with another key, and warns once of an impostor', async () => {
     const pinned = 'ab'.repeat(32);
     connect({ orchestrator_key: pinned });
     await until(() => has('not connected'));
@@ -312,7 +312,7 @@ describe('coming in', () => {
     expect(line?.fields).toMatchObject({ shown, pinned });
     expect(line?.message).toContain('impostor');
     expect(line?.message).toContain('muster status');
-    // Nothing to paste that would trust whoever is there.
+    // The message contains no command that would trust the peer without a check.
     expect(line?.message).not.toContain(shown);
     const tries = () => logged.filter(({ message }) => message === 'not connected').length;
     clock.advance(120_000);
@@ -326,7 +326,7 @@ describe('coming in', () => {
     expect(opened).toBe(false);
   });
 
-  it('doubts the port where nobody speaks TLS', async () => {
+  test('suspects a wrong port if the peer does not speak TLS', async () => {
     const web = createServer((socket) => socket.end('HTTP/1.1 400 Bad Request\r\n\r\n')).listen(0, '127.0.0.1');
     await new Promise((resolve) => web.once('listening', resolve));
     connect({ port: (web.address() as AddressInfo).port });
@@ -335,7 +335,7 @@ describe('coming in', () => {
     web.close();
   });
 
-  it('takes no other kind of key', async () => {
+  test('accepts no other type of key', async () => {
     const other = await TestOrchestrator.start('ec');
     connect({ port: other.port, orchestrator_key: null, pinSource: 'first_use' });
     await until(() => has('not connected'));
@@ -344,7 +344,7 @@ describe('coming in', () => {
     await other.stop();
   });
 
-  it('does not talk to what is not TLS 1.3', async () => {
+  test('refuses a peer without TLS 1.3', async () => {
     const plain = createServer((socket) => socket.end('SSH-2.0-OpenSSH_9.9\r\n'));
     await new Promise<void>((resolve) => plain.listen(0, '127.0.0.1', resolve));
     connect({ port: (plain.address() as { port: number }).port });
@@ -352,7 +352,7 @@ describe('coming in', () => {
     plain.close();
   });
 
-  it('trusts the first key it sees only where none is known, loudly, and keeps it', async () => {
+  test('trusts the first key only if none is known, with a warning, and keeps it', async () => {
     connect({ orchestrator_key: null, pinSource: 'first_use' });
     const { link, hello } = await orchestrator.welcomed();
     expect(hello.pin_source).toBe('first_use');
@@ -366,7 +366,7 @@ describe('coming in', () => {
     expect((await orchestrator.welcomed()).hello.pin_source).toBe('pinned');
   });
 
-  it('leaves when the challenge names another key than TLS proved', async () => {
+  test('disconnects if the challenge names another key than TLS proved', async () => {
     connect();
     const link = await orchestrator.nextLink();
     link.challenge(Buffer.alloc(32, 1));
@@ -376,7 +376,7 @@ describe('coming in', () => {
     expect(link.unread).toBe(0);
   });
 
-  it('leaves when nothing is asked of it for a minute', async () => {
+  test('disconnects if no challenge arrives for a minute', async () => {
     connect();
     const link = await orchestrator.nextLink();
     await link.settled();
@@ -388,7 +388,7 @@ describe('coming in', () => {
     expect(entry('not connected')?.fields.reason).toContain('silent');
   });
 
-  it('cuts attributes to what the channel takes', async () => {
+  test('cuts attributes to the limits of a frame', async () => {
     attributes = Object.fromEntries(Array.from({ length: 600 }, (_, i) => [`k${i}`, 'v'.repeat(2_000)]));
     engine.open = Array.from({ length: 64 }, () => ({ operation_id: operation.operation_id, state: 'finished' }));
     connect();
@@ -399,15 +399,15 @@ describe('coming in', () => {
     expect(JSON.stringify(hello).length).toBeLessThan(32 * 1024);
     expect(Object.values(hello.attributes)[0]).toHaveLength(1024);
     expect(JSON.stringify(hello.attributes).length).toBeGreaterThan(23 * 1024);
-    // With the longest name of a host, each character of it escaped.
+    // With the longest host name, each character of it escaped.
     expect(JSON.stringify({ ...hello, hostname: '\u0001'.repeat(255), token: 't'.repeat(128) }).length).toBeLessThan(
       32 * 1024,
     );
   });
 });
 
-describe('while it is up', () => {
-  it('hands on operations and cancels in their order, and tells changed attributes', async () => {
+describe('an open link', () => {
+  test('passes on operations and cancels in order, and sends changed attributes', async () => {
     const connection = connect();
     const { link } = await orchestrator.welcomed();
     let journaled = () => {};
@@ -425,7 +425,7 @@ describe('while it is up', () => {
     expect(await link.next('attributes')).toEqual({ type: 'attributes', attributes, clock_ms: clock.now() });
   });
 
-  it('sends new reports as they come, forgets what is acknowledged, resumes after a cut in a large one', async () => {
+  test('sends new reports at once, drops acknowledged ones, and resumes after a cut in a large one', async () => {
     const connection = connect();
     const first = await orchestrator.welcomed();
     engine.spool.add([accepted(1)]);
@@ -471,7 +471,7 @@ describe('while it is up', () => {
     await until(() => engine.spool.entries.length === 0);
   });
 
-  it('leaves an orchestrator that fell silent, not one that pings', async () => {
+  test('ends after a silence of the orchestrator, and stays up with pings', async () => {
     connect();
     const { link } = await orchestrator.welcomed();
     for (let i = 0; i < 5; i++) {
@@ -485,16 +485,16 @@ describe('while it is up', () => {
     expect(entry('not connected')?.fields.reason).toContain('the orchestrator has been silent for');
   });
 
-  it('leaves when it is sent what it does not understand', async () => {
+  test('ends after a message that the agent does not understand', async () => {
     connect();
     const { link } = await orchestrator.welcomed();
     link.ws.send('{"type":"dance"}');
     expect(await link.closed).toBe(1008);
-    expect(has('the orchestrator sent what this agent does not understand')).toBe(true);
+    expect(has('received a message from the orchestrator that this agent does not understand')).toBe(true);
   });
 });
 
-describe('coming back', () => {
+describe('reconnecting', () => {
   const retryIn = () => entry('not connected')?.fields.retry_in_ms;
 
   async function endWith(act: (link: ServedLink) => void): Promise<void> {
@@ -505,7 +505,7 @@ describe('coming back', () => {
     await until(() => has('not connected'));
   }
 
-  it('waits as long as a refusal says', async () => {
+  test('waits as long as a refusal requests', async () => {
     await endWith((link) =>
       link.send({ type: 'refused', code: 'rejected', message: 'rejected', retry_after_secs: 600 }),
     );
@@ -516,19 +516,19 @@ describe('coming back', () => {
     });
   });
 
-  it('says what to do about a token that is not good any more', async () => {
+  test('reports the remedy for an invalid token', async () => {
     await endWith((link) =>
       link.send({ type: 'refused', code: 'token_invalid', message: 'used up', retry_after_secs: 60 }),
     );
     expect(entry('the orchestrator refused this agent')?.message).toContain('`muster agents enroll` makes a new token');
   });
 
-  it('waits a minute where only a person can help', async () => {
+  test('waits a minute after a refusal that only a person can resolve', async () => {
     await endWith((link) => link.send({ type: 'refused', code: 'cloned', message: 'cloned', retry_after_secs: null }));
     expect(retryIn()).toBe(63_000);
   });
 
-  it('names the report that the orchestrator refuses again and again, and hurries no more', async () => {
+  test('names a report that is refused repeatedly, and slows down', async () => {
     connect();
     engine.spool.add([accepted(1), accepted(1)]);
     const refuse = async (seq: number) => {
@@ -562,14 +562,14 @@ describe('coming back', () => {
     ]);
     expect(await refuse(1)).toBe(63_000);
     expect(named()).toHaveLength(1);
-    // Another one has its own chances.
+    // Another report gets new attempts.
     engine.spool.acknowledge(1);
     engine.spool.add([accepted(2)]);
     expect(await refuse(2)).toBeLessThan(60_000);
     expect(named()).toHaveLength(1);
   });
 
-  it('comes back when a drain says, having stayed until the orchestrator closed', async () => {
+  test('follows the delay of a drain, after staying until the orchestrator closes', async () => {
     await endWith((link) => {
       link.send({ type: 'drain', retry_after_secs: 4 });
       link.ws.close(1001);
@@ -578,7 +578,7 @@ describe('coming back', () => {
     expect(entry('not connected')?.fields.reason).toBe('the orchestrator is stopping');
   });
 
-  it('backs off further while nobody is there', async () => {
+  test('backs off further while no one answers', async () => {
     const { port } = orchestrator;
     await orchestrator.stop();
     connect({ port });
@@ -592,7 +592,7 @@ describe('coming back', () => {
     orchestrator = await TestOrchestrator.start();
   });
 
-  it('tries every few seconds for five minutes after its start, then every minute', async () => {
+  test('retries every few seconds for five minutes after its start, then every minute', async () => {
     const { port } = orchestrator;
     await orchestrator.stop();
     connect({ port });
@@ -610,9 +610,9 @@ describe('coming back', () => {
     orchestrator = await TestOrchestrator.start();
   });
 
-  it('waits 8 s for a host that drops what it is sent, and tries again', async () => {
+  test('waits 8 s for a host that drops packets, and retries', async () => {
     connect();
-    // No answer from the network is looked at between these, so it is as if none came.
+    // No network event is handled in between, as if no answer came.
     for (let i = 0; i < 100 && clock.next !== 8_000; i++)
       await new Promise<void>((resolve) => process.nextTick(resolve));
     clock.advance(8_000);
@@ -625,7 +625,7 @@ describe('coming back', () => {
     await orchestrator.welcomed();
   });
 
-  it("tries the addresses of its orchestrator's name in turn, until one is the orchestrator's", async () => {
+  test('tries the addresses of a name in turn until one answers as the orchestrator', async () => {
     const { port } = orchestrator;
     const impostor = await TestOrchestrator.start('ed25519', port, '127.0.0.2');
     const asked: string[] = [];
@@ -641,7 +641,7 @@ describe('coming back', () => {
     clock.advance(375);
     const { link } = await orchestrator.welcomed();
     await until(() => has('connected'));
-    // It stays with the one that took it.
+    // It stays with the address that worked.
     link.ws.terminate();
     await until(() => logged.filter(({ message }) => message === 'not connected').length === 2);
     clock.advance(5_000);
@@ -650,7 +650,7 @@ describe('coming back', () => {
     await impostor.stop();
   });
 
-  it('says goodbye and does not come back when it is stopped', async () => {
+  test('sends a bye and does not reconnect when it is stopped', async () => {
     const connection = connect();
     const { link } = await orchestrator.welcomed();
     await link.settled();
@@ -664,14 +664,14 @@ describe('coming back', () => {
 describe('a new key', () => {
   const seconds = 1_700_000_000;
   const hex = ({ publicKey }: { publicKey: Buffer }) => publicKey.toString('hex');
-  /** The next link, up to its hello. */
+  /** Accepts the next link up to its hello. */
   const greeted = async (versions: number[]) => {
     const link = await orchestrator.nextLink();
     link.challenge(orchestrator.publicKey, versions);
     return { link, hello: await link.next('hello') };
   };
 
-  it('is shown at once on a link of its own, with the signature of the old one, and is in force with the welcome', async () => {
+  test('is shown at once on a new link, with the signature of the old key, and is in force with the welcome', async () => {
     const connection = connect();
     const first = await greeted([4]);
     first.link.welcome(0, [], 4, { node_id: identity.nodeId });
@@ -681,7 +681,7 @@ describe('a new key', () => {
     const { key, statement } = makeNextKey(dir, former, 60, seconds);
     connection.keysChanged();
     expect(await first.link.next('bye')).toEqual({ type: 'bye', reason: 'to show a new key', returns: true });
-    // No waiting, though the clock stands still.
+    // Without a wait, since the clock stands still.
     const second = await greeted([4]);
     expect(second.hello).toMatchObject({ public_key: hex(key), key_statement: statement });
     expect(second.link.proves(second.hello, orchestrator.publicKey)).toBe(true);
@@ -694,7 +694,7 @@ describe('a new key', () => {
     expect(second.link.unread).toBe(0);
   });
 
-  it('is shown again when the link broke before the welcome, and dropped when it is refused', async () => {
+  test('is shown again if the link breaks before the welcome, and dropped if it is refused', async () => {
     connect();
     const former = identity.current;
     const { key } = makeNextKey(dir, former, 60, seconds);
@@ -705,7 +705,7 @@ describe('a new key', () => {
     const second = await greeted([4]);
     expect(second.hello.public_key).toBe(hex(key));
     second.link.send({ type: 'refused', code: 'key_refused', message: 'not that one', retry_after_secs: null });
-    await until(() => has('the new key is dropped'));
+    await until(() => has('dropped the new key'));
     await until(() => logged.filter(({ message }) => message === 'not connected').length === 2);
     clock.advance(2_000);
     const third = await greeted([4]);
@@ -713,7 +713,7 @@ describe('a new key', () => {
     expect(third.hello.key_statement).toBeUndefined();
   });
 
-  it("stays this agent's where the orchestrator has its record and refuses it: the next hello shows the same", async () => {
+  test('is kept if the orchestrator knows the agent and refuses the key; the next hello shows the same', async () => {
     const statement = makeNextKey(dir, identity.current, 60, seconds).statement;
     identity.welcomed(identity.toShow([5, 4], hex(orchestrator)), undefined);
     connect();
@@ -731,7 +731,7 @@ describe('a new key', () => {
       expect(has('the agent keeps its identity')).toBe(true);
       clock.advance(70_000);
     }
-    // One that has no record of it knows it as a new agent.
+    // An orchestrator without a record of the agent enrolls it as a new one.
     expect((await refuse('key_unknown', [5, 4])).hello).toMatchObject({ key_statement: statement });
     clock.advance(70_000);
     const { hello } = await greeted([5, 4]);
@@ -739,7 +739,7 @@ describe('a new key', () => {
     expect(hello.key_statement).toBeUndefined();
   });
 
-  it('comes without its statement after an earlier release of the orchestrator refused that', async () => {
+  test('is shown without its statement after an earlier release of the orchestrator refused it', async () => {
     makeNextKey(dir, identity.current, 60, seconds);
     identity.welcomed(identity.toShow([5, 4], hex(orchestrator)), undefined);
     connect();
@@ -751,7 +751,7 @@ describe('a new key', () => {
     expect((await greeted([4, 3])).hello.key_statement).toBeUndefined();
   });
 
-  it('is not shown to an orchestrator that knows nothing of it, which keeps its link', async () => {
+  test('is not shown to an orchestrator that does not support it, which keeps its link', async () => {
     const connection = connect();
     const { link, hello } = await greeted([3, 2]);
     link.welcome(0, [], 3);
@@ -759,7 +759,7 @@ describe('a new key', () => {
     await until(() => has('connected'));
     makeNextKey(dir, identity.current, 60, seconds);
     connection.keysChanged();
-    expect(has('of a release that knows no new keys')).toBe(true);
+    expect(has('the orchestrator is too old for new keys')).toBe(true);
     await link.settled();
     expect(link.unread).toBe(0);
     link.ws.terminate();
@@ -768,7 +768,7 @@ describe('a new key', () => {
     expect((await greeted([3, 2])).hello).toMatchObject({ public_key: hex(identity.current) });
   });
 
-  it('waits for terminals, which would end with the link', async () => {
+  test('waits for open terminals, which would end with the link', async () => {
     const terminals = { open: 1, attach: () => ({ end: () => {} }) };
     const connection = connect({}, terminals as unknown as Terminals);
     const { link } = await greeted([4]);
@@ -784,7 +784,7 @@ describe('a new key', () => {
     expect((await greeted([4])).hello.public_key).toBe(hex(key));
   });
 
-  it('that was made after the hello is shown as soon as there is the welcome', async () => {
+  test('is shown right after the welcome if it was made after the hello', async () => {
     const connection = connect();
     const first = await greeted([4]);
     const { key } = makeNextKey(dir, identity.current, 60, seconds);
@@ -797,7 +797,7 @@ describe('a new key', () => {
     await until(() => has('this agent has a new key'));
   });
 
-  it('that the disk does not take is shown again at the next link, and ends none', async () => {
+  test('is shown again on the next link if the disk rejects it, and ends no link', async () => {
     const connection = connect();
     const { key } = makeNextKey(dir, identity.current, 60, seconds);
     await mkdir(join(dir, 'agent-keys.json'));
@@ -815,10 +815,10 @@ describe('a new key', () => {
     await until(() => has('this agent has a new key'));
   });
 
-  it('that cannot be read keeps no agent away', async () => {
+  test('does not prevent the connection if it cannot be read', async () => {
     connect();
     await writeFile(join(dir, 'agent.key.next'), 'torn', { mode: 0o600 });
     expect((await greeted([4])).hello.public_key).toBe(hex(identity.current));
-    expect(has('the new key cannot be used')).toBe(true);
+    expect(has('cannot use the new key')).toBe(true);
   });
 });

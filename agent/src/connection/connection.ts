@@ -37,8 +37,8 @@ export interface ConnectionOptions {
 }
 
 /** Refusals that only a person can resolve, so that an early retry has no use. */
-const stubborn: ReadonlySet<string> = new Set(['cloned', 'token_invalid', 'version_unsupported']);
-const stubbornRetrySecs = 60;
+const permanentRefusals: ReadonlySet<string> = new Set(['cloned', 'token_invalid', 'version_unsupported']);
+const permanentRetrySecs = 60;
 /** Number of refusals in a row after which the first pending report is considered their cause. */
 const suspectRefusals = 3;
 
@@ -58,12 +58,12 @@ export class Connection {
   private wake: () => void = () => {};
   /** The first pending report at the last protocol violation, and the number of violations with it. */
   private suspect = { seq: 0, refusals: 0 };
-  /** Whether the last link was ended in order to show a new key. */
+  /** Whether the last link was ended to show a new key. */
   private isRenewing = false;
   /** Failed attempts; each next one begins with the next address of the orchestrator's name. */
   private failures = 0;
   /** The last wrong key that a target showed. */
-  private stranger: string | null = null;
+  private lastWrongKey: string | null = null;
 
   constructor(options: ConnectionOptions) {
     this.options = options;
@@ -92,7 +92,7 @@ export class Connection {
     this.running ??= this.run();
   }
 
-  /** Sends a bye and ends for good. */
+  /** Sends a bye and ends permanently. */
   async stop(reason: string): Promise<void> {
     this.stopping.abort();
     this.wake();
@@ -128,7 +128,7 @@ export class Connection {
     try {
       if (!identity.hasNext()) return;
     } catch (error) {
-      log.error({ error }, 'the new key cannot be used; the one in force stays');
+      log.error({ error }, 'cannot use the new key; the current key stays in force');
       return;
     }
     if (!this.isLinked || this.session === null) {
@@ -136,12 +136,12 @@ export class Connection {
       return;
     }
     if (this.session.version < 4) {
-      log.warn({}, 'the orchestrator is of a release that knows no new keys: it is shown the one in force');
+      log.warn({}, 'the orchestrator is too old for new keys; showing the current key');
       return;
     }
     const open = terminals?.open ?? 0;
     if (open > 0) {
-      log.info({ terminals: open }, 'a new key waits until the terminals that are open have ended');
+      log.info({ terminals: open }, 'the new key waits until the open terminals have ended');
       return;
     }
     this.isRenewing = true;
@@ -155,7 +155,7 @@ export class Connection {
     try {
       return identity.toShow(versions, orchestratorKey);
     } catch (error) {
-      log.error({ error }, 'the new key cannot be used; the one in force stays');
+      log.error({ error }, 'cannot use the new key; the current key stays in force');
       return identity.inForce();
     }
   }
@@ -164,7 +164,7 @@ export class Connection {
     const { log, clock, random } = this.options;
     // After a power cut, agents and orchestrator start together, so an agent with an orchestrator keeps retrying
     // quickly.
-    let waits: Waits = this.home === null ? noWaits : { ...noWaits, linkedAt: clock.monotonic() };
+    let backoffState: Waits = this.home === null ? noWaits : { ...noWaits, linkedAt: clock.monotonic() };
     while (!this.stopping.signal.aborted) {
       const target = this.candidates.next(this.home);
       if (target === null) {
@@ -181,14 +181,14 @@ export class Connection {
         this.isRenewing = false;
         continue;
       }
-      const next = backOff(waits, end, random(), clock.monotonic());
-      waits = next.waits;
+      const next = backOff(backoffState, end, random(), clock.monotonic());
+      backoffState = next.waits;
       log.info({ reason: end.reason, retry_in_ms: Math.round(next.waitMs) }, 'not connected');
       if (this.candidates.hasNew) continue;
       await new Promise<void>((resolve) => {
-        const callOff = clock.after(next.waitMs, resolve);
+        const cancelWait = clock.after(next.waitMs, resolve);
         this.wake = () => {
-          callOff();
+          cancelWait();
           resolve();
         };
       });
@@ -212,21 +212,21 @@ export class Connection {
       );
       if (this.stopping.signal.aborted) {
         dialled.ws.terminate();
-        throw new Error('called off');
+        throw new Error('cancelled');
       }
       const shownKey = dialled.orchestratorKey.toString('hex');
       if (target.orchestrator_key === null)
         log.warn(
           { host: target.host, port: target.port, orchestrator_key: shownKey },
-          'no orchestrator key is pinned: trusting the first one seen; compare it with the one that the orchestrator shows',
+          'no orchestrator key is pinned; trusting the first one seen; compare it with the key that the orchestrator prints',
         );
       else if (target.pinSource === 'discovery')
         log.warn(
           { host: target.host, port: target.port, orchestrator_key: shownKey },
-          'no orchestrator key is pinned: trusting the one that announced itself on the network; compare it with the one that the orchestrator shows',
+          'no orchestrator key is pinned; trusting the one that was announced on the network; compare it with the key that the orchestrator prints',
         );
       let shown = identity.inForce();
-      let spoken: readonly number[] = [];
+      let offeredVersions: readonly number[] = [];
       const session = new Session({
         dialled,
         engine,
@@ -236,7 +236,7 @@ export class Connection {
         log,
         random: this.options.random,
         hello: (nonce, versions) => {
-          spoken = versions;
+          offeredVersions = versions;
           shown = this.keyToShow(versions, shownKey);
           return makeHello(
             shown,
@@ -257,16 +257,16 @@ export class Connection {
           // For a key made after the hello, but not for one that was shown and could not be put in force.
           if (identity.inForce().key === shown.key) this.keysChanged();
         },
-        standingChanged: (standing) => this.logStanding(standing),
+        statusChanged: (status) => this.logStatus(status),
       });
       this.session = session;
       const end = await session.run();
       this.session = null;
       if (end.refused === 'key_unknown') this.keyUnknown(shown, shownKey);
-      if (end.refused === 'key_refused' && this.keyRefused(shown, shownKey, spoken))
-        return { ...end, retryAfterSecs: stubbornRetrySecs };
-      if (end.refused !== null && stubborn.has(end.refused) && end.retryAfterSecs === null)
-        return { ...end, retryAfterSecs: stubbornRetrySecs };
+      if (end.refused === 'key_refused' && this.keyRefused(shown, shownKey, offeredVersions))
+        return { ...end, retryAfterSecs: permanentRetrySecs };
+      if (end.refused !== null && permanentRefusals.has(end.refused) && end.retryAfterSecs === null)
+        return { ...end, retryAfterSecs: permanentRetrySecs };
       if (end.refused === 'protocol_violation' && this.suspectReport(end.reason))
         return { ...end, retryAfterSecs: limits.reconnectCapMs / 1000 };
       return end;
@@ -275,7 +275,7 @@ export class Connection {
       this.failures++;
       if (error instanceof WrongOrchestratorError) {
         this.candidates.drop(target);
-        this.strangerAt(target, error.shownKey);
+        this.logWrongKey(target, error.shownKey);
       }
       return { livedMs: 0, retryAfterSecs: null, refused: null, reason: (error as Error).message };
     }
@@ -287,7 +287,7 @@ export class Connection {
       if (identity.welcomed(shown, nodeId))
         log.info({ event: 'key_changed', key: shown.key.publicKey.toString('hex') }, 'this agent has a new key');
     } catch (error) {
-      log.error({ error }, 'the new key could not be put in force on this disk; it is shown again at the next link');
+      log.error({ error }, 'failed to save the new key as the current one; will show it again on the next link');
     }
   }
 
@@ -303,7 +303,7 @@ export class Connection {
     // Without the statement it would enroll as a new agent and lose its name, tags, and secrets.
     log.error(
       {},
-      'the orchestrator has this agent on record and does not take its key; the agent keeps its identity and asks again every minute. If this machine is the right one, remove the agent there, and this one comes as a new agent',
+      'the orchestrator knows this agent and refuses its key; the agent keeps its identity and retries every minute. If this machine is the right one, remove the agent there; this one then enrolls as a new agent',
     );
     return true;
   }
@@ -311,7 +311,7 @@ export class Connection {
   private keyUnknown(shown: ShownKey, orchestratorKey: string): void {
     if (this.dropNext(shown)) return;
     this.options.identity.unknownTo(orchestratorKey);
-    this.options.log.warn({}, 'the orchestrator knows none of the keys of this agent, which comes as a new one');
+    this.options.log.warn({}, 'the orchestrator knows none of the keys of this agent; enrolling as a new agent');
   }
 
   /** @returns true when it was a new key, which is dropped */
@@ -319,10 +319,10 @@ export class Connection {
     const { identity, log } = this.options;
     try {
       const isNew = identity.refused(shown);
-      if (isNew) log.error({}, 'the new key is dropped, and the one in force stays');
+      if (isNew) log.error({}, 'dropped the new key; the current key stays in force');
       return isNew;
     } catch (error) {
-      log.error({ error }, 'the new key that the orchestrator refused could not be dropped');
+      log.error({ error }, 'failed to drop the new key that the orchestrator refused');
       return true;
     }
   }
@@ -349,18 +349,18 @@ export class Connection {
           refusals,
           reason,
         },
-        'the orchestrator refuses this report, or one right behind it, again and again, and everything after it waits; it is sent again once a minute',
+        'the orchestrator keeps refusing this report or the next one; all later reports wait; retrying once a minute',
       );
     return true;
   }
 
   /** Logs once for each wrong key, because an agent may wait for its orchestrator for months. */
-  private strangerAt({ host, port, orchestrator_key: pinned }: Target, shown: string): void {
-    if (this.stranger === shown) return;
-    this.stranger = shown;
+  private logWrongKey({ host, port, orchestrator_key: pinned }: Target, shown: string): void {
+    if (this.lastWrongKey === shown) return;
+    this.lastWrongKey = shown;
     this.options.log.warn(
       { host, port, shown, pinned },
-      `what answers there is not the orchestrator this agent belongs to, perhaps an impostor; it was told nothing. If yours has a new key, first compare what it shows here with what \`muster status\` prints on the orchestrator's own machine, then: muster agent connect ${host}:${port} --orchestrator-key KEY`,
+      `the peer is not the orchestrator this agent belongs to, perhaps an impostor; nothing was sent to it. If yours has a new key, first compare the shown key with the output of \`muster status\` on the orchestrator's own machine, then run: muster agent connect ${host}:${port} --orchestrator-key KEY`,
     );
   }
 
@@ -370,7 +370,7 @@ export class Connection {
     // The token is used up, and the key is known from now on.
     target.token = null;
     target.orchestrator_key = shownKey;
-    this.stranger = null;
+    this.lastWrongKey = null;
     target.pinSource = target.pinSource === 'flag' ? 'flag' : 'pinned';
     this.home = target;
     this.candidates.clear();
@@ -378,16 +378,13 @@ export class Connection {
     try {
       file.write(target);
     } catch (error) {
-      log.error(
-        { error },
-        'the key of the orchestrator could not be kept; the next start will trust the first one again',
-      );
+      log.error({ error }, 'failed to save the key of the orchestrator; the next start will trust the first one again');
     }
     log.info({ event: 'connected', node_id: identity.nodeId, host: target.host, port: target.port }, 'connected');
-    this.logStanding(welcome);
+    this.logStatus(welcome);
   }
 
-  private logStanding({ status, name }: Pick<Welcome, 'status' | 'name'>): void {
+  private logStatus({ status, name }: Pick<Welcome, 'status' | 'name'>): void {
     const { log, identity } = this.options;
     if (status === 'approved') log.info({ name }, 'this agent is approved');
     else

@@ -1,11 +1,11 @@
 import type { TLSSocket } from 'node:tls';
 import { connect } from 'node:tls';
-import { expect, it } from 'vitest';
+import { expect, test } from 'vitest';
 import { TestOrchestrator } from '../../test/test-orchestrator.ts';
-import { inTurn, provenKey } from './dial.ts';
+import { provenKey, rotated } from './dial.ts';
 
-it('takes no key from a resumed session, which shows a certificate but proves nothing of it', async () => {
-  // This one, unlike a real one, hands out tickets.
+test('accepts no key from a resumed TLS session, which shows a certificate without proving it', async () => {
+  // Unlike a real orchestrator, this server issues session tickets.
   const orchestrator = await TestOrchestrator.start();
   const dial = (event: 'session' | 'secureConnect', session?: Buffer): Promise<{ socket: TLSSocket; ticket: Buffer }> =>
     new Promise((resolve, reject) => {
@@ -28,7 +28,7 @@ it('takes no key from a resumed session, which shows a certificate but proves no
   await orchestrator.stop();
 });
 
-it('begins with each of several addresses in turn, and leaves out none', () => {
-  expect([0, 1, 2, 3].map((turn) => inTurn(['a', 'b', 'c'], turn).join(''))).toEqual(['abc', 'bca', 'cab', 'abc']);
-  expect(inTurn([], 7)).toEqual([]);
+test('starts with each of several addresses in turn, and tries all of them', () => {
+  expect([0, 1, 2, 3].map((turn) => rotated(['a', 'b', 'c'], turn).join(''))).toEqual(['abc', 'bca', 'cab', 'abc']);
+  expect(rotated([], 7)).toEqual([]);
 });

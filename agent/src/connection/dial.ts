@@ -13,7 +13,7 @@ import { rawEd25519Key } from './agent-key.ts';
 const connectTimeoutMs = 8_000;
 /** Milliseconds for each address but the last of a name with several, because the first may not answer. */
 const addressTimeoutMs = 1_000;
-/** Milliseconds. The orchestrator may let an agent wait for its turn before it answers. */
+/** Milliseconds. A busy orchestrator may queue an agent before it answers. */
 const tlsTimeoutMs = 45_000;
 const upgradeTimeoutMs = 15_000;
 /** TLS 1.3 does not distinguish an empty context from none. */
@@ -23,7 +23,7 @@ const noContext = Buffer.alloc(0);
 export class WrongOrchestratorError extends Error {
   readonly shownKey: string;
   constructor(shownKey: string, pinnedKey: string) {
-    super(`the other end shows key ${shownKey}, but ${pinnedKey} is pinned`);
+    super(`the peer shows key ${shownKey}, but ${pinnedKey} is pinned`);
     this.name = 'WrongOrchestratorError';
     this.shownKey = shownKey;
   }
@@ -57,7 +57,7 @@ export async function dial(
     port,
     lookup: (name, options, done) =>
       lookup(name, options, (error, found, family) =>
-        done(error, Array.isArray(found) ? inTurn(found, turn) : found, family),
+        done(error, Array.isArray(found) ? rotated(found, turn) : found, family),
       ),
     autoSelectFamilyAttemptTimeout: addressTimeoutMs,
     minVersion: 'TLSv1.3',
@@ -68,24 +68,24 @@ export async function dial(
     servername: '',
   };
   const socket = connect(options);
-  const abort = () => socket.destroy(new Error('called off'));
+  const abort = () => socket.destroy(new Error('cancelled'));
   if (signal.aborted) abort();
   signal.addEventListener('abort', abort, { once: true });
   socket.setNoDelay(true);
   socket.setKeepAlive(true, limits.pingIntervalMs);
-  let callOffConnect = () => {};
+  let cancelConnectTimeout = () => {};
   socket.on('connectionAttempt', (address) => {
-    callOffConnect();
-    callOffConnect = clock.after(connectTimeoutMs, () =>
+    cancelConnectTimeout();
+    cancelConnectTimeout = clock.after(connectTimeoutMs, () =>
       socket.destroy(new Error(`no answer from ${address} port ${port} within ${connectTimeoutMs / 1000} s`)),
     );
   });
-  socket.once('connect', () => callOffConnect());
+  socket.once('connect', () => cancelConnectTimeout());
   try {
     await within(tlsTimeoutMs, clock, 'TLS', socket, (done, failed) => {
       socket.once('secureConnect', done);
       socket.once('error', (error) => failed(tlsFault(error)));
-      socket.once('close', () => failed(new Error('the other end closed the connection')));
+      socket.once('close', () => failed(new Error('the peer closed the connection')));
     });
     const orchestratorKey = provenKey(socket);
     const shown = orchestratorKey.toString('hex');
@@ -110,24 +110,24 @@ export async function dial(
     socket.destroy();
     throw error;
   } finally {
-    callOffConnect();
+    cancelConnectTimeout();
     signal.removeEventListener('abort', abort);
   }
 }
 
-/** @returns the same items, rotated to start with another */
-export function inTurn<T>(items: readonly T[], turn: number): T[] {
+/** @returns the items, starting with index `turn` modulo their number */
+export function rotated<T>(items: readonly T[], turn: number): T[] {
   const first = items.length === 0 ? 0 : turn % items.length;
   return [...items.slice(first), ...items.slice(0, first)];
 }
 
-const wrongPort = 'is that the port of the API? Agents use another, 4747 unless the orchestrator was told otherwise';
+const wrongPort = 'is that the port of the API? Agents use another port, by default 4747';
 
 /** Agents do not offer the signature type of the API's certificate, and a web server may not speak TLS at all. */
 function tlsFault(error: Error): Error {
   const { code = '', message } = error as NodeJS.ErrnoException;
   const isTls = code.startsWith('ERR_SSL_') || /\bssl\b/i.test(message);
-  return isTls ? new Error(`TLS with the other end failed (${code || message}); ${wrongPort}`) : error;
+  return isTls ? new Error(`TLS with the peer failed (${code || message}); ${wrongPort}`) : error;
 }
 
 /**
@@ -140,7 +140,7 @@ export function provenKey(socket: TLSSocket): Buffer {
   if (socket.isSessionReused()) throw new Error('TLS resumed a session, which proves no key');
   const key = socket.getPeerX509Certificate()?.publicKey;
   const raw = key ? rawEd25519Key(key) : null;
-  if (raw === null) throw new Error(`the other end has no Ed25519 key; ${wrongPort}`);
+  if (raw === null) throw new Error(`the peer has no Ed25519 key; ${wrongPort}`);
   return raw;
 }
 
@@ -152,18 +152,18 @@ function within(
   begin: (done: () => void, failed: (error: Error) => void) => void,
 ): Promise<void> {
   return new Promise((resolve, reject) => {
-    const callOff = clock.after(ms, () => {
-      const error = new Error(`${what} did not come up within ${ms / 1000} s`);
+    const cancelTimeout = clock.after(ms, () => {
+      const error = new Error(`${what} was not established within ${ms / 1000} s`);
       reject(error);
       socket.destroy(error);
     });
     begin(
       () => {
-        callOff();
+        cancelTimeout();
         resolve();
       },
       (error) => {
-        callOff();
+        cancelTimeout();
         reject(error);
       },
     );

@@ -1,10 +1,10 @@
 import { agentMessageSchema, keyStatementLimits, limits, type PinSource } from '@muster/protocol/wire';
-import { expect, it } from 'vitest';
+import { expect, test } from 'vitest';
 import { keyOfPem, newKeyPem } from './agent-key.ts';
 import { makeHello } from './hello.ts';
 import type { Statement } from './next-key.ts';
 
-it('makes a hello that fits a frame, however much there is to say', () => {
+test('builds a hello that fits a frame, with any amount of data', () => {
   const statement: Statement = {
     former_key: 'ab'.repeat(32),
     made_at: 1_800_000_000,

@@ -2,7 +2,7 @@ import { type Hello, handshakeBytes, limits, type PinSource, supportedProtocolVe
 import type { OpenOperation } from '../converge/engine.ts';
 import type { ShownKey } from './identity.ts';
 
-/** What one agent process says of itself in each hello. */
+/** Data about this agent process in each hello. */
 export interface Introduction {
   agentVersion: string;
   instanceId: string;
@@ -10,8 +10,8 @@ export interface Introduction {
 }
 
 /**
- * The hello for one connection.
- * @param connection the exporter, the nonce of the challenge and the key that TLS proved
+ * Builds the hello for one connection.
+ * @param connection the exporter, the nonce of the challenge, and the key that TLS proved
  */
 export function makeHello(
   { key, statement, earlier }: ShownKey,
@@ -22,7 +22,7 @@ export function makeHello(
     token: string | null;
     attributes: Record<string, string>;
     openOperations: readonly OpenOperation[];
-    /** Null for an orchestrator that does not ask for it. */
+    /** Null for an orchestrator that does not support it. */
     clockMs: number | null;
   },
 ): Hello {
@@ -47,8 +47,8 @@ export function makeHello(
 }
 
 /**
- * Attributes as the channel takes them: keys and values cut to their caps, those dropped that no longer fit a frame.
- * The last line of defence: who gathers them keeps to the same caps, and knows which matter most.
+ * Cuts attributes to the limits of a frame. A safeguard: the collector applies the same limits, and knows which
+ * attributes matter most.
  */
 export function fitAttributes(attributes: Record<string, string>): Record<string, string> {
   const fitting: [string, string][] = [];

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { idOfKey } from '@muster/protocol';
 import { keyStatementBytes } from '@muster/protocol/wire';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { rawEd25519Key } from './agent-key.ts';
 import { type AgentKeys, loadAgentIdentity } from './identity.ts';
 import { makeNextKey } from './next-key.ts';
@@ -28,7 +28,7 @@ const prepared = async () => {
 };
 
 describe('the keys of a data directory', () => {
-  it('wait until they are welcomed, are signed by the one in force, and change nothing about who the agent is', async () => {
+  test('wait until they are welcomed, are signed by the current key, and keep the identity of the agent', async () => {
     const { identity, former, next } = await prepared();
     const nodeId = await idOfKey(former.publicKey);
     expect(identity.hasNext()).toBe(true);
@@ -50,7 +50,7 @@ describe('the keys of a data directory', () => {
     const formerKey = createPublicKey(former.pem);
     expect(rawEd25519Key(formerKey)).toEqual(former.publicKey);
     expect(verify(null, bytes, formerKey, Buffer.from(signature, 'hex'))).toBe(true);
-    // One that knows nothing of this is shown the key that it knows.
+    // An orchestrator that does not support key changes gets the key that it knows.
     expect(identity.toShow([3, 2], orchestrator)).toEqual({ key: former, statement: null, earlier: [] });
 
     expect(identity.welcomed(shown, nodeId)).toBe(true);
@@ -58,23 +58,23 @@ describe('the keys of a data directory', () => {
       expect(hex(keys)).toBe(next.key.publicKey.toString('hex'));
       expect(keys.nodeId).toBe(nodeId);
       expect(keys.hasNext()).toBe(false);
-      // For an orchestrator that was put back to before the change.
+      // For an orchestrator that was restored from a backup from before the change.
       expect(keys.toShow(versions, orchestrator).statement).toEqual(shown.statement);
     }
     expect(readFileSync(join(dir, 'agent.key'), 'utf8')).toBe(next.key.pem);
     expect(statSync(join(dir, 'agent.key')).mode & 0o777).toBe(0o600);
   });
 
-  it('are both there, or one that its orchestrator knows, wherever a kill comes while a new one is put in force', async () => {
+  test('survive a kill at any write while a new key is put in force', async () => {
     const { identity, former } = await prepared();
     identity.welcomed(identity.toShow(versions, orchestrator), undefined);
     const nodeId = await idOfKey(former.publicKey);
-    // The second time, when neither key says who the agent is.
+    // The second change, when the id follows from neither key.
     const next = makeNextKey(dir, identity.current, 0, now);
     const before = join(root, 'before');
     cpSync(dir, before, { recursive: true });
     identity.welcomed(identity.toShow(versions, orchestrator), undefined);
-    // After each write in turn: who it is, the key, and that none waits.
+    // After each write: the id, the key, and that no new key waits.
     const steps = [[], ['agent-keys.json'], ['agent-keys.json', 'agent.key']];
     for (const written of steps) {
       const killed = join(root, `killed-${written.length}`);
@@ -91,7 +91,7 @@ describe('the keys of a data directory', () => {
     }
   });
 
-  it('change again, and the agent is still who it was', async () => {
+  test('change a second time and keep the identity of the agent', async () => {
     const { identity, former } = await prepared();
     identity.welcomed(identity.toShow(versions, orchestrator), undefined);
     makeNextKey(dir, identity.current, 0, now);
@@ -100,19 +100,19 @@ describe('the keys of a data directory', () => {
     expect((await loadAgentIdentity(dir)).nodeId).toBe(await idOfKey(former.publicKey));
   });
 
-  it('stay when the new one is refused, which is dropped', async () => {
+  test('stay in force when the new key is refused and dropped', async () => {
     const { identity, former } = await prepared();
     const shown = identity.toShow(versions, orchestrator);
     expect(identity.refused(shown)).toBe(true);
     expect(identity.hasNext()).toBe(false);
     expect(identity.toShow(versions, orchestrator)).toEqual({ key: former, statement: null, earlier: [] });
-    // One that was made since then is not dropped with it.
+    // A key made since then is not dropped with it.
     makeNextKey(dir, identity.current, 0, now);
     expect(identity.refused(shown)).toBe(true);
     expect(identity.hasNext()).toBe(true);
   });
 
-  it('are shown without statements to an orchestrator that knows none of them, until the process ends', async () => {
+  test('are shown without statements to an orchestrator that knows none of them, until the process ends', async () => {
     const { identity } = await prepared();
     const shown = identity.toShow(versions, orchestrator);
     identity.welcomed(shown, undefined);
@@ -121,7 +121,7 @@ describe('the keys of a data directory', () => {
     identity.unknownTo(orchestrator);
     expect(identity.toShow(versions, orchestrator)).toEqual({ key: identity.current, statement: null, earlier: [] });
     expect(identity.toShow(versions, 'ef'.repeat(32))).toMatchObject({ statement: shown.statement });
-    // The next one that is made is shown with all of them.
+    // The next new key is shown with all statements.
     const next = makeNextKey(dir, identity.current, 0, now);
     expect(identity.toShow(versions, orchestrator)).toMatchObject({
       statement: next.statement,
@@ -132,7 +132,7 @@ describe('the keys of a data directory', () => {
     expect((await loadAgentIdentity(dir)).toShow(versions, orchestrator)).toMatchObject({ statement: shown.statement });
   });
 
-  it('are shown with how each came in the place of the one before, as far back as a hello holds', async () => {
+  test('are shown with the statements of earlier changes, as many as a hello holds', async () => {
     const { identity } = await prepared();
     const statements = [identity.toShow(versions, orchestrator).statement!];
     identity.welcomed(identity.toShow(versions, orchestrator), undefined);
@@ -152,7 +152,7 @@ describe('the keys of a data directory', () => {
     }
   });
 
-  it('are shown with their own statements where a kill came before a new one was in force, and that one is refused', async () => {
+  test('are shown with their own statements if a kill came before a new key was in force and it is refused', async () => {
     const { identity } = await prepared();
     const first = identity.toShow(versions, orchestrator);
     identity.welcomed(first, undefined);
@@ -169,7 +169,7 @@ describe('the keys of a data directory', () => {
     expect(killed.toShow(versions, orchestrator)).toMatchObject({ statement: first.statement, earlier: [] });
   });
 
-  it('make another agent where the key in force is the first that is known', async () => {
+  test('give the agent a new id if the current key is the first known one', async () => {
     const { identity } = await prepared();
     identity.welcomed(identity.toShow(versions, orchestrator), undefined);
     const elsewhere = 'ab'.repeat(16);
@@ -177,7 +177,7 @@ describe('the keys of a data directory', () => {
     expect((await loadAgentIdentity(dir)).nodeId).toBe(elsewhere);
   });
 
-  it('are put in force from memory: the file that waited may be gone by then', async () => {
+  test('are put in force from memory, because the waiting file may be gone', async () => {
     const { identity, next } = await prepared();
     const shown = identity.toShow(versions, orchestrator);
     rmSync(join(dir, 'agent.key.next'));
@@ -185,7 +185,7 @@ describe('the keys of a data directory', () => {
     expect(hex(await loadAgentIdentity(dir))).toBe(next.key.publicKey.toString('hex'));
   });
 
-  it('are shown without what was said of them where that is damaged', async () => {
+  test('are shown without statements if the history is damaged', async () => {
     const { identity } = await prepared();
     identity.welcomed(identity.toShow(versions, orchestrator), undefined);
     const path = join(dir, 'agent-keys.json');
@@ -196,7 +196,7 @@ describe('the keys of a data directory', () => {
     expect(again.nodeId).toBe(identity.nodeId);
   });
 
-  it('are made one at a time, never over one that waits', async () => {
+  test('are made one at a time, and never overwrite a waiting key', async () => {
     const { identity, next } = await prepared();
     expect(() => makeNextKey(dir, identity.current, 0, now)).toThrow(/EEXIST/);
     expect(identity.toShow(versions, orchestrator).key.publicKey).toEqual(next.key.publicKey);
@@ -204,11 +204,11 @@ describe('the keys of a data directory', () => {
       expect(() => makeNextKey(join(root, 'none'), identity.current, grace, now)).toThrow(RangeError);
   });
 
-  it('say so when the file of one that waits is damaged', async () => {
+  test('report a damaged file of a waiting key', async () => {
     const { identity } = await prepared();
     const path = join(dir, 'agent.key.next');
     const { private_key, statement } = JSON.parse(readFileSync(path, 'utf8'));
-    // Sent as it is, each of the latter would be no hello, and keep the agent away for ever.
+    // Sent unchecked, the last ones would be an invalid hello and lock the agent out forever.
     const damaged = [
       '{"private_key":',
       JSON.stringify({ private_key, statement: { ...statement, signature: `${statement.signature.slice(1)}z` } }),
@@ -218,7 +218,7 @@ describe('the keys of a data directory', () => {
       writeFileSync(path, text, { mode: 0o600 });
       expect(() => identity.toShow(versions, orchestrator)).toThrow(/agent.key.next is damaged; remove it/);
     }
-    // What is known of the past is no reason not to start.
+    // A damaged history does not prevent the start.
     writeFileSync(join(dir, 'agent-keys.json'), 'x', { mode: 0o600 });
     expect((await loadAgentIdentity(dir)).nodeId).toBe(identity.nodeId);
   });

@@ -11,9 +11,9 @@ import { type AgentKey, hexOf, keyOfPem, newKeyPem } from './agent-key.ts';
 import { type NextKey, nextKeyPath, readNextKey, type Statement } from './next-key.ts';
 
 /** First protocol version in which an orchestrator accepts a new key. */
-const keysChangeSince = 4;
+const keyChangeVersion = 4;
 /** First protocol version in which it accepts the statements of earlier key changes. */
-const earlierShownSince = 5;
+const earlierStatementsVersion = 5;
 
 /** A key for a hello, with the statements that prove its origin. */
 export interface ShownKey {
@@ -107,7 +107,7 @@ export class AgentKeys implements AgentIdentity {
   }
 
   toShow(versions: readonly number[], orchestratorKey: string): ShownKey {
-    if (!versions.includes(keysChangeSince)) return this.inForce();
+    if (!versions.includes(keyChangeVersion)) return this.inForce();
     const next = this.next();
     // An orchestrator restored from a backup knows the key that was in force at the time of the backup.
     const before = this.#statements();
@@ -116,7 +116,7 @@ export class AgentKeys implements AgentIdentity {
     return {
       key: next?.key ?? this.#current,
       statement,
-      earlier: versions.includes(earlierShownSince) ? earlier.slice(0, keyStatementLimits.mostEarlier) : [],
+      earlier: versions.includes(earlierStatementsVersion) ? earlier.slice(0, keyStatementLimits.mostEarlier) : [],
     };
   }
 

@@ -4,26 +4,26 @@ import type { Clock } from '../../../lib/src/clock.ts';
 import type { Log } from '../../../lib/src/log.ts';
 import { Announcements, type Ignored } from './announcements.ts';
 
-/** A port that is taken, or a network that is not up yet. */
+/** After a failure such as a port in use, or a network that is not up yet. */
 const retryMs = 30_000;
-/** What is ignored is said no more often than this: anybody can send datagrams. */
-const ignoredLogMs = 60_000;
+/** Minimum time between log lines about ignored datagrams, because anyone can send them. */
+const minIgnoredLogMs = 60_000;
 
 export interface ListenerOptions {
   clock: Clock;
   log: Log;
-  /** Hex of the only key that is obeyed, null while any is. */
+  /** Hex of the only accepted key; null: any key is accepted. */
   pinnedKey: () => string | null;
   announced: (announcement: Announcement) => void;
 }
 
-/** Listens for orchestrators that announce themselves. It never sends anything. */
+/** Listens for announcements of orchestrators. Never sends. */
 export class Listener {
   private readonly options: ListenerOptions;
   private readonly announcements: Announcements;
   private port: number | null = null;
   private socket: Socket | null = null;
-  private callOffRetry: () => void = () => {};
+  private cancelRetry: () => void = () => {};
   private ignored = 0;
   private ignoredLoggedAt = Number.NEGATIVE_INFINITY;
 
@@ -33,7 +33,7 @@ export class Listener {
     this.announcements = new Announcements({ now: () => clock.now(), monotonic: () => clock.monotonic(), pinnedKey });
   }
 
-  /** Listens on this port from now on, null: on none. */
+  /** Switches to this port; null: stops listening. */
   listen(port: number | null): void {
     if (port === this.port) return;
     this.port = port;
@@ -43,7 +43,7 @@ export class Listener {
 
   private open(port: number, type: 'udp4' | 'udp6'): void {
     const { log, clock } = this.options;
-    // On IPv6 it hears IPv4 as well. Shared, so that all agents of a machine hear a broadcast.
+    // An IPv6 socket also receives IPv4. The address is shared, so that all agents of a machine receive a broadcast.
     const socket = createSocket({ type, reuseAddr: true });
     this.socket = socket;
     socket.on('error', (error: NodeJS.ErrnoException) => {
@@ -53,24 +53,24 @@ export class Listener {
         this.open(port, 'udp4');
         return;
       }
-      log.error({ port, error }, 'cannot listen for announcements of the orchestrator; tried again');
-      this.callOffRetry = clock.after(retryMs, () => this.open(port, 'udp6'));
+      log.error({ port, error }, 'cannot listen for announcements; will retry');
+      this.cancelRetry = clock.after(retryMs, () => this.open(port, 'udp6'));
     });
     socket.on('message', (datagram, from) => {
       try {
         this.receive(datagram, from.address);
       } catch (error) {
-        log.error({ error }, 'a bug: handling a datagram failed; it is ignored');
+        log.error({ error }, 'bug: failed to handle a datagram; ignored');
       }
     });
     socket.bind(port, () => {
-      log.info({ event: 'listening', port }, 'listening for an orchestrator that announces itself: muster discover');
+      log.info({ event: 'listening', port }, 'listening for the announcement of an orchestrator (muster discover)');
     });
   }
 
   private close(): void {
-    this.callOffRetry();
-    this.callOffRetry = () => {};
+    this.cancelRetry();
+    this.cancelRetry = () => {};
     this.socket?.close();
     this.socket = null;
   }
@@ -83,7 +83,7 @@ export class Listener {
       return;
     }
     const { announcement } = verdict;
-    log.info({ from, host: announcement.host, port: announcement.port }, 'an orchestrator announces itself');
+    log.info({ from, host: announcement.host, port: announcement.port }, 'received an announcement of an orchestrator');
     this.options.announced(announcement);
   }
 
@@ -91,15 +91,15 @@ export class Listener {
     const { log, clock } = this.options;
     const now = clock.monotonic();
     this.ignored++;
-    if (now - this.ignoredLoggedAt < ignoredLogMs) return;
+    if (now - this.ignoredLoggedAt < minIgnoredLogMs) return;
     const count = this.ignored;
     this.ignored = 0;
     this.ignoredLoggedAt = now;
-    if (sentAt === undefined) log.warn({ from, reason, count }, 'a datagram that is not to be followed is ignored');
+    if (sentAt === undefined) log.warn({ from, reason, count }, 'ignored a datagram');
     else
       log.warn(
         { from, sent_at: new Date(Math.min(sentAt, 8.64e12) * 1000).toISOString(), count },
-        'an announcement is ignored, since the clocks differ by more than ten minutes: set the clock of this machine, or of the orchestrator',
+        'ignored an announcement, because the clocks differ by more than ten minutes; set the clock of this machine or of the orchestrator',
       );
   }
 }

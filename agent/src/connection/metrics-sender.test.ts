@@ -1,6 +1,6 @@
 import { measureNames, type Sample } from '@muster/protocol';
 import { agentMessageSchema, limits } from '@muster/protocol/wire';
-import { beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, test } from 'vitest';
 import { ManualClock } from '../../../lib/test/manual-clock.ts';
 import { SampleBuffer } from '../metrics/sample-buffer.ts';
 import { MetricsSender } from './metrics-sender.ts';
@@ -45,13 +45,13 @@ function link(intervalMs = 60_000): MetricsSender {
       window += bytes;
     },
   });
-  sender.want(true);
+  sender.setWanted(true);
   return sender;
 }
 const sentTimes = () => sent.map(({ times }) => times);
 
-describe('samples over a link', () => {
-  it('are sent at a random moment of the first interval, and then each interval, give or take a tenth', () => {
+describe('samples on a link', () => {
+  test('are sent at a random moment of the first interval, and then each interval with 10 % jitter', () => {
     random = 0.25;
     const sender = link();
     add(1, 2);
@@ -78,7 +78,7 @@ describe('samples over a link', () => {
     expect(buffer.first).toBe(3);
   });
 
-  it('of a thousand agents that come back at once are spread over the interval, and stay so', () => {
+  test('of a thousand agents that reconnect at once are spread over the interval, and stay spread', () => {
     const agents = 1_000;
     const moments: number[] = [];
     let state = 7;
@@ -98,7 +98,7 @@ describe('samples over a link', () => {
         write: (text) => {
           const { samples } = JSON.parse(text) as { samples: Sample[] };
           moments.push(time.now() - began);
-          // Answered once this turn is over, and there is more by the next one.
+          // Answered after this turn, with another sample before the next.
           time.after(0, () => {
             sender.stored(samples.at(-1)!.collected_at);
             own.push(sampleOf(samples.at(-1)!.collected_at + 60));
@@ -107,12 +107,12 @@ describe('samples over a link', () => {
         reserve: () => true,
         release: () => {},
       });
-      sender.want(true);
+      sender.setWanted(true);
       time.advance(3 * 60_000);
     }
     const perSecond = new Array<number>(180).fill(0);
     for (const at of moments) perSecond[Math.min(179, Math.floor(at / 1_000))]!++;
-    // 16.7 a second on the average: three times as many would be seven standard deviations away.
+    // 16.7 a second on average: three times as many is seven standard deviations away.
     expect(Math.max(...perSecond)).toBeLessThan(50);
     for (let minute = 0; minute < 3; minute++) {
       const inMinute = perSecond.slice(minute * 60, minute * 60 + 60).reduce((sum, n) => sum + n, 0);
@@ -121,7 +121,7 @@ describe('samples over a link', () => {
     }
   });
 
-  it('that have gathered come one message after the other, each no larger than half of the window', () => {
+  test('from before the link are sent in consecutive messages of at most half the window', () => {
     const sender = link();
     const many = Array.from({ length: 500 }, (_, n) => 1_800_000_000 + n * 30);
     for (const time of many)
@@ -135,7 +135,7 @@ describe('samples over a link', () => {
     expect(Math.max(...sent.map(({ bytes }) => bytes))).toBeLessThanOrEqual(4_096);
     expect(sent.length).toBeLessThan(70);
     expect(window).toBe(limits.unacknowledgedBytes);
-    // What came meanwhile waits its turn: no message for each sample.
+    // Samples taken meanwhile wait for the interval, so not every sample causes a message.
     add(1_900_000_000);
     expect(buffer.end - buffer.first).toBe(1);
     const before = sent.length;
@@ -145,7 +145,7 @@ describe('samples over a link', () => {
     expect(sentTimes().at(-1)).toEqual([1_900_000_000]);
   });
 
-  it('are no more than a message may hold, however short they are', () => {
+  test('are limited to the maximum number of a message', () => {
     const sender = link();
     for (let time = 1; time <= 60; time++) buffer.push(sampleOf(time, null));
     clock.advance(30_000);
@@ -154,7 +154,7 @@ describe('samples over a link', () => {
     sender.end();
   });
 
-  it('are sent again on the next link when the answer was lost with the first', () => {
+  test('are sent again on the next link if the answer was lost', () => {
     const first = link();
     add(1, 2);
     clock.advance(30_000);
@@ -172,7 +172,7 @@ describe('samples over a link', () => {
     expect(buffer.first).toBe(3);
   });
 
-  it('are sent again after five minutes when they were not stored, and hold up no report meanwhile', () => {
+  test('are sent again after five minutes without an answer, and block no report meanwhile', () => {
     const sender = link();
     add(1);
     clock.advance(30_000);
@@ -184,20 +184,20 @@ describe('samples over a link', () => {
     expect(sent).toHaveLength(1);
     clock.advance(1);
     expect(sentTimes()).toEqual([[1], [1, 2]]);
-    // The answer to the first, late after all: what it is about is settled, and the rest goes at once.
+    // The late answer to the first message: its samples are settled, and the rest is sent at once.
     sender.stored(1);
     expect(sentTimes().at(-1)).toEqual([2]);
     sender.stored(2);
     expect(window).toBe(limits.unacknowledgedBytes);
   });
 
-  it('that could not be kept are sent again when the orchestrator said, with those taken since', () => {
+  test('that were refused are sent again at the requested time, with later samples', () => {
     const sender = link();
-    // Answers to nothing.
+    // Answers without a message.
     sender.refused(1);
-    sender.want(false);
+    sender.setWanted(false);
     sender.refused(1);
-    sender.want(true);
+    sender.setWanted(true);
     add(1);
     clock.advance(29_999);
     expect(sent).toEqual([]);
@@ -205,7 +205,7 @@ describe('samples over a link', () => {
     sender.refused(30_000);
     expect(window).toBe(limits.unacknowledgedBytes);
     add(2);
-    // Told to all agents at once: each comes at a moment of its own.
+    // All agents get the same delay, so each adds a random part.
     clock.advance(44_999);
     expect(sent).toHaveLength(1);
     clock.advance(1);
@@ -216,7 +216,7 @@ describe('samples over a link', () => {
     expect(sentTimes().at(-1)).toEqual([3]);
   });
 
-  it('wait for reports that fill the window', () => {
+  test('wait for reports that fill the window', () => {
     link();
     window = 100;
     add(1);
@@ -229,23 +229,23 @@ describe('samples over a link', () => {
     expect(sentTimes()).toEqual([[1]]);
   });
 
-  it('are not sent by an agent that is not approved, and are as soon as it is', () => {
+  test('are not sent before the agent is approved, and right after that', () => {
     const sender = link();
     add(1);
-    sender.want(false);
+    sender.setWanted(false);
     clock.advance(600_000);
     expect(sent).toEqual([]);
-    sender.want(true);
+    sender.setWanted(true);
     clock.advance(30_000);
     expect(sentTimes()).toEqual([[1]]);
-    sender.want(false);
+    sender.setWanted(false);
     expect(window).toBe(limits.unacknowledgedBytes);
     expect(clock.next).toBeNull();
     sender.stored(1);
     expect(buffer.first).toBe(0);
   });
 
-  it('are not forgotten for an answer to anything else', () => {
+  test('are not dropped by an answer to something else', () => {
     const sender = link();
     add(10, 20);
     sender.stored(20);
@@ -262,7 +262,7 @@ describe('samples over a link', () => {
     expect(buffer.first).toBe(2);
   });
 
-  it('that had to make room while they were on their way do not take newer ones with them', () => {
+  test('that were dropped from the buffer while in transit do not take newer ones with them', () => {
     buffer = new SampleBuffer(2);
     const sender = link();
     add(1, 2);
@@ -273,7 +273,7 @@ describe('samples over a link', () => {
     expect(buffer.end).toBe(4);
   });
 
-  it('are wanted seldom by an orchestrator that says so', () => {
+  test('are sent rarely to an orchestrator that requests it', () => {
     link(1e12);
     add(1);
     clock.advance(1_000_000_000);

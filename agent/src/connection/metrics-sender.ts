@@ -19,8 +19,8 @@ const readMs = 10_000;
  * a violation.
  */
 const answerMs = 300_000;
-/** Milliseconds. Maximum of a timer; a longer one would fire at once. */
-const longestMs = 2 ** 31 - 1;
+/** Maximum of a Node timer; a longer one would fire at once. */
+const maxTimerMs = 2 ** 31 - 1;
 /** Each pause varies by up to this fraction, so that agents do not synchronize. */
 const jitter = 0.1;
 
@@ -49,15 +49,15 @@ export class MetricsSender {
   #reserved = 0;
   /** Samples before this index are sent without a pause. */
   #catchUpTo = 0;
-  #callOffNext = () => {};
-  #callOffRead = () => {};
+  #cancelNext = () => {};
+  #cancelRead = () => {};
 
   constructor(options: MetricsSenderOptions) {
     this.#options = options;
   }
 
   /** @param isWanted whether the agent is approved; samples of others are not wanted */
-  want(isWanted: boolean): void {
+  setWanted(isWanted: boolean): void {
     if (isWanted === this.#isWanted) return;
     this.#isWanted = isWanted;
     if (isWanted) {
@@ -66,7 +66,7 @@ export class MetricsSender {
       this.#next(random() * intervalMs);
       return;
     }
-    this.#callOffNext();
+    this.#cancelNext();
     this.#unanswered = null;
     this.#release();
   }
@@ -97,13 +97,13 @@ export class MetricsSender {
   /** Call when the link is over. */
   end(): void {
     this.#isWanted = false;
-    this.#callOffNext();
-    this.#callOffRead();
+    this.#cancelNext();
+    this.#cancelRead();
   }
 
   #next(ms: number): void {
-    this.#callOffNext();
-    this.#callOffNext = this.#options.clock.after(Math.min(ms, longestMs), () => {
+    this.#cancelNext();
+    this.#cancelNext = this.#options.clock.after(Math.min(ms, maxTimerMs), () => {
       this.#unanswered = null;
       this.#catchUpTo = this.#options.buffer.end;
       this.#send();
@@ -137,14 +137,14 @@ export class MetricsSender {
       return;
     }
     this.#reserved = bytes;
-    this.#callOffRead = this.#options.clock.after(readMs, () => this.#release());
+    this.#cancelRead = this.#options.clock.after(readMs, () => this.#release());
     this.#unanswered = from + samples.length;
     this.#next(answerMs);
     write(`{"type":"metrics","samples":[${samples.join()}]}`);
   }
 
   #release(): void {
-    this.#callOffRead();
+    this.#cancelRead();
     const bytes = this.#reserved;
     this.#reserved = 0;
     if (bytes > 0) this.#options.release(bytes);

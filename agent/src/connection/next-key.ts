@@ -22,7 +22,7 @@ export const nextKeyPath = (dataDir: string): string => join(dataDir, 'agent.key
  */
 export function makeNextKey(dataDir: string, current: AgentKey, graceSecs: number, now: number): NextKey {
   if (!Number.isInteger(graceSecs) || graceSecs < 0 || graceSecs > keyStatementLimits.longestGraceSecs)
-    throw new RangeError(`${graceSecs} s is no time for a former key`);
+    throw new RangeError(`${graceSecs} s is not a valid grace period for the former key`);
   const path = nextKeyPath(dataDir);
   const key = keyOfPem(newKeyPem(), path);
   const formerUntil = now + graceSecs;

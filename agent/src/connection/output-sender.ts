@@ -2,14 +2,14 @@ import { limits, type OutputProgress } from '@muster/protocol/wire';
 import type { Clock } from '../../../lib/src/clock.ts';
 import type { OutputTail } from '../converge/report/live-output.ts';
 
-/** So long a burst is collected before the first of it is sent. Milliseconds. */
+/** How long to collect a burst before its first part is sent. */
 const collectMs = 200;
 
-/** Sends what programs print as they print it: once a second at most, never ahead of the answer, never before results. */
+/** Sends live output: at most once a second, one message at a time, and after waiting results. */
 export class OutputSender {
   private readonly options: OutputSenderOptions;
   private waiting: (() => void) | null = null;
-  /** What was sent and not answered. */
+  /** Reserved bytes of the unanswered message. */
   private unanswered: number | null = null;
   private sentAt = Number.NEGATIVE_INFINITY;
   private ended = false;
@@ -18,7 +18,7 @@ export class OutputSender {
     this.options = options;
   }
 
-  /** There is something to take. */
+  /** Call when output is available. */
   printed(): void {
     if (this.waiting !== null || this.unanswered !== null || this.ended) return;
     const { clock } = this.options;
@@ -26,7 +26,7 @@ export class OutputSender {
     this.waiting = clock.after(Math.max(collectMs, pause), () => this.send());
   }
 
-  /** The orchestrator has taken the last one. */
+  /** Call when the orchestrator has taken the last message. */
   taken(): void {
     if (this.unanswered === null) return;
     this.options.release(this.unanswered);
@@ -43,7 +43,7 @@ export class OutputSender {
   private send(): void {
     const { clock, output, reserve, write } = this.options;
     this.waiting = null;
-    // Room for the largest: what is taken cannot be put back.
+    // Reserves the maximum size, because output cannot be put back after it is taken.
     if (!reserve(limits.outputProgressBytes)) {
       this.sentAt = clock.monotonic();
       this.printed();
@@ -64,7 +64,7 @@ interface OutputSenderOptions {
   output: OutputTail;
   clock: Clock;
   write: (progress: OutputProgress) => void;
-  /** Takes so many bytes of the window. @returns false when reports need it */
+  /** Reserves bytes of the window. @returns false if reports need them */
   reserve: (bytes: number) => boolean;
   release: (bytes: number) => void;
 }

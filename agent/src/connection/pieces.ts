@@ -1,11 +1,11 @@
 import { limits } from '@muster/protocol/wire';
 
-/** Bytes of one piece inside its frame: two pieces and what is around them fit the window together. */
+/** Maximum bytes of a piece inside its frame. Two frames fit the window. */
 const pieceBytes = 3_900;
 
 /**
- * Cuts the JSON text of a large report into pieces that, encoded once more inside their frames, keep to the window.
- * Put together again they are the text, also where a cut falls between two halves of one character.
+ * Cuts the JSON text of a large report into pieces that fit the window after they are encoded again in their frames. Their
+ * concatenation is the original text, even if a cut splits a surrogate pair.
  */
 export function cutIntoPieces(text: string): string[] {
   const pieces: string[] = [];

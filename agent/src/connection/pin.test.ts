@@ -1,7 +1,7 @@
 import { chmod, mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { loadAgentIdentity } from './identity.ts';
 import { chooseTarget, type KnownOrchestrator, OrchestratorFile } from './pin.ts';
 
@@ -9,8 +9,8 @@ const [keyA, keyB] = ['aa'.repeat(32), 'bb'.repeat(32)] as const;
 const known: KnownOrchestrator = { host: 'old', port: 1, orchestrator_key: keyA, token: null };
 const order = { host: 'new', port: 2, orchestratorKey: null, token: null };
 
-describe('which orchestrator', () => {
-  it('is the flag, before a pinned key, before the first one seen', () => {
+describe('the target', () => {
+  test('comes from the flag, then from the pinned key, then from first use', () => {
     expect(chooseTarget(null, { ...order, orchestratorKey: keyB })).toMatchObject({
       orchestrator_key: keyB,
       pinSource: 'flag',
@@ -26,7 +26,7 @@ describe('which orchestrator', () => {
     expect(chooseTarget(null, null)).toBe(null);
   });
 
-  it('says when the flag replaces a pinned key', () => {
+  test('reports that the flag replaces a pinned key', () => {
     expect(chooseTarget(known, { ...order, orchestratorKey: keyB })).toMatchObject({
       orchestrator_key: keyB,
       replacedKey: keyA,
@@ -34,20 +34,20 @@ describe('which orchestrator', () => {
     expect(chooseTarget(known, { ...order, orchestratorKey: keyA })).toMatchObject({ replacedKey: null });
   });
 
-  it('keeps a token until it has done its work', () => {
+  test('keeps a token until it is used', () => {
     expect(chooseTarget({ ...known, token: 'kept' }, null)).toMatchObject({ token: 'kept' });
     expect(chooseTarget({ ...known, token: 'kept' }, { ...order, token: 'given' })).toMatchObject({ token: 'given' });
   });
 });
 
-describe('in the data directory', () => {
+describe('the data directory', () => {
   let dir: string;
   beforeEach(async () => {
     dir = await mkdtemp(join(tmpdir(), 'muster-agent-'));
   });
   afterEach(() => rm(dir, { recursive: true, force: true }));
 
-  it('the orchestrator is remembered, for its owner only', async () => {
+  test('stores the orchestrator, readable by its owner only', async () => {
     const file = new OrchestratorFile(dir);
     expect(file.read()).toBe(null);
     file.write(known);
@@ -61,7 +61,7 @@ describe('in the data directory', () => {
     expect(() => new OrchestratorFile(dir).read()).toThrow(`chmod 0600 ${path}`);
   });
 
-  it('the key is made once, and a looser mode refuses to start', async () => {
+  test('holds a key that is made once; the start fails if its mode is too permissive', async () => {
     const first = await loadAgentIdentity(join(dir, 'data'));
     const second = await loadAgentIdentity(join(dir, 'data'));
     expect(second.nodeId).toBe(first.nodeId);

@@ -72,7 +72,7 @@ export class OrchestratorFile {
       // Handled below.
     }
     throw new Error(
-      `${this.path} is damaged; remove it and say again where the orchestrator is: muster agent connect HOST:PORT --orchestrator-key HEX`,
+      `${this.path} is damaged; remove it and connect again: muster agent connect HOST:PORT --orchestrator-key HEX`,
     );
   }
 

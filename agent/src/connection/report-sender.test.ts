@@ -1,6 +1,6 @@
 import { type Report, reportsSchema } from '@muster/protocol/wire';
 import fc from 'fast-check';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { MemorySpool } from '../../test/memory-engine.ts';
 import { cutIntoPieces } from './pieces.ts';
 import { ReportSender } from './report-sender.ts';
@@ -15,7 +15,7 @@ const output = (stdout: string): Report => ({
   truncated: false,
 });
 
-/** Text of every kind of character, lone halves of wide ones included. */
+/** Text with all kinds of characters, including unpaired surrogates. */
 const anyText = (maxLength: number) =>
   fc
     .array(fc.oneof(fc.constantFrom('a', '"', '\\', '\n', '\u0000', 'é', '漢', '😀', '\ud83d', '\ude00')), {
@@ -23,10 +23,10 @@ const anyText = (maxLength: number) =>
     })
     .chain((units) => fc.nat(maxLength).map((length) => units.join('').padEnd(length, units.join('') || 'x')));
 
-/** The orchestrator's side: holds the agent to its window, and decides when to answer what. */
+/** Simulates the orchestrator: checks the window, and decides when to answer. */
 class Receiver {
   readonly received: { seq: number; reports: Report[] }[] = [];
-  /** Frames that are not answered. */
+  /** Unanswered frames. */
   open: { seq: number; part: number | null; bytes: number }[] = [];
   worst = 0;
   private parts: string[] = [];
@@ -53,7 +53,7 @@ class Receiver {
 }
 
 describe('pieces', () => {
-  it('are the text again, each small once encoded', () => {
+  test('concatenate to the text, and are small once encoded', () => {
     fc.assert(
       fc.property(anyText(30_000), (text) => {
         const pieces = cutIntoPieces(text);
@@ -68,8 +68,8 @@ describe('pieces', () => {
   });
 });
 
-describe('the sender of reports', () => {
-  it('sends everything once, in order, within the window, whatever the order of answers', () => {
+describe('the report sender', () => {
+  test('sends everything once, in order, and within the window, for any order of answers', () => {
     fc.assert(
       fc.property(
         fc.array(anyText(12_000), { minLength: 1, maxLength: 8 }),
@@ -89,7 +89,7 @@ describe('the sender of reports', () => {
           while (receiver.open.length > 0) {
             const credit = receiver.open.find((frame) => frame.part !== null);
             const whole = receiver.open.filter((frame) => frame.part === null);
-            // Acknowledge some of what has arrived whole, or credit a piece.
+            // Acknowledges some of the complete reports, or credits a piece.
             if (credit && (whole.length === 0 || choices.next().value === 0)) {
               receiver.open = receiver.open.filter((frame) => frame !== credit);
               sender.credited(credit.seq, credit.part!);
@@ -111,7 +111,7 @@ describe('the sender of reports', () => {
     );
   });
 
-  it('begins a large report again on the next link, from what was acknowledged', () => {
+  test('restarts a large report on the next link, after the last acknowledged one', () => {
     const spool = new MemorySpool();
     spool.add([output('first')]);
     spool.add([output('"'.repeat(50_000))]);
@@ -147,7 +147,7 @@ describe('the sender of reports', () => {
     expect(reportsSchema.safeParse(receiver.received[0]!.reports).success).toBe(true);
   });
 
-  it('passes over what no link can carry, and says so', () => {
+  test('skips and reports an entry that no link can carry', () => {
     const spool = new MemorySpool();
     spool.add(Array.from({ length: 20 }, () => output('x'.repeat(250_000))));
     spool.add([output('after')]);

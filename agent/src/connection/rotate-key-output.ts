@@ -1,34 +1,37 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Rotation, rotateKey } from './rotate-key.ts';
 
-/** A running agent is waited for so long: its link begins anew, and an orchestrator under load lets it wait. */
+/** Maximum wait for a running agent, which has to reconnect, possibly to a busy orchestrator. */
 const waitMs = 30_000;
 const exitCodes = { in_force: 0, refused: 1, waiting: 5 } as const;
 
 /**
- * Gives the agent of a data directory a new key and prints what came of it.
+ * Gives the agent of a data directory a new key and prints the result.
  * @returns the exit code
  */
-export async function sayRotation(dataDir: string, wish: { graceSecs: number; json: boolean }): Promise<number> {
-  const rotation = await rotateKey(dataDir, wish.graceSecs, waitMs, {
+export async function printRotation(dataDir: string, options: { graceSecs: number; json: boolean }): Promise<number> {
+  const rotation = await rotateKey(dataDir, options.graceSecs, waitMs, {
     now: () => Math.floor(Date.now() / 1000),
-    nudge: (pid) => process.kill(pid, 'SIGHUP'),
+    notify: (pid) => process.kill(pid, 'SIGHUP'),
     sleep: (ms) => sleep(ms),
   });
-  process.stdout.write(wish.json ? `${JSON.stringify(rotation)}\n` : textOf(rotation, Math.floor(Date.now() / 1000)));
+  process.stdout.write(
+    options.json ? `${JSON.stringify(rotation)}\n` : textOf(rotation, Math.floor(Date.now() / 1000)),
+  );
   return exitCodes[rotation.state];
 }
 
 /** @param now Unix seconds */
 export function textOf(rotation: Rotation, now: number): string {
   const { node_id, state, key, former_until, was_waiting, agent_runs } = rotation;
-  const until = former_until > now ? `is good until ${new Date(former_until * 1000).toISOString()}` : 'is good no more';
-  const made = was_waiting ? 'A new key was waiting already, as it was made then; no other was made.\n' : '';
-  if (state === 'in_force') return `${made}Agent ${node_id} has a new key: ${key}\nThe former one ${until}.\n`;
+  const until =
+    former_until > now ? `is valid until ${new Date(former_until * 1000).toISOString()}` : 'is no longer valid';
+  const made = was_waiting ? 'A new key was already waiting; no other key was made.\n' : '';
+  if (state === 'in_force') return `${made}Agent ${node_id} has a new key: ${key}\nThe former key ${until}.\n`;
   if (state === 'refused')
-    return `${made}The orchestrator did not take the new key; agent ${node_id} keeps the one it has. Its log says why.\n`;
+    return `${made}The orchestrator refused the new key; agent ${node_id} keeps its current key. Its log says why.\n`;
   const why = agent_runs
-    ? 'The agent has not been welcomed under it yet: there is no link, a terminal is open on this machine, or the orchestrator is of a release before 4 of the protocol. Its log says which.'
-    : 'No agent runs on this directory: it is shown at the next start.';
+    ? 'The orchestrator has not accepted it yet: there is no link, a terminal is open on this machine, or the orchestrator is older than protocol version 4. The log of the agent says which.'
+    : 'No agent runs on this directory; the next start shows the key to the orchestrator.';
   return `${made}A new key waits for agent ${node_id}: ${key}\n${why}\n`;
 }

@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { lockDirectory } from '../../../lib/src/instance-lock.ts';
 import { type AgentKeys, loadAgentIdentity } from './identity.ts';
 import { rotateKey } from './rotate-key.ts';
@@ -22,12 +22,12 @@ afterEach(() => {
   rmSync(dir, { recursive: true });
 });
 
-/** @param agent what the running agent does when it is told, or a look later */
+/** @param agent what the running agent does when notified, or one poll later */
 const rotate = (agent: () => void = () => {}, later: () => void = () => {}) => {
   const nudged: number[] = [];
   const tools = {
     now: () => now,
-    nudge: (pid: number) => {
+    notify: (pid: number) => {
       nudged.push(pid);
       agent();
     },
@@ -37,7 +37,7 @@ const rotate = (agent: () => void = () => {}, later: () => void = () => {}) => {
 };
 
 describe('muster agent rotate-key', () => {
-  it('leaves a key for the next start where no agent runs, and makes no second one', async () => {
+  test('leaves a key for the next start if no agent runs, and makes only one', async () => {
     const first = await rotate();
     expect(first).toMatchObject({
       node_id: identity.nodeId,
@@ -48,13 +48,15 @@ describe('muster agent rotate-key', () => {
       agent_runs: false,
       nudged: [],
     });
-    expect(textOf(first, now)).toContain('No agent runs on this directory: it is shown at the next start.');
+    expect(textOf(first, now)).toContain(
+      'No agent runs on this directory; the next start shows the key to the orchestrator.',
+    );
     const second = await rotate();
     expect(second).toMatchObject({ key: first.key, was_waiting: true });
-    expect(textOf(second, now)).toMatch(/^A new key was waiting already/);
+    expect(textOf(second, now)).toMatch(/^A new key was already waiting/);
   });
 
-  it('tells the running agent, and waits until the key is in force', async () => {
+  test('notifies the running agent, and waits until the key is in force', async () => {
     unlock = await lockDirectory(dir, 'agent');
     let looks = 0;
     const done = await rotate(undefined, () => {
@@ -63,12 +65,12 @@ describe('muster agent rotate-key', () => {
     expect(done).toMatchObject({ state: 'in_force', nudged: [process.pid], key: hex(identity.current) });
     expect(looks).toBe(3);
     expect(textOf(done, now)).toBe(
-      `Agent ${identity.nodeId} has a new key: ${done.key}\nThe former one is good until 2023-11-14T23:13:20.000Z.\n`,
+      `Agent ${identity.nodeId} has a new key: ${done.key}\nThe former key is valid until 2023-11-14T23:13:20.000Z.\n`,
     );
-    expect(textOf(done, now + 3600)).toContain('The former one is good no more.');
+    expect(textOf(done, now + 3600)).toContain('The former key is no longer valid.');
   });
 
-  it('says when it was refused, and when nothing has come of it in time', async () => {
+  test('reports a refusal and a timeout', async () => {
     unlock = await lockDirectory(dir, 'agent');
     const refused = await rotate(() => void identity.refused(identity.toShow([4], '')));
     expect(refused.state).toBe('refused');
@@ -78,9 +80,9 @@ describe('muster agent rotate-key', () => {
     expect(textOf(waits, now)).toContain('has not been welcomed under it yet');
   });
 
-  it('makes no agent where there is none', async () => {
+  test('creates no agent in a directory without one', async () => {
     const none = join(dir, 'none');
-    const tools = { now: () => now, nudge: () => {}, sleep: async () => {} };
+    const tools = { now: () => now, notify: () => {}, sleep: async () => {} };
     await expect(rotateKey(none, 0, 0, tools)).rejects.toThrow('has no agent.key: no agent ever ran there');
   });
 });

@@ -26,12 +26,12 @@ export interface RotationTools {
   /** Unix seconds. */
   now(): number;
   /** Notifies the running agent of the new key. */
-  nudge(pid: number): void;
+  notify(pid: number): void;
   sleep(ms: number): Promise<void>;
 }
 
 /** Milliseconds between checks of the agent's progress. */
-const lookMs = 100;
+const pollMs = 100;
 
 /**
  * Makes a new key for the agent of this directory, and waits until it is in force. A key that is already waiting is not
@@ -44,20 +44,20 @@ export async function rotateKey(
   dataDir: string,
   graceSecs: number,
   waitMs: number,
-  { now, nudge, sleep }: RotationTools,
+  { now, notify, sleep }: RotationTools,
 ): Promise<Rotation> {
   if (readPrivateFile(join(dataDir, 'agent.key')) === null)
-    throw new Error(`${dataDir} has no agent.key: no agent ever ran there; name its directory with --data-dir`);
+    throw new Error(`${dataDir} has no agent.key, so no agent has run there; name its directory with --data-dir`);
   const owner = otherOwner(dataDir);
-  if (owner !== null) throw new Error(`${dataDir} belongs to user ${owner}: run this as that one`);
+  if (owner !== null) throw new Error(`${dataDir} belongs to user ${owner}; run this command as that user`);
   const identity = await loadAgentIdentity(dataDir);
   const waited = identity.next();
-  const next = waited ?? made(dataDir, () => makeNextKey(dataDir, identity.current, graceSecs, now()));
+  const next = waited ?? makeOrRead(dataDir, () => makeNextKey(dataDir, identity.current, graceSecs, now()));
   const pid = holderOf(dataDir, 'agent');
-  if (pid !== null) nudge(pid);
+  if (pid !== null) notify(pid);
   let state: RotationState = 'waiting';
-  for (let left = pid === null ? 0 : waitMs; left > 0 && state === 'waiting'; left -= lookMs) {
-    await sleep(lookMs);
+  for (let left = pid === null ? 0 : waitMs; left > 0 && state === 'waiting'; left -= pollMs) {
+    await sleep(pollMs);
     state = await stateOf(dataDir, next);
   }
   return {
@@ -72,7 +72,7 @@ export async function rotateKey(
 }
 
 /** Handles a concurrent call that makes a key at the same moment. */
-function made(dataDir: string, make: () => NextKey): NextKey {
+function makeOrRead(dataDir: string, make: () => NextKey): NextKey {
   try {
     return make();
   } catch (error) {

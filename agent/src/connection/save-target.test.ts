@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { lockDirectory } from '../../../lib/src/instance-lock.ts';
-import { remember } from './save-target.ts';
+import { saveTarget } from './save-target.ts';
 
 const order = { host: 'muster.example', port: 4747, orchestratorKey: 'ab'.repeat(32), token: 'mt_1' };
 
@@ -16,28 +16,30 @@ async function inFolder(use: (folder: string) => Promise<void>): Promise<void> {
   }
 }
 
-describe('where an agent belongs', () => {
-  test('is remembered with its key and token, for its owner only, and a later word replaces it', async () => {
+describe('the saved target', () => {
+  test('has the key and the token, is readable by its owner only, and is replaced by a later one', async () => {
     await inFolder(async (folder) => {
-      const nodeId = await remember(folder, order);
+      const nodeId = await saveTarget(folder, order);
       expect(nodeId).toMatch(/^[0-9a-f]{32}$/);
       const path = join(folder, 'orchestrator.json');
       const known = { host: 'muster.example', port: 4747, orchestrator_key: 'ab'.repeat(32), token: 'mt_1' };
       expect(JSON.parse(readFileSync(path, 'utf8'))).toEqual(known);
       expect(statSync(path).mode & 0o777).toBe(0o600);
-      expect(await remember(folder, { ...order, host: 'other.example', orchestratorKey: null, token: null })).toBe(
+      expect(await saveTarget(folder, { ...order, host: 'other.example', orchestratorKey: null, token: null })).toBe(
         nodeId,
       );
-      // The key stays pinned, and the token may still be wanted.
+      // The key stays pinned, and the token may still be needed.
       expect(JSON.parse(readFileSync(path, 'utf8'))).toEqual({ ...known, host: 'other.example' });
     });
   });
 
-  test('is not changed under an agent that runs', async () => {
+  test('is not changed while an agent runs', async () => {
     await inFolder(async (folder) => {
-      await remember(folder, order);
+      await saveTarget(folder, order);
       const unlock = await lockDirectory(folder, 'agent');
-      await expect(remember(folder, { ...order, host: 'other.example' })).rejects.toThrow('is in use by another agent');
+      await expect(saveTarget(folder, { ...order, host: 'other.example' })).rejects.toThrow(
+        'is in use by another agent',
+      );
       expect(JSON.parse(readFileSync(join(folder, 'orchestrator.json'), 'utf8'))).toMatchObject({ host: order.host });
       unlock();
     });

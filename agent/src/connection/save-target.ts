@@ -3,11 +3,11 @@ import { loadAgentIdentity } from './identity.ts';
 import { type ConnectOrder, chooseTarget, OrchestratorFile } from './pin.ts';
 
 /**
- * Writes down which orchestrator this machine belongs to, for the agent that is started next.
- * @returns the node id that it will have
- * @throws DirectoryInUse while an agent runs on the directory: it would write over this
+ * Saves which orchestrator this machine belongs to, for the next start of the agent.
+ * @returns the node id of the agent
+ * @throws DirectoryInUse while an agent runs on the directory, because it would overwrite the file
  */
-export async function remember(dataDir: string, order: ConnectOrder): Promise<string> {
+export async function saveTarget(dataDir: string, order: ConnectOrder): Promise<string> {
   const identity = await loadAgentIdentity(dataDir);
   const unlock = await lockDirectory(dataDir, 'agent');
   try {

@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { expect, it } from 'vitest';
+import { expect, test } from 'vitest';
 import { WebSocket, WebSocketServer } from 'ws';
 import { systemClock } from '../../../lib/src/clock.ts';
 import { MemoryEngine } from '../../test/memory-engine.ts';
@@ -15,8 +15,8 @@ import { Session } from './session.ts';
 const quiet = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
 const key = Buffer.alloc(32, 1);
 
-it('listens to nobody who asks and asks and does not take the answers, until they do', async () => {
-  // Of a local socket the kernel keeps little.
+test('stops reading from a peer that sends requests without taking the answers, until it takes them', async () => {
+  // The kernel buffers little on a local socket.
   const directory = mkdtempSync(join(tmpdir(), 'muster-session-'));
   const server = createServer().listen(join(directory, 'socket'));
   await once(server, 'listening');
@@ -34,7 +34,7 @@ it('listens to nobody who asks and asks and does not take the answers, until the
     ...{ engine: new MemoryEngine(), samples: null, clock: systemClock, log: quiet, random: () => 0 },
     hello: () => ({ type: 'bye', reason: 'in place of a hello' }),
     welcomed: () => {},
-    standingChanged: () => {},
+    statusChanged: () => {},
   });
   link.challenge(key);
   await link.next('bye');

@@ -40,7 +40,7 @@ export interface SessionOptions {
   hello(nonce: Buffer, versions: readonly number[]): AgentMessage;
   /** Called when the link is up: the orchestrator has committed this agent's record. */
   welcomed(welcome: Welcome): void;
-  standingChanged(standing: Pick<Welcome, 'status' | 'name' | 'tags'>): void;
+  statusChanged(standing: Pick<Welcome, 'status' | 'name' | 'tags'>): void;
 }
 
 /** Milliseconds until the challenge, and after it the welcome, must have arrived. */
@@ -50,14 +50,14 @@ const silenceMs = limits.pingIntervalMs * (limits.missedPings + 1);
 /** Remedies for refusals. */
 const advice: Partial<Record<RefusalCode, string>> = {
   token_invalid:
-    '; on the orchestrator, `muster agents enroll` makes a new token: start this agent again with the line it prints',
+    '; make a new token with `muster agents enroll` on the orchestrator, and start this agent with the command that it prints',
   key_replaced:
-    '; this data directory is a copy, or was put back as it was: if this machine is the right one, reject and remove the agent, then let it in anew with `muster agents enroll`',
+    '; this data directory is a copy or was restored: if this machine is the right one, reject and remove the agent, then enroll it again with `muster agents enroll`',
 };
 const byeTimeoutMs = 1_000;
 /** Maximum bytes in the send buffer before reading pauses; far more than is ever sent at once. */
 const unsentBytes = 1024 * 1024;
-const unsentLookMs = 50;
+const unsentPollMs = 50;
 /** Maximum bytes in the send buffer before terminals pause, so that results can be sent in between. */
 const terminalBacklogBytes = 64 * 1024;
 
@@ -80,7 +80,7 @@ export class Session {
   private retryAfterSecs: number | null = null;
   private refused: RefusalCode | null = null;
   private reason: string | null = null;
-  private callOffWatch: () => void = () => {};
+  private cancelWatch: () => void = () => {};
   /** Operations and cancels in order, because a cancel must not overtake its operation. */
   private orders: Promise<void> = Promise.resolve();
   private readonly over: Promise<SessionEnd>;
@@ -95,10 +95,10 @@ export class Session {
     this.ws.on('message', (data: Buffer, isBinary: boolean) => {
       try {
         this.receive(data, isBinary);
-        this.holdBack();
+        this.pauseIfFull();
       } catch (error) {
         // A thrown error would end the process and the running operation.
-        options.log.error({ error }, 'a bug: handling what the orchestrator sent failed; the link is ended');
+        options.log.error({ error }, 'bug: failed to handle a message of the orchestrator; closing the link');
         this.end('internal error', 1011);
       }
     });
@@ -148,16 +148,16 @@ export class Session {
     if (this.phase === 'open') this.send({ type: 'bye', reason, ...(returns ? { returns } : {}) });
     this.phase = 'over';
     this.end(`bye: ${reason}`, 1000);
-    const callOff = this.options.clock.after(byeTimeoutMs, () => this.ws.terminate());
+    const cancelTimeout = this.options.clock.after(byeTimeoutMs, () => this.ws.terminate());
     await this.over;
-    callOff();
+    cancelTimeout();
     // Accepted operations are on disk or reported as missing.
     await this.orders;
   }
 
   private ended(code: number, reason: string): SessionEnd {
     this.phase = 'over';
-    this.callOffWatch();
+    this.cancelWatch();
     this.outputSender?.end();
     this.terminals?.end('the link to the orchestrator ended');
     this.metricsSender?.end();
@@ -183,11 +183,11 @@ export class Session {
   }
 
   /** Pauses reading while the peer does not take the answers, so that they do not fill this process. */
-  private holdBack(): void {
+  private pauseIfFull(): void {
     if (this.ws.isPaused || this.ws.bufferedAmount <= unsentBytes) return;
     this.ws.pause();
     const look = () => {
-      if (this.ws.bufferedAmount > unsentBytes) this.options.clock.after(unsentLookMs, look);
+      if (this.ws.bufferedAmount > unsentBytes) this.options.clock.after(unsentPollMs, look);
       else this.ws.resume();
     };
     look();
@@ -196,7 +196,7 @@ export class Session {
   private watch(): void {
     const { clock } = this.options;
     const allowed = this.phase === 'open' ? silenceMs : handshakeTimeoutMs;
-    this.callOffWatch = clock.after(Math.max(1, allowed - (clock.monotonic() - this.heardAt)), () => {
+    this.cancelWatch = clock.after(Math.max(1, allowed - (clock.monotonic() - this.heardAt)), () => {
       const limit = this.phase === 'open' ? silenceMs : handshakeTimeoutMs;
       const silent = clock.monotonic() - this.heardAt;
       if (silent < limit) return this.watch();
@@ -216,7 +216,10 @@ export class Session {
     }
     const message = isBinary ? null : decode(data);
     if (message === null) {
-      this.options.log.error({ bytes: data.length }, 'the orchestrator sent what this agent does not understand');
+      this.options.log.error(
+        { bytes: data.length },
+        'received a message from the orchestrator that this agent does not understand',
+      );
       this.end('not understood', 1008);
       return;
     }
@@ -286,7 +289,7 @@ export class Session {
       engine.spool,
       message.acknowledged,
       (text) => this.ws.send(text),
-      (seq, length) => log.error({ seq, length }, 'a report is too large for the channel and is passed over'),
+      (seq, length) => log.error({ seq, length }, 'report is too large for the link; skipped'),
     );
     const { sender } = this;
     this.version = message.version;
@@ -310,7 +313,7 @@ export class Session {
         reserve: (bytes) => sender.reserve(bytes),
         release: (bytes) => sender.release(bytes),
       });
-    this.metricsSender?.want(message.status === 'approved');
+    this.metricsSender?.setWanted(message.status === 'approved');
     this.options.welcomed(message);
     this.sender.pump();
     // Output from before the link.
@@ -343,8 +346,8 @@ export class Session {
         this.metricsSender?.refused(message.retry_after_secs * 1000);
         break;
       case 'status':
-        this.metricsSender?.want(message.status === 'approved');
-        this.options.standingChanged(message);
+        this.metricsSender?.setWanted(message.status === 'approved');
+        this.options.statusChanged(message);
         break;
       case 'terminal_open':
       case 'terminal_resize':
@@ -369,11 +372,13 @@ export class Session {
     };
   }
 
-  private order(carryOut: () => Promise<void>): void {
+  private order(execute: () => Promise<void>): void {
     // An order that arrived before the bye and still waits is sent again after the next start.
     this.orders = this.orders
-      .then(() => (this.phase === 'over' ? undefined : carryOut()))
-      .catch((error: unknown) => this.options.log.error({ error }, 'a bug: an order of the orchestrator failed'));
+      .then(() => (this.phase === 'over' ? undefined : execute()))
+      .catch((error: unknown) =>
+        this.options.log.error({ error }, 'bug: failed to execute an order of the orchestrator'),
+      );
   }
 
   private async accept(operation: OperationMessage): Promise<void> {
@@ -381,10 +386,11 @@ export class Session {
     const fields = { operation_id: operation.operation_id, kind: operation.kind };
     try {
       const outcome = await engine.accept(operation);
-      if (outcome === 'full') log.warn(fields, 'too many operations are open; the orchestrator will send it again');
+      if (outcome === 'full')
+        log.warn(fields, 'refused an operation, because too many are open; the orchestrator will send it again');
       else log.info({ ...fields, outcome }, 'operation received');
     } catch (error) {
-      log.error({ ...fields, error }, 'the operation could not be taken; the orchestrator will send it again');
+      log.error({ ...fields, error }, 'failed to accept the operation; the orchestrator will send it again');
     }
   }
 }

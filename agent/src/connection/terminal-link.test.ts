@@ -3,7 +3,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { decodeTerminalFrame, encodeTerminalFrame } from '@muster/protocol/wire';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { systemClock } from '../../../lib/src/clock.ts';
 import { MemoryEngine } from '../../test/memory-engine.ts';
 import { type ServedLink, TestOrchestrator } from '../../test/test-orchestrator.ts';
@@ -80,19 +80,19 @@ async function opened(channel = 1, version = 3): Promise<ServedLink> {
 }
 
 describe.skipIf(process.platform !== 'linux')('terminals on a link', () => {
-  it('carry what is typed down and what is shown up, as binary frames', async () => {
+  test('transport input and output as binary frames', async () => {
     const link = await opened(7);
     expect(await link.next('terminal_opened')).toMatchObject({ channel: 7, shell: '/bin/sh' });
     link.ws.send(encodeTerminalFrame(7, Buffer.from('echo $((6*7)); exit 5\r')));
     expect(await link.next('terminal_exited')).toMatchObject({ channel: 7, exit_code: 5, signal: null });
     expect(shownOn(link, 7)).toContain('42\r\n');
-    // What is on its way to one that is over is nobody's fault.
+    // Input for an ended terminal is not a violation.
     link.ws.send(encodeTerminalFrame(7, Buffer.from('late')));
     link.send({ type: 'terminal_resize', channel: 7, cols: 1, rows: 1 });
     await link.settled();
   });
 
-  it('end with it', async () => {
+  test('end with the link', async () => {
     const link = await opened();
     await link.next('terminal_opened');
     link.ws.send(encodeTerminalFrame(1, Buffer.from('echo own=$$.\r')));
@@ -103,19 +103,19 @@ describe.skipIf(process.platform !== 'linux')('terminals on a link', () => {
     await expect.poll(() => existsSync(`/proc/${own}`), { interval: 5 }).toBe(false);
   });
 
-  it.each([
-    ['a frame that is none', (link: ServedLink) => link.ws.send(Buffer.from([1, 0, 0, 0, 1]))],
-    ['one of another kind', (link: ServedLink) => link.ws.send(Buffer.from([2, 0, 0, 0, 1, 65]))],
-    ['one of a terminal that never was', (link: ServedLink) => link.ws.send(encodeTerminalFrame(2, Buffer.from('x')))],
-    ['a channel a second time', (link: ServedLink) => link.send({ ...wish, channel: 1 })],
-  ])('end the link over %s', async (_name, say) => {
+  test.each([
+    ['an invalid frame', (link: ServedLink) => link.ws.send(Buffer.from([1, 0, 0, 0, 1]))],
+    ['a frame of an unknown kind', (link: ServedLink) => link.ws.send(Buffer.from([2, 0, 0, 0, 1, 65]))],
+    ['a frame of an unknown terminal', (link: ServedLink) => link.ws.send(encodeTerminalFrame(2, Buffer.from('x')))],
+    ['a channel that is open already', (link: ServedLink) => link.send({ ...wish, channel: 1 })],
+  ])('close the link after %s', async (_name, send) => {
     const link = await opened();
     await link.next('terminal_opened');
-    say(link);
+    send(link);
     expect(await link.closed).toBe(1008);
   });
 
-  it('are not there for an orchestrator that is older than they are', async () => {
+  test('are not offered to an orchestrator that does not support them', async () => {
     const link = await opened(1, 2);
     expect(await link.closed).toBe(1008);
   });

@@ -7,7 +7,7 @@ import { removeDirectory, startAgent, temporaryDirectory } from './test/agent.ts
 import { directory, file, operation, script } from './test/desired.ts';
 import { snapshotTree } from './test/tree.ts';
 
-/** Random modules on a real tree: what a plan says is what an apply then does, and removal leaves no trace. */
+/** Applies random modules to a real tree: an apply does what its plan says, and removal leaves no trace. */
 
 const paths = ['/a', '/a/b', '/a/b/c', '/a/b/d', '/a/e', '/f', '/g/h/i', '/g/h'];
 const mode = fc.constantFrom('0600', '0644', '0755', '4750');
@@ -108,7 +108,7 @@ const essence = (results: ResourceResult[]) =>
     corrective,
   }));
 
-/** A few nested paths, each declared one way or another or not at all, so that directories change hands often. */
+/** Nested paths, each declared in a random way or not at all, so that directories often change their owner. */
 const nested: fc.Arbitrary<(root: string) => ResolvedResource[]> = fc
   .tuple(
     fc.tuple(
@@ -134,7 +134,7 @@ const nested: fc.Arbitrary<(root: string) => ResolvedResource[]> = fc
   );
 
 describe('random modules', () => {
-  test('directories that change hands: what is declared is there afterwards, and no trace is left at the end', async () => {
+  test('keeps declared directories that move between resources, and leaves no trace at the end', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(nested, { minLength: 2, maxLength: 5 }), async (sets) => {
         const home = temporaryDirectory();
@@ -166,14 +166,11 @@ describe('random modules', () => {
     );
   });
 
-  // Found by the one below, one time in many.
+  // The test below found these rarely.
   test.each([
-    ['where something is to be at it', (root: string) => file(`${root}/a/b`)],
-    [
-      'where something is to be below it and cannot',
-      (root: string) => file(`${root}/a/b/x/y`, { owner: 'nobody-of-ours' }),
-    ],
-  ])('a directory that was only made on the way goes with what it was made for, also %s', async (_, late) => {
+    ['when a file replaces it', (root: string) => file(`${root}/a/b`)],
+    ['when a file below it fails', (root: string) => file(`${root}/a/b/x/y`, { owner: 'nobody-of-ours' })],
+  ])('removes a created parent directory together with its content, %s', async (_, late) => {
     const home = temporaryDirectory();
     const root = `${home}/root`;
     mkdirSync(root);
@@ -189,7 +186,7 @@ describe('random modules', () => {
     removeDirectory(home);
   });
 
-  test('a plan is what the apply then does, a second apply does nothing, removal leaves no trace', {
+  test('an apply does what its plan says, a second apply does nothing, and removal leaves no trace', {
     timeout: 240_000,
   }, async ({ skip }) => {
     if (process.getuid?.() !== 0) skip('needs root: everyone else is shut out by some of the random modes');

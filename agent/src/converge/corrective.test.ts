@@ -5,7 +5,7 @@ import { decide, Picture } from './plan/plan.ts';
 import { file, operation, script } from './test/desired.ts';
 import { useAgent } from './test/harness.ts';
 
-/** What repairs drift, told from what carries out a new intention. */
+/** Distinguishes repairs of drift from intended changes. */
 
 const h = useAgent();
 const correctiveOf = (results: { id: string | null; status: string; corrective: boolean }[]) =>
@@ -15,7 +15,7 @@ const correctiveOf = (results: { id: string | null; status: string; corrective: 
 const f = (body: object, id = 'f') => file(`${h.root}/${id}`, { mode: '0644', ...body }, { id });
 const apply = async (...desired: ReturnType<typeof file>[]) => await h.agent.run(operation('apply', desired));
 
-test('a change by hand is repaired, a declared one intended, and both at once intended', async () => {
+test('marks the repair of a manual change as corrective, and a change of the declaration as intended', async () => {
   await apply(f({ content: 'one\n' }), f({ content: 'one\n' }, 'g'), f({ content: 'one\n' }, 'h'));
   chmodSync(`${h.root}/f`, 0o600);
   chmodSync(`${h.root}/h`, 0o600);
@@ -23,9 +23,9 @@ test('a change by hand is repaired, a declared one intended, and both at once in
   expect(correctiveOf(told.results)).toEqual({ f: true, g: false, h: false });
 });
 
-test('what an apply that failed has left half done is nobody’s drift', async () => {
+test('does not treat the leftover of a failed apply as drift', async () => {
   await apply(f({ content: 'one\n' }));
-  // The mode is tried together with an owner that is not there: nothing of it is done, but it was wanted.
+  // The mode is declared together with an unknown owner, so the apply does not set it.
   const failed = await apply(f({ content: 'two\n', owner: 'nobody-of-that-name' }));
   expect(failed.finished.status).toBe('failed');
   writeFileSync(`${h.root}/f`, 'half\n');
@@ -36,7 +36,7 @@ test('what an apply that failed has left half done is nobody’s drift', async (
   expect(readFileSync(`${h.root}/f`, 'utf8')).toBe('one\n');
 });
 
-test('a script whose check fails repairs; one that runs every time, or for another, does not', async () => {
+test('marks a script as corrective if its check fails, and not if it runs always or on a trigger', async () => {
   const desired = () => [
     f({ content: 'one\n' }),
     script('checked', { check: `test -e ${h.root}/there`, apply: `touch ${h.root}/there` }, { id: 'checked' }),
@@ -50,7 +50,7 @@ test('a script whose check fails repairs; one that runs every time, or for anoth
   expect(correctiveOf(told.results)).toEqual({ f: true, checked: true, always: false, follows: false });
 });
 
-test('a newer version that is offered is no drift, and what was removed by hand is', () => {
+test('does not treat a newer offered version as drift, but a removal by hand', () => {
   const body = { name: 'nginx', version: 'latest' };
   const wanted: ResolvedResource = {
     ...file('/x'),

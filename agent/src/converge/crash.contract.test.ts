@@ -1,7 +1,7 @@
 import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { removeDirectory, startAgent, type Told, temporaryDirectory } from './test/agent.ts';
+import { type Reported, removeDirectory, startAgent, temporaryDirectory } from './test/agent.ts';
 import { directory, file, operation, script } from './test/desired.ts';
 import { killedOff } from './test/killed.ts';
 import { sampled } from './test/sampled.ts';
@@ -42,8 +42,8 @@ const first = () => [
   file(`${root}/d/last`, { content: 'last\n' }),
 ];
 
-/** What must hold whenever the agent died: one end, nothing lost, nothing twice, nothing mixed. */
-function expectWhole(told: Told, died: string): void {
+/** What must hold after each kill: exactly one end, nothing lost, nothing done twice, no mixed states. */
+function expectWhole(told: Reported, died: string): void {
   expect(told.results.length, died).toBe(6);
   const triggered = told.results.find(({ id }) => id === 'triggered');
   const ran = existsSync(`${root}/triggered`) ? readFileSync(`${root}/triggered`, 'utf8') : '';
@@ -69,8 +69,8 @@ const stepsOf = (total: number) =>
     8,
   );
 
-describe('an agent killed at any durable step', () => {
-  test('carries an apply on to one end, and removal still brings back what was there', async () => {
+describe('an agent that is killed at any durable step', () => {
+  test('finishes an apply, and its removal still restores the original state', async () => {
     const steps = await killedOff(dataDir, [operation('apply', first())], 0);
     expect(steps.points.at(-1)).toBe('done');
     const total = steps.points.length - 1;
@@ -85,7 +85,7 @@ describe('an agent killed at any durable step', () => {
       expect(killed, died).toBe(true);
       expect(['old\n', 'new\n'], died).toContain(readFileSync(`${root}/there`, 'utf8'));
       const agent = await startAgent(dataDir);
-      // The orchestrator sends again what it has no end of.
+      // The orchestrator sends operations again until it has their end.
       const outcome = await agent.engine.accept(apply);
       if (points.at(-1) !== 'accepted:before') expect(outcome, died).toBe('known');
       expectWhole(await agent.ended(apply.operation_id), died);
@@ -103,7 +103,7 @@ describe('an agent killed at any durable step', () => {
     fresh();
   });
 
-  test('carries an apply that is bound to a plan on, and does not hold it against what it has changed itself', {
+  test('finishes an apply that is bound to a plan, despite its own changes', {
     timeout: 240_000,
   }, async () => {
     const planned = async () => {
@@ -131,7 +131,7 @@ describe('an agent killed at any durable step', () => {
     }
   });
 
-  test('carries a removal on to one end', async () => {
+  test('finishes a removal', async () => {
     const steps = await killedOff(dataDir, [operation('apply', first()), operation('apply', [])], 0);
     const total = steps.points.length - 1;
     expect(total).toBeGreaterThan(15);
@@ -165,11 +165,11 @@ describe('an agent killed at any durable step', () => {
     fresh();
   });
 
-  test('waits for a script that outlived it, and then finds it done instead of running it beside itself', async () => {
+  test('waits for a script that outlived it, and finds it done instead of running it twice', async () => {
     const slow = () => [
       script('slow', {
         check: `test -e ${root}/count`,
-        // Its agent is its parent; the next one is not to be killed too, should it run beside this.
+        // Kills only this agent, so that the next one is not killed if it runs the script again.
         apply: `test -e ${root}/once || { touch ${root}/once; kill -9 $PPID; }; sleep 0.7; echo x >> ${root}/count`,
       }),
       file(`${root}/after`, {}, { depends_on: ['script:slow'] }),
@@ -181,13 +181,13 @@ describe('an agent killed at any durable step', () => {
     const told = await agent.ended(apply.operation_id);
     await agent.stop();
     expect(told.results).toMatchObject([
-      { action: 'run', status: 'changed', message: expect.stringContaining('says that it got done') },
+      { action: 'run', status: 'changed', message: expect.stringContaining('reports that it was applied') },
       { status: 'changed' },
     ]);
     expect(readFileSync(`${root}/count`, 'utf8')).toBe('x\n');
   });
 
-  test('has not let a script do anything that it had not yet written down as a process', async () => {
+  test('lets a script do nothing before it is recorded as a process', async () => {
     const slow = () => [
       script('slow', { check: `test -e ${root}/count`, apply: `sleep 0.2; echo x >> ${root}/count` }),
     ];

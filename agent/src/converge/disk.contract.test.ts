@@ -7,7 +7,7 @@ import { removeDirectory, startAgent, type TestAgent, temporaryDirectory } from 
 import { file, operation, script } from './test/desired.ts';
 import { snapshotTree } from './test/tree.ts';
 
-/** Disks that are full or cannot be written to, as far as this machine lets tests make such. */
+/** Full and read-only disks, as far as this machine allows tests to create them. */
 
 let home: string;
 let mounts: string[];
@@ -48,8 +48,8 @@ const canMount = (() => {
   return mounted;
 })();
 
-describe.runIf(canMount)('with file systems of their own (root, mount)', () => {
-  test('full: the file stays as it was, the resource fails clearly, the rest goes on', async () => {
+describe.runIf(canMount)('with separate file systems (root, mount)', () => {
+  test('full: the file stays unchanged, the resource fails with a clear message, the others are applied', async () => {
     const root = mount('small', '64k');
     writeFileSync(`${root}/f`, 'old\n');
     agent = await startAgent(data());
@@ -67,7 +67,7 @@ describe.runIf(canMount)('with file systems of their own (root, mount)', () => {
     expect(snapshotTree(root)).toEqual(before);
   });
 
-  test('read-only: the same', async () => {
+  test('read-only: the file stays unchanged, and the resource fails with a clear message', async () => {
     const root = mount('fixed', '64k');
     writeFileSync(`${root}/f`, 'old\n');
     spawnSync('mount', ['-o', 'remount,ro', root]);
@@ -79,7 +79,7 @@ describe.runIf(canMount)('with file systems of their own (root, mount)', () => {
     ]);
   });
 
-  test('full, and a journal that is due to be rewritten: the agent starts with it as it is', async () => {
+  test('full, with a journal that needs compaction: the agent starts with the existing journal', async () => {
     const dataDir = mount('data', '12m');
     const first = await Journal.open(dataDir, () => {}, fail);
     for (let i = 0; i < 5; i++) first.record('x', [{ t: 'settled', ids: ['x'.repeat(1024 * 1024)] }]);
@@ -95,7 +95,7 @@ describe.runIf(canMount)('with file systems of their own (root, mount)', () => {
     await second.close();
   });
 
-  test('no room for the journal: an operation is not accepted, and nothing of it happens; the next is', async () => {
+  test('without room for the journal: an operation is refused without effect, and the next one is accepted', async () => {
     const dataDir = mount('data', '256k');
     agent = await startAgent(dataDir);
     await expect(
@@ -109,12 +109,12 @@ describe.runIf(canMount)('with file systems of their own (root, mount)', () => {
     expect(agent.engine.openOperations().length).toBe(1);
   });
 
-  test('no room left in the middle: the operation waits, and ends once there is room again', async () => {
+  test('full in the middle of an operation: the operation waits, and ends once there is room', async () => {
     const dataDir = mount('data', '256k');
     const errors: string[] = [];
     agent = await startAgent(dataDir, {
       log: { debug() {}, info() {}, warn() {}, error: (fields) => errors.push(JSON.stringify(fields)) },
-      // The pause before the disk is tried again is not waited for.
+      // Skips the pause before the retry.
       clock: { ...systemClock, after: (ms, action) => systemClock.after(ms === 5000 ? 20 : ms, action) },
     });
     const fill = `${dataDir}/fill`;
@@ -153,7 +153,7 @@ const canFreeze = (() => {
   return frozen;
 })();
 
-test.runIf(canFreeze)('an immutable file is left, and the message says what to look for (root, chattr)', async () => {
+test.runIf(canFreeze)('leaves an immutable file, and the message names the attribute (root, chattr)', async () => {
   const path = `/tmp/muster-immutable-${process.pid}`;
   writeFileSync(path, 'old');
   spawnSync('chattr', ['+i', path]);

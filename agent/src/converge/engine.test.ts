@@ -11,8 +11,8 @@ const h = useAgent();
 const byId = (results: { id: string | null }[], id: string) => results.find((result) => result.id === id);
 const entries = () => [...h.agent.engine.spool.pending(0)];
 
-describe('telling the orchestrator', () => {
-  test('a small operation that changes nothing is one entry: accepted, results, finished', async () => {
+describe('reports', () => {
+  test('of a small operation without changes are one entry: accepted, results, finished', async () => {
     const desired = [file(`${h.root}/f`, { content: 'x' }), directory(`${h.root}/d`)];
     await h.agent.run(operation('apply', desired));
     h.agent.engine.spool.acknowledge(h.agent.engine.spool.lastSeq());
@@ -22,7 +22,7 @@ describe('telling the orchestrator', () => {
     ]);
   });
 
-  test('larger ones are told in entries of modest size that the wire takes', async () => {
+  test('of a large operation are several valid entries of limited size', async () => {
     const desired = Array.from({ length: 300 }, (_, i) => file(`${h.root}/f${i}`, { content: `content ${i}\n` }));
     const told = await h.agent.run(operation('apply', desired));
     expect(told.results.length).toBe(300);
@@ -35,7 +35,7 @@ describe('telling the orchestrator', () => {
     expect(seqs).toEqual(seqs.map((_, i) => i + 1));
   });
 
-  test('what takes longer is accepted at once, and told before its end', async () => {
+  test('of a long operation start with `accepted`, before its end', async () => {
     const slow = operation('apply', [file(`${h.root}/f`), script('slow', { apply: 'sleep 0.6' })]);
     const ended = h.agent.run(slow);
     await expect.poll(() => entries()[0]?.reports[0]?.type).toBe('accepted');
@@ -44,7 +44,7 @@ describe('telling the orchestrator', () => {
     await ended;
   });
 
-  test('entries stay until they are acknowledged, also when the agent is restarted', async () => {
+  test('stay in the spool until they are acknowledged, also across a restart', async () => {
     const told = operation('apply', [file(`${h.root}/f`)]);
     await h.agent.run(told);
     const before = entries();
@@ -60,7 +60,7 @@ describe('telling the orchestrator', () => {
     expect(entries()[0]?.seq).toBe(before.at(-1)!.seq + 1);
   });
 
-  test('an orchestrator that has more than was ever told gets everything under new numbers', async () => {
+  test('get new numbers if the orchestrator has more than the agent ever sent', async () => {
     await h.agent.run(operation('apply', [file(`${h.root}/f`)]));
     const told = entries();
     h.agent.engine.spool.acknowledge(100);
@@ -68,7 +68,7 @@ describe('telling the orchestrator', () => {
     expect(entries().map(({ reports }) => reports)).toEqual(told.map(({ reports }) => reports));
   });
 
-  test('beyond the bound, output is given up, the oldest first, and results never', async () => {
+  test('beyond the size limit lose the oldest output, and never results', async () => {
     await h.restart({ spoolBytes: 23_000 });
     for (const name of ['a', 'b', 'c'])
       await h.agent.run(
@@ -83,7 +83,7 @@ describe('telling the orchestrator', () => {
 });
 
 describe('operations', () => {
-  test('a second delivery is answered from the journal and carried out once, also after its end is acknowledged', async () => {
+  test('run once when delivered twice, also after their end is acknowledged', async () => {
     const once = operation('apply', [script('count', { apply: `echo x >> ${h.root}/count` })]);
     await h.agent.run(once);
     expect(await h.agent.engine.accept(once)).toBe('known');
@@ -95,7 +95,7 @@ describe('operations', () => {
     expect(readFileSync(`${h.root}/count`, 'utf8')).toBe('x\n');
   });
 
-  test('one at a time, in the order they came', async () => {
+  test('run one at a time, in order of arrival', async () => {
     const all = ['a', 'b', 'c'].map((name) =>
       operation(
         'apply',
@@ -107,12 +107,12 @@ describe('operations', () => {
     expect(readFileSync(`${h.root}/order`, 'utf8')).toBe('a\na\nb\nb\nc\nc\n');
   });
 
-  test('64 may be open, the next is left with the orchestrator', async () => {
+  test('are limited to 64, and the next one is refused', async () => {
     for (let i = 0; i < 64; i++) expect(await h.agent.engine.accept(operation('plan'))).toBe('accepted');
     expect(await h.agent.engine.accept(operation('plan'))).toBe('full');
   });
 
-  test('cancelled between two resources: the rest is skipped, and what was done stays managed', async () => {
+  test('skip the rest when they are cancelled, and keep managing what they applied', async () => {
     const long = operation('apply', [
       file(`${h.root}/f`, {}, { id: 'f' }),
       script('cancels', { apply: `touch ${h.root}/runs; while ! test -e ${h.root}/go; do sleep 0.02; done` }),
@@ -129,7 +129,7 @@ describe('operations', () => {
     expect(existsSync(`${h.root}/f`)).toBe(false);
   });
 
-  test('cancelled while it waits: it ends at once', async () => {
+  test('end at once when they are cancelled while they wait', async () => {
     const first = operation('apply', [script('first', { apply: `while ! test -e ${h.root}/go; do sleep 0.02; done` })]);
     const second = operation('apply', [file(`${h.root}/f`)]);
     await h.agent.engine.accept(first);
@@ -141,14 +141,14 @@ describe('operations', () => {
     expect(existsSync(`${h.root}/f`)).toBe(false);
   });
 
-  test('what the orchestrator has settled is open no longer', async () => {
+  test('are closed when the orchestrator has settled them', async () => {
     const told = operation('apply', [file(`${h.root}/f`)]);
     await h.agent.run(told);
     h.agent.engine.settle([told.operation_id, 'unknown']);
     expect(h.agent.engine.openOperations()).toEqual([]);
   });
 
-  test('an agent that stops leaves the rest to its next start', async () => {
+  test('resume at the next start when the agent stops', async () => {
     const long = operation('apply', [
       script('waits', { apply: `touch ${h.root}/runs; sleep 0.3; echo x >> ${h.root}/count` }),
       file(`${h.root}/late`),
@@ -162,7 +162,7 @@ describe('operations', () => {
     expect(statSync(`${h.root}/late`).isFile()).toBe(true);
   });
 
-  test('a data directory that others can enter is refused', async () => {
+  test('refuses a data directory that others can enter', async () => {
     await h.agent.stop();
     chmodSync(h.dataDir, 0o750);
     await expect(startAgent(h.dataDir)).rejects.toThrow(/chmod 700/);
@@ -172,7 +172,7 @@ describe('operations', () => {
 });
 
 describe('failures and triggers', () => {
-  test('a kind the agent cannot carry out fails alone, dependents are skipped, the rest goes on', async () => {
+  test('fails an unknown kind alone, skips its dependents, and applies the others', async () => {
     const service: ResolvedResource = {
       ...file('/x'),
       key: 'package-brew:nginx',
@@ -199,7 +199,7 @@ describe('failures and triggers', () => {
     expect(told.finished.error).toContain('svc');
   });
 
-  test('a trigger forces a script whose check passes, once, and not again', async () => {
+  test('a trigger forces a script whose check passes, exactly once', async () => {
     const desired = (content: string) => [
       file(`${h.root}/a`, { content }, { id: 'a' }),
       file(`${h.root}/b`, { content }, { id: 'b' }),
@@ -222,7 +222,7 @@ describe('failures and triggers', () => {
     expect(readFileSync(`${h.root}/count`, 'utf8')).toBe('x\nx\n');
   });
 
-  test('a trigger that was due when the operation ended without it fires in the next', async () => {
+  test('a trigger that was not served fires in the next operation', async () => {
     const desired = (content: string) => [
       file(`${h.root}/a`, { content }, { id: 'a' }),
       script('gate', { apply: `test -e ${h.root}/open` }),
@@ -244,7 +244,7 @@ describe('failures and triggers', () => {
     expect(readFileSync(`${h.root}/count`, 'utf8')).toBe('x\n');
   });
 
-  test('scripts without a check: with rerun_on until they succeeded, without it at every apply, and never as drift', async () => {
+  test('a script without a check runs at every apply, or with rerun_on until it succeeds, and is never drift', async () => {
     writeFileSync(`${h.root}/a`, '');
     const desired = () => [
       file(`${h.root}/a`, {}, { id: 'a' }),
@@ -266,7 +266,7 @@ describe('failures and triggers', () => {
 });
 
 describe('drift', () => {
-  test('without an apply, or against another one, it fails clearly', async () => {
+  test('fails clearly without an apply, or against another apply', async () => {
     expect((await h.agent.run(operation('drift'))).finished).toMatchObject({
       status: 'failed',
       error: expect.stringContaining('apply again'),
@@ -282,7 +282,7 @@ describe('drift', () => {
     expect((await h.agent.run(same)).finished).toMatchObject({ status: 'succeeded' });
   });
 
-  test('is measured against the last apply that succeeded, and a directory in place of a file is a drift of its type', async () => {
+  test('is measured against the last successful apply, and a directory instead of a file is drift of its type', async () => {
     await h.agent.run(
       operation('apply', [file(`${h.root}/f`, { content: 'a' }), file(`${h.root}/g`, { content: 'a' })]),
     );
@@ -303,7 +303,7 @@ describe('drift', () => {
     ]);
   });
 
-  test('resources of modules that are kept stay in the snapshot', async () => {
+  test('includes the resources of kept modules', async () => {
     await h.agent.run(operation('apply', [file(`${h.root}/f`, { content: 'a' }, { module: 'kept' })]));
     await h.agent.run(operation('apply', [file(`${h.root}/g`)], { keep_modules: ['kept'] }));
     expect(readFileSync(`${h.root}/f`, 'utf8')).toBe('a');
@@ -312,8 +312,8 @@ describe('drift', () => {
   });
 });
 
-describe('what holds a secret', () => {
-  test('is redacted as a whole, everywhere', async () => {
+describe('a secret', () => {
+  test('is redacted everywhere, with its whole field', async () => {
     const secret = 'hunter2';
     const desired = [
       file(
@@ -345,10 +345,10 @@ describe('what holds a secret', () => {
   });
 });
 
-describe('scripts that misbehave', () => {
+describe('misbehaving scripts', () => {
   const limits = { ...defaultLimits, scriptMs: 300, checkMs: 200, outputBytes: 1000 };
 
-  test('one that hangs is stopped with everything it started', async () => {
+  test('are stopped with everything they started when they hang', async () => {
     await h.restart({ limits });
     const told = await h.agent.run(
       operation('apply', [
@@ -365,7 +365,7 @@ describe('scripts that misbehave', () => {
       .toBe(true);
   });
 
-  test('one that says a great deal is heard to its end, and its output capped', async () => {
+  test('are read to their end, and their output is cut', async () => {
     await h.restart({ limits: { ...limits, scriptMs: 20_000 } });
     const told = await h.agent.run(
       operation('apply', [script('loud', { apply: 'echo first; head -c 50000000 /dev/zero; echo last; exit 7' })]),
@@ -378,7 +378,7 @@ describe('scripts that misbehave', () => {
     expect(stdout).toMatch(/last\n$/);
   });
 
-  test('its environment is clean, its input empty, its text invisible to others', async () => {
+  test('get a clean environment and empty input, and their text is invisible to others', async () => {
     process.env.MUSTER_LEAK = 'leaked';
     const told = await h.agent.run(
       operation('apply', [script('env', { apply: 'env; cat; tr "\\0" " " < /proc/$$/cmdline # secret-comment' })]),
@@ -390,7 +390,7 @@ describe('scripts that misbehave', () => {
     expect(stdout).not.toContain('secret-comment');
   });
 
-  test('a text longer than any command line is run', async () => {
+  test('run even if their text is longer than any command line', async () => {
     const told = await h.agent.run(
       operation('apply', [script('long', { apply: `# ${'x'.repeat(300_000)}\necho ran` })]),
     );

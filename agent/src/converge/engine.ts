@@ -15,7 +15,7 @@ import { Publisher } from './report/publisher.ts';
 
 /**
  * Interface of the state engine to the connection. The engine accepts operations, executes them one at a time, and puts
- * its reports into the spool; it knows nothing of links. All methods except `start`, `accept`, `look`, `halt`, and
+ * its reports into the spool; it does not know about links. All methods except `start`, `accept`, `look`, `halt`, and
  * `stop` return at once from memory.
  */
 export interface Engine {
@@ -49,7 +49,7 @@ export interface Engine {
   applied(): { applies: number; watched: ReadonlyMap<string, readonly string[]> };
   /**
    * Observes some resources as a drift check would, without a report.
-   * @returns the observed state by key, in the form that `onMeasured` gets; null if an operation runs or came between
+   * @returns the observed state by key, in the form of `onMeasured`; null if an operation runs or ran meanwhile
    */
   look(keys: ReadonlySet<string>): Promise<ReadonlyMap<string, string> | null>;
   /** Finishes the current resource (up to a time limit) and starts no other. Still accepts acknowledgements. */
@@ -154,7 +154,7 @@ class ConvergeEngine implements Engine {
   /** Wake-ups of waits for the disk. */
   readonly #wakes = new Set<() => void>();
   /** Whether the disk refused a write, so that the journal is rewritten before the retry. */
-  #suspect = false;
+  #needsRewrite = false;
   readonly spool: ReportSpool;
   readonly output: LiveOutput;
 
@@ -187,7 +187,7 @@ class ConvergeEngine implements Engine {
     const { operation_id: id } = operation;
     const { state } = journal;
     // Repairs first, so that no other call repairs the journal meanwhile.
-    await this.#mend();
+    await this.#repairJournal();
     const known = state.operations.get(id);
     if (known !== undefined) {
       // Its entry may not have reached the disk yet.
@@ -222,7 +222,8 @@ class ConvergeEngine implements Engine {
     // An observation can be killed at once, because it leaves nothing half done.
     if (this.#looking?.id === operationId) killIfRunning(this.#looking.process);
     // A waiting operation ends without waiting for its turn.
-    if (operation.cancelled && !this.#executing.has(operationId)) this.#carryOut(operation).finally(() => this.#next());
+    if (operation.cancelled && !this.#executing.has(operationId))
+      this.#executeOne(operation).finally(() => this.#next());
   }
 
   openOperations(): OpenOperation[] {
@@ -302,7 +303,7 @@ class ConvergeEngine implements Engine {
     if (this.#current !== null || this.#stopping) return;
     const operation = this.#waiting();
     if (operation === null) return;
-    this.#current = this.#carryOut(operation).finally(() => {
+    this.#current = this.#executeOne(operation).finally(() => {
       this.#current = null;
       if (!this.#stopping) this.#next();
       const { message, finished } = operation;
@@ -310,16 +311,16 @@ class ConvergeEngine implements Engine {
     });
   }
 
-  async #carryOut(operation: OperationRecord): Promise<void> {
+  async #executeOne(operation: OperationRecord): Promise<void> {
     const id = operation.message.operation_id;
     this.#executing.add(id);
     try {
-      if (this.#suspect || this.#opened().isBroken) {
+      if (this.#needsRewrite || this.#opened().isBroken) {
         await this.#opened().compact();
-        this.#suspect = false;
+        this.#needsRewrite = false;
       }
       await execute(operation, this.#context(id));
-      await this.#tidy(operation.message.kind);
+      await this.#cleanUp(operation.message.kind);
     } catch (error) {
       if (!(error instanceof Stopped)) await this.#failed(operation, error);
     } finally {
@@ -327,12 +328,12 @@ class ConvergeEngine implements Engine {
       this.output.forget(id);
       const attempt = this.#attempts.get(id);
       if (operation.state === 'finished') this.#attempts.delete(id);
-      else if (attempt !== undefined) attempt.again = true;
+      else if (attempt !== undefined) attempt.isRetry = true;
     }
   }
 
   /** Between operations: compacts the journal, and removes copies that are no longer needed. */
-  async #tidy(kind: OperationMessage['kind']): Promise<void> {
+  async #cleanUp(kind: OperationMessage['kind']): Promise<void> {
     // A cancelled operation may end while another is executed, which may be about to refer to a copy.
     if (this.#executing.size > 1) return;
     const journal = this.#opened();
@@ -352,7 +353,7 @@ class ConvergeEngine implements Engine {
     const id = operation.message.operation_id;
     const detail = error instanceof Error ? error.stack : String(error);
     log.error({ operation_id: id, error: detail }, 'operation interrupted; will retry');
-    if (error instanceof JournalFailure) this.#suspect = true;
+    if (error instanceof JournalFailure) this.#needsRewrite = true;
     else {
       const faults = (this.#faults.get(id) ?? 0) + 1;
       this.#faults.set(id, faults);
@@ -366,7 +367,7 @@ class ConvergeEngine implements Engine {
     await this.#pause();
     // Its end is in the journal but unreported, and nothing else would report it.
     while (operation.state === 'finished' && this.#opened().isBroken && !this.#stopping)
-      await this.#mend().catch(() => this.#pause());
+      await this.#repairJournal().catch(() => this.#pause());
   }
 
   /** Waits until the disk may be tried again or the agent stops. */
@@ -385,7 +386,7 @@ class ConvergeEngine implements Engine {
    * After a disk error: rewrites the journal and publishes its reports.
    * @throws JournalFailure when the disk still refuses
    */
-  async #mend(): Promise<void> {
+  async #repairJournal(): Promise<void> {
     const journal = this.#opened();
     if (!journal.isBroken) return;
     await journal.rewrite();
@@ -452,7 +453,7 @@ class ConvergeEngine implements Engine {
       record();
     } catch (error) {
       if (!(error instanceof JournalFailure)) throw error;
-      this.#suspect = true;
+      this.#needsRewrite = true;
       this.#options.log.warn({ error: error.message }, `failed to journal: ${what}`);
     }
   }

@@ -6,7 +6,7 @@ import { Picture, type Step, stepsOf, triggersLeft } from './plan/plan.ts';
 import { measureDrift, planOperationOnMachine } from './plan-drift.ts';
 import { type ExecutionContext, Progress, Stopped } from './progress.ts';
 
-const ways = { apply: applyOperation, plan: planOperationOnMachine, drift: measureDrift };
+const executors = { apply: applyOperation, plan: planOperationOnMachine, drift: measureDrift };
 
 /**
  * Executes one operation, or the rest of it, to its end.
@@ -15,9 +15,9 @@ const ways = { apply: applyOperation, plan: planOperationOnMachine, drift: measu
 export async function execute(operation: OperationRecord, context: ExecutionContext): Promise<void> {
   const progress = new Progress(operation, context);
   try {
-    await ways[operation.message.kind](progress);
+    await executors[operation.message.kind](progress);
   } catch (error) {
-    // Publishes finished results, so that the next start need not determine them.
+    // Publishes finished results, so that the next start does not have to determine them.
     if (error instanceof Stopped && operation.message.kind === 'apply') await progress.flush('left');
     throw error;
   } finally {
@@ -34,9 +34,9 @@ export async function abandon(operation: OperationRecord, context: ExecutionCont
   try {
     progress.results.push(...operation.results);
     const { message } = operation;
-    const pending = message.kind === 'apply' ? await keepUntold(progress) : [];
+    const pending = message.kind === 'apply' ? await keepUnreported(progress) : [];
     const total = operation.results.length;
-    await progress.finish(total, `the agent could not carry it out: ${reason}`, { cut: 0, pending });
+    await progress.finish(total, `the agent could not execute it: ${reason}`, { cut: 0, pending });
   } finally {
     progress.close();
   }
@@ -46,7 +46,7 @@ export async function abandon(operation: OperationRecord, context: ExecutionCont
  * Journals changes that an operation made and could not report.
  * @returns the triggers that remain due
  */
-async function keepUntold(progress: Progress): Promise<[string, string[]][]> {
+async function keepUnreported(progress: Progress): Promise<[string, string[]][]> {
   const { operation, context } = progress;
   const { state } = context.journal;
   const { message, intents, step: begun } = operation;

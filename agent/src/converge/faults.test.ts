@@ -9,13 +9,13 @@ import { snapshotTree } from './test/tree.ts';
 const h = useAgent();
 const nobody = 65534;
 const silent = { debug() {}, info() {}, warn() {}, error() {} };
-/** The pause before an operation is tried again is not waited for. */
+/** Skips the pause before an operation is retried. */
 const clock = {
   ...systemClock,
   after: (ms: number, action: () => void) => systemClock.after(ms === 5000 ? 1 : ms, action),
 };
 
-/** The disk does not take what is to be synced next. */
+/** Makes the next sync of the journal fail. */
 function failNextSync(): void {
   const restore = replaceCall('fdatasync', (real) =>
     Object.assign(
@@ -28,38 +28,35 @@ function failNextSync(): void {
   );
 }
 
-describe('what goes wrong around an operation', () => {
-  test.runIf(process.geteuid?.() === 0)(
-    'whoever owns a directory and swaps it for a link loses the operation nothing',
-    async () => {
-      mkdirSync(`${h.root}/u/d`, { recursive: true });
-      mkdirSync(`${h.root}/elsewhere`);
-      for (const path of ['u', 'u/d']) chownSync(`${h.root}/${path}`, nobody, nobody);
-      writeFileSync(`${h.root}/g`, 'before\n');
-      let swapped = false;
-      await h.restart({
-        clock,
-        log: silent,
-        crashPoint(name) {
-          if (swapped || name !== 'resource:after' || !existsSync(`${h.root}/u/d/f`)) return;
-          swapped = true;
-          renameSync(`${h.root}/u/d`, `${h.root}/u/old`);
-          symlinkSync(`${h.root}/elsewhere`, `${h.root}/u/d`);
-        },
-      });
-      const told = await h.agent.run(
-        operation('apply', [file(`${h.root}/u/d/f`, { content: 'x' }), file(`${h.root}/g`, { content: 'ours\n' })]),
-      );
-      expect(swapped).toBe(true);
-      expect(told.finished).toMatchObject({ status: 'succeeded', summary: { total: 2, changed: 2 } });
-      const removed = await h.agent.run(operation('apply', []));
-      expect(removed.finished.summary).toMatchObject({ total: 2, removed: 1, failed: 1 });
-      expect(readFileSync(`${h.root}/g`, 'utf8')).toBe('before\n');
-    },
-  );
+describe('an operation with faults', () => {
+  test.runIf(process.geteuid?.() === 0)('survives a directory owner who swaps the directory for a link', async () => {
+    mkdirSync(`${h.root}/u/d`, { recursive: true });
+    mkdirSync(`${h.root}/elsewhere`);
+    for (const path of ['u', 'u/d']) chownSync(`${h.root}/${path}`, nobody, nobody);
+    writeFileSync(`${h.root}/g`, 'before\n');
+    let swapped = false;
+    await h.restart({
+      clock,
+      log: silent,
+      crashPoint(name) {
+        if (swapped || name !== 'resource:after' || !existsSync(`${h.root}/u/d/f`)) return;
+        swapped = true;
+        renameSync(`${h.root}/u/d`, `${h.root}/u/old`);
+        symlinkSync(`${h.root}/elsewhere`, `${h.root}/u/d`);
+      },
+    });
+    const told = await h.agent.run(
+      operation('apply', [file(`${h.root}/u/d/f`, { content: 'x' }), file(`${h.root}/g`, { content: 'ours\n' })]),
+    );
+    expect(swapped).toBe(true);
+    expect(told.finished).toMatchObject({ status: 'succeeded', summary: { total: 2, changed: 2 } });
+    const removed = await h.agent.run(operation('apply', []));
+    expect(removed.finished.summary).toMatchObject({ total: 2, removed: 1, failed: 1 });
+    expect(readFileSync(`${h.root}/g`, 'utf8')).toBe('before\n');
+  });
 
   test.runIf(process.geteuid?.() === 0)(
-    'what was changed half way comes back, also when nobody could look how far it got',
+    'restores a partial change, even if its extent could not be observed',
     async () => {
       const path = `${h.root}/f`;
       writeFileSync(path, 'theirs\n', { mode: 0o604 });
@@ -68,7 +65,7 @@ describe('what goes wrong around an operation', () => {
       const broken = Object.assign(new Error('EIO: i/o error'), { code: 'EIO' });
       const restore = [
         replaceCall('fchmodSync', () => () => {
-          // From here on the disk answers nothing.
+          // From here on, the disk returns errors.
           restore.push(
             replaceCall('lstatSync', (real) =>
               Object.assign(() => {
@@ -89,7 +86,7 @@ describe('what goes wrong around an operation', () => {
     },
   );
 
-  test('an operation that is given up stays in charge of what it changed, and triggers stay due', async () => {
+  test('still manages its changes after it was abandoned, and keeps triggers due', async () => {
     writeFileSync(`${h.root}/a`, 'before\n');
     let faults = 0;
     await h.restart({
@@ -118,7 +115,7 @@ describe('what goes wrong around an operation', () => {
   });
 
   test.each(['step:after', 'step:ended', 'results:before'])(
-    'what ran without a restart is told as it ended, also when the agent met a fault at %s',
+    'reports what ran without a restart as it ended, with a fault at %s',
     async (at) => {
       let faults = 0;
       await h.restart({
@@ -137,7 +134,7 @@ describe('what goes wrong around an operation', () => {
       const told = await h.agent.run(operation('apply', desired));
       expect(faults).toBe(1);
       expect(told.results).toMatchObject([{ status: 'changed' }, { status: 'changed' }]);
-      expect(told.results[0]?.message).not.toContain('in the middle');
+      expect(told.results[0]?.message).not.toContain('while it ran');
       expect(told.outputs).toMatchObject([{ stdout: 'said\n' }]);
       expect(readFileSync(`${h.root}/count`, 'utf8')).toBe('x\n');
       await h.agent.run(operation('apply', []));
@@ -145,7 +142,7 @@ describe('what goes wrong around an operation', () => {
     },
   );
 
-  test('what is carried on by the same process is not said to come after a restart', async () => {
+  test('reports no restart when the same process resumes it', async () => {
     let faults = 0;
     await h.restart({
       clock,
@@ -157,10 +154,10 @@ describe('what goes wrong around an operation', () => {
       },
     });
     const told = await h.agent.run(operation('apply', [file(`${h.root}/f`)]));
-    expect(told.results).toMatchObject([{ message: 'carried on after the agent met a fault of its own' }]);
+    expect(told.results).toMatchObject([{ message: 'resumed after the agent had an internal error' }]);
   });
 
-  test('a fault while files are on their way: none of them goes on beside the next attempt', async () => {
+  test('waits for files that are being written before it retries after a fault', async () => {
     let [passed, faults] = [0, 0];
     await h.restart({
       clock,
@@ -177,14 +174,14 @@ describe('what goes wrong around an operation', () => {
     );
     expect(faults).toBe(1);
     expect(told.results.map(({ status, message }) => [status, message])).toEqual([
-      ['changed', 'carried out before the agent met a fault of its own'],
-      ['changed', 'carried on after the agent met a fault of its own'],
+      ['changed', 'applied before the agent had an internal error'],
+      ['changed', 'resumed after the agent had an internal error'],
     ]);
     expect(readFileSync(`${h.root}/slow`, 'utf8')).toBe('slow');
     expect(readFileSync(`${h.root}/validated`, 'utf8')).toBe('x\n');
   });
 
-  test('a disk that fails while an operation is taken: the agent comes out of it by itself', async () => {
+  test('is executed later when the disk fails while it is accepted', async () => {
     await h.restart({ clock, log: silent });
     const { engine } = h.agent;
     const first = operation('apply', [file(`${h.root}/first`)]);
@@ -199,7 +196,7 @@ describe('what goes wrong around an operation', () => {
     expect(h.agent.engine.openOperations().map(({ state }) => state)).toEqual(['finished', 'finished']);
   });
 
-  test('a disk that failed while nothing ran: the next operation is taken', async () => {
+  test('is accepted after the disk failed while the agent was idle', async () => {
     await h.restart({ clock, log: silent });
     const { engine } = h.agent;
     const restoreWrite = replaceCall('writeSync', () => () => {
@@ -218,26 +215,23 @@ describe('what goes wrong around an operation', () => {
     expect(h.agent.engine.openOperations().map(({ state }) => state)).toEqual(['finished']);
   });
 
-  test.each(['intents', 'results', 'finished'])(
-    'a disk that fails once, at %s: the operation ends, and that is told',
-    async (at) => {
-      let failed = 0;
-      await h.restart({
-        clock,
-        log: silent,
-        crashPoint(name) {
-          if (name === `${at}:after` && failed++ === 0) failNextSync();
-        },
-      });
-      const told = await h.agent.run(
-        operation('apply', [file(`${h.root}/f`), script('s', { apply: `echo x >> ${h.root}/count` })]),
-      );
-      expect(failed).toBeGreaterThan(0);
-      expect(told.results.map(({ status }) => status)).toEqual(['changed', 'changed']);
-      expect(readFileSync(`${h.root}/count`, 'utf8')).toBe('x\n');
-      expect((await h.agent.run(operation('plan', []))).finished.status).toBe('succeeded');
-      await h.restart();
-      expect(h.agent.engine.openOperations().map(({ state }) => state)).toEqual(['finished', 'finished']);
-    },
-  );
+  test.each(['intents', 'results', 'finished'])('ends and is reported when the disk fails once at %s', async (at) => {
+    let failed = 0;
+    await h.restart({
+      clock,
+      log: silent,
+      crashPoint(name) {
+        if (name === `${at}:after` && failed++ === 0) failNextSync();
+      },
+    });
+    const told = await h.agent.run(
+      operation('apply', [file(`${h.root}/f`), script('s', { apply: `echo x >> ${h.root}/count` })]),
+    );
+    expect(failed).toBeGreaterThan(0);
+    expect(told.results.map(({ status }) => status)).toEqual(['changed', 'changed']);
+    expect(readFileSync(`${h.root}/count`, 'utf8')).toBe('x\n');
+    expect((await h.agent.run(operation('plan', []))).finished.status).toBe('succeeded');
+    await h.restart();
+    expect(h.agent.engine.openOperations().map(({ state }) => state)).toEqual(['finished', 'finished']);
+  });
 });

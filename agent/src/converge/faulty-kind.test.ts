@@ -6,7 +6,7 @@ import { useAgent } from './test/harness.ts';
 
 const fault = vi.hoisted(() => ({ member: null as string | null }));
 
-// The kind as it is, with a fault in the one of its members that a test names.
+// The real kind, with a fault in the member that a test names.
 vi.mock('../resources/block-unix.ts', async (original) => {
   const { blockUnix } = await original<{ blockUnix: Record<string, unknown> }>();
   const faulty = Object.entries(blockUnix).map(([name, member]) => [
@@ -46,17 +46,17 @@ const members = [
   'diffRemoval',
   'remove',
 ] as const satisfies readonly (keyof Provider)[];
-/** Asked for nothing that the resource could not do without. */
+/** Members whose fault does not affect the resource. */
 const harmless = new Set(['weight', 'canTell']);
 
-describe('a fault in the code of one kind', () => {
-  test.each(members)('in %s fails resources of that kind, and the others are carried out', async (member) => {
+describe('a bug in the code of one kind', () => {
+  test.each(members)('in %s fails resources of that kind, and the others are applied', async (member) => {
     writeFileSync(`${h.root}/text`, 'theirs\n');
     const ours = block(`${h.root}/text`, 'm', { content: 'ours\n' });
     const desired = [file(`${h.root}/a`), ours, file(`${h.root}/b`)];
     const statusOf = async (kind: 'plan' | 'apply', resources: typeof desired) => {
       const { results, finished } = await h.agent.run(operation(kind, resources));
-      expect(finished.error ?? '').not.toContain('could not carry it out');
+      expect(finished.error ?? '').not.toContain('could not execute it');
       expect(results).toHaveLength(3);
       for (const { type, status } of results)
         if (type !== 'block-unix') expect(status).toMatch(/^(changed|would_change|unchanged)$/);
@@ -78,7 +78,7 @@ describe('a fault in the code of one kind', () => {
       fault.member = member;
       h.agent.engine.applied();
       const drift = await h.agent.run(operation('drift', []));
-      expect(drift.finished.error ?? '').not.toContain('could not carry it out');
+      expect(drift.finished.error ?? '').not.toContain('could not execute it');
       const gone = await statusOf('apply', []);
       const asked = ofRemoval || ['path', 'watched', 'brings', 'check'].includes(member);
       expect(gone?.status).toBe(asked ? 'failed' : 'changed');
@@ -90,7 +90,7 @@ describe('a fault in the code of one kind', () => {
     expect(readFileSync(`${h.root}/text`, 'utf8')).toBe('theirs\n');
   });
 
-  test('that is met where nothing is to be done fails the resource too', async () => {
+  test('in a member that runs without a change fails the resource too', async () => {
     writeFileSync(`${h.root}/text`, 'theirs\n');
     const ours = block(`${h.root}/text`, 'm', { content: 'ours\n' });
     await h.agent.run(operation('apply', [ours]));

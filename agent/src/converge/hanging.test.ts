@@ -4,7 +4,7 @@ import { systemClock } from '../../../lib/src/clock.ts';
 import { file, operation, script } from './test/desired.ts';
 import { useAgent } from './test/harness.ts';
 
-/** Programs that hang must hold up neither a stop nor, where they only look, a cancelled operation. */
+/** Hanging programs must not block a stop, and hanging observations must not block a cancellation. */
 
 const h = useAgent();
 const hanging = () =>
@@ -12,7 +12,7 @@ const hanging = () =>
 const running = () => expect.poll(() => existsSync(`${h.root}/runs`)).toBe(true);
 
 for (const kind of ['apply', 'plan'] as const)
-  test(`a \`check\` that hangs ends with the ${kind} that is cancelled, and nothing follows from how it ended`, async () => {
+  test(`kills a hanging \`check\` when its ${kind} is cancelled, and ignores its result`, async () => {
     const long = operation(kind, [hanging(), file(`${h.root}/f`)]);
     await h.agent.engine.accept(long);
     await running();
@@ -22,7 +22,7 @@ for (const kind of ['apply', 'plan'] as const)
     expect(existsSync(`${h.root}/f`)).toBe(false);
   });
 
-test('a `check` that hangs does not outlast the time that a stopping agent gives', async () => {
+test('kills a hanging `check` at the end of the grace period of a stop', async () => {
   await h.restart({
     clock: { ...systemClock, after: (ms, action) => systemClock.after(ms === 20_000 ? 20 : ms, action) },
   });
@@ -37,7 +37,7 @@ test('a `check` that hangs does not outlast the time that a stopping agent gives
   await h.agent.ended(long.operation_id);
 });
 
-test('an `apply` that hangs is killed when the agent has waited enough with its stop, and told of at the next start', async () => {
+test('kills a hanging `apply` at the end of the grace period of a stop, and reports it at the next start', async () => {
   await h.restart({
     clock: { ...systemClock, after: (ms, action) => systemClock.after(ms === 20_000 ? 20 : ms, action) },
   });
@@ -50,7 +50,7 @@ test('an `apply` that hangs is killed when the agent has waited enough with its 
   expect(existsSync(`${h.root}/applied`)).toBe(false);
 });
 
-test('a file that somebody changes while its new content is checked stays theirs', async () => {
+test('keeps a file that somebody changes while its new content is validated', async () => {
   writeFileSync(`${h.root}/f`, 'old');
   const swap = `echo theirs > ${h.root}/g; mv ${h.root}/g ${h.root}/f; test -e %`;
   const told = await h.agent.run(operation('apply', [file(`${h.root}/f`, { content: 'ours', validate: swap })]));
@@ -60,7 +60,7 @@ test('a file that somebody changes while its new content is checked stays theirs
   expect(readFileSync(`${h.root}/f`, 'utf8')).toBe('theirs\n');
 });
 
-test('a `validate` that hangs ends with the operation that is cancelled, the file is as before', async () => {
+test('kills a hanging `validate` when the operation is cancelled, and leaves the file unchanged', async () => {
   const long = operation('apply', [
     file(`${h.root}/f`, { content: 'x', validate: `touch ${h.root}/runs; sleep 60; test -e %` }),
   ]);

@@ -16,8 +16,8 @@ import { directory, file, operation } from './test/desired.ts';
 import { useAgent } from './test/harness.ts';
 
 /**
- * Bodies as a hostile orchestrator, or one of another version, may send them. Only kinds whose code can be let loose on
- * the machine that runs this: all others are held to the form alone.
+ * Sends bodies as a hostile orchestrator, or one of another version, may send them. Executes only kinds that are safe on
+ * the machine of the test; for the others, it checks only the validation.
  */
 
 const h = useAgent();
@@ -35,7 +35,7 @@ const strangeText = fc.oneof(
   fc.string({ maxLength: 10 }),
 );
 const strange = fc.oneof({ weight: 9, arbitrary: strangeText }, fc.jsonValue({ maxDepth: 2 }));
-/** A body with some of the kind's own fields, whatever their values, and perhaps others. */
+/** A body with some of the kind's own fields with any values, and maybe other fields. */
 const bodyOf = (type: ResourceType): fc.Arbitrary<Record<string, unknown>> =>
   fc
     .tuple(
@@ -43,17 +43,17 @@ const bodyOf = (type: ResourceType): fc.Arbitrary<Record<string, unknown>> =>
       fc.dictionary(fc.constantFrom('newer_field', '__proto__', 'constructor', 'toString', 'symlink'), strange, {
         maxKeys: 1,
       }),
-      // Most are complete: what is missing is found first, and nothing else.
+      // Most bodies are complete, because a missing field hides all other faults.
       fc.record(Object.fromEntries(Object.keys(kinds[type].required).map((name) => [name, strangeText]))),
       fc.nat(9),
     )
-    // Through JSON, as all that comes over the wire.
+    // Through JSON, like everything on the wire.
     .map(([own, more, required, chance]) =>
       JSON.parse(JSON.stringify({ ...(chance > 0 ? required : {}), ...own, ...(chance < 3 ? more : {}) })),
     );
 
-describe('a body that came over the wire', () => {
-  test.each(types)('of %s fits here where it fits the protocol, and never throws', (type) => {
+describe('a body from the wire', () => {
+  test.each(types)('of %s is accepted if the protocol accepts it, and never throws', (type) => {
     fc.assert(
       fc.property(bodyOf(type), (body) => {
         const fault = bodyFault({ type, body: body as never });
@@ -66,7 +66,7 @@ describe('a body that came over the wire', () => {
     );
   });
 
-  test.each(types)('of %s, whether it fits or not, keeps no operation from being put together', (type) => {
+  test.each(types)('of %s never prevents the preparation of an operation, valid or not', (type) => {
     const provider = providerOf(type);
     if (provider === null) return;
     const body = fc.oneof({ weight: 5, arbitrary: bodyOf(type) }, fc.constant({}));
@@ -88,7 +88,7 @@ describe('a body that came over the wire', () => {
     );
   });
 
-  test('says what is wrong with it, without its values', () => {
+  test('is refused with its faults and without its values', () => {
     const body = { path: 7, mode: ['hunter2'], ensure: 'perhaps', shiny: 'hunter2' };
     expect(bodyFault({ type: 'file-unix', body: body as never })).toBe(
       'what the orchestrator sent is no file-unix that this agent knows: `shiny` is not known; `path` must be text; ' +
@@ -98,14 +98,14 @@ describe('a body that came over the wire', () => {
     expect(bodyFault({ type: 'file-unix', body: { path: '/x', mode: null } as never })).toBeNull();
   });
 
-  test('fails its own resource, and the others are carried out', async () => {
-    // Scripts only where nothing can be run: as no program that there is.
+  test('fails its own resource only', async () => {
+    // Scripts have an unknown program, so that nothing runs.
     const loose = fc.oneof(
       ...(['file-unix', 'directory-unix'] as const).map((type) => bodyOf(type).map((body) => ({ type, body }))),
       bodyOf('script').map((body) => ({ type: 'script' as const, body: { ...body, program: 'nothing' } })),
       fc.jsonValue().map((body) => ({ type: 'of-tomorrow' as ResourceType, body: { body } })),
     );
-    // Where a path is good, it leads nowhere but into the test's own tree.
+    // A valid path stays inside the test's own tree.
     const inside = (root: string, body: Record<string, unknown>) =>
       typeof body.path === 'string' && body.path.startsWith('/') ? { ...body, path: `${root}/w${body.path}` } : body;
     await fc.assert(
@@ -126,7 +126,7 @@ describe('a body that came over the wire', () => {
           const { results, finished } = await h.agent.run(sent);
           if (kind === 'drift') continue;
           expect(results).toHaveLength(good.length);
-          expect(finished.error ?? '').not.toContain('could not carry it out');
+          expect(finished.error ?? '').not.toContain('could not execute it');
           for (const result of results)
             if (result.id?.startsWith('hostile') !== true && result.id !== 'needs')
               expect(result.status, result.identity).toMatch(/^(unchanged|changed|would_change)$/);
@@ -138,7 +138,7 @@ describe('a body that came over the wire', () => {
         expect(readFileSync(`${h.root}/f`, 'utf8')).toBe('ours\n');
         await h.agent.run(operation('apply', []));
         expect(existsSync(`${h.root}/f`)).toBe(false);
-        // Otherwise it would take no more after a while.
+        // Otherwise the spool would fill up.
         h.agent.engine.spool.acknowledge(h.agent.engine.spool.lastSeq());
       }),
       { numRuns: 150 },

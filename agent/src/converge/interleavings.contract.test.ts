@@ -4,33 +4,32 @@ import type { ResolvedResource } from '@muster/protocol/module';
 import type { OperationMessage } from '@muster/protocol/wire';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { removeDirectory, startAgent, type TestAgent, type Told, temporaryDirectory } from './test/agent.ts';
+import { type Reported, removeDirectory, startAgent, type TestAgent, temporaryDirectory } from './test/agent.ts';
 import { cutOff } from './test/cut.ts';
 import { block, directory, file, line, operation, script } from './test/desired.ts';
 import { killedOff } from './test/killed.ts';
 import { snapshotTree } from './test/tree.ts';
 
 /**
- * Applies of changing modules, hand edits between them, things in the way, and an agent cut off at any step, against a
- * model that knows nothing of how any of it is done: what the machine looks like is what was there, with what is
- * declared laid over it, whatever came before.
+ * Compares random sequences of applies, manual edits, obstacles, and interruptions at any step with a simple model: the
+ * machine always has its original state, overlaid with the declared resources.
  */
 
 type Tree = Record<string, string>;
 
-/** One thing that may be declared, in one of a few ways. */
+/** A resource that may be declared, in one of several variants. */
 interface Part {
-  resource(root: string, way: number): ResolvedResource;
-  /** Lays it over a tree. */
-  lay(tree: Tree, way: number): void;
-  /** What must be in the set with it. */
+  resource(root: string, variant: number): ResolvedResource;
+  /** Overlays it on a tree. */
+  overlay(tree: Tree, variant: number): void;
+  /** The part that it requires in the set. */
   with?: string;
 }
 
-/** One that is only there because something is in it: made for that, or declared before and left as it was. */
+/** A directory that exists only for its entries: made for them, or declared before and left unchanged. */
 const anyDirectory = 'a directory';
 
-const ways = [0, 1];
+const variants = [0, 1];
 const modes = ['0640', '0755'] as const;
 const put = (tree: Tree, path: string, mode: string, content: string): void => {
   const above = path.split('/').slice(1, -1);
@@ -40,17 +39,18 @@ const put = (tree: Tree, path: string, mode: string, content: string): void => {
   tree[path] = `0:0 10${mode} ${content}`;
 };
 const fileAt = (path: string): Part => ({
-  resource: (root, way) => file(root + path, { content: `ours ${way}\n`, mode: modes[way] as string }, { id: path }),
-  lay: (tree, way) => put(tree, path, modes[way] as string, `ours ${way}\n`),
+  resource: (root, variant) =>
+    file(root + path, { content: `ours ${variant}\n`, mode: modes[variant] as string }, { id: path }),
+  overlay: (tree, variant) => put(tree, path, modes[variant] as string, `ours ${variant}\n`),
 });
 const directoryAt = (path: string): Part => ({
-  resource: (root, way) => directory(root + path, { mode: modes[way] as string }),
-  lay(tree, way) {
+  resource: (root, variant) => directory(root + path, { mode: modes[variant] as string }),
+  overlay(tree, variant) {
     put(tree, path, '0644', '');
-    tree[path] = `0:0 4${modes[way]} directory`;
+    tree[path] = `0:0 4${modes[variant]} directory`;
   },
 });
-/** The lines of a text, in no order: what is put there in which apply is not what it is about. */
+/** Adds a line to the text file. The order of lines does not matter. */
 const addLine = (tree: Tree, text: string): void => {
   tree['/text'] = `${tree['/text']}${text}\n`;
 };
@@ -62,26 +62,26 @@ const parts: Readonly<Record<string, Part>> = {
   '/there': fileAt('/there'),
   '/d/b': fileAt('/d/b'),
   '/d/e/c': fileAt('/d/e/c'),
-  '/way/x': fileAt('/way/x'),
+  '/blocked/x': fileAt('/blocked/x'),
   '/gone': {
     resource: (root) => file(`${root}/gone`, { ensure: 'absent' }),
-    lay: (tree) => {
+    overlay: (tree) => {
       delete tree['/gone'];
     },
   },
   line: {
-    resource: (root, way) => line(`${root}/text`, `key=${way}`, { match: '^key=' }),
-    lay(tree, way) {
-      tree['/text'] = (tree['/text'] as string).replace(/key=.*/, `key=${way}`);
+    resource: (root, variant) => line(`${root}/text`, `key=${variant}`, { match: '^key=' }),
+    overlay(tree, variant) {
+      tree['/text'] = (tree['/text'] as string).replace(/key=.*/, `key=${variant}`);
     },
   },
   more: {
     resource: (root) => line(`${root}/text`, 'one more'),
-    lay: (tree) => addLine(tree, 'one more'),
+    overlay: (tree) => addLine(tree, 'one more'),
   },
   block: {
-    resource: (root, way) => block(`${root}/text`, 'ours', { content: `in it ${way}\n` }),
-    lay: (tree, way) => addLine(tree, `in it ${way}`),
+    resource: (root, variant) => block(`${root}/text`, 'ours', { content: `in it ${variant}\n` }),
+    overlay: (tree, variant) => addLine(tree, `in it ${variant}`),
   },
   checked: {
     resource: (root) =>
@@ -90,7 +90,7 @@ const parts: Readonly<Record<string, Part>> = {
         apply: `echo x >> ${root}.out/checked`,
         undo: `rm ${root}.out/checked`,
       }),
-    lay: () => {},
+    overlay: () => {},
   },
   triggered: {
     resource: (root) =>
@@ -99,7 +99,7 @@ const parts: Readonly<Record<string, Part>> = {
         { check: 'true', apply: `echo x >> ${root}.out/triggered`, undo: 'true' },
         { rerun_on: [`path:${root}/a`] },
       ),
-    lay: () => {},
+    overlay: () => {},
     with: '/a',
   },
   dependent: {
@@ -107,38 +107,40 @@ const parts: Readonly<Record<string, Part>> = {
       file(
         `${root}/dependent`,
         { content: 'x', mode: '0600' },
-        { id: 'dependent', depends_on: [`path:${root}/way/x`] },
+        { id: 'dependent', depends_on: [`path:${root}/blocked/x`] },
       ),
-    lay: (tree) => put(tree, '/dependent', '0600', 'x'),
-    with: '/way/x',
+    overlay: (tree) => put(tree, '/dependent', '0600', 'x'),
+    with: '/blocked/x',
   },
 };
 const names = Object.keys(parts);
 
 interface Round {
   set: Record<string, number>;
-  /** What hands do before: edit a file, take it away, put something in the way or take it out of it. */
+  /** Manual changes before the apply: edit or delete a file, create or remove an obstacle. */
   hands: ('edit' | 'delete' | 'note' | 'block' | 'unblock')[];
-  /** At which step the agent is cut off; beyond the last one it is not. */
+  /** The step at which the agent is cut off; beyond the last one it is not. */
   cutAt: number | null;
-  /** Really: it is a process of its own, and what it was at is left as it is. */
+  /** Runs the agent in its own process and kills it, so that its unfinished work stays as it is. */
   isKilled?: boolean;
-  /** Bound to a plan; `late`: hands come in between. */
+  /** Whether the apply is bound to a plan; `late`: with manual changes in between. */
   plan: 'none' | 'bound' | 'late';
 }
 
 const round: fc.Arbitrary<Round> = fc.record({
-  set: fc.dictionary(fc.constantFrom(...names), fc.constantFrom(...ways), { maxKeys: names.length }).map((chosen) => {
-    const set = { ...chosen };
-    for (const name of Object.keys(set)) {
-      const needed = parts[name]?.with;
-      if (needed !== undefined) set[needed] ??= 0;
-    }
-    return set;
-  }),
+  set: fc
+    .dictionary(fc.constantFrom(...names), fc.constantFrom(...variants), { maxKeys: names.length })
+    .map((chosen) => {
+      const set = { ...chosen };
+      for (const name of Object.keys(set)) {
+        const needed = parts[name]?.with;
+        if (needed !== undefined) set[needed] ??= 0;
+      }
+      return set;
+    }),
   hands: fc.subarray(['edit', 'delete', 'note', 'block', 'unblock'] as const, { maxLength: 2 }).map((all) => [...all]),
   cutAt: fc.option(fc.integer({ min: 1, max: 24 }), { freq: 2 }),
-  // A process of its own takes its time.
+  // Rarely, because starting a process is slow.
   isKilled: fc.integer({ min: 0, max: 15 }).map((one) => one === 7),
   plan: fc.constantFrom('none' as const, 'none' as const, 'bound' as const, 'late' as const),
 });
@@ -152,15 +154,15 @@ const essence = (results: readonly ResourceResult[]) =>
     triggered_by,
   }));
 
-/** What was said of what did not go well, so that a disagreement tells what it is about. */
-const said = (results: readonly ResourceResult[]): string =>
+/** Failures of an operation, for the message of a failed comparison. */
+const failuresOf = (results: readonly ResourceResult[]): string =>
   results
     .filter(({ status }) => status !== 'unchanged' && status !== 'changed' && status !== 'would_change')
     .map(({ identity, status, message }) => `${identity} ${status}: ${message}`)
     .join('; ');
 
-/** A tree in which the order of the text's lines, and the marks around the block, count for nothing. */
-const loosely = (tree: Tree): Tree => {
+/** Normalizes a tree: sorts the lines of the text file and removes the markers of the block. */
+const normalized = (tree: Tree): Tree => {
   const [head = '', ...rest] = (tree['/text'] ?? '').split(/(?<=^\S+ \S+ )/);
   const lines = rest
     .join('')
@@ -173,14 +175,14 @@ class Machine {
   readonly home = temporaryDirectory();
   readonly root = `${this.home}/root`;
   agent: TestAgent | null = null;
-  /** What would be there without us. */
+  /** The state without Muster. */
   base: Tree = {};
-  /** What was last put in place, by name. */
+  /** Variants of the applied parts, by name. */
   placed: Record<string, number> = {};
-  /** The trigger is due since an earlier apply. */
+  /** Whether a trigger remains due from an earlier apply. */
   due = false;
   fired = { least: 0, most: 0 };
-  /** Steps of the agent that was cut off last. */
+  /** Steps that the last interrupted agent passed. */
   passed: string[] = [];
   #noted = 0;
 
@@ -207,7 +209,7 @@ class Machine {
     };
     switch (what) {
       case 'edit':
-        // Of ours, or of nobody's: then it is what was there before us from now on.
+        // An edit of an unmanaged file becomes part of the original state.
         writeFileSync(`${root}/there`, 'by hand\n');
         if (!('/there' in this.placed)) takeUp('/there');
         return;
@@ -221,22 +223,22 @@ class Machine {
         return;
       }
       case 'block':
-        if (existsSync(`${root}/way`)) return;
-        writeFileSync(`${root}/way`, 'in the way\n', { mode: 0o600 });
-        takeUp('/way');
+        if (existsSync(`${root}/blocked`)) return;
+        writeFileSync(`${root}/blocked`, 'in the way\n', { mode: 0o600 });
+        takeUp('/blocked');
         return;
       case 'unblock':
-        if (this.base['/way'] === undefined) return;
-        rmSync(`${root}/way`);
+        if (this.base['/blocked'] === undefined) return;
+        rmSync(`${root}/blocked`);
         this.base = { ...this.base };
-        delete this.base['/way'];
+        delete this.base['/blocked'];
     }
   }
 
-  /** What must be there when this is in place. */
+  /** The tree after an apply of this set. */
   expected(set: Record<string, number>): Tree {
     const tree = { ...this.base };
-    for (const name of names) if (name in set) (parts[name] as Part).lay(tree, set[name] as number);
+    for (const name of names) if (name in set) (parts[name] as Part).overlay(tree, set[name] as number);
     return tree;
   }
 
@@ -244,14 +246,14 @@ class Machine {
     return names.flatMap((name) => (name in set ? (parts[name] as Part).resource(this.root, set[name] as number) : []));
   }
 
-  run = (message: OperationMessage): Promise<Told> => {
+  run = (message: OperationMessage): Promise<Reported> => {
     const { engine } = this.agent as TestAgent;
     engine.spool.acknowledge(engine.spool.lastSeq());
     return (this.agent as TestAgent).run(message);
   };
 
-  /** Carried out by an agent that is cut off at a step, or killed there, and then by the next one. */
-  async runCut(message: OperationMessage, at: number, isKilled: boolean): Promise<Told> {
+  /** Executes an operation with an agent that is cut off or killed at a step, and then with the next agent. */
+  async runCut(message: OperationMessage, at: number, isKilled: boolean): Promise<Reported> {
     await this.agent?.stop();
     const data = `${this.home}/data`;
     const { points } = isKilled ? await killedOff(data, [message], at) : await cutOff(data, message, at);
@@ -282,23 +284,23 @@ async function play(machine: Machine, { set, hands, cutAt, isKilled = false, pla
   const isSure = JSON.stringify(found) === JSON.stringify(before) || bound;
   const isUnknown = results.some(({ status }) => status === 'unknown');
   if (isSure && !isUnknown) {
-    // What was said of an interrupted one is told anew; what it is, is not.
+    // The next agent reports an interrupted resource again, with the same result.
     const wasCut = ({ type, message }: ResourceResult) =>
-      type === 'script' && message?.includes('in the middle') === true;
-    const told = results.map((result, i) =>
-      // What its `check` had said before is not on record.
+      type === 'script' && message?.includes('while it ran') === true;
+    const comparable = results.map((result, i) =>
+      // The earlier result of its `check` is not recorded.
       wasCut(result) ? { ...result, changes: planned.results[i]?.changes ?? [] } : result,
     );
-    const why = `planned${bound ? ', bound' : ''} [${said(planned.results)}]; then [${said(results)}] after ${machine.passed.join(' ')}`;
-    expect(essence(told), why).toEqual(essence(planned.results));
+    const why = `planned${bound ? ', bound' : ''} [${failuresOf(planned.results)}]; then [${failuresOf(results)}] after ${machine.passed.join(' ')}`;
+    expect(essence(comparable), why).toEqual(essence(planned.results));
   }
 
-  // A thing in the way fails what is behind it, skips what depends on that, and nothing else.
+  // An obstacle fails the resource below it, skips the dependents of that, and affects nothing else.
   const statusOf = (id: string) => results.find((result) => result.id === id)?.status;
-  const isBlocked = '/way/x' in set && machine.base['/way'] !== undefined;
+  const isBlocked = '/blocked/x' in set && machine.base['/blocked'] !== undefined;
   for (const { id, status, identity, message } of results) {
     const wanted =
-      id === '/way/x' && isBlocked
+      id === '/blocked/x' && isBlocked
         ? /^failed$/
         : id === 'dependent' && isBlocked
           ? /^skipped$/
@@ -309,7 +311,7 @@ async function play(machine: Machine, { set, hands, cutAt, isKilled = false, pla
   }
   const placed = { ...set };
   if (isBlocked) {
-    delete placed['/way/x'];
+    delete placed['/blocked/x'];
     delete placed.dependent;
   }
   const expected = machine.expected(placed);
@@ -317,10 +319,10 @@ async function play(machine: Machine, { set, hands, cutAt, isKilled = false, pla
     path,
     expected[path] === anyDirectory && what.endsWith(' directory') ? anyDirectory : what,
   ]);
-  expect(loosely(Object.fromEntries(there))).toEqual(loosely(expected));
+  expect(normalized(Object.fromEntries(there))).toEqual(normalized(expected));
   machine.placed = placed;
 
-  // The trigger fires once for a change, and not without one, in this operation or, if that was cut short, in the next.
+  // The trigger fires exactly once for each change, in this operation or, if it was cut off, in the next.
   const fires = 'triggered' in set && (statusOf('/a') === 'changed' || machine.due);
   const trigger = 'triggered' in set ? statusOf('triggered') : undefined;
   if ('triggered' in set) {
@@ -341,34 +343,34 @@ async function play(machine: Machine, { set, hands, cutAt, isKilled = false, pla
   }
 }
 
-/** All of it is gone when the agent is cut off, and nothing of that is told. */
+/** The agent is cut off after it has removed everything and before it has reported anything. */
 const removedBeforeTheKill = (cutAt: number): Round[] => [
   { set: { '/d': 0, '/d/e': 0, '/d/e/c': 0 }, hands: [], cutAt: null, plan: 'none' },
   { set: {}, hands: [], cutAt, plan: 'none' },
 ];
 
-/** Several files are on their way to the disk when it happens. */
+/** The agent is cut off while it writes several files. */
 const cutAmongFiles = (isKilled: boolean): Round[] => [
   { set: { '/a': 0, '/there': 0, '/d/b': 1, '/d/e/c': 0, triggered: 0 }, hands: [], cutAt: 11, isKilled, plan: 'none' },
 ];
 
-/** So that one that hangs is told with what led to it. */
-async function inTime(machine: Machine, playing: Promise<void>): Promise<void> {
-  let callOff = () => {};
+/** Fails with the passed steps if the operation hangs. */
+async function withTimeout(machine: Machine, playing: Promise<void>): Promise<void> {
+  let cancelTimeout = () => {};
   const late = new Promise<never>((_, reject) => {
     const timer = setTimeout(() => {
       const open = machine.agent?.engine.openOperations() ?? [];
       reject(new Error(`it hangs after ${machine.passed.join(' ')}; open: ${JSON.stringify(open)}`));
     }, 120_000);
-    callOff = () => clearTimeout(timer);
+    cancelTimeout = () => clearTimeout(timer);
   });
-  await Promise.race([playing, late]).finally(callOff);
+  await Promise.race([playing, late]).finally(cancelTimeout);
 }
 
-test('whatever comes in whatever order: what is there is what was there with what is declared laid over it', {
+test('keeps the machine at its original state plus the declared resources, in any sequence of events', {
   timeout: 600_000,
 }, async ({ skip }) => {
-  if (process.getuid?.() !== 0) skip('needs root, to whom all it makes belongs');
+  if (process.getuid?.() !== 0) skip('needs root, because the model expects files owned by root');
   const examples: [Round[]][] = [
     ...[9, 10, 11].map((at): [Round[]] => [removedBeforeTheKill(at)]),
     [cutAmongFiles(false)],
@@ -379,7 +381,7 @@ test('whatever comes in whatever order: what is there is what was there with wha
       const machine = new Machine();
       try {
         await machine.begin();
-        for (const one of rounds) await inTime(machine, play(machine, one));
+        for (const one of rounds) await withTimeout(machine, play(machine, one));
         await machine.run(operation('apply', []));
         expect(snapshotTree(machine.root)).toEqual(machine.base);
         expect(existsSync(`${machine.root}.out/checked`)).toBe(false);

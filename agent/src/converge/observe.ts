@@ -4,9 +4,12 @@ import type { JournalState, OperationRecord } from '../journal/state.ts';
 import { type Decision, decide, Picture, type Step } from './plan/plan.ts';
 import { type ExecutionContext, Progress, Stopped } from './progress.ts';
 
-/** Looking at single resources as a drift check does, without an operation and without telling anybody. */
+/** Observes single resources like a drift check, without an operation and without a report. */
 
-/** How a resource looks beside what was applied; the same text means the same; empty: as applied. Stays on the machine. */
+/**
+ * Fingerprint of how a resource differs from its applied state: equal texts mean equal differences; empty: no difference.
+ * It stays on the machine.
+ */
 export function lookOf(decision: Decision): string {
   if (decision.verdict === 'none') return '';
   const differs =
@@ -16,7 +19,7 @@ export function lookOf(decision: Decision): string {
   return createHash('sha256').update(JSON.stringify(differs)).digest('base64');
 }
 
-/** What drift is measured against: the last apply that succeeded. */
+/** The resources of the last successful apply, which drift is measured against. */
 export const appliedResources = ({ snapshot }: JournalState): readonly ResolvedResource[] => snapshot?.resources ?? [];
 
 const noOperation: OperationRecord = {
@@ -42,7 +45,7 @@ const noOperation: OperationRecord = {
   finished: null,
 };
 
-/** @returns by key; null when it was cut off because the context is stopping */
+/** @returns the fingerprints by key; null if the context stopped it */
 export async function lookAt(
   resources: readonly ResolvedResource[],
   context: ExecutionContext,
@@ -54,12 +57,12 @@ export async function lookAt(
     const steps = resources.map((resource, position): Step => {
       return { position, kind: 'apply', resource, record: state.managed.get(resource.key) ?? null };
     });
-    progress.over(steps);
+    progress.setSteps(steps);
     const looks = new Map<string, string>();
     for (const step of steps) {
       if (progress.interrupted()) return null;
       looks.set(step.resource.key, lookOf(decide(step, await progress.observe(step, picture), picture, copies)));
-      await progress.breathe();
+      await progress.yieldIfDue();
     }
     return context.stopping() ? null : looks;
   } catch (error) {

@@ -1,17 +1,17 @@
 import { appliedResources, lookOf } from './observe.ts';
 import { decide, Picture, planStep, type Step, stepsOf } from './plan/plan.ts';
 import { PlanDigest } from './plan/plan-digest.ts';
-import { type Progress, patienceMs } from './progress.ts';
+import { maxResultDelayMs, type Progress } from './progress.ts';
 import { resultOf } from './result.ts';
 
-/** Plan and drift: looking and deciding, and nothing else. After a crash they simply begin again. */
+/** Executes plan and drift operations, which only observe and decide. After a crash they start over. */
 
 export async function planOperationOnMachine(progress: Progress): Promise<void> {
   const { state, copies } = progress.context.journal;
   progress.begin([]);
   const { resources, keep_modules } = progress.operation.message;
   const steps = stepsOf(resources, state.managed, keep_modules);
-  progress.over(steps);
+  progress.setSteps(steps);
   const picture = new Picture('plan', state.pendingTriggers, steps);
   const digest = new PlanDigest(progress.context.planKey);
   for (const step of steps) {
@@ -21,16 +21,16 @@ export async function planOperationOnMachine(progress: Progress): Promise<void> 
     const { decision } = await planStep(step, observe, picture, progress.desired, copies);
     digest.add(step, decision);
     progress.add(step, resultOf(step, decision, 'would_change', progress.now() - started));
-    if (progress.now() - progress.flushedAt > patienceMs) await progress.flush('results');
-    else await progress.breathe();
+    if (progress.now() - progress.flushedAt > maxResultDelayMs) await progress.flush('results');
+    else await progress.yieldIfDue();
   }
   progress.planDigest = digest.hex();
   await progress.finish(steps.length);
 }
 
 /**
- * What a plan of these steps would come to now. Looks and decides as a plan does, and tells nobody.
- * @returns null when the operation is cancelled meanwhile
+ * The digest that a plan of these steps would have now. Observes and decides like a plan, without a report.
+ * @returns null if the operation is cancelled meanwhile
  */
 export async function planDigestNow(progress: Progress, steps: readonly Step[]): Promise<string | null> {
   const { state, copies } = progress.context.journal;
@@ -40,7 +40,7 @@ export async function planDigestNow(progress: Progress, steps: readonly Step[]):
     if (progress.interrupted()) return null;
     const { decision } = await planStep(step, () => progress.observe(step, picture), picture, progress.desired, copies);
     digest.add(step, decision);
-    await progress.breathe();
+    await progress.yieldIfDue();
   }
   progress.walk.forget();
   return digest.hex();
@@ -63,7 +63,7 @@ export async function measureDrift(progress: Progress): Promise<void> {
   const steps = appliedResources(progress.context.journal.state).map((resource, position): Step => {
     return { position, kind: 'apply', resource, record: managed.get(resource.key) ?? null };
   });
-  progress.over(steps);
+  progress.setSteps(steps);
   const looks = new Map<string, string>();
   for (const step of steps) {
     if (progress.interrupted()) break;
@@ -73,7 +73,7 @@ export async function measureDrift(progress: Progress): Promise<void> {
     const result = resultOf(step, decision, 'would_change', progress.now() - started);
     if (decision.verdict === 'none') progress.results.push(result);
     else progress.add({ ...step, position: progress.reported }, result);
-    await progress.breathe();
+    await progress.yieldIfDue();
   }
   await progress.finish(steps.length);
   if (looks.size === steps.length) progress.context.measured(looks);

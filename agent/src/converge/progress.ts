@@ -12,7 +12,7 @@ import { JournalFailure } from '../journal/log.ts';
 import { type FinishedReport, isDirectory, type JournalEvent, type OperationRecord } from '../journal/state.ts';
 import { accountDatabase } from '../resources/provider/account-database.ts';
 import type { Database, Json, Machine, Outcome, Provider, ProviderLimits } from '../resources/provider/provider.ts';
-import { cannotCarryOut, providerFor } from './plan/find-provider.ts';
+import { providerFor, whyNoProvider } from './plan/find-provider.ts';
 import {
   ancestors,
   type Decision,
@@ -56,22 +56,22 @@ export interface ExecutionContext {
 /** State of an operation that only this process knows, for when the journal refuses and the operation continues. */
 export interface Attempt {
   /** Whether this process tried the operation before and met a fault. */
-  again: boolean;
+  isRetry: boolean;
   /** Position of a step that may be journaled as begun but certainly is not. */
   notBegun: number | null;
   /** Result of a step that cannot be observed again, until the journal has it. */
   ended: { position: number; result: ResourceResult; outputs: Report[]; before: Json | null } | null;
 }
 
-export const firstAttempt = (): Attempt => ({ again: false, notBegun: null, ended: null });
+export const firstAttempt = (): Attempt => ({ isRetry: false, notBegun: null, ended: null });
 
 /** The agent stops; the operation resumes at its next start. */
 export class Stopped extends Error {}
 
-/** Milliseconds that results may wait to be reported together. */
-export const patienceMs = 200;
-/** Milliseconds of uninterrupted work after which the event loop gets a turn. */
-const breathMs = 25;
+/** Maximum time that results wait to be reported together. */
+export const maxResultDelayMs = 200;
+/** Time after which long work yields to the event loop. */
+const yieldAfterMs = 25;
 
 /** One operation in progress: its reports, its journal events, and the machine that it works on. */
 export class Progress {
@@ -86,11 +86,11 @@ export class Progress {
   /** Output of the last program, reported right after its result. */
   readonly #outputs: Report[] = [];
   flushedAt: number;
-  #breath: number;
+  #lastYield: number;
   walk: PathWalk;
   accounts = readAccounts();
-  readonly #dirty = new Set<string>();
-  readonly #made = new Set<string>();
+  readonly #unsyncedDirectories = new Set<string>();
+  readonly #newDirectories = new Set<string>();
   /** Every result so far, without the parts that only people need. */
   readonly results: ResourceResult[] = [];
   /** Digest of a completed plan. */
@@ -109,7 +109,7 @@ export class Progress {
     this.context = context;
     this.id = operation.message.operation_id;
     this.flushedAt = context.clock.monotonic();
-    this.#breath = performance.now();
+    this.#lastYield = performance.now();
     this.walk = this.#newWalk();
   }
 
@@ -118,7 +118,7 @@ export class Progress {
   }
 
   /** Sets the steps of the operation. */
-  over(steps: readonly Step[]): void {
+  setSteps(steps: readonly Step[]): void {
     this.#desired = desiredByKey(steps);
     this.#declared = declaredPaths(this.#desired.values());
     this.#resources = steps.map(({ resource }) => resource);
@@ -143,7 +143,7 @@ export class Progress {
   async observe(step: Step, picture: Picture): Promise<Observation> {
     const { resource, kind, record } = step;
     const provider = providerFor(step);
-    if (provider === null) return { failure: cannotCarryOut(resource) };
+    if (provider === null) return { failure: whyNoProvider(resource) };
     const before = record?.before ?? null;
     // A removal without a record leaves everything as it is, so there is nothing to observe.
     if (kind === 'remove' && before === null) return { seen: null };
@@ -160,7 +160,7 @@ export class Progress {
           : provider.observeForRemoval(resource, before, machine);
       const seen = looked instanceof Promise ? await looked : looked;
       // The process may have been killed, so its result has no meaning.
-      if (ran && this.interrupted()) return { failure: 'the operation was cancelled while it was looked at' };
+      if (ran && this.interrupted()) return { failure: 'the operation was cancelled while it was observed' };
       return { seen };
     } catch (error) {
       if (error instanceof HostFailure) return { failure: error.message };
@@ -169,8 +169,8 @@ export class Progress {
   }
 
   /**
-   * Whether a resource was as declared when the agent came and has been changed by somebody since. The current state is
-   * then not the original one and must not be restored, so a removal leaves the declared state.
+   * Whether a resource was as declared before Muster managed it and has been changed since. The current state is then not
+   * the original one and must not be restored, so a removal leaves the declared state.
    */
   async originalIsLost({ record }: Step, provider: Provider): Promise<boolean> {
     if (record?.succeeded == null || record.before !== null || record.succeeded.type !== provider.type) return false;
@@ -202,7 +202,7 @@ export class Progress {
         const resource = this.#desired.get(`path:${path}`);
         return resource !== undefined && isDirectory(resource);
       },
-      changedDirectory: (path) => this.#dirty.add(path),
+      changedDirectory: (path) => this.#unsyncedDirectories.add(path),
       database: (database) => this.#read(database),
       stale: (...databases) => this.stale(...databases),
       resourcesOf: (type) => this.#resources.filter((resource) => resource.type === type),
@@ -238,9 +238,9 @@ export class Progress {
 
   #newWalk(): PathWalk {
     return new PathWalk((path) => {
-      this.#made.add(path);
-      this.#dirty.add(path);
-      this.#dirty.add(path.slice(0, path.lastIndexOf('/')));
+      this.#newDirectories.add(path);
+      this.#unsyncedDirectories.add(path);
+      this.#unsyncedDirectories.add(path.slice(0, path.lastIndexOf('/')));
     });
   }
 
@@ -278,8 +278,8 @@ export class Progress {
     const words = sensitive.length > 0 ? '' : (outcome.words ?? '');
     if (outcome.failure !== undefined) return failedResult(step, decision, `${outcome.failure}${words}`, ms);
     // A message from the execution takes precedence over one from the decision.
-    const told = outcome.message === undefined ? decision : noted(decision, outcome.message);
-    return resultOf(step, told, 'changed', ms);
+    const reported = outcome.message === undefined ? decision : noted(decision, outcome.message);
+    return resultOf(step, reported, 'changed', ms);
   }
 
   /** Journals a process that was started for a step, so that the next agent can wait for it. */
@@ -308,7 +308,7 @@ export class Progress {
 
   /** Why an operation was interrupted, for people. */
   get interruption(): string {
-    return this.context.attempt.again ? 'the agent met a fault of its own' : 'the agent was restarted';
+    return this.context.attempt.isRetry ? 'the agent had an internal error' : 'the agent was restarted';
   }
 
   /** Adds an event that must follow the reported results in the journal. */
@@ -325,8 +325,8 @@ export class Progress {
   add(step: Step, ended: ResourceResult): void {
     const result = fittingResult(ended, this.id);
     this.results.push({ ...result, diff: null, changes: [] });
-    const told = this.context.publisher.crowded && result.diff !== null ? { ...result, diff: null } : result;
-    this.#reports.push({ type: 'results', operation_id: this.id, position: step.position, results: [told] });
+    const reported = this.context.publisher.isOverLimit && result.diff !== null ? { ...result, diff: null } : result;
+    this.#reports.push({ type: 'results', operation_id: this.id, position: step.position, results: [reported] });
     this.#reports.push(...this.#outputs.splice(0));
     this.reported++;
   }
@@ -337,13 +337,13 @@ export class Progress {
     const accepted: Report[] = this.operation.acceptedReported ? [] : [{ type: 'accepted', operation_id: this.id }];
     const reports = [...accepted, ...this.#reports];
     const before: JournalEvent[] = [...this.#events];
-    const made = [...this.#made].filter((path) => !this.operation.freshDirectories.has(path));
-    if (made.length > 0) before.unshift({ t: 'directories', id: this.id, made, gone: [] });
+    const newDirectories = [...this.#newDirectories].filter((path) => !this.operation.freshDirectories.has(path));
+    if (newDirectories.length > 0) before.unshift({ t: 'directories', id: this.id, made: newDirectories, gone: [] });
     const after = [...this.#lateEvents, ...also];
     this.#reports = [];
     this.#events = [];
     this.#lateEvents = [];
-    this.#made.clear();
+    this.#newDirectories.clear();
     await this.context.publisher.publish(name, reports, { before, after });
     this.flushedAt = this.now();
   }
@@ -353,7 +353,7 @@ export class Progress {
    * failure only means that the names in it may not survive a power cut.
    */
   #syncDirectories(): void {
-    for (const path of this.#dirty) {
+    for (const path of this.#unsyncedDirectories) {
       try {
         const directory = this.walk.open(path, 'null');
         if (directory === null) continue;
@@ -367,7 +367,7 @@ export class Progress {
         this.context.warn({ operation_id: this.id, path, error: reason }, 'failed to sync a directory');
       }
     }
-    this.#dirty.clear();
+    this.#unsyncedDirectories.clear();
   }
 
   /**
@@ -409,10 +409,10 @@ export class Progress {
   }
 
   /** Yields to the event loop when it is time. */
-  async breathe(): Promise<void> {
+  async yieldIfDue(): Promise<void> {
     const now = performance.now();
-    if (now - this.#breath < breathMs) return;
+    if (now - this.#lastYield < yieldAfterMs) return;
     await new Promise<void>((resolve) => setImmediate(resolve));
-    this.#breath = performance.now();
+    this.#lastYield = performance.now();
   }
 }

@@ -4,16 +4,16 @@ import type { ResourceResult } from '@muster/protocol';
 import type { ResolvedResource } from '@muster/protocol/module';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { removeDirectory, startAgent, type TestAgent, type Told, temporaryDirectory } from './test/agent.ts';
+import { type Reported, removeDirectory, startAgent, type TestAgent, temporaryDirectory } from './test/agent.ts';
 import { cutOff } from './test/cut.ts';
 import { file, operation, script } from './test/desired.ts';
 
 /**
- * What the agent has on record of its applies, against a model that goes by what it told: it holds what applies put in
- * place or may have begun, and nothing else. A plan of the empty set shows it: it would remove all of it.
+ * Compares the agent's record of managed resources with a model built from its reports: it contains everything that an
+ * apply put in place or may have begun, and nothing else. A plan of the empty set shows it, as it would remove everything.
  */
 
-/** `shared` moves between modules; the rest of the names say how a resource fares. */
+/** `shared` moves between modules; the other names say what happens to the resource. */
 const resources: Readonly<Record<string, (root: string, module: string) => ResolvedResource>> = {
   file: (root, module) => file(`${root}/file`, { content: 'x' }, { module }),
   shared: (root, module) => file(`${root}/shared`, { content: 'x' }, { module }),
@@ -52,7 +52,7 @@ class Machine {
   readonly root = `${this.home}/root`;
   readonly data = `${this.home}/data`;
   agent: TestAgent | null = null;
-  /** By key: the module under which the agent has it. */
+  /** Modules of the managed resources, by key. */
   record = new Map<string, string>();
   #saved: Map<string, string> | null = null;
 
@@ -67,7 +67,7 @@ class Machine {
     removeDirectory(this.home);
   }
 
-  /** Has something happen to the agent's data while it does not run. */
+  /** Changes the agent's data while it does not run. */
   async before(what: Step['before']): Promise<void> {
     if (what === 'nothing' || (what === 'restored' && this.#saved === null)) return;
     await this.agent?.stop();
@@ -116,14 +116,14 @@ class Machine {
     wanted.forEach(({ key, module, type }, i) => {
       const { status } = told.results[i] as ResourceResult;
       const isWell = status === 'changed' || status === 'unchanged';
-      // A script that failed has run; a file in whose way something is was not touched.
+      // A failed script has run; a file behind an obstacle was not touched.
       if (isWell || (status !== 'skipped' && (this.record.has(key) || type === 'script'))) this.record.set(key, module);
     });
     for (const result of removals)
       if (result.status === 'changed' || result.status === 'unchanged') this.record.delete(keyOf(result));
   }
 
-  async #run(message: ReturnType<typeof operation>, how: Step['how'], at: number): Promise<Told> {
+  async #run(message: ReturnType<typeof operation>, how: Step['how'], at: number): Promise<Reported> {
     if (how === 'killed') {
       await this.agent?.stop();
       await cutOff(this.data, message, at);
@@ -153,7 +153,7 @@ class Machine {
 const keyOf = ({ type, identity }: ResourceResult): string =>
   type === 'script' ? `script:${identity}` : `path:${identity}`;
 
-test('an agent has on record what applies put in place, and nothing else', { timeout: 300_000 }, async () => {
+test('records what applies put in place, and nothing else', { timeout: 300_000 }, async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(step, { minLength: 2, maxLength: 7 }), async (steps) => {
       const machine = new Machine();

@@ -8,8 +8,8 @@ const named = (name: string, module = 'site') => file(`${h.root}/${name}`, {}, {
 const removed = async () =>
   (await h.agent.run(operation('apply', []))).results.map(({ identity }) => identity.slice(h.root.length + 1));
 
-describe('what is removed goes in the reverse of the order it was declared in', () => {
-  test('also where some of it failed the last time', async () => {
+describe('removals run in the reverse order of the declaration', () => {
+  test('when some of them failed the last time', async () => {
     const all = ['a', 'b', 'c'].map((name) => named(name));
     await h.agent.run(operation('apply', all));
     rmSync(`${h.root}/b`);
@@ -19,7 +19,7 @@ describe('what is removed goes in the reverse of the order it was declared in', 
     expect(await removed()).toEqual(['c', 'b', 'a']);
   });
 
-  test('also where it was to go before and could not', async () => {
+  test('when one was already due before and failed', async () => {
     const [a, c] = [named('a'), named('c')];
     const stays = script('s', { apply: 'true', undo: `test ! -e ${h.root}/busy` });
     await h.agent.run(operation('apply', [a, stays, c]));
@@ -31,14 +31,14 @@ describe('what is removed goes in the reverse of the order it was declared in', 
     expect(gone.map(({ identity }) => identity)).toEqual([c.identity, 's', a.identity]);
   });
 
-  test('also where one of its modules was applied again without the other', async () => {
+  test('when one of the modules was applied again without the other', async () => {
     const under = named('a', 'under');
     await h.agent.run(operation('apply', [under, named('b', 'over')]));
     await h.agent.run(operation('apply', [under], { keep_modules: ['over'] }));
     expect(await removed()).toEqual(['b', 'a']);
   });
 
-  test('as it was declared last', async () => {
+  test('of the last declaration', async () => {
     const [a, b, c, d] = ['a', 'b', 'c', 'd'].map((name) => named(name)) as [never, never, never, never];
     await h.agent.run(operation('apply', [a, b, c]));
     await h.agent.run(operation('apply', [b, d, a, c]));

@@ -4,7 +4,7 @@ import { failureSummary } from './result.ts';
 
 const failed = (id: string, message: string | null) => ({ id, message, status: 'failed' }) as ResourceResult;
 
-test('what failed is told in one line, what programs said with the resource alone', () => {
+test('summarizes failures in one line, without the output of programs', () => {
   const words = 'Started x.service.\nx.service: Failed';
   const results = [
     failed('unit', `x.service did not start: it ended with status 1; last in the journal:\n${words}`),

@@ -6,8 +6,8 @@ import { withinCaps } from './report/report-size-limit.ts';
 const maxError = 2000;
 
 /**
- * What is told about a step.
- * @param whenActing status of a decision to act: what would change in a plan, what has in an apply
+ * The result of a step.
+ * @param whenActing status of a decision to act: `would_change` in a plan, `changed` in an apply
  */
 export function resultOf(
   step: Step,
@@ -34,22 +34,22 @@ export function resultOf(
   return withinCaps(result);
 }
 
-/** A step that was tried and failed: what was tried, and why it failed. */
+/** The result of a failed step: the attempted change, and the reason of the failure. */
 export function failedResult(step: Step, decision: Decision, message: string, ms: number): ResourceResult {
   return withinCaps({ ...resultOf(step, decision, 'changed', ms), status: 'failed', message });
 }
 
-/** The same decision, with a word on how it came about. */
+/** Adds a message to a decision to act. */
 export function noted(decision: Decision, message: string): Decision {
   if (decision.verdict !== 'act') return decision;
   return { ...decision, difference: { ...decision.difference, message } };
 }
 
-/** What follows is with the resource: the last lines of a journal, say. */
+/** The first line of a message. Further lines, such as those of a journal, stay with the resource. */
 const firstLine = (message: string | null): string | undefined =>
   message?.split('\n')[0]?.replace(/[;:] last in the journal:$|:$/, '');
 
-/** One line on what failed, for whoever looks at the operation first. */
+/** Summarizes the failures of an operation in one line. */
 export function failureSummary(results: readonly ResourceResult[]): string {
   const failed = results.filter(({ status }) => status === 'failed' || status === 'unknown');
   const first = failed

@@ -44,9 +44,9 @@ describe('20 files, 5 directories and a script', () => {
     return [...directories, ...files, service];
   };
 
-  test('is planned, applied, found as declared, found drifted field by field, and shrunk', async ({ skip }) => {
+  test('is planned, applied, found in sync, found drifted field by field, and reduced', async ({ skip }) => {
     if (process.getuid?.() !== 0) skip('needs root, who alone may give files away');
-    // One file and one directory were there before.
+    // One file and one directory existed before.
     mkdirSync(`${root}/d0`, { mode: 0o700 });
     writeFileSync(`${root}/d0/f0`, 'from before\n', { mode: 0o600 });
     chmodSync(`${root}/d0`, 0o700);
@@ -66,7 +66,7 @@ describe('20 files, 5 directories and a script', () => {
     const essence = (results: typeof applied.results) =>
       results.map(({ identity, action, changes, diff }) => ({ identity, action, changes, diff }));
     expect(essence(applied.results)).toEqual(essence(planned.results));
-    // Nothing went wrong, so nothing is remarked.
+    // Without failures, there are no messages.
     expect(applied.results.filter(({ message }) => message !== null)).toEqual([]);
     expect(applied.outputs).toMatchObject([{ resource: 'site/service', stdout: 'started\n', exit_code: 0 }]);
     expect(readFileSync(`${root}/d1/f1`, 'utf8')).toBe('file 1\nline two\n');

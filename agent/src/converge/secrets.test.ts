@@ -12,20 +12,20 @@ const both = async (resource: ResolvedResource) => {
   return h.agent.run(operation('apply', [resource]));
 };
 
-test('a secret that is replaced by what is none, or is to go, is not shown as what was there', async () => {
+test('hides the old value of a secret that is replaced or removed', async () => {
   const path = `${h.root}/f`;
   for (const next of [{ content: 'plain\n' }, { ensure: 'absent' as const }]) {
     await both(file(path, { content: 'password=hunter2\n' }, secret));
     const told = await both(file(path, next));
     expect(told.results).toMatchObject([{ status: 'changed', diff: null, sensitive: true }]);
     expect(all()).not.toContain('hunter2');
-    // What is there from then on was never a secret.
+    // From then on, the value on the machine is not a secret.
     const later = await both(file(path, { content: 'open\n' }));
     expect(later.results[0]?.diff).toContain('+open');
   }
 });
 
-test('also when what came between failed', async () => {
+test('hides the old value of a secret after a failed apply in between', async () => {
   const path = `${h.root}/f`;
   await both(file(path, { content: 'password=hunter2\n' }, secret));
   await both(file(path, { content: 'plain\n', validate: 'false' }));
@@ -34,20 +34,20 @@ test('also when what came between failed', async () => {
   expect(all()).not.toContain('hunter2');
 });
 
-test('a sensitive owner is not named when there is none such', async () => {
+test('does not name an unknown owner that is sensitive', async () => {
   const told = await both(file(`${h.root}/f`, { owner: 'hunter2' }, { sensitive_fields: ['owner'] }));
-  expect(told.results).toMatchObject([{ status: 'failed', message: expect.stringContaining('is not there') }]);
+  expect(told.results).toMatchObject([{ status: 'failed', message: expect.stringContaining('does not exist') }]);
   expect(all()).not.toContain('hunter2');
 });
 
-test('what a script says right after its secret was taken out of it is still hidden', async () => {
+test('hides the output of a script right after its secret was removed', async () => {
   await both(script('s', { apply: 'echo hunter2' }, { sensitive_fields: ['apply'] }));
   await both(script('s', { apply: 'echo hunter2 again; exit 1' }));
   await both(script('s', { apply: 'echo hunter2 again' }));
   expect(all()).not.toContain('hunter2');
 });
 
-test('a parameter of the kernel that was a secret is not shown as what the next boot would have brought', () => {
+test('hides the persisted value of a kernel parameter that was a secret', () => {
   const parameter = (value: string, sensitive_fields: string[]): ResolvedResource => ({
     ...file('/x', {}, { sensitive_fields }),
     type: 'sysctl',

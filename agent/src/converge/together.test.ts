@@ -7,8 +7,8 @@ import { removeDirectory, startAgent, type TestAgent, temporaryDirectory } from 
 import { file, operation } from './test/desired.ts';
 
 /**
- * Kinds that are carried out in one go, played by ones that work on a directory: a package is a file, a transaction a
- * line in a list of them, a restart a line in a log. The real ones are held to the same on real machines.
+ * Tests batches with simulated kinds that work on a directory: a package is a file, a transaction a line in a list, a
+ * restart a line in a log. The e2e tests check the real kinds on real machines.
  */
 
 let home: string;
@@ -43,7 +43,7 @@ const packages: Provider<Seen, Json> = {
   path: () => null,
   check() {},
   async observe(resource, _circumstances, machine) {
-    // One that is asked for several times at once is still read once.
+    // Concurrent requests read the database once.
     const [known] = await Promise.all([machine.database(list), machine.database(list)]);
     return { there: known.has(nameOf(resource)) };
   },
@@ -97,7 +97,7 @@ const packages: Provider<Seen, Json> = {
 
 const outputOf = (stderr: string) => ({ stdout: '', stderr, exitCode: 1, truncated: false });
 
-/** A unit: all there is to it is how often it was restarted. */
+/** A unit, reduced to its number of restarts. */
 const units: Provider<{ restarts: number }, Json> = {
   ...(packages as unknown as Provider<{ restarts: number }, Json>),
   type: 'service-launchd',
@@ -168,7 +168,7 @@ afterEach(async () => {
 const apply = (resources: ResolvedResource[]) => agent.run(operation('apply', resources));
 const plan = (resources: ResolvedResource[]) => agent.run(operation('plan', resources));
 
-test('neighbours are one transaction, the database is read once before it and once after', async () => {
+test('applies adjacent resources in one transaction, and reads the database once before and once after it', async () => {
   writeFileSync(`${root}/packages/there`, '');
   const desired = [pack('a'), pack('there'), pack('b'), pack('c')];
   const planned = await plan(desired);
@@ -199,7 +199,7 @@ test('neighbours are one transaction, the database is read once before it and on
   expect(installed()).toEqual(['c', 'there']);
 });
 
-test('one that needs another waits for it in a transaction of its own, and is skipped when that fails', async () => {
+test('applies a dependent in its own transaction, and skips it if its dependency fails', async () => {
   const told = await apply([
     pack('broken'),
     pack('fine'),
@@ -216,7 +216,7 @@ test('one that needs another waits for it in a transaction of its own, and is sk
   expect(told.outputs).toMatchObject([{ resource: 'site/broken', stderr: 'no such thing' }]);
 });
 
-test('what failed and left something behind is brought back by removal, what left nothing is none of ours', async () => {
+test('restores a failed resource that left something behind, and does not manage one that left nothing', async () => {
   await apply([pack('half'), pack('broken')]);
   const told = await apply([]);
   expect(told.results.map(({ identity, status }) => ({ identity, status }))).toEqual([
@@ -225,7 +225,7 @@ test('what failed and left something behind is brought back by removal, what lef
   expect(installed()).toEqual([]);
 });
 
-test('what refuses all of them fails each, and the rest goes on', async () => {
+test('fails each resource of a refused batch, and applies the others', async () => {
   const told = await apply([pack('a'), pack('locked'), file(`${root}/f`, { content: 'x' }), pack('b')]);
   expect(told.results).toMatchObject([
     { status: 'failed', message: 'the list is locked' },
@@ -235,7 +235,7 @@ test('what refuses all of them fails each, and the rest goes on', async () => {
   ]);
 });
 
-test('a plan counts on a unit that a package may bring, and on nothing else', async () => {
+test('expects a unit in a plan if a changing package may install it, and not otherwise', async () => {
   const service = unit('from-package', []);
   expect((await plan([service])).results).toMatchObject([
     { status: 'failed', message: 'there is no unit from-package' },
@@ -248,7 +248,7 @@ test('a plan counts on a unit that a package may bring, and on nothing else', as
       message: 'will be available after `daemon`; now there is no unit from-package',
     },
   ]);
-  // Something else that changes does not bring it, and neither does a package that is there already.
+  // Neither another change nor an installed package provides it.
   expect((await plan([file(`${root}/f`, { content: 'x' }), service])).results).toMatchObject([
     { status: 'would_change' },
     { status: 'failed' },
@@ -258,7 +258,7 @@ test('a plan counts on a unit that a package may bring, and on nothing else', as
   expect((await apply([pack('other'), unit('missing-one', [])])).finished.status).toBe('succeeded');
 });
 
-test('a plan counts on a package to bring the source of those that depend on it, and of no others', async () => {
+test('expects a package to provide the source of its dependents in a plan, and of no others', async () => {
   const release = pack('release');
   const dependent = pack('extra', { depends_on: [release.key] });
   const through = pack('extra', { depends_on: [`path:${root}/f`] });
@@ -266,14 +266,14 @@ test('a plan counts on a package to bring the source of those that depend on it,
   const available = { status: 'would_change', message: 'will be available after `release`; now nobody offers extra' };
   expect((await plan([release, dependent])).results).toMatchObject([{ status: 'would_change' }, available]);
   expect((await plan([release, between, through])).results.at(-1)).toMatchObject(available);
-  // A wrong name beside it is found by the plan.
+  // The plan finds a wrong name beside it.
   const failed = { status: 'failed', message: 'nobody offers extra' };
   expect((await plan([release, pack('extra')])).results).toMatchObject([{ status: 'would_change' }, failed]);
   expect((await plan([dependent])).results).toMatchObject([failed]);
   const told = await apply([release, dependent]);
   expect(told.results).toMatchObject([{ status: 'changed' }, { status: 'changed' }]);
   expect(transactions()).toEqual(['apply release', 'apply extra']);
-  // One that is there and has nothing to do brings nothing.
+  // An installed package with nothing to do provides nothing.
   rmSync(`${root}/packages/extra`);
   expect((await plan([release, dependent])).results).toMatchObject([
     { status: 'unchanged' },
@@ -281,7 +281,7 @@ test('a plan counts on a package to bring the source of those that depend on it,
   ]);
 });
 
-test('a plan counts on a package to bring what is declared absent beside it: an apply finds less to do, never more', async () => {
+test('expects a package to create what is declared absent beside it, so that an apply never does more than its plan', async () => {
   const daemon = pack('daemon');
   const gone = (dependsOn: string[]) => file(`${root}/brought`, { ensure: 'absent' }, { depends_on: dependsOn });
   expect((await plan([daemon, gone([])])).results).toMatchObject([{ status: 'would_change' }, { status: 'unchanged' }]);
@@ -297,7 +297,7 @@ test('a plan counts on a package to bring what is declared absent beside it: an 
   ]);
 });
 
-test('a run of files is looked at again where an earlier one of it brings the unit that is missing', async () => {
+test('observes files again when an earlier one of the run provides the missing unit', async () => {
   const told = await apply([
     file(`${root}/f`, { content: 'x' }),
     pack('daemon'),
@@ -311,7 +311,7 @@ test('a run of files is looked at again where an earlier one of it brings the un
   expect(lines(`${root}/restarts-from-package`)).toHaveLength(1);
 });
 
-test('cut off at any step: one transaction each, one restart, one end, nothing left behind', async () => {
+test('survives a kill at any step with one transaction, one restart, one end, and no leftovers', async () => {
   const desired = () => [
     file(`${root}/f`, { content: 'x' }),
     pack('a'),
@@ -368,7 +368,7 @@ test('cut off at any step: one transaction each, one restart, one end, nothing l
   expect(cut).toBeGreaterThan(12);
 });
 
-test('what was interrupted is mended before it is looked at again', async () => {
+test('repairs an interrupted transaction before it observes again', async () => {
   await agent.stop();
   const died = new Promise<void>((resolve) => {
     startAgent(`${home}/data`, {

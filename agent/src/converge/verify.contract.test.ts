@@ -7,7 +7,7 @@ import { startAgent } from './test/agent.ts';
 import { file, operation, script } from './test/desired.ts';
 import { useAgent } from './test/harness.ts';
 
-/** What must hold after an apply, by an agent against real servers. */
+/** Runs verifications of an agent against real servers. */
 
 const h = useAgent();
 const servers: Server[] = [];
@@ -30,7 +30,7 @@ const answering =
   (_request, response) =>
     response.writeHead(status, { location: 'http://127.0.0.1:1/' }).end('x');
 
-/** A port that nobody listens on. */
+/** A port without a listener. */
 async function closedPort(): Promise<number> {
   const port = await serve(answering(200));
   const server = servers.pop() as Server;
@@ -38,7 +38,7 @@ async function closedPort(): Promise<number> {
   return port;
 }
 
-/** Seconds: enough on a busy machine. What is to fail has less, and enough to be answered in. */
+/** Seconds. Long enough for a busy machine; checks that must fail use a shorter timeout. */
 const of = { module: 'web-site', sensitive: false, timeout: 10 };
 const http = (url: string, rest: Partial<Extract<Verification, { type: 'http' }>> = {}): Verification => ({
   type: 'http',
@@ -59,8 +59,8 @@ const applying = (verify: Verification[], content = 'x') => operation('apply', [
 const apply = async (...verify: Verification[]) => (await h.agent.run(applying(verify))).finished;
 const applyBriefly = (...verify: Verification[]) => apply(...verify.map((one) => ({ ...one, timeout: 3 })));
 
-describe('an apply', () => {
-  test('succeeds when all of it holds, in order', async () => {
+describe('verify', () => {
+  test('succeeds when all verifications pass, in order', async () => {
     const port = await serve(answering(200));
     const moved = await serve(answering(302));
     const finished = await apply(
@@ -73,12 +73,12 @@ describe('an apply', () => {
     expect(finished).toMatchObject({ status: 'succeeded', error: null });
   });
 
-  test('finds what listens on IPv6 only', async () => {
+  test('finds a server that listens on IPv6 only', async () => {
     const port = await serve(answering(200), 0, '::1');
     expect(await apply(tcp(port))).toMatchObject({ status: 'succeeded' });
   });
 
-  test('fails otherwise, says what and what was not tried, and leaves in place what it did', async () => {
+  test('fails otherwise, names the failed and the untried verifications, and leaves the changes in place', async () => {
     const port = await serve(answering(502));
     const finished = await applyBriefly(
       command('true'),
@@ -91,7 +91,7 @@ describe('an apply', () => {
       `verify: module web-site: http http://127.0.0.1:${port}/a answered 502, not 200; 2 more were not tried. All resources are in place.`,
     );
     expect(readFileSync(path(), 'utf8')).toBe('x');
-    // Drift is measured against the last apply that succeeded.
+    // Drift is measured against the last successful apply.
     expect((await h.agent.run(operation('drift'))).finished.error).toMatch(/apply again/);
     await apply();
     expect((await h.agent.run(operation('drift'))).finished.status).toBe('succeeded');
@@ -142,7 +142,7 @@ describe('an apply', () => {
     expect((await applyBriefly(http(`https://localhost:${port}/`))).error).toMatch(/was not answered: .*certificate/);
   });
 
-  test('waits for what is still starting, within its time', async () => {
+  test('waits for a service that is still starting, within its timeout', async () => {
     const port = await closedPort();
     const flag = `${h.root}/flag`;
     setTimeout(() => void serve(answering(200), port), 400);
@@ -151,7 +151,7 @@ describe('an apply', () => {
     expect(await apply(command(`test -e ${flag}`))).toMatchObject({ status: 'succeeded' });
   });
 
-  test('says what it was told, although the last try was cut off', async () => {
+  test('reports an earlier problem if the last attempt was cut off', async () => {
     let asked = 0;
     const port = await serve((_request, response) => {
       if (asked++ === 0) response.writeHead(503).end();
@@ -162,13 +162,13 @@ describe('an apply', () => {
 
   test('does not wait longer for a server that never answers', async () => {
     const port = await serve(() => {});
-    // If it did, the limit of the test would end it.
+    // Otherwise the test would time out.
     expect((await applyBriefly(http(`http://127.0.0.1:${port}/`))).error).toMatch(
       /was not answered: there was no answer/,
     );
   });
 
-  test('is not verified when a resource failed, and a plan or drift never is', async () => {
+  test('does not run after a failed resource, nor in a plan or drift check', async () => {
     const ran = `${h.root}/ran`;
     const verify = [command(`touch ${ran}`)];
     await h.agent.run(operation('apply', [script('s', { apply: 'exit 1' })], { verify }));
@@ -179,7 +179,7 @@ describe('an apply', () => {
     expect(existsSync(ran)).toBe(true);
   });
 
-  test('shows nothing of what is sensitive', async () => {
+  test('shows no sensitive values', async () => {
     const port = await serve(answering(403));
     const errors = [
       (await applyBriefly(http(`http://127.0.0.1:${port}/hunter2`, { sensitive: true }))).error,
@@ -190,7 +190,7 @@ describe('an apply', () => {
     expect(errors.join()).not.toContain('hunter2');
   });
 
-  test('can be cancelled in the middle of it', async () => {
+  test('can be cancelled', async () => {
     const began = `${h.root}/began`;
     const sent = applying([command(`touch ${began}; sleep 60`)]);
     const ended = h.agent.run(sent);
@@ -200,7 +200,7 @@ describe('an apply', () => {
     expect(finished).toMatchObject({ status: 'cancelled', error: expect.stringMatching(/resources are in place/) });
   });
 
-  test('cut off by a stop of the agent, verifies again and does nothing else again', async () => {
+  test('runs again after a stop of the agent, and nothing else does', async () => {
     const count = `${h.root}/count`;
     const sent = operation('apply', [script('s', { apply: `echo ran >> ${h.root}/script` })], {
       verify: [command(`echo x >> ${count}; test "$(wc -l < ${count})" -ge 2 || sleep 60`)],

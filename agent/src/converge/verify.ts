@@ -7,22 +7,24 @@ import { runShell } from '../resources/script.ts';
 import type { Progress } from './progress.ts';
 
 /**
- * Runs the verifications after an apply has put everything in place. Each is retried until it holds or its timeout is
- * over, because a service needs a moment after its start. It changes nothing, so a restarted agent simply repeats it.
+ * Verifications run after an apply has put everything in place. Each is retried until it passes or times out, because a
+ * service needs a moment after its start. They change nothing, so a restarted agent simply repeats them.
  */
 
 /** Milliseconds between attempts, and between checks for an interruption. */
-const pauseMs = 250;
+const pollMs = 250;
 const outputCap = 4096;
+
 /**
- * @returns the failure of the first verification that does not hold; null when all hold
+ * Runs all verifications of an operation in order.
+ * @returns the failure of the first verification that fails; null if all pass
  * @throws Stopped when the agent is to stop
  */
 export async function verifyApplied(progress: Progress): Promise<string | null> {
   const { verify = [] } = progress.operation.message;
   for (const [index, verification] of verify.entries()) {
     if (progress.interrupted()) return null;
-    const problem = await untilItHolds(verification, progress);
+    const problem = await retryUntilOk(verification, progress);
     if (problem === null) continue;
     const left = verify.length - index - 1;
     const rest = left === 0 ? '' : `; ${left} more ${left === 1 ? 'was' : 'were'} not tried`;
@@ -44,7 +46,7 @@ function named(verification: Verification): string {
 const withoutUser = (url: string): string => url.replace(/^(https?:\/\/)[^/?#]*@/i, '$1');
 
 /** @returns the last problem when its timeout is over; null when it holds or the operation is interrupted */
-async function untilItHolds(verification: Verification, progress: Progress): Promise<string | null> {
+async function retryUntilOk(verification: Verification, progress: Progress): Promise<string | null> {
   const { clock } = progress.context;
   const deadline = clock.monotonic() + verification.timeout * 1000;
   let known: string | null = null;
@@ -53,8 +55,8 @@ async function untilItHolds(verification: Verification, progress: Progress): Pro
     if (problem === null || progress.interrupted()) return null;
     // The last attempt may have been cut off before it found the cause, so an earlier problem is kept.
     known = cut && known !== null ? known : problem;
-    if (clock.monotonic() + pauseMs >= deadline) return known;
-    await new Promise<void>((resolve) => clock.after(pauseMs, resolve));
+    if (clock.monotonic() + pollMs >= deadline) return known;
+    await new Promise<void>((resolve) => clock.after(pollMs, resolve));
     if (progress.interrupted()) return null;
   }
 }
@@ -72,24 +74,24 @@ async function attempt(
   const cut = new AbortController();
   const limit = verification.type === 'command' ? limits.checkMs : Math.max(1, left);
   const deadline = clock.monotonic() + limit;
-  let callOff = () => {};
+  let cancelWatch = () => {};
   const watch = (): void => {
-    if (clock.monotonic() >= deadline || isGivenUp(progress)) cut.abort();
-    else callOff = clock.after(Math.max(1, Math.min(pauseMs, deadline - clock.monotonic())), watch);
+    if (clock.monotonic() >= deadline || isAborted(progress)) cut.abort();
+    else cancelWatch = clock.after(Math.max(1, Math.min(pollMs, deadline - clock.monotonic())), watch);
   };
   watch();
   try {
-    const problem = await tried(verification, limit, cut.signal, progress);
+    const problem = await runOnce(verification, limit, cut.signal, progress);
     return { problem, cut: cut.signal.aborted };
   } finally {
-    callOff();
+    cancelWatch();
   }
 }
 
 /** Unlike `interrupted`, does not throw, because the attempt must be ended first. */
-const isGivenUp = ({ context, operation }: Progress): boolean => context.stopping() || operation.cancelled;
+const isAborted = ({ context, operation }: Progress): boolean => context.stopping() || operation.cancelled;
 
-async function tried(
+async function runOnce(
   verification: Verification,
   limit: number,
   signal: AbortSignal,

@@ -155,7 +155,7 @@ async function receiveAsAgent(input: Uint8Array, before: readonly Buffer[]): Pro
     dialled: { ws: ws as never, exporter: Buffer.alloc(32), orchestratorKey: Buffer.from(hex(32), 'hex') },
     ...{ engine: new MemoryEngine(), terminals: null, samples: null, clock: stoppedClock, log, random: () => 0 },
     hello: () => ({ type: 'bye', reason: 'in place of a hello' }),
-    ...{ welcomed() {}, standingChanged() {} },
+    ...{ welcomed() {}, statusChanged() {} },
   });
   for (const message of before) ws.emit('message', message, false);
   ws.emit('message', Buffer.from(input), false);

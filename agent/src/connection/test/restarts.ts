@@ -1,7 +1,7 @@
 import { limits } from '@muster/protocol/wire';
 import type { backOff, LinkEnd, Waits } from '../backoff.ts';
 
-/** Agents and an orchestrator that restarts, in simulated time: the policy is the product's, all else is a model of it. */
+/** Simulates agents and a restarting orchestrator. Only the backoff is real; everything else is a model. */
 
 /** Handshakes and welcomes that a slow orchestrator finishes in a second. */
 const admittedPerSecond = 250;
@@ -12,19 +12,19 @@ const tickMs = 10;
 interface Phase {
   /** Milliseconds for which the port is open. */
   upMs: number;
-  /** Killed, or told to stop: then it says when to come back. */
+  /** Whether the orchestrator drains, and so sends a retry delay, or is killed. */
   drains: boolean;
-  /** Milliseconds for which nobody is there. */
+  /** Milliseconds for which the port is closed. */
   downMs: number;
 }
 
 interface SimulatedAgent {
   waits: Waits;
-  /** When its link came up; null: it has none. */
+  /** Start of its link; null: no link. */
   linkedAt: number | null;
 }
 
-/** @returns numbers in [0, 1), the same for a seed (mulberry32) */
+/** @returns a deterministic generator of numbers in [0, 1) (mulberry32) */
 function randomOf(seed: number): () => number {
   let state = seed | 0;
   return () => {
@@ -35,11 +35,11 @@ function randomOf(seed: number): () => number {
   };
 }
 
-/** Two to eight restarts, which begin within a minute. */
+/** Two to eight restarts within a minute. */
 function phasesOf(random: () => number): Phase[] {
   const phases: Phase[] = [];
-  const most = 2 + Math.floor(random() * 7);
-  for (let at = 0; phases.length < most && at < 60_000; ) {
+  const count = 2 + Math.floor(random() * 7);
+  for (let at = 0; phases.length < count && at < 60_000; ) {
     const phase = {
       upMs: phases.length === 0 ? 3_600_000 : 100 + random() * 15_000,
       drains: random() < 0.5,
@@ -80,7 +80,7 @@ export function restarts(options: {
   };
   let queue: SimulatedAgent[] = [];
   let credit = 0;
-  /** Goes on until a time, or until all have a link. */
+  /** Advances to a time, or until all agents have a link. */
   const pass = (until: number, isUp: boolean) => {
     for (; now < until; now += tickMs) {
       const tick = Math.ceil(now / tickMs);

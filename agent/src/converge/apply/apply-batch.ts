@@ -14,8 +14,7 @@ import { claimIfNew, rememberPartial } from './apply-run.ts';
  * observes again to find what was finished.
  */
 
-/** Maximum number of resources that are applied together. */
-const maxTogether = 512;
+const maxBatch = 512;
 
 type Together = Provider & Required<Pick<Provider, 'together'>>;
 export const isTogether = (provider: Provider): provider is Together => provider.together !== undefined;
@@ -28,12 +27,12 @@ interface Planned {
   seen: { it: unknown } | null;
   decision: Decision;
   before: Json | null;
-  /** Whether its intent is already in the journal. */
-  known: boolean;
+  /** Whether the journal has its intent. */
+  isRecorded: boolean;
   /** The decision before the agent was killed; null at the first attempt, or if nothing was to be done. */
   original: Act | null;
   /** Whether `original` was finished before the agent was killed. */
-  isDone: boolean;
+  wasFinished: boolean;
 }
 
 export async function applyTogether(
@@ -46,18 +45,20 @@ export async function applyTogether(
   const first = progress.results.length;
   if (progress.operation.intents.has(first) || progress.operation.step?.position === first)
     await recover(progress, provider);
-  const batch = await foresee(progress, steps, picture, provider);
+  const batch = await planBatch(progress, steps, picture, provider);
   await recordIntents(progress, batch);
-  const due = batch.filter(({ decision, seen, isDone }) => decision.verdict === 'act' && seen !== null && !isDone);
-  const outcomes = due.length === 0 ? [] : await carryOut(progress, provider, due);
-  const each = (progress.now() - started) / batch.length;
+  const due = batch.filter(
+    ({ decision, seen, wasFinished }) => decision.verdict === 'act' && seen !== null && !wasFinished,
+  );
+  const outcomes = due.length === 0 ? [] : await executeBatch(progress, provider, due);
+  const averageMs = (progress.now() - started) / batch.length;
   for (const planned of batch) {
     const outcome = outcomes[due.indexOf(planned)] ?? null;
-    const result = await resultFor(progress, planned, outcome, each);
+    const result = await resultFor(progress, planned, outcome, averageMs);
     picture.ended(planned.step, result.status);
     progress.add(planned.step, result);
   }
-  if (due.length === 0) return progress.breathe();
+  if (due.length === 0) return progress.yieldIfDue();
   progress.context.crashPoint('batch:ended');
   await progress.flush('results');
 }
@@ -76,7 +77,7 @@ async function recover(progress: Progress, provider: Together): Promise<void> {
 }
 
 /** Observes the adjacent resources, as long as none depends on another, and decides about each. */
-async function foresee(
+async function planBatch(
   progress: Progress,
   steps: readonly Step[],
   picture: Picture,
@@ -85,30 +86,30 @@ async function foresee(
   const { copies } = progress.context.journal;
   const forecast = picture.forecast();
   const batch: Planned[] = [];
-  const taken = new Set<string>();
+  const planned = new Set<string>();
   const first = progress.results.length;
-  for (const step of steps.slice(first, first + maxTogether)) {
+  for (const step of steps.slice(first, first + maxBatch)) {
     const { resource } = step;
     if (step.kind !== steps[first]?.kind || providerFor(step) !== provider) break;
     const needs = [...resource.depends_on, ...resource.reload_on, ...resource.restart_on, ...resource.rerun_on];
-    if (needs.some((key) => taken.has(key))) break;
-    taken.add(resource.key);
+    if (needs.some((key) => planned.has(key))) break;
+    planned.add(resource.key);
     const observe = () => progress.observe(step, forecast);
     const { decision, observation } = await planStep(step, observe, forecast, progress.desired, copies);
     const seen = observation !== null && 'seen' in observation ? { it: observation.seen } : null;
     const intent = progress.operation.intents.get(step.position) ?? null;
     const intended = intent === null ? null : decide(step, { seen: intent.seen }, forecast, copies);
     const original = intended?.verdict === 'act' ? intended : null;
-    const isDone =
+    const wasFinished =
       intent !== null &&
       original !== null &&
       seen !== null &&
       gotDone(provider, step, decision, intent.seen, seen.it, original);
-    // A change that leaves no trace and was not made, such as a restart, is made now.
-    const due = original !== null && seen !== null && !isDone && decision.verdict === 'none' ? original : decision;
+    // An unfinished change that leaves no trace, such as a restart, is made now.
+    const due = original !== null && seen !== null && !wasFinished && decision.verdict === 'none' ? original : decision;
     const before = intent?.before ?? step.record?.before ?? null;
-    batch.push({ step, provider, seen, decision: due, before, known: intent !== null, original, isDone });
-    await progress.breathe();
+    batch.push({ step, provider, seen, decision: due, before, isRecorded: intent !== null, original, wasFinished });
+    await progress.yieldIfDue();
   }
   return batch;
 }
@@ -135,7 +136,7 @@ async function recordIntents(progress: Progress, batch: readonly Planned[]): Pro
   const machine = progress.machine();
   for (const planned of batch) {
     const { step, provider, decision, seen } = planned;
-    if (decision.verdict !== 'act' || seen === null || planned.known) continue;
+    if (decision.verdict !== 'act' || seen === null || planned.isRecorded) continue;
     try {
       if (step.kind === 'apply')
         planned.before = (await progress.originalIsLost(step, provider))
@@ -156,7 +157,7 @@ async function recordIntents(progress: Progress, batch: readonly Planned[]): Pro
 }
 
 /** @returns an outcome for each, in order */
-async function carryOut(progress: Progress, provider: Together, due: readonly Planned[]): Promise<Outcome[]> {
+async function executeBatch(progress: Progress, provider: Together, due: readonly Planned[]): Promise<Outcome[]> {
   const { running, stopping } = progress.context;
   const position = progress.results.length;
   const machine = progress.machine((process, fate) => {
@@ -176,7 +177,7 @@ async function carryOut(progress: Progress, provider: Together, due: readonly Pl
   progress.walk.forget();
   try {
     const outcomes = await provider.together(items, machine);
-    // It was left running or cut off for the stop. The next start finds out what was finished.
+    // A transaction was left running or was killed for the stop. The next start finds out what was finished.
     if (stopping() && outcomes.some(({ failure }) => failure !== undefined)) throw new Stopped();
     return outcomes;
   } catch (error) {
@@ -195,15 +196,15 @@ async function resultFor(
   outcome: Outcome | null,
   ms: number,
 ): Promise<ResourceResult> {
-  const { step, provider, seen, original, before, isDone, decision } = planned;
+  const { step, provider, seen, original, before, wasFinished, decision } = planned;
   const { resource, kind } = step;
   const record = (now: Json | null) => {
     if (kind === 'apply') progress.recordBefore(resource.key, now);
   };
-  if (isDone && original !== null) {
+  if (wasFinished && original !== null) {
     const later = kind === 'apply' && before !== null ? provider.afterwards : undefined;
     record(later === undefined || before === null ? before : await later(resource, before, progress.machine()));
-    return resultOf(step, noted(original, `carried out before ${progress.interruption}`), 'changed', ms);
+    return resultOf(step, noted(original, `applied before ${progress.interruption}`), 'changed', ms);
   }
   if (outcome === null) {
     const claims = decision.verdict === 'none' && kind === 'apply';
@@ -214,6 +215,6 @@ async function resultFor(
   // After a failure, partial changes must still be restorable.
   else if (kind === 'apply' && seen !== null)
     await rememberPartial(progress, { step, provider, before: outcome.before ?? before }, seen.it);
-  const told = original === null ? decision : noted(original, `carried on after ${progress.interruption}`);
-  return progress.ended(step, told, outcome, ms);
+  const reported = original === null ? decision : noted(original, `resumed after ${progress.interruption}`);
+  return progress.ended(step, reported, outcome, ms);
 }

@@ -3,12 +3,12 @@ import { isRunning, type ProcessIdentity } from '../../../../lib/src/process-ide
 import { HostFailure } from '../../host/failure.ts';
 import { killProcessGroup } from '../../host/processes/run-command.ts';
 import type { Provider } from '../../resources/provider/provider.ts';
-import { cannotCarryOut } from '../plan/find-provider.ts';
+import { whyNoProvider } from '../plan/find-provider.ts';
 import { type Decision, decide, type Picture, type Step } from '../plan/plan.ts';
-import { type Progress, patienceMs, Stopped } from '../progress.ts';
+import { maxResultDelayMs, type Progress, Stopped } from '../progress.ts';
 import { failedResult, noted, resultOf } from '../result.ts';
 
-/** A resource that is not recheckable is journaled and synced before it begins and after it ends. */
+/** Applies a resource that is not recheckable. Its start and its end are journaled and synced. */
 
 export async function applyOne(
   progress: Progress,
@@ -22,12 +22,12 @@ export async function applyOne(
   const end = async (result: ResourceResult, flush: boolean): Promise<void> => {
     picture.ended(step, result.status);
     progress.add(step, result);
-    if (flush || elapsed() > patienceMs) await progress.flush('results');
+    if (flush || elapsed() > maxResultDelayMs) await progress.flush('results');
   };
   const obstacle = picture.obstacle(step, progress.desired);
   if (obstacle !== null) return end(resultOf(step, { verdict: 'skip', message: obstacle }, 'changed', 0), false);
   if (provider === null)
-    return end(resultOf(step, { verdict: 'fail', message: cannotCarryOut(step.resource) }, 'changed', 0), false);
+    return end(resultOf(step, { verdict: 'fail', message: whyNoProvider(step.resource) }, 'changed', 0), false);
   let again = false;
   const { attempt } = progress.context;
   const ended = progress.takeEnded(step);
@@ -66,10 +66,10 @@ export async function applyOne(
       step.kind === 'apply'
         ? await provider.apply(step.resource, observation.seen, decision.difference, machine)
         : await provider.remove(step.resource, before, observation.seen, decision.difference, machine);
-    // It was cut off for the stop and may have run partly. The next start finds out.
+    // It was killed for the stop and may have run partly. The next start finds out.
     if (progress.context.stopping() && outcome.failure !== undefined) throw new Stopped();
-    const told = again ? noted(decision, `run again after ${progress.interruption} in the middle of it`) : decision;
-    result = progress.ended(step, told, outcome, elapsed());
+    const reported = again ? noted(decision, `run again, because ${progress.interruption} while it ran`) : decision;
+    result = progress.ended(step, reported, outcome, elapsed());
   } catch (error) {
     if (!(error instanceof HostFailure)) throw error;
     result = failedResult(step, decision, error.message, elapsed());
@@ -118,17 +118,17 @@ async function settleInterrupted(
       const inPlace = provider.diff(resource, seen, circumstances).action === 'none';
       if (inPlace !== (step.kind === 'apply')) return null;
       if (step.kind === 'apply') progress.recordBefore(resource.key, before);
-      const told = noted(
+      const reported = noted(
         interrupted,
-        `${progress.interruption} in the middle of it; its \`check\` says that it got done`,
+        `${progress.interruption} while it ran; its \`check\` reports that it was applied`,
       );
-      return resultOf(step, told, 'changed', elapsed());
+      return resultOf(step, reported, 'changed', elapsed());
     } catch (error) {
       if (!(error instanceof HostFailure)) throw error;
     }
   }
   if (step.kind === 'apply') progress.recordBefore(resource.key, before);
-  const message = `${progress.interruption} in the middle of it: it may have half run, and is not run again by itself`;
+  const message = `${progress.interruption} while it ran: it may have run partly, and is not run again automatically`;
   return { ...failedResult(step, interrupted, message, elapsed()), status: 'unknown' };
 }
 

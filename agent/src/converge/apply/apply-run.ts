@@ -4,7 +4,7 @@ import { removeEmptyDirectory } from '../../resources/directory-unix.ts';
 import type { Json, Provider } from '../../resources/provider/provider.ts';
 import { providerFor } from '../plan/find-provider.ts';
 import { ancestors, type Decision, decide, type Observation, Picture, planStep, type Step } from '../plan/plan.ts';
-import { type Progress, patienceMs } from '../progress.ts';
+import { maxResultDelayMs, type Progress } from '../progress.ts';
 import { failedResult, noted, resultOf } from '../result.ts';
 
 /**
@@ -15,7 +15,7 @@ import { failedResult, noted, resultOf } from '../result.ts';
 /** Maximum bytes of file contents that a run holds in memory. */
 const runBytes = 16 * 1024 * 1024;
 const maxRun = 1024;
-/** Maximum number of files that wait for the disk at the same time. */
+/** Maximum number of files to write to disk at the same time. */
 const maxInFlight = 32;
 
 interface PlannedStep {
@@ -34,20 +34,20 @@ interface PlannedStep {
 export async function applyRun(progress: Progress, steps: readonly Step[], picture: Picture): Promise<void> {
   const run = await foresee(progress, steps, picture);
   await recordIntents(progress, run);
-  // Files wait for the disk together, as long as none depends on another. Their results are reported in order.
+  // Files are written concurrently, as long as none depends on another. Their results are reported in order.
   let inFlight: { planned: PlannedStep; result: Promise<ResourceResult> }[] = [];
-  const land = async (): Promise<void> => {
-    const landing = inFlight;
+  const awaitInFlight = async (): Promise<void> => {
+    const awaited = inFlight;
     inFlight = [];
     // Waits for all before it handles the first failure, so that none continues after the path walk is closed.
-    await Promise.allSettled(landing.map(({ result }) => result));
-    for (const { planned, result } of landing) {
+    await Promise.allSettled(awaited.map(({ result }) => result));
+    for (const { planned, result } of awaited) {
       picture.ended(planned.step, (await result).status);
       progress.add(planned.step, await result);
     }
     progress.context.crashPoint('resource:after');
-    if (progress.now() - progress.flushedAt > patienceMs) await progress.flush('results');
-    else await progress.breathe();
+    if (progress.now() - progress.flushedAt > maxResultDelayMs) await progress.flush('results');
+    else await progress.yieldIfDue();
   };
   const needs = ({ resource }: Step): boolean =>
     inFlight.some(({ planned }) => resource.depends_on.includes(planned.step.resource.key));
@@ -56,13 +56,14 @@ export async function applyRun(progress: Progress, steps: readonly Step[], pictu
       const { step } = planned;
       const alone = step.kind === 'remove' || step.resource.type !== 'file-unix';
       const ending = progress.context.stopping() || progress.operation.cancelled;
-      if (inFlight.length >= maxInFlight || (inFlight.length > 0 && (alone || ending || needs(step)))) await land();
+      if (inFlight.length >= maxInFlight || (inFlight.length > 0 && (alone || ending || needs(step))))
+        await awaitInFlight();
       if (progress.interrupted()) break;
       progress.context.crashPoint('resource:before');
       inFlight.push({ planned, result: attempt(progress, planned, picture) });
-      if (alone) await land();
+      if (alone) await awaitInFlight();
     }
-    await land();
+    await awaitInFlight();
   } catch (error) {
     // Nor after an internal fault: the next attempt would interfere with the same files.
     await Promise.allSettled(inFlight.map(({ result }) => result));
@@ -77,8 +78,8 @@ async function attempt(progress: Progress, planned: PlannedStep, picture: Pictur
   const obstacle = picture.obstacle(step, progress.desired);
   if (obstacle !== null) return resultOf(step, { verdict: 'skip', message: obstacle }, 'changed', 0);
   return step.kind === 'apply'
-    ? carryOut(progress, planned, started)
-    : carryOutRemoval(progress, planned, picture, started);
+    ? applyPlanned(progress, planned, started)
+    : removePlanned(progress, planned, picture, started);
 }
 
 /** Observes the resources of a run and decides about each as if all before it succeeded. */
@@ -100,7 +101,7 @@ async function foresee(progress: Progress, steps: readonly Step[], picture: Pict
     // A path below a future link, in the same file, or created by another resource can only be observed once that
     // resource is applied.
     const path = provider.path(step.resource);
-    if (path !== null && changed.size > 0 && [path, ...ancestors(path)].some((way) => changed.has(way))) break;
+    if (path !== null && changed.size > 0 && [path, ...ancestors(path)].some((part) => changed.has(part))) break;
     if (path !== null && step.resource.type !== 'directory-unix') changed.add(path);
     const observe = () => progress.observe(step, forecast);
     const { decision, observation } = await planStep(step, observe, forecast, progress.desired, copies);
@@ -125,7 +126,7 @@ async function foresee(progress: Progress, steps: readonly Step[], picture: Pict
       before: intent?.before ?? null,
       known: intent !== null,
     });
-    await progress.breathe();
+    await progress.yieldIfDue();
   }
   return run;
 }
@@ -166,15 +167,15 @@ async function recordIntents(progress: Progress, run: PlannedStep[]): Promise<vo
   progress.context.crashPoint('intents:synced');
 }
 
-async function carryOut(progress: Progress, planned: PlannedStep, started: number): Promise<ResourceResult> {
+async function applyPlanned(progress: Progress, planned: PlannedStep, started: number): Promise<ResourceResult> {
   const { step, provider, decision, original } = planned;
   const { resource } = step;
   const elapsed = () => progress.now() - started;
   if (decision.verdict === 'none') {
     if (original !== null) {
-      // It was about to be changed when the agent was killed and is now as declared, so the agent changed it.
+      // The change was journaled before the kill, and the resource is as declared now, so the agent changed it.
       progress.recordBefore(resource.key, planned.before);
-      return resultOf(step, noted(original, `carried out before ${progress.interruption}`), 'changed', elapsed());
+      return resultOf(step, noted(original, `applied before ${progress.interruption}`), 'changed', elapsed());
     }
     const fault = claimIfNew(progress, step, provider);
     if (fault !== null) return resultOf(step, fault, 'changed', elapsed());
@@ -184,8 +185,8 @@ async function carryOut(progress: Progress, planned: PlannedStep, started: numbe
   try {
     const outcome = await provider.apply(resource, seen, decision.difference, progress.machine());
     progress.recordBefore(resource.key, planned.before);
-    const told = original === null ? decision : noted(original, `carried on after ${progress.interruption}`);
-    return progress.ended(step, told, outcome, elapsed());
+    const reported = original === null ? decision : noted(original, `resumed after ${progress.interruption}`);
+    return progress.ended(step, reported, outcome, elapsed());
   } catch (error) {
     if (!(error instanceof HostFailure)) throw error;
     await rememberPartial(progress, planned, seen);
@@ -217,12 +218,11 @@ export async function rememberPartial(
   const { step, provider } = planned;
   const picture = new Picture('apply', new Map(), []);
   const now = await progress.observe(step, picture);
-  if (!('seen' in now) || looksOther(provider, seen, now.seen))
-    progress.recordBefore(step.resource.key, planned.before);
+  if (!('seen' in now) || differs(provider, seen, now.seen)) progress.recordBefore(step.resource.key, planned.before);
 }
 
 /** Whether a resource differs from an earlier observation. True if that is unknown. */
-function looksOther(provider: Provider, before: unknown, now: unknown): boolean {
+function differs(provider: Provider, before: unknown, now: unknown): boolean {
   try {
     return JSON.stringify(provider.inBrief(before)) !== JSON.stringify(provider.inBrief(now));
   } catch (error) {
@@ -231,7 +231,7 @@ function looksOther(provider: Provider, before: unknown, now: unknown): boolean 
   }
 }
 
-async function carryOutRemoval(
+async function removePlanned(
   progress: Progress,
   planned: PlannedStep,
   picture: Picture,
@@ -254,7 +254,7 @@ async function carryOutRemoval(
     pruneAbove(progress, resource, provider);
     if (original === null) return resultOf(step, decision, 'changed', elapsed());
     forgetBelow(progress, resource, provider);
-    return resultOf(step, noted(original, `carried out before ${progress.interruption}`), 'changed', elapsed());
+    return resultOf(step, noted(original, `applied before ${progress.interruption}`), 'changed', elapsed());
   }
   if (decision.verdict !== 'act' || !('seen' in observation)) return resultOf(step, decision, 'changed', elapsed());
   try {

@@ -15,7 +15,7 @@ export async function applyOperation(progress: Progress): Promise<void> {
   let steps: Step[];
   if (progress.operation.state === 'accepted') {
     steps = stepsOf(resources, state.managed, keep_modules);
-    progress.over(steps);
+    progress.setSteps(steps);
     // Checked only before it begins, because its own changes would make the plan stale.
     if (await isStale(progress, steps)) {
       const pending = [...state.pendingTriggers].map(([key, ids]): [string, string[]] => [key, [...ids]]);
@@ -23,7 +23,7 @@ export async function applyOperation(progress: Progress): Promise<void> {
     }
     progress.begin(steps.filter(({ kind }) => kind === 'remove').map(({ resource }) => resource.key));
   } else steps = stepsAgain(progress);
-  progress.over(steps);
+  progress.setSteps(steps);
   const picture = new Picture('apply', state.pendingTriggers, steps);
   for (const result of progress.operation.results) {
     picture.ended(steps[progress.results.length] as Step, result.status);
@@ -62,11 +62,11 @@ async function verified(progress: Progress, cut: number): Promise<{ error?: stri
   await progress.flush('results');
   const problem = await verifyApplied(progress);
   if (progress.interrupted())
-    return { error: 'it was cancelled before all of `verify` was done; all resources are in place', cut: 1 };
+    return { error: 'it was cancelled before `verify` was finished; all resources are in place', cut: 1 };
   return problem === null ? { cut: 0 } : { error: problem, cut: 0 };
 }
 
-const stale = 'plan_stale: the machine is not as it was when this was planned; nothing was changed, plan again';
+const stale = 'plan_stale: the machine has changed since the plan; nothing was applied, plan again';
 
 /** Whether an apply that is bound to a plan would now do something else. */
 async function isStale(progress: Progress, steps: readonly Step[]): Promise<boolean> {

@@ -4,7 +4,7 @@ import { whyNotCarriedOut } from '../../resources/provider/foreign.ts';
 import type { Provider } from '../../resources/provider/provider.ts';
 import { providerOf } from '../../resources/provider/registry.ts';
 
-/** Who carries out a step, if anybody here can. */
+/** Finds the provider that executes a step. */
 
 const faults = new WeakMap<ResolvedResource, string | null>();
 
@@ -18,9 +18,9 @@ function faultOf(resource: ResolvedResource): string | null {
 }
 
 /**
- * Nothing of a resource whose body does not fit its kind may be asked. What is removed has been applied once, and so was
- * fit for the agent of that time: whatever is known now, it is tried.
- * @returns null when nobody can: `cannotCarryOut` says why
+ * Finds the provider of a step. A resource with an invalid body has none, because no provider could handle it. A removal
+ * is tried anyway, because an earlier version of the agent accepted that body.
+ * @returns null if there is none; `whyNoProvider` has the reason
  */
 export const providerFor = ({
   kind,
@@ -30,5 +30,5 @@ export const providerFor = ({
   resource: ResolvedResource;
 }): Provider | null => (kind === 'apply' && faultOf(resource) !== null ? null : providerOf(resource.type));
 
-export const cannotCarryOut = (resource: ResolvedResource): string =>
+export const whyNoProvider = (resource: ResolvedResource): string =>
   (providerOf(resource.type) === null ? null : faultOf(resource)) ?? whyNotCarriedOut(resource.type);

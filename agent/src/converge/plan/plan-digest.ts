@@ -2,8 +2,8 @@ import { createHmac } from 'node:crypto';
 import type { Decision, Step } from './plan.ts';
 
 /**
- * What a plan comes to, as one text: the same for the same steps with the same differences, whenever it is made. It is
- * made under a key of this machine's own, since some of the values are secrets and the text leaves the machine.
+ * Digest of a plan: equal for equal steps with equal differences. It is an HMAC with a key of this machine, because it
+ * leaves the machine and covers secret values.
  */
 export class PlanDigest {
   readonly #hmac: ReturnType<typeof createHmac>;
@@ -18,7 +18,7 @@ export class PlanDigest {
       verdict === 'none' || verdict === 'act'
         ? [decision.difference.action, decision.difference.changes, decision.difference.diff, decision.triggeredBy]
         : [];
-    // One line each, and JSON has no line breaks of its own: no two lists of steps are the same bytes.
+    // One line for each step. JSON contains no line breaks, so different lists of steps have different bytes.
     this.#hmac.update(`${JSON.stringify([kind, resource.key, verdict, ...outcome])}\n`);
   }
 

@@ -11,13 +11,13 @@ const none = { read: () => null };
 const keys = (steps: ReturnType<typeof stepsOf>) => steps.map(({ kind, resource }) => `${kind} ${resource.identity}`);
 
 describe('steps', () => {
-  test('the desired set as it comes, then the rest in reverse, without the modules that are kept', () => {
+  test('are the desired set in order, then the removals in reverse, without kept modules', () => {
     const [a, b, c] = [file('/a'), file('/b'), file('/c', {}, { module: 'kept' })];
     expect(keys(stepsOf([b!], managed([a!, b!, c!]), ['kept']))).toEqual(['apply /b', 'remove /a']);
     expect(keys(stepsOf([], managed([a!, b!, c!]), []))).toEqual(['remove /c', 'remove /b', 'remove /a']);
   });
 
-  test('what is in a directory goes before the directory, whatever the order they were declared in', () => {
+  test('remove the contents of a directory before the directory, in any declared order', () => {
     fc.assert(
       fc.property(fc.shuffledSubarray(['/a', '/a/b', '/a/b/c', '/a/b/d', '/e', '/e/f', '/g']), (paths) => {
         const removed = stepsOf([], managed(paths.map((path) => directory(path))), []).map(
@@ -31,7 +31,7 @@ describe('steps', () => {
     );
   });
 
-  test('without nesting it is exactly the reverse', () => {
+  test('without nesting are removed exactly in reverse', () => {
     fc.assert(
       fc.property(fc.shuffledSubarray(['/a', '/b', '/c', '/d', '/e', '/f']), (paths) => {
         const removed = stepsOf([], managed(paths.map((path) => file(path))), []).map(
@@ -43,7 +43,7 @@ describe('steps', () => {
   });
 });
 
-describe('deciding', () => {
+describe('decisions', () => {
   const absent = { seen: { found: { type: 'absent' }, ownership: { ownerName: null, groupName: null } } };
   const unknownOwner = {
     seen: { found: { type: 'absent' }, ownership: { ownerName: null, groupName: null, wantedUid: null } },
@@ -60,7 +60,7 @@ describe('deciding', () => {
     return decisions;
   }
 
-  test('a user that something earlier may bring is awaited in a plan, and missed in an apply', async () => {
+  test('await a user that an earlier step may create in a plan, and fail without it in an apply', async () => {
     const owned = file('/f', { owner: 'deploy' });
     const brings = script('adduser', { apply: 'adduser deploy' });
     expect(await plan('plan', [owned], [unknownOwner])).toMatchObject([
@@ -74,7 +74,7 @@ describe('deciding', () => {
       {},
       { verdict: 'fail' },
     ]);
-    // One that has nothing to do brings nobody.
+    // A step with nothing to do creates no user.
     const done = script('adduser', { apply: 'adduser deploy', check: 'true' });
     expect(await plan('plan', [done, owned], [{ seen: { checkExit: 0 } }, unknownOwner])).toMatchObject([
       { verdict: 'none' },
@@ -82,7 +82,7 @@ describe('deciding', () => {
     ]);
   });
 
-  test('nothing can be below a file or below what is declared absent', async () => {
+  test('fail paths below a file or below an absent path', async () => {
     expect(await plan('plan', [file('/a'), file('/a/b')], [absent, absent])).toMatchObject([
       { verdict: 'act' },
       { verdict: 'fail' },
@@ -93,7 +93,7 @@ describe('deciding', () => {
     ]);
   });
 
-  test('what depends on a failure is skipped, to the end of the chain', async () => {
+  test('skip all direct and indirect dependents of a failure', async () => {
     const [a, b, c, d] = [
       file('/a', { owner: 'nobody-here' }, { id: 'a' }),
       file('/b', {}, { id: 'b', depends_on: ['path:/a'] }),
@@ -106,7 +106,7 @@ describe('deciding', () => {
   });
 });
 
-test('triggers stay due for what did not get to them, and only for that', () => {
+test('keeps triggers due for resources that were not reached, and no others', () => {
   const source = file('/a', {}, { id: 'a' });
   const [ran, failed, skipped, other] = [
     script('ran', { apply: '' }, { rerun_on: [source.key] }),
@@ -131,7 +131,7 @@ test('triggers stay due for what did not get to them, and only for that', () => 
     ['script:failed', ['a']],
     ['script:skipped', ['a']],
   ]);
-  // An operation that did not get through forgets nothing.
+  // An unfinished operation keeps all triggers.
   expect(triggersLeft(steps, results, new Map([['script:gone', ['x']]]), null, new Map())).toContainEqual([
     'script:gone',
     ['x'],

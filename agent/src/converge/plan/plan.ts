@@ -12,7 +12,7 @@ import {
   presenceDrift,
 } from '../../resources/provider/provider.ts';
 import { providerOf } from '../../resources/provider/registry.ts';
-import { cannotCarryOut, providerFor } from './find-provider.ts';
+import { providerFor, whyNoProvider } from './find-provider.ts';
 
 /** Decides what to do. Does not access the machine; callers pass the observations. */
 
@@ -208,7 +208,7 @@ export class Picture {
       const status = this.#failed.get(key);
       if (status === undefined) continue;
       const on = desired.get(key);
-      return `skipped, because \`${on === undefined ? key : labelOf(on)}\` ${status === 'skipped' ? 'was skipped' : status === 'unknown' ? 'may have half run' : 'failed'}`;
+      return `skipped, because \`${on === undefined ? key : labelOf(on)}\` ${status === 'skipped' ? 'was skipped' : status === 'unknown' ? 'may have run partly' : 'failed'}`;
     }
     return null;
   }
@@ -244,7 +244,7 @@ export class Picture {
     return null;
   }
 
-  /** Whether it is declared absent, and a changing package that it depends on may create it. */
+  /** Whether the resource is declared absent, and a package that it depends on may create it. */
   mayBeUnpacked({ kind, resource: { body, depends_on } }: Step): boolean {
     if (kind === 'remove' || !('ensure' in body) || body.ensure !== 'absent') return false;
     return depends_on.some((key) => key.startsWith('package-') && this.#changed.has(key));
@@ -331,7 +331,7 @@ export function decide(
   if ('failure' in observation) return { verdict: 'fail', message: observation.failure };
   const { resource, record } = step;
   const provider = providerFor(step);
-  if (provider === null) return { verdict: 'fail', message: cannotCarryOut(resource) };
+  if (provider === null) return { verdict: 'fail', message: whyNoProvider(resource) };
   // The previous state is recorded in the form of the earlier type and must be restored first.
   if (step.kind === 'apply' && record?.before != null && record.resource.type !== resource.type)
     return {
@@ -343,7 +343,7 @@ export function decide(
   const before = record?.before ?? null;
   try {
     if (step.kind === 'apply') difference = provider.diff(resource, observation.seen, circumstances);
-    else if (before === null) difference = nothing('left: it was as declared before it was managed');
+    else if (before === null) difference = nothing('left: it already was as declared before Muster managed it');
     else difference = provider.diffRemoval(resource, before, observation.seen, circumstances, copies);
   } catch (error) {
     if (error instanceof HostFailure) return { verdict: 'fail', message: error.message };
@@ -384,13 +384,13 @@ export function decide(
 
 const unpackedRemoval: Difference = {
   ...presenceDrift(),
-  message: 'it is not there; it is removed should a package that it depends on bring it',
+  message: 'it does not exist; it is removed if a package that it depends on installs it',
 };
 
 /** The missing prerequisites, without secret names. */
 const awaited = ({ sensitive_fields }: ResolvedResource, awaits: NonNullable<Difference['awaits']>): string =>
   sensitive_fields.includes('owner') || sensitive_fields.includes('group')
-    ? 'its owner or its group, which is sensitive and not shown, is not there'
+    ? 'its owner or its group, which is sensitive and not shown, does not exist'
     : awaits.map(({ message }) => message).join('; ');
 
 /** The note of a plan. Only the apply finds out whether the prerequisite appears, and fails without it. */

@@ -7,8 +7,8 @@ import { LiveOutput } from './live-output.ts';
 const source = { operation_id: '01HZZZZZZZZZZZZZZZZZZZ0001', resource: 'site/deploy' };
 const bytesOf = (message: object): number => Buffer.byteLength(JSON.stringify(message));
 
-describe('what is shown of a program that runs', () => {
-  test('is all of it, where it prints less than may be sent', () => {
+describe('live output', () => {
+  test('is complete if the program prints less than the limit', () => {
     fc.assert(
       fc.property(
         fc.array(fc.tuple(fc.string({ unit: 'binary', maxLength: 12 }), fc.nat(60), fc.boolean()), { maxLength: 10 }),
@@ -25,7 +25,7 @@ describe('what is shown of a program that runs', () => {
             taken = piece.to;
             shown += piece.text;
           };
-          // Cut anywhere, also through characters.
+          // Cut anywhere, even inside characters.
           for (const [, length, taking] of said) {
             live.add(source, 'stdout', bytes.subarray(at, at + length));
             at += length;
@@ -39,7 +39,7 @@ describe('what is shown of a program that runs', () => {
     );
   });
 
-  test('is the end of it where it prints more, within the cap whatever the bytes', () => {
+  test('is the end of the output if the program prints more, within the limit for any bytes', () => {
     const pieces = fc.oneof(
       fc.uint8Array({ maxLength: 9_000 }),
       fc.constantFrom(0, 0x1b, 0x22, 0x80, 0xff, 0xf0).map((byte) => Buffer.alloc(5_000, byte)),
@@ -60,7 +60,7 @@ describe('what is shown of a program that runs', () => {
         for (const stream of ['stdout', 'stderr'] as const) {
           const piece = message[stream];
           if (piece === null) continue;
-          // All but a character that is not whole yet.
+          // All bytes except an incomplete character.
           expect(piece.to).toBeGreaterThanOrEqual(ends[stream] - 3);
           expect(piece.to).toBeLessThanOrEqual(ends[stream]);
           expect(piece.from).toBeLessThan(piece.to);
@@ -70,7 +70,7 @@ describe('what is shown of a program that runs', () => {
     );
   });
 
-  test('keeps little of a gigabyte', () => {
+  test('keeps little of a gigabyte in memory', () => {
     const live = new LiveOutput(() => {});
     const piece = Buffer.alloc(64 * 1024, 'x');
     const before = liveBytes();
@@ -84,7 +84,7 @@ describe('what is shown of a program that runs', () => {
     expect(live.take()?.stdout).toMatchObject({ to: 1024 ** 3 });
   });
 
-  test('is of the program that runs now, and nothing once its operation has ended', () => {
+  test('belongs to the running program, and is empty after the end of its operation', () => {
     const live = new LiveOutput(() => {});
     live.add(source, 'stdout', Buffer.from('one'));
     live.add({ ...source, resource: 'site/next' }, 'stderr', Buffer.from('two'));
@@ -95,7 +95,7 @@ describe('what is shown of a program that runs', () => {
     expect(live.take()).toBeNull();
   });
 
-  test('is nothing where the name leaves no room', () => {
+  test('is empty if the name leaves no room', () => {
     const live = new LiveOutput(() => {});
     live.add({ ...source, resource: `site/${'\u0001'.repeat(400)}` }, 'stdout', Buffer.from('one'));
     expect(live.take()).toBeNull();

@@ -23,7 +23,7 @@ export interface OutputSource {
 /** Bytes of JSON text for both streams together; the rest of the frame is for names. */
 const textBytes = limits.outputProgressBytes - 1024 - 384;
 /** Bytes of JSON text. Output of a resource with a longer name is not streamed, as it has no room in the frame. */
-const longestName = 1024;
+const maxNameBytes = 1024;
 
 export class LiveOutput implements OutputTail {
   readonly #onOutput: () => void;
@@ -41,7 +41,7 @@ export class LiveOutput implements OutputTail {
       this.#source = source;
       this.#streams = { stdout: new Tail(), stderr: new Tail() };
     }
-    if (Buffer.byteLength(JSON.stringify(source.resource)) > longestName) return;
+    if (Buffer.byteLength(JSON.stringify(source.resource)) > maxNameBytes) return;
     this.#streams[stream].add(piece);
     this.#onOutput();
   }

@@ -3,30 +3,30 @@ import type { Journal } from '../../journal/journal.ts';
 import type { JournalEvent } from '../../journal/state.ts';
 import { groupReports, isProgress } from './reports.ts';
 
-/** Bytes of reports kept for the orchestrator; beyond it, output of scripts is given up, the oldest first. */
-const spoolBound = 32 * 1024 * 1024;
+/** Maximum bytes of spooled reports. Beyond it, the oldest output of scripts is dropped. */
+const maxSpoolBytes = 32 * 1024 * 1024;
 
-/** Puts what is to be told into the spool, durable before anybody can see it. */
+/** Writes reports to the spool. They become visible once they are on disk. */
 export class Publisher {
   readonly #journal: Journal;
   readonly #onReports: () => void;
-  readonly #bound: number;
+  readonly #maxBytes: number;
 
-  constructor(journal: Journal, onReports: () => void, bound = spoolBound) {
+  constructor(journal: Journal, onReports: () => void, maxBytes = maxSpoolBytes) {
     this.#journal = journal;
     this.#onReports = onReports;
-    this.#bound = bound;
+    this.#maxBytes = maxBytes;
   }
 
-  /** True when diffs are to be left out, because even without output there is too much to tell. */
-  get crowded(): boolean {
-    return this.#journal.state.spoolBytes > this.#bound;
+  /** Whether new diffs must be omitted, because the spool is too large even without output. */
+  get isOverLimit(): boolean {
+    return this.#journal.state.spoolBytes > this.#maxBytes;
   }
 
   /**
-   * Records events and reports as one line, and shows the reports once they are on disk.
-   * @param name of the step, for the crash points
-   * @param events what belongs to the reports and must be there before (`before`) or after them
+   * Records events and reports as one line, and publishes the reports once they are on disk.
+   * @param name   names the step for crash points
+   * @param events events that belong to the reports and precede (`before`) or follow (`after`) them
    */
   async publish(
     name: string,
@@ -36,14 +36,14 @@ export class Publisher {
     let seq = this.#journal.state.lastSeq;
     const entries = groupReports(reports).map((entry): JournalEvent => ({ t: 'report', seq: ++seq, reports: entry }));
     this.#journal.record(name, [...(events.before ?? []), ...entries, ...(events.after ?? [])]);
-    this.#shed();
+    this.#dropOldestOutput();
     if (await this.#journal.sync()) this.#onReports();
   }
 
-  #shed(): void {
+  #dropOldestOutput(): void {
     const { state } = this.#journal;
-    if (state.spoolBytes <= this.#bound) return;
-    let excess = state.spoolBytes - this.#bound;
+    if (state.spoolBytes <= this.#maxBytes) return;
+    let excess = state.spoolBytes - this.#maxBytes;
     const seqs: number[] = [];
     for (const entry of state.spool.values()) {
       if (excess <= 0) break;

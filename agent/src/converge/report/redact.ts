@@ -3,12 +3,12 @@ import type { ResolvedResource } from '@muster/protocol/module';
 import type { ManagedRecord } from '../../journal/state.ts';
 import type { Outcome } from '../../resources/provider/provider.ts';
 
-/** What stands in place of a value that holds a secret. */
+/** Replaces values that hold a secret. */
 const redacted = '(sensitive)';
 
 /** Fields of a body whose value shows in the unified diff. */
 const shownInDiff = ['content', 'content_base64', 'template', 'symlink', 'line'];
-/** The names a change is reported under, where they are not that of the field alone. */
+/** Names in reported changes, for fields that are reported under other names. */
 const reportedAs: Readonly<Record<string, readonly string[]>> = {
   content_base64: ['content'],
   template: ['content'],
@@ -16,8 +16,8 @@ const reportedAs: Readonly<Record<string, readonly string[]>> = {
 };
 
 /**
- * The fields that hold a secret, or held one when the resource was last declared or last succeeded: what is there now
- * was put there then.
+ * The fields that hold a secret now, or held one when the resource was last declared or last succeeded. The current value
+ * on the machine may date from then.
  */
 export function sensitiveFields(resource: ResolvedResource, record: ManagedRecord | null): string[] {
   const all = [resource, record?.resource, record?.succeeded].flatMap((one) => one?.sensitive_fields ?? []);
@@ -25,9 +25,8 @@ export function sensitiveFields(resource: ResolvedResource, record: ManagedRecor
 }
 
 /**
- * Takes out of a result what must not leave this machine: a field that holds a secret is hidden as a whole, old value
- * and new.
- * @param sensitive what `sensitiveFields` says
+ * Removes secrets from a result: the old and the new value of a sensitive field are hidden completely.
+ * @param sensitive result of `sensitiveFields`
  */
 export function redactResult(
   result: ResourceResult,
@@ -49,7 +48,7 @@ export function redactResult(
   };
 }
 
-/** The same for what a script said: any secret in it makes all of its output one. */
+/** Hides the whole output of a script with any sensitive field, because the output may contain it. */
 export function redactOutput(output: Outcome['output'], sensitive: readonly string[]): Outcome['output'] {
   if (output === undefined || sensitive.length === 0) return output;
   const hide = (text: string): string => (text === '' ? '' : redacted);

@@ -10,7 +10,7 @@ const id = '01TEST00000000000000000000';
 const refused = () =>
   [...h.agent.engine.spool.pending(0)].flatMap(({ reports }) => reportsSchema.safeParse(reports).error ?? []);
 
-test('a script that hundreds of resources oblige to run, and names of any length, are told in what the wire takes', async () => {
+test('reports scripts with hundreds of triggers and names of any length within the limits of the wire', async () => {
   const files = Array.from({ length: 300 }, (_, i) =>
     file(`${h.root}/f${i}`, {}, i === 0 ? {} : { id: `${i}-${'x'.repeat(400)}` }),
   );
@@ -26,7 +26,7 @@ test('a script that hundreds of resources oblige to run, and names of any length
   expect(told.results.at(-1)).toMatchObject({ status: 'changed', triggered_by: { length: 256 } });
 });
 
-test('an operation that is given up says why, at whatever length', async () => {
+test('reports why an operation was abandoned, with a reason of any length', async () => {
   await h.restart({
     log: { debug() {}, info() {}, warn() {}, error() {} },
     clock: {
@@ -46,7 +46,7 @@ test('an operation that is given up says why, at whatever length', async () => {
   expect(refused()).toEqual([]);
 });
 
-test('what does not fit even so is replaced by a failure that says so', () => {
+test('replaces a result that still does not fit with a failure that says so', () => {
   const hostile = {
     module: '\0',
     id: '',
@@ -63,7 +63,7 @@ test('what does not fit even so is replaced by a failure that says so', () => {
     sensitive: false,
   } as unknown as ResourceResult;
   const result = fittingResult(hostile, id);
-  expect(result).toMatchObject({ status: 'failed', message: expect.stringContaining('does not fit') });
+  expect(result).toMatchObject({ status: 'failed', message: expect.stringContaining('is too large for a report') });
   expect(
     reportsSchema.safeParse([{ type: 'results', operation_id: id, position: 0, results: [result] }]).error,
   ).toBeUndefined();

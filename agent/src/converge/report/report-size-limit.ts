@@ -2,8 +2,8 @@ import { nameLengths, type ResourceResult, resourceActions, toldName } from '@mu
 import { limits, type Report, reportsSchema } from '@muster/protocol/wire';
 
 /**
- * Keeps what is told within what the orchestrator takes. A report that it refuses would be sent again for ever and
- * keep everything behind it from being told.
+ * Limits reports to what the orchestrator accepts. A refused report would be sent again forever and block all reports
+ * after it.
  */
 
 const maxText = 8192;
@@ -12,14 +12,14 @@ const maxTriggers = 256;
 const maxChanges = 64;
 const maxField = 128;
 
-/** The start of a text that is too long, with a sign that there is more. */
+/** Cuts a long text and marks the cut with an ellipsis. */
 const shortened = (text: string, length: number): string =>
-  // The cut may go through a character.
+  // The cut may split a surrogate pair.
   text.length > length ? `${text.slice(0, length - 1).toWellFormed()}…` : text;
 
 const orNull = (text: string | null, length: number): string | null => (text === null ? null : shortened(text, length));
 
-/** The same result, with texts and lists no longer than may be told. */
+/** Cuts the texts and lists of a result to their maximum lengths. */
 export const withinCaps = (result: ResourceResult): ResourceResult => ({
   ...result,
   module: toldName(result.module, nameLengths.module),
@@ -38,13 +38,13 @@ export const withinCaps = (result: ResourceResult): ResourceResult => ({
 const fits = (report: Report): boolean => reportsSchema.safeParse([report]).success;
 
 /**
- * @returns the result if it can be told; else a failed one that says that it could not, with what still can
+ * @returns the result cut to the limits, if it is then valid; otherwise a failed result that says so
  */
 export function fittingResult(result: ResourceResult, operationId: string): ResourceResult {
-  const told = (one: ResourceResult): boolean =>
+  const isValid = (one: ResourceResult): boolean =>
     fits({ type: 'results', operation_id: operationId, position: 0, results: [one] });
   const capped = withinCaps(result);
-  if (told(capped)) return capped;
+  if (isValid(capped)) return capped;
   return {
     module: toldName(result.module, nameLengths.module),
     id: null,
@@ -56,13 +56,13 @@ export function fittingResult(result: ResourceResult, operationId: string): Reso
     diff: null,
     triggered_by: [],
     corrective: false,
-    message: `it ended as "${toldName(result.status, nameLengths.type)}", but what there is to tell about it does not fit a report`,
+    message: `it ended as "${toldName(result.status, nameLengths.type)}", but its result is too large for a report`,
     duration_ms: 0,
     sensitive: result.sensitive !== false,
   };
 }
 
-/** The same report, cut to what can be told. Not for results. */
+/** Cuts a report to the limits. Results have `fittingResult`. */
 export function fittingReport<T extends Exclude<Report, { type: 'results' }>>(report: T): T {
   if (report.type === 'output') {
     const { stdout, stderr, resource } = report;

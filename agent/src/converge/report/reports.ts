@@ -1,21 +1,21 @@
 import type { ResourceResult } from '@muster/protocol';
 import type { Report } from '@muster/protocol/wire';
 
-/** Groups reports so that a small operation is told in one entry, and none gets larger than it must. */
+/** Groups reports into entries: one for a small operation, several of limited size for a large one. */
 
-/** Bytes of JSON that an entry aims at. Half of what may be on its way unacknowledged. */
+/** Target size of an entry in bytes of JSON: half of what may be sent without an acknowledgement. */
 const entryBytes = 4 * 1024;
 const maxReports = 64;
 const maxResults = 256;
 
 type Output = Extract<Report, { type: 'output' }>;
-/** A smaller one travels with the results; a larger one has an entry of its own, which can be given up alone. */
-const outputAloneBytes = 1024;
+/** Larger output gets its own entry, which can be dropped separately. */
+const maxInlineOutput = 1024;
 
 const sizeOf = (value: unknown): number => Buffer.byteLength(JSON.stringify(value)) + 1;
 
 /**
- * @param reports in order; neighbouring results of an operation are put together
+ * @param reports in order; adjacent results of an operation are merged
  * @returns the entries
  */
 export function groupReports(reports: readonly Report[]): Report[][] {
@@ -62,7 +62,7 @@ export function groupReports(reports: readonly Report[]): Report[][] {
 }
 
 const isLargeOutput = (report: Report): report is Output =>
-  report.type === 'output' && report.stdout.length + report.stderr.length > outputAloneBytes;
+  report.type === 'output' && report.stdout.length + report.stderr.length > maxInlineOutput;
 
-/** An entry that holds nothing but output: progress, which is given up before results are. */
+/** Whether an entry holds only output, which may be dropped. */
 export const isProgress = (reports: readonly Report[]): boolean => reports.every(isLargeOutput);

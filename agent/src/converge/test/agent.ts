@@ -8,26 +8,26 @@ import { createEngine, defaultLimits, type Engine, type EngineOptions } from '..
 export type Finished = Extract<Report, { type: 'finished' }>;
 export type Output = Extract<Report, { type: 'output' }>;
 
-export interface Told {
+export interface Reported {
   results: ResourceResult[];
   outputs: Output[];
   finished: Finished;
 }
 
-/** An engine with what an orchestrator would know of it. */
+/** An engine with its reports, as an orchestrator would receive them. */
 export interface TestAgent {
   engine: Engine;
   dataDir: string;
   /** Sends an operation and waits for its end. */
-  run(operation: OperationMessage): Promise<Told>;
+  run(operation: OperationMessage): Promise<Reported>;
   /** Waits for the end of an operation that was sent before. */
-  ended(operationId: string): Promise<Told>;
+  ended(operationId: string): Promise<Reported>;
   stop(): Promise<void>;
 }
 
-/** `npm test` names a folder of its own, which it removes. */
+/** `npm test` sets its own directory and removes it. */
 const memory = process.env.MUSTER_TEST_MEMORY ?? '/dev/shm';
-/** In memory where there is such a place: the tests are about order and effect, not about the disk. */
+/** In memory if possible, because the tests do not depend on the disk. */
 export const temporaryDirectory = (): string => mkdtempSync(`${existsSync(memory) ? memory : tmpdir()}/muster-test-`);
 export const removeDirectory = (path: string): void => rmSync(path, { recursive: true, force: true });
 
@@ -35,13 +35,13 @@ const silent = () => {};
 
 /** @param dataDir an existing 0700 directory */
 export async function startAgent(dataDir: string, options: Partial<EngineOptions> = {}): Promise<TestAgent> {
-  const waiting = new Map<string, (told: Told) => void>();
+  const waiting = new Map<string, (reported: Reported) => void>();
   const check = () => {
     for (const [id, resolve] of waiting) {
-      const told = toldOf(engine, id);
-      if (told === null) continue;
+      const reported = reportedOf(engine, id);
+      if (reported === null) continue;
       waiting.delete(id);
-      resolve(told);
+      resolve(reported);
     }
   };
   const engine = createEngine({
@@ -54,7 +54,7 @@ export async function startAgent(dataDir: string, options: Partial<EngineOptions
   });
   await engine.start();
   const ended = (id: string) =>
-    new Promise<Told>((resolve) => {
+    new Promise<Reported>((resolve) => {
       waiting.set(id, resolve);
       check();
     });
@@ -70,8 +70,8 @@ export async function startAgent(dataDir: string, options: Partial<EngineOptions
   };
 }
 
-/** @returns null while there is no end of it in the spool */
-function toldOf(engine: Engine, id: string): Told | null {
+/** @returns null while the spool has no end of the operation */
+function reportedOf(engine: Engine, id: string): Reported | null {
   const results: ResourceResult[] = [];
   const outputs: Output[] = [];
   for (const { reports } of engine.spool.pending(0))

@@ -1,30 +1,30 @@
 import { mkdirSync, rmSync } from 'node:fs';
 import type { OperationMessage } from '@muster/protocol/wire';
-import { startAgent, type TestAgent, type Told } from './agent.ts';
+import { type Reported, startAgent, type TestAgent } from './agent.ts';
 import { cutOff, isThere, type JournalStep } from './cut.ts';
 
-/** An agent as the provider contract drives it, in this process or in a machine of its own. */
+/** An agent that the provider contract drives, in this process or on another machine. */
 export interface ContractAgent {
-  /** Carries out an operation to its end. */
-  run(operation: OperationMessage): Promise<Told>;
-  /** It loses all that it knows; the machine stays as it is. */
+  /** Runs an operation to its end. */
+  run(operation: OperationMessage): Promise<Reported>;
+  /** Deletes the agent's data; the machine stays as it is. */
   forget(): Promise<void>;
   /**
-   * Has it killed in the middle of an operation, started again, and sent the operation again.
-   * @param at the step it dies at, or its number from 1; 0: it is not killed. One that this time does not come kills nobody
-   * @returns the steps it passed, up to the one it died at
+   * Kills the agent during an operation, starts it again, and sends the operation again.
+   * @param at the step of the kill, or its number from 1; 0: no kill. Nothing is killed if the step does not occur.
+   * @returns the passed steps, up to the kill
    */
-  killedAt(operation: OperationMessage, at: JournalStep | number): Promise<{ points: string[]; told: Told }>;
-  /** Has it cancelled in the middle, or the agent stopped, as on SIGTERM, and started again. */
+  killedAt(operation: OperationMessage, at: JournalStep | number): Promise<{ points: string[]; reported: Reported }>;
+  /** Cancels an operation at a step, or stops the agent there as on SIGTERM and starts it again. */
   interruptedAt(
     operation: OperationMessage,
     at: JournalStep,
     by: 'cancel' | 'stop',
-  ): Promise<{ points: string[]; told: Told }>;
+  ): Promise<{ points: string[]; reported: Reported }>;
   stop(): Promise<void>;
 }
 
-/** @param dataDir made anew: what is there is lost */
+/** @param dataDir recreated; its content is deleted */
 export async function contractAgent(dataDir: string): Promise<ContractAgent> {
   const fresh = () => {
     rmSync(dataDir, { recursive: true, force: true });
@@ -44,7 +44,7 @@ export async function contractAgent(dataDir: string): Promise<ContractAgent> {
       const { points } = await cutOff(dataDir, operation, at);
       agent = await startAgent(dataDir);
       await agent.engine.accept(operation);
-      return { points, told: await agent.ended(operation.operation_id) };
+      return { points, reported: await agent.ended(operation.operation_id) };
     },
     async interruptedAt(operation, at, by) {
       await agent.stop();
@@ -67,7 +67,7 @@ export async function contractAgent(dataDir: string): Promise<ContractAgent> {
         await agent.stop();
         agent = await startAgent(dataDir);
       }
-      return { points, told: await agent.ended(operation.operation_id) };
+      return { points, reported: await agent.ended(operation.operation_id) };
     },
   };
 }

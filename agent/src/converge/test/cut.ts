@@ -2,42 +2,42 @@ import type { OperationMessage } from '@muster/protocol/wire';
 import type { Clock } from '../../../../lib/src/clock.ts';
 import { systemClock } from '../../../../lib/src/clock.ts';
 import type { EngineOptions } from '../engine.ts';
-import { startAgent, type Told } from './agent.ts';
+import { type Reported, startAgent } from './agent.ts';
 
-/** An agent that is cut off at a step of the journal, in this process. The one of killed.ts is really killed. */
+/** Cuts an agent off at a step of the journal, in this process. killed.ts kills a real process. */
 
-/** Results that waited too long for others are told in a step more, on a busy machine at another each time: slow. */
+/** A slow clock, because results that wait too long cause an additional step, which would vary on a busy machine. */
 export const unhurried: Clock = { ...systemClock, monotonic: () => systemClock.monotonic() / 100 };
 
-/** Comes when an operation takes long, so its place among the steps is another each time. */
+/** Excludes a crash point that depends on the duration of an operation, so that its position varies. */
 export const isStep = (point: string): boolean => !point.startsWith('accepted-report:');
 
 const silent = { debug() {}, info() {}, warn() {}, error() {} };
 
-/** One of the durable steps of an operation: by its name, since how many there are before it depends on the clock. */
+/** A durable step of an operation, identified by name, because the number of earlier steps depends on the clock. */
 export interface JournalStep {
   point: string;
-  /** Which of those of that name, from 1. */
+  /** Occurrence of that name, from 1. */
   nth: number;
 }
 
-/** Whether the last of the steps passed is the one meant. */
+/** Whether the last passed step is this one. */
 export function isThere(at: JournalStep | number, points: readonly string[]): boolean {
   if (typeof at === 'number') return points.length === at;
   return points.at(-1) === at.point && points.filter((point) => point === at.point).length === at.nth;
 }
 
 interface Cut {
-  /** The steps it passed, up to the one it was cut off at. */
+  /** The passed steps, up to the cut. */
   points: string[];
-  /** What it told, when it got through. */
-  told: Told | null;
+  /** Its reports, if it was not cut off. */
+  reported: Reported | null;
 }
 
 /**
- * Carries out an operation with an agent that is cut off at a step: nothing it records from there on reaches the disk.
- * What was on its way then gets done, and nothing of it goes on once this resolves: the next agent would meet it, as it
- * never meets a process that is dead.
+ * Runs an operation with an agent that is cut off at a step: nothing that it records afterwards reaches the disk. Work in
+ * progress finishes before this resolves, because it would otherwise interfere with the next agent, unlike the work of a
+ * dead process.
  * @param at the step, or its number from 1; 0: never
  */
 export async function cutOff(
@@ -67,7 +67,7 @@ export async function cutOff(
       throw new Error('cut off');
     },
   });
-  const told = await Promise.race([cutting, agent.run(operation).catch(() => null)]);
+  const reported = await Promise.race([cutting, agent.run(operation).catch(() => null)]);
   await agent.stop();
-  return { points, told };
+  return { points, reported };
 }

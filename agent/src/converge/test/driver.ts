@@ -4,8 +4,8 @@ import { contractAgent } from './contract-agent.ts';
 import type { JournalStep } from './cut.ts';
 
 /**
- * The agent of the provider contract, driven from outside the machine it is on. Argument: its data directory. Each line
- * on stdin is an order; each gets one line on stdout, in order.
+ * Runs the agent of the provider contract on another machine. Argument: its data directory. Each line on stdin is an
+ * order and gets one line on stdout, in order.
  */
 
 export type Order =
@@ -17,19 +17,19 @@ export type Answer = { answer: unknown } | { fault: string };
 
 if (import.meta.main) {
   const agent = await contractAgent(process.argv[2] as string);
-  const carryOut = (order: Order): Promise<unknown> => {
+  const execute = (order: Order): Promise<unknown> => {
     if (order.do === 'run') return agent.run(order.operation);
     if (order.do === 'killedAt') return agent.killedAt(order.operation, order.at);
     if (order.do === 'interruptedAt') return agent.interruptedAt(order.operation, order.at, order.by);
     return agent.forget();
   };
-  const say = (answer: Answer) => process.stdout.write(`${JSON.stringify(answer)}\n`);
-  say({ answer: 'ready' });
+  const answer = (answer: Answer) => process.stdout.write(`${JSON.stringify(answer)}\n`);
+  answer({ answer: 'ready' });
   for await (const line of createInterface({ input: process.stdin })) {
     try {
-      say({ answer: (await carryOut(JSON.parse(line) as Order)) ?? null });
+      answer({ answer: (await execute(JSON.parse(line) as Order)) ?? null });
     } catch (error) {
-      say({ fault: error instanceof Error ? (error.stack ?? error.message) : String(error) });
+      answer({ fault: error instanceof Error ? (error.stack ?? error.message) : String(error) });
     }
   }
   process.exit(0);

@@ -5,11 +5,11 @@ import { join } from 'node:path';
 import type { OperationMessage } from '@muster/protocol/wire';
 import { build } from 'esbuild';
 
-/** An agent that is really killed, in a process of its own. Apart from what is bundled: the bundler cannot be. */
+/** Kills an agent that runs in its own process. Separate from the bundled files, because esbuild cannot be bundled. */
 
 let doomed: Promise<string> | null = null;
 
-/** In one file, as the agent is delivered: half of what a start of it costs is reading a hundred. Made once. */
+/** Bundles the agent into one file, once, because reading a hundred files takes half of its start time. */
 async function bundledDoomed(): Promise<string> {
   const folder = mkdtempSync(join(tmpdir(), 'muster-doomed-'));
   process.once('exit', () => rmSync(folder, { recursive: true, force: true }));
@@ -28,8 +28,7 @@ async function bundledDoomed(): Promise<string> {
 }
 
 /**
- * Carries out operations with an agent that kills itself (SIGKILL) at a step of the last one: what was on its way then is
- * left as it is.
+ * Runs operations with an agent that kills itself (SIGKILL) at a step of the last one. Its unfinished work stays as it is.
  * @param at number of the step, from 1; 0: never
  */
 export async function killedOff(

@@ -7,12 +7,12 @@ import type { JournalStep } from './cut.ts';
 import { operation } from './desired.ts';
 import { sampled } from './sampled.ts';
 
-/** What every provider must hold to, whatever it manages and wherever that is. */
+/** The contract of every provider, on any machine. */
 
-/** Of a kill loop in `npm test`. */
-const mostSteps = 4;
+/** Steps of a kill loop in `npm test`. */
+const maxSteps = 4;
 
-/** One resource on a machine, and an agent that knows nothing yet. */
+/** One resource on a machine, and an agent without data. */
 export interface Ground {
   agent: ContractAgent;
   desired: ResolvedResource;
@@ -20,18 +20,18 @@ export interface Ground {
   changed: ResolvedResource;
   /** Everything a resource could have changed. */
   snapshot(): Promise<Readonly<Record<string, string>>>;
-  /** Somebody changes it by hand. */
+  /** Changes the resource manually. */
   tamper(): Promise<void>;
 }
 
 interface ContractOptions {
-  /** The fields that a drift check must name after `tamper`, and no other. */
+  /** Exactly the fields that a drift check must report after `tamper`. */
   moved: readonly string[];
-  /** Brings the ground about, for each test. */
+  /** Sets up the machine for each test. */
   begin(): Promise<Ground>;
-  /** Which steps of the journal the agent is killed at; all when absent. */
+  /** The steps of the journal to kill the agent at; absent: all. */
   deadly?: (point: string) => boolean;
-  /** So many of them there must at least be. */
+  /** Minimum number of such steps. */
   steps: number;
 }
 
@@ -44,7 +44,7 @@ const essence = (results: ResourceResult[]) =>
     triggered_by,
   }));
 
-/** Plans, makes sure that nothing moved, applies, and holds the apply to the plan. */
+/** Plans, checks that the plan changed nothing, applies, and compares the apply with the plan. */
 export async function planAndApplyOn(
   { agent, snapshot }: Pick<Ground, 'agent' | 'snapshot'>,
   resources: ResolvedResource[],
@@ -58,7 +58,7 @@ export async function planAndApplyOn(
   return applied.results;
 }
 
-/** The tests of one subject; to be called inside its `describe`. */
+/** Defines the tests of one subject. Call it inside a `describe`. */
 export function providerContract({ moved, begin, deadly = () => true, steps }: ContractOptions): void {
   let ground: Ground;
   beforeEach(async () => {
@@ -70,27 +70,27 @@ export function providerContract({ moved, begin, deadly = () => true, steps }: C
 
   const planAndApply = (resources: ResolvedResource[]) => planAndApplyOn(ground, resources);
 
-  test('is provided', () => {
+  test('has a provider', () => {
     expect(providerOf(ground.desired.type)?.type).toBe(ground.desired.type);
   });
 
-  test('a plan changes nothing and is what the apply does; the second apply does nothing', async () => {
+  test('plans without changes, applies what was planned, and changes nothing on the second apply', async () => {
     for (const wanted of [ground.desired, ground.changed, ground.desired]) {
       const results = await planAndApply([wanted]);
       expect(results.map(({ status, corrective }) => ({ status, corrective }))).toEqual([
         { status: 'changed', corrective: false },
       ]);
-      const there = await ground.snapshot();
+      const current = await ground.snapshot();
       const again = await apply([wanted]);
       expect(again.results).toMatchObject([{ action: 'none', status: 'unchanged', changes: [] }]);
-      expect(await ground.snapshot()).toEqual(there);
+      expect(await ground.snapshot()).toEqual(current);
     }
     await apply([]);
   });
 
-  test('drift names exactly what moved, changes nothing, and the next apply repairs it', async () => {
+  test('reports exactly the drifted fields, and repairs them with the next apply', async () => {
     await apply([ground.desired]);
-    const right = await ground.snapshot();
+    const declaredState = await ground.snapshot();
     expect((await ground.agent.run(operation('drift'))).results).toEqual([]);
     await ground.tamper();
     const tampered = await ground.snapshot();
@@ -99,11 +99,11 @@ export function providerContract({ moved, begin, deadly = () => true, steps }: C
     expect(await ground.snapshot()).toEqual(tampered);
     const repaired = await planAndApply([ground.desired]);
     expect(repaired).toMatchObject([{ status: 'changed', corrective: true }]);
-    expect(await ground.snapshot()).toEqual(right);
+    expect(await ground.snapshot()).toEqual(declaredState);
     await apply([]);
   });
 
-  test('removal brings back what was there, also after changes and tampering', async () => {
+  test('restores the original state on removal, even after changes and drift', async () => {
     const before = await ground.snapshot();
     await apply([ground.desired]);
     await planAndApply([]);
@@ -119,7 +119,7 @@ export function providerContract({ moved, begin, deadly = () => true, steps }: C
     expect((await plan([])).results).toEqual([]);
   });
 
-  /** The steps that the agent is to be killed at. */
+  /** A sample of the steps to kill the agent at. */
   async function deadlySteps(resources: ResolvedResource[]): Promise<JournalStep[]> {
     const { points } = await ground.agent.killedAt(operation('apply', resources), 0);
     const found = points.flatMap((point, i): JournalStep[] => {
@@ -127,46 +127,46 @@ export function providerContract({ moved, begin, deadly = () => true, steps }: C
       return deadly(point) ? [{ point, nth }] : [];
     });
     expect(found.length, points.join(', ')).toBeGreaterThanOrEqual(steps);
-    return sampled(found, mostSteps);
+    return sampled(found, maxSteps);
   }
 
-  test('cut off at any step, it is old or new, ends once, and is removed as if nothing had happened', async () => {
+  test('survives a kill at any step of an apply, with one end and a complete removal', async () => {
     const before = await ground.snapshot();
     const found = await deadlySteps([ground.desired]);
     await apply([]);
     for (const at of found) {
       const name = at.point;
       await ground.agent.forget();
-      const { told } = await ground.agent.killedAt(operation('apply', [ground.desired]), at);
-      expect(told.results, name).toMatchObject([{ status: 'changed' }]);
-      expect(told.finished, name).toMatchObject({ status: 'succeeded', summary: { total: 1 } });
+      const { reported } = await ground.agent.killedAt(operation('apply', [ground.desired]), at);
+      expect(reported.results, name).toMatchObject([{ status: 'changed' }]);
+      expect(reported.finished, name).toMatchObject({ status: 'succeeded', summary: { total: 1 } });
       expect((await apply([ground.desired])).results, name).toMatchObject([{ status: 'unchanged' }]);
       await apply([]);
       expect(await ground.snapshot(), name).toEqual(before);
     }
   });
 
-  test('a removal that is cut off at any step is carried to its end by the next agent', async () => {
+  test('finishes a removal after a kill at any step', async () => {
     const before = await ground.snapshot();
     await apply([ground.desired]);
     for (const at of await deadlySteps([])) {
       const name = at.point;
       await ground.agent.forget();
       await apply([ground.desired]);
-      const { told } = await ground.agent.killedAt(operation('apply', []), at);
-      expect(told.finished, `${name}: ${failuresOf(told.results)}`).toMatchObject({ status: 'succeeded' });
+      const { reported } = await ground.agent.killedAt(operation('apply', []), at);
+      expect(reported.finished, `${name}: ${failuresOf(reported.results)}`).toMatchObject({ status: 'succeeded' });
       expect(await ground.snapshot(), name).toEqual(before);
       expect((await plan([])).results, name).toEqual([]);
     }
   });
 
-  test('what is as declared when the agent comes is left when it goes', async () => {
+  test('leaves a resource that was already as declared when it is removed', async () => {
     await apply([ground.desired]);
     await ground.agent.forget();
-    const there = await ground.snapshot();
+    const current = await ground.snapshot();
     expect(await planAndApply([ground.desired])).toMatchObject([{ status: 'unchanged' }]);
     expect(await planAndApply([])).toMatchObject([{ action: 'none', status: 'unchanged' }]);
-    expect(await ground.snapshot()).toEqual(there);
+    expect(await ground.snapshot()).toEqual(current);
   });
 }
 

@@ -3,7 +3,7 @@ import { sampled } from './sampled.ts';
 
 const steps = Array.from({ length: 27 }, (_, i) => i + 1);
 
-test('every step is in the sample of some run', () => {
+test('covers every step over several runs', () => {
   const tried = new Set<number>();
   for (let random = 0; random < 1; random += 0.01) {
     const sample = sampled(steps, 8, false, random);
@@ -13,7 +13,7 @@ test('every step is in the sample of some run', () => {
   expect([...tried].toSorted((a, b) => a - b)).toEqual(steps);
 });
 
-test('few steps, and those of a soak, are all tried', () => {
+test('includes all steps if they are few, or in a soak run', () => {
   expect(sampled(steps, 27, false)).toEqual(steps);
   expect(sampled(steps, 8, true)).toEqual(steps);
 });

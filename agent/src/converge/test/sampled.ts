@@ -1,14 +1,14 @@
 /**
- * The steps that a kill loop tries: a sample spread over all of them, another in each run; all with `MUSTER_EVERY_STEP`,
- * which `npm run soak -- kill-steps` sets. A failure names its step.
+ * Steps for a kill loop: a random, evenly spread sample; all steps with `MUSTER_EVERY_STEP`, which
+ * `npm run soak -- kill-steps` sets. A failure names its step.
  * @param random 0 to 1
  */
 export function sampled<T>(
   steps: readonly T[],
-  most: number,
+  maxSteps: number,
   everyStep = process.env.MUSTER_EVERY_STEP !== undefined,
   random = Math.random(),
 ): T[] {
-  if (everyStep || steps.length <= most) return [...steps];
-  return Array.from({ length: most }, (_, i) => steps[Math.floor(((i + random) * steps.length) / most)] as T);
+  if (everyStep || steps.length <= maxSteps) return [...steps];
+  return Array.from({ length: maxSteps }, (_, i) => steps[Math.floor(((i + random) * steps.length) / maxSteps)] as T);
 }

@@ -1,6 +1,6 @@
 import { lstatSync, readdirSync, readFileSync, readlinkSync } from 'node:fs';
 
-/** Everything about a tree that a resource could change: by path, type, owner, permissions and content. */
+/** Owner, type, permissions, and content of everything in a tree, by path. */
 export function snapshotTree(root: string): Record<string, string> {
   const found: Record<string, string> = {};
   const visit = (path: string): void => {

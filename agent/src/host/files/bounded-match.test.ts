@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { whileStandingStill } from '../../converge/test/standing-still.ts';
+import { whileSuspended } from '../../converge/test/suspended.ts';
 import { matching } from './bounded-match.ts';
 
 test('reports which texts match', () => {
@@ -21,5 +21,5 @@ test('aborts a pattern that backtracks forever, and runs the next one', () => {
 test('does not blame the pattern for a busy or suspended machine', async () => {
   const imports = { matching: new URL('./bounded-match.ts', import.meta.url) };
   const work = `matching('^(key|name)\\\\s*=', Array(10_000).fill('a line like many others'), 50);`;
-  expect(await whileStandingStill(imports, work, 150)).toBeNull();
+  expect(await whileSuspended(imports, work, 150)).toBeNull();
 });

@@ -13,7 +13,7 @@ export interface PathWatchOptions {
   clock: Clock;
   /** Called with a watched path for each event; one change causes several events. */
   changed: (path: string) => void;
-  /** Called once if some directories warnOnce be watched. */
+  /** Called once if some directories cannot be watched. */
   warn: (fields: object, message: string) => void;
   maxDirectories?: number;
 }

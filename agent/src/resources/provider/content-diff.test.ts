@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { whileStandingStill } from '../../converge/test/standing-still.ts';
+import { whileSuspended } from '../../converge/test/suspended.ts';
 import { contentDiff } from './content-diff.ts';
 
 const text = (lines: readonly string[]): Buffer => Buffer.from(lines.map((line) => `${line}\n`).join(''));
@@ -41,5 +41,5 @@ test('is the same however busy the machine is: it is part of what a plan is know
     const [one, other] = (globalThis.texts ??= [text(20), text(30)]);
     const diff = contentDiff('/f', one, other);
     if (diff !== (globalThis.first ??= diff)) throw new Error(diff.slice(0, 80));`;
-  expect(await whileStandingStill(imports, work, 300)).toBeNull();
+  expect(await whileSuspended(imports, work, 300)).toBeNull();
 });

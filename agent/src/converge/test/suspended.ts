@@ -3,17 +3,16 @@ import { once } from 'node:events';
 import { setTimeout as wait } from 'node:timers/promises';
 
 /**
- * Does something over and over in a process of its own, which is made to stand still (SIGSTOP) in the middle of it again
- * and again, as on a machine that is far too busy.
- * @param imports what it needs, by name
- * @param work    what is done each time, as a program; a fault in it is what is told
- * @param stillMs for how long it stands still
- * @returns how it went wrong; null when it did not
+ * Runs work in a loop in its own process, and suspends the process (SIGSTOP) several times, as on an overloaded machine.
+ * @param imports modules for the work, by imported name
+ * @param work    JavaScript source; an error in it ends the loop
+ * @param suspendedMs duration of each suspension
+ * @returns the error output; null if the work did not fail
  */
-export async function whileStandingStill(
+export async function whileSuspended(
   imports: Readonly<Record<string, URL>>,
   work: string,
-  stillMs: number,
+  suspendedMs: number,
 ): Promise<string | null> {
   const program = `
     ${Object.entries(imports)
@@ -29,18 +28,18 @@ export async function whileStandingStill(
     }`;
   const child = spawn(process.execPath, ['--input-type=module', '-e', program], { stdio: ['ignore', 'pipe', 'pipe'] });
   const ended = once(child, 'exit');
-  let said = '';
+  let errors = '';
   child.stderr.on('data', (piece) => {
-    said += piece;
+    errors += piece;
   });
   await Promise.race([once(child.stdout, 'data'), ended]);
   for (let i = 0; i < 5; i++) {
     child.kill('SIGSTOP');
-    await wait(stillMs);
+    await wait(suspendedMs);
     child.kill('SIGCONT');
     await wait(20);
   }
   child.kill('SIGTERM');
   const [code] = await ended;
-  return code === 0 ? null : said;
+  return code === 0 ? null : errors;
 }
