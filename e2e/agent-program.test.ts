@@ -80,7 +80,7 @@ describe('muster agent', () => {
       [['connect', 'nowhere'], '"nowhere" is not HOST:PORT'],
       [
         ['--data-dir', stage.folder('empty'), '--config', unfound],
-        'no orchestrator is known yet, and discovery.enabled is false; say once where it is',
+        'no orchestrator is known yet, and discovery.enabled is false; connect once with',
       ],
     ];
     for (const [args, message] of faults) {
@@ -127,7 +127,7 @@ describe('muster agent', () => {
     write('metrics: { collection_interval: 20 }\n');
     await logged(agent.program, 'metrics.collection_interval: 10 → 20');
     write('metrics: { colection_interval: 5 }\n');
-    const broken = await logged(agent.program, 'the configuration is broken; the last one stays');
+    const broken = await logged(agent.program, 'the configuration is invalid; keeping the last one');
     expect(broken).toContain('metrics.colection_interval is not known: did you mean');
     write('metrics: { collection_interval: 20, enabled: false }\n');
     await logged(agent.program, 'metrics.enabled: true → false');

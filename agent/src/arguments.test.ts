@@ -1,10 +1,10 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { parseArguments, UsageError } from './arguments.ts';
 
 const key = 'AB'.repeat(32);
 
 describe('the command line', () => {
-  it('has defaults', () => {
+  test('has defaults', () => {
     expect(parseArguments([])).toEqual({
       dataDir: '/var/lib/muster-agent',
       configPath: null,
@@ -16,7 +16,7 @@ describe('the command line', () => {
     });
   });
 
-  it('takes an address with its key and token, options on either side', () => {
+  test('accepts an address with its key and token, with options before or after', () => {
     const order = [
       '--data-dir',
       'd',
@@ -37,14 +37,14 @@ describe('the command line', () => {
     expect(parseArguments(['connect', '[2001:db8::1]:1'])).toMatchObject({ connect: { host: '2001:db8::1', port: 1 } });
   });
 
-  it('can be asked to remember an address only', () => {
+  test('accepts --save to save an address only', () => {
     expect(parseArguments(['connect', 'h:1', '--token', '-', '--save'])).toMatchObject({
       connect: { host: 'h', port: 1, token: '-' },
       save: true,
     });
   });
 
-  it('can be asked to give the agent a new key, the former one being good for a stated time', () => {
+  test('accepts rotate-key with a validity for the former key', () => {
     const wish = (...more: string[]) => parseArguments(['rotate-key', ...more]);
     expect(wish()).toMatchObject({ connect: null, rotateKey: { graceSecs: 86_400, json: false } });
     expect(wish('--at-once', '--json')).toMatchObject({ rotateKey: { graceSecs: 0, json: true } });
@@ -56,7 +56,7 @@ describe('the command line', () => {
       expect(wish('--former-good-for', String(time))).toMatchObject({ rotateKey: { graceSecs } });
   });
 
-  it('knows help and version wherever they stand', () => {
+  test('accepts help and version in any position', () => {
     expect(parseArguments(['connect', '-h'])).toBe('help');
     expect(parseArguments(['--version'])).toBe('version');
   });
@@ -66,27 +66,27 @@ describe('the command line', () => {
     [['--config'], "Option '--config <value>' argument missing"],
     [['conect', 'h:1'], 'did you mean "connect HOST:PORT"?'],
     [['connect'], 'connect needs an address'],
-    [['rotate-key', 'now'], '"now" is one argument too many'],
-    [['rotate-key', '--save'], 'rotate-key goes without'],
-    [['rotate-key', '--token', 't'], 'rotate-key goes without'],
-    [['rotate-key', '--at-once', '--former-good-for', '1h'], 'either --at-once or --former-good-for'],
+    [['rotate-key', 'now'], 'unexpected argument "now"'],
+    [['rotate-key', '--save'], 'rotate-key cannot be combined'],
+    [['rotate-key', '--token', 't'], 'rotate-key cannot be combined'],
+    [['rotate-key', '--at-once', '--former-good-for', '1h'], '--at-once cannot be combined with --former-good-for'],
     [['rotate-key', '--former-good-for', '31d'], 'at most 30d; not "31d"'],
     [['rotate-key', '--former-good-for', '24'], 'a time such as 90m, 24h or 7d'],
-    [['connect', 'h:1', '--at-once'], '--at-once goes with rotate-key'],
-    [['--json'], '--json goes with rotate-key'],
+    [['connect', 'h:1', '--at-once'], '--at-once requires rotate-key'],
+    [['--json'], '--json requires rotate-key'],
     [['connect', 'h'], '"h" is not HOST:PORT'],
     [['connect', 'h:0'], '"h:0" is not HOST:PORT'],
     [['connect', 'h:65536'], 'is not HOST:PORT'],
     [['connect', '2001:db8::1:4747'], 'is not HOST:PORT'],
-    [['connect', 'h:1', 'more'], '"more" is one argument too many'],
+    [['connect', 'h:1', 'more'], 'unexpected argument "more"'],
     [['connect', 'h:1', '--orchestrator-key', 'ab'], '64 hexadecimal digits'],
-    [['--token', 't'], 'go with an address'],
-    [['--save'], '--save goes with an address'],
+    [['--token', 't'], 'require an address'],
+    [['--save'], '--save requires an address'],
     [['--log-format', 'xml'], 'json or text'],
     [['--log-level', 'loud'], 'one of debug, info, warn, error'],
     [['--hostname', 'a b'], '--hostname is'],
   ];
-  it.each(faults)('refuses %j', (argv, message) => {
+  test.each(faults)('refuses %j', (argv, message) => {
     expect(() => parseArguments(argv)).toThrow(UsageError);
     expect(() => parseArguments(argv)).toThrow(message);
   });

@@ -5,33 +5,33 @@ import type { LogFormat } from './log.ts';
 export const help = `Usage: muster agent [options] [connect HOST:PORT [--orchestrator-key HEX] [--token T]]
        muster agent rotate-key [--at-once | --former-good-for TIME] [--json] [--data-dir D]
 
-Keeps this machine as its orchestrator wants it. The address is remembered after the first
-"connect": later starts need no arguments.
+Keeps this machine in the state that its orchestrator declares. The first "connect" saves the
+address; later starts need no arguments.
 
-Started without ever having been told an address, it waits to be found: it listens on UDP port
-4747 for an orchestrator that announces itself (there: muster discover), trusts the first one,
-and waits for approval. "discovery: { enabled: false }" in its configuration forbids that.
+Without a saved address, it listens on UDP port 4747 for the announcement of an orchestrator
+(muster discover), trusts the first one, and waits for approval. To prevent that, set
+"discovery: { enabled: false }" in its configuration.
 
   connect HOST:PORT         the orchestrator's port for agents, usually 4747
-  --orchestrator-key HEX    its public key, 64 hex digits; without, the first one seen is trusted
+  --orchestrator-key HEX    its public key, 64 hex digits; without it, the first key seen is trusted
   --token T                 enrollment token, from "muster agents enroll"; - reads it from standard input.
-                            Better in the variable MUSTER_TOKEN: other users see arguments
-  --save                    only remember all this, and end: the service that runs the agent finds it
+                            Prefer the variable MUSTER_TOKEN, because other users can see arguments
+  --save                    only save these settings for the service that runs the agent
 
-  rotate-key                give the agent of this machine a new key, which the old one signs; it stays the same agent.
-                            Waits until the orchestrator has taken it. Ends with 0: in force; 1: refused, nothing has
-                            changed; 5: it waits for the agent to run, or for its link
-  --at-once                 the former key is good no more once the new one is in force, nor is any before it
-  --former-good-for TIME    for so long it still is, such as 90m, 24h or 7d; 30d at most (default 24h)
-  --json                    print what came of it as JSON
+  rotate-key                give the agent of this machine a new key, signed by the old one; it stays the same agent.
+                            Waits until the orchestrator has accepted it. Exit codes: 0: in force; 1: refused, nothing
+                            has changed; 5: waiting for the agent to run or to connect
+  --at-once                 the former key and all keys before it become invalid once the new key is in force
+  --former-good-for TIME    how long the former key stays valid, such as 90m, 24h or 7d; at most 30d (default 24h)
+  --json                    print the result as JSON
 
   --config FILE             YAML with remote_terminal, metrics, discovery; read again when it changes
   --data-dir D              the agent's key, journal and snapshots (default /var/lib/muster-agent)
-  --hostname H              name to introduce itself by (default: this machine's)
+  --hostname H              name to report to the orchestrator (default: this machine's)
   --facts-dir D             YAML files and programs that add attributes (default facts.d in the data directory)
   --log-format json|text    (default text)
   --log-level LEVEL         debug, info, warn or error (default info)
-  --check-config FILE       say what is wrong with a configuration file, and start nothing (2: something is)
+  --check-config FILE       print the faults of a configuration file and exit (2: it has faults)
   --print-schema            print its JSON Schema, for editors
   -h, --help                this text
   --version                 the version
@@ -49,17 +49,17 @@ export interface AgentArguments {
   logFormat: LogFormat;
   logLevel: 'debug' | 'info' | 'warn' | 'error';
   connect: { host: string; port: number; orchestratorKey: string | null; token: string | null } | null;
-  /** Only remember where to connect. */
+  /** Whether to save the target and exit. */
   save?: true;
-  /** Only give it a new key. */
+  /** Set: rotate the key and exit. */
   rotateKey?: {
-    /** How long the former one is still good. */
+    /** How long the former key stays valid. */
     graceSecs: number;
     json: boolean;
   };
 }
 
-/** The command line is not one of `help`; the message says what to type. */
+/** The command line is invalid. The message says how to fix it. */
 export class UsageError extends Error {}
 
 const options = {
@@ -98,14 +98,14 @@ export function parseArguments(argv: readonly string[]): AgentArguments | 'help'
   if (values['data-dir'] === '') throw new UsageError('--data-dir is empty');
   const [verb, ...others] = positionals;
   const rotates = verb === 'rotate-key';
-  if (rotates && others.length > 0) throw new UsageError(`"${others[0]}" is one argument too many`);
+  if (rotates && others.length > 0) throw new UsageError(`unexpected argument "${others[0]}"`);
   for (const flag of ['at-once', 'former-good-for', 'json'] as const)
-    if (!rotates && values[flag]) throw new UsageError(`--${flag} goes with rotate-key`);
+    if (!rotates && values[flag]) throw new UsageError(`--${flag} requires rotate-key`);
   if (rotates && (values.save || values.token !== undefined || values['orchestrator-key'] !== undefined))
-    throw new UsageError('rotate-key goes without --orchestrator-key, --token and --save');
+    throw new UsageError('rotate-key cannot be combined with --orchestrator-key, --token, or --save');
   const connect = rotates ? null : parseConnect(positionals, values['orchestrator-key'], values.token);
   if (values.save && connect === null)
-    throw new UsageError('--save goes with an address: muster agent connect HOST:PORT … --save');
+    throw new UsageError('--save requires an address: muster agent connect HOST:PORT … --save');
   return {
     dataDir: values['data-dir'],
     configPath: values.config ?? null,
@@ -121,17 +121,19 @@ export function parseArguments(argv: readonly string[]): AgentArguments | 'help'
   };
 }
 
-const usualGraceSecs = 86_400;
+const defaultGraceSecs = 86_400;
 const secondsOf = { s: 1, m: 60, h: 3600, d: 86_400 } as const;
 
 function graceSecs(atOnce: boolean, goodFor: string | undefined): number {
-  if (atOnce && goodFor !== undefined) throw new UsageError('either --at-once or --former-good-for');
+  if (atOnce && goodFor !== undefined) throw new UsageError('--at-once cannot be combined with --former-good-for');
   if (atOnce) return 0;
-  if (goodFor === undefined) return usualGraceSecs;
+  if (goodFor === undefined) return defaultGraceSecs;
   const [, count, unit] = /^(\d{1,7})([smhd])$/.exec(goodFor) ?? [];
   const grace = Number(count) * secondsOf[(unit ?? 's') as keyof typeof secondsOf];
   if (unit === undefined || grace > keyStatementLimits.longestGraceSecs)
-    throw new UsageError(`--former-good-for is a time such as 90m, 24h or 7d, and at most 30d; not "${goodFor}"`);
+    throw new UsageError(
+      `"${goodFor}" is not a time for --former-good-for; use a time such as 90m, 24h, or 7d, at most 30d`,
+    );
   return grace;
 }
 
@@ -139,7 +141,7 @@ function parse(argv: readonly string[]) {
   try {
     return parseArgs({ args: [...argv], options, allowPositionals: true, strict: true });
   } catch (error) {
-    // Node's own advice ("to specify a positional …") is for programmers.
+    // Cuts off Node's advice for programmers ("To specify a positional …").
     throw new UsageError((error as Error).message.split('. ')[0]!);
   }
 }
@@ -152,12 +154,12 @@ function parseConnect(
   const [verb, address, ...rest] = positionals;
   if (verb === undefined) {
     if (key !== undefined || token !== undefined)
-      throw new UsageError('--orchestrator-key and --token go with an address: muster agent connect HOST:PORT …');
+      throw new UsageError('--orchestrator-key and --token require an address: muster agent connect HOST:PORT …');
     return null;
   }
-  if (verb !== 'connect') throw new UsageError(`"${verb}" is not known; did you mean "connect HOST:PORT"?`);
+  if (verb !== 'connect') throw new UsageError(`unknown command "${verb}"; did you mean "connect HOST:PORT"?`);
   if (address === undefined) throw new UsageError('connect needs an address: muster agent connect HOST:PORT');
-  if (rest.length > 0) throw new UsageError(`"${rest[0]}" is one argument too many`);
+  if (rest.length > 0) throw new UsageError(`unexpected argument "${rest[0]}"`);
   if (key !== undefined && !/^[0-9a-fA-F]{64}$/.test(key))
     throw new UsageError('--orchestrator-key is 64 hexadecimal digits; "muster agents enroll" prints it');
   if (token !== undefined && (token === '' || token.length > 128))

@@ -3,7 +3,7 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { OperationMessage } from '@muster/protocol/wire';
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { type Clock, systemClock } from '../../lib/src/clock.ts';
 import type { Log } from '../../lib/src/log.ts';
 import { freeUdpPort, sendDatagram, TestAnnouncer } from '../test/announce.ts';
@@ -56,7 +56,7 @@ const operation: OperationMessage = {
   snapshot_operation_id: null,
 };
 
-it('measures the machine, stops and begins again as its configuration is changed', async () => {
+test('measures the machine, and stops and starts again when its configuration changes', async () => {
   // Seconds that pass twenty times as fast.
   const began = { at: systemClock.now(), monotonic: systemClock.monotonic() };
   const clock: Clock = {
@@ -67,7 +67,7 @@ it('measures the machine, stops and begins again as its configuration is changed
   const configPath = join(dataDir, 'agent.yml');
   const configure = (enabled: boolean) =>
     writeFile(configPath, `metrics: { enabled: ${enabled}, collection_interval: 1 }`);
-  const measured = () => logged.filter(({ message }) => message === 'the machine was measured').length;
+  const measured = () => logged.filter(({ message }) => message === 'measured the machine').length;
   const changes = () => logged.filter(({ message }) => message === 'configuration changed').length;
 
   await configure(true);
@@ -76,7 +76,7 @@ it('measures the machine, stops and begins again as its configuration is changed
   await configure(false);
   await vi.waitFor(() => expect(changes()).toBe(1));
   const before = measured();
-  // Ten samples' time.
+  // The time of ten samples.
   await new Promise<void>((resolve) => void clock.after(10_000, resolve));
   expect(measured()).toBe(before);
   await configure(true);
@@ -84,12 +84,12 @@ it('measures the machine, stops and begins again as its configuration is changed
   await agent.stop('SIGTERM');
 });
 
-it('stops in peace when acknowledgements and orders come late, and takes up what it holds at the next start', async () => {
+test('stops cleanly when acknowledgements and operations arrive late, and continues with accepted ones at the next start', async () => {
   const agent = await start();
   const { link } = await orchestrator.welcomed();
   link.send(operation);
   const report = await link.next('report');
-  // From here on everything of the orchestrator is late.
+  // From here on, every message of the orchestrator is late.
   const bye = link.next('bye').then(() => {
     link.send({ type: 'ack', seq: report.seq });
     link.send({ type: 'cancel', operation_id: operation.operation_id });
@@ -107,7 +107,7 @@ it('stops in peace when acknowledgements and orders come late, and takes up what
   await again.stop('SIGTERM');
 });
 
-describe('an agent that knows no orchestrator', () => {
+describe('an agent without a known orchestrator', () => {
   const configPath = () => join(dataDir, 'agent.yml');
   const kept = async () => JSON.parse(await readFile(join(dataDir, 'orchestrator.json'), 'utf8'));
 
@@ -136,7 +136,7 @@ describe('an agent that knows no orchestrator', () => {
     socket.close();
     return bound;
   }
-  /** Sends until somebody takes it: a datagram has no answer. */
+  /** Sends until an agent reacts, because datagrams are not acknowledged. */
   async function announce(datagram: () => Buffer, port: number, until: Promise<unknown>): Promise<void> {
     let over = false;
     void until.then(() => {
@@ -148,7 +148,7 @@ describe('an agent that knows no orchestrator', () => {
     }
   }
 
-  it('is found by the one that announces itself, says so, and needs no announcement again', async () => {
+  test('connects to an orchestrator that announces itself, logs that, and needs no second announcement', async () => {
     const port = await freeUdpPort();
     const announcer = new TestAnnouncer(orchestrator.privateKey);
     const agent = await startLost({ port });
@@ -167,7 +167,7 @@ describe('an agent that knows no orchestrator', () => {
       orchestrator_key: announcer.hex,
       token: null,
     });
-    // It has found what it listened for: nobody listens any more, also not when the link breaks.
+    // It has an orchestrator, so it no longer listens, even after the link breaks.
     expect(await isFree(port)).toBe(true);
     link.ws.terminate();
     while (!logged.some(({ message }) => message === 'not connected')) await new Promise(setImmediate);
@@ -178,13 +178,13 @@ describe('an agent that knows no orchestrator', () => {
     await again.stop('SIGTERM');
   });
 
-  it('keeps nothing of an announcement behind which there is no such orchestrator, and listens on', async () => {
+  test('ignores an announcement whose sender is not the announced orchestrator, and keeps listening', async () => {
     const port = await freeUdpPort();
     const agent = await startLost({ port });
     const impostor = new TestAnnouncer();
     const dialled = orchestrator.nextLink();
     void dialled.catch(() => {});
-    // Signed by a key that the other end of the connection does not have.
+    // Signed by another key than that of the server.
     await announce(
       () => impostor.datagram({ port: orchestrator.port }),
       port,
@@ -208,11 +208,11 @@ describe('an agent that knows no orchestrator', () => {
     await agent.stop('SIGTERM');
   });
 
-  it('gives up where its configuration forbids that it is found', async () => {
+  test('fails to start if its configuration disables discovery', async () => {
     await expect(startLost({ enabled: false, port: 4747 })).rejects.toThrow(NoOrchestratorError);
   });
 
-  it('stays where it belongs, and follows its own orchestrator elsewhere where that is configured', async () => {
+  test('stays with its orchestrator, and follows it to another address if configured', async () => {
     const port = await freeUdpPort();
     const elsewhere = await TestOrchestrator.start();
     const connect = {
@@ -251,7 +251,7 @@ describe('an agent that knows no orchestrator', () => {
     await elsewhere.stop();
   });
 
-  it('tells no token to an orchestrator that only announced itself', async () => {
+  test('sends no token to an orchestrator that only announced itself', async () => {
     const port = await freeUdpPort();
     await writeFile(configPath(), JSON.stringify({ discovery: { enabled: true, port } }));
     const agent = await startAgent(

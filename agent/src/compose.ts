@@ -30,21 +30,21 @@ export const version = packageJson.version;
 
 export interface Agent {
   readonly nodeId: string;
-  /** Reads the configuration at once, which without it does when the file changes, and looks whether a new key waits. */
+  /** Reads the configuration at once instead of at the next event, and checks for a waiting new key. */
   reload(): Promise<void>;
-  /** Ends what runs at a resource's end, tells the orchestrator, says goodbye. */
+  /** Finishes the current resource, reports it, and ends the link. */
   stop(reason: string): Promise<void>;
 }
 
-/** So long after the last report the agent counts as idle, and gives back the memory that its work took. */
+/** Time after the last report until the agent counts as idle and releases memory. */
 const idleMs = 10_000;
 
-/** There is nothing to connect to: a matter of the command line. */
+/** No orchestrator is configured; the command line must name one. */
 export class NoOrchestratorError extends Error {}
 
 /**
- * Puts the agent together and starts it.
- * @throws NoOrchestratorError, LoosePermissionsError, DirectoryInUse, ConfigError; whatever keeps the journal from opening
+ * Builds and starts the agent.
+ * @throws NoOrchestratorError, LoosePermissionsError, DirectoryInUse, ConfigError, or an error of opening the journal
  */
 export async function startAgent(options: AgentArguments, clock: Clock, log: Log): Promise<Agent> {
   const identity = await loadAgentIdentity(options.dataDir);
@@ -58,13 +58,13 @@ export async function startAgent(options: AgentArguments, clock: Clock, log: Log
   const { enabled } = configured.discovery();
   if (target === null && enabled === false)
     throw new NoOrchestratorError(
-      'no orchestrator is known yet, and discovery.enabled is false; say once where it is: muster agent connect HOST:PORT --orchestrator-key HEX',
+      'no orchestrator is known yet, and discovery.enabled is false; connect once with: muster agent connect HOST:PORT --orchestrator-key HEX',
     );
   if (target !== null) {
     if (target.replacedKey !== null)
       log.warn(
         { former: target.replacedKey, key: target.orchestrator_key },
-        'the pinned key is replaced by the one given',
+        'replaced the pinned key with the given one',
       );
     file.write(target);
   }
@@ -79,7 +79,7 @@ export async function startAgent(options: AgentArguments, clock: Clock, log: Log
   const idle = new Idle(clock, () => !engine.busy());
   const engine = createEngine({
     dataDir: options.dataDir,
-    // It never leaves the machine, and is the same as long as the identity is.
+    // Derived from the identity: stable as long as it is, and never leaves the machine.
     planKey: identity.current.sign(Buffer.from(signedContexts.planDigestKey)),
     clock,
     log,
@@ -147,7 +147,7 @@ export async function startAgent(options: AgentArguments, clock: Clock, log: Log
     attributes: () => facts.attributes,
     linked: (isUp) => follow(isUp),
   });
-  const following = new Following(
+  const discovery = new Discovery(
     new Listener({
       clock,
       log,
@@ -157,7 +157,7 @@ export async function startAgent(options: AgentArguments, clock: Clock, log: Log
     target === null,
   );
   follow = (isLinked) => {
-    following.update(configured.discovery(), isLinked);
+    discovery.update(configured.discovery(), isLinked);
     terminals.settingsChanged();
     sampler.update();
     if (isLinked) driftWatch.linked();
@@ -179,12 +179,12 @@ export async function startAgent(options: AgentArguments, clock: Clock, log: Log
     async stop(reason) {
       configured.end();
       driftWatch.end();
-      following.end();
+      discovery.end();
       facts.end();
       sampler.end();
       endClockWatch();
       idle.end();
-      // Its last results still go out over the link, and nothing comes in any more when the journal closes.
+      // In this order, the link still sends the last results, and receives nothing after the journal is closed.
       await Promise.all([engine.halt(), terminals.stop(reason)]);
       await connection.stop(reason);
       await Promise.all([saved.end(), engine.stop()]);
@@ -194,9 +194,8 @@ export async function startAgent(options: AgentArguments, clock: Clock, log: Log
 }
 
 interface Configured {
-  /** As it is now. */
+  /** Returns the current value, like all members. */
   discovery(): AgentConfig['discovery'];
-  /** How long a script may take, in milliseconds. */
   scriptMs(): number;
   packageMs(): number;
   packageLockMs(): number;
@@ -215,7 +214,7 @@ const noTerminals: TerminalSettings = {
   user: '',
 };
 
-/** What holds without a file; the parser of one costs memory that most agents never need. */
+/** Defaults without a file, so that most agents never load the memory-hungry parser. */
 const unconfigured: Configured = {
   discovery: () => ({ enabled: null, port: discoveryPort }),
   scriptMs: () => defaultLimits.scriptMs,
@@ -227,9 +226,9 @@ const unconfigured: Configured = {
   end: () => {},
 };
 
-/** Reads the configuration and again whenever it changes; one that is broken changes nothing. */
+/** Reads the configuration, and again whenever it changes. An invalid file has no effect. */
 async function followConfig(path: string, clock: Clock, log: Log, onChange: () => void): Promise<Configured> {
-  // Only those who have a configuration pay for what reads it.
+  // Loaded on demand, because many agents have no configuration.
   const [{ parseConfig, configChanges, defaultConfig, ConfigError }, { readTextFile, watchFile }] = await Promise.all([
     import('./config.ts'),
     import('./host/files/watch-file.ts'),
@@ -246,7 +245,7 @@ async function followConfig(path: string, clock: Clock, log: Log, onChange: () =
   for (const change of configChanges(defaultConfig, config)) log.debug({ change }, 'configuration');
   const watch = watchFile(path, text, clock, (changed) => {
     if (changed === null) {
-      log.error({ path }, 'the configuration is gone; the last one stays');
+      log.error({ path }, 'the configuration file was removed; keeping the last configuration');
       return;
     }
     try {
@@ -255,7 +254,7 @@ async function followConfig(path: string, clock: Clock, log: Log, onChange: () =
       config = next;
       onChange();
     } catch (error) {
-      log.error({ path, error }, 'the configuration is broken; the last one stays');
+      log.error({ path, error }, 'the configuration is invalid; keeping the last one');
     }
   });
   return {
@@ -271,15 +270,15 @@ async function followConfig(path: string, clock: Clock, log: Log, onChange: () =
 }
 
 /**
- * When announcements are listened to: by an agent that was started without knowing an orchestrator until it has its first
- * link; by one whose configuration says so, whenever it has none; never where the configuration forbids it.
+ * Decides when to listen for announcements: without a setting, an agent that started without a known orchestrator listens
+ * until its first link; if enabled, an agent listens whenever it has no link; if disabled, never.
  */
-class Following {
+class Discovery {
   private readonly listener: Listener;
   private isLost: boolean;
   private isLinked = false;
 
-  /** @param isLost no orchestrator is known */
+  /** @param isLost whether no orchestrator is known */
   constructor(listener: Listener, isLost: boolean) {
     this.listener = listener;
     this.isLost = isLost;
@@ -297,13 +296,13 @@ class Following {
 }
 
 /**
- * Collects garbage once when the agent falls idle. V8 has no reason to while nothing is allocated, and the garbage of the
+ * Collects garbage once when the agent becomes idle. V8 has no reason to while nothing is allocated, and the garbage of the
  * last apply would stay resident until the next one, which may be in a month. The launcher exposes the collector.
  */
 class Idle {
   private readonly clock: Clock;
   private readonly isIdle: () => boolean;
-  private callOff: () => void = () => {};
+  private cancelTimer: () => void = () => {};
 
   constructor(clock: Clock, isIdle: () => boolean) {
     this.clock = clock;
@@ -311,14 +310,14 @@ class Idle {
   }
 
   worked(): void {
-    this.callOff();
-    this.callOff = this.clock.after(idleMs, () => {
+    this.cancelTimer();
+    this.cancelTimer = this.clock.after(idleMs, () => {
       if (!this.isIdle()) return this.worked();
       return globalThis.gc?.({ type: 'major', execution: 'sync', flavor: 'last-resort' });
     });
   }
 
   end(): void {
-    this.callOff();
+    this.cancelTimer();
   }
 }

@@ -1,8 +1,8 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { ConfigError, configChanges, defaultConfig, faultsOfFile, parseConfig } from './config.ts';
 
 describe('the configuration', () => {
-  it('has defaults for everything', () => {
+  test('has defaults for everything', () => {
     expect(parseConfig('')).toEqual(defaultConfig);
     expect(parseConfig('# nothing yet\n')).toEqual({
       remote_terminal: {
@@ -41,12 +41,12 @@ describe('the configuration', () => {
     ['broken YAML', 'metrics:\n  enabled: [', 'line 2'],
     ['a key twice', 'metrics: {}\nmetrics: {}', 'line 2: Map keys must be unique'],
   ];
-  it.each(faults)('refuses %s, naming the place', (_, text, message) => {
+  test.each(faults)('refuses %s, naming the place', (_, text, message) => {
     expect(() => parseConfig(text)).toThrow(ConfigError);
     expect(() => parseConfig(text)).toThrow(message);
   });
 
-  it('names what changed', () => {
+  test('lists its changes', () => {
     const next = parseConfig('metrics: { enabled: false }\nremote_terminal: { shell: /bin/sh }');
     expect(configChanges(defaultConfig, next)).toEqual([
       'remote_terminal.shell: "" → "/bin/sh"',
@@ -56,8 +56,8 @@ describe('the configuration', () => {
   });
 });
 
-describe('a file that is only checked', () => {
-  it('has all its faults told, each with its line', () => {
+describe('a checked configuration file', () => {
+  test('reports all faults with their lines', () => {
     expect(
       faultsOfFile('remote_terminal:\n  enabled: maybe\n  shel: x\nmetrics:\n  collection_interval: 0\n', 'a.yml'),
     ).toEqual([

@@ -7,9 +7,9 @@ export type AgentConfig = z.infer<typeof agentConfigSchema>;
 
 export const defaultConfig: AgentConfig = agentConfigSchema.parse({});
 
-/** The file does not hold a configuration; the message names each place and what to do. */
+/** The configuration is invalid. The message names each place and the remedy. */
 export class ConfigError extends Error {
-  /** @param file as it was named; null while only the text is known */
+  /** @param file as the user named it; null: unknown */
   constructor(faults: readonly string[], file: string | null = null) {
     super(`${file === null ? '' : `${file}: `}${faults.join('; ')}`);
     this.name = 'ConfigError';
@@ -17,7 +17,7 @@ export class ConfigError extends Error {
 }
 
 /**
- * @param text YAML; nothing, or only comments, are all defaults
+ * @param text YAML; an empty text or only comments give all defaults
  * @throws ConfigError
  */
 export function parseConfig(text: string): AgentConfig {
@@ -35,8 +35,8 @@ export function parseConfig(text: string): AgentConfig {
 }
 
 /**
- * Everything that is wrong with a file, each with its line as far as it has one.
- * @param file as it is named in what is said
+ * Finds all faults of a file, with line numbers where known.
+ * @param file its name for the messages
  */
 export function faultsOfFile(text: string, file: string): string[] {
   const lines = new LineCounter();
@@ -83,13 +83,13 @@ function faultsOf(issue: z.core.$ZodIssue): string[] {
   return [`${place || 'the file'} ${inWords(issue)}`];
 }
 
-/** What must be there, in words of the person who writes the file. */
+/** The requirement, in words for the author of the file. */
 function inWords(issue: z.core.$ZodIssue): string {
   if (issue.code === 'invalid_type') return `must be ${things[issue.expected] ?? issue.expected}`;
   if (issue.code === 'too_small') return `must be at least ${issue.minimum}`;
   if (issue.code === 'too_big')
     return `must be at most ${issue.maximum}${issue.origin === 'string' ? ' characters' : ''}`;
-  return `is not right: ${issue.message}`;
+  return `is invalid: ${issue.message}`;
 }
 const things: Readonly<Record<string, string>> = {
   boolean: 'true or false',
@@ -104,7 +104,7 @@ function keysAt(path: readonly PropertyKey[]): string[] {
   return Object.keys(at as object);
 }
 
-/** Every value that differs, as `section.key: before → after`. */
+/** Lists every difference as `section.key: before → after`. */
 export function configChanges(before: AgentConfig, after: AgentConfig): string[] {
   const flat = (config: AgentConfig) =>
     new Map(

@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { createLog, type LogFormat } from './log.ts';
 
 function lines(format: LogFormat, act: (log: ReturnType<typeof createLog>) => void): string[] {
@@ -8,7 +8,7 @@ function lines(format: LogFormat, act: (log: ReturnType<typeof createLog>) => vo
 }
 
 describe('the log', () => {
-  it('is one JSON object a line, an event first', () => {
+  test('writes one JSON object per line, with an event first', () => {
     const written = lines('json', (log) => {
       log.debug({}, 'not this');
       log.info({ event: 'connected', node_id: 'n' }, 'connected');
@@ -20,7 +20,7 @@ describe('the log', () => {
     ]);
   });
 
-  it('is readable as text, and never carries control characters', () => {
+  test('writes readable text without control characters', () => {
     const written = lines('text', (log) =>
       log.warn({ path: '/etc/x', reason: 'two words\u001b[31m', none: undefined }, 'said\r\nso'),
     );

@@ -1,7 +1,7 @@
 import { visibleJson, visibleLine } from '@muster/protocol';
 import type { Log } from '../../lib/src/log.ts';
 
-/** Few lines, written by hand: a logging library costs the agent more memory than its whole connection. */
+/** A minimal logger, because a logging library would take more memory than the whole connection. */
 
 export type LogFormat = 'json' | 'text';
 export type LogLevel = 'debug' | 'info' | 'warn' | 'error';
@@ -9,8 +9,8 @@ export type LogLevel = 'debug' | 'info' | 'warn' | 'error';
 const levels: readonly LogLevel[] = ['debug', 'info', 'warn', 'error'];
 
 /**
- * @param options `write` takes one line with its newline; `now` in milliseconds since the epoch; `level` the least that
- *   is written. With `json` each line is one JSON object, an `event` among the fields being its first key.
+ * @param options `write` receives one line with its newline; `now` returns milliseconds since the epoch; `level` is the
+ *   minimum level. With `json`, each line is one JSON object, with `event` as its first key if the fields have it.
  */
 export function createLog(options: {
   format: LogFormat;

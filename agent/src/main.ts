@@ -7,7 +7,7 @@ import { NoOrchestratorError, startAgent, version } from './compose.ts';
 import { endProcess } from './host/processes/end-process.ts';
 import { createLog } from './log.ts';
 
-/** A stop that takes longer than this is ended the hard way; the journal makes that safe. */
+/** After this time a stop becomes a kill, which the journal makes safe. */
 const stopLimitMs = 25_000;
 
 function fail(message: string, exitCode: number): never {
@@ -24,7 +24,7 @@ function readArguments() {
   }
 }
 
-/** One line of standard input: other users of the machine see arguments. */
+/** Reads the token from standard input, because other users can see arguments. */
 async function readToken(): Promise<string> {
   let text = '';
   for await (const piece of process.stdin) {
@@ -36,8 +36,8 @@ async function readToken(): Promise<string> {
   return token;
 }
 
-/** What is answered without starting anything; most agents are never asked, so it is loaded then. */
-async function answered(args: readonly string[]): Promise<boolean> {
+/** Handles options that only print something. Loads their code on demand. @returns whether there was one */
+async function handledInfoOption(args: readonly string[]): Promise<boolean> {
   if (args.includes('--print-schema')) {
     const { agentConfigJsonSchema } = await import('@muster/protocol/agent-config');
     process.stdout.write(`${JSON.stringify(agentConfigJsonSchema(), null, 2)}\n`);
@@ -54,27 +54,26 @@ async function answered(args: readonly string[]): Promise<boolean> {
   const text = await readTextFile(file).catch((error: Error) => fail(error.message, 2));
   const faults = faultsOfFile(text, file);
   for (const fault of faults) process.stderr.write(`${visible(fault)}\n`);
-  if (faults.length === 0) process.stdout.write(`${file} is good\n`);
+  if (faults.length === 0) process.stdout.write(`${file} is valid\n`);
   process.exitCode = faults.length === 0 ? 0 : 2;
   return true;
 }
 
 /**
- * The token that was given in a variable, which is taken out of the environment: programs that the agent starts do not
- * inherit it.
+ * Takes the token from its variable, and deletes the variable so that started programs do not inherit it.
  */
 function takeToken(env: NodeJS.ProcessEnv): string | null {
   const token = env.MUSTER_TOKEN ?? '';
   delete env.MUSTER_TOKEN;
   if (token === '') return null;
-  // A session token of an operator may be in a variable of this name: it is not sent anywhere.
+  // The variable may hold an operator's session token, which must not be sent.
   if (!/^mt_[\x21-\x7e]{1,125}$/.test(token))
-    fail('MUSTER_TOKEN is not an enrollment token: those begin with mt_, "muster agents enroll" makes them', 2);
+    fail('MUSTER_TOKEN is not an enrollment token; those start with mt_, and "muster agents enroll" makes them', 2);
   return token;
 }
 
 async function main(): Promise<void> {
-  if (await answered(process.argv.slice(2))) return;
+  if (await handledInfoOption(process.argv.slice(2))) return;
   const options = readArguments();
   if (options === 'help' || options === 'version') {
     process.stdout.write(options === 'help' ? help : `${version}\n`);
@@ -83,13 +82,13 @@ async function main(): Promise<void> {
   if (options.connect) options.connect.token ??= takeToken(process.env);
   delete process.env.MUSTER_TOKEN;
   if (options.connect?.token === '-') options.connect.token = await readToken();
-  // What holds the data directory may be told to look at it; see below.
+  // `rotate-key` sends SIGHUP to the holder of the data directory, which would end this process by default.
   process.on('SIGHUP', () => {});
   if (options.save && options.connect) {
     const { saveTarget } = await import('./connection/save-target.ts');
     const nodeId = await saveTarget(options.dataDir, options.connect).catch((error: Error) => fail(error.message, 1));
     process.stdout.write(
-      `Agent ${nodeId} belongs to ${options.connect.host}:${options.connect.port} from its next start on.\n`,
+      `Agent ${nodeId} will connect to ${options.connect.host}:${options.connect.port} from its next start on.\n`,
     );
     return;
   }
@@ -106,25 +105,25 @@ async function main(): Promise<void> {
     now: Date.now,
     write: (line) => process.stdout.write(line),
   });
-  // Node's own words would be the source line, which in a bundle is all of the program.
+  // Node's default message includes the source line, which in a bundle is the whole program.
   process.on('uncaughtException', (error: unknown) => {
-    log.error({ error, stack: error instanceof Error ? error.stack : undefined }, 'a bug: the agent ends');
+    log.error({ error, stack: error instanceof Error ? error.stack : undefined }, 'bug: the agent ends');
     endProcess(1);
   });
-  // Timers keep no process alive, and between two attempts to connect there is nothing else.
+  // Keeps the process alive between two attempts to connect, because the agent's timers do not.
   const alive = setInterval(() => {}, 2 ** 30);
-  // By itself it would end the agent, also one that is just starting. A file that changes is found without it; this says
-  // at once whether it can be used.
+  // Without a handler, SIGHUP would end the agent, even during its start. A changed file is also found without SIGHUP;
+  // this reports at once whether it is valid.
   let reload = async () => {};
   process.on('SIGHUP', () => {
     void reload().then(
-      () => log.info({}, 'the configuration was read again'),
-      (error: Error) => log.error({ error }, 'the configuration could not be read again'),
+      () => log.info({}, 'configuration reloaded'),
+      (error: Error) => log.error({ error }, 'failed to reload the configuration'),
     );
   });
   const agent = await startAgent(options, systemClock, log).catch((error: Error) => {
     log.debug({ stack: error.stack }, 'not started');
-    // By its name: its class comes with a parser that most agents never load.
+    // Checks the name, because the class comes with a parser that most agents never load.
     return fail(error.message, error instanceof NoOrchestratorError || error.name === 'ConfigError' ? 2 : 1);
   });
   reload = () => agent.reload();
@@ -140,24 +139,24 @@ async function main(): Promise<void> {
     agent.stop(signal).then(
       () => {
         clearInterval(alive);
-        // Fires only where something is left, a question to a disk that hangs say.
+        // Fires only if something keeps the process alive, such as a query of a hanging disk.
         setTimeout(() => endProcess(0), 1_000).unref();
         log.info({}, 'agent stopped');
         process.exitCode = 0;
       },
       (error: Error) => {
-        log.error({ error }, 'the agent could not be stopped in order');
+        log.error({ error }, 'failed to stop the agent cleanly');
         endProcess(1);
       },
     );
   };
   process.on('SIGTERM', stop);
   process.on('SIGINT', stop);
-  if (process.env.NOTIFY_SOCKET) manager = await tellManager(log);
+  if (process.env.NOTIFY_SOCKET) manager = await notifyManager(log);
 }
 
-/** Loaded only where somebody listens. */
-async function tellManager(log: Log): Promise<ServiceManager | null> {
+/** Loaded only if a service manager listens. */
+async function notifyManager(log: Log): Promise<ServiceManager | null> {
   const { serviceManager } = await import('../../lib/src/service-manager.ts');
   const manager = serviceManager(process.env, 'agent', systemClock, (message) => log.warn({}, message));
   manager?.ready();

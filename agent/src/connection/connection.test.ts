@@ -520,7 +520,9 @@ describe('reconnecting', () => {
     await endWith((link) =>
       link.send({ type: 'refused', code: 'token_invalid', message: 'used up', retry_after_secs: 60 }),
     );
-    expect(entry('the orchestrator refused this agent')?.message).toContain('`muster agents enroll` makes a new token');
+    expect(entry('the orchestrator refused this agent')?.message).toContain(
+      'make a new token with `muster agents enroll`',
+    );
   });
 
   test('waits a minute after a refusal that only a person can resolve', async () => {
@@ -544,7 +546,7 @@ describe('reconnecting', () => {
       return wait;
     };
     let refusals = 0;
-    const named = () => logged.filter(({ message }) => message.includes('again and again'));
+    const named = () => logged.filter(({ message }) => message.includes('keeps refusing this report'));
     expect([await refuse(1), await refuse(1)]).toEqual([375, 750]);
     expect(named()).toEqual([]);
     expect(await refuse(1)).toBe(63_000);
@@ -776,7 +778,7 @@ describe('a new key', () => {
     await until(() => has('connected'));
     const { key } = makeNextKey(dir, identity.current, 60, seconds);
     connection.keysChanged();
-    expect(has('waits until the terminals that are open have ended')).toBe(true);
+    expect(has('waits until the open terminals have ended')).toBe(true);
     await link.settled();
     expect(link.unread).toBe(0);
     terminals.open = 0;
@@ -804,7 +806,7 @@ describe('a new key', () => {
     const first = await greeted([4]);
     expect(first.hello.public_key).toBe(hex(key));
     first.link.welcome(0, [], 4, { node_id: identity.nodeId });
-    await until(() => has('could not be put in force'));
+    await until(() => has('failed to save the new key'));
     await first.link.settled();
     expect(first.link.unread).toBe(0);
     await rmdir(join(dir, 'agent-keys.json'));

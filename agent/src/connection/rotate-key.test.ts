@@ -74,15 +74,15 @@ describe('muster agent rotate-key', () => {
     unlock = await lockDirectory(dir, 'agent');
     const refused = await rotate(() => void identity.refused(identity.toShow([4], '')));
     expect(refused.state).toBe('refused');
-    expect(textOf(refused, now)).toContain('did not take the new key');
+    expect(textOf(refused, now)).toContain('refused the new key');
     const waits = await rotate();
     expect(waits).toMatchObject({ state: 'waiting', agent_runs: true });
-    expect(textOf(waits, now)).toContain('has not been welcomed under it yet');
+    expect(textOf(waits, now)).toContain('has not accepted it yet');
   });
 
   test('creates no agent in a directory without one', async () => {
     const none = join(dir, 'none');
     const tools = { now: () => now, notify: () => {}, sleep: async () => {} };
-    await expect(rotateKey(none, 0, 0, tools)).rejects.toThrow('has no agent.key: no agent ever ran there');
+    await expect(rotateKey(none, 0, 0, tools)).rejects.toThrow('has no agent.key, so no agent has run there');
   });
 });

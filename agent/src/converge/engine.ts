@@ -337,7 +337,7 @@ class ConvergeEngine implements Engine {
     // A cancelled operation may end while another is executed, which may be about to refer to a copy.
     if (this.#executing.size > 1) return;
     const journal = this.#opened();
-    if (journal.wantsCompaction) return journal.compact();
+    if (journal.needsCompaction) return journal.compact();
     if (kind !== 'apply') return;
     try {
       journal.dropUnusedCopies();

@@ -3,7 +3,7 @@ import type { Clock } from '../../../lib/src/clock.ts';
 import { runCommand } from '../host/processes/run-command.ts';
 import { type FileStatus, fileStatus, namesIn, readText } from '../host/read-system.ts';
 
-/** Attributes that the owner of a machine adds: a directory of YAML files, and of programs that print YAML. */
+/** Reads attributes that the owner of a machine adds: a directory of YAML files, and programs that print YAML. */
 
 const maxFile = 256 * 1024;
 const maxFiles = 64;
@@ -13,14 +13,14 @@ const timeLimitMs = 10_000;
 type Warn = (file: string, problem: string) => void;
 
 /**
- * @returns attributes by name, those of nested maps joined by dots: `rack: {row: 4}` is `rack.row`
+ * @returns attributes by name; names of nested maps are joined by dots: `rack: {row: 4}` is `rack.row`
  */
 export async function customFacts(directory: string, clock: Clock, warn: Warn): Promise<Record<string, string>> {
   const found: Record<string, string> = Object.create(null);
   const status = fileStatus(directory);
   if (status === null) return found;
   try {
-    // In one that others may write to they could put links, to have any program of root's run, or any file told.
+    // Users who can write to the directory could create links, and have root's programs run or private files reported.
     refuseOpenToOthers(status);
   } catch (error) {
     warn(directory, (error as Error).message);
@@ -42,7 +42,7 @@ export async function customFacts(directory: string, clock: Clock, warn: Warn): 
   return found;
 }
 
-/** @returns null for what is neither YAML by its name nor a program */
+/** @returns null for a file that is neither a program nor YAML by its name */
 async function textOf(path: string, clock: Clock): Promise<string | null> {
   const status = fileStatus(path);
   if (status === null || !status.isFile) return null;
@@ -61,7 +61,7 @@ async function textOf(path: string, clock: Clock): Promise<string | null> {
   return result.stdout;
 }
 
-/** What others may write to, they could run as the agent, or choose variants by. */
+/** Other users could use a writable file to run code as the agent, or to change which variants apply. */
 function refuseOpenToOthers({ mode, uid }: FileStatus): void {
   if ((mode & 0o022) !== 0) throw new Error('others may write to it; set its mode with: chmod go-w');
   if (uid !== 0 && uid !== process.geteuid?.()) throw new Error("it belongs neither to root nor to the agent's user");

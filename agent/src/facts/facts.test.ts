@@ -17,14 +17,14 @@ const put = (path: string, text: string, mode = 0o644): void => {
   chmodSync(root + path, mode);
 };
 
-test('os-release is read with its quotes, and from where it is when /etc has none', () => {
+test('reads os-release with its quotes, and from /usr/lib if /etc has none', () => {
   put('/usr/lib/os-release', "NAME='x'\nID=fedora\nVERSION_ID=41\n");
   expect(osRelease(root)).toEqual({ distro: 'fedora', version: '41' });
   put('/etc/os-release', 'PRETTY_NAME="Debian"\nID=debian\nVERSION_ID="13"\n');
   expect(osRelease(root)).toEqual({ distro: 'debian', version: '13' });
 });
 
-test('the init system is what runs, before what is installed', () => {
+test('detects the running init system before the installed one', () => {
   put('/etc/init.d/x', '');
   expect(initSystem(root)).toBe('init.d');
   put('/usr/lib/systemd/systemd', '');
@@ -35,11 +35,11 @@ test('the init system is what runs, before what is installed', () => {
   expect(initSystem(root)).toBe('systemd');
 });
 
-test('architectures have the names that modules use', () => {
+test('maps architectures to the names that modules use', () => {
   expect(['x64', 'arm64', 'arm'].map(architectureOf)).toEqual(['x86_64', 'aarch64', 'armv7']);
 });
 
-test('virtualization and time zone', () => {
+test('detects virtualization and the time zone', () => {
   expect(virtualization(root)).toBe('none');
   put('/sys/class/dmi/id/sys_vendor', 'QEMU\n');
   expect(virtualization(root)).toBe('qemu');
@@ -57,13 +57,13 @@ test('virtualization and time zone', () => {
   expect(timezone(root)).toBe('Europe/Paris');
 });
 
-test('this machine says something for each built-in attribute that modules choose variants by', () => {
+test('has a value for each built-in attribute that modules choose variants by', () => {
   const facts = builtInFacts('');
   for (const key of ['platform', 'distro', 'arch', 'init_system', 'hostname', 'kernel', 'cpus', 'memory_bytes'])
     expect(facts[key], key).toMatch(/./);
 });
 
-test('files of facts.d add attributes, flattened; what is wrong with one does not keep out the others', async () => {
+test('adds flattened attributes of facts.d, and skips only faulty files', async () => {
   put('/facts.d/10-site.yaml', 'rack: { row: 4, unit: 12 }\nroles: [web, db]\nplatform: windows\n');
   put('/facts.d/20-run', '#!/bin/sh\necho "serial: A1"\n', 0o755);
   put('/facts.d/30-broken.yaml', 'a: [');
@@ -89,7 +89,7 @@ test('files of facts.d add attributes, flattened; what is wrong with one does no
   ]);
 });
 
-test('nothing is read or run in a directory that others may write to', async () => {
+test('reads and runs nothing in a directory that other users can write to', async () => {
   put('/facts.d/10-site.yaml', 'rack: 4\n');
   put('/facts.d/20-run', `#!/bin/sh\ntouch ${root}/ran\n`, 0o755);
   const warned: string[] = [];
@@ -109,7 +109,7 @@ test('nothing is read or run in a directory that others may write to', async () 
   expect((await gather()).rack).toBe('4');
 });
 
-test('what is too much is cut, not refused', async () => {
+test('cuts values that are too long', async () => {
   put('/facts.d/a.yaml', `${Array.from({ length: 600 }, (_, i) => `k${i}: v`).join('\n')}\n`);
   put('/facts.d/0.yaml', `long: ${'x'.repeat(5000)}\n`);
   const facts = await gatherFacts({ factsDir: `${root}/facts.d`, clock: systemClock, warn: () => {} });
@@ -117,7 +117,7 @@ test('what is too much is cut, not refused', async () => {
   expect(facts.long?.length).toBe(1024);
 });
 
-test('built-in attributes go before what files add, which is said when there is not room for it', async () => {
+test('keeps built-in attributes and reports custom ones that do not fit', async () => {
   const facts = (lines: string[]) => {
     put('/facts.d/a.yaml', `${lines.join('\n')}\n`);
     const warned: string[] = [];
@@ -129,7 +129,7 @@ test('built-in attributes go before what files add, which is said when there is 
       }),
     );
   };
-  // What the limit on their number promises for facts of an ordinary length, and in front of all built-in ones by name.
+  // As many facts of ordinary length as the limit allows, with names that sort before all built-in ones.
   const many = Array.from(
     { length: 480 },
     (_, i) => `a${String(i).padStart(14, '0')}: value_${String(i).padStart(9, '0')}`,
@@ -142,7 +142,7 @@ test('built-in attributes go before what files add, which is said when there is 
   const sent = fitAttributes(long.gathered);
   expect(sent).toMatchObject({ ...builtInFacts(''), hostname: 'web-1' });
   expect(sent).toEqual(long.gathered);
-  const leftOut = 480 + Object.keys(builtInFacts('')).length - Object.keys(sent).length;
-  expect(leftOut).toBeGreaterThan(0);
-  expect(long.warned).toEqual([expect.stringMatching(new RegExp(`^${leftOut} attributes are left out.*24 KiB.*, …$`))]);
+  const omitted = 480 + Object.keys(builtInFacts('')).length - Object.keys(sent).length;
+  expect(omitted).toBeGreaterThan(0);
+  expect(long.warned).toEqual([expect.stringMatching(new RegExp(`^${omitted} attributes were omitted.*24 KiB.*, …$`))]);
 });

@@ -4,29 +4,29 @@ import type { Clock } from '../../../lib/src/clock.ts';
 import { exists, linkTarget, readText } from '../host/read-system.ts';
 import { customFacts } from './custom-facts.ts';
 
-/** What the agent says of its machine: attributes, all of them strings. */
+/** Gathers the attributes of the machine. All values are strings. */
 
 export interface FactOptions {
   /** Directory of YAML and executable files that add attributes; absent: none. */
   factsDir?: string;
-  /** What is said instead of the machine's own name. */
+  /** Reported instead of the machine's host name. */
   hostname?: string | null;
   clock: Clock;
-  /** Called with the file and what is wrong with it; the others count all the same. */
+  /** Called with a faulty file and its problem. Other files are still used. */
   warn(file: string, problem: string): void;
-  /** Where /etc, /proc, /run and /sys are, for tests. */
+  /** Parent of /etc, /proc, /run, and /sys, for tests. */
   root?: string;
 }
 
-/** Limits of what an agent may say; the orchestrator refuses more. */
+/** The orchestrator refuses more. */
 const { maxAttributes, maxAttributeLength: maxValue, attributesBytes } = limits;
 const maxKey = 128;
-/** Names of what was left out that are shown. */
+/** Maximum names in the warning about omitted attributes. */
 const maxNamed = 5;
 
 /**
- * Gathers the attributes. Files of `factsDir` come after the built-in ones and cannot replace them: variants are
- * chosen by those, so that they are also never left out for them where there is not room for all.
+ * Gathers the attributes. Files of `factsDir` cannot replace or displace built-in attributes, because modules choose
+ * variants by them.
  */
 export async function gatherFacts(options: FactOptions): Promise<Record<string, string>> {
   const { root = '', factsDir } = options;
@@ -36,7 +36,7 @@ export async function gatherFacts(options: FactOptions): Promise<Record<string, 
   const sizeOf = (key: string, value: string) => Buffer.byteLength(JSON.stringify([key, value]));
   let count = Object.keys(facts).length;
   let bytes = Object.entries(facts).reduce((sum, [key, value]) => sum + sizeOf(key, value), 0);
-  const leftOut: string[] = [];
+  const omitted: string[] = [];
   const custom = await customFacts(factsDir, options.clock, options.warn);
   for (const [key, value] of Object.entries(custom)) {
     if (Object.hasOwn(facts, key)) options.warn(factsDir, `${key} is a built-in attribute and is not replaced`);
@@ -45,7 +45,7 @@ export async function gatherFacts(options: FactOptions): Promise<Record<string, 
       const cut = value.slice(0, maxValue);
       const size = sizeOf(key, cut);
       if (count >= maxAttributes || bytes + size > attributesBytes) {
-        leftOut.push(key);
+        omitted.push(key);
         continue;
       }
       facts[key] = cut;
@@ -53,15 +53,15 @@ export async function gatherFacts(options: FactOptions): Promise<Record<string, 
       bytes += size;
     }
   }
-  if (leftOut.length > 0)
+  if (omitted.length > 0)
     options.warn(
       factsDir,
-      `${leftOut.length} attributes are left out, as ${maxAttributes} of them and ${attributesBytes / 1024} KiB in all are the most: ${leftOut.slice(0, maxNamed).join(', ')}${leftOut.length > maxNamed ? ', …' : ''}`,
+      `${omitted.length} attributes were omitted, because the maximum is ${maxAttributes} attributes and ${attributesBytes / 1024} KiB: ${omitted.slice(0, maxNamed).join(', ')}${omitted.length > maxNamed ? ', …' : ''}`,
     );
   return facts;
 }
 
-/** @param root what stands for / in tests */
+/** @param root replaces / in tests */
 export function builtInFacts(root: string): Record<string, string> {
   const facts: Record<string, string | null> = {
     platform: process.platform === 'darwin' ? 'macos' : process.platform === 'win32' ? 'windows' : process.platform,
@@ -82,13 +82,13 @@ export function builtInFacts(root: string): Record<string, string> {
   );
 }
 
-/** The words that modules use, not those of Node. */
+/** The architecture name that modules use, for a name of Node. */
 export function architectureOf(node: string): string {
   const names: Readonly<Record<string, string>> = { x64: 'x86_64', arm64: 'aarch64', arm: 'armv7' };
   return names[node] ?? node;
 }
 
-/** ID and VERSION_ID of os-release, whose values are quoted as in a shell. */
+/** Reads ID and VERSION_ID of os-release(5), whose values may be quoted as in a shell. */
 export function osRelease(root: string): { distro: string | null; version: string | null } {
   const text = readText(`${root}/etc/os-release`) ?? readText(`${root}/usr/lib/os-release`) ?? '';
   const field = (name: string): string | null => {
@@ -99,7 +99,7 @@ export function osRelease(root: string): { distro: string | null; version: strin
   return { distro: field('ID')?.toLowerCase() ?? null, version: field('VERSION_ID') };
 }
 
-/** What runs the services, by what it leaves where it runs; then by what is installed. */
+/** Detects the init system by its runtime files, then by its installation. */
 export function initSystem(root: string): string | null {
   if (process.platform === 'darwin') return 'launchd';
   if (process.platform === 'win32') return 'scm';
@@ -108,14 +108,14 @@ export function initSystem(root: string): string | null {
   const first = readText(`${root}/proc/1/comm`)?.trim() ?? '';
   if (first === 'systemd') return 'systemd';
   if (first.startsWith('openrc')) return 'openrc';
-  // In a container nothing of the kind runs; modules then go by what the system is made for.
+  // A container may run no init system; then the installed one counts.
   if (exists(`${root}/usr/lib/systemd/systemd`) || exists(`${root}/lib/systemd/systemd`)) return 'systemd';
   if (exists(`${root}/sbin/openrc`) || exists(`${root}/usr/sbin/openrc`)) return 'openrc';
   if (exists(`${root}/etc/init.d`)) return 'init.d';
   return null;
 }
 
-/** The hypervisor or kind of container, as the system lets it be known; `none` on hardware. */
+/** The hypervisor or container type, as far as the system reveals it; `none` on hardware. */
 export function virtualization(root: string): string {
   if (exists(`${root}/.dockerenv`)) return 'docker';
   if (exists(`${root}/run/.containerenv`)) return 'podman';
@@ -132,7 +132,7 @@ export function virtualization(root: string): string {
     [/Google/i, 'google'],
     [/Virtual Machine/i, 'hyperv'],
   ];
-  // Firmware of QEMU says QEMU whatever accelerates it, and the smallest machines have no firmware to ask.
+  // QEMU's firmware does not reveal KVM, and minimal machines have no firmware tables.
   const clocks = readText(`${root}/sys/devices/system/clocksource/clocksource0/available_clocksource`) ?? '';
   const onKvm = /\bkvm-clock\b/.test(clocks);
   for (const [pattern, name] of makers) if (pattern.test(maker)) return name === 'qemu' && onKvm ? 'kvm' : name;
@@ -143,6 +143,6 @@ export function virtualization(root: string): string {
 export function timezone(root: string): string {
   const name = /zoneinfo\/(?:posix\/|right\/)?(.+)$/.exec(linkTarget(`${root}/etc/localtime`) ?? '')?.[1];
   if (name !== undefined) return name;
-  // Not a link: Debian keeps the name beside it.
+  // If it is not a link, Debian has the name in /etc/timezone.
   return readText(`${root}/etc/timezone`)?.trim() || 'UTC';
 }

@@ -40,7 +40,7 @@ const start = async (): Promise<void> => {
   facts.follow(() => changes++);
 };
 
-test('what is added, changed and removed is seen soon, in a directory that was not there at first too', async () => {
+test('notices added, changed, and removed facts soon, even in a directory that is created later', async () => {
   await start();
   expect(facts.attributes).toMatchObject({ distro: 'debian', timezone: 'Europe/Paris' });
   mkdirSync(`${root}/facts.d`);
@@ -53,7 +53,7 @@ test('what is added, changed and removed is seen soon, in a directory that was n
   expect(changes).toBe(3);
 });
 
-test('the zone and the release of the system are, however they are replaced', async () => {
+test('notices a new time zone and a new release of the system, replaced in any way', async () => {
   await start();
   symlinkSync('/usr/share/zoneinfo/Asia/Tokyo', `${root}/etc/new`);
   renameSync(`${root}/etc/new`, `${root}/etc/localtime`);
@@ -63,7 +63,7 @@ test('the zone and the release of the system are, however they are replaced', as
   await expect.poll(() => facts.attributes.distro).toBe('devuan');
 });
 
-test('a program that writes beside itself is not run again for that, and another change is seen all the same', async () => {
+test('does not rerun a program for its own writes, and still notices other changes', async () => {
   mkdirSync(`${root}/facts.d`);
   const runs = (): number => readFileSync(`${root}/facts.d/runs`, 'utf8').length;
   put('p', `#!/bin/sh\nprintf x >> ${root}/facts.d/runs\necho "n: $(wc -c < ${root}/facts.d/runs)"\n`, 0o755);
@@ -76,19 +76,19 @@ test('a program that writes beside itself is not run again for that, and another
   expect(runs()).toBe(2);
 });
 
-test('a slow program that writes beside itself is asked ever later, not for ever again', async () => {
+test('reruns a slow program that writes to its directory less and less often', async () => {
   mkdirSync(`${root}/facts.d`);
   const runs = (): number => readFileSync(`${root}/facts.d/runs`, 'utf8').length;
   put('p', `#!/bin/sh\nprintf x >> ${root}/facts.d/runs\nsleep 0.6\necho n: 1\n`, 0o755);
   await start();
   facts.look();
   await new Promise((resolve) => setTimeout(resolve, 3_500));
-  // Without a pause it would have been asked six times by now; with 1 s and then 2 s in between it is three times.
+  // Without a pause there would be six runs; with pauses of 1 s and 2 s there are three.
   expect(runs()).toBeLessThan(5);
   await expect.poll(runs).toBeGreaterThan(1);
 });
 
-test('what of the system changes while a program is asked is seen all the same', async () => {
+test('notices system changes that happen while a program runs', async () => {
   mkdirSync(`${root}/facts.d`);
   symlinkSync('/usr/share/zoneinfo/Asia/Tokyo', `${root}/etc/new`);
   put(
@@ -101,7 +101,7 @@ test('what of the system changes while a program is asked is seen all the same',
   await expect.poll(() => facts.attributes).toMatchObject({ n: '1', timezone: 'Asia/Tokyo' });
 });
 
-test('what is wrong is said once, again once it was right in between, and keeps nothing else out', async () => {
+test('logs a problem once, and again if it was solved in between', async () => {
   mkdirSync(`${root}/facts.d`);
   put('a.yaml', 'platform: plan9\nok: 1\n');
   put('b.yaml', Buffer.from([0x61, 0x3a, 0x20, 0xff, 0x0a]));
@@ -122,7 +122,7 @@ test('what is wrong is said once, again once it was right in between, and keeps 
   expect(warned).toHaveLength(4);
 });
 
-test('are looked at when somebody asks, one look at a time', async () => {
+test('collects on request, one collection at a time', async () => {
   mkdirSync(`${root}/facts.d`);
   put('p', `#!/bin/sh\nprintf x >> ${root}/runs\necho "n: $(wc -c < ${root}/runs)"\n`, 0o755);
   await start();

@@ -4,16 +4,16 @@ import { PathWatch } from '../host/files/path-watch.ts';
 import { namesIn, stampOf } from '../host/read-system.ts';
 import { gatherFacts } from './facts.ts';
 
-/** How often the machine is looked at in any case: not all that attributes come from can be watched. */
+/** Poll interval, because not every source of attributes can be watched. */
 const intervalMs = 10 * 60_000;
-/** Saving a file makes a burst of events; the last one counts. */
-const quietMs = 100;
-/** From one look that an event asked for to the next: what keeps changing must not keep the agent at it. */
-const pauseMs = 500;
-/** From a look to a glance at whether it came too early: a tool writes /etc/hostname before it tells the kernel. */
-const glanceMs = 1000;
+/** Debounce: saving a file raises a burst of events. */
+const debounceMs = 100;
+/** Minimum time between collections after events, so that a file that changes all the time does not keep the agent busy. */
+const minPauseMs = 500;
+/** Delay of a check after each collection, because tools write /etc/hostname before they set the kernel's name. */
+const recheckMs = 1000;
 
-/** Where built-in attributes come from that change while an agent runs. */
+/** Files of built-in attributes that may change while an agent runs. */
 const watched = ['/etc/hostname', '/etc/localtime', '/etc/timezone', '/etc/os-release', '/usr/lib/os-release'];
 
 export interface MachineFactsOptions {
@@ -24,50 +24,51 @@ export interface MachineFactsOptions {
     debug(fields: object, message: string): void;
     warn(fields: object, message: string): void;
   };
-  /** Where /etc, /proc, /run and /sys are, for tests. */
+  /** Parent of /etc, /proc, /run, and /sys, for tests. */
   root?: string;
 }
 
-/** The attributes of this machine: as they are at the start, and soon after they change. */
+/** The current attributes of this machine, collected at the start and soon after each change. */
 export class MachineFacts {
   attributes: Record<string, string> = {};
   readonly #options: MachineFactsOptions;
-  /** What was said of the owner's files, so that it is said once. */
-  #said = new Set<string>();
+  /** Problems of custom facts that were logged, so that each is logged once. */
+  #reportedProblems = new Set<string>();
   #stamp = '';
   #changed: (() => void) | null = null;
   #gathering: Promise<boolean> | null = null;
   #again = false;
-  /** Something moved while the machine was looked at: perhaps only what a program there writes. */
-  #moved = false;
-  /** How many looks in a row that was so. */
-  #unquiet = 0;
+  /** Whether events occurred during the collection, perhaps caused by a program of custom facts itself. */
+  #hasEvents = false;
+  /** Number of consecutive collections with such events. */
+  #busyRounds = 0;
   #gatheredAt = Number.NEGATIVE_INFINITY;
-  #callOffSoon = () => {};
-  #callOffGlance = () => {};
-  #callOffLater = () => {};
-  #callOffInterval = () => {};
+  #cancelSoon = () => {};
+  #cancelRecheck = () => {};
+  #cancelLater = () => {};
+  #cancelInterval = () => {};
   #watch: PathWatch | null = null;
 
   constructor(options: MachineFactsOptions) {
     this.#options = options;
   }
 
-  /** @returns whether anything is other than it was */
+  /** @returns whether an attribute has changed */
   async gather(): Promise<boolean> {
     const { log, factsDir, root = '' } = this.#options;
-    const said = new Set<string>();
+    const reportedProblems = new Set<string>();
     const system = systemStamp(root);
     const gathered = await gatherFacts({
       ...this.#options,
       warn: (file, problem) => {
         const what = `${file}\n${problem}`;
-        if (!this.#said.has(what) && !said.has(what)) log.warn({ file, problem }, 'a fact is left out');
-        said.add(what);
+        if (!this.#reportedProblems.has(what) && !reportedProblems.has(what))
+          log.warn({ file, problem }, 'skipped a fact');
+        reportedProblems.add(what);
       },
     });
-    this.#said = said;
-    // After what a program there may have written itself, which is no reason to run it again.
+    this.#reportedProblems = reportedProblems;
+    // Read after the programs ran, so that their own writes do not run them again.
     this.#stamp = `${system}\n${ownerStamp(factsDir)}`;
     this.#gatheredAt = this.#options.clock.monotonic();
     if (JSON.stringify(gathered) === JSON.stringify(this.attributes)) return false;
@@ -75,22 +76,22 @@ export class MachineFacts {
     return true;
   }
 
-  /** @param changed called when attributes are other than they were */
+  /** @param changed called when attributes have changed */
   follow(changed: () => void): void {
     const { clock, log, factsDir, root = '' } = this.#options;
     this.#changed = changed;
     this.#watch = new PathWatch({
       clock,
-      changed: () => this.#soon(),
+      changed: () => this.#scheduleSoon(),
       warn: (fields, message) => log.debug(fields, message),
     });
     this.#watch.set([...watched.map((path) => root + path), `${factsDir}/`]);
     this.#scheduleInterval();
-    // What changed between the first look and the watch.
-    this.#soon();
+    // Finds changes between the first collection and the watch.
+    this.#scheduleSoon();
   }
 
-  /** Something was done to this machine that may have changed what is said of it. */
+  /** Collects the attributes again. Call it after a change that may affect them. */
   look(): void {
     if (this.#changed === null) return;
     if (this.#gathering !== null) {
@@ -102,58 +103,57 @@ export class MachineFacts {
       .then((differs) => {
         if (differs) this.#changed?.();
       })
-      .catch((error: unknown) =>
-        this.#options.log.warn({ error }, 'the attributes of this machine could not be gathered'),
-      )
+      .catch((error: unknown) => this.#options.log.warn({ error }, 'failed to collect the attributes of this machine'))
       .finally(() => {
         this.#gathering = null;
-        const moved = this.#moved;
-        this.#moved = false;
+        const hasEvents = this.#hasEvents;
+        this.#hasEvents = false;
         if (this.#again) {
           this.#again = false;
           return this.look();
         }
-        if (!moved) this.#unquiet = 0;
-        // A program that writes beside itself would be run for ever: it is asked again, ever later.
-        else if (this.#changed !== null) this.#later(Math.min(pauseMs * 2 ** ++this.#unquiet, intervalMs));
-        this.#glance();
+        if (!hasEvents) this.#busyRounds = 0;
+        // Backs off, because a program that writes to its own directory would otherwise run forever.
+        else if (this.#changed !== null)
+          this.#scheduleLater(Math.min(minPauseMs * 2 ** ++this.#busyRounds, intervalMs));
+        this.#scheduleRecheck();
       });
   }
 
   end(): void {
     this.#changed = null;
     this.#watch?.end();
-    this.#callOffSoon();
-    this.#callOffGlance();
-    this.#callOffLater();
-    this.#callOffInterval();
+    this.#cancelSoon();
+    this.#cancelRecheck();
+    this.#cancelLater();
+    this.#cancelInterval();
   }
 
-  #soon(): void {
+  #scheduleSoon(): void {
     const { clock } = this.#options;
-    this.#callOffSoon();
-    const wait = Math.max(quietMs, this.#gatheredAt + pauseMs - clock.monotonic());
-    this.#callOffSoon = clock.after(wait, () => {
-      if (this.#gathering !== null) this.#moved = true;
+    this.#cancelSoon();
+    const wait = Math.max(debounceMs, this.#gatheredAt + minPauseMs - clock.monotonic());
+    this.#cancelSoon = clock.after(wait, () => {
+      if (this.#gathering !== null) this.#hasEvents = true;
       else if (this.#isStale()) this.look();
     });
   }
 
-  #later(ms: number): void {
-    this.#callOffLater();
-    this.#callOffLater = this.#options.clock.after(ms, () => this.look());
+  #scheduleLater(ms: number): void {
+    this.#cancelLater();
+    this.#cancelLater = this.#options.clock.after(ms, () => this.look());
   }
 
-  #glance(): void {
+  #scheduleRecheck(): void {
     if (this.#changed === null) return;
-    this.#callOffGlance();
-    this.#callOffGlance = this.#options.clock.after(glanceMs, () => {
+    this.#cancelRecheck();
+    this.#cancelRecheck = this.#options.clock.after(recheckMs, () => {
       if (this.#isStale()) this.look();
     });
   }
 
   #scheduleInterval(): void {
-    this.#callOffInterval = this.#options.clock.after(intervalMs, () => {
+    this.#cancelInterval = this.#options.clock.after(intervalMs, () => {
       this.look();
       this.#scheduleInterval();
     });

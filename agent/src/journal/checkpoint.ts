@@ -5,15 +5,11 @@ import type { Json } from '../resources/provider/provider.ts';
 import { type FinishedReport, type JournalEvent, type JournalState, type OperationRecord, reduce } from './state.ts';
 
 /**
- * The whole state as the first lines of a new journal file. Each resource is written once, however many records hold
- * it: after an ordinary apply the managed records and the snapshot hold the same ones.
+ * Writes the whole state as the first lines of a new journal file, and reads it back. Each resource is written once:
+ * after an ordinary apply, the managed records and the snapshot share all resources.
  */
 
-/**
- * Formats, newest first.
- *
- * 1 — the first one.
- */
+/** Version of the file format. A newer agent reads all earlier versions. */
 const journalVersion = 1;
 
 type OperationLine = Omit<OperationRecord, 'message' | 'intents' | 'befores' | 'freshDirectories'> & {
@@ -91,8 +87,7 @@ export function* checkpoint(state: JournalState): Generator<CheckpointLine> {
 
 /**
  * Reads lines back into a state.
- * @returns what takes the next line
- * @throws HostFailure when the journal was written by a newer agent
+ * @returns a function for each line; it throws HostFailure if a newer agent wrote the journal
  */
 export function replayInto(state: JournalState): (line: unknown) => void {
   const resources: ResolvedResource[] = [];
@@ -107,7 +102,7 @@ export function replayInto(state: JournalState): (line: unknown) => void {
       case 'journal':
         if (line.version > journalVersion)
           throw new HostFailure(
-            `the journal was written by a newer agent (format ${line.version}, this one reads up to ${journalVersion}); start that agent again`,
+            `the journal was written by a newer agent (format ${line.version}, this one reads up to ${journalVersion}); start the newer agent again`,
           );
         state.lastSeq = line.lastSeq;
         state.applies = line.applies;

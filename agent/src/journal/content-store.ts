@@ -18,37 +18,37 @@ import { writeAll } from '../host/write-all.ts';
 import type { ContentCopies, CopyReference } from '../resources/provider/provider.ts';
 import { syncDirectoryAt } from './log.ts';
 
-/** Contents that were replaced, each a file 0600 named by its hash. */
+/** Copies of replaced contents. Each is a file with mode 0600, named by its hash. */
 export interface ContentStore extends ContentCopies {
-  /** Makes the names of everything kept so far last. */
+  /** Makes the directory entries of all copies durable. */
   sync(): void;
-  /** Removes what is not among these hashes. */
+  /** Removes all copies except these. */
   retain(hashes: ReadonlySet<string>): void;
 }
 
 /**
- * Larger contents are not kept, so what holds one is not changed: whoever may write to a managed file could fill the
- * agent's disk otherwise. Bytes.
+ * Maximum bytes of a copy. The agent does not change a larger file, because a user who can write to a managed file could
+ * otherwise fill the agent's disk.
  */
 export const maxCopy = 256 * 1024 * 1024;
 
 const tooLarge = (): HostFailure =>
   new HostFailure(
-    `what is to be replaced is larger than ${maxCopy / 1024 / 1024} MiB, so no copy of it is kept and it could not be brought back; nothing is changed. Move it away by hand.`,
+    `the current content is larger than ${maxCopy / 1024 / 1024} MiB, so the agent keeps no copy and could not restore it; nothing was changed. Move it away manually.`,
   );
 
-/** @param directory there, and ours alone */
+/** @param directory an existing directory that only the agent can access */
 export function openContentStore(directory: string): ContentStore {
   const pathOf = ({ sha256 }: { sha256: string }): string => `${directory}/${sha256}`;
   let unsynced = false;
   /** Names of copies that are being written. */
   const incoming = new Set<string>();
-  let made = 0;
+  let copiesMade = 0;
 
   const size = (path: string): number | null => statSync(path, { throwIfNoEntry: false })?.size ?? null;
 
   async function write(fill: (fd: number) => CopyReference | Promise<CopyReference>): Promise<CopyReference> {
-    const name = `incoming-${++made}.tmp`;
+    const name = `incoming-${++copiesMade}.tmp`;
     const temporary = `${directory}/${name}`;
     incoming.add(name);
     try {
@@ -69,7 +69,7 @@ export function openContentStore(directory: string): ContentStore {
       return reference;
     } catch (error) {
       rmSync(temporary, { force: true });
-      throw hostFailure(error, 'keep a copy of what is to be replaced');
+      throw hostFailure(error, 'keep a copy of the current content');
     } finally {
       incoming.delete(name);
     }
@@ -92,7 +92,7 @@ export function openContentStore(directory: string): ContentStore {
         for await (const piece of pieces(content.openFd)) {
           digest.update(piece);
           length += piece.length;
-          // It may grow as it is read.
+          // The file may grow while it is read.
           if (length > maxCopy) throw tooLarge();
           writeAll(fd, piece);
         }
@@ -102,7 +102,7 @@ export function openContentStore(directory: string): ContentStore {
     pathOf(reference) {
       const path = pathOf(reference);
       if (size(path) !== reference.size)
-        throw new HostFailure(`the copy of what was there before is gone from the agent's data directory: ${path}`);
+        throw new HostFailure(`the copy of the original content is missing from the agent's data directory: ${path}`);
       return path;
     },
     read(reference, limit) {

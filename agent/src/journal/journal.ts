@@ -7,10 +7,10 @@ import { type ContentStore, openContentStore } from './content-store.ts';
 import { JournalLog } from './log.ts';
 import { emptyState, type JournalEvent, type JournalState, reduce } from './state.ts';
 
-/** A journal shorter than this is not worth rewriting. Bytes. */
-const compactionFloor = 4 * 1024 * 1024;
+/** Minimum size in bytes for a compaction. */
+const minCompactionBytes = 4 * 1024 * 1024;
 
-/** The agent's memory: a log and the state it adds up to. */
+/** The agent's durable state: a log of events, and the state that results from them. */
 export class Journal {
   readonly state: JournalState;
   readonly copies: ContentStore;
@@ -32,8 +32,8 @@ export class Journal {
   /**
    * @param dataDir    the agent's data directory
    * @param crashPoint called right before and right after each durable step
-   * @param damaged    told what is wrong with the journal that does not keep it from being used
-   * @throws HostFailure when a directory has too loose a mode or the journal cannot be read
+   * @param damaged    called with damage that does not prevent the use of the journal
+   * @throws HostFailure if a directory is open to other users, or the journal cannot be read
    */
   static async open(
     dataDir: string,
@@ -47,16 +47,16 @@ export class Journal {
     const log = JournalLog.open(`${dataDir}/state`, replayInto(state), damaged);
     const journal = new Journal(state, log, openContentStore(`${dataDir}/state/before`), crashPoint);
     if (log.size === 0) await journal.compact();
-    else if (log.size > compactionFloor) {
-      // What there is will do: a full disk must not keep the agent from starting.
+    else if (log.size > minCompactionBytes) {
+      // A failure is not fatal: the journal is usable, and a full disk must not prevent the start.
       await journal.compact().catch((error: Error) => damaged(error.message));
     }
     return journal;
   }
 
   /**
-   * Records events as one line: all of them are there after a crash, or none.
-   * @param name of the step, for the crash points
+   * Records events as one line, so that a crash keeps all or none of them.
+   * @param name names the step for crash points
    */
   record(name: string, events: JournalEvent[]): void {
     if (events.length === 0) return;
@@ -66,32 +66,32 @@ export class Journal {
     this.#crashPoint(`${name}:after`);
   }
 
-  /** Makes what is recorded so far last. @returns whether reports became visible that were not before */
+  /** Makes all records durable. @returns whether further reports became visible */
   async sync(): Promise<boolean> {
     const seq = this.state.lastSeq;
     await this.#log.sync();
     const more = seq > this.#visibleSeq;
-    // Numbers only go down when entries are numbered anew, which makes all of them wait for the next sync.
+    // Numbers only decrease when entries are renumbered, and then all entries wait for the next sync.
     this.#visibleSeq = Math.max(this.#visibleSeq, seq);
     return more;
   }
 
-  /** Highest sequence number that is on disk: above it a power cut could give the same number to something else. */
+  /** Highest sequence number on disk. After a power cut, a higher number could be given to another entry. */
   get visibleSeq(): number {
     return this.#visibleSeq;
   }
 
-  get wantsCompaction(): boolean {
-    return this.#log.size > Math.max(compactionFloor, 2 * this.#base);
+  get needsCompaction(): boolean {
+    return this.#log.size > Math.max(minCompactionBytes, 2 * this.#base);
   }
 
-  /** It takes nothing more until it is rewritten. */
+  /** Whether it rejects records until it is rewritten. */
   get isBroken(): boolean {
     return this.#log.isBroken;
   }
 
   /**
-   * Rewrites the journal as short as it can be. What was recorded until then is on disk afterwards.
+   * Rewrites the journal in its shortest form. All records are on disk afterwards.
    * @throws JournalFailure
    */
   async rewrite(): Promise<void> {
@@ -99,15 +99,15 @@ export class Journal {
     this.#base = this.#log.size;
   }
 
-  /** Rewrites it, and removes copies that nothing refers to. */
+  /** Rewrites the journal, and removes unreferenced copies. */
   async compact(): Promise<void> {
     await this.rewrite();
     this.dropUnusedCopies();
   }
 
   /**
-   * Removes copies that nothing refers to. What is recorded must be synced, and nothing be carried out: a copy is made
-   * before the record that refers to it.
+   * Removes unreferenced copies. All records must be synced and no operation may run, because a copy is made before the
+   * record that refers to it.
    */
   dropUnusedCopies(): void {
     const hashes = new Set<string>();
@@ -137,7 +137,7 @@ function collectHashes(value: Json | null, into: Set<string>): void {
   }
 }
 
-/** @throws HostFailure when it is there but others could get in */
+/** @throws HostFailure if it exists and other users can access it */
 function privateDirectory(path: string): void {
   mkdirSync(path, { recursive: true, mode: 0o700 });
   const stats = lstatSync(path);

@@ -32,7 +32,7 @@ function reopen(): { log: JournalLog; lines: unknown[]; damage: string[] } {
 }
 const only = (): string => `${directory}/${readdirSync(directory).find((name) => name.endsWith('.log'))}`;
 
-test('what is appended is read again, in order', async () => {
+test('reads appended lines in order', async () => {
   const { log } = reopen();
   for (let i = 0; i < 5; i++) log.append({ i, text: 'zwölf\n' });
   await Promise.all([log.sync(), log.sync()]);
@@ -42,7 +42,7 @@ test('what is appended is read again, in order', async () => {
   await again.log.close();
 });
 
-test('cut anywhere, whole lines are read, the torn one is dropped, and it goes on from there', async () => {
+test('reads all complete lines after a cut anywhere, drops the incomplete one, and continues from there', async () => {
   const { log } = reopen();
   for (let i = 0; i < 3; i++) log.append({ i });
   await log.close();
@@ -65,7 +65,7 @@ test('cut anywhere, whole lines are read, the torn one is dropped, and it goes o
   );
 });
 
-test('a byte that flipped in the middle loses what follows, says so and keeps a copy', async () => {
+test('loses the lines after a flipped byte, reports that, and keeps a copy', async () => {
   const { log } = reopen();
   for (let i = 0; i < 3; i++) log.append({ i });
   await log.close();
@@ -79,7 +79,7 @@ test('a byte that flipped in the middle loses what follows, says so and keeps a 
   await opened.close();
 });
 
-test('rewriting replaces the file; one that was not finished never counts', async () => {
+test('replaces the file by rewriting; an unfinished rewrite has no effect', async () => {
   const { log } = reopen();
   log.append({ old: true });
   await log.replace([{ a: 1 }, { b: 2 }]);
@@ -92,7 +92,7 @@ test('rewriting replaces the file; one that was not finished never counts', asyn
   await again.close();
 });
 
-test('of two files, left by a crash while rewriting, the newer one counts', async () => {
+test('uses the newer of two files that a crash left during a rewrite', async () => {
   const { log } = reopen();
   log.append({ old: true });
   await log.close();
@@ -106,7 +106,7 @@ test('of two files, left by a crash while rewriting, the newer one counts', asyn
   await again.close();
 });
 
-test('a rewrite that the disk may not have taken leaves nothing that would count instead of what is added later', async () => {
+test('removes the new file after a failed rewrite, so that it does not hide later lines', async () => {
   const { log } = reopen();
   log.append({ old: true });
   const restore = replaceCall('fsyncSync', (real) => (fd) => {

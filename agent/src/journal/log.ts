@@ -15,7 +15,7 @@ import { hostFailure } from '../host/failure.ts';
 import { checkedLine, jsonOf } from '../host/files/checked-line.ts';
 import { writeAll } from '../host/write-all.ts';
 
-/** The disk did not take what had to be recorded: nothing may be done that depends on it. */
+/** The disk rejected a record. Nothing that depends on the record may be done. */
 export class JournalFailure extends Error {
   constructor(error: unknown, doing: string) {
     super(hostFailure(error, doing).message);
@@ -24,8 +24,8 @@ export class JournalFailure extends Error {
 }
 
 /**
- * A file of checked lines that is only ever added to. From time to time everything that still counts is written to a new
- * file with the next number, which takes the place of the old one by being renamed.
+ * An append-only file of checked lines. A compaction writes the current state to a new file with the next number, which
+ * takes effect with its rename.
  */
 export class JournalLog {
   readonly #directory: string;
@@ -45,10 +45,10 @@ export class JournalLog {
   }
 
   /**
-   * Opens the newest file and reads it. A torn end, from a machine that lost power while writing, is cut off.
-   * @param directory there, and ours alone
-   * @param replay    called with each line's value, in order; what it throws is thrown on
-   * @param damaged   called when lines are lost that are not the last: the disk has damaged what was synced
+   * Opens and reads the newest file. Truncates an incomplete last line, which a power cut may have left.
+   * @param directory an existing directory that only the agent can access
+   * @param replay    called with the value of each line, in order; its errors are passed on
+   * @param damaged   called if other lines than the last are lost, because the disk damaged synced data
    */
   static open(directory: string, replay: (value: unknown) => void, damaged: (detail: string) => void): JournalLog {
     const generations = readdirSync(directory)
@@ -57,7 +57,7 @@ export class JournalLog {
       .map(Number)
       .sort((a, b) => a - b);
     const newest = generations.at(-1);
-    // What was not renamed never counted, and what was replaced counts no more.
+    // Temporary files never took effect, and older files were replaced.
     for (const name of readdirSync(directory)) if (/^journal-.*\.tmp$/.test(name)) unlinkSync(`${directory}/${name}`);
     for (const old of generations.slice(0, -1)) unlinkSync(pathOf(directory, old));
     const generation = newest ?? 1;
@@ -73,7 +73,7 @@ export class JournalLog {
         const copyFd = openSync(copy, 'w', 0o600);
         writeAll(copyFd, lost);
         closeSync(copyFd);
-        damaged(`${lost.length} bytes of the journal cannot be read; they are kept in ${copy}`);
+        damaged(`${lost.length} bytes of the journal cannot be read; they were copied to ${copy}`);
       }
       ftruncateSync(fd, end);
     }
@@ -88,14 +88,14 @@ export class JournalLog {
     return this.#size;
   }
 
-  /** It takes nothing more until it is replaced: what the disk has of it is not sure. */
+  /** Whether it rejects lines until it is replaced, because the content on disk is unknown. */
   get isBroken(): boolean {
     return this.#broken !== null;
   }
 
   /**
-   * Adds a line. It survives the end of this process, but not that of the machine before `sync`.
-   * @throws JournalFailure when the disk does not take it; the line is then not there
+   * Appends a line. It survives the end of this process, and a power cut only after `sync`.
+   * @throws JournalFailure if the disk rejects the line, which is then not in the file
    */
   append(value: unknown): void {
     if (this.#broken !== null) throw this.#broken;
@@ -114,7 +114,7 @@ export class JournalLog {
     this.#size += line.length;
   }
 
-  /** Resolves once every line added so far is on disk. Calls that wait together share one sync. */
+  /** Resolves once all appended lines are on disk. Concurrent calls share one sync. */
   sync(): Promise<void> {
     const target = this.#size;
     const turn = this.#syncing.then(async () => {
@@ -124,8 +124,8 @@ export class JournalLog {
       await new Promise<void>((resolve, reject) => {
         fdatasync(this.#fd, (error) => {
           if (error === null) return resolve();
-          // What the kernel failed to write once, it may report as written the next time: nothing here can be
-          // trusted any more until it is written anew.
+          // After one failed write, the kernel may report the same data as written (fsync(2)), so the file cannot be
+          // trusted until it is rewritten.
           this.#broken = new JournalFailure(error, 'sync the journal');
           reject(this.#broken);
         });
@@ -137,7 +137,7 @@ export class JournalLog {
   }
 
   /**
-   * Starts the next file with these lines in place of everything that is there. Waits for the disk: for quiet moments.
+   * Replaces the file with a new one that has these lines. Blocks on the disk, so call it between operations.
    * @throws JournalFailure; the old file is then still in use
    */
   async replace(values: Iterable<unknown>): Promise<void> {
@@ -161,7 +161,7 @@ export class JournalLog {
       if (fd !== null) closeSync(fd);
       try {
         rmSync(temporary, { force: true });
-        // It would count, at the next start, instead of what is added to the old one from now on.
+        // At the next start it would replace the old file, to which further lines are appended.
         rmSync(next, { force: true });
       } catch {
         this.#broken = failure;
@@ -178,7 +178,7 @@ export class JournalLog {
       closeSync(oldFd);
       unlinkSync(old);
     } catch {
-      // It counts no more, and goes at the next start.
+      // The old file has no effect, and the next start removes it.
     }
   }
 
@@ -191,7 +191,7 @@ export class JournalLog {
 const pathOf = (directory: string, generation: number): string =>
   `${directory}/journal-${String(generation).padStart(8, '0')}.log`;
 
-/** @returns where the last whole line ends */
+/** @returns the end of the last complete line */
 function readLines(bytes: Buffer, replay: (value: unknown) => void): number {
   let start = 0;
   for (;;) {

@@ -7,14 +7,14 @@ import { Journal } from './journal.ts';
 
 const h = useAgent();
 
-/** Every file that the agent keeps, with its mode. */
+/** All files of the agent with their modes. */
 const kept = () =>
   readdirSync(h.dataDir, { recursive: true, withFileTypes: true })
     .filter((entry) => entry.isFile())
     .map((entry) => join(entry.parentPath, entry.name));
 const holding = (text: string) => kept().filter((path) => readFileSync(path, 'utf8').includes(text));
 
-test('a secret is in the journal, for its owner alone, until it is removed and the journal is written anew', async () => {
+test('keeps a secret in the journal, for its owner only, until the resource is removed and the journal rewritten', async () => {
   const declared = file(`${h.root}/f`, { content: 'password=hunter2\n' }, { sensitive_fields: ['content'] });
   await h.agent.run(operation('apply', [declared]));
   expect(holding('hunter2')).not.toEqual([]);
@@ -22,12 +22,12 @@ test('a secret is in the journal, for its owner alone, until it is removed and t
   for (const path of [h.dataDir, `${h.dataDir}/state`, `${h.dataDir}/state/before`])
     expect([path, statSync(path).mode & 0o777]).toEqual([path, 0o700]);
 
-  // Drift is measured against it, so writing the journal anew keeps it.
+  // Drift is measured against it, so a rewrite keeps it.
   await writeAnew();
   expect(holding('hunter2')).not.toEqual([]);
   await h.restart();
   await h.agent.run(operation('apply', []));
-  // Nothing needs it from here on, but what was written stays until all is written anew.
+  // The secret is unneeded from here on, but stays in the file until the next rewrite.
   h.agent.engine.spool.acknowledge(Math.max(...[...h.agent.engine.spool.pending(0)].map(({ seq }) => seq)));
   await h.restart();
   expect(holding('hunter2')).not.toEqual([]);
@@ -36,7 +36,7 @@ test('a secret is in the journal, for its owner alone, until it is removed and t
   await h.restart();
 });
 
-/** As the agent does when the journal has grown. */
+/** Like the agent when the journal has grown. */
 async function writeAnew(): Promise<void> {
   await h.agent.stop();
   const journal = await Journal.open(h.dataDir, () => {}, console.error);

@@ -5,8 +5,7 @@ import type { ProcessIdentity } from '../../../lib/src/process-identity.ts';
 import type { Json } from '../resources/provider/provider.ts';
 
 /**
- * What the journal says, in memory: a value that only `reduce` changes, so that reading the journal again gives the
- * same. Events that belong together are one line.
+ * The state of the journal in memory. Only `reduce` changes it, so that replaying the journal gives the same state.
  */
 
 export type FinishedReport = Extract<Report, { type: 'finished' }>;
@@ -14,24 +13,24 @@ export type FinishedReport = Extract<Report, { type: 'finished' }>;
 export interface OperationRecord {
   message: OperationMessage;
   state: 'accepted' | 'running' | 'finished';
-  /** The orchestrator was told, or will be by what is in the spool. */
+  /** Whether the acceptance is in the spool or already reported. */
   acceptedReported: boolean;
   cancelled: boolean;
   /** Unix seconds; null before it began. */
   startedAt: number | null;
-  /** Keys to remove, in order, fixed when it began. */
+  /** Keys to remove, in order, fixed at its start. */
   removals: string[];
-  /** By position: what a run of resources looked like before it was changed. */
+  /** By position: the observed state of resources that are about to change. */
   intents: Map<number, Intent>;
-  /** The position of a resource that cannot be re-checked and whose execution began. */
+  /** The resource in progress that is not recheckable. */
   step: { position: number; process: ProcessIdentity | null; before: Json | null } | null;
-  /** What was recorded of resources that are about to get a result, by key. */
+  /** Recorded original states of resources that are about to get a result, by key. */
   befores: Map<string, Json>;
-  /** Of an apply: results in order of position, without what only people need. */
+  /** For an apply: results by position, without the parts that only people need. */
   results: ResourceResult[];
-  /** Of an apply: the highest place in the order of removal among its resources so far; absent before the first. */
+  /** For an apply: the highest ordinal among its resources so far; absent before the first. */
   lastOrdinal?: number;
-  /** Directories made on the way. */
+  /** Created parent directories. */
   freshDirectories: Set<string>;
   finished: FinishedReport | null;
 }
@@ -41,15 +40,15 @@ export interface Intent {
   before: Json | null;
 }
 
-/** Something an earlier apply was in charge of. */
+/** A resource that an apply manages. */
 export interface ManagedRecord {
   /** As last declared, whether or not it succeeded. */
   resource: ResolvedResource;
-  /** As it last succeeded. */
+  /** As last applied with success. */
   succeeded: ResolvedResource | null;
-  /** What the provider recorded before the first change; null: it was as declared when we came. */
+  /** The provider's record of the original state; null: it was as declared before it was managed. */
   before: Json | null;
-  /** Grows in the order of the sets that were applied: removal goes from the highest down. */
+  /** Increases in the order of application. Removals run from the highest down. */
   ordinal: number;
 }
 
@@ -61,14 +60,14 @@ export interface SpooledReports {
 
 export interface JournalState {
   operations: Map<string, OperationRecord>;
-  /** Operations whose end is acknowledged, oldest first: a late second delivery is answered from here. */
+  /** Operations whose end is acknowledged, oldest first. Answers a late second delivery. */
   past: Map<string, FinishedReport>;
   managed: Map<string, ManagedRecord>;
-  /** Directories that were made because something below them was declared. */
+  /** Parent directories that the agent created for declared resources. */
   ourDirectories: Set<string>;
-  /** Triggers that were due when their operation ended without them: key of the resource, ids of what changed. */
+  /** Triggers that remain due after their operation: ids of the changed resources by key of the triggered one. */
   pendingTriggers: Map<string, string[]>;
-  /** The desired set of the last apply that succeeded. */
+  /** The desired set of the last successful apply. */
   snapshot: { operationId: string; resources: ResolvedResource[] } | null;
   spool: Map<number, SpooledReports>;
   spoolBytes: number;
@@ -105,9 +104,9 @@ export const emptyState = (): JournalState => ({
 });
 
 const maxPast = 1024;
-const perApply = 2 ** 20;
+const ordinalsPerApply = 2 ** 20;
 
-/** Applies one event. Never fails: an event about what is no longer there changes nothing. */
+/** Applies one event. Never fails: an event about an unknown object changes nothing. */
 export function reduce(state: JournalState, event: JournalEvent): void {
   switch (event.t) {
     case 'accepted':
@@ -218,13 +217,13 @@ function recordResult(state: JournalState, operation: OperationRecord, position:
   if (operation.step?.position === position) operation.step = null;
   const { resources } = operation.message;
   const resource = resources[position];
-  const well = result.status === 'unchanged' || result.status === 'changed';
+  const isOk = result.status === 'unchanged' || result.status === 'changed';
   if (resource === undefined) {
     const key = operation.removals[position - resources.length];
-    if (!well || key === undefined) return;
+    if (!isOk || key === undefined) return;
     const removed = state.managed.get(key)?.resource;
     state.managed.delete(key);
-    // It is gone, or is again what was there before us.
+    // The directory is removed or restored.
     if (removed?.type === 'directory-unix' && result.action === 'remove') state.ourDirectories.delete(removed.identity);
     return;
   }
@@ -232,27 +231,27 @@ function recordResult(state: JournalState, operation: OperationRecord, position:
   const recorded = state.managed.get(key);
   const before = operation.befores.get(key);
   operation.befores.delete(key);
-  // What failed without having changed anything is none of ours.
-  if (!well && before === undefined && recorded === undefined) return;
+  // A resource that failed without a change is not managed.
+  if (!isOk && before === undefined && recorded === undefined) return;
   if (result.status === 'skipped') return;
-  if (!well && recorded !== undefined && recorded.resource.type !== resource.type) return;
+  if (!isOk && recorded !== undefined && recorded.resource.type !== resource.type) return;
   state.managed.delete(key);
   state.managed.set(key, {
     resource,
-    succeeded: well ? resource : (recorded?.succeeded ?? null),
+    succeeded: isOk ? resource : (recorded?.succeeded ?? null),
     before: before ?? recorded?.before ?? null,
     ordinal: ordinalFor(state, operation, position, recorded),
   });
   if (isDirectory(resource)) state.ourDirectories.delete(resource.identity);
 }
 
-/** A resource that answers for a directory itself, so that it is not one that was made on the way. */
+/** Whether a resource declares a directory, which then does not count as a created parent directory. */
 export const isDirectory = ({ type, body }: ResolvedResource): boolean =>
   type === 'directory-unix' && !('ensure' in body && body.ensure === 'absent');
 
 /**
- * A resource keeps its place in the order of removal for as long as it fits the order of the set: what is not in this
- * set, or failed before, stays between what it was put in place between.
+ * A resource keeps its ordinal while it fits the order of the set, so that resources that are not in this set, or that
+ * failed before, keep their position relative to their neighbors.
  */
 function ordinalFor(
   state: JournalState,
@@ -261,7 +260,7 @@ function ordinalFor(
   recorded: ManagedRecord | undefined,
 ): number {
   const keeps = recorded !== undefined && recorded.ordinal > (operation.lastOrdinal ?? -1);
-  operation.lastOrdinal = keeps ? recorded.ordinal : state.applies * perApply + position;
+  operation.lastOrdinal = keeps ? recorded.ordinal : state.applies * ordinalsPerApply + position;
   return operation.lastOrdinal;
 }
 
@@ -286,7 +285,7 @@ function recordEnd(state: JournalState, event: Extract<JournalEvent, { t: 'ended
   }
   operation.state = 'finished';
   operation.finished = event.finished;
-  // Its resources are held by the records above as far as they still count.
+  // The records above hold the resources that are still needed.
   operation.message = { ...operation.message, resources: [] };
   operation.results = [];
   operation.intents.clear();
@@ -295,7 +294,7 @@ function recordEnd(state: JournalState, event: Extract<JournalEvent, { t: 'ended
   operation.step = null;
 }
 
-/** What was changed and never got a result, because the operation was given up: it is ours all the same. */
+/** Manages resources that were changed without a result, because the operation was abandoned. */
 function adopt(state: JournalState, operation: OperationRecord): void {
   operation.message.resources.forEach((resource, position) => {
     const before = operation.befores.get(resource.key);
@@ -306,7 +305,7 @@ function adopt(state: JournalState, operation: OperationRecord): void {
       resource,
       succeeded: recorded?.succeeded ?? null,
       before,
-      ordinal: recorded?.ordinal ?? state.applies * perApply + position,
+      ordinal: recorded?.ordinal ?? state.applies * ordinalsPerApply + position,
     });
     if (isDirectory(resource)) state.ourDirectories.delete(resource.identity);
   });
@@ -320,7 +319,7 @@ function drop(state: JournalState, entry: SpooledReports): void {
 function settle(state: JournalState, id: string): void {
   const operation = state.operations.get(id);
   if (operation === undefined) return;
-  // One that has not ended is told to by the engine; its end is recorded first.
+  // The engine ends an unfinished operation first; its end is recorded before it is settled.
   if (operation.finished === null) return;
   state.operations.delete(id);
   state.past.set(id, operation.finished);

@@ -1,9 +1,9 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { ManualClock } from '../../../lib/test/manual-clock.ts';
 import type { MachineSource, Room } from '../host/machine-source.ts';
 import { DiskReader, sumRooms } from './disks.ts';
 
-/** Disks whose answers a test gives. */
+/** Disks with answers that the test controls. */
 class Shelf {
   readonly clock = new ManualClock();
   mounts = '';
@@ -43,15 +43,15 @@ class Shelf {
 
 const room = (total: number, free: number): Room => ({ total, free });
 
-describe('the room of all disks', () => {
-  it('is what they have, and what is not free', async () => {
+describe('the capacity of all disks', () => {
+  test('sums total and used space', async () => {
     const shelf = new Shelf('/', '/srv');
     shelf.answers.set('/', room(100, 40)).set('/srv', room(1000, 900));
     expect(await shelf.reader.read()).toEqual({ total: 1100, used: 160 });
     expect(shelf.clock.next).toBeNull();
   });
 
-  it('leaves out what went meanwhile or may not be looked at, and is unknown when one fails or there are none', async () => {
+  test('skips unmounted and inaccessible disks, and is unknown if a disk fails or there are none', async () => {
     const shelf = new Shelf('/', '/srv');
     shelf.answers.set('/', room(100, 40));
     for (const code of ['EACCES', 'ENOENT', 'ENOTDIR']) {
@@ -65,7 +65,7 @@ describe('the room of all disks', () => {
     expect(await new Shelf().reader.read()).toBeNull();
   });
 
-  it('is unknown after two seconds when one hangs, which is not asked again, nor is another, until it answers', async () => {
+  test('is unknown two seconds after a disk hangs, and no disk is queried until it answers', async () => {
     const shelf = new Shelf('/', '/hung', '/srv');
     shelf.answers.set('/', room(100, 40)).set('/srv', room(10, 5));
     const reading = shelf.reader.read();
@@ -88,7 +88,7 @@ describe('the room of all disks', () => {
     expect(await shelf.reader.read()).toEqual({ total: 130, used: 65 });
   });
 
-  it('is known again when what hangs is mounted no more; two that hang are all that is ever open', async () => {
+  test('is known again when the hanging disk is unmounted; at most two queries are pending', async () => {
     const shelf = new Shelf('/a', '/b', '/c');
     shelf.answers.set('/b', room(5, 5)).set('/c', room(5, 5));
     const hang = async () => {
@@ -111,12 +111,12 @@ describe('the room of all disks', () => {
     expect(await shelf.reader.read()).toEqual({ total: 5, used: 0 });
   });
 
-  it('has what the file systems of a pool share once', () => {
+  test('counts the shared free space of a pool once', () => {
     const pool = 'tank';
     const rooms = [
       { ...room(1000, 900), pool },
       { ...room(950, 900), pool },
-      // It has a quota.
+      // This file system has a quota.
       { ...room(60, 20), pool },
       { ...room(500, 100), pool: 'rpool' },
       { ...room(7, 2), pool: null },

@@ -2,21 +2,21 @@ import type { Clock } from '../../../lib/src/clock.ts';
 import type { MachineSource, Room } from '../host/machine-source.ts';
 import { type FileSystem, fileSystems, parseMounts } from './mounts.ts';
 
-/** So long all disks together have to answer. Milliseconds. */
-const answerMs = 2_000;
-/** Questions without an answer that may be open: each holds one of the few threads that all work with files goes by. */
-const mostUnanswered = 2;
+/** Timeout for all disks together. */
+const timeoutMs = 2_000;
+/** Maximum pending queries, because each blocks one of the few threads for file access. */
+const maxUnanswered = 2;
 
 export interface Disks {
   total: number;
   used: number;
 }
 
-/** The room of all that is mounted, each disk asked in turn: one that hangs holds up nothing else, and makes the sum unknown. */
+/** Sums the capacity of all mounted disks, one after the other. A hanging disk makes the sum unknown and blocks nothing. */
 export class DiskReader {
   readonly #source: MachineSource;
   readonly #clock: Clock;
-  /** Places whose question was not answered. */
+  /** Mount points with a pending query. */
   readonly #unanswered = new Set<string>();
   #mountsText = '';
   #fileSystems: readonly FileSystem[] = [];
@@ -26,15 +26,15 @@ export class DiskReader {
     this.#clock = clock;
   }
 
-  /** Null when there are none, or one of them does not say. Settles within two seconds. */
+  /** @returns null if there are no disks or one does not answer. Settles within `timeoutMs`. */
   async read(): Promise<Disks | null> {
     const systems = this.#mounted();
     const rooms: (Room & { pool: string | null })[] = [];
-    const deadline = this.#clock.monotonic() + answerMs;
-    if (this.#unanswered.size >= mostUnanswered || systems.some(({ path }) => this.#unanswered.has(path))) return null;
+    const deadline = this.#clock.monotonic() + timeoutMs;
+    if (this.#unanswered.size >= maxUnanswered || systems.some(({ path }) => this.#unanswered.has(path))) return null;
     for (const { path, pool } of systems) {
       const left = deadline - this.#clock.monotonic();
-      const room = left > 0 ? await this.#ask(path, left) : 'unknown';
+      const room = left > 0 ? await this.#query(path, left) : 'unknown';
       if (room === 'unknown') return null;
       if (room !== 'hidden') rooms.push({ ...room, pool });
     }
@@ -50,14 +50,14 @@ export class DiskReader {
     return this.#fileSystems;
   }
 
-  /** @returns `hidden`: gone meanwhile, or where this user may not look */
-  #ask(path: string, limitMs: number): Promise<Room | 'hidden' | 'unknown'> {
+  /** @returns `hidden`: unmounted meanwhile, or not accessible to this user */
+  #query(path: string, limitMs: number): Promise<Room | 'hidden' | 'unknown'> {
     return new Promise((resolve) => {
       this.#unanswered.add(path);
-      const callOff = this.#clock.after(limitMs, () => resolve('unknown'));
+      const cancelTimeout = this.#clock.after(limitMs, () => resolve('unknown'));
       const answered = (answer: Room | 'hidden' | 'unknown') => {
         this.#unanswered.delete(path);
-        callOff();
+        cancelTimeout();
         resolve(answer);
       };
       this.#source
@@ -69,7 +69,7 @@ export class DiskReader {
   }
 }
 
-/** Of a pool the used of each file system, and what is free once. Null when there is nothing to sum. */
+/** Counts the free space of a pool once, and the used space of each of its file systems. Null: nothing to sum. */
 export function sumRooms(rooms: readonly (Room & { pool: string | null })[]): Disks | null {
   let used = 0;
   let free = 0;

@@ -1,12 +1,12 @@
 import fc from 'fast-check';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { fileSystems, parseMounts } from './mounts.ts';
 
 const paths = (...lines: string[]) => fileSystems(parseMounts(lines.join('\n'))).map(({ path }) => path);
 const root = '27 1 254:0 / / rw,relatime - ext4 /dev/vda rw,discard';
 
 describe('disks', () => {
-  it('are what a block device holds, and nothing of the kernel, of memory, of an image or of the network', () => {
+  test('include block devices, and exclude virtual, memory, image, and network file systems', () => {
     const machine = `22 27 0:21 / /proc rw,relatime - proc proc rw
 23 27 0:22 / /sys rw,relatime shared:7 - sysfs sysfs rw
 24 27 0:6 / /dev rw,relatime shared:2 master:1 - devtmpfs devtmpfs rw,size=12334524k
@@ -30,11 +30,11 @@ ${root}
     expect(paths(machine)).toEqual(['/', '/srv', '/mnt/usb', '/boot/efi']);
   });
 
-  it('count once, whatever else of them is mounted elsewhere', () => {
+  test('count once, with any number of other mounts', () => {
     expect(
       paths(root, '30 27 254:0 /etc /mnt/bind rw - ext4 /dev/vda rw', '31 27 254:0 / /mnt/all rw - ext4 /dev/vda rw'),
     ).toEqual(['/']);
-    // A container's view: what lies under the overlay is seen through the files that are bound into it.
+    // A container's view: the disk below the overlay is visible through bind-mounted files.
     expect(
       paths(
         '500 400 0:60 / / rw - overlay overlay rw,lowerdir=/l',
@@ -45,7 +45,7 @@ ${root}
     expect(paths('500 400 0:60 / / rw - overlay overlay rw,lowerdir=/l')).toEqual([]);
   });
 
-  it('of btrfs count once for all subvolumes, those of ZFS once each and by their pool', () => {
+  test('count once for all btrfs subvolumes, and each ZFS file system once with its pool', () => {
     const btrfs = ['/', '/home', '/srv'].map(
       (path, n) => `${20 + n} 1 0:${30 + n} /@${n} ${path} rw - btrfs /dev/sda2 rw,subvolid=${256 + n}`,
     );
@@ -68,7 +68,7 @@ ${root}
     ]);
   });
 
-  it('are asked only where their path leads to them', () => {
+  test('are queried only if their path leads to them', () => {
     const data = '30 27 8:17 / /data rw - ext4 /dev/sdb1 rw';
     expect(paths(root, data, '31 30 0:70 / /data rw - tmpfs tmpfs rw')).toEqual(['/']);
     const below = '31 27 8:33 / /data/deep/disk rw - ext4 /dev/sdc1 rw';
@@ -78,31 +78,31 @@ ${root}
       '/',
       '/data/deep/disk',
     ]);
-    // Two at one place, neither on the other: one of them answers.
+    // Two mounts on one path, neither below the other: one of them answers.
     expect(paths(root, data, data.replace('30 27 8:17', '31 27 8:33'))).toEqual(['/', '/data']);
-    // What was mounted before the root took the place of the first one.
+    // A mount from before the root was replaced hides the first one.
     expect(paths('1 1 0:2 / / rw - rootfs rootfs rw', '5 1 8:9 / /old rw - ext4 /dev/sdx rw', root)).toEqual(['/']);
-    // Another place where the same disk is not hidden will do.
+    // Another mount of the same disk that is not hidden is used.
     expect(
       paths(root, data, '31 30 0:70 / /data rw - tmpfs tmpfs rw', '33 27 8:17 / /again rw - ext4 /dev/sdb1 rw'),
     ).toEqual(['/', '/again']);
   });
 
-  it('are not asked through the network, a program, or an automounter that waits for quiet', () => {
+  test('are not queried through a network mount, a FUSE mount, or an automount with a timeout', () => {
     const disk = '40 30 8:17 / /far/disk rw - ext4 /dev/sdb1 rw';
     for (const far of ['nfs', 'nfs4', 'cifs', 'fuse.sshfs', 'fuse', 'ceph', 'autofs'])
       expect(paths(root, `30 27 0:70 / /far rw - ${far} there rw,timeout=300`, disk), far).toEqual(['/']);
     expect(paths(root, '30 27 0:70 / /far rw - autofs systemd-1 rw,fd=7,timeout=0,direct', disk)).toHaveLength(2);
-    // A machine that has booted from afar.
+    // A machine with a network root.
     for (const far of ['nfs4', 'virtiofs', '9p'])
       expect(paths(`27 1 0:20 / / rw - ${far} there rw`, '30 27 8:17 / /srv rw - ext4 /dev/sdb1 rw')).toEqual(['/srv']);
   });
 
-  it('have any name', () => {
+  test('may have any name', () => {
     expect(paths('30 1 8:17 / /a\\040b\\134c\\011\\012ü rw - ext4 /dev/sdb1 rw')).toEqual(['/a b\\c\t\nü']);
   });
 
-  it('are found in every text without an error, each place once', () => {
+  test('are parsed from any text without an error, each path once', () => {
     const text = [root, '30 27 0:70 / /far rw - nfs there rw', '31 30 8:1 / /far/x rw - ext4 /dev/sda rw'].join('\n');
     const field = fc.constantFrom(
       '27',

@@ -1,16 +1,16 @@
 /**
- * Which mounts are the machine's disks, each file system once. Decided from /proc/self/mountinfo alone, since a mount that
- * is asked may never answer.
+ * Finds the mounts that are the machine's disks, each file system once. Uses only /proc/self/mountinfo, because accessing
+ * a mount may hang.
  */
 
 export interface Mount {
   id: number;
   parent: number;
-  /** `major:minor` of what it is on; major 0 where the kernel made one up. */
+  /** `major:minor` of the device; major 0: a virtual number of the kernel. */
   device: string;
-  /** Which directory of the file system is mounted. */
+  /** The mounted directory of the file system. */
   root: string;
-  /** Where it is mounted, each byte a character. */
+  /** The mount point (latin1). */
   path: string;
   type: string;
   source: string;
@@ -18,12 +18,12 @@ export interface Mount {
   options: string;
 }
 
-/** @param text of /proc/self/mountinfo, each byte a character. A line that is malformed is not there. */
+/** Parses /proc/self/mountinfo (latin1, proc_pid_mountinfo(5)). Skips malformed lines. */
 export function parseMounts(text: string): Mount[] {
   const mounts: Mount[] = [];
   for (const line of text.split('\n')) {
     const fields = line.split(' ');
-    // Between the sixth and the dash there are any number of optional ones.
+    // Any number of optional fields are between the sixth field and the dash.
     const dash = fields.indexOf('-', 6);
     const [id, parent, device, root, path] = fields;
     const [type, source, options] = dash < 0 ? [] : fields.slice(dash + 1);
@@ -33,10 +33,10 @@ export function parseMounts(text: string): Mount[] {
       id: Number(id),
       parent: Number(parent),
       device,
-      root: plain(root),
-      path: plain(path),
+      root: unescaped(root),
+      path: unescaped(path),
       type,
-      source: plain(source),
+      source: unescaped(source),
       options: options ?? '',
     });
   }
@@ -45,31 +45,31 @@ export function parseMounts(text: string): Mount[] {
 
 const isNumber = (text: string | undefined): text is string => text !== undefined && /^\d{1,10}$/.test(text);
 
-/** Spaces, tabs, newlines and backslashes are written as octal numbers there. */
-const plain = (text: string): string =>
+/** Decodes the octal escapes of spaces, tabs, newlines, and backslashes. */
+const unescaped = (text: string): string =>
   text.replace(/\\([0-7]{3})/g, (_, octal: string) => String.fromCharCode(Number.parseInt(octal, 8)));
 
-/** A file system that counts, and where to ask for its room. */
+/** A file system on a disk, and a path to query its capacity. */
 export interface FileSystem {
   path: string;
-  /** Of ZFS: file systems of one pool share what is free. */
+  /** For ZFS: file systems of one pool share the free space. */
   pool: string | null;
 }
 
-/** Local file systems that stand on no one block device, and have a number made up by the kernel. */
+/** Local file systems that may span block devices, and so have a virtual device number. */
 const localTypes: ReadonlySet<string> = new Set(['btrfs', 'bcachefs', 'zfs', 'ubifs']);
-/** Images, full by nature; and file systems of a cluster, which may wait for other machines. */
-const passedOver: ReadonlySet<string> = new Set([
+/** Images, which are always full, and cluster file systems, which may wait for other machines. */
+const excludedTypes: ReadonlySet<string> = new Set([
   ...['iso9660', 'udf', 'squashfs', 'erofs', 'cramfs', 'romfs'],
   ...['ocfs2', 'gfs2'],
 ]);
-/** Where a look below may wait for another machine, or for a program of this one. */
-const farTypes =
+/** File systems that may wait for another machine, or for a program on this one. */
+const remoteTypes =
   /^(nfs\d?|cifs|smb\d?|smbfs|ncpfs|afs|coda|ceph|9p|virtiofs|lustre|glusterfs|gpfs|beegfs|orangefs|pvfs2|davfs|ocfs2|gfs2|fuse|fuse\..*)$/;
 
-/** Memory disks and loop devices: what is on them is in memory, or in a file of another file system. */
+/** RAM disks and loop devices, whose data is in memory or in a file on another disk. */
 const virtualMajors: ReadonlySet<string> = new Set(['1', '7']);
-/** The same by their names, for what has a number made up by the kernel, and swap space in memory that somebody made a file system on. */
+/** RAM disks and loop devices by name, for file systems with a virtual device number; and zram. */
 const virtualSources = /^\/dev\/(loop|ram|zram)\d/;
 
 /** @returns in the order of the mounts */
@@ -79,9 +79,9 @@ export function fileSystems(mounts: readonly Mount[]): FileSystem[] {
   const found: FileSystem[] = [];
   for (const mount of mounts) {
     if (!isDisk(mount)) continue;
-    // Each subvolume of btrfs may have a number of its own; all name the same device.
+    // Subvolumes of btrfs may have different numbers, but name the same device.
     const key = mount.type === 'btrfs' || mount.type === 'zfs' ? `${mount.type} ${mount.source}` : mount.device;
-    // The way is looked at last: there may be thousands of mounts of one disk.
+    // The most expensive check comes last, because a disk may have thousands of mounts.
     if (seen.has(key) || seen.has(mount.path) || !tree.isReachable(mount)) continue;
     seen.add(key).add(mount.path);
     found.push({ path: mount.path, pool: mount.type === 'zfs' ? mount.source.split('/')[0]! : null });
@@ -90,10 +90,10 @@ export function fileSystems(mounts: readonly Mount[]): FileSystem[] {
 }
 
 function isDisk({ device, type, source }: Mount): boolean {
-  if (passedOver.has(type)) return false;
+  if (excludedTypes.has(type)) return false;
   if (virtualSources.test(source)) return false;
   const major = device.split(':')[0]!;
-  // A snapshot of ZFS is part of what it was taken of.
+  // A ZFS snapshot is part of its file system.
   if (Number(major) === 0) return localTypes.has(type) && !(type === 'zfs' && source.includes('@'));
   return !virtualMajors.has(major);
 }
@@ -112,20 +112,20 @@ class MountTree {
   }
 
   /**
-   * Whether its path leads to it, over nothing that could hold up whoever looks: no other mount is on top of it or of a
-   * directory on the way, and none on the way is of the network, of a program, or one that an automounter takes away
-   * again once nobody looks. The root may be of the network: without it nothing works here, this process neither.
+   * Whether its path leads to it without a risk of hanging: no other mount covers it or a directory on the way, and no
+   * mount on the way is remote, served by a program, or an automount with a timeout. The root may be remote, because
+   * without it this process does not work either.
    */
   isReachable(mount: Mount): boolean {
     if (this.#childrenOf(mount).some((other) => other !== mount && other.path === mount.path)) return false;
-    const passed = new Set<number>();
+    const visited = new Set<number>();
     for (let below = mount; ; ) {
       const above = this.#byId.get(below.parent);
-      // The root of what is seen: its parent is outside, or is itself.
+      // The root of the mount namespace: its parent is outside, or itself.
       if (above === undefined || above === below) return true;
-      if (passed.has(above.id) || (above.path !== '/' && isInTheWay(above))) return false;
+      if (visited.has(above.id) || (above.path !== '/' && mayHang(above))) return false;
       if (this.#childrenOf(above).some((other) => covers(other, below))) return false;
-      passed.add(above.id);
+      visited.add(above.id);
       below = above;
     }
   }
@@ -138,7 +138,7 @@ class MountTree {
 const covers = (other: Mount, { path }: Mount): boolean =>
   path !== other.path && path.startsWith(other.path === '/' ? '/' : `${other.path}/`);
 
-function isInTheWay({ type, options }: Mount): boolean {
-  if (type !== 'autofs') return farTypes.test(type);
+function mayHang({ type, options }: Mount): boolean {
+  if (type !== 'autofs') return remoteTypes.test(type);
   return !/(^|,)timeout=0(,|$)/.test(options);
 }

@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { type Backing, backingOf, countedInterfaces, parseTraffic, sumTraffic } from './network.ts';
 
 const head = `Inter-|   Receive                                                |  Transmit
@@ -9,17 +9,17 @@ const line = (name: string, received: number | string, sent: number | string) =>
   `${name.padStart(6)}: ${received} 1 0 0 0 0 0 0 ${sent} 2 0 0 0 0 0 0\n`;
 
 describe('traffic', () => {
-  it('is what each interface but loopback received and sent', () => {
+  test('has received and sent bytes of each interface except loopback', () => {
     const text = `${head}${line('lo', 9, 9)}${line('eth0', 19345900413, 47958828)}${line('wlan0', 1, 0)}`;
     expect([...parseTraffic(text)]).toEqual([
       ['eth0', { received: 19345900413, sent: 47958828 }],
       ['wlan0', { received: 1, sent: 0 }],
     ]);
-    // Names may hold colons, and older kernels leave no space behind theirs.
+    // Names may contain colons, and older kernels print no space after them.
     expect(parseTraffic('eth0:1:5 0 0 0 0 0 0 0 6 0 0 0 0 0 0 0').get('eth0:1')).toEqual({ received: 5, sent: 6 });
   });
 
-  it('leaves out a line that is malformed', () => {
+  test('skips malformed lines', () => {
     const text = `${head}${line('eth0', 'x', 1)}${line('eth1', 1, '-1')}${line('eth2', 2 ** 60, 1)}   eth3: 1 2\n${line('eth4', 3, 4)}`;
     expect([...parseTraffic(text).keys()]).toEqual(['eth4']);
     fc.assert(
@@ -32,7 +32,7 @@ describe('traffic', () => {
   });
 });
 
-describe('what counts', () => {
+describe('counted interfaces', () => {
   const card = backingOf(true, ['mtu', 'device']);
   const on = (lower: string, hasDevice = false) => backingOf(hasDevice, ['mtu', `lower_${lower}`]);
   const upper = on('eth0');
@@ -41,32 +41,32 @@ describe('what counts', () => {
   const counted = (interfaces: Record<string, Backing>) =>
     countedInterfaces(Object.keys(interfaces), (name) => interfaces[name]!);
 
-  it('is the cards, and not what goes over them a second time', () => {
+  test('are the cards, not the interfaces above them', () => {
     const docker = { eth0: card, docker0: upper, veth1: loose, veth2: loose, wg0: loose, 'eth0.7': upper };
     expect(counted(docker)).toEqual(['eth0']);
     expect(counted({ bond0: upper, eth0: owned('bond0'), eth1: owned('bond0'), br0: on('bond0') })).toEqual([
       'eth0',
       'eth1',
     ]);
-    // A port of a switch: the card that it hangs on carries it.
+    // A port of a switch, whose traffic its card includes.
     expect(counted({ eth0: backingOf(true, ['upper_lan1']), lan1: on('eth0', true) })).toEqual(['eth0']);
-    // What hangs on none that is told of is a port of nothing.
+    // A port without a known lower interface.
     expect(counted({ eth0: card, lan1: on('gone', true) })).toEqual(['eth0']);
   });
 
-  it('is a card and not its faster half, which comes and goes', () => {
+  test('include a card and not its fast path, which may come and go', () => {
     const hyperV = { eth0: on('enP1s1', true), enP1s1: owned('eth0'), 'eth0.7': upper, br0: on('eth0') };
     expect(counted(hyperV)).toEqual(['eth0']);
     expect(counted({ eth0: card })).toEqual(['eth0']);
     expect(counted({ bond0: on('eth0'), eth0: on('enP1s1', true), enP1s1: owned('eth0') })).toEqual(['eth0']);
   });
 
-  it('is, where there is no card, what stands on no other', () => {
+  test('without a card are those without a lower interface', () => {
     expect(counted({ eth0: loose, br0: upper, tun0: loose })).toEqual(['eth0', 'tun0']);
     expect(counted({})).toEqual([]);
   });
 
-  it('adds up, to null where there is nothing or more than a number holds', () => {
+  test('sum to null without interfaces or beyond safe integers', () => {
     const traffic = new Map([
       ['eth0', { received: 5, sent: 7 }],
       ['eth1', { received: 1, sent: 2 }],

@@ -1,4 +1,4 @@
-/** What went over the network: which interfaces count, and what /proc/net/dev says of them. */
+/** Network traffic: parses /proc/net/dev, and chooses the interfaces to count. */
 
 export interface Traffic {
   received: number;
@@ -7,7 +7,10 @@ export interface Traffic {
 
 const loopback = 'lo';
 
-/** @param text of /proc/net/dev. Bytes by interface, without loopback; a line that is malformed is not there. */
+/**
+ * Parses /proc/net/dev. Skips malformed lines.
+ * @returns bytes by interface, without loopback
+ */
 export function parseTraffic(text: string): Map<string, Traffic> {
   const found = new Map<string, Traffic>();
   for (const line of text.split('\n')) {
@@ -27,15 +30,15 @@ export function parseTraffic(text: string): Map<string, Traffic> {
   return found;
 }
 
-/** What stands behind an interface, as /sys/class/net shows it. */
+/** The relations of an interface in /sys/class/net. */
 export interface Backing {
-  /** A network card, a virtual machine's included. */
+  /** Whether it is a network card, physical or virtual. */
   hasDevice: boolean;
-  /** Those that carry what it carries: it is a bridge, bond or VLAN. */
+  /** Interfaces that carry its traffic, if it is a bridge, bond, or VLAN. */
   lowers: readonly string[];
-  /** Those that stand on it. */
+  /** Interfaces whose traffic it carries. */
   uppers: readonly string[];
-  /** One of these has it for its own alone. */
+  /** Whether it belongs to one of `uppers` exclusively. */
   hasMaster: boolean;
 }
 
@@ -47,25 +50,27 @@ export function backingOf(hasDevice: boolean, entries: readonly string[]): Backi
 }
 
 /**
- * Which interfaces make up the machine's traffic, each byte once: the network cards. What goes over a bridge, a bond, a
- * VLAN or a tunnel goes over them too, and what containers of this machine say to each other never leaves it. Where there
- * is no card, as in a container, they are all that stand on no other. A card may be the faster half of another one, which
- * counts for both and stays when the half is taken away: so it is on Hyper-V and Azure, and with virtio's failover.
+ * Chooses the interfaces that count every byte once: the network cards. Traffic of bridges, bonds, VLANs, and tunnels
+ * also passes a card, and traffic between containers does not leave the machine. Without a card, as in a container, all
+ * interfaces without a lower one count. A card may be the fast path of another card, whose counters include it and which
+ * stays when the fast path is removed: on Hyper-V and Azure, and with virtio failover.
  */
 export function countedInterfaces(names: Iterable<string>, backing: (name: string) => Backing): string[] {
   const known = [...names].map((name) => ({ name, ...backing(name) }));
   const devices = new Set(known.filter(({ hasDevice }) => hasDevice).map(({ name }) => name));
-  const halves = new Set(
+  const fastPaths = new Set(
     known
       .filter(({ hasMaster, uppers }) => hasMaster && uppers.some((upper) => devices.has(upper)))
       .map(({ name }) => name),
   );
-  const alone = known.filter(({ name, lowers }) => !halves.has(name) && lowers.every((lower) => halves.has(lower)));
-  const cards = alone.filter(({ hasDevice }) => hasDevice);
-  return (cards.length > 0 ? cards : alone).map(({ name }) => name);
+  const independent = known.filter(
+    ({ name, lowers }) => !fastPaths.has(name) && lowers.every((lower) => fastPaths.has(lower)),
+  );
+  const cards = independent.filter(({ hasDevice }) => hasDevice);
+  return (cards.length > 0 ? cards : independent).map(({ name }) => name);
 }
 
-/** Null when nothing is counted, or there is more than a number holds. */
+/** Null: no interface is counted, or the sum is not a safe integer. */
 export function sumTraffic(traffic: ReadonlyMap<string, Traffic>, counted: readonly string[]): Traffic | null {
   const sum: Traffic = { received: 0, sent: 0 };
   let interfaces = 0;

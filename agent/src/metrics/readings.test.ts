@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { countProcesses, cpuUsage, parseCpuTimes, parseLoad, parseMemory, parseUptime } from './readings.ts';
 
 const cpu = (line: string) => parseCpuTimes(`${line}\ncpu0 1 1 1 1\nintr 5 5\nctxt 7\n`);
@@ -8,7 +8,7 @@ const used = (before: string, after: string) => {
   return from === null || to === null ? null : cpuUsage(from, to);
 };
 
-/** Text that is like that of the kernel, with something wrong in it. */
+/** Text like the kernel's with an error in it. */
 const hostile = (text: string) =>
   fc.oneof(
     fc.string(),
@@ -18,26 +18,26 @@ const hostile = (text: string) =>
     fc.stringMatching(/^[\d .:a-zA-Z\n-]{0,80}$/).map((tail) => `${text.slice(0, 30)}${tail}`),
   );
 
-describe('what the processors did', () => {
-  it('is the share of the time that was neither idle nor waiting for a disk', () => {
+describe('the CPU usage', () => {
+  test('is the share of time that was neither idle nor waiting for a disk', () => {
     expect(used('cpu  100 0 100 700 100 0 0 0 0 0', 'cpu  150 10 120 790 120 5 5 0 0 0')).toBe(45);
     expect(used('cpu  0 0 0 0', 'cpu  1 0 0 2')).toBe(33.33);
   });
 
-  it('holds guests once, and what the hypervisor took as work', () => {
-    // 50 of user are a guest's: told a second time in the ninth field.
+  test('includes guests once, and steal time as work', () => {
+    // 50 of user belong to a guest, and appear again in the ninth field.
     expect(used('cpu  0 0 0 0 0 0 0 0 0 0', 'cpu  50 0 0 50 0 0 0 0 50 50')).toBe(50);
     expect(used('cpu  0 0 0 0 0 0 0 0 0 0', 'cpu  10 0 0 50 0 0 0 40 0 0')).toBe(50);
   });
 
-  it('is not known without time between two readings, and a counter that goes back counts for nothing', () => {
+  test('is unknown without time between two readings, and treats a decreasing counter as unchanged', () => {
     expect(used('cpu  5 5 5 5 5', 'cpu  5 5 5 5 5')).toBeNull();
     expect(used('cpu  5 5 5 500 900 0 0 0', 'cpu  55 5 5 550 100 0 0 0')).toBe(50);
     expect(used('cpu  900 5 5 500 0 0 0 0', 'cpu  100 5 55 550 0 0 0 0')).toBe(50);
     expect(used('cpu  9 9 9 9 9', 'cpu  1 1 1 1 1')).toBeNull();
   });
 
-  it('is null for what is not of the kernel, and never outside 0 to 100', () => {
+  test('is null for malformed text, and never outside 0 to 100', () => {
     for (const line of [
       '',
       'cpu',
@@ -63,11 +63,11 @@ describe('memory', () => {
   const text =
     'MemTotal:       24684096 kB\nMemFree:        17735540 kB\nMemAvailable:   23400600 kB\nSwapCached:  0 kB\nSwapTotal:  2048 kB\nSwapFree:  1024 kB\n';
 
-  it('is used where it is not available', () => {
+  test('counts unavailable memory as used', () => {
     expect(parseMemory(text)).toEqual({ total: 24684096 * 1024, used: 1283496 * 1024, swapUsed: 1024 * 1024 });
   });
 
-  it('is null, each of it by itself, where a line is missing or says what cannot be', () => {
+  test('is null for each missing or impossible value separately', () => {
     const without = (name: string) => parseMemory(text.replace(new RegExp(`^${name}:.*\n`, 'm'), ''));
     expect(without('MemAvailable')).toEqual({ total: 24684096 * 1024, used: null, swapUsed: 1024 * 1024 });
     expect(without('MemTotal')).toMatchObject({ total: null, used: null, swapUsed: 1024 * 1024 });
@@ -77,7 +77,7 @@ describe('memory', () => {
     expect(parseMemory('')).toEqual({ total: null, used: null, swapUsed: null });
   });
 
-  it('survives every text, and is never less than nothing or more than there is', () => {
+  test('accepts any text, and is never negative or above the total', () => {
     fc.assert(
       fc.property(hostile(text), (given) => {
         const { total, used: inUse, swapUsed } = parseMemory(given);
@@ -89,23 +89,23 @@ describe('memory', () => {
   });
 });
 
-describe('load, uptime and processes', () => {
-  it('are what the kernel says', () => {
+describe('load, uptime, and processes', () => {
+  test('are read from the kernel', () => {
     expect(parseLoad('10.30 5.45 3.39 1/95 1860\n')).toBe(10.3);
     expect(parseUptime('23570.94 10972.41\n')).toBe(23570);
     expect(countProcesses(['1', '17', '4711', 'self', 'meminfo', 'net', 'acpi'])).toBe(3);
   });
 
-  it('are null where that is missing, malformed or hidden', () => {
+  test('are null if missing, malformed, or hidden', () => {
     for (const text of ['', 'x', '-1.0 1 1', '1.2.3 1', '9999999999 1 1', 'Infinity 1', '1e5 1', 'NaN 1'])
       expect(parseLoad(text)).toBeNull();
     for (const text of ['', 'up 5', '-5.0 1', '99999999999999999999 1', '12']) expect(parseUptime(text)).toBeNull();
     expect(countProcesses([])).toBeNull();
-    // Somebody else's first process is not to be seen.
+    // Process 1 of another user is hidden.
     expect(countProcesses(['4711', '17', 'self'])).toBeNull();
   });
 
-  it('survive every text', () => {
+  test('accept any text', () => {
     fc.assert(
       fc.property(hostile('10.30 5.45 3.39 1/95 1860\n'), (text) => {
         for (const value of [parseLoad(text), parseUptime(text)])

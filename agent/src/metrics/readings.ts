@@ -1,26 +1,26 @@
 /**
- * What the texts of /proc say, by pure functions. Null is what is missing or malformed: nothing here throws, and nothing
- * makes a number up.
+ * Parses files of /proc with pure functions. Missing or malformed values are null; nothing throws, and no number is
+ * guessed.
  */
 
-/** Digits that a number holds exactly. @returns null for anything else */
+/** @returns null unless the text is a safe integer in decimal digits */
 function count(text: string | undefined): number | null {
   if (text === undefined || !/^\d{1,16}$/.test(text)) return null;
   const value = Number(text);
   return Number.isSafeInteger(value) ? value : null;
 }
 
-/** Ticks since boot of all processors together: what was idle, and each kind of work. */
+/** Ticks since boot of all CPUs together. */
 export interface CpuTimes {
   idle: number;
   iowait: number;
-  /** user, nice, system, irq, softirq, steal: those that the kernel has. */
+  /** user, nice, system, irq, softirq, steal, as far as the kernel has them. */
   busy: readonly number[];
 }
 
 /**
- * @param text of /proc/stat. What guests took is in user and nice already; what the hypervisor gave to others (steal) was
- *   wanted here, and counts as work.
+ * Parses /proc/stat. Time of guests is included in user and nice. Time that the hypervisor gave to others (steal) counts
+ * as work, because this machine needed it.
  */
 export function parseCpuTimes(text: string): CpuTimes | null {
   const line = /^cpu[ \t]+(.*)$/m.exec(text)?.[1];
@@ -31,9 +31,9 @@ export function parseCpuTimes(text: string): CpuTimes | null {
 }
 
 /**
- * Percentage of the time between two readings that was worked.
- * @returns null when no time has passed. A counter that has gone back, as iowait does and as all may when a processor is
- *   taken out, stands still here.
+ * Percentage of busy time between two readings. A counter that went back counts as unchanged: iowait may do that, and all
+ * counters when a CPU is removed.
+ * @returns null if no time has passed
  */
 export function cpuUsage(before: CpuTimes, after: CpuTimes): number | null {
   const grown = (from: number | undefined, to: number) => Math.max(0, to - (from ?? 0));
@@ -50,8 +50,8 @@ export interface Memory {
 }
 
 /**
- * @param text of /proc/meminfo. Bytes. What is used is what is not available, as the kernel reckons it (`MemAvailable`);
- *   kernels that do not are older than any that runs this agent, and get null.
+ * Parses /proc/meminfo into bytes. Used memory is the total without the kernel's `MemAvailable`; null on kernels without
+ * it, which are too old for this agent.
  */
 export function parseMemory(text: string): Memory {
   const bytes = (name: string): number | null => {
@@ -69,20 +69,21 @@ export function parseMemory(text: string): Memory {
 const difference = (all: number | null, rest: number | null): number | null =>
   all === null || rest === null || rest > all ? null : all - rest;
 
-/** @param text of /proc/loadavg. The load of the last minute. */
+/** Parses the load of the last minute from /proc/loadavg. */
 export function parseLoad(text: string): number | null {
   const load = /^(\d{1,9}(?:\.\d{1,6})?) /.exec(text)?.[1];
   return load === undefined ? null : Number(load);
 }
 
-/** @param text of /proc/uptime. Whole seconds since boot. */
+/** Parses the whole seconds since boot from /proc/uptime. */
 export function parseUptime(text: string): number | null {
   return count(/^(\d+)(?:\.\d+)? /.exec(text)?.[1]);
 }
 
 /**
- * @param names in /proc. Processes; their threads are not there.
- * @returns null where those of others are hidden from this user (hidepid): the first one is always there
+ * Counts processes, without their threads.
+ * @param names in /proc
+ * @returns null if processes of others are hidden (hidepid), which is detected by a missing process 1
  */
 export function countProcesses(names: readonly string[]): number | null {
   let processes = 0;

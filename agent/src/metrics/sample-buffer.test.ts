@@ -1,6 +1,6 @@
 import { measureNames, type Sample } from '@muster/protocol';
 import fc from 'fast-check';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { SampleBuffer } from './sample-buffer.ts';
 
 const sampleAt = (collected_at: number, value: number | null): Sample =>
@@ -9,8 +9,8 @@ const sampleAt = (collected_at: number, value: number | null): Sample =>
     ...Object.fromEntries(measureNames.map((name, n) => [name, value === null ? null : value + n])),
   }) as Sample;
 
-describe('samples that are kept', () => {
-  it('are the newest, in their order and as they were', () => {
+describe('the sample buffer', () => {
+  test('keeps the newest samples unchanged and in order', () => {
     const action = fc.oneof(
       fc.record({ push: fc.option(fc.nat(Number.MAX_SAFE_INTEGER - 100)) }),
       fc.record({ drop: fc.nat(12) }),

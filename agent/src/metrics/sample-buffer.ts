@@ -1,26 +1,25 @@
 import { measureNames, type Sample } from '@muster/protocol';
 
-/** A day of samples at the default interval: what is kept while nobody takes them. */
-const keptSamples = 2_880;
+/** A day of samples at the default interval. */
+const defaultCapacity = 2_880;
 
-/** The time, and then the measures in their order. */
+/** The time, then the measures in order. */
 const width = measureNames.length + 1;
 
 /**
- * Samples that the orchestrator has not, oldest first, their times strictly ascending. In memory, and bounded: the oldest
- * make room. Numbers in one array, since as objects they would take five times as much.
+ * A ring buffer of samples that the orchestrator has not stored yet, oldest first, with strictly ascending times. When it
+ * is full, it drops the oldest. One array of numbers, because objects would take five times the memory.
  */
 export class SampleBuffer {
   readonly #values: Float64Array;
-  /** How many it holds. */
   readonly capacity: number;
-  /** Number of the oldest, and of the next one: they are counted on for ever. */
+  /** Index of the oldest sample, and of the next one. Indexes only increase. */
   #first = 0;
   #end = 0;
-  /** Place of the oldest. */
+  /** Slot of the oldest sample. */
   #head = 0;
 
-  constructor(capacity = keptSamples) {
+  constructor(capacity = defaultCapacity) {
     this.capacity = capacity;
     this.#values = new Float64Array(capacity * width);
   }
@@ -29,24 +28,24 @@ export class SampleBuffer {
     return this.#first;
   }
 
-  /** Number that the next one will have. */
+  /** Index of the next sample. */
   get end(): number {
     return this.#end;
   }
 
-  /** @returns whether the oldest had to make room */
+  /** @returns whether the oldest sample was dropped */
   push(sample: Sample): boolean {
     const isFull = this.#end - this.#first === this.capacity;
     if (isFull) this.drop(this.#first + 1);
-    const at = this.#placeOf(this.#end++);
+    const at = this.#offsetOf(this.#end++);
     this.#values[at] = sample.collected_at;
     for (const [index, name] of measureNames.entries()) this.#values[at + 1 + index] = sample[name] ?? Number.NaN;
     return isFull;
   }
 
-  /** @param number from `first` up to before `end` */
-  at(number: number): Sample {
-    const at = this.#placeOf(number);
+  /** @param index an index from `first` to before `end` */
+  at(index: number): Sample {
+    const at = this.#offsetOf(index);
     const sample: Record<string, number | null> = { collected_at: this.#values[at]! };
     for (const [index, name] of measureNames.entries()) {
       const value = this.#values[at + 1 + index]!;
@@ -55,20 +54,20 @@ export class SampleBuffer {
     return sample as Sample;
   }
 
-  timeOf(number: number): number {
-    return this.#values[this.#placeOf(number)]!;
+  timeOf(index: number): number {
+    return this.#values[this.#offsetOf(index)]!;
   }
 
-  /** Forgets all before this one. */
+  /** Drops all samples before this index. */
   drop(before: number): void {
     const count = Math.min(before, this.#end) - this.#first;
     if (count <= 0) return;
     this.#first += count;
-    // The same few places over and over, as long as they are taken in time: the rest never becomes resident.
+    // Reuses the first slots while the buffer runs empty, so that the rest of the array never becomes resident.
     this.#head = this.#first === this.#end ? 0 : (this.#head + count) % this.capacity;
   }
 
-  #placeOf(number: number): number {
-    return ((this.#head + number - this.#first) % this.capacity) * width;
+  #offsetOf(index: number): number {
+    return ((this.#head + index - this.#first) % this.capacity) * width;
   }
 }

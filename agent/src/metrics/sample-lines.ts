@@ -1,33 +1,33 @@
 import { measureNames, type Sample, sampleSchema } from '@muster/protocol';
 
 /**
- * Samples as lines of a file: first whose they are and what is measured, then the numbers of each. Whoever reads goes by
- * the names, so that an agent of another version, after an upgrade or back from one, finds what it knows.
+ * Encodes samples as lines of a file: a header with the agent's id and the names of the measures, then one row for each
+ * sample. A reader uses the names, so that another version of the agent finds the measures that it knows.
  */
 
 export function linesOf(nodeId: string, samples: Iterable<Sample>): unknown[] {
   return [{ node_id: nodeId, measures: measureNames }, ...rowsOf(samples)];
 }
 
-/** Without what the first line says. */
+/** Rows without the header. */
 export const rowsOf = (samples: Iterable<Sample>): unknown[] =>
   Array.from(samples, (sample) => [sample.collected_at, ...measureNames.map((name) => sample[name])]);
 
 /**
- * @returns the samples, their times strictly ascending, and how many lines are none; null when they are not those of this
+ * @returns the samples with strictly ascending times, and the number of invalid lines; null if they belong to another
  *   agent
  */
-export function samplesOf(lines: readonly unknown[], nodeId: string): { samples: Sample[]; strange: number } | null {
+export function samplesOf(lines: readonly unknown[], nodeId: string): { samples: Sample[]; invalid: number } | null {
   const measures = measuresOf(lines[0], nodeId);
   if (measures === null) return null;
   const samples: Sample[] = [];
   for (const row of lines.slice(1)) {
     const sample = sampleOf(row, measures);
-    // What is not right would end each link that it is sent over.
+    // The orchestrator closes the link after an invalid sample.
     if (sample !== null && sample.collected_at > (samples.at(-1)?.collected_at ?? Number.NEGATIVE_INFINITY))
       samples.push(sample);
   }
-  return { samples, strange: lines.length - 1 - samples.length };
+  return { samples, invalid: lines.length - 1 - samples.length };
 }
 
 function measuresOf(header: unknown, nodeId: string): readonly unknown[] | null {

@@ -1,7 +1,7 @@
 import { readFileSync, statfsSync } from 'node:fs';
 import { totalmem } from 'node:os';
 import { measureNames, type Sample, sampleSchema } from '@muster/protocol';
-import { beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, test } from 'vitest';
 import { ManualClock } from '../../../lib/test/manual-clock.ts';
 import { defaultConfig } from '../config.ts';
 import { type MachineSource, machineSource } from '../host/machine-source.ts';
@@ -13,7 +13,7 @@ let buffer: SampleBuffer;
 let settings: MetricsSettings;
 let files: Record<string, string>;
 let logged: { fields: object; message: string }[];
-/** What has a card behind it, and what stands on another. */
+/** Interfaces with a card, and those above another interface. */
 let interfaces: Record<string, 'card' | 'upper' | 'loose'>;
 let room: MachineSource['room'];
 let changes: number;
@@ -69,7 +69,7 @@ function start(given: MachineSource = source): Sampler {
 
 const blank = Object.fromEntries(measureNames.map((name) => [name, null])) as Omit<Sample, 'collected_at'>;
 
-/** Time passes; what then is to be done is done. */
+/** Advances time, and completes all due work. */
 async function pass(ms: number): Promise<void> {
   for (let left = ms; left > 0; left -= 1_000) {
     clock.advance(Math.min(left, 1_000));
@@ -80,8 +80,8 @@ const samples = (): Sample[] =>
   Array.from({ length: buffer.end - buffer.first }, (_, n) => buffer.at(buffer.first + n));
 const times = () => samples().map(({ collected_at }) => collected_at - 1_800_000_000);
 
-describe('samples of the machine', () => {
-  it('begin soon after the start, with a figure of the processors over that time, and hold all there is', async () => {
+describe('samples', () => {
+  test('start soon after the start, include the CPU usage since then, and have all measures', async () => {
     start();
     await pass(4_999);
     expect(samples()).toEqual([]);
@@ -110,7 +110,7 @@ describe('samples of the machine', () => {
     expect(times()).toEqual([5, 35, 65, 95]);
   });
 
-  it('are null, each by itself, where the machine does not say', async () => {
+  test('have null for each missing measure separately', async () => {
     const whole = async () => {
       await pass(30_000);
       return samples().at(-1)!;
@@ -144,13 +144,13 @@ describe('samples of the machine', () => {
         ).toEqual(names);
         files[path] = text;
       }
-      // The figure of the processors needs two readings again.
+      // The CPU usage needs two readings again.
       if (path === '/proc/stat') expect((await whole()).cpu_usage).toBeNull();
     }
     expect(logged.map(({ message }) => message)).toEqual([expect.stringContaining('the oldest make room')]);
   });
 
-  it('look again at what the interfaces are when others are there', async () => {
+  test('inspect the interfaces again when they change', async () => {
     start();
     await pass(5_000);
     interfaces = { eth0: 'card', eth1: 'card' };
@@ -159,7 +159,7 @@ describe('samples of the machine', () => {
     expect(samples().map(({ net_rx_bytes }) => net_rx_bytes)).toEqual([10, 16]);
   });
 
-  it('go on while a disk hangs, without its figure', async () => {
+  test('continue without disk values while a disk hangs', async () => {
     room = () => new Promise(() => {});
     start();
     await pass(5_000);
@@ -170,7 +170,7 @@ describe('samples of the machine', () => {
     expect(times()).toEqual([5, 35]);
   });
 
-  it('follow the configuration at once: another pace, none at all, and a new beginning', async () => {
+  test('follow configuration changes at once: interval, disabling, and enabling', async () => {
     const sampler = start();
     await pass(5_000);
     settings = { enabled: true, collection_interval: 2 };
@@ -181,7 +181,7 @@ describe('samples of the machine', () => {
     settings = { enabled: false, collection_interval: 2 };
     sampler.update();
     await pass(60_000);
-    // What nobody is to know is not told later either.
+    // Samples are not kept while metrics are disabled.
     expect(samples()).toEqual([]);
     expect(clock.next).toBeNull();
     files['/proc/stat'] = 'cpu  500 0 0 500 0 0 0 0 0 0\n';
@@ -194,7 +194,7 @@ describe('samples of the machine', () => {
     expect(clock.next).toBeNull();
   });
 
-  it('are not made up for the time that the process stood still, and keep their pace when one is late', async () => {
+  test('skip the time of a suspension, and keep their interval after a late one', async () => {
     let late = 10_000;
     const after = clock.after.bind(clock);
     start();
@@ -210,12 +210,12 @@ describe('samples of the machine', () => {
     expect(times()).toEqual([5, 45, 65, 95, 125, 255, 285]);
   });
 
-  it('never share a second: what comes too early waits for the next one', async () => {
+  test('never share a second: an early one waits for the next second', async () => {
     settings = { enabled: true, collection_interval: 1 };
     start();
     for (let n = 0; n < 3; n++) await pass(1_000);
     expect(times()).toEqual([1, 2, 3]);
-    // The wall clock is slowed down a little.
+    // Slows the wall clock down a little.
     clock.jump(-5);
     await pass(1_000);
     expect(times()).toEqual([1, 2, 3]);
@@ -225,7 +225,7 @@ describe('samples of the machine', () => {
     expect(times()).toEqual([1, 2, 3, 4, 5]);
   });
 
-  it('wait for a clock that was set back a little; that time has its samples', async () => {
+  test('wait for a clock that was set back a little, because that time already has samples', async () => {
     start();
     await pass(5_000);
     await pass(30_000);
@@ -235,7 +235,7 @@ describe('samples of the machine', () => {
     expect(logged).toEqual([]);
   });
 
-  it('begin anew when it was set back far, without those whose time is yet to come', async () => {
+  test('start over after the clock was set back far, without samples in the future', async () => {
     start();
     await pass(5_000);
     buffer.drop(buffer.end);
@@ -246,13 +246,13 @@ describe('samples of the machine', () => {
     await pass(30_000);
     expect(times()).toEqual([95 - 3600]);
     expect(logged).toEqual([{ fields: { by_secs: 3570, dropped: 2 }, message: expect.stringContaining('set back') }]);
-    // Forward it leaves a gap and nothing else.
+    // A forward step only leaves a gap.
     clock.jump(86_400_000);
     await pass(30_000);
     expect(times()).toEqual([95 - 3600, 125 - 3600 + 86_400]);
   });
 
-  it('go on after those of the process before, and wait some minutes for a clock that is not told the time yet', async () => {
+  test('continue after those of the previous process, and wait minutes for a clock that is not set yet', async () => {
     const before = (ahead: number) => {
       buffer = new SampleBuffer(8);
       for (const at of [-60, -30]) buffer.push({ ...blank, collected_at: clock.now() / 1000 + ahead + at });
@@ -264,7 +264,7 @@ describe('samples of the machine', () => {
     expect(times()).toEqual([-60, -30, 5]);
     sampler.end();
 
-    // Booted without a clock, and told the time two minutes later.
+    // Booted without a clock, which is set two minutes later.
     clock.jump(-86_400_000);
     sampler = before(86_400);
     await pass(120_000);
@@ -275,7 +275,7 @@ describe('samples of the machine', () => {
     expect(logged).toEqual([]);
     sampler.end();
 
-    // Sent meanwhile, and nobody tells it.
+    // The samples were sent meanwhile, without a notification.
     sampler = before(86_400);
     await pass(120_000);
     buffer.drop(buffer.end);
@@ -292,7 +292,7 @@ describe('samples of the machine', () => {
     sampler.end();
   });
 
-  it('of the process before are dropped where nothing is to be measured any more; whoever keeps them is told of all', async () => {
+  test('of the previous process are dropped if metrics are disabled, with a notification', async () => {
     buffer.push({ ...blank, collected_at: 1_799_999_000 });
     settings = { enabled: false, collection_interval: 30 };
     const sampler = start();
@@ -304,7 +304,7 @@ describe('samples of the machine', () => {
     expect(changes).toBe(3);
   });
 
-  it('give up the oldest when nobody takes them, and say so once until somebody does', async () => {
+  test('are dropped from the oldest when the buffer is full, with one warning until the next are sent', async () => {
     start();
     await pass(5_000);
     for (let n = 0; n < 10; n++) await pass(30_000);
@@ -315,7 +315,7 @@ describe('samples of the machine', () => {
     expect(logged).toHaveLength(2);
   });
 
-  it('of this very machine are what it is', async () => {
+  test('of the real machine are plausible', async () => {
     start(machineSource);
     for (let n = 0; samples().length === 0 && n < 200; n++) {
       if (n === 0) clock.advance(5_000);
@@ -332,6 +332,6 @@ describe('samples of the machine', () => {
   });
 });
 
-it('has the defaults of the configuration where there is none', () => {
+test('has the defaults of the configuration schema without a configuration', () => {
   expect(defaultMetrics).toEqual(defaultConfig.metrics);
 });

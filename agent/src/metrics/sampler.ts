@@ -22,70 +22,70 @@ export interface MetricsSettings {
   collection_interval: number;
 }
 
-/** What holds without a configuration. */
+/** Defaults without a configuration file. */
 export const defaultMetrics: MetricsSettings = { enabled: true, collection_interval: 30 };
 
-/** Soon after the start, for whoever waits to see the machine: long enough for a first figure of its processors. */
+/** Delay of the first sample: short for people who wait for it, and long enough to measure the CPU usage. */
 const firstMs = 5_000;
 /**
- * A clock that was set back by no more than this is waited for: the time until then has its samples already. So long it is
- * waited for after a start in any case, however far back it is: some machines are told the time only after they have booted.
+ * If the clock was set back by at most this, the sampler waits until it has caught up, because that time already has
+ * samples. It waits this long after a start in any case, because some machines set their clock only after booting.
  */
-const patienceSecs = 300;
+const maxClockWaitSecs = 300;
 
 export interface SamplerOptions {
   source: MachineSource;
   buffer: SampleBuffer;
   clock: Clock;
   log: Pick<Log, 'debug' | 'warn' | 'error'>;
-  /** As they are now. */
+  /** Returns the current settings. */
   settings: () => MetricsSettings;
-  /** Told when the buffer has changed: one was added, or all were dropped. */
+  /** Called when a sample was added, or all were dropped. */
   changed: () => void;
 }
 
 /**
- * Measures the machine by a clock of its own, whether or not anybody listens. Goes by the monotonic clock: what was missed
- * while the process stood still or the machine slept is not made up for.
+ * Measures the machine at an interval, with or without a link. Uses the monotonic clock, and skips samples that were
+ * missed while the process or the machine was suspended.
  */
 export class Sampler {
   readonly #options: SamplerOptions;
   readonly #disks: DiskReader;
-  /** Null while nothing is measured. */
+  /** Null while disabled. */
   #intervalMs: number | null = null;
-  /** When the last one was due. */
+  /** Due time of the last sample. */
   #lastDue = 0;
   #cpu: CpuTimes | null = null;
   /** Unix seconds of the newest sample. */
   #newest = Number.NEGATIVE_INFINITY;
-  /** Until then a clock that is behind is waited for. */
-  #patientUntil = Number.NEGATIVE_INFINITY;
+  /** Monotonic milliseconds until which the sampler waits for a clock that is behind. */
+  #waitForClockUntil = Number.NEGATIVE_INFINITY;
   #isTaking = false;
-  #saidFull = false;
+  #hasWarnedFull = false;
   #interfaces: { of: string; counted: string[] } = { of: '', counted: [] };
-  #callOff = () => {};
+  #cancelTimer = () => {};
 
   constructor(options: SamplerOptions) {
     this.#options = options;
     this.#disks = new DiskReader(options.source, options.clock);
     const { buffer, clock } = options;
-    // Those that a process before this one took.
+    // The buffer holds samples of an earlier process.
     if (buffer.first === buffer.end) return;
     this.#newest = buffer.timeOf(buffer.end - 1);
-    this.#patientUntil = clock.monotonic() + patienceSecs * 1000;
+    this.#waitForClockUntil = clock.monotonic() + maxClockWaitSecs * 1000;
   }
 
-  /** Begins, goes on at another pace or ends, as the settings now say. */
+  /** Starts, changes the interval, or stops, according to the settings. */
   update(): void {
     const { clock, settings } = this.#options;
     const { enabled, collection_interval } = settings();
     const intervalMs = enabled ? collection_interval * 1000 : null;
-    // Whoever turns it off wants nothing told either.
+    // Disabling metrics also discards unsent samples.
     if (intervalMs === null) this.#dropAll();
     if (intervalMs === this.#intervalMs) return;
     const isNew = this.#intervalMs === null;
     this.#intervalMs = intervalMs;
-    this.#callOff();
+    this.#cancelTimer();
     if (intervalMs === null) return;
     if (isNew) {
       this.#cpu = this.#readCpu();
@@ -96,7 +96,7 @@ export class Sampler {
 
   end(): void {
     this.#intervalMs = null;
-    this.#callOff();
+    this.#cancelTimer();
   }
 
   #dropAll(): void {
@@ -108,8 +108,8 @@ export class Sampler {
   #wait(): void {
     const { clock } = this.#options;
     const due = this.#lastDue + this.#intervalMs!;
-    this.#callOff = clock.after(Math.max(0, due - clock.monotonic()), () => {
-      // One that is late by more than an interval is not followed by those that were missed.
+    this.#cancelTimer = clock.after(Math.max(0, due - clock.monotonic()), () => {
+      // After a delay of more than an interval, missed samples are skipped.
       const now = clock.monotonic();
       this.#lastDue = now - due < this.#intervalMs! ? due : now;
       this.#tick();
@@ -121,7 +121,7 @@ export class Sampler {
     if (this.#isTaking) return;
     this.#isTaking = true;
     this.#take()
-      .catch((error: unknown) => this.#options.log.error({ error }, 'a bug: the machine could not be measured'))
+      .catch((error: unknown) => this.#options.log.error({ error }, 'bug: failed to measure the machine'))
       .finally(() => {
         this.#isTaking = false;
       });
@@ -133,39 +133,39 @@ export class Sampler {
     if (collected_at === null) return;
     const sample = this.#measure(collected_at);
     const disks = await this.#disks.read();
-    // Turned off meanwhile.
+    // Disabled meanwhile.
     if (this.#intervalMs === null) return;
-    if (buffer.first === buffer.end) this.#saidFull = false;
+    if (buffer.first === buffer.end) this.#hasWarnedFull = false;
     this.#newest = collected_at;
     const isFull = buffer.push({ ...sample, disk_total: disks?.total ?? null, disk_used: disks?.used ?? null });
-    log.debug({ collected_at }, 'the machine was measured');
+    log.debug({ collected_at }, 'measured the machine');
     this.#options.changed();
-    if (!isFull || this.#saidFull) return;
-    this.#saidFull = true;
+    if (!isFull || this.#hasWarnedFull) return;
+    this.#hasWarnedFull = true;
     const hours = Math.round((clock.now() / 1000 - buffer.timeOf(buffer.first)) / 360) / 10;
     log.warn(
       { samples: buffer.end - buffer.first, hours },
-      'nobody has taken the samples of this machine for long: the oldest make room for new ones',
+      'the sample buffer is full, because no orchestrator has taken samples; dropping the oldest',
     );
   }
 
   /**
-   * The second of this sample: later than that of every other one, so that the store keeps them in order and each once.
-   * @returns null when there is to be none: the clock was set back a little, and that time has its samples
+   * The time of this sample in Unix seconds, later than that of all others, so that the store keeps each sample in order.
+   * @returns null to skip the sample, because the clock was set back a little and that time already has samples
    */
   async #time(): Promise<number | null> {
     const { clock, buffer, log } = this.#options;
     const at = Math.floor(clock.now() / 1000);
     if (at > this.#newest) return at;
     if (at === this.#newest) {
-      // The two clocks do not run quite alike: a sample each second would now and then be the second one of a second.
+      // The two clocks drift, so with an interval of one second, two samples may fall into the same second.
       await new Promise<void>((resolve) => {
         clock.after(1000 - (clock.now() % 1000), resolve);
       });
       const later = Math.floor(clock.now() / 1000);
       return later > this.#newest ? later : null;
     }
-    if (this.#newest - at <= patienceSecs || clock.monotonic() < this.#patientUntil) {
+    if (this.#newest - at <= maxClockWaitSecs || clock.monotonic() < this.#waitForClockUntil) {
       this.#cpu = this.#readCpu();
       return null;
     }
@@ -173,7 +173,7 @@ export class Sampler {
     this.#dropAll();
     log.warn(
       { by_secs: this.#newest - at, dropped },
-      'the clock of this machine was set back: samples that were not sent had times that are yet to come, and are dropped',
+      'the clock of this machine was set back; dropped unsent samples with times in the future',
     );
     return at;
   }
@@ -208,7 +208,7 @@ export class Sampler {
     const traffic = read(source, '/proc/net/dev', parseTraffic);
     if (traffic === null) return null;
     const of = [...traffic.keys()].join('\n');
-    // What an interface is does not change, and to look at hundreds of them each time would cost more than all else.
+    // Cached, because inspecting hundreds of interfaces would cost more than everything else.
     if (of !== this.#interfaces.of)
       this.#interfaces = {
         of,

@@ -17,7 +17,7 @@ import { join } from 'node:path';
 import { setImmediate, setTimeout as sleep } from 'node:timers/promises';
 import { measureNames, type Sample } from '@muster/protocol';
 import fc from 'fast-check';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { Clock } from '../../../lib/src/clock.ts';
 import { ManualClock } from '../../../lib/test/manual-clock.ts';
 import { checkedLine } from '../host/files/checked-line.ts';
@@ -45,7 +45,7 @@ afterEach(() => rmSync(folder, { recursive: true, force: true }));
 const sampleAt = (collected_at: number, value: number | null = 5): Sample =>
   ({ collected_at, ...Object.fromEntries(measureNames.map((name) => [name, value])) }) as Sample;
 
-/** An agent from its start: what it has to send, and the file beside it. */
+/** An agent after its start: its unsent samples and their file. */
 function start(capacity = 2_880) {
   const buffer = new SampleBuffer(capacity);
   const say = (_: object, message: string) => void logged.push(message);
@@ -67,7 +67,7 @@ function start(capacity = 2_880) {
     kill() {
       isAlive = false;
     },
-    /** One each half a minute, so many. */
+    /** Adds this many samples, one every half minute. */
     async take(count: number) {
       for (let n = 0; n < count; n++) {
         clock.advance(30_000);
@@ -75,7 +75,7 @@ function start(capacity = 2_880) {
         await changed();
       }
     },
-    /** The orchestrator has all but the last so many. */
+    /** Drops all samples except the last ones, as if they were sent. */
     async send(left = 0) {
       buffer.drop(buffer.end - left);
       await changed();
@@ -87,7 +87,7 @@ function start(capacity = 2_880) {
 }
 type Agent = ReturnType<typeof start>;
 
-/** What was begun with the disk is done. */
+/** Waits for pending disk operations. */
 async function idle(): Promise<void> {
   await setImmediate();
   for (let quiet = 0; quiet < 2; ) {
@@ -99,8 +99,8 @@ async function idle(): Promise<void> {
 const halfMinutes = (from: number, to: number) => Array.from({ length: to - from + 1 }, (_, n) => (from + n) * 30);
 const lines = () => readFileSync(path, 'utf8').split('\n').length - 1;
 
-describe('samples that nobody takes', () => {
-  it('are never on disk where they are taken soon', async () => {
+describe('unsent samples', () => {
+  test('are never written to disk if they are sent soon', async () => {
     const agent = start();
     for (let n = 0; n < 200; n++) {
       await agent.take(2);
@@ -112,7 +112,7 @@ describe('samples that nobody takes', () => {
     expect(readdirSync(folder)).toEqual([]);
   });
 
-  it('are there after a kill but for the last ten minutes, written each ten minutes and no more often', async () => {
+  test('survive a kill except for the last ten minutes, with one write every ten minutes', async () => {
     const agent = start();
     await agent.take(19);
     expect(existsSync(path)).toBe(false);
@@ -131,7 +131,7 @@ describe('samples that nobody takes', () => {
     expect(logged).toEqual([]);
   });
 
-  it('are all there after a stop, in their order and as they were; the file goes when they are taken', async () => {
+  test('survive a stop unchanged and in order; their file is removed when they are sent', async () => {
     const first = start();
     await first.take(70);
     const whole = first.buffer.at(69);
@@ -148,7 +148,7 @@ describe('samples that nobody takes', () => {
     expect(start().times).toEqual([]);
   });
 
-  it('are there after a stop also where the agent has become another one meanwhile, at another orchestrator', async () => {
+  test('survive a stop even if the agent got another id meanwhile', async () => {
     const first = start();
     await first.take(25);
     expect(existsSync(path)).toBe(true);
@@ -158,14 +158,14 @@ describe('samples that nobody takes', () => {
     expect(logged).toEqual([]);
   });
 
-  it('that were taken are not there after a stop', async () => {
+  test('are saved on stop without those already sent', async () => {
     const first = start();
     await first.take(70);
     await first.send(25);
     await first.saved.end();
     const second = start();
     expect(second.times).toEqual(halfMinutes(46, 70));
-    // Of those of the process before it, some.
+    // Some samples of the previous process are sent.
     await second.send(10);
     await second.saved.end();
     const third = start();
@@ -175,7 +175,7 @@ describe('samples that nobody takes', () => {
     expect(readdirSync(folder)).toEqual([]);
   });
 
-  it('are kept on disk up to what is kept in memory, and as much again that counts no more', async () => {
+  test('are limited on disk to twice the capacity of the buffer', async () => {
     let agent = start(50);
     let most = 0;
     for (let n = 1; n <= 500; n++) {
@@ -191,7 +191,7 @@ describe('samples that nobody takes', () => {
     expect(most).toBeLessThanOrEqual(1 + 50 + 50 + 21);
   });
 
-  it('are those that were not taken, whatever happens', async () => {
+  test('are restored exactly, in any sequence of events', async () => {
     const step = fc.oneof(
       { weight: 6, arbitrary: fc.record({ take: fc.integer({ min: 1, max: 30 }) }) },
       { weight: 3, arbitrary: fc.record({ send: fc.nat(40) }) },
@@ -200,11 +200,11 @@ describe('samples that nobody takes', () => {
     );
     await fc.assert(
       fc.asyncProperty(fc.array(step, { maxLength: 30 }), async (steps) => {
-        // The agents of before are over.
+        // Earlier agents have ended.
         clock = new ManualClock();
         rmSync(path, { force: true });
         let agent = start(60);
-        /** Once each, in order, whatever is sent twice. */
+        /** Each sample once and in order, even if it was sent twice. */
         let stored = Number.NEGATIVE_INFINITY;
         for (const does of steps) {
           const before = agent.times;
@@ -233,7 +233,7 @@ describe('samples that nobody takes', () => {
   });
 });
 
-describe('a file of them', () => {
+describe('the file of samples', () => {
   const fill = async (count: number): Promise<Agent> => {
     const agent = start();
     await agent.take(count);
@@ -241,7 +241,7 @@ describe('a file of them', () => {
     return agent;
   };
 
-  it('that ends anywhere, as a power cut leaves it, gives all that is whole, and goes on', async () => {
+  test('yields all complete lines after a cut anywhere, and is continued', async () => {
     await fill(3);
     const bytes = readFileSync(path);
     const ends = [...bytes.keys()].filter((at) => bytes[at] === 0x0a).map((at) => at + 1);
@@ -261,7 +261,7 @@ describe('a file of them', () => {
     expect(start().times).toEqual([...halfMinutes(1, 2), ...halfMinutes(4, 5)]);
   });
 
-  it('with any byte of it changed gives the others, and never ends the agent', async () => {
+  test('yields all other samples with any byte changed, and never ends the agent', async () => {
     await fill(5);
     const bytes = readFileSync(path);
     fc.assert(
@@ -278,7 +278,7 @@ describe('a file of them', () => {
     );
   });
 
-  it('that is not of this agent, or is none at all, is passed over and replaced', async () => {
+  test('is ignored and replaced if it belongs to another agent or is invalid', async () => {
     const foreign: [string, () => void][] = [
       ['empty', () => writeFileSync(path, '')],
       ['noise', () => writeFileSync(path, Buffer.alloc(5_000, 0x9f))],
@@ -312,7 +312,7 @@ describe('a file of them', () => {
     expect(readFileSync('/etc/passwd', 'utf8')).toContain('root');
   });
 
-  it('that went or was changed meanwhile is written anew', async () => {
+  test('is rewritten if it was removed or changed meanwhile', async () => {
     const agent = start();
     await agent.take(45);
     for (const harm of [() => rmSync(path), () => writeFileSync(path, 'x'), () => truncateSync(path, 100)]) {
@@ -324,9 +324,9 @@ describe('a file of them', () => {
     }
   });
 
-  it('that the disk does not take is said once, and written as soon as it does', async () => {
+  test('causes one warning if the disk rejects it, and is written as soon as possible', async () => {
     const agent = start();
-    // Also for root: what is to be written stands where a folder is.
+    // Fails for root too, because a directory has the name of the temporary file.
     mkdirSync(join(`${path}.tmp`, 'x'), { recursive: true });
     await agent.take(300);
     expect(logged).toEqual([expect.stringContaining('only in memory')]);
@@ -337,7 +337,7 @@ describe('a file of them', () => {
     expect(logged).toHaveLength(1);
   });
 
-  it('with other rights gets its own again', async () => {
+  test('gets its mode back if it was changed', async () => {
     await fill(3);
     chmodSync(path, 0o644);
     const agent = start();
@@ -346,7 +346,7 @@ describe('a file of them', () => {
     expect(statSync(path).mode & 0o777).toBe(0o600);
   });
 
-  it('of another version gives what both know, and nothing that would end a link', () => {
+  test('of another version yields the measures that both know, and no invalid samples', () => {
     const measures = ['a new one', 'uptime', 'cpu_usage'];
     const header = { node_id: nodeId, measures };
     const rows = [

@@ -5,15 +5,15 @@ import { LineFile } from '../host/files/line-file.ts';
 import type { SampleBuffer } from './sample-buffer.ts';
 import { linesOf, rowsOf, samplesOf } from './sample-lines.ts';
 
-/** A sample that nobody has taken is only in memory for so long. Milliseconds. */
-const unsavedMs = 600_000;
-const soonMs = 1_000;
-/** Twice what the file ever holds. Bytes. */
-const mostBytes = 4 * 1024 * 1024;
+/** Age at which an unsent sample is written to disk. */
+const maxUnsavedMs = 600_000;
+const minDelayMs = 1_000;
+/** Twice the maximum size of the file. */
+const maxBytes = 4 * 1024 * 1024;
 
 export interface SavedSamplesOptions {
   path: string;
-  /** Who the agent is by now. */
+  /** The current id of the agent, which may change. */
   nodeId: () => string;
   buffer: SampleBuffer;
   clock: Clock;
@@ -21,60 +21,59 @@ export interface SavedSamplesOptions {
 }
 
 /**
- * A file for samples that nobody takes, so that they outlive this process. Those that are taken soon after are never
- * written; the others are added ten minutes' worth at a time, and at the end. What was taken stays in the file until all of
- * it was, or the end: sent again after a kill, the orchestrator has it already.
+ * Saves unsent samples to a file, so that they outlive this process. Samples that are sent soon are never written; others
+ * are appended every ten minutes, and at the end. Sent samples stay in the file until all are sent or the agent stops;
+ * after a kill they are sent again, and the orchestrator ignores duplicates.
  */
 export class SavedSamples {
   readonly #options: SavedSamplesOptions;
   readonly #file: LineFile;
-  /** Which samples are in the file, by their numbers, and as whose; null when there is none. */
+  /** Indexes of the samples in the file, and their agent id; null: no file. */
   #saved: { from: number; to: number; nodeId: string } | null = null;
   #saving: Promise<void> | null = null;
-  #callOff: (() => void) | null = null;
-  #saidFailing = false;
+  #cancelTimer: (() => void) | null = null;
+  #hasWarned = false;
 
   constructor(options: SavedSamplesOptions) {
     this.#options = options;
     this.#file = new LineFile(options.path);
   }
 
-  /** Puts what the last process left into the buffer, which is empty. Whatever is there, it never throws. */
+  /** Reads the samples of the last process into the empty buffer. Never throws. */
   restore(): void {
     const { path, buffer, log } = this.#options;
     const nodeId = this.#options.nodeId();
     try {
-      const read = this.#file.read(mostBytes);
+      const read = this.#file.read(maxBytes);
       if (read === null) return;
       const found = samplesOf(read.values, nodeId);
       for (const sample of found?.samples ?? []) buffer.push(sample);
-      if (found === null) log.warn({ path }, 'these are not samples of this agent: they are passed over');
-      const lost = read.damaged + (found?.strange ?? 0);
-      if (found !== null && lost > 0)
-        log.warn({ path, lines: lost }, 'some of the samples that were not sent cannot be read, and are passed over');
+      if (found === null) log.warn({ path }, 'ignored saved samples of another agent');
+      const lost = read.damaged + (found?.invalid ?? 0);
+      if (found !== null && lost > 0) log.warn({ path, lines: lost }, 'ignored damaged saved samples');
       if (buffer.end > 0)
-        log.info({ samples: buffer.end - buffer.first }, 'samples of before the start wait to be sent');
+        log.info({ samples: buffer.end - buffer.first }, 'loaded unsent samples from before the start');
     } catch (error) {
-      log.warn({ path, error }, 'the samples that were not sent cannot be read, and are passed over');
+      log.warn({ path, error }, 'failed to read saved samples; ignored');
     }
-    // Not what it holds now, but what is still of use in it.
+    // The range of usable samples, not of all samples in the file.
     this.#saved = { from: 0, to: buffer.end, nodeId };
   }
 
-  /** Some were added, or taken. */
+  /** Call when samples were added or sent. */
   changed(): void {
     const { buffer, clock } = this.#options;
     if (this.#saving !== null) return;
     if (this.#saved !== null && this.#saved.to <= buffer.first) this.#remove();
-    if (this.#callOff !== null || this.#firstUnsaved === buffer.end) return;
+    if (this.#cancelTimer !== null || this.#firstUnsaved === buffer.end) return;
     const age = clock.now() - buffer.timeOf(this.#firstUnsaved) * 1000;
-    this.#wait(Math.min(unsavedMs, Math.max(soonMs, unsavedMs - age)));
+    this.#wait(Math.min(maxUnsavedMs, Math.max(minDelayMs, maxUnsavedMs - age)));
   }
 
-  /** Nothing is added or taken any more. Resolves when all that nobody has taken is on disk, and nothing else is. */
+  /** Call after the last change of the buffer. Resolves when the file holds exactly the unsent samples. */
   async end(): Promise<void> {
-    this.#callOff?.();
-    this.#callOff = () => {};
+    this.#cancelTimer?.();
+    this.#cancelTimer = () => {};
     await this.#saving;
     const { first, end } = this.#options.buffer;
     if (first === end) this.#remove();
@@ -91,23 +90,23 @@ export class SavedSamples {
 
   #wait(ms: number): void {
     const { buffer, clock } = this.#options;
-    this.#callOff = clock.after(ms, () => {
-      this.#callOff = null;
+    this.#cancelTimer = clock.after(ms, () => {
+      this.#cancelTimer = null;
       const isOld =
-        this.#firstUnsaved < buffer.end && clock.now() - buffer.timeOf(this.#firstUnsaved) * 1000 >= unsavedMs;
+        this.#firstUnsaved < buffer.end && clock.now() - buffer.timeOf(this.#firstUnsaved) * 1000 >= maxUnsavedMs;
       if (isOld) void this.#save(false).then(() => this.changed());
       else this.changed();
     });
   }
 
-  /** @param isLast it is to hold nothing that was taken. Never rejects. */
+  /** @param isLast whether the file must not keep sent samples. Never rejects. */
   async #save(isLast: boolean): Promise<void> {
     this.#saving = this.#write(isLast).catch((error: unknown) => {
-      if (!this.#saidFailing)
-        this.#options.log.warn({ error }, 'samples that nobody takes cannot be kept on disk, only in memory');
-      this.#saidFailing = true;
-      this.#callOff ??= this.#options.clock.after(unsavedMs, () => {
-        this.#callOff = null;
+      if (!this.#hasWarned)
+        this.#options.log.warn({ error }, 'failed to save unsent samples to disk; keeping them in memory');
+      this.#hasWarned = true;
+      this.#cancelTimer ??= this.#options.clock.after(maxUnsavedMs, () => {
+        this.#cancelTimer = null;
         this.changed();
       });
     });
@@ -120,16 +119,16 @@ export class SavedSamples {
     const { end } = buffer;
     const nodeId = this.#options.nodeId();
     let from = this.#saved?.from ?? buffer.first;
-    // Those that were taken, or made room, are left in it until they are as many as the others may be.
-    const isTight = buffer.first - from <= (isLast ? 0 : buffer.capacity);
-    const isAdded =
-      this.#isOurs && isTight && (await this.#file.append(rowsOf(this.#between(this.#firstUnsaved, end))));
-    if (!isAdded) {
+    // Sent and dropped samples stay in the file until they exceed the capacity of the buffer.
+    const canAppend = buffer.first - from <= (isLast ? 0 : buffer.capacity);
+    const isAppended =
+      this.#isOurs && canAppend && (await this.#file.append(rowsOf(this.#between(this.#firstUnsaved, end))));
+    if (!isAppended) {
       from = Math.min(buffer.first, end);
       await this.#file.replace(linesOf(nodeId, this.#between(from, end)));
     }
     this.#saved = { from, to: end, nodeId };
-    this.#saidFailing = false;
+    this.#hasWarned = false;
   }
 
   #between(from: number, to: number): Sample[] {
@@ -142,9 +141,8 @@ export class SavedSamples {
       this.#file.remove();
       this.#saved = null;
     } catch (error) {
-      if (!this.#saidFailing)
-        this.#options.log.warn({ error }, 'samples that were sent cannot be removed from the disk');
-      this.#saidFailing = true;
+      if (!this.#hasWarned) this.#options.log.warn({ error }, 'failed to remove sent samples from disk');
+      this.#hasWarned = true;
     }
   }
 }

@@ -1,4 +1,4 @@
-import { beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, test } from 'vitest';
 import type { Clock } from '../../../lib/src/clock.ts';
 import { Alarm } from './alarm.ts';
 
@@ -27,13 +27,13 @@ function passUntil(time: number): void {
   now = time;
 }
 
-describe('one timer for all', () => {
+describe('the alarm', () => {
   beforeEach(() => {
     now = 100.4;
     timers = [];
   });
 
-  it('wakes each once, not before its time, with one timer at most', () => {
+  test('wakes each sleeper once, not too early, and with at most one timer', () => {
     const alarm = new Alarm<{ wake(): void }>(clock);
     const woken: [string, number][] = [];
     const sleeper = (name: string) => ({ wake: () => void woken.push([name, now]) });
@@ -50,7 +50,7 @@ describe('one timer for all', () => {
     expect(timers).toHaveLength(0);
   });
 
-  it('lets one that is woken ask for the next time', () => {
+  test('lets a woken sleeper request the next time', () => {
     const alarm = new Alarm<{ wake(): void }>(clock);
     let times = 0;
     const again = { wake: () => void (++times < 3 && alarm.set(again, now + 5)) };

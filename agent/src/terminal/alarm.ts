@@ -1,17 +1,17 @@
 import type { Clock } from '../../../lib/src/clock.ts';
 
-/** One timer for all that wait: each is woken once, at the time it asked for last. */
+/** One timer for all sleepers. Each is woken once, at the time it last requested. */
 export class Alarm<Sleeper extends { wake(): void }> {
   readonly #clock: Clock;
   readonly #times = new Map<Sleeper, number>();
   #next = Number.POSITIVE_INFINITY;
-  #callOff: () => void = () => {};
+  #cancelTimer: () => void = () => {};
 
   constructor(clock: Clock) {
     this.#clock = clock;
   }
 
-  /** @param time on the monotonic clock; null: it waits for nothing */
+  /** @param time on the monotonic clock; null: cancels */
   set(sleeper: Sleeper, time: number | null): void {
     if (time === null) {
       this.#times.delete(sleeper);
@@ -22,10 +22,10 @@ export class Alarm<Sleeper extends { wake(): void }> {
   }
 
   #arm(time: number): void {
-    this.#callOff();
+    this.#cancelTimer();
     this.#next = time;
-    // Rounded up: a timer that comes too early finds nobody to wake.
-    this.#callOff = this.#clock.after(Math.max(1, Math.ceil(time - this.#clock.monotonic())), () => this.#ring());
+    // Rounded up, because a timer that fires too early would wake no one.
+    this.#cancelTimer = this.#clock.after(Math.max(1, Math.ceil(time - this.#clock.monotonic())), () => this.#ring());
   }
 
   #ring(): void {

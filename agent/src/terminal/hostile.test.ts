@@ -1,11 +1,11 @@
 import { readdirSync } from 'node:fs';
 import fc from 'fast-check';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { OpenTerminals } from '../host/pty/open-terminals.ts';
 import type { TerminalMessage } from './terminals.ts';
 import { TestLink } from './test/test-link.ts';
 
-/** What an orchestrator may do that is up to no good. */
+/** Simulates a hostile orchestrator. */
 let link: TestLink;
 
 beforeEach(() => {
@@ -37,14 +37,14 @@ const act = fc.oneof(
 );
 
 describe.skipIf(process.platform !== 'linux')('terminals', () => {
-  it('are exactly as many as there may be, of however many are asked for at once', async () => {
+  test('never exceed their limit, with any number of concurrent requests', async () => {
     link.settings = { ...link.settings, max_sessions: 3 };
     const all = await Promise.all(Array.from({ length: 50 }, () => link.open()));
     const opened = all.filter(({ answer }) => answer?.type === 'terminal_opened');
     expect(opened).toHaveLength(3);
     for (const one of all)
       if (!opened.includes(one)) expect(one.answer).toMatchObject({ type: 'terminal_refused', code: 'limit' });
-    // Fewer from now on: those that are open stay.
+    // A lower limit does not end open terminals.
     link.settings = { ...link.settings, max_sessions: 1 };
     link.terminals.settingsChanged();
     for (const one of opened) expect(await one.run('echo still=$((3*3))')).toContain('still=9');
@@ -53,7 +53,7 @@ describe.skipIf(process.platform !== 'linux')('terminals', () => {
     expect((await link.open()).answer).toMatchObject({ type: 'terminal_refused', code: 'limit' });
   });
 
-  it('answer each that is asked for once, whatever is said in whichever order, and leave nothing behind', async () => {
+  test('answer each request once, in any order of messages, and leave nothing behind', async () => {
     await (await link.open()).run('true');
     const before = openFiles();
     const converse = async (acts: (typeof act extends fc.Arbitrary<infer Act> ? Act : never)[]) => {
@@ -85,7 +85,7 @@ describe.skipIf(process.platform !== 'linux')('terminals', () => {
       for (const of of given) expect(times('terminal_opened', of)).toBe(times('terminal_exited', of));
     };
     await fc.assert(fc.asyncProperty(fc.array(act, { maxLength: 40 }), converse), { numRuns: 15 });
-    // But the one that nobody touched.
+    // Except the one that no message concerned.
     const noted = () => new OpenTerminals(link.directory).left().length;
     await expect.poll(noted, { interval: 20 }).toBe(1);
     await expect.poll(openFiles, { interval: 20 }).toBeLessThanOrEqual(before);

@@ -1,11 +1,11 @@
 import fc from 'fast-check';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { InputQueue } from './input-queue.ts';
 
-const limits = { windowBytes: 64, giveBackBytes: 16 };
+const limits = { windowBytes: 64, minCreditBytes: 16 };
 
-describe('what is typed', () => {
-  it('goes straight into a terminal that takes it, and is given back in amounts', () => {
+describe('input', () => {
+  test('goes straight to a terminal that accepts it, and is credited in larger amounts', () => {
     const queue = new InputQueue(limits);
     let taken = 0;
     const write = (bytes: Uint8Array) => {
@@ -14,23 +14,23 @@ describe('what is typed', () => {
     };
     expect(queue.add(Buffer.alloc(15), write)).toBe(true);
     expect(queue.isEmpty).toBe(true);
-    expect(queue.giveBack()).toBe(0);
+    expect(queue.takeCredit()).toBe(0);
     queue.add(Buffer.alloc(1), write);
-    expect(queue.giveBack()).toBe(16);
+    expect(queue.takeCredit()).toBe(16);
     expect(taken).toBe(16);
   });
 
-  it('is refused beyond the window', () => {
+  test('is refused beyond the window', () => {
     const queue = new InputQueue(limits);
     expect(queue.add(Buffer.alloc(64), () => 0)).toBe(true);
     expect(queue.add(Buffer.alloc(1), () => 0)).toBe(false);
     expect(queue.flush(() => 16)).toBe(true);
-    expect(queue.giveBack()).toBe(16);
+    expect(queue.takeCredit()).toBe(16);
     expect(queue.add(Buffer.alloc(16), () => 0)).toBe(true);
     expect(queue.add(Buffer.alloc(1), () => 0)).toBe(false);
   });
 
-  it('reaches the terminal whole and in order, however little of it that takes at a time', () => {
+  test('reaches the terminal complete and in order, however little it accepts at a time', () => {
     const step = fc.oneof(
       fc.record({ kind: fc.constant('type' as const), bytes: fc.integer({ min: 1, max: 40 }) }),
       fc.record({ kind: fc.constant('room' as const), bytes: fc.integer({ min: 0, max: 40 }) }),
@@ -64,15 +64,15 @@ describe('what is typed', () => {
             room = action.bytes;
             queue.flush(write);
           }
-          window += queue.giveBack();
+          window += queue.takeCredit();
         }
         room = Number.POSITIVE_INFINITY;
         queue.flush(write);
-        window += queue.giveBack();
+        window += queue.takeCredit();
         expect(taken).toEqual(typed);
         expect(queue.isEmpty).toBe(true);
-        // What is kept back never stops whoever types.
-        expect(window).toBeGreaterThan(limits.windowBytes - limits.giveBackBytes);
+        // The withheld credit never blocks the sender.
+        expect(window).toBeGreaterThan(limits.windowBytes - limits.minCreditBytes);
       }),
       { numRuns: 300 },
     );

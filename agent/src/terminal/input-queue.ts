@@ -2,27 +2,27 @@ import { limits } from '@muster/protocol/wire';
 
 export interface InputLimits {
   readonly windowBytes: number;
-  /** Taken bytes are given back in amounts of at least this, which must be no more than half of the window. */
-  readonly giveBackBytes: number;
+  /** Minimum amount of credit to send; at most half of the window. */
+  readonly minCreditBytes: number;
 }
 
 const inputLimits: InputLimits = {
   windowBytes: limits.terminalInputWindowBytes,
-  giveBackBytes: limits.terminalInputWindowBytes / 4,
+  minCreditBytes: limits.terminalInputWindowBytes / 4,
 };
 
 /**
- * What was typed and the terminal has not taken yet. A program that does not read fills the terminal, and then this, up
+ * Input that the terminal has not accepted yet. A program that does not read fills the terminal, and then this queue, up
  * to the window.
  */
 export class InputQueue {
   readonly #limits: InputLimits;
-  /** Only while something waits: most of what is typed goes straight through. */
+  /** Allocated only while input waits; most input goes straight through. */
   #bytes: Buffer | null = null;
   #start = 0;
   #end = 0;
   #outstanding = 0;
-  #taken = 0;
+  #accepted = 0;
 
   constructor(options: InputLimits = inputLimits) {
     this.#limits = options;
@@ -33,18 +33,18 @@ export class InputQueue {
   }
 
   /**
-   * @param write returns how many bytes were taken, from the first
-   * @returns false when this is more than the window holds
+   * @param write returns the number of accepted bytes, counted from the first
+   * @returns false if the input exceeds the window
    */
   add(bytes: Uint8Array, write: (bytes: Uint8Array) => number): boolean {
     if (this.#outstanding + bytes.length > this.#limits.windowBytes) return false;
     this.#outstanding += bytes.length;
     const rest = this.#bytes === null ? bytes.subarray(this.#wrote(write(bytes))) : bytes;
-    if (rest.length > 0) this.#keep(rest);
+    if (rest.length > 0) this.#store(rest);
     return true;
   }
 
-  /** @returns whether any was taken */
+  /** @returns whether the terminal accepted any bytes */
   flush(write: (bytes: Uint8Array) => number): boolean {
     if (this.#bytes === null) return false;
     const written = this.#wrote(write(this.#bytes.subarray(this.#start, this.#end)));
@@ -57,22 +57,22 @@ export class InputQueue {
     return written > 0;
   }
 
-  /** What is to be given back now, and counts as given back then. Few bytes are kept back: nobody waits for them. */
-  giveBack(): number {
-    const bytes = this.#taken;
-    if (bytes < this.#limits.giveBackBytes) return 0;
-    this.#taken = 0;
+  /** Takes the credit to send now; 0 while it is less than `minCreditBytes`, which never blocks the sender. */
+  takeCredit(): number {
+    const bytes = this.#accepted;
+    if (bytes < this.#limits.minCreditBytes) return 0;
+    this.#accepted = 0;
     this.#outstanding -= bytes;
     return bytes;
   }
 
   #wrote(bytes: number): number {
-    this.#taken += bytes;
+    this.#accepted += bytes;
     return bytes;
   }
 
-  /** A copy: what comes from the network is a small part of a large buffer. */
-  #keep(bytes: Uint8Array): void {
+  /** Copies, because input from the network is a small part of a large buffer. */
+  #store(bytes: Uint8Array): void {
     this.#bytes ??= Buffer.allocUnsafeSlow(this.#limits.windowBytes);
     if (this.#end + bytes.length > this.#bytes.length) {
       this.#bytes.copyWithin(0, this.#start, this.#end);

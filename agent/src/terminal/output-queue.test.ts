@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { type OutputLimits, OutputQueue } from './output-queue.ts';
 
 const small: OutputLimits = { windowBytes: 100, frameBytes: 20, smallBytes: 8, pauseMs: 5 };
@@ -7,8 +7,8 @@ const pieceBytes = 16;
 
 const copy = (bytes: Uint8Array) => Buffer.from(bytes);
 
-describe('what a terminal shows', () => {
-  it('goes at once after a pause, and is put together when it comes in drops', () => {
+describe('output', () => {
+  test('is sent at once after a pause, and combined when it arrives in small pieces', () => {
     const queue = new OutputQueue(pieceBytes, small);
     queue.add(Buffer.from('$'));
     expect(queue.take(1000, copy)?.toString()).toBe('$');
@@ -21,7 +21,7 @@ describe('what a terminal shows', () => {
     expect(queue.dueAt()).toBeNull();
   });
 
-  it('does not wait when it is much', () => {
+  test('is sent without a delay if it is large', () => {
     const queue = new OutputQueue(pieceBytes, small);
     for (const at of [0, 0, 0]) {
       queue.add(Buffer.alloc(8, 'x'));
@@ -29,7 +29,7 @@ describe('what a terminal shows', () => {
     }
   });
 
-  it('holds at the window, and goes on by as much as is given back', () => {
+  test('stops at the window, and continues with the credit', () => {
     const queue = new OutputQueue(pieceBytes, small);
     let sent = 0;
     for (let at = 0; at < 40; at++) {
@@ -45,7 +45,7 @@ describe('what a terminal shows', () => {
     expect(queue.take(2000, copy)).toBeNull();
   });
 
-  it('is neither lost nor turned round, exceeds no window and no pace, and always comes to its end', () => {
+  test('is complete and in order, respects window and rate, and always ends', () => {
     const step = fc.oneof(
       fc.record({ kind: fc.constant('show' as const), bytes: fc.integer({ min: 1, max: pieceBytes }) }),
       fc.record({ kind: fc.constant('credit' as const), part: fc.integer({ min: 1, max: 4 }) }),

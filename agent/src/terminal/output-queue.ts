@@ -1,10 +1,10 @@
 import { limits } from '@muster/protocol/wire';
 
-/** What a terminal may send at most, and at what pace; bytes and milliseconds. */
+/** Limits on the amount and the rate of a terminal's output. */
 export interface OutputLimits {
   readonly windowBytes: number;
   readonly frameBytes: number;
-  /** Frames of fewer bytes go no faster than one each `pauseMs`. */
+  /** Smaller frames are sent at most once every `pauseMs`. */
   readonly smallBytes: number;
   readonly pauseMs: number;
 }
@@ -13,13 +13,13 @@ const outputLimits: OutputLimits = {
   windowBytes: limits.terminalOutputWindowBytes,
   frameBytes: limits.terminalFrameBytes,
   smallBytes: limits.terminalSmallFrameBytes,
-  // 200 a second, where 250 are allowed.
+  // 200 frames a second; the limit is 250.
   pauseMs: 5,
 };
 
 /**
- * What a terminal has shown and was not sent yet, and when how much of it may be. The first bytes after a pause go at
- * once, so that an echo is not held up; what comes in drops after that is put together.
+ * Unsent output of a terminal, with its flow control. The first bytes after a pause are sent at once, so that an echo is
+ * not delayed; small pieces after that are combined.
  */
 export class OutputQueue {
   readonly #limits: OutputLimits;
@@ -28,7 +28,7 @@ export class OutputQueue {
   #unacknowledged = 0;
   #sentAt = Number.NEGATIVE_INFINITY;
 
-  /** @param pieceBytes the most that is added at a time */
+  /** @param pieceBytes maximum bytes of one `add` */
   constructor(pieceBytes: number, options: OutputLimits = outputLimits) {
     this.#limits = options;
     this.#bytes = Buffer.allocUnsafeSlow(options.frameBytes + pieceBytes);
@@ -38,18 +38,18 @@ export class OutputQueue {
     return this.#length === 0;
   }
 
-  /** Whether to read on: a frame is not full yet. */
+  /** Whether to continue reading: the next frame is not full. */
   get hasRoom(): boolean {
     return this.#length < this.#limits.frameBytes;
   }
 
-  /** Adds what was shown, while there is room. */
+  /** Adds output. Call it only while `hasRoom`. */
   add(bytes: Uint8Array): void {
     this.#bytes.set(bytes, this.#length);
     this.#length += bytes.length;
   }
 
-  /** @returns false when more is given back than was sent */
+  /** @returns false if the credit exceeds the sent bytes */
   credited(bytes: number): boolean {
     if (bytes > this.#unacknowledged) return false;
     this.#unacknowledged -= bytes;
@@ -57,9 +57,9 @@ export class OutputQueue {
   }
 
   /**
-   * Makes the next frame, which counts as sent then.
-   * @param frame makes it from the queue's own memory, by a copy
-   * @returns null: nothing may be sent now
+   * Takes the next frame, which then counts as sent.
+   * @param frame builds a frame; it must copy the bytes
+   * @returns null if nothing may be sent now
    */
   take<Frame>(now: number, frame: (bytes: Uint8Array) => Frame): Frame | null {
     const size = this.#nextSize();
@@ -72,7 +72,7 @@ export class OutputQueue {
     return next;
   }
 
-  /** When something may be sent if nothing else happens; null while that waits for credit, or for something to send. */
+  /** Time at which the next frame may be sent; null while it needs credit or output. */
   dueAt(): number | null {
     const size = this.#nextSize();
     return size === 0 ? null : this.#dueAt(size);

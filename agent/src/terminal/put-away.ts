@@ -1,13 +1,13 @@
 import type { Clock } from '../../../lib/src/clock.ts';
 import { hangUpAll, killAll, membersOf, type ProcessSession } from '../host/processes/process-session.ts';
 
-/** How long what runs in a terminal may take to end when that hangs up. Milliseconds. */
+/** Time for processes to end after the hangup of their terminal. */
 const graceMs = 2_000;
-/** What is left by then is told by us: not so soon that an editor which was told, and saves, is disturbed. */
-const toldMs = 1_000;
-/** How long it may take to end when it is killed: what waits for a disk that hangs does not. Milliseconds. */
-const killedMs = 2_000;
-const lookMs = 100;
+/** Delay of the agent's own SIGHUP, which gives an editor that got the kernel's SIGHUP time to save. */
+const hangUpDelayMs = 1_000;
+/** Time for processes to end after SIGKILL, which a hanging disk may delay. */
+const killTimeoutMs = 2_000;
+const pollMs = 100;
 
 interface Case {
   readonly deadline: number;
@@ -15,8 +15,8 @@ interface Case {
   done(left: number): void;
 }
 
-/** Ends what is left of terminals that have been hung up, with one look at the processes of the machine for all. */
-export class PutAway {
+/** Ends the remaining processes of terminals after their hangup. One scan of all processes serves all terminals. */
+export class SessionKiller {
   readonly #clock: Clock;
   readonly #cases = new Map<ProcessSession, Case>();
 
@@ -25,40 +25,40 @@ export class PutAway {
   }
 
   /**
-   * After the grace what still runs is killed.
-   * @returns how many processes are left even so; once there are none, or they have been given up
+   * Kills remaining processes after the grace period. Resolves when none are left, or after `killTimeoutMs`.
+   * @returns the number of processes that could not be killed
    */
   end(session: ProcessSession): Promise<number> {
     return new Promise((done) => {
       this.#cases.set(session, { deadline: this.#clock.monotonic() + graceMs, isHungUp: false, done });
-      if (this.#cases.size === 1) this.#later();
+      if (this.#cases.size === 1) this.#schedule();
     });
   }
 
-  #later(): void {
-    this.#clock.after(lookMs, () => this.#look());
+  #schedule(): void {
+    this.#clock.after(pollMs, () => this.#poll());
   }
 
-  #look(): void {
+  #poll(): void {
     const now = this.#clock.monotonic();
     for (const [session, members] of membersOf(this.#cases.keys())) {
       const known = this.#cases.get(session) as Case;
       const { deadline, done } = known;
       const left = members.pids.length;
       if (left > 0 && now < deadline) {
-        // The kernel tells the shell and what is in the foreground, and not every shell its jobs.
-        if (!known.isHungUp && now >= deadline - graceMs + toldMs) {
+        // The kernel sends SIGHUP to the shell and the foreground job only, and not every shell passes it on.
+        if (!known.isHungUp && now >= deadline - graceMs + hangUpDelayMs) {
           known.isHungUp = true;
           hangUpAll(members);
         }
         continue;
       }
-      // Again and again: it may have made others meanwhile.
+      // Repeated, because a process may have forked meanwhile.
       killAll(members);
-      if (left > 0 && now < deadline + killedMs) continue;
+      if (left > 0 && now < deadline + killTimeoutMs) continue;
       this.#cases.delete(session);
       done(left);
     }
-    if (this.#cases.size > 0) this.#later();
+    if (this.#cases.size > 0) this.#schedule();
   }
 }

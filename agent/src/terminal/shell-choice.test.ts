@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { chooseShell, type TerminalSettings } from './shell-choice.ts';
 
 const settings: TerminalSettings = {
@@ -13,31 +13,37 @@ const machine = { isProgram: (path: string) => programs.includes(path), listedSh
 const overridden = { ...settings, allow_operator_shell_override: true };
 
 describe('the shell of a terminal', () => {
-  it.each([
-    ['that of the account', '/bin/bash', settings, { shell: '/bin/bash' }],
-    ["the system's own where the account has none", '', settings, { shell: '/bin/sh' }],
-    ['that of the configuration', '/bin/bash', { ...settings, shell: '/opt/own-shell' }, { shell: '/opt/own-shell' }],
+  test.each([
+    ["the account's shell", '/bin/bash', settings, { shell: '/bin/bash' }],
+    ["the system's default if the account has none", '', settings, { shell: '/bin/sh' }],
+    ['the configured shell', '/bin/bash', { ...settings, shell: '/opt/own-shell' }, { shell: '/opt/own-shell' }],
   ])('is %s', (_name, login, given, expected) => {
     expect(chooseShell(null, login, given, machine)).toEqual(expected);
   });
 
-  it('is chosen by the operator where that is allowed, among those of /etc/shells', () => {
+  test('is the one that the operator requests, if that is allowed and it is in /etc/shells', () => {
     expect(chooseShell('/bin/sh', '/bin/bash', overridden, machine)).toEqual({ shell: '/bin/sh' });
   });
 
-  it.each([
-    ['a choice where there is none', '/bin/sh', settings, 'shell_refused', /allow_operator_shell_override/],
-    ['one that is not listed', '/opt/own-shell', overridden, 'shell_refused', /"\/opt\/own-shell".*\/bin\/sh/],
+  test.each([
+    [
+      'a request that the configuration does not allow',
+      '/bin/sh',
+      settings,
+      'shell_refused',
+      /allow_operator_shell_override/,
+    ],
+    ['an unlisted shell', '/opt/own-shell', overridden, 'shell_refused', /"\/opt\/own-shell".*\/bin\/sh/],
     ['a relative path', 'sh', overridden, 'shell_refused', /\/etc\/shells/],
-    ['one that is listed and not there', '/bin/zsh', overridden, 'shell_refused', /not a program/],
-    ['a configured one that is not there', null, { ...settings, shell: '/no' }, 'failed', /remote_terminal.shell/],
-    ['a configured one that is no path', null, { ...settings, shell: 'bash' }, 'failed', /absolute/],
-  ])('is refused: %s', (_name, wish, given, code, message) => {
-    const choice = chooseShell(wish, '/bin/bash', given, machine);
+    ['a listed shell that does not exist', '/bin/zsh', overridden, 'shell_refused', /not a program/],
+    ['a configured shell that does not exist', null, { ...settings, shell: '/no' }, 'failed', /remote_terminal.shell/],
+    ['a configured shell that is not a path', null, { ...settings, shell: 'bash' }, 'failed', /absolute/],
+  ])('is refused: %s', (_name, requested, given, code, message) => {
+    const choice = chooseShell(requested, '/bin/bash', given, machine);
     expect(choice).toMatchObject({ code, message: expect.stringMatching(message) });
   });
 
-  it('shows what an operator asked for without what a terminal would obey', () => {
+  test('shows a refused shell without control characters', () => {
     const choice = chooseShell('/bin/\u001b[2Jsh', '', overridden, machine);
     expect(JSON.stringify(choice)).not.toContain('\u001b');
     expect((choice as { message: string }).message).not.toContain('\u001b');

@@ -1,7 +1,7 @@
-/** What the agent's configuration says of terminals. */
+/** The section `remote_terminal` of the agent's configuration. */
 export interface TerminalSettings {
   readonly enabled: boolean;
-  /** Empty: the login shell of the user. */
+  /** Empty: the user's login shell. */
   readonly shell: string;
   readonly allow_operator_shell_override: boolean;
   readonly max_sessions: number;
@@ -11,7 +11,7 @@ export interface TerminalSettings {
 
 export interface Machine {
   isProgram(path: string): boolean;
-  /** Of /etc/shells. */
+  /** The shells in /etc/shells. */
   listedShells(): readonly string[];
 }
 
@@ -20,31 +20,36 @@ export type Choice =
   | { readonly code: 'shell_refused' | 'failed'; readonly message: string };
 
 /**
- * Which shell runs.
- * @param wish of the operator; null: none
- * @param login shell of the account; empty: the system's own
+ * Chooses the shell of a terminal.
+ * @param requested by the operator; null: none
+ * @param login     shell of the account; empty: the system's default
  */
-export function chooseShell(wish: string | null, login: string, settings: TerminalSettings, machine: Machine): Choice {
-  if (wish === null) {
+export function chooseShell(
+  requested: string | null,
+  login: string,
+  settings: TerminalSettings,
+  machine: Machine,
+): Choice {
+  if (requested === null) {
     const shell = settings.shell || login || '/bin/sh';
     if (shell.startsWith('/') && machine.isProgram(shell)) return { shell };
     return {
       code: 'failed',
-      message: `${shell} ${settings.shell === '' ? 'is the login shell of the user and' : 'stands in remote_terminal.shell of the agent and'} is not the absolute path of a program on this machine`,
+      message: `${shell}, ${settings.shell === '' ? 'the login shell of the user,' : 'set in remote_terminal.shell of the agent,'} is not the absolute path of a program on this machine`,
     };
   }
   if (!settings.allow_operator_shell_override) {
-    const message = 'this agent does not let the shell be chosen: remote_terminal.allow_operator_shell_override';
+    const message = 'this agent does not allow choosing the shell; see remote_terminal.allow_operator_shell_override';
     return { code: 'shell_refused', message };
   }
-  if (!machine.listedShells().includes(wish))
+  if (!machine.listedShells().includes(requested))
     return {
       code: 'shell_refused',
-      message: `${printable(wish)} is not in /etc/shells of this machine: choose one of ${machine.listedShells().join(', ').slice(0, 500)}`,
+      message: `${printable(requested)} is not in /etc/shells of this machine; choose one of ${machine.listedShells().join(', ').slice(0, 500)}`,
     };
-  if (!machine.isProgram(wish))
-    return { code: 'shell_refused', message: `${printable(wish)} is not a program on this machine` };
-  return { shell: wish };
+  if (!machine.isProgram(requested))
+    return { code: 'shell_refused', message: `${printable(requested)} is not a program on this machine` };
+  return { shell: requested };
 }
 
 const printable = (text: string): string => JSON.stringify(text);

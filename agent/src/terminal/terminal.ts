@@ -3,11 +3,11 @@ import type { LoginShell } from '../host/accounts/login-shell.ts';
 import { InputQueue } from './input-queue.ts';
 import { OutputQueue } from './output-queue.ts';
 
-/** The link of a terminal, as far as that needs it. After its end nothing reaches anybody. */
+/** The part of a link that a terminal uses. After the end of the link, messages are dropped. */
 export interface Outlet {
   send(message: AgentMessage): void;
   sendFrame(frame: Uint8Array): void;
-  /** Whether the network has taken most of what was sent; when it has, each terminal is woken. */
+  /** Whether the send buffer has room. When it has room again, the link wakes all terminals. */
   hasRoom(): boolean;
 }
 
@@ -15,23 +15,23 @@ export interface TerminalOptions {
   readonly channel: number;
   readonly outlet: Outlet;
   now(): number;
-  /** To be woken at that time, or null: not at all. */
+  /** Requests a wake-up at this time; null: none. */
   wakeAt(terminal: Terminal, time: number | null): void;
 }
 
-/** The most that a shell shows at a time. */
+/** Maximum bytes of one read from a shell. */
 const pieceBytes = 16 * 1024;
-/** Others fill the network as well, and nobody says when what they sent is through. Milliseconds. */
-const roomMs = 50;
-/** How long a terminal that takes nothing of what is typed is left alone: longer and longer. Milliseconds. */
+/** Poll interval for room in the send buffer, because frames of others raise no event here. */
+const roomPollMs = 50;
+/** Backoff for input that the terminal does not accept, in milliseconds. */
 const retry = { first: 1, last: 50 };
 
-/** One terminal: what it shows goes out as far as the windows and the network let it, what is typed as far as the shell does. */
+/** One terminal: sends output as the windows and the network allow, and passes on input as the shell accepts it. */
 export class Terminal {
   readonly #options: TerminalOptions;
   readonly #output = new OutputQueue(pieceBytes);
   readonly #input = new InputQueue();
-  /** Null until it runs. */
+  /** Null before the shell runs. */
   #shell: LoginShell | null = null;
   #size: { cols: number; rows: number } | null = null;
   #isReading = true;
@@ -44,40 +44,40 @@ export class Terminal {
     this.#options = options;
   }
 
-  /** The shell runs; what came meanwhile reaches it. */
+  /** Connects the running shell, and passes on the input and size that arrived before. */
   begin(shell: LoginShell): void {
     this.#shell = shell;
     if (this.#size !== null) shell.resize(this.#size.cols, this.#size.rows);
-    this.#feed();
+    this.#writeInput();
     shell.resume();
   }
 
-  /** @returns whether to read on */
+  /** @returns whether to continue reading */
   show(bytes: Uint8Array): boolean {
     this.#output.add(bytes);
-    // It took what was typed, perhaps.
-    if (!this.#input.isEmpty) this.#feed();
+    // A program that prints may also have read its input.
+    if (!this.#input.isEmpty) this.#writeInput();
     this.#isReading = true;
-    this.#pump();
+    this.#sendOutput();
     this.#isReading = this.#output.hasRoom;
     return this.#isReading;
   }
 
-  /** Everything was shown. @param done called when everything was sent as well */
+  /** Call after the last output. @param done called when all output is sent */
   finish(done: () => void): void {
     this.#ended = done;
     this.wake();
   }
 
-  /** @returns false when that is more than the window holds */
+  /** @returns false if the input exceeds the window */
   type(bytes: Uint8Array): boolean {
     if (this.#isOver) return true;
     if (!this.#input.add(bytes, (some) => this.#shell?.write(some) ?? 0)) return false;
-    this.#fed();
+    this.#afterInput();
     return true;
   }
 
-  /** @returns false when more is given back than was sent */
+  /** @returns false if the credit exceeds the sent bytes */
   credit(bytes: number): boolean {
     if (!this.#output.credited(bytes)) return this.#isOver;
     this.wake();
@@ -89,24 +89,24 @@ export class Terminal {
     if (!this.#isOver) this.#shell?.resize(cols, rows);
   }
 
-  /** Nothing is sent and nothing typed any more. */
+  /** Stops sending output and passing on input. */
   end(): void {
     this.#isOver = true;
     this.#options.wakeAt(this, null);
   }
 
-  /** Time has passed, or there is room again. */
+  /** Call at the requested time, or when the send buffer has room. */
   wake(): void {
     if (this.#isOver) return;
-    if (this.#retryAt !== null && this.#options.now() >= this.#retryAt) this.#feed();
-    this.#pump();
+    if (this.#retryAt !== null && this.#options.now() >= this.#retryAt) this.#writeInput();
+    this.#sendOutput();
     if (!this.#isReading && this.#output.hasRoom && this.#shell !== null) {
       this.#isReading = true;
       this.#shell.resume();
     }
   }
 
-  #pump(): void {
+  #sendOutput(): void {
     const { channel, outlet, now } = this.#options;
     if (this.#isOver) return;
     while (outlet.hasRoom()) {
@@ -120,20 +120,20 @@ export class Terminal {
       done();
       return;
     }
-    this.#sleep();
+    this.#scheduleWake();
   }
 
-  #feed(): void {
+  #writeInput(): void {
     if (this.#shell === null) return;
     const shell = this.#shell;
     while (this.#input.flush((bytes) => shell.write(bytes))) this.#retryMs = retry.first;
-    this.#fed();
+    this.#afterInput();
   }
 
-  /** Something was typed, or tried to be. */
-  #fed(): void {
+  /** Sends credit for accepted input, and schedules a retry for the rest. */
+  #afterInput(): void {
     const { channel, outlet, now } = this.#options;
-    const bytes = this.#input.giveBack();
+    const bytes = this.#input.takeCredit();
     if (bytes > 0) outlet.send({ type: 'terminal_credit', channel, bytes });
     if (this.#input.isEmpty || this.#shell === null) {
       this.#retryAt = null;
@@ -142,12 +142,12 @@ export class Terminal {
       this.#retryAt = now() + this.#retryMs;
       this.#retryMs = Math.min(this.#retryMs * 2, retry.last);
     }
-    this.#sleep();
+    this.#scheduleWake();
   }
 
-  #sleep(): void {
+  #scheduleWake(): void {
     const { outlet, now } = this.#options;
-    const dueAt = outlet.hasRoom() || this.#output.isEmpty ? this.#output.dueAt() : now() + roomMs;
+    const dueAt = outlet.hasRoom() || this.#output.isEmpty ? this.#output.dueAt() : now() + roomPollMs;
     const times = [dueAt, this.#retryAt].filter((time) => time !== null);
     this.#options.wakeAt(this, times.length === 0 ? null : Math.min(...times));
   }

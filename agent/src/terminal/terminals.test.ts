@@ -3,7 +3,7 @@ import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir, userInfo } from 'node:os';
 import { join } from 'node:path';
 import { limits } from '@muster/protocol/wire';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { systemClock } from '../../../lib/src/clock.ts';
 import { withFilesLeft } from '../../test/few-files.ts';
 import { runCommand } from '../host/processes/run-command.ts';
@@ -24,8 +24,8 @@ const runs = (pid: number) =>
 const numberIn = (text: string, name: string) => Number(new RegExp(`${name}=(\\d+)`).exec(text)?.[1]);
 
 describe.skipIf(process.platform !== 'linux')('a terminal', () => {
-  describe('as a login gives it', () => {
-    it('has the environment of the account and nothing of the agent', async () => {
+  describe('of a login', () => {
+    test('has the environment of the account and nothing of the agent', async () => {
       process.env.MUSTER_TEST_SECRET = 'not for shells';
       const shell = await link.open();
       const shown = await shell.run(
@@ -46,20 +46,20 @@ describe.skipIf(process.platform !== 'linux')('a terminal', () => {
       expect(shown).toContain('0=-sh\r\n');
       expect(shown).toContain(`\n${homedir}\r\n`);
       expect(shown).toContain('0022\r\n');
-      // The shell's own, and the pipe that lists them.
+      // The files of the shell itself, and the pipe of `ls`.
       expect(shown).toMatch(/open=0,1,(10,)?2,(255,)?3, files=1024\r/);
       expect(shown).not.toMatch(/MUSTER|NODE_|VITEST/);
-      expect(link.told[0]).toMatchObject({ type: 'terminal_opened', shell: '/bin/sh', user: username });
+      expect(link.messages[0]).toMatchObject({ type: 'terminal_opened', shell: '/bin/sh', user: username });
     });
 
-    it('has the size that was asked for, and then the next', async () => {
+    test('has the requested size, and later the new size', async () => {
       const shell = await link.open({ cols: 101, rows: 31 });
       expect(await shell.run('stty size')).toContain('31 101');
       link.link.receive({ type: 'terminal_resize', channel: shell.channel, cols: 77, rows: 11 });
       expect(await shell.run('stty size')).toContain('11 77');
     });
 
-    it('speaks UTF-8, also where a character is erased', async () => {
+    test('supports UTF-8, even when a character is erased', async () => {
       const shell = await link.open();
       expect(await shell.run("printf '\\305\\274\\303\\263\\305\\202\\304\\207 \\360\\237\\220\\247\\n'")).toContain(
         'żółć 🐧\r\n',
@@ -69,7 +69,7 @@ describe.skipIf(process.platform !== 'linux')('a terminal', () => {
       await shell.shows('<ab>');
     });
 
-    it('takes Ctrl-C to what runs in the foreground', async () => {
+    test('passes Ctrl-C to the foreground job', async () => {
       const shell = await link.open();
       await shell.type(
         'sh -c \'trap "echo caught; exit 9" INT; echo rea"dy"; while :; do sleep 0.05; done\'; echo status=$?\r',
@@ -81,19 +81,19 @@ describe.skipIf(process.platform !== 'linux')('a terminal', () => {
       expect(shell.exit).toBeNull();
     });
 
-    it.skipIf(!isRoot)('runs as another user with the groups of that one and none of the agent', async () => {
+    test.skipIf(!isRoot)("runs as another user with that user's groups and none of the agent's", async () => {
       const own = process.getgroups!();
       process.setgroups!([0, 4, 24]);
       try {
         link.settings = { ...link.settings, user: 'nobody' };
         const shell = await link.open();
-        expect(link.told[0]).toMatchObject({ type: 'terminal_opened', user: 'nobody' });
+        expect(link.messages[0]).toMatchObject({ type: 'terminal_opened', user: 'nobody' });
         const shown = await shell.run(
           'echo id=$(id -u):$(id -g):$(id -G); pwd; echo $USER $HOME; ls -ln $(tty); grep Cap /proc/self/status',
         );
         expect(shown).toContain('id=65534:65534:65534\r\n');
         expect(shown).toContain('nobody /nonexistent\r\n');
-        // Its home is not there.
+        // The home directory does not exist.
         expect(shown).toContain('\n/\r\n');
         expect(shown).toMatch(/crw--w---- 1 65534 /);
         expect(shown).toMatch(/CapEff:\s+0{16}/);
@@ -102,8 +102,8 @@ describe.skipIf(process.platform !== 'linux')('a terminal', () => {
       }
     });
 
-    it.skipIf(!isRoot)('opens for an agent that is not root, whichever group terminals have', async () => {
-      // Only root gives files to groups that it is not in.
+    test.skipIf(!isRoot)('opens for an agent that does not run as root, with any group of terminals', async () => {
+      // Only root can give files to groups that it is not in.
       process.seteuid!('nobody');
       try {
         expect((await link.open()).answer).toMatchObject({ type: 'terminal_opened', user: 'nobody' });
@@ -112,7 +112,7 @@ describe.skipIf(process.platform !== 'linux')('a terminal', () => {
       }
     });
 
-    it('keeps what other terminals are made of from every program', async () => {
+    test('hides the files of other terminals from every program', async () => {
       await link.open();
       const second = await link.open();
       expect(await second.run('ls -l /proc/$$/fd')).not.toContain('ptmx');
@@ -125,8 +125,8 @@ describe.skipIf(process.platform !== 'linux')('a terminal', () => {
     });
   });
 
-  describe('what goes through', () => {
-    it('is all told before the end is, also to one who takes it slowly', async () => {
+  describe('in use', () => {
+    test('sends all output before its end, even to a slow receiver', async () => {
       const shell = await link.open();
       shell.isTaking = false;
       await shell.type('stty -onlcr; head -c 1000000 /dev/zero | tr "\\\\0" x; exit 3\r');
@@ -139,12 +139,12 @@ describe.skipIf(process.platform !== 'linux')('a terminal', () => {
       const slowly = setInterval(() => shell.take(), 1);
       expect(await shell.ended()).toEqual({ code: 3, signal: null });
       clearInterval(slowly);
-      // And the x of the line itself, of `exit` as well.
+      // And the x of the echoed line, and of `exit`.
       expect(count).toBeGreaterThanOrEqual(1_000_000);
       expect(count).toBeLessThanOrEqual(1_000_004);
     });
 
-    it('comes to 16 MB when that was shown, in frames that the pace allows', async () => {
+    test('transmits 16 MB of output in frames that respect the rate', async () => {
       const shell = await link.open();
       await shell.run('stty -echo -opost');
       const before = shell.shownBytes;
@@ -159,7 +159,7 @@ describe.skipIf(process.platform !== 'linux')('a terminal', () => {
       expect(small).toBeLessThanOrEqual(limits.terminalSmallFramesPerSecond * seconds + 10);
     });
 
-    it('ends with the shell, whatever its jobs print on', async () => {
+    test('ends with the shell, even while background jobs print', async () => {
       const shell = await link.open();
       shell.isTaking = false;
       const own = numberIn(await shell.run('echo own=$$'), 'own');
@@ -168,11 +168,11 @@ describe.skipIf(process.platform !== 'linux')('a terminal', () => {
       const slowly = setInterval(() => shell.take(), 20);
       expect(await shell.ended()).toEqual({ code: 4, signal: null });
       clearInterval(slowly);
-      // Of what came after the shell not much more than the kernel keeps: the window and a frame were full at its end.
+      // Little more than the kernel's buffer of later output: the window and a frame were full at its end.
       expect(shell.shownBytes).toBeLessThan(limits.terminalOutputWindowBytes + 128 * 1024);
     });
 
-    it('stops the program that prints while nobody takes it', async () => {
+    test('blocks a program that prints while the output is not acknowledged', async () => {
       const shell = await link.open();
       const told = await shell.run('sh -c \'echo pid=$$; exec yes\' > /dev/null & sleep 0; echo "own=$$"');
       expect(numberIn(told, 'own')).toBeGreaterThan(0);
@@ -188,7 +188,7 @@ describe.skipIf(process.platform !== 'linux')('a terminal', () => {
           .split(' ')[5],
       );
       const written = () => Number(/wchar: (\d+)/.exec(readFileSync(`/proc/${yes}/io`, 'latin1'))?.[1]);
-      // On a busy machine it may get no processor between two looks: it stands when it waits, and goes on waiting.
+      // On a busy machine the program may not run between two checks, so this waits until it blocks.
       const waits = () => / S /.exec(readFileSync(`/proc/${yes}/stat`, 'latin1')) !== null;
       let [last, looks, shown] = [-1, 0, -1];
       await link.until('the writer to stand', () => {
@@ -201,7 +201,7 @@ describe.skipIf(process.platform !== 'linux')('a terminal', () => {
       await link.until('more', () => shell.shownBytes > shown);
     });
 
-    it('takes a paste of 10 MB byte for byte', async () => {
+    test('accepts a paste of 10 MB byte for byte', async () => {
       const shell = await link.open();
       const paste = randomBytes(10 * 1024 * 1024);
       await shell.type(`stty raw -echo; echo rea"dy"; head -c ${paste.length} | sha256sum; stty sane; echo d"one"\r`);
@@ -211,7 +211,7 @@ describe.skipIf(process.platform !== 'linux')('a terminal', () => {
       expect(shell.text).toContain(createHash('sha256').update(paste).digest('hex'));
     });
 
-    it('takes a paste in lines', async () => {
+    test('accepts a paste of lines', async () => {
       const shell = await link.open();
       await shell.type('stty -echo; echo rea"dy"; wc -c; echo d"one"\r');
       await shell.shows('ready');
@@ -221,10 +221,10 @@ describe.skipIf(process.platform !== 'linux')('a terminal', () => {
       expect(shell.text).toContain('\n1048576\r\n');
     });
 
-    it('waits, up to the window, for a program that reads nothing, and stops nobody else meanwhile', async () => {
+    test('buffers input up to the window for a program that does not read, without blocking other terminals', async () => {
       const shell = await link.open();
       const other = await link.open();
-      // In one line: a shell in a raw terminal would read on until it meets the end of the next.
+      // In one line, because a shell in raw mode would read the next line as well.
       await shell.type('stty raw -echo; echo rea"dy"; sleep 1000\r');
       await shell.shows('ready');
       const window = limits.terminalInputWindowBytes;
@@ -233,14 +233,16 @@ describe.skipIf(process.platform !== 'linux')('a terminal', () => {
         return true;
       });
       expect(await other.run('echo still=$((3*3))')).toContain('still=9');
-      const credited = link.told.filter(({ type, channel }) => type === 'terminal_credit' && channel === shell.channel);
+      const credited = link.messages.filter(
+        ({ type, channel }) => type === 'terminal_credit' && channel === shell.channel,
+      );
       expect(credited.length).toBeLessThan(3);
       expect(link.link.type(shell.channel, Buffer.alloc(window))).toBe(false);
     });
   });
 
-  describe('at its end', () => {
-    it('tells the code, or the signal', async () => {
+  describe('that ends', () => {
+    test('reports the exit code or the signal', async () => {
       const first = await link.open();
       await first.type('exit 7\r');
       expect(await first.ended()).toEqual({ code: 7, signal: null });
@@ -261,7 +263,7 @@ describe.skipIf(process.platform !== 'linux')('a terminal', () => {
       expect(JSON.stringify(link.logged)).not.toContain('kill -KILL');
     });
 
-    it('leaves nothing of its session behind, also not what ignores the hang-up, but what detached itself', async () => {
+    test('kills all processes of its session, even those that ignore SIGHUP, except detached ones', async () => {
       const shell = await link.open({ shell: '/bin/bash' });
       const shown = await shell.run(
         'sleep 1001 & echo plain=$!; sh -c "trap \'\' HUP; exec sleep 1002" & echo deaf=$!; setsid sh -c "echo apart=\\$\\$; exec sleep 1003" & sleep 0.1; echo own=$$',
@@ -286,7 +288,7 @@ describe.skipIf(process.platform !== 'linux')('a terminal', () => {
       }
     });
 
-    it('is told to the jobs of a shell that would not tell them', async () => {
+    test('sends SIGHUP to the jobs of a shell that does not pass it on', async () => {
       const shell = await link.open({ shell: '/bin/sh' });
       const folder = mkdtempSync(join(tmpdir(), 'muster-terminal-'));
       const file = join(folder, 'told');
@@ -298,7 +300,7 @@ describe.skipIf(process.platform !== 'linux')('a terminal', () => {
       rmSync(folder, { recursive: true });
     });
 
-    it('comes with that of the link, and of the agent', async () => {
+    test('ends with its link and with the agent', async () => {
       const first = await link.open();
       const own = numberIn(await first.run('echo own=$$'), 'own');
       link.link.end('the link is gone');
@@ -308,12 +310,12 @@ describe.skipIf(process.platform !== 'linux')('a terminal', () => {
       const other = numberIn(await second.run('echo own=$$'), 'own');
       await link.terminals.stop('the agent stops');
       expect(runs(other)).toBe(false);
-      // The end of the link tells that it was interrupted.
+      // The end of the link reports the interruption.
       expect(second.exit).toBeNull();
       expect((await link.open()).answer).toMatchObject({ type: 'terminal_refused', code: 'disabled' });
     });
 
-    it('comes when terminals are turned off', async () => {
+    test('ends when terminals are disabled', async () => {
       const shell = await link.open();
       link.settings = { ...link.settings, enabled: false };
       link.terminals.settingsChanged();
@@ -321,32 +323,32 @@ describe.skipIf(process.platform !== 'linux')('a terminal', () => {
       expect((await link.open()).answer).toMatchObject({ type: 'terminal_refused', code: 'disabled' });
     });
 
-    it('is told where it was closed before it was open', async () => {
+    test('reports its end if it was closed before it was open', async () => {
       const opening = link.open();
       link.link.receive({ type: 'terminal_close', channel: 1, reason: 'at once' });
       await (await opening).ended();
-      expect(link.told.map(({ type }) => type)).toEqual(['terminal_opened', 'terminal_exited']);
+      expect(link.messages.map(({ type }) => type)).toEqual(['terminal_opened', 'terminal_exited']);
     });
   });
 
   describe('is refused', () => {
-    it('beyond as many as there may be, until one of them is over', async () => {
+    test('beyond the maximum number, until one has ended', async () => {
       link.settings = { ...link.settings, max_sessions: 1 };
       const first = await link.open();
       const second = await link.open();
       expect(second.answer).toMatchObject({ type: 'terminal_refused', code: 'limit' });
       first.close();
       await first.ended();
-      // What is left of it counts until it is gone.
+      // Its remaining processes count until they have ended.
       await expect.poll(async () => (await link.open()).answer?.type, { interval: 20 }).toBe('terminal_opened');
     });
 
-    it.each([
-      ['as a user that is not there', { user: 'no-such-user' }, null, 'failed', /no user no-such-user/],
-      ['with a configured shell that is not there', { shell: '/no/shell' }, null, 'failed', /remote_terminal.shell/],
-      ['with a chosen shell that is not listed', {}, '/usr/bin/env', 'shell_refused', /etc\/shells/],
+    test.each([
+      ['as an unknown user', { user: 'no-such-user' }, null, 'failed', /no user no-such-user/],
+      ['with a configured shell that does not exist', { shell: '/no/shell' }, null, 'failed', /remote_terminal.shell/],
+      ['with a requested shell that is not listed', {}, '/usr/bin/env', 'shell_refused', /etc\/shells/],
       [
-        'with any where none may be chosen',
+        'with a requested shell that the configuration does not allow',
         { allow_operator_shell_override: false },
         '/bin/sh',
         'shell_refused',
@@ -358,9 +360,9 @@ describe.skipIf(process.platform !== 'linux')('a terminal', () => {
       expect(answer).toMatchObject({ type: 'terminal_refused', code, message: expect.stringMatching(message) });
     });
 
-    it('where the agent may open no more files, and the agent lives on', async () => {
+    test('if the agent has too many open files, and the agent continues', async () => {
       await link.open();
-      // For a terminal and the first pipes of a program, but not for all.
+      // Enough for a terminal and the first pipes of a program, but not for all.
       for (const left of [2, 4, 6]) {
         const { answer } = await withFilesLeft(left, () => link.open());
         expect(answer).toMatchObject({
@@ -371,7 +373,7 @@ describe.skipIf(process.platform !== 'linux')('a terminal', () => {
       }
     });
 
-    it('on a number that was given out before', async () => {
+    test('on a channel number that was used before', async () => {
       await link.open();
       const again = { type: 'terminal_open', channel: 1, session_id: '0'.repeat(26), cols: 1, rows: 1 } as const;
       expect(link.link.receive({ ...again, shell: null, operator: 'ann' })).toBe(false);

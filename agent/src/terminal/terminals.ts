@@ -5,7 +5,7 @@ import type { LoginShell } from '../host/accounts/login-shell.ts';
 import { HostFailure } from '../host/failure.ts';
 import type { OpenTerminals } from '../host/pty/open-terminals.ts';
 import { Alarm } from './alarm.ts';
-import { PutAway } from './put-away.ts';
+import { SessionKiller } from './put-away.ts';
 import { chooseShell, type TerminalSettings } from './shell-choice.ts';
 import { type Outlet, Terminal } from './terminal.ts';
 
@@ -18,35 +18,35 @@ export type TerminalMessage =
 
 /** The terminals of one link. */
 export interface TerminalLink {
-  /** @returns false when the other end may not say that */
+  /** @returns false if the message is a protocol violation */
   receive(message: TerminalMessage): boolean;
-  /** @returns false when that is more than may come */
+  /** @returns false if the input exceeds the window or the channel is unknown */
   type(channel: number, bytes: Uint8Array): boolean;
-  /** The network has taken what was sent. */
+  /** Call when the send buffer has room again. */
   roomAgain(): void;
-  /** The link is gone, and with it every terminal. */
+  /** Call when the link has ended. Ends all its terminals. */
   end(reason: string): void;
 }
 
 export interface TerminalsOptions {
   readonly clock: Clock;
   readonly log: Log;
-  /** As they are now. */
+  /** Returns the current settings. */
   settings(): TerminalSettings;
   readonly open: OpenTerminals;
-  /** One is over, and its memory is not needed any more. */
+  /** Called when a terminal has ended and released its memory. */
   ended?(): void;
 }
 
-/** A terminal that counts, until nothing of it is left. */
+/** A terminal that counts against the limit until all its processes have ended. */
 interface Entry {
-  readonly wish: Message<'terminal_open'>;
+  readonly request: Message<'terminal_open'>;
   readonly terminal: Terminal;
   readonly outlet: Outlet;
   refuse(code: TerminalRefusal, message: string): void;
-  /** Its opening was told, and its end was not. */
+  /** Whether its opening was reported and its end was not. */
   isOpen: boolean;
-  /** Why it is being ended; null: it is not. */
+  /** Reason of the hangup; null: none was requested. */
   ending: string | null;
   readonly hungUp: PromiseWithResolvers<void>;
 }
@@ -56,15 +56,15 @@ interface Exit {
   readonly signal: string | null;
 }
 
-const notKilled = 'processes of a terminal that ended could not be killed';
-/** After what is left of a shell was killed, so long is waited for word of its end. Milliseconds. */
-const lastWaitMs = 3_000;
+const notKilled = 'failed to kill processes of an ended terminal';
+/** How long to wait for the exit event of a shell after its processes were killed. */
+const exitTimeoutMs = 3_000;
 
-/** Every terminal of this agent, whichever link it was opened over. */
+/** All terminals of this agent, across links. */
 export class Terminals {
   readonly #options: TerminalsOptions;
   readonly #alarm: Alarm<Terminal>;
-  readonly #putAway: PutAway;
+  readonly #killer: SessionKiller;
   readonly #entries = new Set<Entry>();
   readonly #runs = new Set<Promise<void>>();
   #isStopping = false;
@@ -72,23 +72,23 @@ export class Terminals {
   constructor(options: TerminalsOptions) {
     this.#options = options;
     this.#alarm = new Alarm(options.clock);
-    this.#putAway = new PutAway(options.clock);
+    this.#killer = new SessionKiller(options.clock);
   }
 
-  /** Ends what an earlier process of this agent, which was killed, has left of its terminals. */
+  /** Ends the remaining terminal processes of an earlier, killed process of this agent. */
   start(): void {
     const { open, log } = this.#options;
     for (const terminal of open.left()) {
       const { pid } = terminal.session;
-      log.warn({ pid }, 'the agent was killed with a terminal open: what is left in that is ended');
-      this.#putAway.end(terminal.session).then((left) => {
+      log.warn({ pid }, 'the agent was killed with an open terminal; ending its remaining processes');
+      this.#killer.end(terminal.session).then((left) => {
         open.remove(terminal);
         if (left > 0) log.warn({ pid, left }, notKilled);
       });
     }
   }
 
-  /** How many there are. */
+  /** Number of terminals. */
   get open(): number {
     return this.#entries.size;
   }
@@ -100,7 +100,7 @@ export class Terminals {
     return {
       receive: (message) => {
         if (message.type === 'terminal_open') {
-          // Counted up, so that what is late for one terminal never reaches another.
+          // Channel numbers must increase, so that late messages never reach another terminal.
           if (message.channel <= last) return false;
           last = message.channel;
           this.#open(message, outlet, channels);
@@ -115,7 +115,7 @@ export class Terminals {
       },
       type: (channel, bytes) => channels.get(channel)?.terminal.type(bytes) ?? channel <= last,
       roomAgain: () => {
-        // Each in its turn is the first, so that none fills all of the room for good.
+        // Starts with another terminal each time, so that none uses all of the room permanently.
         const entries = [...channels.values()];
         turn = (turn + 1) % Math.max(1, entries.length);
         for (const { terminal } of [...entries.slice(turn), ...entries.slice(0, turn)]) terminal.wake();
@@ -127,33 +127,36 @@ export class Terminals {
     };
   }
 
-  /** Where there are to be none any more, those that are open end. */
+  /** Ends all terminals if the settings disable them. */
   settingsChanged(): void {
     if (this.#options.settings().enabled) return;
-    for (const entry of this.#entries) this.#hangUp(entry, 'terminals are turned off in the configuration');
+    for (const entry of this.#entries) this.#hangUp(entry, 'terminals were disabled in the configuration');
   }
 
-  /** Ends all; resolves when nothing of them runs any more. */
+  /** Ends all terminals. Resolves when all their processes have ended. */
   async stop(reason: string): Promise<void> {
     this.#isStopping = true;
     for (const entry of this.#entries) this.#hangUp(entry, reason);
     await Promise.all(this.#runs);
   }
 
-  #open(wish: Message<'terminal_open'>, outlet: Outlet, channels: Map<number, Entry>): void {
+  #open(request: Message<'terminal_open'>, outlet: Outlet, channels: Map<number, Entry>): void {
     const { clock, log, settings } = this.#options;
-    const { channel, operator, session_id } = wish;
+    const { channel, operator, session_id } = request;
     const refuse = (code: TerminalRefusal, message: string) => {
-      log.warn({ session_id, operator, code, reason: message }, 'a terminal was refused');
+      log.warn({ session_id, operator, code, reason: message }, 'refused a terminal');
       outlet.send({ type: 'terminal_refused', channel, code, message: message.slice(0, 1024) });
     };
     const { enabled, max_sessions } = settings();
     if (!enabled || this.#isStopping) {
-      refuse('disabled', 'this agent offers no terminals: remote_terminal.enabled in its configuration');
+      refuse('disabled', 'this agent offers no terminals; see remote_terminal.enabled in its configuration');
       return;
     }
     if (this.#entries.size >= max_sessions) {
-      refuse('limit', `${max_sessions} terminals are open on this agent: remote_terminal.max_sessions`);
+      refuse(
+        'limit',
+        `${max_sessions} terminals are open on this agent, the maximum set in remote_terminal.max_sessions`,
+      );
       return;
     }
     const terminal = new Terminal({
@@ -163,7 +166,7 @@ export class Terminals {
       wakeAt: (sleeper, time) => this.#alarm.set(sleeper, time),
     });
     const entry: Entry = {
-      wish,
+      request,
       terminal,
       outlet,
       refuse,
@@ -175,7 +178,7 @@ export class Terminals {
     channels.set(channel, entry);
     const run = this.#run(entry)
       .catch((error: unknown) => {
-        if (!(error instanceof HostFailure)) log.error({ session_id, error }, 'a bug: a terminal failed');
+        if (!(error instanceof HostFailure)) log.error({ session_id, error }, 'bug: a terminal failed');
         if (entry.isOpen) outlet.send({ type: 'terminal_exited', channel, exit_code: null, signal: null });
         else refuse('failed', error instanceof Error ? error.message : String(error));
       })
@@ -194,12 +197,12 @@ export class Terminals {
     entry.hungUp.resolve();
   }
 
-  /** From its opening until nothing of it is left. */
+  /** Runs a terminal from its opening until all its processes have ended. */
   async #run(entry: Entry): Promise<void> {
     const { clock, log, open } = this.#options;
-    const { wish, terminal, outlet, refuse } = entry;
-    const { channel, session_id, operator } = wish;
-    // Nothing of this is loaded before the first terminal.
+    const { request, terminal, outlet, refuse } = entry;
+    const { channel, session_id, operator } = request;
+    // Loaded on demand, because most agents never open a terminal.
     const [{ startLoginShell, listedShells }, { accountOf, ownAccount }, { isProgram }] = await Promise.all([
       import('../host/accounts/login-shell.ts'),
       import('../host/accounts/login-account.ts'),
@@ -207,13 +210,13 @@ export class Terminals {
     ]);
     const settings = this.#options.settings();
     const account = settings.user === '' ? ownAccount() : await accountOf(settings.user, clock);
-    const choice = chooseShell(wish.shell, account.shell, settings, { isProgram, listedShells });
+    const choice = chooseShell(request.shell, account.shell, settings, { isProgram, listedShells });
     if ('code' in choice) {
       refuse(choice.code, choice.message);
       return;
     }
     const exited = Promise.withResolvers<Exit>();
-    const { cols, rows } = wish;
+    const { cols, rows } = request;
     const as = { user: account.name, shell: choice.shell };
     const shell = await startLoginShell(
       {
@@ -225,40 +228,43 @@ export class Terminals {
       clock,
     );
     const openedAt = clock.monotonic();
-    this.#note(shell);
+    this.#record(shell);
     entry.isOpen = true;
     outlet.send({ type: 'terminal_opened', channel, ...as });
     log.info({ session_id, operator, ...as }, 'terminal opened');
     const shown = exited.promise.then(() => new Promise<void>((done) => terminal.finish(done)));
-    // It may have been closed while it was being opened.
+    // It may have been closed while it was opening.
     if (entry.ending === null) terminal.begin(shell);
     await Promise.race([shown, entry.hungUp.promise]);
 
-    let away = Promise.resolve(0);
+    let killed = Promise.resolve(0);
     if (entry.ending !== null) {
       terminal.end();
       shell.hangUp();
-      away = this.#putAway.end(shell.session);
+      killed = this.#killer.end(shell.session);
     }
-    const unknown = away.then(() => this.#pause(lastWaitMs)).then((): Exit => ({ code: null, signal: null }));
+    const unknown = killed.then(() => this.#pause(exitTimeoutMs)).then((): Exit => ({ code: null, signal: null }));
     const { code, signal } = await Promise.race([exited.promise, unknown]);
     entry.isOpen = false;
-    // Of an agent that stops the end of the link tells: those terminals did not end, they were interrupted.
+    // When the agent stops, the end of the link reports these terminals as interrupted, not as ended.
     if (!this.#isStopping) outlet.send({ type: 'terminal_exited', channel, exit_code: code, signal });
     const seconds = Math.round((clock.monotonic() - openedAt) / 1000);
     const reason = entry.ending ?? 'the shell ended';
     log.info({ session_id, operator, ...as, seconds, exit_code: code, signal, reason }, 'terminal ended');
-    const left = await away;
+    const left = await killed;
     open.remove(shell);
     if (left > 0) log.warn({ session_id, operator, left }, notKilled);
   }
 
-  /** A disk that takes nothing is no reason to be without a terminal on that machine. */
-  #note(shell: LoginShell): void {
+  /** A failure is not fatal, because a machine with a full disk needs a terminal most. */
+  #record(shell: LoginShell): void {
     try {
       this.#options.open.add(shell);
     } catch (error) {
-      this.#options.log.warn({ error }, 'what is left of a terminal will not be ended if this agent is killed');
+      this.#options.log.warn(
+        { error },
+        'failed to record an open terminal; its processes will keep running if this agent is killed',
+      );
     }
   }
 

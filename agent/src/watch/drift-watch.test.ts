@@ -1,6 +1,6 @@
 import { chmodSync, mkdirSync, readFileSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
 import { agentMessageSchema, limits } from '@muster/protocol/wire';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { systemClock } from '../../../lib/src/clock.ts';
 import { ManualClock } from '../../../lib/test/manual-clock.ts';
 import { removeDirectory, startAgent, type TestAgent, temporaryDirectory } from '../converge/test/agent.ts';
@@ -15,7 +15,7 @@ const log = {
   error: (fields: object, text: string) => console.error(text, fields),
 };
 
-describe('what was applied', () => {
+describe('the drift watch', () => {
   let home: string;
   let root: string;
   let agent: TestAgent;
@@ -64,19 +64,19 @@ describe('what was applied', () => {
   const apply = (...more: Parameters<typeof operation>) => agent.run(operation(...more));
   const hinted = (...names: string[]) =>
     expect.poll(() => hints.splice(0).flat(), { interval: 10 }).toEqual(names.map((name) => `path:${root}/${name}`));
-  /** Long enough for a change to have been noticed. A hint that comes all the same fails the test. */
+  /** Waits long enough for a change to be noticed. An unexpected hint fails the test. */
   const nothingHinted = async () => {
     await new Promise((resolve) => setTimeout(resolve, 250));
     expect(hints).toEqual([]);
   };
   const drift = () => apply('drift');
 
-  it('hints when it is changed by hand, and again when it is restored', async () => {
+  test('sends a hint after a manual change, and another after its reversal', async () => {
     await apply('apply', desired());
     writeFileSync(`${root}/f`, 'by hand\n');
     await hinted('f');
     expect((await drift()).results.map(({ changes }) => changes[0]?.field)).toEqual(['content']);
-    // It is known to look like that.
+    // The orchestrator knows this state.
     utimesSync(`${root}/f`, 1, 1);
     await nothingHinted();
     chmodSync(`${root}/g`, 0o600);
@@ -88,7 +88,7 @@ describe('what was applied', () => {
     await hinted('f', 'g');
   });
 
-  it('is hinted once, however often it is touched before a check comes', async () => {
+  test('sends one hint for any number of changes before a check', async () => {
     await apply('apply', desired());
     writeFileSync(`${root}/f`, 'by hand\n');
     await hinted('f');
@@ -98,7 +98,7 @@ describe('what was applied', () => {
     await hinted('f');
   });
 
-  it('is nobody’s business while it looks as applied: neither an apply nor a touch makes a hint', async () => {
+  test('sends no hint while a resource is as applied: neither after an apply nor after a touch', async () => {
     await apply('apply', desired());
     utimesSync(`${root}/f`, 1, 1);
     writeFileSync(`${root}/f`, 'as applied\n');
@@ -108,19 +108,19 @@ describe('what was applied', () => {
     writeFileSync(`${root}/f`, 'by hand\n');
     await hinted('f');
     await drift();
-    // The apply puts it right, which the orchestrator knows from its results.
+    // The apply repairs it, which the orchestrator knows from its results.
     await apply('apply', desired('another\n'));
     await nothingHinted();
   });
 
-  it('is looked at once more after an apply, for what was changed by hand meanwhile', async () => {
+  test('observes again after an apply, for manual changes meanwhile', async () => {
     await apply('apply', desired());
     const late = script('late', { apply: `echo by hand > ${root}/f` });
     await apply('apply', [...desired(), late]);
     await hinted('f');
   });
 
-  it('may be changed while the agent is not there', async () => {
+  test('finds changes from while the agent did not run', async () => {
     await apply('apply', desired());
     await stop();
     writeFileSync(`${root}/g`, 'by hand\n');
@@ -128,7 +128,7 @@ describe('what was applied', () => {
     await expect.poll(() => hints.flat()).toEqual([`path:${root}/g`]);
   });
 
-  it('is told of once the link is up, and again on a new one until a check has found it', async () => {
+  test('sends hints once the link is up, and again on a new link until a check has found the change', async () => {
     await apply('apply', desired());
     isUp = false;
     writeFileSync(`${root}/f`, 'by hand\n');
@@ -138,7 +138,7 @@ describe('what was applied', () => {
     watch.linked();
     expect(hints.splice(0).length).toBe(2);
     await drift();
-    // The end of a check is told before it is known here.
+    // The event of a check arrives before its end is visible here.
     await expect
       .poll(() => {
         hints = [];
@@ -150,11 +150,11 @@ describe('what was applied', () => {
 });
 
 describe('a hint', () => {
-  it('is taken by the orchestrator, however long the names of what has changed are', async () => {
+  test('is accepted by the orchestrator, with names of any length', async () => {
     const home = temporaryDirectory();
     const clock = new ManualClock();
     const hints: string[][] = [];
-    // A line that is declared may be of any length, and is part of the name.
+    // A declared line may have any length, and is part of the name.
     const watched = Array.from({ length: 20 }, (_, i) => {
       writeFileSync(`${home}/${i}`, '');
       return [`line-unix:/${i}#${'\u0001😀'.repeat(3000)}`, [`${home}/${i}`]] as const;
@@ -186,7 +186,7 @@ describe('a hint', () => {
 });
 
 describe('a path that changes all the time', () => {
-  it('is looked at ever more rarely, and at once again when it was quiet', async () => {
+  test('is observed less and less often, and at once again after a quiet time', async () => {
     expect([0, 9, 10, 11, 13, 30].map(waitAfter)).toEqual([0, 0, 1000, 2000, 8000, 300_000]);
     const home = temporaryDirectory();
     const clock = new ManualClock();
@@ -197,7 +197,7 @@ describe('a path that changes all the time', () => {
     const watch = new DriftWatch({
       engine: {
         applied: () => ({ applies: 1, watched: new Map([['path:/f', [path]]]) }),
-        // It looks different each time.
+        // The state differs each time.
         look: async (keys) => new Map([...keys].map((key) => [key, `${++looks}`])),
       },
       clock,
@@ -210,7 +210,7 @@ describe('a path that changes all the time', () => {
       await expect.poll(() => looks).toBe(1);
       for (let i = 0; i < 600; i++) {
         writeFileSync(path, `${i}`);
-        // A turn of the loop in which the kernel's word arrives, a tenth of a second by the other clock.
+        // One turn of the event loop for the kernel's events, and a tenth of a second of the manual clock.
         await new Promise((resolve) => setTimeout(resolve, 1));
         clock.advance(100);
       }

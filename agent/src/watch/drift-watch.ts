@@ -4,47 +4,46 @@ import type { Engine } from '../converge/engine.ts';
 import { PathWatch } from '../host/files/path-watch.ts';
 
 /**
- * Notices at once when something that was applied is changed by somebody else. The paths of what was applied are
- * watched; what may have changed is looked at as a drift check would, here, and only when it looks other than the
- * orchestrator knows is that worth a hint. While an operation runs nothing is looked at: what happened meanwhile is
- * afterwards, and what the operation did itself is then as applied.
+ * Detects changes of applied resources at once. Watches their paths, observes a resource after an event like a drift
+ * check would, and sends a hint if its state differs from what the orchestrator knows. Observes nothing while an
+ * operation runs; afterwards, the changes of the operation itself match the applied state.
  */
 
 export interface DriftWatchOptions {
   engine: Pick<Engine, 'applied' | 'look'>;
   clock: Clock;
   log: Log;
-  /** Tells the orchestrator. @returns false when it is not connected */
+  /** Sends a hint to the orchestrator. @returns false if the link is down */
   hint: (keys: string[]) => boolean;
 }
 
-/** One change makes several events, and often several files: they are waited for so long. */
-const gatherMs = 100;
-/** A path is looked at so often before it has to wait, from one second doubling up to five minutes. */
-const freeLooks = 10;
-const firstWaitMs = 1_000;
-const mostWaitMs = 300_000;
-/** A path that was quiet for longer than this, and for longer than it had to wait, begins anew. */
+/** Debounce, because one change causes several events and often affects several files. */
+const debounceMs = 100;
+/** Observations of a path without a delay. After them, the delay doubles from `minBackoffMs` to `maxBackoffMs`. */
+const freeObservations = 10;
+const minBackoffMs = 1_000;
+const maxBackoffMs = 300_000;
+/** Minimum quiet time after which the backoff of a path starts over. */
 const quietMs = 10_000;
-/** What changed while the agent was not there is looked for once it has started. */
-const firstLookMs = 2_000;
-/** What is watched from now on may have been changed between its apply and now. */
-const freshLookMs = 500;
-/** A hint that no check followed is given again. */
-const againMs = 60_000;
-/** While something runs it is tried so often to look. */
-const busyMs = 1_000;
-/** What a hint has room for. */
-const mostKeys = 16;
-/** Names are of any length; a hint that the orchestrator does not take would end the link, and the next one too. */
-const longestKey = 200;
+/** Delay after the start, to find changes from while the agent did not run. */
+const startDelayMs = 2_000;
+/** Delay for newly watched paths, to find changes between their apply and the watch. */
+const newPathDelayMs = 500;
+/** Interval for repeating a hint until a drift check follows. */
+const repeatHintMs = 60_000;
+/** Retry interval while an operation runs. */
+const busyRetryMs = 1_000;
+/** Maximum keys in a hint. */
+const maxKeys = 16;
+/** Maximum length of a key. The orchestrator closes the link after a hint with a longer key. */
+const maxKeyLength = 200;
 
 interface Path {
   keys: string[];
-  /** How often it was looked at without having been quiet. */
-  looks: number;
-  lookedAt: number;
-  /** When it is to be looked at; null: nothing has happened. */
+  /** Observations since it was last quiet. */
+  observations: number;
+  observedAt: number;
+  /** Time of the next observation; null: no event occurred. */
   dueAt: number | null;
 }
 
@@ -53,15 +52,15 @@ export class DriftWatch {
   readonly #watch: PathWatch;
   #applies = -1;
   #paths = new Map<string, Path>();
-  /** How each resource looks as far as the orchestrator knows; empty: as applied. */
+  /** State of each resource that the orchestrator knows; empty: as applied. */
   #known = new Map<string, string>();
-  /** What looks otherwise, and no check has found it yet. */
-  readonly #wanted = new Map<string, string>();
-  #looking: Promise<void> | null = null;
+  /** Differing states that no drift check has found yet. */
+  readonly #unreported = new Map<string, string>();
+  #observing: Promise<void> | null = null;
   #ended = false;
-  #callOffLook = () => {};
-  #lookAt = Number.POSITIVE_INFINITY;
-  #callOffHint = () => {};
+  #cancelObservation = () => {};
+  #nextAt = Number.POSITIVE_INFINITY;
+  #cancelHint = () => {};
 
   constructor(options: DriftWatchOptions) {
     this.#options = options;
@@ -72,42 +71,42 @@ export class DriftWatch {
     });
   }
 
-  /** Begins with what was applied before the agent was started. */
+  /** Starts with the resources of earlier applies. */
   start(): void {
     this.#refresh();
     const now = this.#options.clock.monotonic();
-    for (const path of this.#paths.values()) path.dueAt = now + firstLookMs;
+    for (const path of this.#paths.values()) path.dueAt = now + startDelayMs;
     this.#schedule();
   }
 
-  /** An operation has ended. @param succeeded an apply that did: everything is as applied, as far as anybody knows */
+  /** Call when an operation has ended. @param succeeded whether it was a successful apply, so that all is as applied */
   operationEnded(succeeded: boolean): void {
     if (this.#ended) return;
     this.#refresh();
     if (succeeded) {
       this.#known.clear();
-      this.#wanted.clear();
+      this.#unreported.clear();
       for (const { keys } of this.#paths.values()) for (const key of keys) this.#known.set(key, '');
     }
     this.#schedule();
   }
 
-  /** A drift check has found resources to look like this, and the orchestrator hears of it. */
+  /** Call when a drift check has reported these states to the orchestrator. */
   measured(looks: ReadonlyMap<string, string>): void {
     for (const [key, look] of looks) this.#known.set(key, look);
-    this.#wanted.clear();
-    this.#callOffHint();
+    this.#unreported.clear();
+    this.#cancelHint();
   }
 
-  /** The link is up: hints that were given on another one may have been lost. */
+  /** Call when the link is up. Repeats hints, which an earlier link may have lost. */
   linked(): void {
     this.#hint();
   }
 
   end(): void {
     this.#ended = true;
-    this.#callOffLook();
-    this.#callOffHint();
+    this.#cancelObservation();
+    this.#cancelHint();
     this.#watch.end();
   }
 
@@ -116,7 +115,7 @@ export class DriftWatch {
     if (applies === this.#applies) return;
     this.#applies = applies;
     const before = this.#paths;
-    const fresh: Path = { ...unseen, dueAt: this.#options.clock.monotonic() + freshLookMs };
+    const fresh: Path = { ...unseen, dueAt: this.#options.clock.monotonic() + newPathDelayMs };
     this.#paths = new Map();
     for (const [key, paths] of watched)
       for (const path of paths) {
@@ -131,31 +130,31 @@ export class DriftWatch {
     const path = this.#paths.get(changed);
     if (path === undefined || path.dueAt !== null) return;
     const now = this.#options.clock.monotonic();
-    const wait = waitAfter(path.looks);
-    if (now - path.lookedAt > Math.max(quietMs, 2 * wait)) path.looks = 0;
-    path.dueAt = Math.max(now + gatherMs, path.lookedAt + waitAfter(path.looks));
+    const wait = waitAfter(path.observations);
+    if (now - path.observedAt > Math.max(quietMs, 2 * wait)) path.observations = 0;
+    path.dueAt = Math.max(now + debounceMs, path.observedAt + waitAfter(path.observations));
     this.#scheduleAt(path.dueAt);
   }
 
   #schedule(): void {
     let first = Number.POSITIVE_INFINITY;
     for (const { dueAt } of this.#paths.values()) if (dueAt !== null && dueAt < first) first = dueAt;
-    this.#callOffLook();
-    this.#lookAt = Number.POSITIVE_INFINITY;
+    this.#cancelObservation();
+    this.#nextAt = Number.POSITIVE_INFINITY;
     if (first < Number.POSITIVE_INFINITY) this.#scheduleAt(first);
   }
 
   #scheduleAt(at: number): void {
-    if (at >= this.#lookAt || this.#ended) return;
-    this.#callOffLook();
-    this.#lookAt = at;
+    if (at >= this.#nextAt || this.#ended) return;
+    this.#cancelObservation();
+    this.#nextAt = at;
     const { clock } = this.#options;
-    this.#callOffLook = clock.after(Math.max(0, at - clock.monotonic()), () => {
-      this.#lookAt = Number.POSITIVE_INFINITY;
-      this.#looking ??= this.#look()
-        .catch((error: unknown) => this.#options.log.error({ error }, 'what was changed could not be looked at'))
+    this.#cancelObservation = clock.after(Math.max(0, at - clock.monotonic()), () => {
+      this.#nextAt = Number.POSITIVE_INFINITY;
+      this.#observing ??= this.#look()
+        .catch((error: unknown) => this.#options.log.error({ error }, 'failed to observe changed resources'))
         .finally(() => {
-          this.#looking = null;
+          this.#observing = null;
         });
     });
   }
@@ -164,57 +163,59 @@ export class DriftWatch {
     const { engine, clock, log } = this.#options;
     const now = clock.monotonic();
     const due = [...this.#paths.values()].filter(({ dueAt }) => dueAt !== null && dueAt <= now);
-    // From here on a change counts anew.
+    // Later events request another observation.
     for (const path of due) path.dueAt = null;
     const looks = await engine.look(new Set(due.flatMap(({ keys }) => keys)));
     if (this.#ended) return;
     if (looks === null) {
-      // Something runs. Its end is told, and then it is their turn, unless it ended just now.
+      // An operation runs. Its end triggers the observation, unless it has just ended.
       for (const path of due) path.dueAt ??= now;
-      this.#scheduleAt(clock.monotonic() + busyMs);
+      this.#scheduleAt(clock.monotonic() + busyRetryMs);
       return;
     }
-    const lookedAt = clock.monotonic();
+    const observedAt = clock.monotonic();
     for (const path of due) {
-      path.looks++;
-      path.lookedAt = lookedAt;
-      // What happened during the look waits like any other.
-      if (path.dueAt !== null) path.dueAt = Math.max(path.dueAt, lookedAt + waitAfter(path.looks));
+      path.observations++;
+      path.observedAt = observedAt;
+      // Events during the observation wait like others.
+      if (path.dueAt !== null) path.dueAt = Math.max(path.dueAt, observedAt + waitAfter(path.observations));
     }
     const news: string[] = [];
     for (const [key, look] of looks) {
       const known = this.#known.get(key);
       if (look === (known ?? '')) {
         this.#known.set(key, look);
-        this.#wanted.delete(key);
-      } else if (this.#wanted.get(key) !== look) {
-        this.#wanted.set(key, look);
+        this.#unreported.delete(key);
+      } else if (this.#unreported.get(key) !== look) {
+        this.#unreported.set(key, look);
         news.push(key);
       }
     }
     if (news.length > 0) {
-      log.info({ resources: named(news), count: news.length }, 'what was applied has been changed here');
+      log.info({ resources: named(news), count: news.length }, 'applied resources were changed on this machine');
       this.#hint();
     }
     this.#schedule();
   }
 
   #hint(): void {
-    this.#callOffHint();
-    if (this.#wanted.size === 0 || this.#ended) return;
-    this.#options.hint(named([...this.#wanted.keys()]));
-    this.#callOffHint = this.#options.clock.after(againMs, () => this.#hint());
+    this.#cancelHint();
+    if (this.#unreported.size === 0 || this.#ended) return;
+    this.#options.hint(named([...this.#unreported.keys()]));
+    this.#cancelHint = this.#options.clock.after(repeatHintMs, () => this.#hint());
   }
 }
 
 const named = (keys: readonly string[]): string[] =>
   keys
-    .slice(0, mostKeys)
-    // The cut may go through a character.
-    .map((key) => (key.length > longestKey ? `${key.slice(0, longestKey - 1).toWellFormed()}…` : key));
+    .slice(0, maxKeys)
+    // The cut may split a surrogate pair.
+    .map((key) => (key.length > maxKeyLength ? `${key.slice(0, maxKeyLength - 1).toWellFormed()}…` : key));
 
-const unseen: Path = { keys: [], looks: 0, lookedAt: Number.NEGATIVE_INFINITY, dueAt: null };
+const unseen: Path = { keys: [], observations: 0, observedAt: Number.NEGATIVE_INFINITY, dueAt: null };
 
-/** How long after a look a path is looked at again. */
-export const waitAfter = (looks: number): number =>
-  looks < freeLooks ? 0 : Math.min(mostWaitMs, firstWaitMs * 2 ** Math.min(20, looks - freeLooks));
+/** Minimum time between two observations of a path. */
+export const waitAfter = (observations: number): number =>
+  observations < freeObservations
+    ? 0
+    : Math.min(maxBackoffMs, minBackoffMs * 2 ** Math.min(20, observations - freeObservations));

@@ -7,17 +7,17 @@ import { OpenTerminals } from '../../host/pty/open-terminals.ts';
 import type { TerminalSettings } from '../shell-choice.ts';
 import { type TerminalLink, Terminals } from '../terminals.ts';
 
-type Told = Extract<AgentMessage, { channel: number }>;
+type TerminalReport = Extract<AgentMessage, { channel: number }>;
 
 const textLimit = 100_000;
 const sessionId = '0'.repeat(26);
 const quiet = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
 
-/** The other end of a link with terminals, in this process: it takes what is shown, or does not, and types by its window. */
+/** The orchestrator's side of a link with terminals, in this process: takes output or not, and respects the input window. */
 export class TestLink {
   readonly terminals: Terminals;
   readonly link: TerminalLink;
-  readonly told: Told[] = [];
+  readonly messages: TerminalReport[] = [];
   readonly logged: { message: string; fields: Record<string, unknown> }[] = [];
   settings: TerminalSettings = {
     enabled: true,
@@ -26,7 +26,7 @@ export class TestLink {
     max_sessions: 10,
     user: '',
   };
-  /** Where the terminals are noted that are open. */
+  /** Directory of the records of open terminals. */
   readonly directory = mkdtempSync(join(tmpdir(), 'muster-terminals-'));
   #last = 0;
   #changed: (() => void)[] = [];
@@ -43,7 +43,7 @@ export class TestLink {
     this.link = this.terminals.attach({
       send: (message) => {
         if (!('channel' in message)) throw new Error(`${message.type} is not of a terminal`);
-        this.told.push(message);
+        this.messages.push(message);
         this.#shells.get(message.channel)?.hear(message);
         this.#change();
       },
@@ -57,15 +57,15 @@ export class TestLink {
     });
   }
 
-  /** Ends its terminals, and resolves when nothing of them runs. */
+  /** Ends its terminals. Resolves when all their processes have ended. */
   async end(): Promise<void> {
     await this.terminals.stop('the test ends');
     rmSync(this.directory, { recursive: true });
   }
 
-  /** Asks for one, and waits for the answer. */
-  async open(wish: { shell?: string | null; cols?: number; rows?: number } = {}): Promise<TestShell> {
-    const { shell = null, cols = 80, rows = 24 } = wish;
+  /** Opens a terminal and waits for the answer. */
+  async open(options: { shell?: string | null; cols?: number; rows?: number } = {}): Promise<TestShell> {
+    const { shell = null, cols = 80, rows = 24 } = options;
     const channel = ++this.#last;
     const opened = new TestShell(this, channel);
     this.#shells.set(channel, opened);
@@ -74,12 +74,12 @@ export class TestLink {
     return opened;
   }
 
-  /** Waits until something holds; looked at whenever something came, and now and then besides. */
+  /** Waits until a condition holds; checks it after each message and every 20 ms. */
   async until(what: string, condition: () => boolean, limitMs = 15_000): Promise<void> {
     const deadline = performance.now() + limitMs;
     while (!condition()) {
       if (performance.now() > deadline)
-        throw new Error(`waited in vain for ${what}; told: ${JSON.stringify(this.told)}`);
+        throw new Error(`timeout while waiting for ${what}; messages: ${JSON.stringify(this.messages)}`);
       await new Promise<void>((resolve) => {
         const timer = setTimeout(resolve, 20);
         this.#changed.push(() => {
@@ -97,16 +97,16 @@ export class TestLink {
   }
 }
 
-/** One terminal of it. */
+/** One terminal of a test link. */
 export class TestShell {
   readonly channel: number;
-  answer: Told | null = null;
+  answer: TerminalReport | null = null;
   exit: Extract<AgentMessage, { type: 'terminal_exited' }> | null = null;
-  /** Bytes it showed. */
+  /** Total bytes of output. */
   shownBytes = 0;
-  /** Whether what it shows is taken as it comes. */
+  /** Whether output is acknowledged at once. */
   isTaking = true;
-  /** What it showed since the last `run`, the first of it. */
+  /** Output since the last `run`, up to `textLimit`. */
   text = '';
   onBytes: (bytes: Uint8Array) => void = () => {};
   readonly frames: number[] = [];
@@ -120,14 +120,14 @@ export class TestShell {
     this.channel = channel;
   }
 
-  hear(message: Told): void {
+  hear(message: TerminalReport): void {
     if (message.type === 'terminal_credit') this.#window += message.bytes;
     else if (message.type === 'terminal_exited') this.exit = message;
     else this.answer = message;
   }
 
   see(bytes: Uint8Array): void {
-    if (this.exit !== null) throw new Error('it shows something after its end was told');
+    if (this.exit !== null) throw new Error('output arrived after the end was reported');
     this.shownBytes += bytes.length;
     this.frames.push(bytes.length);
     if (this.text.length < textLimit) this.text += this.#decoder.decode(bytes, { stream: true });
@@ -137,15 +137,15 @@ export class TestShell {
     if (this.isTaking) this.take();
   }
 
-  /** Gives back what it showed. */
+  /** Sends credit for output. */
   take(bytes = this.#untaken): void {
     if (bytes === 0) return;
     this.#untaken -= bytes;
     if (!this.#link.link.receive({ type: 'terminal_credit', channel: this.channel, bytes }))
-      throw new Error('the credit was not taken');
+      throw new Error('the credit was refused');
   }
 
-  /** Types, in frames of any size the window has room for. */
+  /** Sends input in frames that fit the window. */
   async type(typed: string | Uint8Array): Promise<void> {
     let rest = Buffer.from(typed);
     while (rest.length > 0 && this.exit === null) {
@@ -153,7 +153,7 @@ export class TestShell {
       const piece = rest.subarray(0, Math.min(this.#window, limits.terminalFrameBytes));
       if (piece.length === 0) return;
       this.#window -= piece.length;
-      if (!this.#link.link.type(this.channel, piece)) throw new Error('what was typed was not taken');
+      if (!this.#link.link.type(this.channel, piece)) throw new Error('the input was refused');
       rest = rest.subarray(piece.length);
     }
   }
@@ -163,10 +163,10 @@ export class TestShell {
     await this.#link.until(`${what} in ${JSON.stringify(this.text.slice(-2000))}`, holds, limitMs);
   }
 
-  /** Runs a line and waits until it is through. @returns what it showed, with the line itself */
+  /** Runs a line and waits for its end. @returns the output, including the echoed line */
   async run(line: string): Promise<string> {
     this.text = '';
-    // The mark as it is typed is not the mark as it is printed.
+    // The echo of the line does not contain the printed mark.
     await this.type(`${line}; echo __END$((40+2))\r`);
     await this.shows('__END42');
     return this.text;
