@@ -147,7 +147,7 @@ describe('samples', () => {
       // The CPU usage needs two readings again.
       if (path === '/proc/stat') expect((await whole()).cpu_usage).toBeNull();
     }
-    expect(logged.map(({ message }) => message)).toEqual([expect.stringContaining('the oldest make room')]);
+    expect(logged.map(({ message }) => message)).toEqual([expect.stringContaining('the sample buffer is full')]);
   });
 
   test('inspect the interfaces again when they change', async () => {

@@ -255,7 +255,7 @@ describe('the file of samples', () => {
     logged = [];
     const agent = start();
     expect(agent.times).toEqual(halfMinutes(1, 2));
-    expect(logged).toEqual([expect.stringContaining('cannot be read')]);
+    expect(logged).toEqual([expect.stringContaining('ignored damaged')]);
     await agent.take(2);
     await agent.saved.end();
     expect(start().times).toEqual([...halfMinutes(1, 2), ...halfMinutes(4, 5)]);
@@ -329,7 +329,7 @@ describe('the file of samples', () => {
     // Fails for root too, because a directory has the name of the temporary file.
     mkdirSync(join(`${path}.tmp`, 'x'), { recursive: true });
     await agent.take(300);
-    expect(logged).toEqual([expect.stringContaining('only in memory')]);
+    expect(logged).toEqual([expect.stringContaining('keeping them in memory')]);
     expect(agent.times).toEqual(halfMinutes(1, 300));
     rmSync(`${path}.tmp`, { recursive: true });
     await agent.take(41);
@@ -362,7 +362,7 @@ describe('the file of samples', () => {
     const found = samplesOf([header, ...rows], nodeId);
     expect(found).toEqual({
       samples: [{ ...sampleAt(t0, null), uptime: 100, cpu_usage: 12.5 }, sampleAt(t0 + 3, null)],
-      strange: 6,
+      invalid: 6,
     });
     expect(samplesOf([], nodeId)).toBeNull();
     expect(samplesOf([[]], nodeId)).toBeNull();
