@@ -120,7 +120,7 @@ const units: Provider<{ restarts: number }, Json> = {
       return {};
     });
   },
-  gotDone: (_resource, brief, seen) => seen.restarts > (brief as { restarts: number }).restarts,
+  wasApplied: (_resource, brief, seen) => seen.restarts > (brief as { restarts: number }).restarts,
 };
 
 vi.mock('../resources/provider/registry.ts', async (original) => {

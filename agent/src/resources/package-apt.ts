@@ -139,7 +139,7 @@ export function diffPackageRemoval(name: string, before: PackageBefore, seen: Se
         ...(isOffered ? [{ field: 'version', from: null, to: old }] : []),
       ],
       diff: null,
-      ...(isOffered ? {} : { message: `its version ${old} is offered no more: another one comes back` }),
+      ...(isOffered ? {} : { message: `its version ${old} is no longer offered; another version will be installed` }),
     };
   const changes: Difference['changes'] = [];
   if (old !== null && seen.version !== old && isOffered) {
@@ -149,7 +149,7 @@ export function diffPackageRemoval(name: string, before: PackageBefore, seen: Se
   if (before.auto && !seen.auto) changes.push({ field: 'mark', from: 'manual', to: 'automatic' });
   const left =
     old !== null && seen.version !== old && !isOffered
-      ? `left at ${seen.version}: the sources do not offer ${old} any more, which was there before`
+      ? `left at ${seen.version}: the sources no longer offer the original version ${old}`
       : undefined;
   if (changes.length === 0) return nothing(left);
   const isOlder = isOffered && seen.version !== null && old !== null && compareVersions(old, seen.version) < 0;

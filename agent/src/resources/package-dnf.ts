@@ -25,25 +25,25 @@ import {
   type Provider,
 } from './provider/provider.ts';
 
-/** What was there before our first change, and what came with it. */
+/** The original state of a package, and the packages that were installed with it. */
 export type PackageBefore = {
-  /** Null: it was not there. */
+  /** Null: it was not installed. */
   version: string | null;
-  /** Names of all that was there when it was about to be installed; null once that is compared. */
+  /** Copy of the names of all packages before the installation; null once `brought` is determined. */
   ground: { sha256: string; size: number } | null;
-  /** Names of what came with it. */
+  /** Names of packages that were installed with it. */
   brought: string[];
 };
 
 type PackageItem = Item<SeenPackage, PackageBefore>;
 
-/** Packages of Fedora and its kin, by dnf and rpm. */
+/** Packages of Fedora and related distributions, with dnf and rpm. */
 export const packageDnf: Provider<SeenPackage, PackageBefore> = {
   type: 'package-dnf',
   recheckable: true,
   brings: () => ['accounts', 'units', 'programs'],
-  // It may be one that carries a source of packages, such as epel-release. A name that is wrong must still fail the
-  // plan beside others.
+  // A package may contain a package source, such as epel-release. Only its dependents may rely on that, so that a wrong
+  // name elsewhere still fails the plan.
   bringsToDependents: () => ['packages'],
   path: () => null,
   check: checkBody,
@@ -88,12 +88,12 @@ export const packageDnf: Provider<SeenPackage, PackageBefore> = {
   afterwards: (_resource, before, machine) => withBrought(before, machine),
 };
 
-/** What dnf would take for more than the name of one package. */
+/** Refuses names and versions that dnf would not take as one package. */
 function checkBody({ type, body }: { type: string; body: unknown }): void {
   const { name, version } = body as { name: string; version?: string | null };
   if (!/^[A-Za-z0-9_][A-Za-z0-9_.+-]*$/.test(name))
     throw new HostFailure(
-      `${type} manages packages by their names: ${name} is a group, a file, a pattern or a condition`,
+      `${type} manages packages by their names; ${name} is a group, a file, a pattern, or a condition`,
     );
   if (version == null || version === 'latest') return;
   const bound = lowerBound(version);
@@ -102,10 +102,12 @@ function checkBody({ type, body }: { type: string; body: unknown }): void {
       ? /^(\d+:)?[A-Za-z0-9_][A-Za-z0-9_.+~^*]*(-[A-Za-z0-9_.+~^*]+)?$/
       : /^(\d+:)?[A-Za-z0-9_.+~^]+(-[A-Za-z0-9_.+~^]+)?$/;
   if (!form.test(bound ?? version))
-    throw new HostFailure(`${version} is no version of a package: write 1.2, 1.2-3.fc40, 1:1.2-3.fc40, 1.* or >=1.2`);
+    throw new HostFailure(
+      `${version} is not a version of a package; write 1.2, 1.2-3.fc40, 1:1.2-3.fc40, 1.*, or >=1.2`,
+    );
 }
 
-/** Decides what brings back what was there before us. */
+/** Decides how a removal restores the original state. */
 export function diffPackageRemoval(name: string, before: PackageBefore, seen: SeenPackage): Difference {
   const { installed } = seen;
   const old = before.version;
@@ -123,50 +125,52 @@ export function diffPackageRemoval(name: string, before: PackageBefore, seen: Se
         ...(offered === undefined ? [] : [{ field: 'version', from: null, to: old }]),
       ],
       diff: null,
-      ...(offered === undefined ? { message: `its version ${old} is offered no more: another one comes back` } : {}),
+      ...(offered === undefined
+        ? { message: `its version ${old} is no longer offered; another version will be installed` }
+        : {}),
     };
   const now = versionText(installed);
   if (now === old) return nothing();
   if (offered === undefined)
-    return nothing(`left at ${now}: the repositories do not offer ${old} any more, which was there before`);
+    return nothing(`left at ${now}: the repositories no longer offer the original version ${old}`);
   if (seen.locked) throw locked(name, `changed to ${old}`);
   const isOlder = compareRpmVersions(offered, installed) < 0;
   return {
     action: 'update',
     changes: [{ field: 'version', from: now, to: old }],
     diff: null,
-    ...(isOlder ? { message: `${old} is older than ${now}: a downgrade` } : {}),
+    ...(isOlder ? { message: `downgrade: ${old} is older than ${now}` } : {}),
   };
 }
 
 async function together(items: readonly PackageItem[], machine: Machine): Promise<Outcome[]> {
   const outcomes = new Map<PackageItem, Outcome>();
-  // First what is to go: it may be in the way of what is to come.
-  const going = items.filter(isGoing);
-  const removed = going.length === 0 ? null : await removeAll(going.map(packageRemovalOf), machine);
-  for (const item of going) outcomes.set(item, removed?.get(bodyOf(item.resource).name) ?? {});
-  const coming = items.filter((item) => !isGoing(item));
-  const wanted = coming.flatMap(wantedPackageOf);
-  const told = wanted.length === 0 ? null : await installAll(wanted, machine);
+  // Removals first, because they may conflict with installations.
+  const removals = items.filter(isRemoval);
+  const removed = removals.length === 0 ? null : await removeAll(removals.map(packageRemovalOf), machine);
+  for (const item of removals) outcomes.set(item, removed?.get(bodyOf(item.resource).name) ?? {});
+  const installations = items.filter((item) => !isRemoval(item));
+  const wanted = installations.flatMap(wantedPackageOf);
+  const results = wanted.length === 0 ? null : await installAll(wanted, machine);
   const database = await machine.database(rpmDatabase);
-  for (const item of coming) {
+  for (const item of installations) {
     const { name } = bodyOf(item.resource);
-    const outcome = told?.get(name) ?? {};
-    // It may have failed, and yet have come.
-    const came = outcome.failure === undefined || seenIn(database, name).installed !== null;
+    const outcome = results?.get(name) ?? {};
+    // A failed package may still be installed.
+    const isInstalled = outcome.failure === undefined || seenIn(database, name).installed !== null;
     const before =
-      item.kind === 'apply' && item.before !== null && came ? await withBrought(item.before, machine) : null;
+      item.kind === 'apply' && item.before !== null && isInstalled ? await withBrought(item.before, machine) : null;
     outcomes.set(item, before === null ? outcome : { ...outcome, before });
   }
   return items.map((item) => outcomes.get(item) ?? {});
 }
 
-const isGoing = ({ kind, resource, before }: PackageItem): boolean =>
+const isRemoval = ({ kind, resource, before }: PackageItem): boolean =>
   kind === 'apply' ? isDeclaredAbsent(resource) : before?.version === null;
 
 const packageRemovalOf = ({ kind, resource, before }: PackageItem): PackageRemoval => ({
   name: bodyOf(resource).name,
-  // Declared absent: it is not ours, so nothing goes but the package itself.
+  // A package that is declared absent was not installed by the agent, so only the package itself is removed.
   brought: kind === 'apply' ? [] : (before?.brought ?? []),
 });
 
@@ -177,7 +181,7 @@ function wantedPackageOf({ resource, difference }: PackageItem): WantedPackage[]
   return [{ name: bodyOf(resource).name, version: typeof version === 'string' ? version : null }];
 }
 
-/** Names of all packages, kept once an operation for all that are about to come. */
+/** Copy of the names of all installed packages, made once for all installations of an operation. */
 const ground: Database<CopyReference> = {
   name: 'ground of rpm packages',
   async read(machine) {
@@ -186,10 +190,10 @@ const ground: Database<CopyReference> = {
   },
 };
 
-/** Larger than any of them is. Bytes. */
+/** Maximum bytes of such a copy. */
 const maxGround = 16 * 1024 * 1024;
 
-/** Once it is there: what came with it. */
+/** Determines the packages that were installed with it. */
 async function withBrought(before: PackageBefore, machine: Machine): Promise<PackageBefore> {
   if (before.ground === null) return before;
   const kept = machine.copies.read(before.ground, maxGround);

@@ -79,7 +79,7 @@ export const serviceOpenrc: Provider<SeenRc, RcBefore> = {
     return outcomes;
   },
 
-  gotDone(resource, brief, seenNow, original) {
+  wasApplied(resource, brief, seenNow, original) {
     if (original.action === 'remove') return true;
     const untriggered = { purpose: 'apply', restartBy: [], succeeded: resource } as const;
     if (diffRc(resource, seenNow, untriggered).action !== 'none') return false;

@@ -98,7 +98,7 @@ export const serviceSystemd: Provider<SeenService, ServiceBefore> = {
     }
   },
 
-  gotDone(resource, brief, seenNow, original) {
+  wasApplied(resource, brief, seenNow, original) {
     const then = (brief as unknown as SeenService).unit;
     const now = seenNow.unit;
     // After a restored change, a running process must have been restarted if the change only applies at its start.

@@ -104,7 +104,7 @@ async function planBatch(
       intent !== null &&
       original !== null &&
       seen !== null &&
-      gotDone(provider, step, decision, intent.seen, seen.it, original);
+      wasApplied(provider, step, decision, intent.seen, seen.it, original);
     // An unfinished change that leaves no trace, such as a restart, is made now.
     const due = original !== null && seen !== null && !wasFinished && decision.verdict === 'none' ? original : decision;
     const before = intent?.before ?? step.record?.before ?? null;
@@ -115,7 +115,7 @@ async function planBatch(
 }
 
 /** Whether the change was finished when the agent was killed. */
-function gotDone(
+function wasApplied(
   provider: Together,
   { kind, resource }: Step,
   now: Decision,
@@ -126,8 +126,8 @@ function gotDone(
   if (now.verdict !== 'none' && now.verdict !== 'act') return false;
   // A removal is not finished if the resource still exists.
   if (kind === 'remove' && now.verdict === 'act') return false;
-  if (provider.gotDone === undefined) return now.verdict === 'none';
-  return provider.gotDone(resource, brief, seen, original.difference);
+  if (provider.wasApplied === undefined) return now.verdict === 'none';
+  return provider.wasApplied(resource, brief, seen, original.difference);
 }
 
 /** Journals all changes in one synced entry: the current state, and what of it must be restorable. */

@@ -6,14 +6,14 @@ import { runCommand } from '../processes/run-command.ts';
 import type { Ownership } from './inspect.ts';
 import { makeDirectory } from './make-directory.ts';
 
-/** Access control lists, which Node.js can neither read nor set. */
+/** Detects and removes access control lists, which Node.js can neither read nor set. */
 
-/** Name of a file that exists for a moment, to find out which permissions new files get. */
+/** Name of a temporary file that shows which permissions new files get. */
 export const aclProbe = '.muster-probe.tmp';
 
 /**
- * Whether new files in the directory inherit an ACL. The kernel ignores the umask where there is a default ACL: only
- * without one does a new file get all permissions with one umask and none with the other.
+ * Whether new files in the directory inherit an ACL. The kernel ignores the umask where a default ACL exists: only
+ * without one do umask 0 and umask 0777 give all permissions and none.
  */
 export function hasDefaultAcl(directory: string): boolean {
   return modeOfNew(directory, 0) !== 0o777 || modeOfNew(directory, 0o777) !== 0;
@@ -44,17 +44,17 @@ function openProbe(path: string, umask: number): number {
 }
 
 /**
- * Removes the ACLs of a file or directory, and sets these permissions. Where this machine has no program that does it,
- * an ACL stays.
- * @param path of an open one below /proc, so that it cannot be replaced
+ * Removes the ACLs of a file or directory, and sets these permissions. An ACL stays if the machine has no program that
+ * can remove it.
+ * @param path of an open file below /proc, so that it cannot be replaced
  * @returns whether new files in the directory inherit no ACL; true for a file
  */
 export async function removeAcls(path: string, type: 'file' | 'directory', mode: number): Promise<boolean> {
   const isGone = () => type === 'file' || !hasDefaultAcl(path);
-  // Without the entry for the group it gets the permissions that the ACL hid.
+  // Without this entry the group would get the permissions that the ACL masked.
   const group = `g::${(mode >> 3) & 7}`;
   if ((await isDone('setfacl', ['-b', '-m', group, '--', path])) && isGone()) return true;
-  // Some releases of GNU cp replace ACLs by those of another file, which has none.
+  // Some releases of GNU cp copy ACLs with `--preserve=mode`: this copies those of a file that has none.
   const directory = mkdtempSync(`${tmpdir()}/.muster-`);
   const clean = `${directory}/clean`;
   try {
@@ -68,10 +68,10 @@ export async function removeAcls(path: string, type: 'file' | 'directory', mode:
   return isGone();
 }
 
-/** The refusal to make or change something that an ACL would give to more users than declared. */
+/** Refuses to create or change an object that an ACL would open to more users than declared. */
 export const aclStays = (directory: string, path: string, { mode }: Ownership): HostFailure =>
   new HostFailure(
-    `${directory} has a default ACL, which gives users that it names what mode ${mode.toString(8).padStart(4, '0')} gives the group, and this machine has no setfacl to keep it from ${path}. Install the package acl, run setfacl -k ${directory}, or declare a mode that gives the group no more than others.`,
+    `${directory} has a default ACL, which gives the users that it names the group permissions of mode ${mode.toString(8).padStart(4, '0')}, and this machine has no setfacl to keep it from ${path}. Install the package acl, run setfacl -k ${directory}, or declare a mode that gives the group no more than others.`,
   );
 
 const toolMs = 10_000;

@@ -5,7 +5,7 @@ import type { OpenDirectory } from './path-walk.ts';
 
 export type Thing =
   | { type: 'directory' | 'symlink' }
-  /** `edited`: a part changes and the rest stays its owner's. `written`: all of the content comes from the agent. */
+  /** `edited`: the agent changes a part of the content. `written`: the agent replaces all of it. */
   | { type: 'file'; content: 'kept' | 'edited' | 'written' };
 
 /** An absent field keeps its current value. `uid` or `gid` null: the account does not exist yet. */
@@ -40,9 +40,9 @@ export function decideOwnership(
   if (wanted.mode !== undefined) return { ...owner, mode: wanted.mode };
   if (found === null || thing.type !== 'file') return { ...owner, mode: base.mode };
   const isOthers = found.uid !== created.uid;
-  const changesHands = uid !== found.uid || gid !== found.gid;
+  const ownerChanges = uid !== found.uid || gid !== found.gid;
   const lost =
-    (changesHands || (isOthers && thing.content !== 'kept') ? setIdBits : 0) |
+    (ownerChanges || (isOthers && thing.content !== 'kept') ? setIdBits : 0) |
     (isOthers && thing.content === 'written' ? sharedWriteBits : 0);
   return { ...owner, mode: base.mode & ~lost };
 }
@@ -66,19 +66,19 @@ export function exposes(
 }
 
 /**
- * Whether a new object may inherit the default ACL of its directory: root set that ACL, or the object belongs to the user
- * who set it. Only the owner of a directory can set one, and it passes down to directories that others make in it.
+ * Whether a new object may inherit the default ACL of its directory: root set the ACL, or the object belongs to the user
+ * who set it. Only the owner of a directory can set one, and directories that others make in it inherit it.
  */
 export const mayInheritAcl = (
   parent: Pick<OpenDirectory, 'trusted' | 'uid'>,
   { uid }: Pick<Ownership, 'uid'>,
 ): boolean => parent.trusted || (uid === parent.uid && uid !== asCreated(0).uid);
 
-/** Whether an object loses its ACLs: with an ACL of his, its former owner would keep access to it. */
+/** Whether to remove the ACLs of an object, because its former owner could have kept access with one. */
 export const losesAcls = (found: Ownership, target: Ownership): boolean =>
   found.uid !== target.uid && found.uid !== asCreated(0).uid;
 
-/** Whether an ACL can give a user more than everybody has. The permissions of the group bound what its entries give. */
+/** Whether an ACL could give a user more than others have. The group permissions are the mask of its entries. */
 export const isWidenedByAcl = ({ mode }: Ownership): boolean => ((mode >> 3) & ~mode & 7) !== 0;
 
 /** Without a declared owner, a new object belongs to the agent's user. */

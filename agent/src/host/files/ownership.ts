@@ -37,7 +37,7 @@ export function setOpenOwnership(fd: number, target: Ownership): void {
 
 /**
  * Sets the owner and permissions of an open file or directory, and removes its ACLs.
- * @throws HostFailure when a directory keeps an ACL that gives users more than declared
+ * @throws HostFailure if a directory keeps an ACL that grants more than declared
  */
 async function setOwnershipWithoutAcls(
   fd: number,
@@ -46,11 +46,11 @@ async function setOwnershipWithoutAcls(
   target: Ownership,
 ): Promise<void> {
   const open = `/proc/${process.pid}/fd/${fd}`;
-  // First, because an agent that is killed later finds the owner changed and does not come back to this.
+  // Before the owner changes: after a kill, the next agent would find the declared owner and skip this.
   const isGone = await removeAcls(open, type, fstatSync(fd).mode & 0o777);
   if (!isGone && isWidenedByAcl(target)) throw aclStays(path, path, target);
   fchownSync(fd, target.uid, target.gid);
-  // Again, because the former owner could set one until now.
+  // Again, because the former owner could set one until the owner changed.
   await removeAcls(open, type, target.mode & 0o777);
   fchmodSync(fd, target.mode);
 }

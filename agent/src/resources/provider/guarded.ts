@@ -35,7 +35,7 @@ const defaults = {
   watched: [],
   canTell: false,
   weight: 0,
-  gotDone: false,
+  wasApplied: false,
 } as const satisfies Partial<Record<keyof Provider, unknown>>;
 const foundByCheck = ['path', 'brings', 'bringsToDependents', 'watched'] as const;
 

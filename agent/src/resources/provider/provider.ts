@@ -237,7 +237,7 @@ export interface Provider<Seen = unknown, Before extends Json = Json> {
    * restart. If absent: finished when `diff` finds nothing more to do.
    * @param brief journaled form of the observation before the change
    */
-  gotDone?(resource: ResolvedResource, brief: Json, seenNow: Seen, original: Difference): boolean;
+  wasApplied?(resource: ResolvedResource, brief: Json, seenNow: Seen, original: Difference): boolean;
 }
 
 export const nothing = (message?: string): Difference => ({

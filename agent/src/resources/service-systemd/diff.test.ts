@@ -89,18 +89,18 @@ describe('a trigger', () => {
   });
 
   test('was served before a kill when the unit was started anew, or its state changed', () => {
-    const gotDone = (now: Record<string, string>, action: Difference['action'], body: Partial<Body> = {}) =>
-      serviceSystemd.gotDone?.(service(body), serviceSystemd.inBrief(seen()), seen(now), {
+    const wasApplied = (now: Record<string, string>, action: Difference['action'], body: Partial<Body> = {}) =>
+      serviceSystemd.wasApplied?.(service(body), serviceSystemd.inBrief(seen()), seen(now), {
         action,
         changes: [],
         diff: null,
       });
-    expect(gotDone({}, 'restart')).toBe(false);
-    expect(gotDone({ StateChangeTimestampMonotonic: '200' }, 'restart')).toBe(false);
-    expect(gotDone({ InvocationID: 'second' }, 'restart')).toBe(true);
-    expect(gotDone({}, 'reload')).toBe(false);
-    expect(gotDone({ StateChangeTimestampMonotonic: '200' }, 'reload')).toBe(true);
-    expect(gotDone({ ...stopped, InvocationID: 'second' }, 'restart', { running: true })).toBe(false);
+    expect(wasApplied({}, 'restart')).toBe(false);
+    expect(wasApplied({ StateChangeTimestampMonotonic: '200' }, 'restart')).toBe(false);
+    expect(wasApplied({ InvocationID: 'second' }, 'restart')).toBe(true);
+    expect(wasApplied({}, 'reload')).toBe(false);
+    expect(wasApplied({ StateChangeTimestampMonotonic: '200' }, 'reload')).toBe(true);
+    expect(wasApplied({ ...stopped, InvocationID: 'second' }, 'restart', { running: true })).toBe(false);
   });
 });
 
