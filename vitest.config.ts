@@ -35,7 +35,7 @@ const contract = {
 const e2e = { ...patient, testTimeout: 600_000, hookTimeout: 600_000, globalSetup: bundled };
 
 // Three tiers: `unit` decides on values, `contract` holds every implementation to one suite,
-// `e2e` runs real processes. The latter two wait as well as work: four and six files at a time keep two cores busy.
+// `e2e` runs real processes. The latter two wait as well as work: a file of `e2e` takes a quarter of a core on average.
 export default defineConfig({
   test: {
     passWithNoTests: false,
@@ -82,7 +82,7 @@ export default defineConfig({
           name: 'e2e',
           include: ['e2e/**/*.test.ts'],
           exclude: ['**/node_modules/**'],
-          maxWorkers: 6,
+          maxWorkers: 9,
           sequence: { groupOrder: 2 },
         },
       },
