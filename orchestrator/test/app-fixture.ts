@@ -5,7 +5,7 @@ import { type AppOptions, createApp } from '../src/http/app.ts';
 import { hashToken } from '../src/http/server/authentication.ts';
 import { type Handlers, type Session, Stream } from '../src/http/server/handlers.ts';
 
-/** An app for tests: real in all but its handlers, which answer each route's example, and two sessions. */
+/** An app for tests with two sessions: real except for its handlers, which answer with each route's example. */
 export const tokens = { admin: 'admin-token', operator: 'operator-token' } as const;
 
 const sessionOf = (role: Session['role']): Session => ({
@@ -20,7 +20,7 @@ export const sessions = { find: (tokenHash: string) => live.get(tokenHash) ?? nu
 export const exampleHandlers = (): Handlers =>
   Object.fromEntries(routes.map((route) => [route.id, () => exampleAnswer(route)])) as unknown as Handlers;
 
-/** What the handler of a route answers with when it answers its example. */
+/** The example answer of a route, as a handler returns it. */
 export function exampleAnswer(route: Route): unknown {
   const usual = Math.min(...Object.keys(route.answers).map(Number));
   return route.media?.[usual] === undefined ? route.example.answer : new Stream(once(String(route.example.answer)));
@@ -30,7 +30,7 @@ async function* once(text: string): AsyncGenerator<string> {
   yield text;
 }
 
-/** @param handlers in place of those that answer examples */
+/** @param handlers replace those that answer with examples */
 export function testApp(handlers: Partial<Handlers> = {}, options: Partial<AppOptions> = {}): FastifyInstance {
   return createApp({
     handlers: { ...exampleHandlers(), ...handlers },
@@ -43,14 +43,14 @@ export function testApp(handlers: Partial<Handlers> = {}, options: Partial<AppOp
   });
 }
 
-/** The address of a route with the parameters of its example. */
+/** The address of a route, with the parameters of its example. */
 export const addressOf = (route: Route): string =>
   apiPrefix +
   route.path.replaceAll(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(route.example.params?.[name] ?? 'x'));
 
 export const bearer = (role: Session['role']) => ({ authorization: `Bearer ${tokens[role]}` });
 
-/** A logger that keeps its lines. */
+/** A logger that records its lines. */
 export function keepingLog(level = 'debug'): { log: Logger; lines: Record<string, unknown>[] } {
   const lines: Record<string, unknown>[] = [];
   const log = pino(

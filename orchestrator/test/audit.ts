@@ -4,15 +4,15 @@ import type { EventConsumer } from '../src/domain/audit/placed-event.ts';
 import type { Statement } from '../src/store/transaction.ts';
 import type { Domain } from './domain.ts';
 
-/** Gives every event that is committed its place, as the schedule would. */
+/** Places every committed event, like the schedule. */
 export async function placeAll({ context }: Domain, consumers: readonly EventConsumer[] = []): Promise<void> {
   const sequencer = createSequencer(context, { consumers });
   while (await sequencer.place([]));
 }
 
-/** Writes events, many a unit. */
+/** Writes events, many in one transaction. */
 export async function happen({ context }: Domain, count: number, type = 'test.happened', load = ''): Promise<void> {
-  // Of no type that there is, unless one is asked for.
+  // An unknown type, unless one is given.
   const record = audited as (context: Domain['context'], happening: object) => Statement;
   const statements = Array.from({ length: count }, (_, at) =>
     record(context, {

@@ -2,19 +2,19 @@ import type { Route } from '@muster/protocol/http';
 import fc from 'fast-check';
 import { z } from 'zod';
 
-/** Requests that are wrong in one way each, made from what a route says of itself. */
+/** Requests with one fault each, derived from a route's declaration. */
 
 export interface BadRequest {
-  /** What is wrong with it. */
+  /** The fault. */
   readonly why: string;
   readonly params?: Readonly<Record<string, string>>;
-  /** As it stands in the address; the example's when undefined. */
+  /** As it appears in the address; the example's if undefined. */
   readonly query?: string;
   readonly payload?: string | Buffer;
   readonly type?: string;
-  /** What it must be answered with; undefined: anything in 4xx, or success where the text is allowed there. */
+  /** The required status; undefined: any 4xx, or success if the route allows the text. */
   readonly status?: number;
-  /** Where the fault is said to be. */
+  /** The reported place of the fault. */
   readonly path?: string;
 }
 
@@ -41,12 +41,12 @@ const wrongTypes: Readonly<Record<string, unknown>> = {
 };
 const deep = (levels: number) => `${'{"x":'.repeat(levels)}1${'}'.repeat(levels)}`;
 
-/** A time in the year 10,000, and more of anything than anybody means. */
+/** A time in the year 10,000, and larger than any sensible number. */
 const farOut = '253402300800000';
-/** Routes whose numbers may be as large as a number can be told. */
+/** Routes that accept numbers of any size. */
 const farTaken = new Set(['setAuditRetention']);
 
-/** Bodies that are wrong: every field of every kind. */
+/** Invalid bodies: every field of every kind. */
 export function* badBodies(route: Route): Generator<BadRequest> {
   if (route.method === 'GET') return;
   const example = (route.example.body ?? {}) as Record<string, unknown>;
@@ -90,7 +90,7 @@ export function* badBodies(route: Route): Generator<BadRequest> {
   }
 }
 
-/** Queries that are wrong. */
+/** Invalid queries. */
 export function* badQueries(route: Route): Generator<BadRequest> {
   const example = new URLSearchParams(route.example.query ?? {}).toString();
   const and = (more: string) => (example === '' ? more : `${example}&${more}`);
@@ -108,7 +108,7 @@ export function* badQueries(route: Route): Generator<BadRequest> {
       yield { why: `${name}=${text}`, query: and(`${name}=${text}`), status: 400, path: `/${name}` };
 }
 
-/** Parameters of the path that are of no thing there is; as they stand in the address. */
+/** Path parameters of missing records, as they appear in the address. */
 export function* badParams(route: Route): Generator<BadRequest> {
   const names = Object.keys(route.params?.shape ?? {});
   for (const name of names) {
@@ -141,7 +141,7 @@ const oddValue = fc.oneof(
   fc.jsonValue({ maxDepth: 3 }),
 );
 
-/** Any request to a route: its example with some of it replaced, or nothing of the kind. */
+/** Any request to a route: its example with parts replaced, or a different one. */
 export function anyRequest(route: Route) {
   const example = (route.example.body ?? {}) as Record<string, unknown>;
   const fields = [...Object.keys(route.body ? (shapeOf(route.body).properties ?? {}) : {}), 'x', 'constructor'];
@@ -161,7 +161,7 @@ export function anyRequest(route: Route) {
       query.map((values) => new URLSearchParams(values).toString()),
       { nil: undefined },
     ),
-    /** In place of what there is, for a parameter of the path. */
+    /** Replaces an existing value of a path parameter. */
     param: fc.option(oddText, { nil: undefined }),
   });
 }

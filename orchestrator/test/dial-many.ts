@@ -1,4 +1,4 @@
-// A thread that holds many agents: joins them all at once, cuts them and lets them return when it is told to.
+// A thread with many agents: on request, connects, disconnects and reconnects all of them at once.
 import { parentPort, workerData } from 'node:worker_threads';
 import { dialAsAgent, newAgentKey, type TestAgent } from './test-agent.ts';
 

@@ -20,13 +20,13 @@ import { rawPublicKey } from '../src/identity/ed25519-key.ts';
 import { SecretKeys } from '../src/identity/secret-keys.ts';
 import type { DatabaseFixture } from './databases/databases.ts';
 
-/** The one name that a sign-in in the domain may be bound to. */
+/** The server name that sign-ins in the domain may be bound to. */
 export const ownServer = 'origin:https://muster.example:4748';
 
 /**
- * The domain on a database, with time, chance and the agents' links in the test's hands.
- * @param options.comparesSent whether results must be of resources that were sent, as in production; else tests may
- *   report whatever they are about
+ * The domain with a database; time, randomness and agent links are controlled by the test.
+ * @param options.comparesSent whether results must match the resources that were sent, as in production; otherwise
+ *   tests may report any
  */
 export async function openDomain(
   fixture: DatabaseFixture,
@@ -55,7 +55,7 @@ export async function openDomain(
     bus,
     now: () => clock.now(),
     newId: () => ulid(clock.now()),
-    // Different at each call and the same in each run.
+    // Different at each call and equal in each run.
     randomBytes: (length) =>
       Buffer.concat([createHash('sha512').update(`${++drawn}`).digest(), Buffer.alloc(64)]).subarray(0, length),
     secretKeys: new SecretKeys([Buffer.alloc(32, 7)]),
@@ -90,7 +90,7 @@ export async function openDomain(
     clockAheadSecs,
     links,
     pending,
-    /** What agents may report; may be changed. */
+    /** Limits of reports; may be changed. */
     rules,
     liveOutput,
     refusals,
@@ -121,7 +121,7 @@ export async function newKey(): Promise<Key> {
   };
 }
 
-/** An admin with a key, as who the test acts. */
+/** An admin with a key, as which the test acts. */
 export async function newAdmin({ context }: Domain, username = 'ada'): Promise<{ key: Key; actor: Actor }> {
   const key = await newKey();
   await addOperator(context, { type: 'system', id: '', name: '' }, { public_key: key.hex, username, role: 'admin' });
@@ -145,7 +145,7 @@ export function helloOf(key: Key, more: Partial<Hello> = {}): Hello {
   };
 }
 
-/** Lets an agent in as the gateway would. */
+/** Admits an agent like the gateway. */
 export async function connect(domain: Domain, key: Key, more: Partial<Hello> = {}, remoteIp = '192.0.2.7') {
   const admission = await domain.links.admit(helloOf(key, more), {
     node_id: key.id,
@@ -158,7 +158,6 @@ export async function connect(domain: Domain, key: Key, more: Partial<Hello> = {
   return admission;
 }
 
-/** A connected, approved agent. */
 export async function newAgent(domain: Domain, actor: Actor, name: string, more: Partial<Hello> = {}): Promise<Key> {
   const key = await newKey();
   await connect(domain, key, { hostname: name, ...more });
@@ -185,7 +184,7 @@ export function resultOf(more: Partial<ResourceResult> = {}): ResourceResult {
   };
 }
 
-/** What an agent reports of a whole operation. */
+/** The reports of an agent for a whole operation. */
 export function reportsOf(
   operationId: string,
   results: ResourceResult[],

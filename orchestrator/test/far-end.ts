@@ -1,7 +1,7 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 
-/** A request as a far end saw it. */
+/** A request as the server received it. */
 export interface Arrived {
   method: string;
   path: string;
@@ -10,10 +10,10 @@ export interface Arrived {
   bytes: Buffer;
 }
 
-/** How a far end behaves: a status to answer with, or whatever it does by itself. */
+/** Behavior of the server: a status to answer with, or a function. */
 export type Behaviour = number | ((response: ServerResponse, arrived: Arrived, socket: Socket) => void);
 
-/** A real server on loopback that keeps what arrives and behaves as it is told. */
+/** A real server on loopback that records requests and behaves as told. */
 export async function farEnd(behaviour: Behaviour = 200) {
   const arrived: Arrived[] = [];
   const sockets = new Set<Socket>();
@@ -50,7 +50,7 @@ export async function farEnd(behaviour: Behaviour = 200) {
     behave: (next: Behaviour) => {
       now = next;
     },
-    /** Resolves when so many requests have arrived since it began. */
+    /** Resolves when `count` requests have arrived since the start. */
     seen: (count: number) =>
       arrived.length >= count
         ? Promise.resolve()

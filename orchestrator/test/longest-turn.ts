@@ -1,8 +1,8 @@
 const everyMs = 5;
 
 /**
- * Watches how long the event loop of this thread is kept from its timers, in processor time: what else the machine is
- * busy with does not count.
+ * Measures how long the event loop of this thread is blocked, in CPU time, so that other load on the machine does not
+ * count.
  */
 export function watchTurns(): { stop(): number } {
   let longest = 0;
@@ -14,7 +14,7 @@ export function watchTurns(): { stop(): number } {
   };
   const timer = setInterval(look, everyMs);
   return {
-    /** Ends it. @returns the longest time between two turns of a timer that is always due, in milliseconds */
+    /** Stops measuring. @returns the longest time between two turns of a timer that is always due, in milliseconds */
     stop() {
       clearInterval(timer);
       look();

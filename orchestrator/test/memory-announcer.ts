@@ -1,9 +1,9 @@
 import { type Announcer, type DatagramFor, type Delivery, UnknownHostError } from '../src/domain/agents/discovery.ts';
 
-/** Keeps what it is to send. A machine with two networks. */
+/** Records what it would send. Simulates a machine with two networks. */
 export class MemoryAnnouncer implements Announcer {
   readonly sent: { to: string; datagram: Uint8Array }[] = [];
-  /** What happens to datagrams to these. */
+  /** Errors of datagrams to these addresses. */
   readonly failing = new Map<string, string>();
   networks = ['192.0.2.255', '198.51.100.255'];
 

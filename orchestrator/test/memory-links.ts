@@ -15,15 +15,15 @@ interface Row {
   cancellations: string[];
 }
 
-/** What the gateway asks of the domain, kept in memory: enough of its rules to see what the gateway does with them. */
+/** The domain for the gateway, in memory: enough of its rules to test the gateway. */
 export class MemoryLinks implements AgentLinks {
   readonly rows = new Map<string, Row>();
   readonly calls: string[] = [];
   readonly refusals: { refusal: Refusal; node_id: string | null }[] = [];
-  /** Operations and whose they are. */
+  /** Operations by id, with their agents. */
   readonly owners = new Map<string, string>();
   newStatus: Standing['status'] = 'approved';
-  /** Each commit waits for this. */
+  /** Each commit waits for this promise. */
   gate: Promise<void> = Promise.resolve();
   failing = false;
 
@@ -38,7 +38,7 @@ export class MemoryLinks implements AgentLinks {
     this.owners.set(operation.operation_id, nodeId);
   }
 
-  /** Keys that are not of the agent whose id they would give, by hex. */
+  /** Keys that are not of the agent whose id they yield, by hex. */
   readonly keys = new Map<string, KeyOf | { refusal: Refusal; node_id: string }>();
 
   async keyOf(hello: Hello) {

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { Recording, TranscriptDigest } from '../src/store/transcripts/transcript-writer.ts';
 
-/** A recording in memory, whose writes take place when a test says so, or at once. */
+/** A recording in memory that writes on demand, or at once. */
 export class MemoryRecording implements Recording {
   text = '';
   finished = false;
@@ -30,7 +30,7 @@ export class MemoryRecording implements Recording {
     return { sha256: createHash('sha256').update(this.text).digest('hex'), bytes: this.written };
   }
 
-  /** Of each event its kind and what it holds. */
+  /** Kind and content of each event. */
   get events(): [string, string][] {
     const lines = this.text.split('\n').slice(1, -1);
     return lines.map((line) => (JSON.parse(line) as [number, string, string]).slice(1) as [string, string]);

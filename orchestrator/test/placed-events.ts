@@ -2,7 +2,7 @@ import type { AuditEvent } from '@muster/protocol/http';
 import type { EventConsumer, PlacedEvent } from '../src/domain/audit/placed-event.ts';
 import type { Domain } from './domain.ts';
 
-/** An event that has its place, made up for a consumer of events. */
+/** A placed event for consumers of events. */
 export function placedEvent({ context }: Domain, place: number, more: Partial<PlacedEvent> = {}): PlacedEvent {
   const event_type = more.event_type ?? 'agent.lost';
   return {
@@ -25,7 +25,7 @@ export function placedEvent({ context }: Domain, place: number, more: Partial<Pl
   };
 }
 
-/** Hands events to a consumer and writes what follows from them, as whoever places events does. */
+/** Passes events to a consumer and writes its statements, like the sequencer. */
 export async function consume({ db }: Domain, consumer: EventConsumer, events: readonly PlacedEvent[]): Promise<void> {
   await db.write({ name: 'test/consume', statements: await consumer(events) });
 }

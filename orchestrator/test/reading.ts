@@ -5,7 +5,7 @@ import { awaitRun as awaitRunInPages, type RunInPages, readRun } from '../src/do
 import type { Context } from '../src/domain/shared/context.ts';
 import { fromJson, type JsonText } from '../src/store/json-text.ts';
 
-/** What the API answers in pages, gathered for tests. */
+/** Collects paged results for tests. */
 
 async function gather<T>(parts: AsyncIterable<readonly T[]>): Promise<T[]> {
   const all: T[] = [];

@@ -29,7 +29,7 @@ import { type Domain, type Key, newAdmin, newAgent, openDomain } from './domain.
 import { MemoryAnnouncer } from './memory-announcer.ts';
 import { MemoryShells, terminalsFixture } from './terminals.ts';
 
-/** The whole API over the real domain and a real database, every answer held to its schema. */
+/** The whole API with the real domain and a real database; every answer is validated against its schema. */
 
 export const moduleText =
   'name: m\nsupports: [{ platform: linux }]\nresources: [{ id: f, resource: { file-unix: { path: /f, content: x } } }]\n';
@@ -39,7 +39,7 @@ export async function tokenOf({ signIn }: Domain, key: Key): Promise<string> {
   return (await signIn.verify(key.hex, key.sign(Buffer.from(nonce, 'hex')))).token;
 }
 
-/** Call while a suite is being defined. @returns opens the API with an admin, an agent, a module and an assignment */
+/** Call while defining a suite. @returns opens the API with an admin, an agent, a module and an assignment */
 export function realApiFixture() {
   const openTerminals = terminalsFixture();
   return async (fixture: DatabaseFixture, samples: SampleStore, options: Partial<AppOptions> = {}) => {
@@ -49,7 +49,7 @@ export function realApiFixture() {
     const shells = new MemoryShells();
     const { terminals, directory } = await openTerminals(domain, { shells });
     const announcer = new MemoryAnnouncer();
-    /** Channels that were sent something. */
+    /** Channels that received something. */
     const sentTo: string[] = [];
     const { key, actor } = await newAdmin(domain);
     const agent = await newAgent(domain, actor, 'web-1');
@@ -110,7 +110,7 @@ export function realApiFixture() {
       else if (hint.type === 'session_ended') app.sessionEnded(hint.token_hash, hint.renewed_as);
     });
     const token = await tokenOf(domain, key);
-    /** What was done outside the database. */
+    /** Effects outside the database. */
     const outside = { shells: shells.opened, announced: announcer.sent, sentTo };
     return { domain, app, actor, agent, key, token, terminals, transcripts: directory, metrics, outside };
   };

@@ -5,7 +5,7 @@ import { openTranscripts } from '../src/store/transcripts/transcripts.ts';
 import { say } from './say.ts';
 import { MemoryShell, usualRules } from './terminals.ts';
 
-/** Records a shell that never stops, and says with each piece that it shows how long, and what, all of them were. */
+/** Records a shell that never stops. For each shown piece it prints the length and the hash of all output. */
 const [directory, sessionId] = process.argv.slice(2) as [string, string];
 const transcripts = await openTranscripts(directory, systemClock);
 const recording = await transcripts.create(sessionId, (reason) => {
@@ -51,7 +51,7 @@ const seen = {
 };
 live.connect(seen, { operator_id: 'a', username: 'ada', mode: 'control', since: 1 });
 
-/** As much as a window holds; every seventh piece is no text. */
+/** Fills the flow-control window; every seventh piece is not text. */
 function speak(): void {
   while (said - given < 64 * 1024) {
     const text = `żółw ${said}\r\n`.repeat(20);

@@ -1,7 +1,7 @@
 import protobuf from 'protobufjs';
 import snappy from 'snappyjs';
 
-/** The message of Prometheus' remote write, as its own definition has it: what is sent is read by this, not by its writer. */
+/** The Prometheus remote write message by its own definition, independent of the code under test. */
 const definition = `
   syntax = "proto3";
   package prometheus;
@@ -27,7 +27,7 @@ export function readWriteRequest(body: Uint8Array): WrittenSeries[] {
   return type.toObject(message, { longs: Number, defaults: true, arrays: true }).timeseries as WrittenSeries[];
 }
 
-/** By name and labels as Prometheus shows them, each with its points. */
+/** Series by name and labels in Prometheus notation, each with its points. */
 export const pointsOf = (body: Uint8Array): Record<string, [at: number, value: number][]> =>
   Object.fromEntries(
     readWriteRequest(body).map(({ labels, samples }) => {

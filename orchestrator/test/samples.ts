@@ -5,17 +5,17 @@ import { openPostgresSamples } from '../src/store/samples/samples-postgres.ts';
 import { openSqliteSamples } from '../src/store/samples/samples-sqlite.ts';
 import type { DatabaseFixture, Place } from './databases/databases.ts';
 
-/** Call while a suite is being defined. @returns opens stores of samples, which are closed after the test */
+/** Call while defining a suite. @returns opens sample stores, which are closed after the test */
 export function samplesFixture(fixture: DatabaseFixture) {
   const open: SampleStore[] = [];
   afterEach(async () => {
     for (const store of open.splice(0)) await store.close();
   });
   return {
-    /** A place where samples can be. */
+    /** A location for a sample store. */
     async place(): Promise<Place> {
       const at = await fixture.place();
-      // On PostgreSQL they lie in the database, which has to be there.
+      // On PostgreSQL samples are in the database, which must exist.
       if (fixture.kind === 'postgres') await (await fixture.open({ at })).close();
       return at;
     },
@@ -37,7 +37,7 @@ export function samplesFixture(fixture: DatabaseFixture) {
   };
 }
 
-/** A sample with nothing measured but what is given. */
+/** A sample with only the given measures. */
 export const sampleAt = (collected_at: number, more: Partial<Sample> = {}): Sample => ({
   collected_at,
   cpu_usage: null,

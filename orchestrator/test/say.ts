@@ -1,6 +1,9 @@
 import { writeSync } from 'node:fs';
 
-/** Tells whoever started this process. Synchronous: what was said has left this process when it dies. Waits while the pipe is full. */
+/**
+ * Prints a line to the parent process. Synchronous: the line has left this process when it dies. Waits while the pipe
+ * is full.
+ */
 export function say(line: string): void {
   for (;;)
     try {

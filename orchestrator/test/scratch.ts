@@ -2,12 +2,12 @@ import { mkdtempSync, statfsSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-/** `npm test` names a folder of its own, which it removes. */
+/** `npm test` sets a folder and removes it. */
 const memory = process.env.MUSTER_TEST_MEMORY ?? '/dev/shm';
 
 /**
- * Makes a directory for one suite, in memory where there is plenty: what these suites ask of a database is the same
- * there, and hundreds of small databases do not wait for a disk that others use too. The caller deletes it.
+ * Creates a directory for one suite, in memory if there is room: hundreds of small databases then do not wait for a
+ * shared disk. The caller deletes it.
  */
 export function scratchDirectory(prefix: string): string {
   return mkdtempSync(join(roomInMemory() ? memory : tmpdir(), prefix));

@@ -10,7 +10,7 @@ import { openTranscripts } from '../src/store/transcripts/transcripts.ts';
 import type { Domain } from './domain.ts';
 import { scratchDirectory } from './scratch.ts';
 
-/** A shell in the test's hands: what it is told is kept, what it tells is said through `events`. */
+/** A shell controlled by the test: it records its input; the test sends output through `events`. */
 export class MemoryShell implements Shell {
   readonly program = '/bin/bash';
   readonly user = 'root';
@@ -18,10 +18,10 @@ export class MemoryShell implements Shell {
   readonly events: ShellEvents;
   typed = '';
   sizes: string[] = [];
-  /** Bytes given back to its window. */
+  /** Bytes acknowledged in its flow-control window. */
   given = 0;
   closed: string | null = null;
-  /** What `write` answers. */
+  /** The result of `write`. */
   roomy = true;
 
   constructor(wish: ShellWish, events: ShellEvents) {
@@ -46,7 +46,7 @@ export class MemoryShell implements Shell {
     this.closed ??= reason;
   }
 
-  /** Shows something. */
+  /** Sends output. */
   says(text: string | Uint8Array): void {
     this.events.output(Buffer.from(text as string));
   }
@@ -55,7 +55,7 @@ export class MemoryShell implements Shell {
 /** Agents that all offer terminals. */
 export class MemoryShells implements Shells {
   readonly opened: MemoryShell[] = [];
-  /** What happens while a shell is being started. */
+  /** Runs while a shell is being started. */
   starting: (shell: MemoryShell) => Promise<void> = async () => {};
 
   async open(wish: ShellWish, events: ShellEvents): Promise<MemoryShell> {
@@ -72,14 +72,14 @@ export class MemoryShells implements Shells {
   }
 }
 
-/** A connection whose network takes everything at once, unless it is told not to. */
+/** A client whose network accepts everything at once, unless `stuck` is set. */
 export class MemoryClient implements TerminalClient {
-  /** In order: what it was shown as text, what it was told as it is. */
+  /** In order: output as text, and notices. */
   readonly seen: (string | TerminalNotice)[] = [];
   readonly bytes: Uint8Array[] = [];
   paused = false;
   over: 'closed' | 'cut' | null = null;
-  /** Takes nothing while it is set. */
+  /** Accepts nothing while set. */
   stuck = false;
   readonly #untaken: (() => void)[] = [];
 
@@ -113,17 +113,17 @@ export class MemoryClient implements TerminalClient {
     this.over ??= 'cut';
   }
 
-  /** Its network takes what waits. */
+  /** Accepts the queued frames. */
   take(): void {
     for (const sent of this.#untaken.splice(0)) sent();
   }
 
-  /** All it was shown. */
+  /** All output. */
   get shown(): string {
     return Buffer.concat(this.bytes).toString();
   }
 
-  /** The code of the error that it was told last, if any. */
+  /** Code of the last error notice, if any. */
   get code(): string | null {
     const last = this.seen.findLast((one) => typeof one === 'object' && one.type === 'error');
     return typeof last === 'object' && last.type === 'error' ? last.code : null;
@@ -146,7 +146,7 @@ export const refusingShells: Shells = {
   },
 };
 
-/** Call while a suite is being defined. @returns opens terminals over a domain, with transcripts in a new directory */
+/** Call while defining a suite. @returns opens terminals with a domain, with transcripts in a new directory */
 export function terminalsFixture() {
   const root = scratchDirectory('muster-terminals-');
   let count = 0;

@@ -27,14 +27,14 @@ export async function newAgentKey(): Promise<AgentKey> {
   return { privateKey, publicKey, nodeId: await idOfKey(publicKey) };
 }
 
-/** One link as an agent would hold it, every message in the test's hands. */
+/** One link of an agent; the test controls every message. */
 export class TestAgent {
   readonly ws: WebSocket;
   readonly socket: TLSSocket;
   readonly key: AgentKey;
   readonly closed: Promise<{ code: number; reason: string }>;
   private readonly inbox: OrchestratorMessage[] = [];
-  /** What came to be typed, by channel, and the longest piece of it. */
+  /** Received input by channel, and its longest piece. */
   readonly typed = new Map<number, Buffer>();
   longestPiece = 0;
   private readonly waiting = new Set<() => void>();
@@ -59,7 +59,7 @@ export class TestAgent {
     });
   }
 
-  /** The next message of this type; those of other types stay for later. */
+  /** The next message of this type; others stay in the inbox. */
   async next<T extends OrchestratorMessage['type']>(type: T): Promise<Of<T>> {
     for (;;) {
       const index = this.inbox.findIndex((message) => message.type === type);
@@ -75,7 +75,7 @@ export class TestAgent {
     }
   }
 
-  /** Messages of this type that have come and were not taken. */
+  /** Number of messages of this type in the inbox. */
   count(type: OrchestratorMessage['type']): number {
     return this.inbox.filter((message) => message.type === type).length;
   }
@@ -88,12 +88,12 @@ export class TestAgent {
     this.longestPiece = Math.max(this.longestPiece, bytes.length);
   }
 
-  /** Shows bytes on a terminal. */
+  /** Sends terminal output. */
   show(channel: number, bytes: Uint8Array): void {
     this.ws.send(encodeTerminalFrame(channel, bytes));
   }
 
-  /** Resolves when the other end has seen everything sent so far. */
+  /** Resolves when the orchestrator has received everything sent so far. */
   async settled(): Promise<void> {
     await new Promise<void>((resolve) => {
       this.ws.once('pong', () => resolve());
@@ -105,7 +105,7 @@ export class TestAgent {
     this.ws.send(JSON.stringify(message));
   }
 
-  /** A hello as it should be, except for what the test changes before or after it is signed. */
+  /** A valid hello, except for changes that the test makes before or after signing. */
   async hello(changes: Partial<Hello> = {}, signedVersions = changes.versions ?? [1]): Promise<Hello> {
     const challenge = await this.next('challenge');
     const bytes = handshakeBytes({
@@ -131,7 +131,7 @@ export class TestAgent {
     };
   }
 
-  /** Says a good hello. @returns the welcome */
+  /** Sends a valid hello. @returns the welcome */
   async join(changes: Partial<Hello> = {}): Promise<Of<'welcome'>> {
     this.send(await this.hello(changes));
     return this.next('welcome');
@@ -142,7 +142,7 @@ export class TestAgent {
   }
 }
 
-/** Dials without looking at the orchestrator's key. */
+/** Connects without checking the orchestrator's key. */
 export async function dialAsAgent(
   port: number,
   key?: AgentKey,

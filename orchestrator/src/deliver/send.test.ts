@@ -109,10 +109,10 @@ describe('one POST', () => {
     const sending = send(post(end.url), { ...open, signal: controller.signal });
     await end.seen(1);
     controller.abort();
-    expect(await sending).toEqual({ status: null, reason: 'it was called off' });
+    expect(await sending).toEqual({ status: null, reason: 'it was cancelled' });
     expect(await send(post(end.url), { ...open, signal: controller.signal })).toEqual({
       status: null,
-      reason: 'it was called off',
+      reason: 'it was cancelled',
     });
   });
 });

@@ -61,7 +61,7 @@ function attempt(post: AnyPost, limits: SendLimits): Promise<Attempt> {
   return new Promise((settle) => {
     const url = new URL(post.url);
     const host = hostOf(url);
-    if (limits.signal?.aborted) return settle({ status: null, reason: 'it was called off' });
+    if (limits.signal?.aborted) return settle({ status: null, reason: 'it was cancelled' });
     if (url.protocol !== 'http:' && url.protocol !== 'https:')
       return settle({ status: null, reason: 'only http and https are spoken' });
     // Addresses are connected to without a lookup.
@@ -70,7 +70,7 @@ function attempt(post: AnyPost, limits: SendLimits): Promise<Attempt> {
 
     const end = (outcome: Attempt) => {
       clearTimeout(deadline);
-      limits.signal?.removeEventListener('abort', callOff);
+      limits.signal?.removeEventListener('abort', abort);
       settle(outcome);
     };
     /** Settles with the answer once there is one. */
@@ -122,8 +122,8 @@ function attempt(post: AnyPost, limits: SendLimits): Promise<Attempt> {
         response.on('end', answered);
       },
     );
-    const callOff = () => request.destroy(new Refused('it was called off'));
-    limits.signal?.addEventListener('abort', callOff, { once: true });
+    const abort = () => request.destroy(new Refused('it was cancelled'));
+    limits.signal?.addEventListener('abort', abort, { once: true });
     const deadline = setTimeout(
       () => request.destroy(new Refused(`there was no answer within ${Math.ceil(limits.timeoutMs / 1000)} seconds`)),
       limits.timeoutMs,

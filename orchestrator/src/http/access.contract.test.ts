@@ -1,5 +1,5 @@
 import { apiPrefix, type Route, routes } from '@muster/protocol/http';
-import { expect, it } from 'vitest';
+import { expect, test } from 'vitest';
 import { describeDatabases } from '../../test/databases/databases.ts';
 import { newKey } from '../../test/domain.ts';
 import { type RealApi, realApiFixture, tokenOf } from '../../test/real-api.ts';
@@ -8,13 +8,13 @@ import { addOperator, removeOperator } from '../domain/operators/operators.ts';
 import { hashOfToken } from '../domain/operators/sign-in.ts';
 
 /**
- * Who may do what: every route of the table, the streaming ones too, over the real domain, for everybody who may ask. And
- * the order in which a request is refused that has more than one fault.
+ * Permissions: every route of the table, streaming ones included, with the real domain, for all kinds of callers. And
+ * the order of refusals for requests with several faults.
  */
 
 const openApi = realApiFixture();
 
-/** What only admins may do. A route that is added to the table or taken from this list wants a reason. */
+/** Routes for admins only. Adding or removing a route here needs a reason. */
 const forAdmins = [
   'POST /operators',
   'DELETE /operators/{operator_id}',
@@ -37,7 +37,7 @@ const forAdmins = [
 const forAnyone = ['POST /auth/challenge', 'POST /auth/verify', 'POST /auth/web-login/redeem', 'GET /status'];
 const titleOf = ({ method, path }: Route) => `${method} ${path}`;
 
-/** What a caller sends as its `Authorization`. */
+/** `Authorization` headers of callers. */
 type Callers = Record<string, string | undefined>;
 
 async function callersOf({ domain, actor, key }: RealApi) {
@@ -53,7 +53,7 @@ async function callersOf({ domain, actor, key }: RealApi) {
   const gone = await join('greta', 'admin');
   const goneUnseen = await join('gunnar', 'admin');
   const out = await join('otto', 'admin');
-  // In the memory of sessions, and not.
+  // One is in the session memory, the other is not.
   for (const { token } of [gone, out]) await signIn.find(hashOfToken(token));
   for (const { id } of [gone, goneUnseen]) await removeOperator(context, actor, id);
   await signIn.logout(hashOfToken(out.token));
@@ -95,7 +95,7 @@ function ask({ app }: RealApi, route: Route, authorization: string | undefined, 
   });
 }
 
-/** Faults of a request that come after who it is from, each with what it is answered then. */
+/** Faults of a request that are checked after its caller, with their statuses. */
 function* faultsOf(route: Route): Generator<[why: string, asked: Asked, status: number]> {
   yield ['a parameter nobody knows', { query: { qwxyz: '1' } }, 400];
   if (route.method === 'GET') return;
@@ -109,7 +109,7 @@ describeDatabases('access', (fixture) => {
   const open = async () => {
     const api = await openApi(fixture, await stores.open());
     const callers = await callersOf(api);
-    // What waits for an agent is answered at once.
+    // Routes that wait for an agent answer at once.
     api.domain.connected.clear();
     let writes = 0;
     let refusals = 0;
@@ -122,13 +122,13 @@ describeDatabases('access', (fixture) => {
     return { api, ...callers, writes: () => writes, refusals: () => refusals };
   };
 
-  it('is for admins, operators or anyone as the contract has it', () => {
+  test('gives each route the access of the contract', () => {
     const of = (access: Route['access']) => routes.filter((route) => route.access === access).map(titleOf);
     expect(of('admin').sort()).toEqual([...forAdmins].sort());
     expect(of('anyone').sort()).toEqual([...forAnyone].sort());
   });
 
-  it('is refused to whoever has no live session, whatever else is wrong with the request, and does nothing', async () => {
+  test('refuses callers without a live session, whatever else is wrong, and changes nothing', async () => {
     const { api, strangers, writes } = await open();
     const before = writes();
     for (const route of routes.filter(({ access }) => access !== 'anyone'))
@@ -146,7 +146,7 @@ describeDatabases('access', (fixture) => {
     await api.app.close();
   });
 
-  it('is refused to operators where it takes an admin, whatever else is wrong with the request, and does nothing', async () => {
+  test('refuses operators on admin routes, whatever else is wrong, and changes nothing', async () => {
     const { api, operator, writes, refusals } = await open();
     const before = writes();
     const forbidden = routes.filter(({ access }) => access === 'admin');
@@ -157,19 +157,19 @@ describeDatabases('access', (fixture) => {
         expect(answer.json()).toMatchObject({ code: 'forbidden' });
       }
     expect(writes()).toBe(before);
-    // The log has it once for each route.
+    // The log has one refusal for each route.
     expect(refusals()).toBe(forbidden.length);
     await api.app.close();
   });
 
-  it('is given to operators and admins otherwise: bad requests come next, then what is not there', async () => {
+  test('admits operators and admins otherwise: then bad requests, then missing records', async () => {
     const { api, operator, admin } = await open();
     const url = await api.app.listen({ host: '127.0.0.1', port: 0 });
     for (const route of routes.filter(({ access }) => access !== 'anyone'))
       for (const [who, authorization] of Object.entries({ operator, admin })) {
         if (who === 'operator' && route.access === 'admin') continue;
         const what = `${titleOf(route)} as ${who}`;
-        // Of nothing there is: a fault of the request is told all the same.
+        // With a missing record: a fault of the request is still reported.
         for (const [why, asked, status] of faultsOf(route))
           expect((await ask(api, route, authorization, asked)).statusCode, `${what}, ${why}`).toBe(status);
         if (route.id === 'logout' || route.id === 'renew') continue;
@@ -182,7 +182,7 @@ describeDatabases('access', (fixture) => {
           continue;
         }
         const answer = await ask(api, route, authorization);
-        // The agents of a run are named in the body.
+        // The body names the agents of a run.
         if (route.path.includes('{') || route.id === 'startRun')
           expect(answer.statusCode, `${what} ${answer.body}`).toBe(404);
         else expect([401, 403, 404], `${what} ${answer.body}`).not.toContain(answer.statusCode);

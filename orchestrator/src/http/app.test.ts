@@ -13,7 +13,7 @@ const post = (url: string, payload: string, headers: Record<string, string> = {}
   ({ method: 'POST', url, payload, headers: { ...admin, 'content-type': 'application/json', ...headers } }) as const;
 
 describe('sessions and roles', () => {
-  test('the handler gets the session of the token', async () => {
+  test('passes the session of the token to the handler', async () => {
     let seen: CallOf<'getAgent'> | undefined;
     const app = testApp({
       getAgent: (call) => {
@@ -42,7 +42,7 @@ describe('sessions and roles', () => {
     expect(answer.json()).toMatchObject({ code: 'unauthenticated', status: 401 });
   });
 
-  test('sessions may be found later, and failing to look is 500', async () => {
+  test('waits for a session lookup, and answers 500 when it fails', async () => {
     const later = testApp({}, { sessions: { find: async (token) => sessions.find(token) } });
     expect((await later.inject({ url: agent, headers: admin })).statusCode).toBe(200);
     expect((await later.inject({ url: agent, headers: { authorization: 'Bearer no' } })).statusCode).toBe(401);
@@ -57,7 +57,7 @@ describe('sessions and roles', () => {
     }
   });
 
-  test('the scheme is spelt in any case', async () => {
+  test('accepts the scheme in any letter case', async () => {
     const answer = await testApp().inject({ url: agent, headers: { authorization: `bearer ${tokens.admin}` } });
     expect(answer.statusCode).toBe(200);
   });
@@ -65,7 +65,7 @@ describe('sessions and roles', () => {
 
 describe('order of refusal', () => {
   const huge = `{"status":"${'x'.repeat(1_100_000)}"}`;
-  test('401 comes before anything about the body, and before it is read', async () => {
+  test('answers 401 before anything about the body, which is not read', async () => {
     const app = testApp();
     for (const payload of ['{', huge]) {
       const answer = await app.inject({ ...post(agent, payload), headers: { 'content-type': 'application/json' } });
@@ -80,7 +80,7 @@ describe('order of refusal', () => {
     expect(xml.statusCode).toBe(401);
   });
 
-  test('then 403, then 413, 415 and 400, then what the handler says', async () => {
+  test("then answers 403, then 413, 415 and 400, then the handler's error", async () => {
     const app = testApp({
       setAgentStatus: () => {
         throw new MusterError('agent_not_found', 'no agent has this id');
@@ -110,7 +110,7 @@ describe('order of refusal', () => {
     expect(await code(post(`${agents}/${'a'.repeat(3000)}`, '{"status":"approved"}'))).toBe('404 agent_not_found');
   });
 
-  test('what is not there is 404 or 405, but 401 without a session under /api/v1', async () => {
+  test('answers 404 or 405 for missing routes, but 401 without a session under /api/v1', async () => {
     const app = testApp();
     const ask = (method: 'GET' | 'PUT' | 'OPTIONS' | 'PATCH', url: string, headers = {}) =>
       app.inject({ method: method as 'GET', url, headers });
@@ -135,13 +135,13 @@ describe('order of refusal', () => {
       expect(wrong.headers.allow).toBe('GET, HEAD');
     }
     expect((await ask('PUT', '/nothing')).statusCode).toBe(404);
-    // A fixed address is also a name that a pattern takes.
+    // A fixed address also matches the pattern of a name.
     expect((await ask('GET', '/api/v1/modules/validate', admin)).statusCode).toBe(200);
   });
 });
 
 describe('input', () => {
-  test('an empty body is accepted where every field is optional, with or without a type', async () => {
+  test('accepts an empty body where every field is optional, with or without a type', async () => {
     const bodies: unknown[] = [];
     const app = testApp({
       applyAssignment: ({ body }) => {
@@ -156,7 +156,7 @@ describe('input', () => {
     expect(bodies.map((body) => (body as { ttl?: number }).ttl)).toEqual([undefined, undefined, undefined, undefined]);
   });
 
-  test('a route without a body takes none, or an empty object', async () => {
+  test('accepts no body or an empty object on a route without a body', async () => {
     const app = testApp();
     const logout = '/api/v1/auth/logout';
     expect((await app.inject({ method: 'POST', url: logout, headers: admin })).statusCode).toBe(204);
@@ -168,7 +168,7 @@ describe('input', () => {
     expect((await app.inject(post(logout, '[]'))).statusCode).toBe(400);
   });
 
-  test('queries: converted, unknown and repeated ones refused, also where none is taken', async () => {
+  test('converts query parameters, and refuses unknown and repeated ones on every route', async () => {
     const limits: unknown[] = [];
     const app = testApp({
       listAgents: ({ query }) => {
@@ -189,7 +189,7 @@ describe('input', () => {
     expect((await app.inject({ url: '/api/v1/status?verbose=1' })).statusCode).toBe(400);
   });
 
-  test('modules may be larger than other bodies', async () => {
+  test('accepts larger bodies for modules', async () => {
     const content = 'x'.repeat(1_500_000);
     const answer = await testApp().inject(post('/api/v1/modules', JSON.stringify({ name: 'motd', content })));
     expect(answer.statusCode).toBe(201);
@@ -197,7 +197,7 @@ describe('input', () => {
 });
 
 describe('answers', () => {
-  test('respond-async is asked for by the header, and a 202 says so', async () => {
+  test('answers respond-async with a 202 that confirms it', async () => {
     const asked: boolean[] = [];
     const operation = exampleHandlers().getOperation({} as never) as never;
     const app = testApp({
@@ -220,12 +220,12 @@ describe('answers', () => {
     const waited = await app.inject(post(`${agent}/apply`, '{"modules":[]}'));
     expect(waited.statusCode).toBe(200);
     expect(waited.headers['preference-applied']).toBeUndefined();
-    // This route does not take it.
+    // This route does not support it.
     expect((await app.inject(post(`${agent}/drift`, '', { prefer: 'respond-async' }))).statusCode).toBe(409);
     expect(asked).toEqual([true, false, false]);
   });
 
-  test('a 409 is a problem with its own words, a title-only error says what to do', async () => {
+  test("sends a problem with the error's detail, or with its remedy", async () => {
     const app = testApp({
       getAgent: () => {
         throw new MusterError('agent_not_found');
@@ -251,7 +251,7 @@ describe('answers', () => {
     });
   });
 
-  test('a bug is 500 without a word of what it was; the log has it under the same id', async () => {
+  test('answers a bug with 500 without details, and logs it with the same id', async () => {
     const { log, lines } = keepingLog();
     const app = testApp({ getAgent: () => Promise.reject(new Error('password=hunter2')) }, { log });
     const answer = await app.inject({ url: agent, headers: admin });
@@ -265,7 +265,7 @@ describe('answers', () => {
     });
   });
 
-  test('answers are held to their schemas when tests ask for it', async () => {
+  test('validates answers when tests request it', async () => {
     const wrong = { ...agentExample, password: 'x' };
     const app = testApp({ getAgent: () => wrong, removeAgent: () => 'text' as never });
     expect((await app.inject({ url: agent, headers: admin })).statusCode).toBe(500);
@@ -274,7 +274,7 @@ describe('answers', () => {
     expect((await trusting.inject({ url: agent, headers: admin })).statusCode).toBe(200);
   });
 
-  test('HEAD is GET without the body', async () => {
+  test('answers HEAD like GET without the body', async () => {
     const answer = await testApp().inject({ method: 'HEAD', url: agent, headers: admin });
     expect(answer.statusCode).toBe(200);
     expect(answer.body).toBe('');
@@ -283,7 +283,7 @@ describe('answers', () => {
 });
 
 describe('what holds for all', () => {
-  test('no answer is stored, sniffed, or shared with other origins', async () => {
+  test('sends headers against storing, sniffing, and sharing with other origins', async () => {
     const app = testApp();
     for (const url of [agent, '/api/v1/status', '/nothing', '/%zz', '/openapi.json', '/healthz']) {
       const answer = await app.inject({ url, headers: { origin: 'https://evil.example' } });
@@ -293,7 +293,7 @@ describe('what holds for all', () => {
     }
   });
 
-  test('rates: sign-in by address, the rest by session, with Retry-After', async () => {
+  test('limits sign-ins by address and other requests by session, with Retry-After', async () => {
     const app = testApp({}, { limits: { rates: { signIn: { perMinute: 60, burst: 2 }, sessionPerSecond: 2 } } });
     const challenge = { method: 'POST', url: '/api/v1/auth/challenge', payload: {} } as const;
     const signIn = [];
@@ -309,7 +309,7 @@ describe('what holds for all', () => {
     expect((await app.inject({ url: agent, headers: bearer('operator') })).statusCode).toBe(200);
   });
 
-  test('a proxy is believed only when it is trusted', async () => {
+  test('uses forwarding headers of trusted proxies only', async () => {
     const seen: { ip: string; secure: boolean; loopback: boolean }[] = [];
     const handlers = {
       getAgent: ({ request: { ip, secure, loopback } }: CallOf<'getAgent'>) => {
@@ -321,14 +321,14 @@ describe('what holds for all', () => {
     await testApp(handlers).inject({ url: agent, headers });
     await testApp(handlers, { trustedProxies: ['127.0.0.0/8'] }).inject({ url: agent, headers });
     await testApp(handlers, { trustedProxies: ['10.0.0.1'] }).inject({ url: agent, headers });
-    // For a client on this machine, and one that says so of itself.
+    // A local client, and one that claims to be.
     const here = { ...admin, 'x-forwarded-for': '127.0.0.1' };
     await testApp(handlers, { trustedProxies: ['127.0.0.0/8'] }).inject({ url: agent, headers: here });
     await testApp(handlers).inject({ url: agent, headers: here });
     await testApp(handlers).inject({ url: agent, headers: { ...admin, forwarded: 'for=203.0.113.5' } });
     await testApp(handlers).inject({ url: agent, headers: admin });
     expect(seen).toEqual([
-      // Not believed, but it is not this machine that speaks either.
+      // Not trusted, but the client is not this machine, either.
       { ip: '127.0.0.1', secure: false, loopback: false },
       { ip: '203.0.113.5', secure: true, loopback: false },
       { ip: '127.0.0.1', secure: false, loopback: false },
@@ -339,7 +339,7 @@ describe('what holds for all', () => {
     ]);
   });
 
-  test('who spoofs forwarding headers is counted by the socket, and behind a trusted proxy by the last address before it', async () => {
+  test('counts spoofed forwarding headers by the socket, and behind a trusted proxy by the last address before it', async () => {
     const rates = { signIn: { perMinute: 60, burst: 2 }, sessionPerSecond: 1000 };
     const signIn = (forwarded: string) =>
       ({ ...post('/api/v1/auth/challenge', '{"public_key":"ab"}', { 'x-forwarded-for': forwarded }) }) as const;
@@ -352,14 +352,14 @@ describe('what holds for all', () => {
     const three = ['203.0.113.1', '203.0.113.2', '203.0.113.3'];
     expect(await admitted([], three)).toEqual([200, 200, 429]);
     expect(await admitted(['127.0.0.1'], three)).toEqual([200, 200, 200]);
-    // What a client wrote itself stands before what the proxy added, and counts for nothing.
+    // Entries that a client wrote precede those of the proxy, and do not count.
     const spoofed = three.map((address) => `${address}, 198.51.100.9`);
     expect(await admitted(['127.0.0.1'], spoofed)).toEqual([200, 200, 429]);
     expect(await admitted(['127.0.0.1', '198.51.100.0/24'], spoofed)).toEqual([200, 200, 200]);
     expect(await admitted(['127.0.0.1'], ['x', 'x', 'x'])).toEqual([200, 200, 429]);
   });
 
-  test('the address under which a client reaches the server is what it asked for, or a trusted proxy was asked for', async () => {
+  test("derives the origin from the client's request, or from a trusted proxy's headers", async () => {
     const seen: (string | null)[] = [];
     const handlers = {
       getAgent: ({ request }: CallOf<'getAgent'>) => {
@@ -386,7 +386,7 @@ describe('what holds for all', () => {
     ]);
   });
 
-  test('requests are logged without tokens, queries or bodies; reads that succeed only at debug', async () => {
+  test('logs requests without tokens, queries or bodies, and successful reads only at debug', async () => {
     const { log, lines } = keepingLog();
     const app = testApp({}, { log });
     await app.inject(post(`${agent}?ticket=t0p-secret`, '{"status":"approved","name":"n4me-secret"}'));
@@ -405,7 +405,7 @@ describe('what holds for all', () => {
     });
   });
 
-  test('probes', async () => {
+  test('answers probes', async () => {
     let ready = false;
     const app = testApp({}, { ready: () => ready });
     const ask = async (url: string) => (await app.inject({ url })).statusCode;
@@ -419,10 +419,10 @@ describe('what holds for all', () => {
     expect(drained.headers).toMatchObject({ 'retry-after': '5', connection: 'close' });
   });
 
-  test('a route without a handler stops the start', () => {
+  test('throws at the start when a route has no handler', () => {
     const { getAgent: _, ...rest } = exampleHandlers();
     const { log } = keepingLog();
-    // @ts-expect-error: nor does it compile
+    // @ts-expect-error: it does not compile, either
     expect(() => createApp({ handlers: rest, sessions, log, version: '0' })).toThrow(
       'no handler for the route getAgent',
     );

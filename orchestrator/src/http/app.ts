@@ -23,46 +23,46 @@ import { headersOf, musterErrorOf, problemOf, RefusedRequest } from './server/pr
 import { createRates, defaultRates, type Rates } from './server/rate.ts';
 import type { RefusedCall } from './server/refused-requests.ts';
 import { createServer } from './server/server.ts';
-import { LastingAnswers } from './server/streaming-responses.ts';
+import { StreamingResponses } from './server/streaming-responses.ts';
 import { isTerminalUpgrade, registerTerminalSockets } from './terminal/terminal-socket.ts';
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** Null until the session is found, and on what is open to anyone. */
+    /** Null until the session is found, and on routes open to anyone. */
     session: Session | null;
   }
   interface FastifyInstance {
     /**
-     * Begins to stop: new requests are answered 503, `/readyz` too, waiting handlers are told by their signal. What is
-     * being answered is still answered. `close` does it as well, and then waits for that.
+     * Begins the shutdown: new requests, `/readyz` included, are answered with 503, and waiting handlers are notified
+     * by their signal. Requests in progress are still answered. `close` drains as well, and then waits for them.
      */
     drain(): void;
-    /** Ends what an operator who was removed is still being answered. */
+    /** Ends open responses to an operator who was removed. */
     cutOff(operatorId: string): void;
-    /** The same for a session that was ended; `renewedAs`: what it is answered goes on under that one. */
+    /** Ends open responses of a sign-in session that ended; `renewedAs`: they continue under this session. */
     sessionEnded(tokenHash: string, renewedAs: string | null): void;
-    /** Who is connected to the API's port. */
+    /** Connections to the API port. */
     readonly connections: FairConnections;
-    /** Other bounds on how many requests there may be. */
+    /** Replaces the rate limits. */
     setRates(rates: Rates): void;
   }
 }
 
 export interface Limits {
   readonly rates: Rates;
-  /** Bytes of the request line and headers together. */
+  /** Maximum bytes of the request line and headers. */
   readonly headerBytes: number;
   /** Milliseconds until the headers must be complete. */
   readonly headersTimeout: number;
   /** Milliseconds until the whole request must be complete. */
   readonly requestTimeout: number;
-  /** Milliseconds that an idle connection is kept. */
+  /** Milliseconds before an idle connection is closed. */
   readonly keepAliveTimeout: number;
-  /** Milliseconds that a TLS handshake may take, and that a connection may wait for it to begin. */
+  /** Maximum milliseconds of a TLS handshake, and of the wait for it. */
   readonly handshakeTimeout: number;
-  /** Connections at one time. Beyond it those give way whose clients have not signed in, silent ones first. */
+  /** Maximum connections. When full, connections without a sign-in are dropped, silent ones first. */
   readonly connections: number;
-  /** Of them, those of one address, or IPv6 /64, whose clients have not signed in; trusted proxies have no such limit. */
+  /** Maximum connections without a sign-in of one IPv4 address or IPv6 /64; trusted proxies have no such limit. */
   readonly connectionsOfNetwork: number;
 }
 
@@ -80,42 +80,42 @@ const defaultLimits: Limits = {
 export interface AppOptions {
   readonly handlers: Handlers;
   readonly sessions: Sessions;
-  /** Where the WebSockets on terminals come in; without it there are none. */
+  /** Accepts WebSockets of terminals; without it there are none. */
   readonly terminals?: TerminalConnections;
   readonly clock?: Clock;
   readonly log: Logger;
   readonly limits?: Partial<Limits>;
   /** PEM. Without it the API is plain HTTP. */
   readonly tls?: { readonly cert: string; readonly key: string };
-  /** Addresses or networks whose `X-Forwarded-For` and `X-Forwarded-Proto` are believed; default none. */
+  /** Addresses or networks whose `X-Forwarded-For` and `X-Forwarded-Proto` are trusted; default none. */
   readonly trustedProxies?: readonly string[];
-  /** Of a proxy in front: pages under it are our own. */
+  /** URL of a proxy in front: its pages count as the orchestrator's own. */
   readonly publicUrl?: string | null;
-  /** A proxy that is not named there speaks TLS to the clients: secrets are taken over plain HTTP. */
+  /** An undeclared proxy terminates TLS for the clients: secrets are accepted over plain HTTP. */
   readonly trustProxyTls?: boolean;
-  /** Whether requests should be sent here now, for `/readyz`. */
+  /** Readiness for `/readyz`. */
   readonly ready?: () => boolean | Promise<boolean>;
-  /** Throws when there is no room for what a route would write. */
+  /** Throws when the disk has no room for the route's writes. */
   readonly requireRoom?: (route: Route) => void;
-  /** What Prometheus is told at `/metrics` and below it; without it there is nothing there. */
+  /** Metrics at `/metrics` and below; without it these addresses do not exist. */
   readonly telemetry?: Scraped & { answered(route: string | null, status: number, seconds: number): void };
-  /** What machines install the agent from; without it there is nothing. */
+  /** Installation files of the agent; without it there are none. */
   readonly install?: InstallFiles;
-  /** The console, at `/`; null: it is not built, which is what `/` says; without it there is nothing there. */
+  /** The console at `/`; null: not built, which `/` explains; without it the address does not exist. */
   readonly console?: ConsoleFiles | null;
-  /** Told of refusals for want of a right, or for too many requests, before they are answered. */
+  /** Called before a refusal for lack of a role or for too many requests is answered. */
   readonly refused?: (call: RefusedCall) => Promise<void>;
-  /** JSON Schemas of the configuration files, by where they are found. */
+  /** JSON Schemas of the configuration files, by address. */
   readonly configSchemas?: Readonly<Record<string, () => object>>;
-  /** Of the product, for the OpenAPI document. */
+  /** Product version, for the OpenAPI document. */
   readonly version: string;
-  /** Holds every answer to its schema; for tests. */
+  /** Validates every answer against its schema; for tests. */
   readonly validateAnswers?: boolean;
 }
 
 /**
- * The HTTP side of the orchestrator: every route of the table, and what holds for all of them. It does not listen yet,
- * and more may be registered on it until it does.
+ * The HTTP server of the orchestrator with all routes and their common behavior. It does not listen yet; more routes
+ * can be registered before it does.
  * @throws Error when a route has no handler
  */
 export function createApp(options: AppOptions): FastifyInstance {
@@ -135,7 +135,7 @@ export function createApp(options: AppOptions): FastifyInstance {
     requestId: requestIds(),
     badAddress: (error, request, reply) => {
       reply.headers(headers).header('x-request-id', request.id);
-      // The order of refusal holds here too: pages of others get nothing, then whoever has no session is told that.
+      // Same order of refusals as for requests: foreign origins first, then missing sessions.
       const judged = Promise.resolve().then(() => {
         requireOwn(request);
         return isApi(request) ? findSession('operator', request) : null;
@@ -169,7 +169,7 @@ export function createApp(options: AppOptions): FastifyInstance {
     const error = musterErrorOf(thrown);
     if (route === undefined || ![403, 429].includes(error.kind.status) || options.refused === undefined)
       return answerError(thrown, request, reply);
-    // Recorded before it is answered, as all that is recorded; a refusal stays one when that cannot be done.
+    // Refusals are recorded before they are answered. If recording fails, the request is still refused.
     return options
       .refused({ error, route, session: request.session, ip: request.ip })
       .catch((failed: unknown) =>
@@ -212,21 +212,21 @@ export function createApp(options: AppOptions): FastifyInstance {
 
   app.decorateRequest('session', null);
   app.decorate('drain', () => drain.abort());
-  // What was counted so far is forgotten: nobody is refused for what was allowed.
+  // New limits start from zero, so that no request is refused for earlier ones.
   app.decorate('setRates', (wanted: Rates) => {
     rates = createRates(wanted);
   });
-  const lasting = new LastingAnswers();
+  const responses = new StreamingResponses();
   app.decorate('connections', connections);
-  app.decorate('cutOff', (operatorId: string) => lasting.cutOff(operatorId));
+  app.decorate('cutOff', (operatorId: string) => responses.cutOff(operatorId));
   app.decorate('sessionEnded', (tokenHash: string, renewedAs: string | null) =>
-    lasting.sessionEnded(tokenHash, renewedAs),
+    responses.sessionEnded(tokenHash, renewedAs),
   );
   let endTerminals = () => Promise.resolve();
   app.addHook('preClose', async () => {
     drain.abort();
     connections.endHandshakes();
-    // The server waits for its sockets, and those that have become something else are nothing that it would end.
+    // Closing the server waits for its sockets, and does not end upgraded ones.
     await endTerminals();
   });
   app.addHook('onRequest', (request, reply, done) => {
@@ -238,7 +238,7 @@ export function createApp(options: AppOptions): FastifyInstance {
     }
     if (drain.signal.aborted && pathOf(request) !== '/healthz') done(new MusterError('draining'));
     else if (!request.is404) done();
-    // Nobody without a session learns even which addresses there are, and no body is read for one that there is not.
+    // Without a session a client does not learn which addresses exist, and its body is not read.
     else if (!isApi(request)) {
       if (!answerUnknown(request, reply)) done(fallback(pathOf(request)));
     } else
@@ -250,7 +250,7 @@ export function createApp(options: AppOptions): FastifyInstance {
     logRequest(log, request, reply);
     const { routeId = null } = request.routeOptions.config as { routeId?: string };
     options.telemetry?.answered(routeId, reply.statusCode, reply.elapsedTime / 1000);
-    // An answer that was under way may have left its connection open; closing would wait for it to time out.
+    // A response may have left its connection open; closing would wait for its timeout.
     if (drain.signal.aborted) setImmediate(() => app.server.closeIdleConnections());
     done();
   });
@@ -265,7 +265,7 @@ export function createApp(options: AppOptions): FastifyInstance {
       const found = findSession('operator', request);
       return found instanceof Promise ? found.then(() => {}) : undefined;
     },
-    lasting,
+    responses,
     broken: (request: FastifyRequest, error: unknown) =>
       log.error({ request_id: request.id, path: pathOf(request), err: error }, 'response aborted'),
   };
@@ -299,7 +299,7 @@ export function createApp(options: AppOptions): FastifyInstance {
   return app;
 }
 
-/** What is open to anyone and outside the API: how the process is, and the API's description. */
+/** Routes open to anyone outside the API: health and the API description. */
 function registerOpen(app: FastifyInstance, options: AppOptions): void {
   const json = 'application/json';
   let openApi: string | null = null;
@@ -328,37 +328,34 @@ function registerOpen(app: FastifyInstance, options: AppOptions): void {
   });
 }
 
-/** What a client or a proxy may call its request: nothing that could be anything else in a log. */
+/** Allowed request ids of clients and proxies; safe to log. */
 const givenId = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
 
-/**
- * The id that came with a request, or one of our own: unique for as long as logs are kept, and cheaper than randomness
- * for each.
- */
+/** The request's own id, or a generated one: unique while logs are kept, and cheaper than random bytes. */
 function requestIds(): (given?: string | string[] | undefined) => string {
   const run = randomBytes(6).toString('hex');
   let count = 0;
   return (given) => (typeof given === 'string' && givenId.test(given) ? given : `${run}-${(++count).toString(36)}`);
 }
 
-/** Without the query, which may hold a ticket. */
+/** The path without the query, which may contain a ticket. */
 const pathOf = ({ url }: FastifyRequest): string => {
   const query = url.indexOf('?');
   return query === -1 ? url : url.slice(0, query);
 };
 
-/** However its address is written: the router reads a whole URL, and letters that are escaped, as it reads the plain path. */
+/** Handles all spellings of an address: the router also accepts full URLs and escaped letters. */
 const isApi = (request: FastifyRequest): boolean => {
   const path = pathOf(request);
   if (path === apiPrefix || path.startsWith(`${apiPrefix}/`)) return true;
   return `${unescaped(path.replace(/^https?:\/\/[^/]*/i, ''))}/`.startsWith(`${apiPrefix}/`);
 };
 
-/** What cannot be read as a whole is read as far as it can. */
+/** Decodes ASCII escapes; others stay as they are. */
 const unescaped = (path: string): string =>
   path.replaceAll(/%[0-7][0-9a-f]/gi, (code) => String.fromCharCode(Number.parseInt(code.slice(1), 16)));
 
-/** One line a request. Reads that succeed are many and say little; they are there for whoever turns the level down. */
+/** Logs one line per request. Successful reads are logged at debug level, since there are many. */
 function logRequest(log: Logger, request: FastifyRequest, reply: FastifyReply): void {
   const quiet = reply.statusCode < 400 && (request.method === 'GET' || request.method === 'HEAD');
   const level = quiet ? 'debug' : 'info';
@@ -377,7 +374,7 @@ function logRequest(log: Logger, request: FastifyRequest, reply: FastifyReply): 
   );
 }
 
-/** As one of a request: who looks for it finds it by the same fields. */
+/** Logs an upgrade with the same fields as a request. */
 function logUpgrade(log: Logger, request: FastifyRequest, mode: string, ms: number): void {
   log.info(
     {

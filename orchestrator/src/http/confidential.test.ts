@@ -7,7 +7,7 @@ const secret = { name: 'x', value: 'hunter2' };
 const elsewhere = '192.0.2.7';
 
 interface Sender {
-  /** Of the socket. */
+  /** Address of the socket. */
   from?: string;
   headers?: Record<string, string>;
   options?: Partial<AppOptions>;
@@ -63,7 +63,7 @@ test.each<[string, Sender, unknown]>([
   expect(await post(sender)).toEqual(answer);
 });
 
-test('is refused after who may, and before the body is read', async () => {
+test('refuses secrets over plain HTTP after the permissions, before the body is read', async () => {
   expect(await post({ from: elsewhere }, '{"broken')).toEqual(refused);
   expect(await post({ from: elsewhere, headers: { authorization: 'Bearer nobody' } })).toEqual([
     401,
@@ -71,7 +71,7 @@ test('is refused after who may, and before the body is read', async () => {
   ]);
 });
 
-test('what brings a secret in is the only thing that is refused', () => {
+test('refuses exactly the routes that take a secret', () => {
   const confidential = routes.filter((route) => 'confidential' in route && route.confidential === true);
   expect(confidential.map(({ id }) => id).sort()).toEqual(['createSecret', 'updateSecret']);
 });

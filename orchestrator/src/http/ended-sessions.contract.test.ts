@@ -1,5 +1,5 @@
 import { apiPrefix, type Route, routes } from '@muster/protocol/http';
-import { expect, it } from 'vitest';
+import { expect, test } from 'vitest';
 import { placeAll } from '../../test/audit.ts';
 import { describeDatabases } from '../../test/databases/databases.ts';
 import { newAgent, newKey, reportsOf, resultOf } from '../../test/domain.ts';
@@ -24,8 +24,8 @@ import { defineQuery } from '../store/query.ts';
 import type { Schema } from '../store/schema.ts';
 
 /**
- * Every route that writes, as it is asked by a session that was let in a moment before it ended: it does nothing. The same
- * request does something with a live session, so no route passes because its request was refused for another reason.
+ * Every route that writes, called with a session that was admitted a moment before it ended: it changes nothing. The
+ * same request succeeds with a live session, so no route passes because of another fault.
  */
 
 const openApi = realApiFixture();
@@ -73,9 +73,9 @@ const everyTable = Object.keys(tables).map((table) =>
   defineQuery(`test/all of ${table}`, (db) => db.selectFrom(table as keyof Schema).selectAll()),
 );
 
-/** Routes that take a body and change nothing. */
+/** Routes with a body that change nothing. */
 const readOnly: readonly string[] = ['matchSelector', 'orderModules', 'validateModule'];
-/** Routes that answer a session that has ended like a live one, as what they are for has been done. */
+/** Routes that answer an ended session like a live one, since their purpose is fulfilled. */
 const doneAlready: readonly string[] = ['logout'];
 
 interface Asked {
@@ -84,13 +84,13 @@ interface Asked {
   body?: object;
 }
 
-/** Makes what a route needs to succeed. A route that is added to the table needs an entry here or does with its example. */
+/** Creates the records that a route needs to succeed. A new route needs an entry here, or succeeds with its example. */
 function preparations({ domain, actor, agent, terminals }: RealApi): Record<string, () => Promise<Asked> | Asked> {
   const { context, links, documents, conductor } = domain;
   let made = 0;
   const fresh = (what: string) => `${what}-${++made}`;
   let seq = 0;
-  /** Plays the agent up to this operation. */
+  /** Acts as the agent up to this operation. */
   const finish = async (id: string, drifted: boolean) => {
     for (let sent = ''; sent !== id; ) {
       const next = await links.nextOperation(agent.id);
@@ -233,8 +233,8 @@ function preparations({ domain, actor, agent, terminals }: RealApi): Record<stri
 describeDatabases('a session that has ended', (fixture) => {
   const stores = samplesFixture(fixture);
 
-  it('does nothing by any route that writes, though its request was let in before', async () => {
-    // As for a request that was let in a moment before the end: its session is found, whatever became of it.
+  test('changes nothing by any route that writes, although the request was admitted before', async () => {
+    // Simulates a request that was admitted a moment before the end: its session is found regardless.
     const before = new Map<string, Session>();
     let opened: RealApi | null = null;
     const find = (hash: string) => before.get(hash) ?? opened?.domain.signIn.find(hash) ?? null;
@@ -264,7 +264,7 @@ describeDatabases('a session that has ended', (fixture) => {
         ...(route.body === undefined ? {} : { payload: payload as object }),
       });
     };
-    /** Every row of every table, and what was done elsewhere. */
+    /** Every row of every table, and effects outside the database. */
     const traces = async () => {
       await context.bus.delivered();
       const rows = [];
@@ -288,7 +288,7 @@ describeDatabases('a session that has ended', (fixture) => {
       const asked = (await prepare[route.id]?.()) ?? {};
       const atFirst = await traces();
       for (const [why, { token }] of Object.entries({ gone, out })) {
-        // Within a moment of the end the answer may be cut off: then it is asked again.
+        // Near the end the answer may be cut off: then retry.
         let answer = null;
         while (answer === null) answer = await send(route, token, asked).catch(() => null);
         if ((await traces()) !== atFirst) wrong.push(`${route.id} does something for a session that is ${why}`);

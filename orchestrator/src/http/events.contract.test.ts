@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import type { FastifyInstance } from 'fastify';
 import { pino } from 'pino';
-import { afterEach, expect, it } from 'vitest';
+import { afterEach, expect, test } from 'vitest';
 import { type Clock, systemClock } from '../../../lib/src/clock.ts';
 import { ManualClock } from '../../../lib/test/manual-clock.ts';
 import { exampleHandlers } from '../../test/app-fixture.ts';
@@ -21,7 +21,7 @@ import { createApp } from './app.ts';
 import { auditHandlers } from './routes/audit.ts';
 import { eventHandlers } from './routes/events.ts';
 
-/** Live events over real HTTP: chain and sessions on a real database, their time the machine's. */
+/** Live events over real HTTP: chain and sessions in a real database, with the machine's time. */
 
 interface Opened {
   domain: Domain;
@@ -69,10 +69,10 @@ interface Frame {
   comment?: string;
 }
 
-/** A client as a browser's EventSource is one, that keeps what comes. */
+/** A client like a browser's EventSource that records what it receives. */
 class Client {
   readonly frames: Frame[] = [];
-  /** The last id that came. */
+  /** The last received id. */
   last = '';
   readonly ended: Promise<'whole' | 'cut'>;
   readonly status: number;
@@ -116,12 +116,12 @@ class Client {
     this.frames.push(frame);
   }
 
-  /** Places of the events of the log that came. */
+  /** Chain places of the received events. */
   get places(): number[] {
     return this.frames.filter((f) => f.data !== undefined && f.event === undefined).map(({ id }) => Number(id));
   }
 
-  /** Waits without a limit of its own: the test's is for what hangs. */
+  /** Waits without its own time limit: the test's limit catches a hang. */
   async until(enough: (client: this) => boolean): Promise<void> {
     while (!enough(this))
       await Promise.race([
@@ -148,7 +148,7 @@ async function follow({ url, token }: Opened, query = '', headers: Record<string
 const upTo = (from: number, to: number) => Array.from({ length: to - from + 1 }, (_, at) => from + at);
 
 describeDatabases('live events', (fixture) => {
-  it('come as they get their place, with the chain’s own data', async () => {
+  test('sends events as they get their place, with the data of the chain', async () => {
     const opened = await serve(fixture);
     const client = await follow(opened);
     expect([client.status, client.type]).toEqual([200, 'text/event-stream']);
@@ -166,7 +166,7 @@ describeDatabases('live events', (fixture) => {
     });
   });
 
-  it('go on where a client left off: nothing is lost and nothing comes twice, however often it is cut off', async () => {
+  test('resumes where a client left off, without loss and duplicates, after any number of disconnects', async () => {
     const opened = await serve(fixture);
     const { domain } = opened;
     const first = await follow(opened);
@@ -184,7 +184,7 @@ describeDatabases('live events', (fixture) => {
     const seen: number[] = [];
     let last = first.last;
     for (let turn = 0; busy || seen.length < 1200; turn++) {
-      // By the header, and by the parameter for those who cannot send one.
+      // With the header, or with the parameter for clients that cannot send headers.
       const client =
         turn % 2 === 0
           ? await follow(opened, '', { 'last-event-id': last })
@@ -200,7 +200,7 @@ describeDatabases('live events', (fixture) => {
     expect(seen).toEqual(upTo(begin, begin + 1199));
   });
 
-  it('the header wins over the parameter, which a browser repeats as it was', async () => {
+  test('prefers the header to the parameter, which a browser repeats unchanged', async () => {
     const opened = await serve(fixture);
     await happen(opened.domain, 5);
     await placeAll(opened.domain);
@@ -210,7 +210,7 @@ describeDatabases('live events', (fixture) => {
     for (const bad of ['x', '-1', '1e3']) expect((await follow(opened, '', { 'last-event-id': bad })).status).toBe(400);
   });
 
-  it('by category and agent, and the ids go on also where nothing came', async () => {
+  test('filters by category and agent, and advances ids even without events', async () => {
     const opened = await serve(fixture);
     const { domain } = opened;
     const some = await follow(opened, '?category=other,third');
@@ -229,7 +229,7 @@ describeDatabases('live events', (fixture) => {
     await resumed.until(({ places }) => places.length === 1);
   });
 
-  it('say so when what was missed is gone, or never was', async () => {
+  test('reports when missed events are gone or never existed', async () => {
     const opened = await serve(fixture);
     const { domain } = opened;
     await happen(domain, 5);
@@ -249,7 +249,7 @@ describeDatabases('live events', (fixture) => {
     expect(lost.frames.find(({ event }) => event === 'gap')?.data).toMatchObject({ after: 999999, reason: 'unknown' });
   });
 
-  it('end within a second when the operator is removed, the session is ended, or it runs out', async () => {
+  test('ends within a second when the operator is removed, or the session ends or expires', async () => {
     const clock = new ManualClock();
     const opened = await serve(fixture, clock);
     const { domain, actor } = opened;
@@ -263,7 +263,7 @@ describeDatabases('live events', (fixture) => {
     const soon = async (client: Client, what: () => Promise<unknown>) => {
       await client.until(({ last }) => last !== '');
       await what();
-      // Of the time that the streams go by: it moves no further than this.
+      // The time that the streams use; it advances no further.
       clock.advance(1_000);
       expect(await client.ended).toBe('whole');
     };
@@ -273,7 +273,7 @@ describeDatabases('live events', (fixture) => {
     await soon(stays, async () => domain.clock.advance(3_601_000));
   });
 
-  it('end when the orchestrator stops', async () => {
+  test("ends at the orchestrator's shutdown", async () => {
     const opened = await serve(fixture);
     const client = await follow(opened);
     await client.until(({ last }) => last !== '');
@@ -281,7 +281,7 @@ describeDatabases('live events', (fixture) => {
     expect(await client.ended).toBe('whole');
   });
 
-  /** A client that asks and then does not read. */
+  /** A client that sends a request and then does not read. */
   async function idle({ url, token }: Opened) {
     const socket = connect(Number(new URL(url).port), '127.0.0.1');
     socket.on('error', () => {});
@@ -289,7 +289,7 @@ describeDatabases('live events', (fixture) => {
     await once(socket, 'readable');
     return socket;
   }
-  /** More than the sockets' buffers and what is kept for one who reads slowly. */
+  /** More than the buffers of the sockets and of a slow reader. */
   async function flood(domain: Domain) {
     for (let at = 0; at < 12; at++) {
       await happen(domain, 100, 'test.happened', 'x'.repeat(20_000));
@@ -297,7 +297,7 @@ describeDatabases('live events', (fixture) => {
     }
   }
 
-  it('for one who falls behind come at its own pace, all of them', async () => {
+  test('sends everything to a slow reader at its own pace', async () => {
     const opened = await serve(fixture);
     const fast = await follow(opened);
     const slow = await idle(opened);
@@ -317,7 +317,7 @@ describeDatabases('live events', (fixture) => {
     slow.destroy();
   });
 
-  it('for one who does not read at all end', async () => {
+  test('ends for a client that does not read at all', async () => {
     const clock = new ManualClock();
     const opened = await serve(fixture, clock);
     const fast = await follow(opened);
@@ -332,13 +332,13 @@ describeDatabases('live events', (fixture) => {
     clock.advance(2_000);
     while ((await connections()) === 2) await sleep(50);
     expect(await connections()).toBe(1);
-    // The other one reads, and has had its heartbeat.
+    // The other client reads, and has received its heartbeat.
     await fast.until(({ frames }) => frames.some(({ comment }) => comment !== undefined));
     stalled.destroy();
   });
 
-  it('cost one read of the chain, however many follow', async () => {
-    // Its time stands still: a slow machine has no more looks at the chain than a fast one.
+  test('reads the chain once for any number of clients', async () => {
+    // Its time stands still: a slow machine polls the chain no more often than a fast one.
     const opened = await serve(fixture, new ManualClock());
     const { domain } = opened;
     const clients: Client[] = [];
@@ -357,14 +357,14 @@ describeDatabases('live events', (fixture) => {
     expect(reads).toBeLessThan(5);
   });
 
-  it('are limited for one session', async () => {
+  test('limits the streams of one session', async () => {
     const opened = await serve(fixture);
     for (let at = 0; at < 32; at++) expect((await follow(opened)).status).toBe(200);
     const refused = await follow(opened);
     expect(refused.status).toBe(429);
   });
 
-  it('tell in passing of what has changed', async () => {
+  test('sends hints of changes', async () => {
     const opened = await serve(fixture);
     const { domain } = opened;
     const client = await follow(opened);
@@ -392,7 +392,7 @@ describeDatabases('live events', (fixture) => {
     expect(other.frames.filter(({ event }) => event)).toHaveLength(1);
   });
 
-  it('tell of every change of an agent, of many at once as one, and of one agent each', async () => {
+  test('sends a hint for every change of an agent; many changes at once as one; single agents separately', async () => {
     const opened = await serve(fixture);
     const { domain, actor } = opened;
     const { bus } = domain.context;
@@ -422,7 +422,7 @@ describeDatabases('live events', (fixture) => {
     expect(changes(one)).toEqual([...expected, { node_id: key.id, change: 'connected' }]);
   });
 
-  it('tell an operator, and nobody else, of what was read elsewhere', async () => {
+  test('sends read marks only to the operator who read', async () => {
     const opened = await serve(fixture);
     const { bus } = opened.domain.context;
     const client = await follow(opened);

@@ -1,4 +1,4 @@
-import { expect, it } from 'vitest';
+import { expect, test } from 'vitest';
 import { bearer } from '../../test/app-fixture.ts';
 import { describeDatabases } from '../../test/databases/databases.ts';
 import { newAgent } from '../../test/domain.ts';
@@ -15,12 +15,12 @@ describeDatabases('samples over HTTP', (fixture) => {
     const { app, token, domain, actor, agent, metrics } = api;
     const get = (path: string) =>
       app.inject({ url: `/api/v1${path}`, headers: { ...bearer('admin'), authorization: `Bearer ${token}` } });
-    /** A multiple of every step asked for here, an hour back: nothing falls out while this runs. */
+    /** A multiple of every step used here, an hour back, so that nothing expires meanwhile. */
     const at = Math.floor((domain.now() - 3600) / 600) * 600;
     await metrics.record(agent.id, [
       sampleAt(at, { cpu_usage: 10, net_rx_bytes: 100, uptime: 50 }),
       sampleAt(at + 60, { net_rx_bytes: 900, uptime: 110 }),
-      // The machine was started again; a gap; nothing of the network.
+      // A restart of the machine; a gap; no network values.
       sampleAt(at + 120, { cpu_usage: 40, net_rx_bytes: 7, uptime: 5 }),
       sampleAt(at + 600, { load1: 0.5 }),
     ]);
@@ -29,7 +29,7 @@ describeDatabases('samples over HTTP', (fixture) => {
   const timesIn = (body: { samples: { collected_at: number }[] }, at: number) =>
     body.samples.map(({ collected_at }) => collected_at - at);
 
-  it('take since, limit and step as they are documented, and refuse what is none', async () => {
+  test('accepts since, limit and step as documented, and refuses invalid ones', async () => {
     const { get, at, agent } = await open();
     const list = '/agents/web-1/metrics';
     const seen: Record<string, number[] | number> = {};
@@ -94,14 +94,14 @@ describeDatabases('samples over HTTP', (fixture) => {
     });
   });
 
-  it('are averaged without what is null, and what counts up is as it was last', async () => {
+  test('averages without null values, and returns the last value of counters', async () => {
     const { get, at } = await open();
     const answer = await get('/agents/web-1/metrics?step=600');
     expect(answer.json().samples).toEqual([
       sampleAt(at, { cpu_usage: 25, net_rx_bytes: 7, uptime: 5 }),
       sampleAt(at + 600, { load1: 0.5 }),
     ]);
-    // A step longer than all of it: one bucket, which begins at a multiple of the step.
+    // A step longer than the whole range: one bucket, which begins at a multiple of the step.
     const [whole, ...more] = (await get('/agents/web-1/metrics?step=86400')).json().samples;
     expect(more).toEqual([]);
     expect(whole).toEqual(sampleAt(at - (at % 86_400), { cpu_usage: 25, load1: 0.5, net_rx_bytes: 7, uptime: 5 }));
@@ -110,7 +110,7 @@ describeDatabases('samples over HTTP', (fixture) => {
     expect(longest[0].collected_at % 31_536_000).toBe(0);
   });
 
-  it('of one who has none are 204, of nobody 404, and the newest of all leave those out', async () => {
+  test('answers 204 without samples, 404 for an unknown agent, and leaves both out of the latest', async () => {
     const { get, at, agent, domain, actor, metrics } = await open();
     const silent = await newAgent(domain, actor, 'silent');
     const gone = await newAgent(domain, actor, 'gone');

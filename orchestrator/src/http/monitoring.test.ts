@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { createTelemetry } from './metrics/telemetry.ts';
 
-/** What docs/monitoring asks Prometheus for is what an orchestrator really shows: every name, every label, every value of one. */
+/** The queries in docs/monitoring use only metrics that an orchestrator exports: every name, label and label value. */
 const folder = join(import.meta.dirname, '../../../docs/monitoring');
 const rules = parse(readFileSync(join(folder, 'muster.rules.yml'), 'utf8')) as {
   groups: { rules: { alert: string; expr: string; annotations: Record<string, string> }[] }[];
@@ -41,7 +41,7 @@ const { body } = await telemetry.scrape({
   }),
 });
 
-/** Values by label, by series; what Prometheus itself adds is there as well. */
+/** Label values by label, by series; includes those that Prometheus adds. */
 const shown = new Map<string, Map<string, Set<string>>>([['up', new Map()]]);
 for (const line of body.split('\n').filter((one) => one !== '' && !one.startsWith('#'))) {
   const [, name = '', labels = ''] = /^([a-zA-Z_:][\w:]*)(?:\{(.*)\})? /.exec(line) ?? [];
@@ -70,7 +70,7 @@ function expectShown(expr: string): void {
   for (const label of grouped) expect([...known], expr).toContain(label);
 }
 
-test('names follow the conventions of Prometheus, by which its own tool judges them', () => {
+test('follows the naming conventions of Prometheus', () => {
   const families = [...body.matchAll(/^# TYPE (\S+) (\S+)$/gm)].map(([, name = '', type = '']) => ({ name, type }));
   expect(families.length).toBeGreaterThan(40);
   expect(families.filter(({ name, type }) => name.endsWith('_total') !== (type === 'counter'))).toEqual([]);

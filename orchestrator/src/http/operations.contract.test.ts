@@ -1,4 +1,4 @@
-import { expect, it, vi } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { bearer, testApp, tokens } from '../../test/app-fixture.ts';
 import { type DatabaseFixture, describeDatabases } from '../../test/databases/databases.ts';
 import { connect, newAdmin, newAgent, openDomain, reportsOf, resultOf } from '../../test/domain.ts';
@@ -11,7 +11,7 @@ import { statement } from '../store/transaction.ts';
 import { operationHandlers } from './routes/operations.ts';
 import { hashToken } from './server/authentication.ts';
 
-/** Operations and runs as a client sees them, from the request to each of their ends. */
+/** Operations and runs as a client sees them, from the request to each outcome. */
 
 const moduleText =
   'name: m\nsupports: [{ platform: linux }]\nresources: [{ id: f, resource: { file-unix: { path: /f, content: x } } }]\n';
@@ -55,7 +55,7 @@ async function open(fixture: DatabaseFixture) {
     return { status: answer.statusCode, body: answer.json(), location: answer.headers.location as string };
   };
   let seq = 0;
-  /** Waits for something to be handed to the agent, and reports it. */
+  /** Waits for an operation to be sent to the agent, and reports its results. */
   const carryOut = async (more: object = {}, results = [resultOf()]) => {
     const next = await vi.waitFor(async () => {
       const handed = await domain.links.nextOperation(agent.id);
@@ -75,7 +75,7 @@ async function open(fixture: DatabaseFixture) {
 }
 
 describeDatabases('operations over HTTP', (fixture) => {
-  it('are waited for, or answered at once with a place to look', async () => {
+  test('waits for operations, or answers at once with their address', async () => {
     const { ask, carryOut } = await open(fixture);
     const waited = ask('POST', '/agents/web-1/apply', { modules: ['m'] });
     await carryOut();
@@ -94,7 +94,7 @@ describeDatabases('operations over HTTP', (fixture) => {
     await vi.waitFor(async () => expect((await ask('GET', run.location)).body.status).toBe('succeeded'));
   });
 
-  it('are refused for an agent that is away, unless they may wait; then they expire', async () => {
+  test('refuses operations for a disconnected agent, unless they may wait; then they expire', async () => {
     const { domain, context, agent, ask } = await open(fixture);
     domain.connected.delete(agent.id);
     expect(await ask('POST', '/agents/web-1/apply', { modules: [] })).toMatchObject({
@@ -120,7 +120,7 @@ describeDatabases('operations over HTTP', (fixture) => {
     await upkeep.stop();
   });
 
-  it('are interrupted when their agent comes back without them', async () => {
+  test('interrupts operations that a reconnecting agent does not have', async () => {
     const { domain, agent, ask } = await open(fixture);
     const { location } = await ask('POST', '/agents/web-1/apply', { modules: [] }, true);
     const handed = await domain.links.nextOperation(agent.id);
@@ -131,7 +131,7 @@ describeDatabases('operations over HTTP', (fixture) => {
     expect((await ask('GET', location)).body).toMatchObject({ status: 'interrupted', finished_at: domain.now() });
   });
 
-  it('are cancelled once; a second time there is nothing left to cancel', async () => {
+  test('cancels an operation once; a second cancellation is refused', async () => {
     const { ask, carryOut } = await open(fixture);
     const { body } = await ask('POST', '/agents/web-1/apply', { modules: [] }, true);
     const cancel = `/state/operations/${body.operation_id}/cancel`;
@@ -153,7 +153,7 @@ describeDatabases('operations over HTTP', (fixture) => {
     await vi.waitFor(async () => expect((await ask('GET', second.location)).body.status).toBe('succeeded'));
   });
 
-  it('that are bound to a plan are refused when it no longer fits: at once, or as their end', async () => {
+  test('refuses operations whose plan is stale: at once, or as their outcome', async () => {
     const { ask, carryOut } = await open(fixture);
     const planned = await ask('POST', '/agents/web-1/plan', { modules: ['m'] }, true);
     await carryOut({ plan_digest: 'ab'.repeat(32) });
@@ -167,7 +167,7 @@ describeDatabases('operations over HTTP', (fixture) => {
     expect((await ask('GET', later.location)).body).toMatchObject({ plan_id, ...stale });
   });
 
-  it('are listed by page and cursor, of one agent or of all', async () => {
+  test('lists operations by page and cursor, of one agent or of all', async () => {
     const { ask } = await open(fixture);
     const ids: string[] = [];
     for (let i = 0; i < 3; i++)
@@ -185,7 +185,7 @@ describeDatabases('operations over HTTP', (fixture) => {
     expect((await ask('GET', '/agents/nobody/state/operations')).status).toBe(404);
   });
 
-  it('are refused in order: what is asked, of whom, and whether it may be', async () => {
+  test('refuses in order: the request, the agent, and its state', async () => {
     const { context, actor, agent, ask } = await open(fixture);
     for (const body of [
       { modules: 'm' },

@@ -2,7 +2,7 @@ import type { ErrorCode } from '@muster/protocol';
 import { errorsOf, type Route, routes } from '@muster/protocol/http';
 import fc from 'fast-check';
 import type { FastifyInstance } from 'fastify';
-import { expect, it } from 'vitest';
+import { expect, test } from 'vitest';
 import { anyRequest, type BadRequest, badBodies, badParams, badQueries } from '../../test/bad-input.ts';
 import { describeDatabases } from '../../test/databases/databases.ts';
 import { type Domain, newAgent, newKey, reportsOf, resultOf } from '../../test/domain.ts';
@@ -15,12 +15,12 @@ import { createWindow } from '../domain/modules/windows.ts';
 import { listNotifications, notificationsOf } from '../domain/notifications/notifications.ts';
 import { submitOperation } from '../domain/operations/operations.ts';
 
-/** The routes over the real domain and a real database, every answer held to its schema. */
+/** The routes with the real domain and a real database; every answer is validated against its schema. */
 
 const open = realApiFixture();
 type Opened = RealApi;
 
-/** An operation and a drift record that have ended, for the routes that show them. */
+/** An operation and a drift record that have ended, for the routes that return them. */
 async function history({ domain, actor, agent }: Opened) {
   const { context, documents, links } = domain;
   const wanted = { kind: 'apply', modules: ['m'], queue: true } as const;
@@ -35,7 +35,7 @@ async function history({ domain, actor, agent }: Opened) {
   return operation;
 }
 
-/** Answers whatever is handed to the agent, at once. */
+/** Answers everything that is sent to the agent, at once. */
 function answering({ links, now }: Domain, nodeId: string): () => void {
   let seq = 100;
   let busy = false;
@@ -52,7 +52,7 @@ function answering({ links, now }: Domain, nodeId: string): () => void {
 
 function request(app: FastifyInstance, token: string, route: Route, params: Record<string, string>, body: unknown) {
   const path = route.path.replace(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(params[name] ?? 'x'));
-  // Where the route cannot do without.
+  // Only where the route requires it.
   const query = route.query?.safeParse({}).success === false ? { query: route.example.query ?? {} } : {};
   return app.inject({
     method: route.method,
@@ -84,7 +84,7 @@ const { body: anyBody } = fc.letrec<{ body: unknown; value: unknown }>((tie) => 
 
 describeDatabases('the API', (fixture) => {
   const stores = samplesFixture(fixture);
-  it('answers each route as its schema says', async () => {
+  test('answers each route according to its schema', async () => {
     const opened = await open(fixture, await stores.open());
     const { app, token, agent, key, domain } = opened;
     const operation_id = await history(opened);
@@ -92,7 +92,7 @@ describeDatabases('the API', (fixture) => {
     await opened.metrics.record(agent.id, [sampleAt(domain.now() - 60, { uptime: 5 })]);
     const stop = answering(domain, agent.id);
     const seen: Record<string, number> = {};
-    // What makes things first, what takes them away last.
+    // Routes that create records first, routes that remove them last.
     const order = ({ method, path }: Route) =>
       method === 'DELETE' ? 1 : method === 'POST' && !path.includes('{') ? -1 : 0;
     const bodies: Record<string, unknown> = {
@@ -109,14 +109,14 @@ describeDatabases('the API', (fixture) => {
     };
     let run_id = 'x';
     let drift_id = 'x';
-    /** By tag, the `id` of what was made there. */
+    /** The created `id` of each tag. */
     const made: Record<string, string> = {};
     await consume(domain, notificationsOf(domain.context), [placedEvent(domain, 1_000_000)]);
     const { notifications } = await listNotifications(domain.context, key.id, {});
     made.Notifications = notifications[0]?.id ?? 'x';
     for (const route of [...routes].sort((a, b) => order(a) - order(b))) {
       if (route.id === 'logout' || route.id === 'renew') continue;
-      // Has no end; it has a test of its own.
+      // Endless; it has its own test.
       if (route.id === 'followEvents') continue;
       const name = route.path.startsWith('/modules') ? 'm' : route.path.startsWith('/secrets') ? 'db_password' : 'base';
       const params = { node_id: agent.id, name, key: 'role' };
@@ -130,7 +130,7 @@ describeDatabases('the API', (fixture) => {
     }
     stop();
     const refused = Object.fromEntries(Object.entries(seen).filter(([, status]) => status >= 300));
-    // Its agent may be quicker.
+    // Its agent may be faster.
     expect([undefined, 409]).toContain(refused.cancelRun);
     delete refused.cancelRun;
     expect(refused).toEqual({
@@ -146,7 +146,7 @@ describeDatabases('the API', (fixture) => {
     await app.close();
   });
 
-  it('never fails by itself, whatever the body', async () => {
+  test('never answers any body with 5xx', async () => {
     const { app, token, agent } = await open(fixture, await stores.open());
     const writing = routes.filter((route) => route.body && route.access !== 'anyone');
     await fc.assert(
@@ -158,14 +158,14 @@ describeDatabases('the API', (fixture) => {
       }),
       { numRuns: 150 },
     );
-    // And everything still works.
+    // Everything still works.
     expect((await app.inject({ url: '/api/v1/tags', headers: { authorization: `Bearer ${token}` } })).statusCode).toBe(
       200,
     );
     await app.close();
   });
 
-  /** What there is, by the name of the parameter that takes it. */
+  /** Existing records, by the name of the path parameter. */
   const paramsOf = (route: Route, { agent, key }: Opened): Record<string, string> => ({
     node_id: agent.id,
     operator_id: key.id,
@@ -191,9 +191,9 @@ describeDatabases('the API', (fixture) => {
       ...(payload === undefined ? {} : { payload }),
     });
   };
-  // Streams have no end, and what ends the session ends the walk.
+  // Streams are endless, and routes that end the session would end the walk.
   const walked = routes.filter(({ id, media }) => id !== 'logout' && id !== 'renew' && media === undefined);
-  /** What goes wrong beyond this process may be answered with what is meant for that. */
+  /** Failures outside of this process may be reported with their own codes. */
   const mayFail = (route: Route, code: string) =>
     errorsOf(route).includes(code as ErrorCode) && !['internal', 'storage_unavailable', 'storage_full'].includes(code);
   const holdToForm = (route: Route, answer: Awaited<ReturnType<typeof send>>, what: string) => {
@@ -204,7 +204,7 @@ describeDatabases('the API', (fixture) => {
     if (problem.code === 'invalid_input') expect(problem.errors?.length, `${what}: ${answer.body}`).toBeGreaterThan(0);
   };
 
-  it('names the place of whatever is wrong', async () => {
+  test('names the place of each fault', async () => {
     const opened = await open(fixture, await stores.open());
     const wrong: string[] = [];
     for (const route of walked)
@@ -224,7 +224,7 @@ describeDatabases('the API', (fixture) => {
     await opened.app.close();
   });
 
-  it('never fails by itself, whatever is asked of any route', async () => {
+  test('never answers any request with 5xx', async () => {
     const opened = await open(fixture, await stores.open());
     const asked = fc.constantFrom(...walked).chain((route) => fc.tuple(fc.constant(route), anyRequest(route)));
     await fc.assert(
@@ -247,7 +247,7 @@ describeDatabases('the API', (fixture) => {
     await opened.app.close();
   });
 
-  it('gives lists in parts, each with where the next one is', async () => {
+  test('returns lists in pages with a link to the next', async () => {
     const opened = await open(fixture, await stores.open());
     const { app, token, domain, actor } = opened;
     const { context } = domain;
@@ -287,7 +287,7 @@ describeDatabases('the API', (fixture) => {
     await app.close();
   });
 
-  it('takes the name of an approved agent wherever it takes its id', async () => {
+  test('accepts the name of an approved agent wherever it accepts the id', async () => {
     const opened = await open(fixture, await stores.open());
     const { app, token, agent } = opened;
     await history(opened);
@@ -304,7 +304,7 @@ describeDatabases('the API', (fixture) => {
     await app.close();
   });
 
-  it('takes no text that it could not give back', async () => {
+  test('accepts no text that it could not return', async () => {
     const { app, token } = await open(fixture, await stores.open());
     const create = routes.find(({ id }) => id === 'createAssignment')!;
     const body = '{"name":"n","modules":["m"],"selector":"a=b","description":"a\\u0000b"}';

@@ -1,4 +1,4 @@
-import { afterEach, expect, it } from 'vitest';
+import { afterEach, expect, test } from 'vitest';
 import { describeDatabases } from '../../test/databases/databases.ts';
 import { newKey } from '../../test/domain.ts';
 import { type RealApi, realApiFixture, tokenOf } from '../../test/real-api.ts';
@@ -48,14 +48,14 @@ describeDatabases('what is refused', (fixture) => {
     return { ...api, post, refusals, anOperator };
   };
 
-  it('of sign-ins is told once for who, from where and why, and then how often in an hour', async () => {
+  test('records refused sign-ins once by operator, address and reason, then as an hourly count', async () => {
     const { domain, key, post, refusals } = await open();
     const verify = (from: string) =>
       post('/auth/verify', { public_key: key.hex, signature: wrongSignature }, from).then(
         ({ statusCode }) => statusCode,
       );
     for (let attempt = 0; attempt < 4; attempt++) expect(await verify('192.0.2.1')).toBe(401);
-    // Its network is one, however many addresses it has.
+    // Its network counts as one, with any number of addresses.
     for (const at of [1, 2, 3]) expect(await verify(`2001:db8:0:1::${at}`)).toBe(401);
     const stranger = await newKey();
     expect((await post('/auth/challenge', { public_key: stranger.hex })).statusCode).toBe(403);
@@ -83,7 +83,7 @@ describeDatabases('what is refused', (fixture) => {
     ]);
   });
 
-  it('for want of a role is told once for each operator and route, before it is answered', async () => {
+  test('records a missing role once by operator and route, before the answer', async () => {
     const { domain, post, refusals, anOperator } = await open();
     const { authorization } = await anOperator();
     const body = { public_key: (await newKey()).hex, username: 'mallory', role: 'admin' };
@@ -95,12 +95,12 @@ describeDatabases('what is refused', (fixture) => {
       { ...forbidden, target: 'POST /operators' },
       { ...forbidden, target: 'POST /maintenance-windows' },
     ]);
-    // At an end it is told without waiting for the hour.
+    // The shutdown records it without waiting for the hour.
     await domain.refusals.close();
     expect((await refusals()).at(-1)).toMatchObject({ target: 'POST /operators', metadata: { count: 2 } });
   });
 
-  it('stays refused, and is told later, when it cannot be recorded', async () => {
+  test('still refuses when recording fails, and records it later', async () => {
     const { domain, post, refusals, anOperator } = await open();
     const { authorization } = await anOperator();
     const write = domain.db.write;
@@ -112,7 +112,7 @@ describeDatabases('what is refused', (fixture) => {
     expect(await refusals()).toHaveLength(1);
   });
 
-  it('of secrets over plain HTTP is told without a value', async () => {
+  test('records secrets over plain HTTP without their values', async () => {
     const { token, post, refusals, domain } = await open();
     const body = { name: 'db', value: 'canary-value-1' };
     for (let attempt = 0; attempt < 2; attempt++)
@@ -130,7 +130,7 @@ describeDatabases('what is refused', (fixture) => {
     expect(JSON.stringify(await listAudit(domain.context, { limit: 500 }))).not.toContain('canary-value-1');
   });
 
-  it('of sign-ins that are too many is told once for a burst', async () => {
+  test('records a burst of sign-ins over the limit once', async () => {
     const { key, post, refusals } = await open({
       limits: { rates: { signIn: { perMinute: 60, burst: 2 }, sessionPerSecond: 1000 } },
     });
@@ -143,7 +143,7 @@ describeDatabases('what is refused', (fixture) => {
     ]);
   });
 
-  it('from many addresses with many keys fills neither the log nor the memory', async () => {
+  test('fills neither the log nor the memory for many addresses and keys', async () => {
     const { domain, key, refusals } = await open();
     const ip = (at: number) => `10.${at >> 16}.${(at >> 8) & 255}.${at & 255}`;
     const attempts = 1_000;
@@ -157,14 +157,14 @@ describeDatabases('what is refused', (fixture) => {
         { node_id: at.toString(16).padStart(32, '0'), remote_ip: ip(at) },
       );
     }
-    // 50 of strangers, 20 that name the operator, and that there are more, twice.
+    // 50 of strangers, 20 that name the operator, and twice that there are more.
     expect(await refusals()).toHaveLength(72);
     expect((await listAudit(domain.context, { event_type: 'agent.refused', limit: 500 })).events).toHaveLength(51);
     domain.clock.advance(refusalsEveryMs);
     await domain.refusals.sweep();
     const told = (await refusals()).slice(72).map(({ metadata }) => metadata);
     expect(told).toHaveLength(2);
-    // A key that is no point of the curve is refused as such, and no sign-in.
+    // A key that is not on the curve is refused as such, and not counted as a sign-in.
     expect(told.every(({ count }) => Number(count) >= 79)).toBe(true);
   });
 });

@@ -3,7 +3,7 @@ import { connect } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { MusterError } from '@muster/protocol';
 import { Client } from 'pg';
-import { expect, it, vi } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { happen, placeAll } from '../../test/audit.ts';
 import { describeDatabases } from '../../test/databases/databases.ts';
 import { type Key, newKey } from '../../test/domain.ts';
@@ -14,7 +14,7 @@ import { addOperator, getOperator, listOperators, removeOperator } from '../doma
 import { actorIn, hashOfToken, type Session } from '../domain/operators/sign-in.ts';
 import { defineQuery } from '../store/query.ts';
 
-/** What is under way when an operator is removed: requests whose body is not all there yet, answers that last. */
+/** Removal of an operator during requests with an incomplete body, and during long answers. */
 
 const openApi = realApiFixture();
 
@@ -35,7 +35,7 @@ describeDatabases('whoever is removed', (fixture) => {
   }
   const remove = ({ domain, actor }: RealApi, { id }: Key) => removeOperator(domain.context, actor, id);
 
-  /** A connection on which a request has begun. */
+  /** A connection with a request that has begun. */
   async function begin(url: URL, text: string) {
     const socket = connect(Number(url.port), url.hostname);
     socket.on('error', () => {});
@@ -49,7 +49,7 @@ describeDatabases('whoever is removed', (fixture) => {
     return { socket, closed, came: () => came };
   }
 
-  it('finds no session that was read from the database while it ended', async () => {
+  test('finds no session that was being read from the database when it ended', async () => {
     const { api, join } = await open();
     const { signIn, db } = api.domain;
     for (const end of ['remove', 'logout'] as const) {
@@ -67,7 +67,7 @@ describeDatabases('whoever is removed', (fixture) => {
   });
 
   if (fixture.kind === 'postgres')
-    it('commits nothing after the removal that began before it', async () => {
+    test('commits no write after the removal that began before it', async () => {
       const place = await fixture.place();
       const api = await openApi(
         { ...fixture, open: (options) => fixture.open({ ...options, at: place }) },
@@ -80,7 +80,7 @@ describeDatabases('whoever is removed', (fixture) => {
       const actor = actorIn((await signIn.find(hash)) as Session);
       const holder = new Client({ connectionString: place });
       await holder.connect();
-      // Its transaction has begun, and is held up in the middle.
+      // Its transaction has begun, and is blocked in the middle.
       await holder.query('begin');
       await holder.query('lock table agent_tags in share row exclusive mode');
       const writing = putOneTag(context, actor, 'web-1', 'by', 'greta').then(
@@ -97,7 +97,7 @@ describeDatabases('whoever is removed', (fixture) => {
       await api.app.close();
     });
 
-  it('gets nothing done by sending the rest of a request that was begun before', async () => {
+  test('executes no request whose body is completed after the removal', async () => {
     const { api, url, join } = await open();
     const [greta, otto] = [await join('greta'), await join('otto')];
     const body = JSON.stringify({ public_key: (await newKey()).hex, username: 'backdoor', role: 'admin' });
@@ -108,11 +108,11 @@ describeDatabases('whoever is removed', (fixture) => {
       );
     const letIn = vi.spyOn(api.domain.signIn, 'find');
     const requests = [await slow(greta.token), await slow(otto.token)];
-    // Both are let in, and wait for their bodies.
+    // Both are admitted, and wait for their bodies.
     await vi.waitFor(() => expect(letIn).toHaveBeenCalledTimes(2));
     await Promise.all(letIn.mock.results.map(({ value }) => value));
     letIn.mockRestore();
-    // The rest of what is done before the body is read.
+    // Gives the work before the body time to finish.
     await sleep(100);
     await remove(api, greta.key);
     await api.domain.signIn.logout(hashOfToken(otto.token));
@@ -127,7 +127,7 @@ describeDatabases('whoever is removed', (fixture) => {
     await api.app.close();
   });
 
-  it('reads no further in an answer that lasts, whether it reads or not', async () => {
+  test('ends a long answer, whether the client reads or not', async () => {
     const { api, url, join } = await open();
     for (let at = 0; at < 20; at++) await happen(api.domain, 50, 'test.happened', 'x'.repeat(20_000));
     await placeAll(api.domain);
@@ -141,13 +141,13 @@ describeDatabases('whoever is removed', (fixture) => {
     }
     await sleep(200);
     await remove(api, greta.key);
-    // Nobody reads: the connection is gone all the same, and nobody else's.
+    // The client does not read: its connection is closed anyway, and no other.
     const connections = () => new Promise((resolve) => api.app.server.getConnections((_, count) => resolve(count)));
     while ((await connections()) === 2) await sleep(20);
     expect(await connections()).toBe(1);
     gone.socket.resume();
     await gone.closed;
-    // It is seen to be cut off: an answer in pieces that is whole ends with an empty one.
+    // The end is visible as incomplete: a complete chunked answer ends with an empty chunk.
     expect(gone.came().endsWith('0\r\n\r\n')).toBe(false);
     stays.socket.resume();
     while (!stays.came().endsWith('0\r\n\r\n')) await sleep(20);
@@ -155,7 +155,7 @@ describeDatabases('whoever is removed', (fixture) => {
     await api.app.close();
   });
 
-  it('is told nothing any more by a request that waits for an agent', async () => {
+  test('ends a request that waits for an agent', async () => {
     const { api, url, join } = await open();
     const greta = await join('greta');
     const { socket, came } = await begin(
@@ -170,18 +170,18 @@ describeDatabases('whoever is removed', (fixture) => {
     await vi.waitFor(async () => expect(await api.domain.links.nextOperation(api.agent.id)).not.toBeNull());
     await vi.waitFor(() => expect(came()).not.toBe(''));
     await remove(api, greta.key);
-    // It would be answered once the wait for the agent is over: what is cut off before has come to nothing.
+    // It is answered after its wait for the agent: a response that is cut off earlier has failed.
     await applying.closed;
     expect(applying.came()).toBe('');
-    // Nothing was applied there yet, which it was told at once.
+    // Nothing was applied there yet, which is answered at once.
     expect(came()).toMatch(/^HTTP\/1\.1 409 /);
     socket.destroy();
-    // What was begun goes on.
+    // Started work continues.
     expect(await api.domain.links.nextOperation(api.agent.id)).not.toBeNull();
     await api.app.close();
   });
 
-  it('is told so when it was itself that did it', async () => {
+  test('confirms the removal to an operator who removed themselves', async () => {
     const { api, url, join } = await open();
     const greta = await join('greta');
     const headers = { authorization: `Bearer ${greta.token}` };
@@ -191,12 +191,12 @@ describeDatabases('whoever is removed', (fixture) => {
     await api.app.close();
   });
 
-  it('is not the last admin, however many remove each other at once', async () => {
+  test('keeps the last admin when all remove each other at once', async () => {
     const { api, join } = await open();
     const { context } = api.domain;
     const admins = [api.key, ...(await Promise.all(['greta', 'otto', 'olga'].map(join))).map(({ key }) => key)];
     const actors = admins.map(({ id }) => ({ type: 'operator' as const, id, name: id }));
-    // Everybody removes everybody, themselves too.
+    // Every admin removes every admin, including themselves.
     const outcomes = await Promise.allSettled(
       actors.flatMap((actor) => admins.map(({ id }) => removeOperator(context, actor, id))),
     );

@@ -6,7 +6,7 @@ import { z } from 'zod';
 import { addressOf, bearer, exampleAnswer, testApp } from '../../test/app-fixture.ts';
 import type { Handlers } from './server/handlers.ts';
 
-/** Every route of the table, held to what every route must hold to. */
+/** Rules that every route of the table must follow. */
 const app = testApp();
 type Method = 'GET';
 const body = (route: Route) => (route.body === undefined ? {} : { payload: route.example.body as object });
@@ -43,13 +43,13 @@ describe('every route', () => {
     }
   });
 
-  test('no route can be called by two addresses, and ids are unique', () => {
+  test('gives each route one address and a unique id', () => {
     const addresses = routes.map(({ method, path }) => `${method} ${path.replaceAll(/\{\w+\}/g, '{}')}`);
     expect(new Set(addresses).size).toBe(routes.length);
     expect(new Set(routes.map(({ id }) => id)).size).toBe(routes.length);
   });
 
-  test('a list is given in parts, unless there is a bound on how many there may be', () => {
+  test('returns lists in pages, unless their length is limited', () => {
     const bounded = ['listChannels'];
     const whole = routes.filter(({ answers, paged }) => answers[200] instanceof z.ZodArray && !paged);
     expect(whole.map(({ id }) => id).filter((id) => !bounded.includes(id))).toEqual([]);
@@ -57,7 +57,7 @@ describe('every route', () => {
       expect(Object.keys(query?.shape ?? {}), id).toEqual(expect.arrayContaining(['limit', 'offset']));
   });
 
-  test('an optional field may be null', async () => {
+  test('accepts null for optional fields', async () => {
     for (const route of routes.filter(({ bodyOptional }) => bodyOptional)) {
       const names = Object.keys((route.body as unknown as { shape: object }).shape);
       const answer = await app.inject({
@@ -72,7 +72,7 @@ describe('every route', () => {
 });
 
 describe('hostile input', () => {
-  // Each handler answers what it may: its example, or one of its errors.
+  // Each handler returns an allowed answer: the route's example, or one of its errors.
   let turn = 0;
   const handlers = Object.fromEntries(
     routes.map((route) => [
@@ -92,14 +92,14 @@ describe('hostile input', () => {
       fc.jsonValue().map((value) => JSON.stringify(value)),
       fc.string(),
       fc.uint8Array().map((bytes) => Buffer.from(bytes)),
-      // Nearly right: the example with one field replaced.
+      // Almost valid: the example with one field replaced.
       fc
         .tuple(fc.constantFrom(...Object.keys(example ?? { x: 1 })), fc.jsonValue())
         .map(([key, value]) => JSON.stringify({ ...example, [key]: value })),
     );
   };
 
-  test('random bodies, queries and ids never make a 5xx, and every error is one the route declares', async () => {
+  test('never answers random bodies, queries and ids with 5xx or an undeclared error', async () => {
     const anywhere = ['route_not_found', 'method_not_allowed'];
     await fc.assert(
       fc.asyncProperty(

@@ -9,7 +9,7 @@ import { z } from 'zod';
 import { type AnyHandler, registerEndpoint } from './server/endpoint.ts';
 import { type Answer, Reply, Stream } from './server/handlers.ts';
 import { parseQuery } from './server/query.ts';
-import { LastingAnswers } from './server/streaming-responses.ts';
+import { StreamingResponses } from './server/streaming-responses.ts';
 
 const lines = route({
   id: 'lines',
@@ -24,7 +24,7 @@ const lines = route({
   example: { answer: '{}\n' },
 });
 
-/** One route, really served. */
+/** A real server with one route. */
 let app: FastifyInstance;
 let url: string;
 let broken: unknown[];
@@ -35,7 +35,7 @@ async function serve(handler: AnyHandler): Promise<void> {
     draining: draining.signal,
     admit: () => null,
     confirm: () => {},
-    lasting: new LastingAnswers(),
+    responses: new StreamingResponses(),
     broken: (_request, error) => broken.push(error),
   });
   url = await app.listen({ host: '127.0.0.1', port: 0 });
@@ -51,14 +51,14 @@ async function* pieces(...of: (string | Uint8Array)[]): AsyncGenerator<string | 
 }
 
 describe('an answer that is not JSON', () => {
-  test('has the type of its route, and bytes and text in their order', async () => {
+  test('has the type of its route, with bytes and text in order', async () => {
     await serve(() => new Stream(pieces('a\n', '', Buffer.from([0x62, 0x0a]))));
     const answer = await fetch(`${url}/api/v1/lines`);
     expect(answer.headers.get('content-type')).toBe('application/jsonl');
     expect(await answer.text()).toBe('a\nb\n');
   });
 
-  test('may be of another type of the route and carry headers, but of no type that the route lacks', async () => {
+  test('may have another declared type and headers, but no undeclared type', async () => {
     let type = 'text/plain';
     await serve(() => new Reply(200, new Stream(pieces('a'), { type }), { 'content-disposition': 'attachment' }));
     const answer = await fetch(`${url}/api/v1/lines`);
@@ -74,7 +74,7 @@ describe('an answer that is not JSON', () => {
     expect([answer.status, await answer.text()]).toEqual([200, '']);
   });
 
-  test('what fails before the first piece is an ordinary error; later it cuts off', async () => {
+  test('answers a failure before the first piece with an error, and disconnects at a later one', async () => {
     let first = true;
     await serve(() => {
       async function* failing() {
@@ -91,7 +91,7 @@ describe('an answer that is not JSON', () => {
     expect(broken).toHaveLength(1);
   });
 
-  test('the first piece is there before the second is made', async () => {
+  test('sends the first piece before the second is made', async () => {
     const { promise: go, resolve } = Promise.withResolvers<void>();
     await serve(() => {
       async function* slow() {
@@ -107,7 +107,7 @@ describe('an answer that is not JSON', () => {
     expect(Buffer.from((await reader.read()).value!).toString()).toBe('b');
   });
 
-  test('a client that does not read holds the source back, and one that hangs up lets go of it', async () => {
+  test('waits for a client that does not read, and disposes of the source when it disconnects', async () => {
     let made = 0;
     const { promise: released, resolve: release } = Promise.withResolvers<void>();
     await serve(() => {
@@ -127,7 +127,7 @@ describe('an answer that is not JSON', () => {
     socket.write('GET /api/v1/lines HTTP/1.1\r\nhost: x\r\n\r\n');
     await once(socket, 'readable');
     socket.pause();
-    // What the kernel takes; then no more is made.
+    // The kernel's buffers; then no more is made.
     let before = -1;
     while (before !== made) {
       before = made;
@@ -138,13 +138,13 @@ describe('an answer that is not JSON', () => {
     await released;
   });
 
-  test('ends with its signal, whole for a client that reads', async () => {
+  test('ends completely with its signal for a client that reads', async () => {
     const until = new AbortController();
     let returned = false;
     await serve(() => {
       const source = {
         count: 0,
-        // Never gives a second piece.
+        // Never returns a second piece.
         next() {
           return this.count++ === 0 ? Promise.resolve({ value: 'a', done: false }) : new Promise<never>(() => {});
         },
@@ -164,7 +164,7 @@ describe('an answer that is not JSON', () => {
     expect(returned).toBe(true);
   });
 
-  test('ends with its signal by cutting off a client that does not read', async () => {
+  test('ends with its signal by disconnecting a client that does not read', async () => {
     const until = new AbortController();
     await serve(() => {
       async function* endless() {
@@ -178,7 +178,7 @@ describe('an answer that is not JSON', () => {
     await once(socket, 'readable');
     await sleep(200);
     until.abort();
-    // Reading on: the end comes, and not by the chunk that ends a whole answer.
+    // The end arrives, but not as the final chunk of a complete answer.
     let text = '';
     socket.on('data', (bytes: Buffer) => {
       text = bytes.subarray(-5).toString('latin1');
@@ -187,7 +187,7 @@ describe('an answer that is not JSON', () => {
     expect(text).not.toBe('0\r\n\r\n');
   });
 
-  test('HEAD does not begin it', async () => {
+  test('does not start the source for HEAD', async () => {
     let begun = false;
     await serve(() => {
       async function* endless() {
@@ -201,7 +201,7 @@ describe('an answer that is not JSON', () => {
     expect(answer.headers.get('content-length')).toBeNull();
   });
 
-  test('must be a stream, of a status that is one', async () => {
+  test('must be a stream, with a status of the route', async () => {
     let given: unknown = 'text';
     await serve(() => given);
     expect((await fetch(`${url}/api/v1/lines`)).status).toBe(500);
@@ -211,7 +211,7 @@ describe('an answer that is not JSON', () => {
     expect(await (await fetch(`${url}/api/v1/lines`)).json()).toEqual({ later: true });
   });
 
-  test('the typed client gives it as it comes', async () => {
+  test('is streamed by the typed client', async () => {
     await serve(() => new Stream(pieces('a\n', 'b\n')));
     const call = createClient({
       url,

@@ -39,7 +39,7 @@ function started({ capacity = 10_000, judge = (_batch: NamedSamples[]): Outcome 
       if (outcome !== 'hang') return Promise.resolve(outcome);
       signals.push(signal as AbortSignal);
       return new Promise((resolve) =>
-        signal?.addEventListener('abort', () => resolve({ status: null, reason: 'it was called off' })),
+        signal?.addEventListener('abort', () => resolve({ status: null, reason: 'it was cancelled' })),
       );
     },
   });

@@ -45,14 +45,14 @@ export function createRecentScreen({ transcripts, clock, log }: RecentScreenPart
       resourceLimits: { maxOldGenerationSizeMb: threadMegabytes },
     });
     return new Promise<Uint8Array | null>((resolve, reject) => {
-      const callOff = clock.after(timeoutMs, () => {
+      const cancelTimer = clock.after(timeoutMs, () => {
         void worker.terminate();
         reject(new Error(`it took longer than ${timeoutMs} ms`));
       });
       worker.once('message', resolve);
       worker.once('error', reject);
       worker.once('exit', () => {
-        callOff();
+        cancelTimer();
         reject(new Error('the thread ended'));
       });
     });

@@ -1,2 +1,2 @@
-/** The time that databases under test believe it is, in Unix seconds. */
+/** The time of databases under test, in Unix seconds. */
 export const testTime = 1_700_000_000;

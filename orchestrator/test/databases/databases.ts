@@ -11,20 +11,20 @@ import { type Databases, databasesOn } from './postgres-databases.ts';
 
 export { testTime };
 
-/** Where a database is: a file, or a URL. What is opened at one place twice is the same database. */
+/** The location of a database: a file or a URL. Opening one location twice opens the same database. */
 export type Place = string;
 
 export interface DatabaseFixture {
   readonly kind: DatabaseKind;
-  /** A place for a new, empty database. */
+  /** Creates a location for a new, empty database. */
   place(): Promise<Place>;
-  /** Opens a database, at a new place unless one is given; it is closed after the test. */
+  /** Opens a database, at a new location unless one is given; it is closed after the test. */
   open(options?: Partial<SqliteOptions & PostgresOptions> & { at?: Place }): Promise<Database>;
 }
 
 /**
- * Registers a suite twice, once for each database. Where PostgreSQL cannot run, its half is skipped with the reason,
- * or fails under `CI=true`.
+ * Registers a suite once for each database. If PostgreSQL cannot run, its half is skipped with the reason, or fails
+ * with `CI=true`.
  */
 export function describeDatabases(name: string, suite: (fixture: DatabaseFixture) => void): void {
   describe(`${name} on sqlite`, () => {
@@ -72,7 +72,7 @@ export function describeDatabases(name: string, suite: (fixture: DatabaseFixture
     });
     afterAll(() => databases?.dropDatabases());
     const place = () => databases!.createDatabase();
-    // A new one with today's schema is a copy; who asks how it came by its schema gets an empty one.
+    // Databases with the current schema are copies of a template; tests of migrations get an empty one.
     const fresh = ({ migrations, onMigrated, onProgress }: Partial<PostgresOptions>) =>
       migrations || onMigrated || onProgress || 'missing' in shared
         ? place()

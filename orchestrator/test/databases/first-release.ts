@@ -3,7 +3,7 @@ import type { Database } from '../../src/store/database.ts';
 import { defineQuery } from '../../src/store/query.ts';
 import { statement } from '../../src/store/transaction.ts';
 
-/** What a database of the first schema may hold: an agent, what was applied to it, drift, runs that a kill cut short, events. */
+/** Data of a database with the first schema: an agent, its applied state, drift, interrupted runs, events. */
 
 const node = 'ab'.repeat(16);
 const id = (n: number) => `01HF7YAT00000000000000000${n}`;
@@ -42,7 +42,7 @@ const rows = [
   ),
   `insert into runs values ('${id(5)}', 'base', 'apply', 'running', 1700000000, null, '${'cd'.repeat(16)}', '{}')`,
   `insert into runs values ('${id(6)}', 'base', 'apply', 'running', 1700000000, null, '${'cd'.repeat(16)}', '{}')`,
-  // Of the first nobody came to its turn; the second waits for its agent.
+  // The first run has not reached any agent; the second waits for its agent.
   `insert into run_results values ('${id(5)}', '${node}', null, 'queued', null)`,
   `insert into run_results values ('${id(6)}', '${node}', '${id(2)}', 'queued', null)`,
   `insert into audit_events (id, event_type, category, severity, timestamp_ms, actor_type, actor_id, actor_name, target_type, target_id,
@@ -58,7 +58,7 @@ export const firstRelease = {
   runs: [id(5), id(6)] as const,
 };
 
-/** Fills a database that stands at the first schema. */
+/** Fills a database with the first schema. */
 export async function fillFirstRelease(database: Database): Promise<void> {
   await database.write({
     name: 'test/first release',

@@ -1,27 +1,27 @@
 import { randomBytes } from 'node:crypto';
 import { Client } from 'pg';
 
-/** Databases on a PostgreSQL server, as many as are asked for. */
+/** Creates databases on a PostgreSQL server. */
 export interface Databases {
   /**
-   * Makes a database and gives its connection URL.
-   * @param template the database it is a copy of; without: empty
+   * Creates a database and returns its connection URL.
+   * @param template the database to copy; without: empty
    */
   createDatabase(template?: string): Promise<string>;
-  /** Every row of every table there is in a database, as text, by table. */
+  /** Every row of every table of a database, as text, by table. */
   dump(url: string): Promise<Map<string, string>>;
-  /** Takes away what was made here. */
+  /** Drops the created databases. */
   dropDatabases(): Promise<void>;
 }
 
-/** @param url a database of the server, as one who may make others */
+/** @param url a database of the server, for a user who may create others */
 export function databasesOn(url: string): Databases {
   const made: string[] = [];
   return {
     async createDatabase(template = 'template1') {
-      // Several test files make theirs on one server at the same time.
+      // Several test files create databases on one server at the same time.
       const name = `test_${randomBytes(8).toString('hex')}`;
-      // Without fsync, files are copied in half the time that the log takes.
+      // Without fsync, copying files takes half the time of writing the log.
       await query(url, `create database ${name} template ${template} strategy file_copy`);
       made.push(name);
       return String(Object.assign(new URL(url), { pathname: `/${name}` }));

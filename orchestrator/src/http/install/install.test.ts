@@ -31,7 +31,7 @@ const openApp = async (clock: Clock = systemClock) =>
   testApp({}, { install: await readInstallFiles(folder, '/usr/bin/node'), clock });
 
 describe('what machines install from', () => {
-  test('is open to anyone, whole, with what caches and resuming clients need', async () => {
+  test('serves files to anyone, with headers for caches and resumed downloads', async () => {
     const app = await openApp();
     const script = await app.inject('/install/agent.sh');
     expect([script.statusCode, script.body, script.headers['cache-control']]).toEqual([
@@ -79,7 +79,7 @@ describe('what machines install from', () => {
     },
   );
 
-  test('is whole when it is another file by now', async () => {
+  test('sends the whole file when it has changed', async () => {
     const app = await openApp();
     const headers = { range: 'bytes=1-2', 'if-range': '"another"' };
     expect((await app.inject({ method: 'HEAD', url: `/install/${deb}`, headers })).statusCode).toBe(200);
@@ -107,7 +107,7 @@ describe('what machines install from', () => {
     expect(answer.body).not.toContain('nobody reads this');
   });
 
-  test('says what to do where there is nothing', async () => {
+  test('explains what to do without packages', async () => {
     const app = testApp();
     const answer = await app.inject('/install/agent.sh');
     expect(answer.json()).toMatchObject({
@@ -122,12 +122,12 @@ describe('what machines install from', () => {
     );
   });
 
-  test('that is replaced meanwhile is not sent by halves', async () => {
+  test('does not send a file in part that was replaced meanwhile', async () => {
     const app = await openApp();
     writeFileSync(join(folder, deb), 'another one');
     try {
       const answer = await app.inject(`/install/${deb}`);
-      expect(answer.json()).toMatchObject({ status: 404, detail: expect.stringContaining('try again') });
+      expect(answer.json()).toMatchObject({ status: 404, detail: expect.stringContaining('retry in a minute') });
       expect(answer.headers['content-length']).not.toBe(String(large.length));
       expect(answer.headers.etag).toBeUndefined();
     } finally {
@@ -137,12 +137,12 @@ describe('what machines install from', () => {
 });
 
 describe('a folder of packages', () => {
-  test('may be missing, unless somebody named it', async () => {
+  test('may be missing, unless it was configured', async () => {
     expect((await readInstallFiles(null, '/nowhere/bin/muster')).size).toBe(0);
     await expect(readInstallFiles('/nowhere', '/usr/bin/node')).rejects.toThrow('packages_dir');
   });
 
-  test('without the script is none', async () => {
+  test('is ignored without the script', async () => {
     const empty = mkdtempSync(join(tmpdir(), 'muster-install-'));
     writeFileSync(join(empty, 'SHA256SUMS'), '');
     expect((await readInstallFiles(empty, '/usr/bin/node')).size).toBe(0);
@@ -151,7 +151,7 @@ describe('a folder of packages', () => {
     rmSync(empty, { recursive: true });
   });
 
-  test('has the program itself where that is what runs', async () => {
+  test('contains the running program itself', async () => {
     const program = join(folder, 'bin-muster', 'muster');
     mkdirSync(join(folder, 'bin-muster'));
     writeFileSync(program, 'the program');
@@ -160,7 +160,7 @@ describe('a folder of packages', () => {
 });
 
 describe('many machines at once', () => {
-  /** Clients that take no more than the first bytes, from addresses of their own. */
+  /** Clients with different addresses that accept only the first bytes. */
   async function slowClients(count: number, clock: Clock = systemClock) {
     const app = await openApp(clock);
     await app.listen({ host: '127.0.0.1', port: 0 });
@@ -188,13 +188,13 @@ describe('many machines at once', () => {
     return { app, ask, clients };
   }
 
-  test('are served so many at a time; the others come again, and a place that is left is given on', async () => {
+  test('limits transfers; others retry, and a free place is given to the next', async () => {
     const { app, ask, clients } = await slowClients(40);
     const statuses = clients.map(({ status }) => status).sort();
     expect(statuses.filter((status) => status === 200)).toHaveLength(24);
     expect(statuses.filter((status) => status === 429)).toHaveLength(16);
     expect(clients.find(({ status }) => status === 429)?.retryAfter).toBe('5');
-    // The script and the API are there for everybody meanwhile.
+    // The script and the API still work for all clients.
     expect((await app.inject('/install/agent.sh')).statusCode).toBe(200);
     expect((await app.inject('/api/v1/status')).statusCode).toBe(200);
     for (const { drop } of clients) drop();
@@ -209,7 +209,7 @@ describe('many machines at once', () => {
     await app.close();
   });
 
-  test('of one address take a part of the places', async () => {
+  test('limits the transfers of one address to a part', async () => {
     const { app, ask, clients } = await slowClients(0);
     const own = await Promise.all(Array.from({ length: 12 }, () => ask('127.0.0.1')));
     expect(own.filter(({ status }) => status === 200)).toHaveLength(8);
@@ -219,7 +219,7 @@ describe('many machines at once', () => {
     await app.close();
   });
 
-  test('lose their place when they take nothing', async () => {
+  test('ends a transfer that makes no progress', async () => {
     const looks: (() => void)[] = [];
     const clock: Clock = {
       ...systemClock,
@@ -232,7 +232,7 @@ describe('many machines at once', () => {
     const { app, ask } = await slowClients(0, clock);
     const stuck = await ask('127.0.0.1');
     expect(stuck.status).toBe(200);
-    // What fits into the buffers on the way has gone by the first look.
+    // The first check sees the data that fits into buffers.
     await expect.poll(() => looks.length).toBe(1);
     looks[0]?.();
     looks[1]?.();

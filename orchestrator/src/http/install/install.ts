@@ -7,28 +7,28 @@ import { RefusedRequest } from '../server/problem.ts';
 import { type InstallFile, type InstallFiles, openInstallFile } from './install-files.ts';
 
 /**
- * The script, and the packages that it installs. Open to anyone: what is in them is no secret, and a machine that fetches
- * them has nothing to show yet. So that a thousand machines at once hold up nobody, so many are served at one time as
- * keep the network busy; the others are told to come again. Who is too slow gives up the place.
+ * Serves the installation script and packages. Open to anyone: they contain no secrets, and a new machine has no
+ * credentials yet. The number of simultaneous transfers is limited to what keeps the network busy, so that a thousand
+ * machines do not block others; excess clients retry. A transfer that is too slow is cut off.
  */
 interface TransferLimits {
-  /** At one time. */
+  /** Maximum simultaneous transfers. */
   readonly transfers: number;
-  /** Of one address, or one IPv6 network. */
+  /** Maximum of one IPv4 address or IPv6 network. */
   readonly perAddress: number;
-  /** So many bytes must have gone after each `lookMs`, or the transfer is cut off. */
-  readonly leastBytes: number;
-  readonly lookMs: number;
+  /** Bytes that must be sent in each `checkMs`, or the transfer is cut off. */
+  readonly minBytes: number;
+  readonly checkMs: number;
 }
 
 const defaultTransferLimits: TransferLimits = {
   transfers: 24,
   perAddress: 8,
-  leastBytes: 256 * 1024,
-  lookMs: 15_000,
+  minBytes: 256 * 1024,
+  checkMs: 15_000,
 };
 
-/** Files up to this size take no place: they are sent at once. */
+/** Files up to this size are sent at once and count as no transfer. */
 const smallBytes = 64 * 1024;
 const pieceBytes = 256 * 1024;
 
@@ -54,7 +54,7 @@ export function registerInstall(
       'content-type': file.type,
       etag,
       'accept-ranges': 'bytes',
-      // The name has the version; what is under the others changes with an upgrade.
+      // A package's name contains its version; other files change with an upgrade.
       'cache-control': file.path.endsWith('.deb') ? 'public, max-age=86400' : 'no-cache',
     });
     if (names(request.headers['if-none-match'], etag)) return reply.code(304).send();
@@ -63,18 +63,18 @@ export function registerInstall(
     const length = end - start + 1;
     if (range !== null) reply.code(206).header('content-range', `bytes ${start}-${end}/${file.size}`);
     reply.header('content-length', String(length));
-    // A stream, though one of nothing: of anything else the framework reckons the length.
+    // An empty stream: for other bodies the framework computes the length.
     if (request.method === 'HEAD') return reply.send(Readable.from([]));
 
     const leave = length <= smallBytes ? () => {} : places.take(networkOf(request.ip));
     try {
       const handle = await openInstallFile(file);
       if (handle === null)
-        throw new MusterError('package_not_found', 'It is just being replaced: try again in a minute.');
+        throw new MusterError('package_not_found', 'The package is being replaced: retry in a minute.');
       const stream = handle.createReadStream({ start, end, highWaterMark: Math.min(pieceBytes, Math.max(length, 1)) });
-      const callOff = cutOffWhenSlow(reply, clock, limits);
+      const cancelTimer = cutOffWhenSlow(reply, clock, limits);
       stream.once('close', () => {
-        callOff();
+        cancelTimer();
         leave();
       });
       return reply.send(stream);
@@ -87,7 +87,7 @@ export function registerInstall(
   }
 }
 
-/** Who is served at one time. */
+/** Limits simultaneous transfers. */
 class Places {
   readonly #limits: TransferLimits;
   readonly #ofAddress = new Map<string, number>();
@@ -98,7 +98,7 @@ class Places {
   }
 
   /**
-   * @returns what gives the place back, once
+   * @returns releases the transfer's place, once
    * @throws RefusedRequest when there is none
    */
   take(address: string): () => void {
@@ -119,27 +119,27 @@ class Places {
   }
 }
 
-function cutOffWhenSlow({ raw }: FastifyReply, clock: Clock, { leastBytes, lookMs }: TransferLimits): () => void {
+function cutOffWhenSlow({ raw }: FastifyReply, clock: Clock, { minBytes, checkMs }: TransferLimits): () => void {
   const { socket } = raw;
   let before = socket?.bytesWritten ?? 0;
-  let callOff = clock.after(lookMs, look);
-  function look(): void {
-    // What the kernel has not taken is written as far as the socket knows.
+  let cancelTimer = clock.after(checkMs, check);
+  function check(): void {
+    // The socket counts bytes as written that the kernel has not accepted yet.
     const gone = (socket?.bytesWritten ?? 0) - (socket?.writableLength ?? 0);
-    if (gone - before < leastBytes) {
+    if (gone - before < minBytes) {
       raw.destroy();
       return;
     }
     before = gone;
-    callOff = clock.after(lookMs, look);
+    cancelTimer = clock.after(checkMs, check);
   }
-  return () => callOff();
+  return () => cancelTimer();
 }
 
 const names = (given: string | undefined, etag: string): boolean =>
   (given ?? '').split(',').some((one) => [etag, `W/${etag}`, '*'].includes(one.trim()));
 
-/** One range of bytes that can be satisfied and is of this file; null: all of it. */
+/** A single satisfiable byte range of this file; null: all of it. */
 function rangeOf(
   headers: FastifyRequest['headers'],
   etag: string,

@@ -4,16 +4,16 @@ import { agentSeries } from '../../domain/fleet/agent-series.ts';
 import type { AgentStanding } from '../../domain/fleet/metrics.ts';
 
 /**
- * The agents' machines in the text format of Prometheus. Written by hand rather than by prom-client, which keeps every
- * series it was ever told of and writes all of them in one turn of the loop.
+ * Metrics of the agents' machines in the Prometheus text format. Not with prom-client, which keeps every series forever
+ * and writes all of them in one turn of the event loop.
  */
 
 export const expositionType = 'text/plain; version=0.0.4; charset=utf-8';
 
-/** Lines written in one turn of the loop. */
+/** Lines written in one turn of the event loop. */
 const linesPerTurn = 1000;
 
-/** A label's value: what it could break out with is escaped, whatever names are allowed today. */
+/** Escapes a label's value, whatever names are allowed. */
 const labelValue = (text: string): string => text.replace(/[\\"\n]/g, (sign) => (sign === '\n' ? '\\n' : `\\${sign}`));
 
 interface Family {
@@ -44,7 +44,7 @@ const families: readonly Family[] = [
   ...agentSeries.map(({ name, type, help, of }) => ({ name, type, help, of: ofSample(of) })),
 ];
 
-/** Pieces of the text, family by family, as the format wants it; others get their turn between two pieces. */
+/** The text in pieces, family by family as the format requires; other work runs between two pieces. */
 export async function* exposeAgents(agents: readonly AgentStanding[]): AsyncGenerator<string> {
   const labels: string[] = [];
   for (const [index, { node_id, name }] of agents.entries()) {

@@ -61,7 +61,7 @@ function scraped(agents: (filter: string | undefined) => Promise<readonly AgentS
 }
 
 describe('the text', () => {
-  test('names each measure in base units, with its help and type, and one agent a line', async () => {
+  test('names each measure in base units, with help and type, and writes one line per agent', async () => {
     const labels = `{node_id="${node(1)}",name="web-1"}`;
     const text = await textOf([standing(1)]);
     expect(linesOf(text)).toEqual([
@@ -85,7 +85,7 @@ describe('the text', () => {
     expect(text.endsWith('\n')).toBe(true);
   });
 
-  test('leaves out what was not measured, never a zero in its place', async () => {
+  test('leaves out missing values instead of writing zero', async () => {
     const text = await textOf([
       standing(1, { sample: sampleAt(1_800_000_000, { load1: 0 }) }),
       standing(2, { sample: null, connected: false }),
@@ -98,7 +98,7 @@ describe('the text', () => {
     ]);
   });
 
-  test('keeps all lines of a measure together, and no name breaks out of its quotes', async () => {
+  test('keeps the lines of a measure together, and escapes names', async () => {
     const text = await textOf([
       standing(1, { name: 'a"} 1\nevil{x="\\' }),
       ...Array.from({ length: 2500 }, (_, n) => standing(n + 2)),
@@ -110,7 +110,7 @@ describe('the text', () => {
     expect(runs).toHaveLength(13);
   });
 
-  test('of ten thousand agents is written in turns that others fit between', async () => {
+  test('writes ten thousand agents in turns, with other work in between', async () => {
     const agents = Array.from({ length: 10_000 }, (_, n) => standing(n));
     await textOf(agents);
     const watch = watchTurns();
@@ -122,7 +122,7 @@ describe('the text', () => {
 });
 
 describe('the answer', () => {
-  test('is for the scrape token or a session, and takes a selector', async () => {
+  test('requires the scrape token or a session, and takes a selector', async () => {
     const asked: (string | undefined)[] = [];
     const { app, scrape } = scraped(async (filter) => {
       asked.push(filter);
@@ -141,12 +141,12 @@ describe('the answer', () => {
     for (const query of ['?fliter=a', '?filter=a&filter=b', '?filter=%'])
       expect((await scrape({}, query)).statusCode, query).toBe(400);
     expect(asked).toHaveLength(3);
-    // What is asked of one agent shows nowhere else.
+    // Metrics of agents appear nowhere else.
     const whole = await app.inject({ url: '/metrics', headers: { authorization: `Bearer ${token}` } });
     expect(whole.body).not.toContain('node_id');
   });
 
-  test('is squeezed for those who take that', async () => {
+  test('compresses for clients that accept it', async () => {
     const { scrape } = scraped(async () => Array.from({ length: 3000 }, (_, n) => standing(n)));
     const plain = await scrape();
     for (const accepted of ['gzip', 'deflate, gzip;q=0.5', 'GZIP ; q=1']) {
@@ -159,7 +159,7 @@ describe('the answer', () => {
       expect((await scrape({ 'accept-encoding': refused })).headers['content-encoding'], refused).toBeUndefined();
   });
 
-  test('that nobody reads on is let go of', async () => {
+  test('stops writing when the client disconnects', async () => {
     let reads = 0;
     const count = 20_000;
     const agents = Array.from({ length: count }, (_, n) => ({
@@ -182,7 +182,7 @@ describe('the answer', () => {
           });
           request.on('error', () => {});
         });
-    // The next is answered whole; what nobody waited for was not written to its end.
+    // The next answer is complete; the abandoned one was not written to its end.
     const whole = await app.inject({ url: '/metrics/agents', headers: { authorization: `Bearer ${token}` } });
     expect(linesOf(whole.body)).toHaveLength(13 * count);
     expect(reads).toBeLessThan(12 * count * 3);

@@ -8,26 +8,26 @@ import { bearerToken } from '../server/authentication.ts';
 import type { Session } from '../server/handlers.ts';
 import { invalidInput, readInput } from '../server/input.ts';
 import type { ParsedQuery } from '../server/query.ts';
-import type { LastingAnswers } from '../server/streaming-responses.ts';
+import type { StreamingResponses } from '../server/streaming-responses.ts';
 import { exposeAgents, expositionType } from './agent-exposition.ts';
 
-/** What Prometheus scrapes: with the configured token, or a session like any other. */
+/** Sources of metrics for Prometheus, read with the configured token or a sign-in session. */
 export interface Scraped {
-  /** Of the process: the same few series, however many agents there are. */
+  /** Metrics of the process: the same series for any number of agents. */
   scrape(): Promise<{ type: string; body: string }>;
-  /** Of the agents that a selector matches. Without it nothing is shown of single agents. */
+  /** Metrics of the agents that a selector matches. Without it no agent is shown. */
   readonly agents?: ((filter: string | undefined) => Promise<readonly AgentStanding[]>) | undefined;
-  /** With it no session is needed. */
+  /** A token that replaces a sign-in session. */
   readonly token: string | null | (() => string | null);
 }
 
 export interface ScrapingContext {
-  /** Lets a request in, or throws. */
+  /** Admits a request, or throws. */
   admit(request: FastifyRequest): Session | null | Promise<Session | null>;
-  /** A request came with the token. */
+  /** Called when a request has the token. */
   admitted(request: FastifyRequest): void;
-  readonly lasting: Pick<LastingAnswers, 'add'>;
-  /** What fails after an answer began. */
+  readonly responses: Pick<StreamingResponses, 'add'>;
+  /** Called for failures after an answer began. */
   broken(request: FastifyRequest, error: unknown): void;
 }
 
@@ -35,11 +35,11 @@ const agentsQuery = z.strictObject({ filter: z.string().max(2048).optional() });
 
 export function registerScraping(app: FastifyInstance, scraped: Scraped, context: ScrapingContext): void {
   const onRequest = async (request: FastifyRequest): Promise<void> => {
-    // Asked for each time: it may be another one since.
+    // Read for each request: a reload may have changed it.
     const token = typeof scraped.token === 'function' ? scraped.token() : scraped.token;
     const expected = token === null ? null : digest(token);
     const sent = bearerToken(request.headers.authorization);
-    // Digests are compared: they are of one length, and how far they agree says nothing of the token.
+    // Comparing digests of equal length reveals nothing about the token.
     if (expected !== null && sent !== null && timingSafeEqual(digest(sent), expected)) return context.admitted(request);
     request.session = await context.admit(request);
   };
@@ -53,7 +53,7 @@ export function registerScraping(app: FastifyInstance, scraped: Scraped, context
     const { values, faults } = request.query as ParsedQuery;
     if (faults.length > 0) throw invalidInput('query', faults);
     const { filter } = readInput(agentsQuery, values, 'query');
-    if (request.session !== null) context.lasting.add(request.session, reply.raw, false);
+    if (request.session !== null) context.responses.add(request.session, reply.raw, false);
     const text = Readable.from(exposeAgents(await agents(filter)), { objectMode: false });
     reply.header('content-type', expositionType).header('vary', 'accept-encoding');
     const fail = (error: unknown) => {
@@ -61,16 +61,16 @@ export function registerScraping(app: FastifyInstance, scraped: Scraped, context
     };
     text.on('error', fail);
     if (!takesGzip(request.headers['accept-encoding'])) return reply.send(text);
-    // The names of ten thousand agents a dozen times over; squeezed by another thread.
-    const squeezed = createGzip({ level: 1 }).on('error', fail);
-    text.on('error', (error) => squeezed.destroy(error));
-    // Who hangs up ends the writing too.
-    squeezed.on('close', () => text.destroy());
-    return reply.header('content-encoding', 'gzip').send(text.pipe(squeezed));
+    // Names of ten thousand agents are repeated a dozen times: compress in another thread.
+    const compressed = createGzip({ level: 1 }).on('error', fail);
+    text.on('error', (error) => compressed.destroy(error));
+    // A client that disconnects ends the writing, too.
+    compressed.on('close', () => text.destroy());
+    return reply.header('content-encoding', 'gzip').send(text.pipe(compressed));
   });
 }
 
-/** Whether `gzip` is named, and not by a weight of nothing. */
+/** Whether `gzip` is accepted with a weight above 0. */
 const takesGzip = (accepted: string | string[] | undefined): boolean =>
   String(accepted ?? '')
     .split(',')

@@ -46,7 +46,7 @@ function scraped({ token: given = token as string | null, healthy = true } = {})
   return { telemetry, app, scrape };
 }
 
-/** Lines without their comments, by name and labels. */
+/** Lines without comments, by name and labels. */
 const linesOf = (body: string) =>
   new Map(
     body
@@ -56,7 +56,7 @@ const linesOf = (body: string) =>
   );
 
 describe('who may read it', () => {
-  test('the scrape token, or a session; nobody else', async () => {
+  test('accepts the scrape token or a session only', async () => {
     const { scrape } = scraped();
     expect((await scrape(`Bearer ${token}`)).statusCode).toBe(200);
     expect((await scrape(bearer('operator').authorization)).statusCode).toBe(200);
@@ -67,14 +67,14 @@ describe('who may read it', () => {
     }
   });
 
-  test('without a token in the configuration only a session', async () => {
+  test('accepts only a session without a configured token', async () => {
     const { scrape } = scraped({ token: null });
     expect((await scrape(`Bearer ${token}`)).statusCode).toBe(401);
     expect((await scrape('Bearer null')).statusCode).toBe(401);
     expect((await scrape(bearer('admin').authorization)).statusCode).toBe(200);
   });
 
-  test('the token opens nothing else', async () => {
+  test('does not accept the scrape token elsewhere', async () => {
     const { app } = scraped();
     const answer = await app.inject({ url: '/api/v1/agents', headers: { authorization: `Bearer ${token}` } });
     expect(answer.statusCode).toBe(401);
@@ -82,7 +82,7 @@ describe('who may read it', () => {
 });
 
 describe('what it says', () => {
-  test('levels and counts, as Prometheus reads them', async () => {
+  test('reports levels and counts in the Prometheus format', async () => {
     const { telemetry, scrape } = scraped();
     telemetry.committed(12, 0.004);
     telemetry.operationEnded('succeeded');
@@ -128,7 +128,7 @@ describe('what it says', () => {
     });
   });
 
-  test('requests by route and class, however many addresses are tried', async () => {
+  test('counts requests by route and class, for any number of addresses', async () => {
     const { app, scrape } = scraped();
     const headers = bearer('operator');
     for (let n = 0; n < 50; n++) {
@@ -147,7 +147,7 @@ describe('what it says', () => {
     });
   });
 
-  test('that it is not ready, and nothing counted while nothing could be', async () => {
+  test('reports not ready, and no counts without a database', async () => {
     const sources = { census: async () => null, ready: () => false, levels: () => levels };
     const lines = linesOf((await createTelemetry().scrape(sources)).body);
     expect(lines.get('muster_ready')).toBe(0);
@@ -156,7 +156,7 @@ describe('what it says', () => {
 });
 
 describe('ids of requests', () => {
-  test('one that is well-formed is taken and given back, any other is replaced', async () => {
+  test('keeps a valid request id and replaces any other', async () => {
     const { app } = scraped();
     const idOf = async (sent: string | undefined) => {
       const answer = await app.inject({
@@ -171,7 +171,7 @@ describe('ids of requests', () => {
       expect(await idOf(bad), bad).toMatch(/^[0-9a-f]{12}-[0-9a-z]+$/);
   });
 
-  test('what is logged on behalf of a request carries it, also with a body and after waiting', async () => {
+  test('logs the request id, also with a body and after a wait', async () => {
     const lines: Record<string, unknown>[] = [];
     const log = pino({ mixin: requestFields }, { write: (line: string) => void lines.push(JSON.parse(line)) });
     const app = testApp({

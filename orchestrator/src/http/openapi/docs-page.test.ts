@@ -18,7 +18,7 @@ beforeAll(async () => {
 afterAll(() => app.close());
 
 describe('what is served', () => {
-  test('a page that names files of its own only, under a policy that allows no other', async () => {
+  test('serves a page that refers to its own files only, with a policy that allows no others', async () => {
     const [one, other] = [await app.inject('/docs'), await app.inject('/docs')];
     expect(one.statusCode).toBe(200);
     expect(one.headers['content-type']).toBe('text/html; charset=utf-8');
@@ -35,7 +35,7 @@ describe('what is served', () => {
     }
   });
 
-  test('the reference, packed for who can unpack it, and kept by who asked for this very one', async () => {
+  test('serves the reference compressed if accepted, and cacheable at its exact address', async () => {
     const { body } = await app.inject('/docs');
     const address = /"(\/docs\/reference\.js\?v=[0-9a-f]{16})"/.exec(body)?.[1] as string;
     const packed = await app.inject({ url: address, headers: { 'accept-encoding': 'gzip, br' } });
@@ -46,7 +46,7 @@ describe('what is served', () => {
     expect((await app.inject('/docs/reference.js?v=0')).headers['cache-control']).toBe('no-store');
   });
 
-  test('the schema of modules', async () => {
+  test('serves the schema of modules', async () => {
     const answer = await app.inject('/schemas/module/v1.json');
     expect(answer.headers['content-type']).toMatch(/^application\/schema\+json/);
     expect(answer.json()).toEqual(moduleJsonSchema());
@@ -64,7 +64,7 @@ describe.runIf(existsSync(executablePath) || process.env.CI === 'true')('in a br
   });
   afterAll(() => browser.close());
 
-  test('it shows the API, asks no other host for anything, and breaks no rule of its policy', async () => {
+  test('shows the API, requests no other host, and violates no rule of its policy', async () => {
     const page = await browser.newPage();
     const asked: string[] = [];
     const complaints: string[] = [];
@@ -85,7 +85,7 @@ describe.runIf(existsSync(executablePath) || process.env.CI === 'true')('in a br
   });
 });
 
-test('schemas of configuration files are served where they say they are', async () => {
+test('serves the schemas of configuration files at their ids', async () => {
   const app = testApp({}, { configSchemas: { '/schemas/agent.json': () => ({ $id: '/schemas/agent.json' }) } });
   const answer = await app.inject({ url: '/schemas/agent.json' });
   expect([answer.statusCode, answer.headers['content-type'], answer.json()]).toEqual([

@@ -4,12 +4,12 @@ import { gzip } from 'node:zlib';
 import fastify, { type FastifyInstance } from 'fastify';
 
 /**
- * The page that shows `/openapi.json` to people. All of it is served from here: the browser asks no other host for
- * anything, and the policy it gets would not let it.
+ * The page that shows `/openapi.json`. All its files are served from here: the browser requests no other host, and its
+ * policy forbids it.
  */
 
 const page = '/docs';
-/** Some parts of the reference make style elements without the nonce that the policy asks for. */
+/** Parts of the reference create style elements without the nonce that the policy requires. */
 const before = `const { content } = document.querySelector('meta[property=csp-nonce]');
 const create = document.createElement.bind(document);
 document.createElement = (name, options) => {
@@ -19,7 +19,10 @@ document.createElement = (name, options) => {
 };
 `;
 
-/** In a file, so that no script stands in the page. No fonts, proxies, clients or statistics of somebody else's. */
+/**
+ * A separate file, since the policy allows no inline scripts. Without fonts, proxies, clients or statistics of third
+ * parties.
+ */
 const start = `Scalar.createApiReference('#reference', {
   url: '/openapi.json',
   withDefaultFonts: false,
@@ -57,7 +60,7 @@ const policyWith = (nonce: string) =>
     "default-src 'none'",
     "script-src 'self'",
     `style-src-elem 'self' 'nonce-${nonce}'`,
-    // Some of what the reference draws has its size or colour in an attribute.
+    // The reference sets some sizes and colors in attributes.
     "style-src-attr 'unsafe-inline'",
     "connect-src 'self'",
     "img-src 'self' data:",
@@ -68,13 +71,13 @@ const policyWith = (nonce: string) =>
   ].join('; ');
 
 interface Script {
-  /** In its address, so that a browser that has it asks no more, and gets another one after an upgrade. */
+  /** Part of its address, so that browsers cache it until an upgrade. */
   readonly hash: string;
   readonly plain: Buffer;
   readonly zipped: Buffer;
 }
 
-/** The reference as its package has it: within a plugin that answers with it. Read when somebody first looks. */
+/** Extracts the reference's script from its package, whose plugin serves it. Read at the first request. */
 async function loadScript(): Promise<Script> {
   const { default: reference } = await import('@scalar/fastify-api-reference');
   const holder = fastify();
@@ -92,7 +95,7 @@ async function loadScript(): Promise<Script> {
   }
 }
 
-/** Registers the page and what it needs. Open to anyone: it shows what the API is, and nothing that is in it. */
+/** Registers the page and its files. Open to anyone: it describes the API and shows no data. */
 export function registerDocsPage(app: FastifyInstance): void {
   let loading: Promise<Script> | null = null;
   const script = () => {
@@ -120,7 +123,7 @@ export function registerDocsPage(app: FastifyInstance): void {
   app.get(`${page}/reference.js`, async (request, reply) => {
     const { hash, plain, zipped } = await script();
     reply.headers({ 'content-type': 'text/javascript; charset=utf-8', vary: 'accept-encoding' });
-    // Under another hash it is not what was asked for, and is not to be kept.
+    // With another hash the content differs, so it must not be cached.
     if (request.url.endsWith(`?v=${hash}`)) reply.header('cache-control', 'public, max-age=31536000, immutable');
     if (!/\bgzip\b/.test(String(request.headers['accept-encoding']))) return reply.send(plain);
     return reply.header('content-encoding', 'gzip').send(zipped);

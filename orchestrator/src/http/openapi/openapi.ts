@@ -18,9 +18,9 @@ const problemSchema = z
     title: z.string(),
     status: z.number().int(),
     detail: z.string().describe('what happened in this case'),
-    instance: z.string().describe('id of the request; the log of the orchestrator has it'),
-    code: z.string().describe('stable; docs/errors.md has them all'),
-    errors: z.array(faultSchema).optional().describe('one entry a fault of the input'),
+    instance: z.string().describe('request id, as in the orchestrator’s log'),
+    code: z.string().describe('errors.md has them all/stable; see docs/errors.md/errors.md has them all'),
+    errors: z.array(faultSchema).optional().describe('one entry for each fault of the input'),
   })
   .meta({ id: 'Problem', description: 'Problem details (RFC 9457)' });
 
@@ -50,7 +50,7 @@ const preferHeader = z.object({
 });
 
 /**
- * Prints the API's description from the same table that the server registers from, with the schemas that judge.
+ * Creates the API description from the route table, with the schemas that validate requests.
  * @param version of the product
  * @returns an OpenAPI 3.1 document
  */
@@ -76,7 +76,7 @@ export function printOpenApi(version: string): ReturnType<typeof createDocument>
     }),
     paths,
     components: {
-      // The second is what a stream and an export are made of: no answer is one, so that none would bring it along.
+      // Streams and exports consist of ChainedAuditEvent; no answer refers to it, so it is listed here.
       schemas: { Problem: problemSchema, ChainedAuditEvent: chainedEventSchema },
       responses: errors,
       securitySchemes: {
@@ -88,7 +88,7 @@ export function printOpenApi(version: string): ReturnType<typeof createDocument>
   return document;
 }
 
-/** @param errors takes up the answers that several operations share, by the codes they carry */
+/** @param errors collects the error answers that operations share, by their codes */
 function operationOf(route: Route, errors: Record<string, ErrorResponse>): ZodOpenApiOperationObject {
   const responses: ZodOpenApiOperationObject['responses'] = {};
   const usual = Math.min(...Object.keys(route.answers).map(Number));
@@ -176,7 +176,7 @@ function errorResponse(status: number, codes: ErrorCode[]) {
   };
 }
 
-/** A parameter's example stands beside its schema, which the printer of schemas does not know of. */
+/** An example of a parameter stands beside its schema, which the schema printer does not support. */
 function giveParametersExamples(document: ReturnType<typeof createDocument>): void {
   for (const route of routes) {
     const operation = document.paths?.[apiPrefix + route.path]?.[route.method.toLowerCase() as 'get'];
@@ -187,9 +187,9 @@ function giveParametersExamples(document: ReturnType<typeof createDocument>): vo
   }
 }
 
-/** In an address everything is text; the description says what the text stands for. */
+/** In an address every value is text; the description has its type. */
 const typedExample = (example: string, type: unknown): unknown =>
   type === 'integer' || type === 'number' ? Number(example) : type === 'boolean' ? example === 'true' : example;
 
-// Run as a program, it prints the document of the version that is named.
+// As a program, prints the document of the given version.
 if (import.meta.main) process.stdout.write(JSON.stringify(printOpenApi(process.argv[2] ?? '0.0.0')));

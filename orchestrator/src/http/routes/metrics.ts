@@ -7,7 +7,7 @@ export function metricsHandlers(metrics: Metrics) {
   return {
     listSamples: async ({ params, query }) => {
       const found = await metrics.list(params.node_id, query);
-      // Who asks for none of them is not told that there are none.
+      // A client that requests no samples is not told that there are none.
       if (found.samples.length === 0 && query.limit !== 0) return new Reply(204, undefined);
       const { node_id, samples } = found;
       return jsonInTurns<typeof found, Sample>(
@@ -30,7 +30,7 @@ export function metricsHandlers(metrics: Metrics) {
   } satisfies Partial<Handlers>;
 }
 
-/** Written in one turn of the loop: a hundred thousand at once would hold up everybody else for a fifth of a second. */
+/** Samples written in one turn of the event loop: a hundred thousand at once would block it for a fifth of a second. */
 const itemsPerTurn = 2000;
 
 async function jsonInTurns<T, I>(

@@ -5,7 +5,7 @@ import type { Context } from '../../domain/shared/context.ts';
 import type { Handlers } from '../server/handlers.ts';
 import { paged } from '../server/page.ts';
 
-/** @param address where people reach the console, given where this client reaches the API; null: it does not say */
+/** @param address the URL of the console for people, given where this client reaches the API; null: unknown */
 export function signInHandlers(context: Context, signIn: SignIn, address: (reached: string | null) => string) {
   return {
     challenge: async ({ body: { public_key, form }, request }) => ({

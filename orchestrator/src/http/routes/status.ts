@@ -6,7 +6,6 @@ export interface StatusSources {
   readonly publicKey: string;
   readonly version: string;
   readonly databaseKind: 'sqlite' | 'postgres';
-  /** Whether the database answers and takes writes. */
   writable(): Promise<boolean>;
   secretsReadable(): boolean;
   samples(): { readonly trouble: string | null };

@@ -49,7 +49,7 @@ describe('long answers', () => {
     expect(gunzipSync(packed.rawPayload).toString()).toBe(plain.body);
   });
 
-  test('but not short ones, and not where only the headers are asked for', async () => {
+  test('does not compress short answers and HEAD', async () => {
     const short = await asked(
       listing(() => [agents(1), agents(1)]),
       'gzip',
@@ -64,10 +64,10 @@ describe('long answers', () => {
     expect(head.headers).not.toHaveProperty('content-encoding');
   });
 
-  test('compressed or not, are read from their source no faster than the client takes them, and let go of with it', async () => {
+  test('reads the source at the pace of the client, compressed or not, and disposes of it with the client', async () => {
     let read = 0;
     let letGo = false;
-    // What does not shrink.
+    // Incompressible.
     const record = () => ({ ...agentExample, attributes: { noise: randomBytes(30_000).toString('hex') } });
     const app = listing(
       async function* () {
@@ -99,7 +99,7 @@ describe('long answers', () => {
     await vi.waitFor(() => expect(letGo).toBe(true));
   });
 
-  test('are cut off when what is compressed fails in the middle', async () => {
+  test('disconnects the client when the source of a compressed answer fails', async () => {
     const app = listing(async function* () {
       for (let at = 0; at < 20; at++) yield agents(100);
       throw new Error('the database is gone');
@@ -128,7 +128,7 @@ describe('answers in pieces', () => {
     }
   });
 
-  test('other work goes on between pieces', async () => {
+  test('lets other work run between pieces', async () => {
     let turns = 0;
     const count = () => {
       turns += 1;
@@ -140,7 +140,7 @@ describe('answers in pieces', () => {
     expect(turns).toBeGreaterThan(40);
   });
 
-  test('what fails before the second piece is an ordinary error', async () => {
+  test('answers a failure before the second piece with an error', async () => {
     const answer = await get(
       listing(async function* () {
         yield agents(1);
@@ -150,7 +150,7 @@ describe('answers in pieces', () => {
     expect(answer.statusCode).toBe(500);
   });
 
-  test('what fails later cuts the client off, and is logged', async () => {
+  test('disconnects the client at a later failure, and logs it', async () => {
     const { log, lines } = keepingLog();
     const app = listing(
       async function* () {
@@ -166,7 +166,7 @@ describe('answers in pieces', () => {
     expect(lines).toContainEqual(expect.objectContaining({ msg: 'response aborted' }));
   });
 
-  test('a client that hangs up lets go of what the pieces come from', async () => {
+  test('disposes of the source when the client disconnects', async () => {
     const { promise: released, resolve: release } = Promise.withResolvers<void>();
     const app = listing(async function* () {
       try {
@@ -183,14 +183,14 @@ describe('answers in pieces', () => {
     await released;
   });
 
-  test('every piece is held to the schema in tests, and statuses too', async () => {
+  test('validates every piece and status in tests', async () => {
     const wrong = [{ ...agentExample, password: 'x' } as Agent];
     expect((await get(listing(() => [agents(1), wrong]))).statusCode).toBe(500);
     const app = testApp({ listAgents: () => new Reply(201 as 200, []) });
     expect((await get(app)).statusCode).toBe(500);
   });
 
-  test('a status of its own and headers go with pieces too', async () => {
+  test('sends a status and headers with pieces', async () => {
     const app = testApp({
       listAgents: () => new Reply(200, new Chunked([agents(1), agents(1)]), { link: '<x>; rel="next"' }),
     });

@@ -6,21 +6,21 @@ import { compressStream, compressText, isCompressed } from './compression.ts';
 import { Chunked, JsonBody, JsonPieces, Paged, Reply, Stream } from './handlers.ts';
 import { nextLink } from './page.ts';
 
-/** What a route's answers need to be written, prepared once. */
+/** Prepared data to write a route's answers. */
 export interface AnswerForm {
   readonly route: Route;
-  /** The lowest status: what a handler means that gives back a bare body. */
+  /** The lowest status of the route: used for a bare body. */
   readonly usualStatus: number;
-  /** Holds every answer to its schema. For tests: it costs more than all the rest. */
+  /** Validates every answer against its schema. For tests: it costs more than everything else. */
   readonly validate: boolean;
 }
 
 const json = 'application/json';
 
 /**
- * Writes what a handler gave back.
- * @param applied the client preferred not to wait, so a 202 says that it was not kept waiting
- * @param broken  told about what fails after the first bytes are out, when the client can only be cut off
+ * Writes the result of a handler.
+ * @param applied whether the client preferred not to wait, which a 202 confirms
+ * @param broken  called for a failure after the first bytes, when the client can only be disconnected
  */
 export function sendAnswer(
   form: AnswerForm,
@@ -67,12 +67,12 @@ function holdToSchema(route: Route, status: number, body: unknown): void {
     if (body !== undefined) throw new Error(`${route.id} answered ${status} with a body`);
     return;
   }
-  // As it goes over the wire, where what is undefined is not there.
+  // As on the wire, without undefined fields.
   const read = schema.safeParse(body === undefined ? undefined : JSON.parse(textOf(body)));
   if (!read.success) throw new Error(`${route.id} answered what its schema does not allow: ${read.error.message}`);
 }
 
-/** A long array as pieces of its text: at least one. */
+/** The text of a long array in at least one piece. */
 async function* arrayPieces(form: AnswerForm, status: number, { chunks }: Chunked<unknown>): AsyncGenerator<string> {
   let before = '[';
   for await (const chunk of chunks) {
@@ -85,7 +85,7 @@ async function* arrayPieces(form: AnswerForm, status: number, { chunks }: Chunke
   yield before === '[' ? '[]' : ']';
 }
 
-/** A body in pieces, which is held to its schema as a whole. */
+/** A body in pieces; validation checks the whole. */
 async function* heldPieces(form: AnswerForm, status: number, { pieces }: JsonPieces<unknown>): AsyncGenerator<string> {
   if (!form.validate) return yield* pieces;
   let whole = '';
@@ -94,12 +94,12 @@ async function* heldPieces(form: AnswerForm, status: number, { pieces }: JsonPie
   yield whole;
 }
 
-/** What comes with the first pieces of a body is worth a piece of its own only if there is more. Characters. */
-const smallBody = 64 * 1024;
+/** Characters up to which the first pieces are sent as one body if there is no more. */
+const maxSmallBody = 64 * 1024;
 
 /**
- * Writes a long body in pieces. The first ones are awaited before anything is sent: what fails until then is an ordinary
- * error, and a small body goes out whole.
+ * Writes a long body in pieces. Waits for the first ones before sending: earlier failures become ordinary errors, and a
+ * small body is sent whole.
  */
 async function sendPieces(
   reply: FastifyReply,
@@ -111,7 +111,7 @@ async function sendPieces(
     const step = await source.next();
     if (step.done) return sendText(reply, start);
     start += step.value;
-    if (start.length > smallBody) break;
+    if (start.length > maxSmallBody) break;
   }
   reply.header('content-type', json);
 
@@ -129,7 +129,7 @@ async function sendPieces(
       broken(error);
       throw error;
     } finally {
-      // The client hung up: whatever the pieces come from is let go.
+      // The client disconnected: dispose of the source.
       if (!ended) await source.return(undefined);
     }
   }
@@ -138,8 +138,7 @@ async function sendPieces(
 }
 
 /**
- * Writes what is not JSON. The first piece is awaited before anything is sent: what fails until then is an ordinary
- * error.
+ * Writes an answer that is not JSON. Waits for the first piece before sending: earlier failures become ordinary errors.
  */
 async function sendStream(
   form: AnswerForm,
@@ -155,14 +154,14 @@ async function sendStream(
   const source = stream.source[Symbol.asyncIterator]();
   if (reply.request.method === 'HEAD') {
     await source.return?.();
-    // Nothing at all would be told as a length of 0, which its GET does not have.
+    // Without a body the framework would send a length of 0, which the GET does not have.
     return reply.header('content-type', type).send(Readable.from([]));
   }
   const first = await source.next();
-  // For proxies that would otherwise gather what should go out at once.
+  // Tells proxies not to buffer.
   reply.header('content-type', type).header('x-accel-buffering', 'no');
   const whole = readableOf(source, first, stream.until, reply, broken);
-  // What comes over time is to be there when it comes.
+  // A long-lived stream is sent uncompressed, so that each piece arrives at once.
   const length = stream.until !== undefined || first.done ? 0 : first.value.length;
   return reply.send(isCompressed(reply, length) ? compressStream(whole) : whole);
 }
@@ -179,12 +178,12 @@ function readableOf(
   const release = () => {
     ended = true;
     until?.removeEventListener('abort', end);
-    // It may be waiting for a piece, and then lets go when that comes; nobody waits for it here.
+    // A source that waits for a piece is disposed of when the piece comes.
     void Promise.resolve(source.return?.()).catch(() => {});
   };
   const pull = async (): Promise<void> => {
     try {
-      // Pieces of nothing would end the reading.
+      // An empty piece would end the stream.
       for (;;) {
         const { done, value } = step ?? (await source.next());
         step = null;
@@ -216,7 +215,7 @@ function readableOf(
   const end = () => {
     if (ended) return;
     release();
-    // Somebody who reads gets to see a whole answer; waiting for somebody who does not would have no end.
+    // A client that has read everything gets a complete answer; do not wait for others.
     if (readable.readableLength > 0 || reply.raw.writableNeedDrain) readable.destroy();
     else readable.push(null);
   };

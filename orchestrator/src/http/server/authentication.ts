@@ -3,25 +3,24 @@ import { MusterError } from '@muster/protocol';
 import type { Route } from '@muster/protocol/http';
 import type { Session, Sessions } from './handlers.ts';
 
-/** What sessions are found by: SHA-256 of the token's text, lower-case hex. */
+/** Key of a sign-in session: SHA-256 of the token's text, lower-case hex. */
 export const hashToken = (token: string): string => hash('sha256', token, 'hex');
 
-/** RFC 6750's characters for a token; the length is a bound on the work of hashing it, not the shape of ours. */
+/** Token characters of RFC 6750; the length limits the cost of hashing, not the token format. */
 const bearer = /^Bearer +([A-Za-z0-9._~+/-]{1,512}=*) *$/i;
 
-/** The token of an `Authorization` header, or null when there is none that could be one. */
+/** The token of an `Authorization` header, or null without a well-formed one. */
 export function bearerToken(authorization: string | undefined): string | null {
   return authorization === undefined ? null : (bearer.exec(authorization)?.[1] ?? null);
 }
 
-/** The headers of a 401 (RFC 6750): an absent token is only asked for, a wrong one is named as the fault. */
+/** The header of a 401 (RFC 6750): a missing token is requested, a wrong one is reported as the error. */
 export const challengeHeader = (tokenSent: boolean): string =>
   tokenSent ? 'Bearer realm="muster", error="invalid_token"' : 'Bearer realm="muster"';
 
 /**
- * Finds the session of a request. Runs before the body is read, so that nobody without a session can make the server
- * read, parse or judge anything.
- * @returns null on routes that are open to anyone; a promise only when the sessions answer with one
+ * Finds the session of a request. Runs before the body is read, so that without a session no body is read or parsed.
+ * @returns null on routes open to anyone; a promise only if the lookup returns one
  * @throws MusterError unauthenticated, without a live session
  */
 export function authenticate(
@@ -44,12 +43,12 @@ export function authenticate(
 }
 
 function live(session: Session | null): Session {
-  if (session === null) throw new MusterError('unauthenticated', 'The session is over, or there never was one.');
+  if (session === null) throw new MusterError('unauthenticated', 'The session has ended or never existed.');
   return session;
 }
 
-/** @throws MusterError forbidden, when the route needs a role that the session lacks */
+/** @throws MusterError forbidden, when the session lacks the role of the route */
 export function authorize(access: Route['access'], session: Session | null): void {
   if (access === 'admin' && session?.role !== 'admin')
-    throw new MusterError('forbidden', 'This needs the role admin; yours is operator.');
+    throw new MusterError('forbidden', 'This requires the role admin; yours is operator.');
 }

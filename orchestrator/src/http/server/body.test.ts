@@ -16,14 +16,14 @@ function refusal(body: string | Buffer): MusterError {
 }
 
 describe('readJson', () => {
-  test('takes what JSON.parse takes', () => {
+  test('accepts what JSON.parse accepts', () => {
     fc.assert(
       fc.property(
         fc.jsonValue({ maxDepth: 5 }).filter((value) => !JSON.stringify(value).includes('__proto__')),
         fc.constantFrom(undefined, 2, '\t'),
         (value, indent) => {
           const text = JSON.stringify(value, null, indent);
-          // fast-check may make lone surrogates, which JSON.stringify writes as escapes.
+          // fast-check may generate lone surrogates, which JSON.stringify writes as escapes.
           if (/\\u[dD][89a-fA-F]/.test(text)) return;
           expect(read(text)).toEqual(JSON.parse(text));
           expect(findFaults(text, 32)).toEqual([]);
@@ -32,20 +32,20 @@ describe('readJson', () => {
     );
   });
 
-  test('quotes and backslashes in strings end no string too early', () => {
+  test('handles quotes and backslashes in strings', () => {
     for (const value of ['"', '\\', '\\"', '\\\\":', '":":"', ':', '\\\\\\"', '{"a":1,"a":2}']) {
       expect(read(JSON.stringify({ [value]: value, b: value }))).toEqual({ [value]: value, b: value });
     }
   });
 
-  test('a key is what was sent, whatever was read before it', () => {
-    // The engine by itself makes the second one of the first. `first` is new to it, so that nothing else comes to its mind.
+  test('reads keys as sent, whatever was parsed before', () => {
+    // The engine alone parses the second key like the first. `first` is new, so that no other cached shape applies.
     const said = ['{"first of these": 0, "\\\\": 1}', '{"first of these": 0, "\\"": 2}'];
     expect(said.map((text) => Object.keys(read(text) as object)[1])).toEqual(['\\', '"']);
     expect(refusal('{"\\"": [], "\\\\": 0, "\\"": 1}').errors?.[0]).toMatchObject({ path: '/"', column: 21 });
   });
 
-  test('a repeated key is refused wherever it stands, with its place', () => {
+  test('refuses a repeated key and names its place', () => {
     expect(refusal('{"a": 1,\n "b": {"c": 1, "c": 2}}').errors).toEqual([
       { path: '/b/c', message: 'the key "c" is repeated', line: 2, column: 16 },
     ]);
@@ -59,7 +59,7 @@ describe('readJson', () => {
     );
   });
 
-  test('keys that could reach a prototype are refused', () => {
+  test('refuses keys that could reach a prototype', () => {
     expect(refusal('{"__proto__": {"admin": true}}').errors?.[0]).toMatchObject({
       path: '/__proto__',
       line: 1,
@@ -81,7 +81,7 @@ describe('readJson', () => {
       expect(refusal(body)).toMatchObject({ code: 'malformed_json', errors: [{ path: '', message }] });
   });
 
-  test('32 levels are taken, 33 are not, and no depth exhausts the stack', () => {
+  test('accepts 32 levels, refuses 33, and never exhausts the stack', () => {
     const nested = (levels: number) => '['.repeat(levels) + ']'.repeat(levels);
     expect(read(nested(32))).toBeDefined();
     expect(refusal(nested(33)).errors?.[0]).toMatchObject({ message: 'nests deeper than 32 levels', column: 33 });
@@ -90,7 +90,7 @@ describe('readJson', () => {
     expect(refusal(`"\n${'{"a":'.repeat(200_000)}`).code).toBe('malformed_json');
   });
 
-  test('what is not UTF-8, has a byte order mark, or halves a surrogate pair is refused', () => {
+  test('refuses invalid UTF-8, a byte order mark, and lone surrogates', () => {
     expect(refusal(Buffer.from([0x22, 0xff, 0x22])).message).toMatch(/UTF-8/);
     expect(refusal('\ufeff{}').message).toMatch(/byte order mark/);
     expect(refusal('{"a": "\\ud800"}').errors?.[0]).toMatchObject({ path: '/a', column: 7 });
@@ -99,7 +99,7 @@ describe('readJson', () => {
     expect(read('["\\ud83d\\ude00"]')).toEqual(['😀']);
   });
 
-  test('faults of syntax are named with line and column, and never quote the body', () => {
+  test('names syntax errors with line and column, and never quotes the body', () => {
     const cases: [string, string, number, number][] = [
       ['{"a": 1', 'the text ends too early', 1, 8],
       ['{"a": 1}\n x', 'nothing may follow the value', 2, 2],
@@ -126,7 +126,7 @@ describe('readJson', () => {
     expect(refusal('').errors).toEqual([{ path: '', message: 'a JSON value is needed' }]);
   });
 
-  test('any bytes are read or refused as malformed, in bounded faults', () => {
+  test('parses any bytes or refuses them as malformed, with a limited number of faults', () => {
     fc.assert(
       fc.property(
         fc.oneof(
@@ -148,7 +148,7 @@ describe('readJson', () => {
     expect(refusal(many).errors?.length).toBe(100);
   });
 
-  test('numbers beyond all bounds are no way around a schema', () => {
+  test('refuses numbers beyond the range of a schema', () => {
     expect(read('[1e999]')).toEqual([Number.POSITIVE_INFINITY]);
   });
 });

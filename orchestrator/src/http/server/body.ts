@@ -4,35 +4,38 @@ import { parse as parseSlowly } from 'jsonc-parser';
 import { endOfString } from '../../json-strings.ts';
 import { findFaults } from './json-faults.ts';
 
-/** How deep arrays and objects may nest; the outermost is the first level. */
-const deepest = 32;
-/** Commas and colons outside strings: no route takes more than 10,000 names, and a MiB of short keys takes 0.2 s to read. */
-const mostSeparators = 40_000;
+/** Maximum nesting of arrays and objects; the outermost is level 1. */
+const maxDepth = 32;
+/**
+ * Maximum commas and colons outside strings: no route takes more than 10,000 names, and a MiB of short keys takes 0.2 s
+ * to parse.
+ */
+const maxSeparators = 40_000;
 
 /**
- * Reads a JSON body as people may send it: what `JSON.parse` takes, but no repeated keys (of which it would silently keep
- * the last), no keys that could reach a prototype, no nesting past {@link deepest}, no text that cannot be written back,
- * no more fields and items than {@link mostSeparators} bounds.
- * A good body costs one parse, one pass over its text and one over its value; only a bad one is read again to say where.
- * @throws MusterError malformed_json, with each fault's JSON pointer, line and column where they are known
+ * Parses a JSON body strictly: refuses repeated keys (`JSON.parse` would keep the last), keys that could reach a
+ * prototype, nesting beyond {@link maxDepth}, text that cannot be encoded again, and more than {@link maxSeparators}
+ * separators. A valid body costs one parse, one pass over its text and one over its value; only an invalid one is read
+ * again to locate the error.
+ * @throws MusterError malformed_json, with JSON pointer, line and column of each fault if known
  */
 export function readJson(body: Buffer): unknown {
-  if (body.length === 0) throw malformed('The body is empty, and this needs one.', 'a JSON value is needed');
+  if (body.length === 0) throw malformed('A body is required.', 'a JSON value is needed');
   if (body[0] === 0xef && body[1] === 0xbb && body[2] === 0xbf)
-    throw malformed('The body begins with a byte order mark.', 'JSON is sent without a byte order mark');
+    throw malformed('The body begins with a byte order mark.', 'must not have a byte order mark');
   if (!isUtf8(body)) throw malformed('The body is not UTF-8.', 'must be UTF-8');
   const text = body.toString('utf8');
   const written = keysWritten(text);
-  if (written.separators > mostSeparators)
+  if (written.separators > maxSeparators)
     throw malformed(
       'The body has too many fields or list items.',
-      `must have at most ${mostSeparators / 2} fields, or ${mostSeparators} list items`,
+      `must have at most ${maxSeparators / 2} fields, or ${maxSeparators} list items`,
     );
   let value: unknown;
   try {
     value = JSON.parse(text);
   } catch {
-    // What the engine says is not passed on: it quotes the body, which may hold a secret.
+    // The engine's message is not passed on: it quotes the body, which may contain a secret.
     throw faulty(text, 'The body is not JSON.');
   }
   if (written.escaped) return readEscapedKeys(text);
@@ -45,11 +48,11 @@ export function readJson(body: Buffer): unknown {
 const notTaken = 'The body is JSON that is not taken.';
 
 /**
- * For keys that are written with a backslash, which hardly anybody sends. The engine cannot be trusted with them: V8 13.6
- * makes `\\` of the key `"\""` when it has read an object with the key `"\\"` before.
+ * For keys with a backslash, which are rare. The engine is wrong about them: V8 13.6 parses the key `"\""` as `\\`
+ * after it has read an object with the key `"\\"`.
  */
 function readEscapedKeys(text: string): unknown {
-  if (findFaults(text, deepest).length > 0) throw faulty(text, notTaken);
+  if (findFaults(text, maxDepth).length > 0) throw faulty(text, notTaken);
   return parseSlowly(text);
 }
 
@@ -57,7 +60,7 @@ const malformed = (detail: string, message: string) =>
   new MusterError('malformed_json', detail, [{ path: '', message }]);
 
 function faulty(text: string, detail: string): MusterError {
-  const faults: Fault[] = findFaults(text, deepest);
+  const faults: Fault[] = findFaults(text, maxDepth);
   if (faults.length === 0) faults.push({ path: '', message: 'must be JSON' });
   const first = faults[0]!;
   const place = first.line === undefined ? '' : ` at line ${first.line}, column ${first.column}`;
@@ -67,18 +70,18 @@ function faulty(text: string, detail: string): MusterError {
 interface Survey {
   keys: number;
   sound: boolean;
-  /** Only escapes can write a lone surrogate, or U+0000, into sound UTF-8. */
+  /** Only escapes can put a lone surrogate or U+0000 into valid UTF-8. */
   readonly checkText: boolean;
 }
 
-/** Counts the keys that are left after parsing, and notices what must not be there. */
+/** Counts the keys of a parsed value, and finds forbidden content. */
 function walk(value: unknown, depth: number, survey: Survey): void {
   if (typeof value === 'string') {
     if (survey.checkText && (!value.isWellFormed() || value.includes('\u0000'))) survey.sound = false;
     return;
   }
   if (typeof value !== 'object' || value === null) return;
-  if (depth > deepest) {
+  if (depth > maxDepth) {
     survey.sound = false;
     return;
   }
@@ -99,8 +102,8 @@ const reachesPrototype = (value: unknown): boolean =>
   typeof value === 'object' && value !== null && Object.hasOwn(value, 'prototype');
 
 /**
- * How many keys a JSON text writes: its colons outside strings. More than were parsed means one was repeated.
- * `separators`: commas as well; counting ends where they are too many. `escaped`: whether a key has a backslash in it.
+ * Counts the keys of a JSON text: colons outside strings. More than were parsed means that one is repeated.
+ * `separators` includes commas; counting stops when there are too many. `escaped`: whether a key contains a backslash.
  */
 function keysWritten(text: string): { count: number; separators: number; escaped: boolean } {
   let count = 0;
@@ -108,7 +111,7 @@ function keysWritten(text: string): { count: number; separators: number; escaped
   let escaped = false;
   let start = 0;
   let end = 0;
-  for (let at = 0; at < text.length && count + commas <= mostSeparators; at++) {
+  for (let at = 0; at < text.length && count + commas <= maxSeparators; at++) {
     const char = text.charCodeAt(at);
     if (char === 44) commas += 1;
     else if (char === 58) {

@@ -22,6 +22,6 @@ test.each([
   expect(chooseEncoding(accepted, ['br', 'gzip'])).toBe(chosen);
 });
 
-test('what is there in no encoding is given as it is', () => {
+test('chooses identity when no encoding is available', () => {
   expect(chooseEncoding('br', [])).toBe(null);
 });

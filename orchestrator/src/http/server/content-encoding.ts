@@ -1,8 +1,8 @@
 /**
- * Which of the encodings that there are a client likes best (RFC 9110, 12.5.3).
+ * The available encoding that a client prefers (RFC 9110, 12.5.3).
  * @param accepted its `Accept-Encoding`
- * @param available the best first
- * @returns null for none of them: as it is
+ * @param available best first
+ * @returns null for the identity encoding
  */
 export function chooseEncoding<E extends string>(accepted: string | undefined, available: readonly E[]): E | null {
   const weights = new Map<string, number>();
@@ -15,6 +15,6 @@ export function chooseEncoding<E extends string>(accepted: string | undefined, a
   const weightOf = (coding: string): number => weights.get(coding) ?? weights.get('*') ?? 0;
   let best: E | null = null;
   for (const encoding of available) if (weightOf(encoding) > (best === null ? 0 : weightOf(best))) best = encoding;
-  // Whoever would rather have it as it is says so; else that is taken only where nothing else is.
+  // Identity wins only if the client prefers it, or accepts nothing else.
   return best !== null && (weights.get('identity') ?? 0) > weightOf(best) ? null : best;
 }

@@ -10,9 +10,9 @@ import { invalidInput, readInput } from './input.ts';
 import { prefersAsync } from './prefer.ts';
 import { nothing, type ParsedQuery } from './query.ts';
 import { Facts } from './request-facts.ts';
-import type { LastingAnswers } from './streaming-responses.ts';
+import type { StreamingResponses } from './streaming-responses.ts';
 
-/** A handler as it is called here, where the types of single routes are no longer known. */
+/** A handler without the types of its route. */
 export type AnyHandler = (call: {
   params: unknown;
   query: unknown;
@@ -24,21 +24,21 @@ export type AnyHandler = (call: {
 
 export interface EndpointContext {
   readonly validateAnswers: boolean;
-  /** Throws when there is no room for what the route would write. */
+  /** Throws when the disk has no room for the route's writes. */
   readonly requireRoom?: (route: Route) => void;
-  /** A proxy on the way speaks TLS to the clients, whatever the connection here looks like. */
+  /** An undeclared proxy terminates TLS for the clients. */
   readonly trustProxyTls?: boolean;
   readonly draining: AbortSignal;
-  /** Lets a request in, or throws: rates and the session. Runs before the body is read. */
+  /** Admits a request or throws: rate limits and session. Runs before the body is read. */
   admit(route: Route, request: FastifyRequest): Session | null | Promise<Session | null>;
-  /** Throws when the session that let a request in has ended since. */
+  /** Throws when the request's session has ended since its admission. */
   confirm(request: FastifyRequest): void | Promise<void>;
-  readonly lasting: LastingAnswers;
-  /** What fails after an answer began. */
+  readonly responses: StreamingResponses;
+  /** Called for failures after an answer began. */
   broken(request: FastifyRequest, error: unknown): void;
 }
 
-/** Routes whose answer tells of the end of the caller's own session, or ends in order when that does. */
+/** Routes whose answer reports the end of the caller's own session, or ends cleanly with it. */
 const endsByItself: readonly string[] = [
   'removeOperator',
   'removeOperatorReporting',
@@ -47,13 +47,13 @@ const endsByItself: readonly string[] = [
   'followEvents',
 ];
 
-/** A route that takes no query or body takes an empty one. */
+/** A route without a query or body accepts an empty one. */
 const empty = z.strictObject({});
 const defaultBodyLimit = 1024 * 1024;
 
 /**
  * Registers one route of the table.
- * @throws Error when its schema judges parameters of the path: a malformed id is unknown, not invalid
+ * @throws Error when its schema restricts path parameters: a malformed id is unknown, not invalid
  */
 export function registerEndpoint(
   app: FastifyInstance,
@@ -85,9 +85,7 @@ export function registerEndpoint(
     if (bodySchema === null) return {};
     const body = request.body === undefined && emptyBody ? {} : request.body;
     if (body === undefined)
-      throw new MusterError('malformed_json', 'The body is empty, and this needs one.', [
-        { path: '', message: 'a JSON value is needed' },
-      ]);
+      throw new MusterError('malformed_json', 'A body is required.', [{ path: '', message: 'a JSON value is needed' }]);
     return readInput(bodySchema, body, 'body');
   };
 
@@ -105,7 +103,7 @@ export function registerEndpoint(
       respondAsync,
       request: new Facts(request, reply, context.draining),
     };
-    // Reads log nothing of their own, and are too many to pay for it.
+    // Reads log nothing themselves, and are too frequent to pay for it.
     const given = route.method === 'GET' ? handler(call) : withinRequest(request.id, () => handler(call));
     const send = (body: unknown): FastifyReply | Promise<FastifyReply> => {
       if (context.draining.aborted) reply.header('connection', 'close');
@@ -113,7 +111,7 @@ export function registerEndpoint(
     };
     return given instanceof Promise ? given.then(send) : send(given);
   };
-  /** Time passes between the admission of a request and its answer. */
+  /** Whether a session may end between the admission of a request and its answer. */
   const mayTakeLong = route.method !== 'GET' || route.media !== undefined;
 
   app.route({
@@ -123,7 +121,7 @@ export function registerEndpoint(
     config: { routeId: route.id },
     onRequest: (request, reply, done) => {
       const enter = (session: Session | null) => {
-        // First: a refusal has to say whose it is.
+        // First, so that a refusal can name the session.
         request.session = session;
         authorize(route.access, session);
         context.requireRoom?.(route);
@@ -141,10 +139,10 @@ export function registerEndpoint(
     },
     handler: (request, reply) => {
       if (request.session === null) return answer(request, reply);
-      // From here on the end of the session cuts the answer off, unless it is whole before.
-      context.lasting.add(request.session, reply.raw, endsByItself.includes(route.id));
+      // From here on the end of the session ends the answer, unless it is complete.
+      context.responses.add(request.session, reply.raw, endsByItself.includes(route.id));
       if (!mayTakeLong) return answer(request, reply);
-      // A body may be sent as slowly as its sender likes: the session may have ended since the headers.
+      // A body may arrive slowly: the session may have ended since the headers.
       const confirmed = context.confirm(request);
       return confirmed instanceof Promise ? confirmed.then(() => answer(request, reply)) : answer(request, reply);
     },

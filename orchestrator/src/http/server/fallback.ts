@@ -4,8 +4,8 @@ import { apiPrefix, type Route } from '@muster/protocol/http';
 import { problemOf, RefusedRequest } from './problem.ts';
 
 /**
- * Says what no route took: another method than the address has, or nothing there at all.
- * @param isPage whether something can be read at an address outside the API
+ * The error for an address without a route, or for a wrong method.
+ * @param isPage whether an address outside the API can be read
  */
 export function createFallback(
   routes: readonly Route[],
@@ -34,9 +34,9 @@ const clientCodes: Readonly<Record<string, ErrorCode>> = {
   HPE_HEADER_OVERFLOW: 'headers_too_large',
 };
 
-/** Answers what is not HTTP at all, or took too long to become a request; then the connection ends. */
+/** Answers data that is not HTTP, or a request that took too long; then closes the connection. */
 export function refuseConnection(error: NodeJS.ErrnoException, socket: Socket, requestId: string): void {
-  // Nobody is there to be answered, or an answer has begun that this would fall into.
+  // The client is gone, or an answer has begun that this would corrupt.
   if (error.code === 'ECONNRESET' || !socket.writable || socket.bytesWritten > 0) {
     socket.destroy();
     return;

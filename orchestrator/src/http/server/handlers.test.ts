@@ -7,13 +7,13 @@ declare const operation: Operation;
 declare const agents: Agent[];
 
 describe('handlers', () => {
-  test('every route is exported under its own id, so that handlers can be typed by export', () => {
+  test('exports every route under its id, so that handlers can be typed by export', () => {
     const exported = Object.entries(table).filter(([, value]) => table.routes.includes(value as table.Route));
     expect(exported).toHaveLength(table.routes.length);
     for (const [name, route] of exported) expect((route as table.Route).id).toBe(name);
   });
 
-  test('types follow the table', () => {
+  test('types follow the route table', () => {
     expectTypeOf<'routes'>().not.toExtend<RouteId>();
     expectTypeOf<Parameters<Handlers['applyAgent']>[0]['body']['ttl']>().toEqualTypeOf<number | undefined>();
     expectTypeOf<Parameters<Handlers['getStatus']>[0]['session']>().toEqualTypeOf<null>();
@@ -28,13 +28,13 @@ describe('handlers', () => {
         putTags: () => undefined,
         latestDrift: () => null,
       }) satisfies Part;
-    // @ts-expect-error: 201 is no answer of this route
+    // @ts-expect-error: the route does not answer 201
     const status = (): Part => ({ applyAgent: () => new Reply(201, operation) });
-    // @ts-expect-error: not its body
+    // @ts-expect-error: not the route's body
     const body = (): Part => ({ getAgent: () => operation });
-    // @ts-expect-error: a route needs its body
+    // @ts-expect-error: the body is missing
     const nothing = (): Part => ({ getAgent: () => {} });
-    // @ts-expect-error: only arrays are written in pieces
+    // @ts-expect-error: only arrays can be chunked
     const pieces = (): Part => ({ getAgent: () => new Chunked(agents) });
     expect([good, status, body, nothing, pieces]).toHaveLength(5);
   });

@@ -23,11 +23,11 @@ function refusal(value: unknown, part: 'body' | 'query' = 'body'): MusterError {
 }
 
 describe('readInput', () => {
-  test('gives what the schema makes of the value', () => {
+  test('returns the parsed value', () => {
     expect(readInput(schema, { username: 'ada', role: null }, 'body')).toEqual({ username: 'ada', role: undefined });
   });
 
-  test('each fault has its pointer; an unknown field its nearest name among those not sent', () => {
+  test('reports each fault with its pointer, and an unknown field with the nearest unused name', () => {
     const error = refusal({ usernam: 'ada', limits: [{ cpu: 1, cpus: 2 }, { cpu: 1.5 }], tags: { 'a/b~c': 1 } });
     expect(error.code).toBe('invalid_input');
     expect(Object.fromEntries(error.errors!.map(({ path, message }) => [path, message]))).toEqual({
@@ -43,7 +43,7 @@ describe('readInput', () => {
     );
   });
 
-  test('bounds and choices are told in plain words, and those of a schema itself are kept', () => {
+  test('explains bounds and choices in plain words, and keeps messages of the schema', () => {
     const bounds = z.strictObject({
       long: z.string().max(3),
       short: z.string().min(1),
@@ -76,11 +76,11 @@ describe('readInput', () => {
     }
   });
 
-  test('what is not an object at all', () => {
+  test('refuses a value that is not an object', () => {
     for (const value of [null, [], 'x', 1]) expect(refusal(value).errors?.[0]?.path).toBe('');
   });
 
-  test('no message holds a value, and no number of faults makes an endless answer', () => {
+  test('never quotes values, and limits the number of faults', () => {
     const error = refusal({ username: 5, role: 'hunter2-secret' });
     expect(JSON.stringify([error.message, error.errors])).not.toContain('hunter2');
     const unknown = Object.fromEntries(Array.from({ length: 50_000 }, (_, at) => [`field${at}`, 1]));
@@ -89,7 +89,7 @@ describe('readInput', () => {
     expect(JSON.stringify(long.errors).length).toBeLessThan(1000);
   });
 
-  test('names like those of Object.prototype are unknown like any other', () => {
+  test('treats names of Object.prototype as unknown', () => {
     const hostile = JSON.parse('{"username":"ada","toString":1,"__proto__":1}') as unknown;
     expect(
       refusal(hostile)

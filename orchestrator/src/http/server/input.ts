@@ -3,15 +3,15 @@ import { suggestion } from '@muster/protocol/nearest';
 import type { z } from 'zod';
 import { pointer } from './pointer.ts';
 
-/** As many as anybody reads. */
-const mostFaults = 100;
+/** Maximum reported faults. */
+const maxFaults = 100;
 
 type Issue = z.core.$ZodIssue;
 
 /**
- * Reads a value by its schema.
- * @param part what the value is, for the first words of the error
- * @throws MusterError invalid_input, with one entry a fault; no message holds a value, which may be a secret
+ * Validates a value with a schema.
+ * @param part the part of the request, for the message
+ * @throws MusterError invalid_input, with one entry per fault; messages never contain values, which may be secret
  */
 export function readInput<S extends z.ZodType>(schema: S, value: unknown, part: 'query' | 'body'): z.output<S> {
   const read = schema.safeParse(value);
@@ -29,12 +29,12 @@ export function invalidInput(part: 'query' | 'body', faults: readonly Fault[]): 
 function faultsOf(schema: z.ZodType, value: unknown, issues: readonly Issue[], part: 'query' | 'body'): Fault[] {
   const faults: Fault[] = [];
   for (const issue of issues) {
-    if (faults.length >= mostFaults) break;
+    if (faults.length >= maxFaults) break;
     if (issue.code === 'unrecognized_keys') {
       const known = namesAt(schema, issue.path);
       const unused = known.filter((name) => !hasAt(value, [...issue.path, name]));
       const noun = part === 'query' ? 'parameter' : 'field';
-      for (const key of issue.keys.slice(0, mostFaults - faults.length))
+      for (const key of issue.keys.slice(0, maxFaults - faults.length))
         faults.push({ path: pointer([...issue.path, key]), message: `unknown ${noun}${suggestion(key, unused)}` });
     } else {
       const message = hasAt(value, issue.path) ? worded(issue) : 'is required';
@@ -44,7 +44,7 @@ function faultsOf(schema: z.ZodType, value: unknown, issues: readonly Issue[], p
   return faults;
 }
 
-/** What a schema says for itself stays; what its library says by default is put in plain words. */
+/** Keeps the messages of schemas, and replaces the validation library's defaults with plain words. */
 function worded(issue: Issue): string {
   const { message } = issue;
   if (issue.code === 'too_big' && message.startsWith('Too big:')) return bound('at most', issue.origin, issue.maximum);
@@ -52,7 +52,7 @@ function worded(issue: Issue): string {
     return bound('at least', issue.origin, issue.minimum);
   if (issue.code === 'invalid_value' && message.startsWith('Invalid option:'))
     return `must be one of ${issue.values.map(String).join(', ')}`;
-  // Which of several shapes it is to have, a field says that is not as it should be.
+  // The discriminating field is wrong.
   const choices = issue.code === 'invalid_union' ? /^Invalid discriminator value\. Expected (.*)$/.exec(message) : null;
   if (choices) return `must be one of ${choices[1]!.replaceAll("'", '').replaceAll(' | ', ', ')}`;
   return message.replace(/^Invalid input: /, '');
@@ -64,7 +64,7 @@ function bound(relation: string, origin: string, limit: number | bigint): string
   return `must have ${relation} ${limit} ${unit}${limit === 1 ? '' : 's'}`;
 }
 
-/** True when a value that is not `undefined` stands at the path. */
+/** Whether there is a value at the path, other than `undefined`. */
 function hasAt(value: unknown, path: readonly PropertyKey[]): boolean {
   let at = value;
   for (const segment of path) {
@@ -83,7 +83,7 @@ interface Definition {
   shape?: Record<string, z.ZodType>;
 }
 
-/** The names an object schema knows at a path within a schema; none where the path leads through a union. */
+/** The field names of an object schema at a path; empty if the path leads through a union. */
 function namesAt(schema: z.ZodType, path: readonly PropertyKey[]): string[] {
   let at: z.ZodType | undefined = schema;
   for (const segment of path) {
@@ -93,7 +93,7 @@ function namesAt(schema: z.ZodType, path: readonly PropertyKey[]): string[] {
   return Object.keys(outermost(at)?.shape ?? {});
 }
 
-/** What a schema is once optional, nullable and transformed are taken off. */
+/** The schema without optional, nullable and transform wrappers. */
 function outermost(schema: z.ZodType | undefined): Definition | null {
   let definition = schema?._zod.def as Definition | undefined;
   for (let next = definition?.innerType ?? definition?.in; next; next = definition?.innerType ?? definition?.in)

@@ -3,17 +3,17 @@ import { quoted } from '@muster/protocol/nearest';
 import { createScanner, type SyntaxKind } from 'jsonc-parser';
 import { pointer } from './pointer.ts';
 
-/** As many as anybody reads; a hostile body could hold a hundred thousand. */
-const mostFaults = 100;
+/** Maximum reported faults; a hostile body could contain a hundred thousand. */
+const maxFaults = 100;
 
 interface Frame {
   /** Null in an array. */
   keys: Set<string> | null;
-  /** The key or index that is being read. */
+  /** The current key or index. */
   place: string | number;
 }
 
-// The token numbers of jsonc-parser, which declares them as an enum that is not there at run time.
+// Token numbers of jsonc-parser, which declares them as an enum without a runtime value.
 const token = {
   openBrace: 1,
   closeBrace: 2,
@@ -39,11 +39,11 @@ const scanFaults: Readonly<Record<number, string>> = {
 };
 
 /**
- * Says where and why a text is not JSON that is taken. For texts that were refused already: it is slow, and it does not
- * recurse, so that no nesting can exhaust the stack.
- * @returns every repeated or forbidden key up to the first fault of syntax, at which it stops; empty when it sees none
+ * Locates and explains the faults of a refused JSON text. Slow, but without recursion, so that nesting cannot exhaust
+ * the stack.
+ * @returns all repeated or forbidden keys before the first syntax error, where it stops; empty when it finds none
  */
-export function findFaults(text: string, deepest: number): Fault[] {
+export function findFaults(text: string, maxDepth: number): Fault[] {
   const faults: Fault[] = [];
   const scanner = createScanner(text, false);
   const stack: Frame[] = [];
@@ -56,10 +56,10 @@ export function findFaults(text: string, deepest: number): Fault[] {
     });
     return faults;
   };
-  // What may come next. `first`: just inside a bracket, where it may also close.
+  // The expected token. `first`: right after an opening bracket, which may also close.
   let state: 'value' | 'firstValue' | 'key' | 'firstKey' | 'colon' | 'separator' = 'value';
 
-  while (faults.length < mostFaults) {
+  while (faults.length < maxFaults) {
     const kind = scanner.scan() as number;
     if (kind === 14 || kind === 15) continue;
     const frame = stack.at(-1);
@@ -104,7 +104,7 @@ export function findFaults(text: string, deepest: number): Fault[] {
         stack.pop();
         state = 'separator';
       } else if (kind === token.openBrace || kind === token.openBracket) {
-        if (stack.length === deepest) return fault(`nests deeper than ${deepest} levels`);
+        if (stack.length === maxDepth) return fault(`nests deeper than ${maxDepth} levels`);
         const object = kind === token.openBrace;
         stack.push(object ? { keys: new Set(), place: '' } : { keys: null, place: 0 });
         state = object ? 'firstKey' : 'firstValue';
@@ -119,7 +119,7 @@ export function findFaults(text: string, deepest: number): Fault[] {
   return faults;
 }
 
-/** What keeps a text from being stored as it is, or null. */
+/** Why a text cannot be stored, or null. */
 function flawOf(text: string): string | null {
   if (!text.isWellFormed()) return 'half of a surrogate pair is not text';
   return text.includes('\u0000') ? 'the character U+0000 is not taken' : null;

@@ -11,7 +11,7 @@ const parsed = async ({ pieces }: { pieces: AsyncIterable<string> }): Promise<un
   return JSON.parse(text);
 };
 
-test('an object with lists reads as if it were written whole, however the lists are cut', async () => {
+test('writes an object with lists as if in one piece, however the lists are split', async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(fc.array(fc.jsonValue())), fc.string(), async (parts, text) => {
       const list = inParts(parts.map((part) => part.map((item) => JSON.stringify(item))));
@@ -22,7 +22,7 @@ test('an object with lists reads as if it were written whole, however the lists 
   );
 });
 
-test('an object with entries reads as if it were written whole', async () => {
+test('writes an object with entries as if in one piece', async () => {
   const entries = fc.uniqueArray(fc.tuple(fc.string(), fc.jsonValue()), { selector: ([name]) => name });
   await fc.assert(
     fc.asyncProperty(entries, fc.nat(5), async (all, cut) => {
@@ -36,6 +36,6 @@ test('an object with entries reads as if it were written whole', async () => {
   );
 });
 
-test('leaves out what is undefined', async () => {
+test('leaves out undefined fields', async () => {
   expect(await parsed(withLists({ gone: undefined, there: 1 }))).toEqual({ there: 1 });
 });

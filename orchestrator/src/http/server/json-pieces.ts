@@ -5,11 +5,11 @@ import { JsonPieces, type JsonText } from './handlers.ts';
 type Lists = AsyncIterable<readonly JsonText<unknown>[]>;
 type Entries = AsyncIterable<readonly (readonly [name: string, value: JsonText<unknown>])[]>;
 
-/** An object some of whose fields are lists of items that are JSON text already. */
+/** An object with fields that are lists of items in JSON text. */
 export const withLists = <T>(fields: Readonly<Record<string, unknown>>): JsonPieces<T> =>
   new JsonPieces(objectPieces(Object.entries(fields), '[', ']', (part) => (part as readonly string[]).join()));
 
-/** An object some of whose fields are objects: their names, and values that are JSON text already. */
+/** An object with fields that are objects with values in JSON text. */
 export const withEntries = <T>(fields: Readonly<Record<string, unknown>>): JsonPieces<T> =>
   new JsonPieces(
     objectPieces(Object.entries(fields), '{', '}', (part) =>

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { addressOf, bearer, testApp } from '../../../test/app-fixture.ts';
 import { growsNothing, refuseGrowth } from './low-disk.ts';
 
-/** What is refused while the disk is nearly full. A route that is added to the table is on one side or the other by a decision. */
+/** Routes that are refused while the disk is nearly full. Decide for each new route on which side it belongs. */
 const refused = [
   'acceptDrift',
   'addOperator',
@@ -29,7 +29,7 @@ const refused = [
   'uploadModule',
 ];
 
-test('what would grow is refused, and nothing else', () => {
+test('refuses exactly the routes that would add data', () => {
   expect(
     routes
       .filter((route) => !growsNothing(route))
@@ -38,7 +38,7 @@ test('what would grow is refused, and nothing else', () => {
   ).toEqual(refused);
 });
 
-test('every route answers 507 or as always, by whether it grows; who may not do it learns that first', async () => {
+test('answers routes that add data with 507, after the check of permissions, and others as usual', async () => {
   const app = testApp({}, { requireRoom: (route) => refuseGrowth(route, false) });
   for (const route of routes) {
     const request = {
@@ -55,7 +55,7 @@ test('every route answers 507 or as always, by whether it grows; who may not do 
   await app.close();
 });
 
-test('with the rows on another machine only a terminal, whose transcript is here, is refused', () => {
+test('refuses only terminals when the database is on another machine, since transcripts are local', () => {
   const thrown = routes.filter((route) => {
     try {
       refuseGrowth(route, true);

@@ -2,11 +2,11 @@ import { MusterError } from '@muster/protocol';
 import type { Route } from '@muster/protocol/http';
 
 /**
- * What is still done while the disk is nearly full: everything that reads, that makes room, that ends something, and that
- * lets people in to do it. What agents report is no request: `reportRoom` says how much of it is taken.
+ * Routes that still work while the disk is nearly full: those that read, free space, end something, or sign in. Reports
+ * of agents are not requests; `reportRoom` limits them.
  */
 
-/** Apart from reads and removals, which are told by their methods. */
+/** In addition to reads and removals, which their methods show. */
 const spared: ReadonlySet<string> = new Set([
   'challenge',
   'verify',
@@ -18,10 +18,10 @@ const spared: ReadonlySet<string> = new Set([
   'cancelOperation',
   'cancelRun',
   'attachTerminal',
-  // To turn an agent or an operator away must always be possible.
+  // It must always be possible to reject an agent and to remove an operator.
   'setAgentStatus',
   'removeOperatorReporting',
-  // To say that a message was read is how its like are got rid of.
+  // Reading notifications allows their removal.
   'readNotification',
   'readAllNotifications',
   'matchSelector',
@@ -34,11 +34,11 @@ const spared: ReadonlySet<string> = new Set([
 export const growsNothing = ({ id, method }: Pick<Route, 'id' | 'method'>): boolean =>
   method === 'GET' || method === 'DELETE' || spared.has(id);
 
-/** @param rowsElsewhere the database is on another machine: only what is written here itself is refused */
+/** @param rowsElsewhere whether the database is on another machine: then only writes on this machine are refused */
 export function refuseGrowth(route: Pick<Route, 'id' | 'method'>, rowsElsewhere: boolean): void {
   if (growsNothing(route) || (rowsElsewhere && route.id !== 'openTerminal')) return;
   throw new MusterError(
     'storage_full',
-    'The disk of the orchestrator is nearly full, and the rest is kept for what agents report; nothing was changed',
+    'The disk of the orchestrator is nearly full, and the rest is reserved for reports of agents; nothing was changed',
   );
 }

@@ -6,14 +6,14 @@ import { addressOf, bearer, testApp } from '../../../test/app-fixture.ts';
 import { isForeign, ownOrigins } from './origin.ts';
 
 const own = ['https://muster.example'];
-const told = { method: 'GET', origin: undefined, site: undefined, mode: undefined };
+const page = { method: 'GET', origin: undefined, site: undefined, mode: undefined };
 
-describe('which origin is our own', () => {
-  test('follows the scheme, the host and the port that the client sees', () => {
+describe("the orchestrator's own origins", () => {
+  test('follow the scheme, host and port that the client sees', () => {
     expect(ownOrigins('https', 'muster.example', null)).toEqual(['https://muster.example']);
     expect(ownOrigins('https', 'Muster.Example:443', null)).toEqual(['https://muster.example']);
     expect(ownOrigins('https', '[::1]:4748', null)).toEqual(['https://[::1]:4748']);
-    // Somebody before us may speak TLS, never the other way round.
+    // An upstream proxy may terminate TLS, but not the reverse.
     expect(ownOrigins('http', 'muster.example', null)).toEqual(['http://muster.example', 'https://muster.example']);
     expect(ownOrigins('https', '127.0.0.1:4748', 'https://muster.example/below')).toEqual([
       'https://127.0.0.1:4748',
@@ -21,13 +21,13 @@ describe('which origin is our own', () => {
     ]);
   });
 
-  test('is none where the host is no host', () => {
+  test('are empty for an invalid host', () => {
     for (const host of ['', 'a b', 'x/../y@', '%']) expect(ownOrigins('https', host, null)).not.toContain('null');
     expect(ownOrigins('https', '', null)).toEqual([]);
   });
 });
 
-describe('what is foreign', () => {
+describe('a foreign page', () => {
   test.each([
     'https://evil.example',
     'https://muster.example.evil.example',
@@ -56,27 +56,27 @@ describe('what is foreign', () => {
     '',
     '*',
   ])('an Origin of %j', (origin) => {
-    expect(isForeign({ ...told, origin }, own, true)).toBe(true);
-    expect(isForeign({ ...told, origin, site: 'same-origin' }, own, false)).toBe(true);
-    expect(isForeign({ ...told, origin, site: 'none', mode: 'navigate' }, own, true)).toBe(true);
+    expect(isForeign({ ...page, origin }, own, true)).toBe(true);
+    expect(isForeign({ ...page, origin, site: 'same-origin' }, own, false)).toBe(true);
+    expect(isForeign({ ...page, origin, site: 'none', mode: 'navigate' }, own, true)).toBe(true);
   });
 
-  test('is not our own, in either case of letters, nor what says nothing of pages', () => {
-    expect(isForeign(told, own, false)).toBe(false);
-    expect(isForeign({ ...told, origin: 'https://muster.example' }, own, false)).toBe(false);
-    expect(isForeign({ ...told, origin: 'https://Muster.example', site: 'same-origin' }, own, false)).toBe(false);
-    expect(isForeign({ ...told, site: 'none', mode: 'navigate' }, own, false)).toBe(false);
+  test('is not an own page in any letter case, nor a request without page headers', () => {
+    expect(isForeign(page, own, false)).toBe(false);
+    expect(isForeign({ ...page, origin: 'https://muster.example' }, own, false)).toBe(false);
+    expect(isForeign({ ...page, origin: 'https://Muster.example', site: 'same-origin' }, own, false)).toBe(false);
+    expect(isForeign({ ...page, site: 'none', mode: 'navigate' }, own, false)).toBe(false);
   });
 
   test.each(['cross-site', 'same-site', 'same-origin, cross-site', 'Same-Origin', ''])(
     'what a browser says is %j, but for a link to a page that somebody follows',
     (site) => {
-      expect(isForeign({ ...told, site, mode: 'no-cors' }, own, true)).toBe(true);
-      expect(isForeign({ ...told, site }, own, true)).toBe(true);
-      expect(isForeign({ ...told, site, mode: 'navigate' }, own, true)).toBe(false);
-      expect(isForeign({ ...told, site, mode: 'navigate', method: 'POST' }, own, true)).toBe(true);
-      expect(isForeign({ ...told, site, mode: 'navigate' }, own, false)).toBe(true);
-      expect(isForeign({ ...told, origin: 'https://muster.example', site, mode: 'cors' }, own, false)).toBe(true);
+      expect(isForeign({ ...page, site, mode: 'no-cors' }, own, true)).toBe(true);
+      expect(isForeign({ ...page, site }, own, true)).toBe(true);
+      expect(isForeign({ ...page, site, mode: 'navigate' }, own, true)).toBe(false);
+      expect(isForeign({ ...page, site, mode: 'navigate', method: 'POST' }, own, true)).toBe(true);
+      expect(isForeign({ ...page, site, mode: 'navigate' }, own, false)).toBe(true);
+      expect(isForeign({ ...page, origin: 'https://muster.example', site, mode: 'cors' }, own, false)).toBe(true);
     },
   );
 });
@@ -87,7 +87,7 @@ describe('a page of another host', () => {
   afterAll(() => app.close());
   const corsHeaders = (headers: object) => Object.keys(headers).filter((name) => name.startsWith('access-control'));
 
-  test('gets nothing of any route, with a session or without, open to anyone or not', async () => {
+  test('is refused by every route, with or without a session', async () => {
     for (const route of routes)
       for (const authorization of [{}, bearer('admin')]) {
         const headers = { ...foreign, ...authorization, 'content-type': 'application/json' };
@@ -106,12 +106,12 @@ describe('a page of another host', () => {
     },
   );
 
-  test('nor of what there is not, or cannot be read', async () => {
+  test('is refused for missing and malformed addresses', async () => {
     for (const url of ['/api/v1/nothing', '/nothing', '/api/v1/agents/%zz', '/%zz'])
       expect((await app.inject({ url, headers: foreign })).json(), url).toMatchObject({ code: 'origin_refused' });
   });
 
-  test('leads nobody to an address of the API, however that is written', async () => {
+  test('cannot lead to an address of the API, in any spelling', async () => {
     const led = { 'sec-fetch-site': 'cross-site', 'sec-fetch-mode': 'navigate', ...bearer('admin') };
     for (const path of [
       '/api/v1/agents',
@@ -128,12 +128,12 @@ describe('a page of another host', () => {
     expect(await text(socket)).toContain('origin_refused');
   });
 
-  test('nor learns anybody without a session what the API has, by writing its address otherwise', async () => {
+  test('does not reveal routes without a session, in any spelling', async () => {
     for (const path of ['/api/v1/nothing', '/%61pi/v1/nothing', '/api%2Fv1/nothing'])
       expect((await app.inject(path)).statusCode, path).toBe(401);
   });
 
-  test('is nobody where no host is said', async () => {
+  test('is every page when the request has no host', async () => {
     const app = testApp();
     const url = new URL(await app.listen({ host: '127.0.0.1', port: 0 }));
     const socket = connect(Number(url.port), url.hostname);
@@ -142,7 +142,7 @@ describe('a page of another host', () => {
     await app.close();
   });
 
-  test('is not asked beforehand what it may: there is no such answer', async () => {
+  test('gets no answer to a preflight request', async () => {
     const asks = { 'access-control-request-method': 'GET', 'access-control-request-headers': 'authorization' };
     for (const [headers, status] of [
       [foreign, 403],
@@ -159,11 +159,11 @@ describe('a page of another host', () => {
   });
 });
 
-describe('a page of our own', () => {
+describe('an own page', () => {
   const ask = (app: ReturnType<typeof testApp>, headers: object) =>
     app.inject({ url: '/api/v1/agents', headers: { ...bearer('admin'), ...headers } });
 
-  test('is answered, and told of no other', async () => {
+  test('is answered, without headers for other origins', async () => {
     const answer = await ask(testApp(), {
       host: 'muster.example:4748',
       origin: 'http://muster.example:4748',
@@ -173,7 +173,7 @@ describe('a page of our own', () => {
     expect(answer.statusCode).toBe(200);
   });
 
-  test('is what a proxy says, if it is one that is believed, and what is configured', async () => {
+  test('may have the origin of a trusted proxy, or the configured one', async () => {
     const origin = 'https://muster.example';
     const said = { host: '10.0.0.1:4748', 'x-forwarded-host': 'muster.example', 'x-forwarded-proto': 'https', origin };
     expect((await ask(testApp({}, { trustedProxies: ['127.0.0.1'] }), said)).statusCode).toBe(200);

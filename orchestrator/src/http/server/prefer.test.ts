@@ -29,7 +29,7 @@ describe('prefersAsync', () => {
     expect(prefersAsync(header)).toBe(false);
   });
 
-  test('absent, repeated, and hostile headers', () => {
+  test('handles absent, repeated, and hostile headers', () => {
     expect(prefersAsync(undefined)).toBe(false);
     expect(prefersAsync(['wait=1', 'respond-async'])).toBe(true);
     const before = process.threadCpuUsage();

@@ -1,6 +1,6 @@
 /**
- * Whether a `Prefer` header (RFC 7240) asks for `respond-async`. Other preferences, and what is none, are ignored, as
- * the RFC has it. Linear in the header's length.
+ * Whether a `Prefer` header (RFC 7240) requests `respond-async`. Ignores other preferences and invalid ones, as the RFC
+ * requires. Linear in the header's length.
  */
 export function prefersAsync(header: string | string[] | undefined): boolean {
   if (header === undefined) return false;
@@ -11,13 +11,13 @@ export function prefersAsync(header: string | string[] | undefined): boolean {
     const equals = preference.indexOf('=');
     const name = (equals === -1 ? preference : preference.slice(0, equals)).trim().toLowerCase();
     const value = equals === -1 ? '' : preference.slice(equals + 1).trim();
-    // An empty value means the same as none; any other is a preference that nobody defined.
+    // An empty value equals no value; any other is undefined.
     if (name === 'respond-async' && (value === '' || value === '""')) return true;
   }
   return false;
 }
 
-/** Splits at a separator wherever it does not stand within double quotes. */
+/** Splits at separators outside double quotes. */
 function splitUnquoted(text: string, separator: string): string[] {
   const parts: string[] = [];
   let start = 0;

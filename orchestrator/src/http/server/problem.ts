@@ -1,7 +1,7 @@
 import { type ErrorCode, errorKinds, MusterError } from '@muster/protocol';
 import type { Problem } from '@muster/protocol/client';
 
-/** A MusterError whose answer needs a header besides. */
+/** A MusterError whose answer needs an additional header. */
 export class RefusedRequest extends MusterError {
   readonly headers: Readonly<Record<string, string>>;
   constructor(code: ErrorCode, detail: string | undefined, headers: Readonly<Record<string, string>>) {
@@ -10,7 +10,7 @@ export class RefusedRequest extends MusterError {
   }
 }
 
-/** What the framework's own refusals are called in our table. */
+/** Codes for refusals of the framework. */
 const frameworkCodes: Readonly<Record<string, ErrorCode>> = {
   FST_ERR_CTP_BODY_TOO_LARGE: 'body_too_large',
   FST_ERR_CTP_INVALID_MEDIA_TYPE: 'unsupported_media_type',
@@ -20,27 +20,28 @@ const frameworkCodes: Readonly<Record<string, ErrorCode>> = {
 };
 
 /**
- * Turns whatever was thrown into an error of our table. What is not one, and not the framework's refusal of a request, is
- * a bug: `internal`, with nothing of it shown.
+ * Converts any thrown value to a MusterError. Values that are neither that nor a refusal of the framework are bugs:
+ * `internal`, without details.
  */
 export function musterErrorOf(thrown: unknown): MusterError {
   if (thrown instanceof MusterError) return thrown;
   const { code, statusCode } = (thrown ?? {}) as { code?: unknown; statusCode?: unknown };
   const known = typeof code === 'string' ? frameworkCodes[code] : undefined;
   if (known !== undefined) return new MusterError(known);
-  // The client hung up in the middle of its body, or what arrived broke off: nobody may read this, but it is no bug.
+  // The client disconnected while it sent its body, or the data was incomplete: not a bug, and the answer may be
+  // unread.
   if (statusCode === 400) return new MusterError('malformed_request', 'The request broke off or is malformed.');
   return new MusterError('internal');
 }
 
-/** The problem details (RFC 9457) of an error. `instance` is the request's id, which every line of its log carries. */
+/** The problem details (RFC 9457) of an error. `instance` is the request's id, as in its log lines. */
 export function problemOf(error: MusterError, requestId: string): Problem {
   const kind = errorKinds[error.code];
   return {
     type: `urn:muster:error:${error.code}`,
     title: kind.title,
     status: kind.status,
-    // Where nothing more is known than the title says, what to do about it is the better detail.
+    // If there is only a title, the remedy is the better detail.
     detail: error.message === kind.title ? kind.remedy : error.message,
     instance: requestId,
     code: error.code,
@@ -48,7 +49,7 @@ export function problemOf(error: MusterError, requestId: string): Problem {
   };
 }
 
-/** The headers that an answer of this status must carry, when the error brings none of its own. */
+/** Required headers of the status, unless the error has its own. */
 export function headersOf(error: MusterError): Readonly<Record<string, string>> {
   if (error instanceof RefusedRequest) return error.headers;
   const { status } = error.kind;

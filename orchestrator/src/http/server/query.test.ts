@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { parseQuery } from './query.ts';
 
 describe('parseQuery', () => {
-  test('reads what URLSearchParams writes', () => {
+  test('parses the output of URLSearchParams', () => {
     fc.assert(
       fc.property(fc.dictionary(fc.string({ unit: 'grapheme' }), fc.string({ unit: 'grapheme' })), (entries) => {
         const text = new URLSearchParams(entries).toString();
@@ -14,22 +14,22 @@ describe('parseQuery', () => {
     );
   });
 
-  test('spaces, empty parts, and names without a value', () => {
+  test('parses spaces, empty parts, and names without a value', () => {
     expect({ ...parseQuery('filter=a%3Db+c%20d&&q&limit=').values }).toEqual({ filter: 'a=b c d', q: '', limit: '' });
   });
 
-  test('a repeated parameter is a fault, also when spelt differently', () => {
+  test('reports a repeated parameter, also with another spelling', () => {
     expect(parseQuery('limit=1&%6Cimit=2').faults).toEqual([
       { path: '/limit', message: 'the parameter "limit" is repeated' },
     ]);
   });
 
-  test('bad escapes are faults', () => {
+  test('reports invalid escapes', () => {
     for (const text of ['q=%zz', 'q=%', 'q=%ff', 'q=%c3%28']) expect(parseQuery(text).faults[0]?.path, text).toBe('/q');
     expect(parseQuery('%zz=1').faults).toHaveLength(1);
   });
 
-  test('names like those of Object.prototype are only names', () => {
+  test('treats names of Object.prototype as plain names', () => {
     const { values, faults } = parseQuery('__proto__=1&toString=2&constructor=3');
     expect(faults).toEqual([]);
     expect(Object.keys(values)).toEqual(['__proto__', 'toString', 'constructor']);

@@ -7,23 +7,23 @@ export interface ParsedQuery {
   readonly faults: readonly Fault[];
 }
 
-/** Of an address without a query. */
+/** The parse result of an address without a query. */
 export const nothing: ParsedQuery = {
   values: Object.freeze(Object.create(null) as Record<string, string>),
   faults: [],
 };
-const mostFaults = 100;
+const maxFaults = 100;
 
 /**
- * Parses the part of an address after `?`, as forms write it (`+` is a space). Never throws: a request without a session
- * is told so before anything about its query, so faults are kept for later.
+ * Parses the part of an address after `?` as form data (`+` is a space). Never throws: faults are reported after the
+ * session was checked.
  */
 export function parseQuery(text: string): ParsedQuery {
   if (text === '') return nothing;
   const values = Object.create(null) as Record<string, string>;
   const faults: Fault[] = [];
   for (const part of text.split('&')) {
-    if (part === '' || faults.length >= mostFaults) continue;
+    if (part === '' || faults.length >= maxFaults) continue;
     const equals = part.indexOf('=');
     const name = decode(equals === -1 ? part : part.slice(0, equals));
     const value = decode(equals === -1 ? '' : part.slice(equals + 1));

@@ -7,7 +7,7 @@ import { createDiscoveryRate, createRates, defaultRates } from './rate.ts';
 beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());
 
-/** How many of so many requests are let in, and the last refusal. */
+/** Sends `count` requests. @returns how many are admitted, and the last refusal */
 async function letIn(
   request: () => Promise<void>,
   times: number,
@@ -29,7 +29,7 @@ async function letIn(
 }
 
 describe('rates', () => {
-  test('sign-in: 30 at once, 60 a minute, then Retry-After says how long', async () => {
+  test('allows 30 sign-ins at once and 60 per minute, then answers with Retry-After', async () => {
     const rates = createRates(defaultRates);
     const from = (address: string) => () => rates.signIn(address);
     const first = await letIn(from('192.0.2.1'), 31);
@@ -45,7 +45,7 @@ describe('rates', () => {
     expect((await letIn(from('192.0.2.1'), 1)).admitted).toBe(1);
   });
 
-  test('announcements: 20 at once and 60 a minute for each operator', async () => {
+  test('allows 20 announcements at once and 60 per minute for each operator', async () => {
     const admit = createDiscoveryRate();
     const first = await letIn(() => admit('ada'), 21);
     expect([first.admitted, first.refused?.code]).toEqual([20, 'rate_limited']);
@@ -60,7 +60,7 @@ describe('rates', () => {
     expect((await letIn(() => admit('ada'), 1)).refused?.headers['retry-after']).toBe('1');
   });
 
-  test('a session: so many a second', async () => {
+  test('limits the requests of a session per second', async () => {
     const rates = createRates({ ...defaultRates, sessionPerSecond: 5 });
     const one = await letIn(async () => rates.session('one'), 6);
     expect(one.admitted).toBe(5);
@@ -70,7 +70,7 @@ describe('rates', () => {
     expect((await letIn(async () => rates.session('one'), 1)).admitted).toBe(1);
   });
 
-  test('an IPv6 network is one address', async () => {
+  test('counts an IPv6 network as one address', async () => {
     const rates = createRates({ ...defaultRates, signIn: { perMinute: 60, burst: 1 } });
     expect((await letIn(() => rates.signIn('2001:db8::1'), 1)).admitted).toBe(1);
     expect((await letIn(() => rates.signIn('2001:db8::2'), 1)).admitted).toBe(0);
@@ -86,12 +86,12 @@ describe('rates', () => {
     expect(networkOf('64:ff9b::192.0.2.1')).toBe('64:ff9b:0:0');
   });
 
-  test('no number of addresses takes more than the fixed number of counters', async () => {
+  test('uses a fixed number of counters for any number of addresses', async () => {
     const rates = createRates({ ...defaultRates, signIn: { perMinute: 1e9, burst: 1e9 } });
     const before = vi.getTimerCount();
     for (let at = 0; at < 8000; at++) await rates.signIn(`10.0.${at >> 8}.${at & 255}`);
     const counters = (vi.getTimerCount() - before) / 2;
-    // 8,000 balls thrown into 65,536 slots fill 7,533 of them, give or take twenty.
+    // 8,000 balls thrown into 65,536 slots fill 7,533 of them, plus or minus twenty.
     expect(counters).toBeGreaterThan(7300);
     expect(counters).toBeLessThan(7750);
   });

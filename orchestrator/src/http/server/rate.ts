@@ -4,36 +4,36 @@ import { networkOf } from '../../client-network.ts';
 import { RefusedRequest } from './problem.ts';
 
 export interface Rates {
-  /** Sign-in requests of one address: so many a minute, and so many of them at once. */
+  /** Limits of sign-in requests for one address. */
   readonly signIn: { readonly perMinute: number; readonly burst: number };
-  /** Requests of one session a second. */
+  /** Requests per second of one session. */
   readonly sessionPerSecond: number;
 }
 
-/** Upgrades to WebSockets by their address. */
+/** Limits WebSocket upgrades by address. */
 export interface TicketRate {
   /** Counts one; rejects with `rate_limited` when there are too many. */
   spend(address: string): Promise<void>;
-  /** Its ticket was good: only guesses count. */
+  /** Uncounts one whose ticket was valid: only guesses count. */
   giveBack(address: string): void;
 }
 
 export const defaultRates: Rates = { signIn: { perMinute: 60, burst: 30 }, sessionPerSecond: 1000 };
 
-/** Addresses share this many counters, so that no number of addresses can fill the memory. */
+/** Number of counters that addresses share, so that no number of addresses can fill the memory. */
 const addressSlots = 65_536;
 
 /**
- * Counts requests and refuses those that are too many.
- * @returns functions that return or resolve when the request may go on, and otherwise throw or reject with `rate_limited`
+ * Counts requests and refuses those over the limits.
+ * @returns functions that throw or reject with `rate_limited` when a request is over its limit
  */
 export function createRates(rates: Rates) {
-  // Without a secret anybody could choose addresses that share a counter with somebody else's.
+  // Without the salt, a client could choose addresses that share another's counter.
   const salt = randomBytes(16).toString('hex');
   return {
     /** @param address the client's IP address */
     signIn: addressRate(rates.signIn, salt, 'sign-in requests').spend,
-    /** As many as may sign in may try tickets. */
+    /** The limit of sign-ins also applies to tickets. */
     ticket: addressRate(rates.signIn, salt, 'connections with tickets that are not good') as TicketRate,
     session: countEachSecond(rates.sessionPerSecond),
   };
@@ -41,7 +41,7 @@ export function createRates(rates: Rates) {
 
 function addressRate({ perMinute, burst }: Rates['signIn'], salt: string, what: string) {
   const minute = new RateLimiterMemory({ points: perMinute, duration: 60 });
-  // The time in which the allowed rate comes to one burst: no more than that may come at once.
+  // The time in which the allowed rate yields one burst.
   const atOnce = new RateLimiterMemory({ points: burst, duration: Math.max(1, Math.ceil((burst * 60) / perMinute)) });
   return {
     async spend(address: string): Promise<void> {
@@ -58,8 +58,8 @@ function addressRate({ perMinute, burst }: Rates['signIn'], salt: string, what: 
 }
 
 /**
- * At once and without a promise, since it is asked for every request. All sessions share their seconds, so that what was
- * counted is thrown away together.
+ * Synchronous, because it runs for every request. All sessions share their seconds, so that counts are discarded
+ * together.
  */
 function countEachSecond(most: number): (tokenHash: string) => void {
   const counts = new Map<string, number>();
@@ -78,8 +78,8 @@ function countEachSecond(most: number): (tokenHash: string) => void {
 }
 
 /**
- * For discovery: each request makes this machine send to others, who did not ask.
- * @returns resolves when the operator may go on, and otherwise rejects with `rate_limited`
+ * For discovery: each request makes this machine send to others that did not ask for it.
+ * @returns resolves when the operator may continue, otherwise rejects with `rate_limited`
  */
 export function createDiscoveryRate({ perMinute = 60, burst = 20 } = {}) {
   const minute = new RateLimiterMemory({ points: perMinute, duration: 60 });

@@ -4,7 +4,6 @@ import type { Refusals } from '../../domain/audit/refusals.ts';
 import { actorOf } from '../../domain/operators/sign-in.ts';
 import type { Session } from './handlers.ts';
 
-/** A request that was refused. */
 export interface RefusedCall {
   readonly error: MusterError;
   readonly route: Pick<Route, 'id' | 'method' | 'path' | 'tag'>;
@@ -12,7 +11,7 @@ export interface RefusedCall {
   readonly ip: string;
 }
 
-/** Records what the audit log should have of requests that were refused before any handler, or by one, for want of a right. */
+/** Records refusals in the audit log: of requests without a required role, or over their limit. */
 export const recordRefused =
   (refusals: Refusals) =>
   async ({ error: { code, kind, message }, route, session, ip }: RefusedCall): Promise<void> => {

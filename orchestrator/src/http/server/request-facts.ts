@@ -1,7 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { RequestFacts } from './handlers.ts';
 
-/** How a request came in. What costs something is only found out when a handler asks. */
+/** Facts about a request, computed when a handler needs them. */
 export class Facts implements RequestFacts {
   readonly id: string;
   readonly #request: FastifyRequest;
@@ -26,7 +26,7 @@ export class Facts implements RequestFacts {
   }
 
   get origin(): string | null {
-    // What a client claims to have been told; anything but a plain host and port would be a trick.
+    // The Host header is untrusted: accept a plain host and port only.
     const { host } = this.#request;
     return /^([\w.-]+|\[[0-9a-fA-F:.]+\])(:\d{1,5})?$/.test(host) ? `${this.#request.protocol}://${host}` : null;
   }
@@ -38,7 +38,7 @@ export class Facts implements RequestFacts {
   get loopback(): boolean {
     const { socket, ip, ips, headers } = this.#request;
     if (!isLoopback(socket.remoteAddress) || !isLoopback(ip)) return false;
-    // Believed, they have told that the client is here as well. Else some proxy on this machine speaks for who knows whom.
+    // Trusted proxies report that the client is local as well. Other forwarding headers show an unknown proxy.
     return (ips?.length ?? 0) > 1 || !forwardingHeaders.some((name) => headers[name] !== undefined);
   }
 
@@ -53,7 +53,7 @@ export class Facts implements RequestFacts {
     const { raw } = this.#reply;
     if (this.#draining.aborted || raw.destroyed) abort();
     this.#draining.addEventListener('abort', abort);
-    // The response closes when it is sent, too; only without having been sent does it mean that nobody is there.
+    // The response also closes after it was sent; otherwise the client has disconnected.
     raw.once('close', () => {
       this.#draining.removeEventListener('abort', abort);
       if (!raw.writableFinished) abort();

@@ -24,7 +24,7 @@ async function listening(...options: Parameters<typeof testApp>): Promise<{ app:
   return { app, port: (app.server.address() as AddressInfo).port };
 }
 
-/** Sends bytes as they are, and gives all that comes back until the server ends the connection. */
+/** Sends raw bytes, and returns everything received until the server closes the connection. */
 async function exchange(port: number, bytes: string): Promise<string> {
   const socket = connect(port, '127.0.0.1');
   socket.write(bytes);
@@ -47,7 +47,7 @@ interface Asked {
   onSocket?: (reused: boolean) => void;
 }
 
-/** @returns the status that a GET is answered with */
+/** @returns the status of the answer to a GET */
 async function answered({ scheme = 'http', agent, onSocket, ...asked }: Asked): Promise<number> {
   const request = scheme === 'http' ? httpRequest : httpsRequest;
   const sent = request({ host: '127.0.0.1', ...asked, agent: agent ?? false, rejectUnauthorized: false });
@@ -64,7 +64,7 @@ const agent = `/api/v1/agents/${nodeExample}`;
 const headers = bearer('admin');
 
 describe('connections', () => {
-  test('what is not HTTP gets a problem, and the connection ends', async () => {
+  test('answers data that is not HTTP with a problem, and closes the connection', async () => {
     const { port } = await listening();
     for (const [bytes, status, code] of [
       ['nonsense\r\n\r\n', 400, 'malformed_request'],
@@ -81,7 +81,7 @@ describe('connections', () => {
     }
   });
 
-  test('a request that trickles in is given up', async () => {
+  test('times out a request that arrives too slowly', async () => {
     const { port } = await listening({}, { limits: { ...limits, headersTimeout: 150, requestTimeout: 150 } });
     const answer = await exchange(port, 'GET /healthz HTTP/1.1\r\nhost: x\r\nx-slow: ');
     expect(answer).toMatch(/^HTTP\/1.1 408 /);
@@ -92,7 +92,7 @@ describe('connections', () => {
     expect(body).toMatch(/^HTTP\/1.1 408 /);
   });
 
-  test('a body that announces too much, without a session, is refused unread', async () => {
+  test('refuses an oversized body without a session, unread', async () => {
     const { port } = await listening();
     const answer = await exchange(
       port,
@@ -101,7 +101,7 @@ describe('connections', () => {
     expect(answer).toMatch(/^HTTP\/1.1 401 /);
   });
 
-  test('at the limit the oldest connection without a request gives way', async () => {
+  test('drops the oldest connection without a request when full', async () => {
     const { app, port } = await listening({}, { limits: { ...limits, connections: 1 } });
     const first = connect(port, '127.0.0.1');
     await once(first, 'connect');
@@ -145,12 +145,12 @@ describe('connections', () => {
       return { closed, end: () => sockets.forEach((socket) => void socket.destroy()) };
     };
 
-    test('answers one address while another holds all it can get with silent connections', async () => {
+    test('answers one address while another holds as many silent connections as it can', async () => {
       const { app, port, lines } = await start({ connections: 40, connectionsOfNetwork: 10 });
       const hostile = await silent(port, 60, '127.0.0.2');
       expect(await ask(port, '127.0.0.1')).toBe(200);
       await expect.poll(() => hostile.closed.size).toBe(50);
-      // The oldest gave way.
+      // The oldest connection was dropped.
       expect(Math.max(...hostile.closed)).toBe(49);
       expect(app.connections.stats.dropped).toEqual({ share: 50, full: 0 });
       const told = lines.filter(({ msg }) => String(msg).startsWith('API connections dropped'));
@@ -166,7 +166,7 @@ describe('connections', () => {
       for (const one of hostile) one.end();
     });
 
-    test('answers a slow client while networks that keep the port busy connect again and again', async () => {
+    test('answers a slow client while busy networks reconnect again and again', async () => {
       const { app, port } = await start({ connections: 8, connectionsOfNetwork: 4 });
       const addresses = ['127.0.0.2', '127.0.0.3'];
       const open = (localAddress: string) => {
@@ -192,7 +192,7 @@ describe('connections', () => {
       for (const one of again) one.end();
     });
 
-    test('keeps a connection that signed in, however many come from its address', async () => {
+    test('keeps a signed-in connection, however many come from its address', async () => {
       const { port } = await start({ connections: 40, connectionsOfNetwork: 3 });
       const client =
         scheme === 'http'
@@ -225,13 +225,13 @@ describe('connections', () => {
     });
   });
 
-  test('ends a TLS handshake that does not come to its end', async () => {
+  test('ends an incomplete TLS handshake', async () => {
     const { port } = await listening({}, { limits: { ...limits, handshakeTimeout: 150 }, tls: await certificate() });
     const socket = connect(port, '127.0.0.1');
     await once(socket, 'close');
   });
 
-  test('stops while a TLS handshake is under way', async () => {
+  test('stops during a TLS handshake', async () => {
     const { app, port } = await listening({}, { tls: await certificate() });
     const socket = connect(port, '127.0.0.1');
     await once(socket, 'connect');
@@ -241,7 +241,7 @@ describe('connections', () => {
     await closed;
   });
 
-  test('over TLS, HSTS is sent', async () => {
+  test('sends HSTS over TLS', async () => {
     const { cert, key } = await certificate();
     let secure: boolean | undefined;
     const { port } = await listening(
@@ -264,8 +264,8 @@ describe('connections', () => {
   });
 });
 
-describe('hanging up and stopping', () => {
-  test('the signal tells a waiting handler that its client has gone', async () => {
+describe('disconnects and shutdown', () => {
+  test('aborts the signal of a waiting handler when its client disconnects', async () => {
     const arrived = Promise.withResolvers<CallOf<'applyAgent'>>();
     const { port } = await listening({
       applyAgent: (call) => {
@@ -283,7 +283,7 @@ describe('hanging up and stopping', () => {
     await once(signal, 'abort');
   });
 
-  test('an answered request aborts no signal', async () => {
+  test('does not abort the signal of an answered request', async () => {
     let signal: AbortSignal | undefined;
     const { port } = await listening({
       getAgent: async ({ request }) => {
@@ -303,7 +303,7 @@ describe('hanging up and stopping', () => {
     client.destroy();
   });
 
-  test('stopping tells what waits, refuses what is new, and answers what is under way', async () => {
+  test('notifies waiting handlers, refuses new requests, and completes answers in progress on shutdown', async () => {
     const arrived = Promise.withResolvers<void>();
     const proceed = Promise.withResolvers<void>();
     const { app, port } = await listening({
@@ -332,9 +332,9 @@ describe('hanging up and stopping', () => {
     await closed;
   });
 
-  test('an answer that had begun ends whole, and its connection does not hold up the end', async () => {
+  test('completes an answer that has begun, whose connection does not delay the shutdown', async () => {
     const proceed = Promise.withResolvers<void>();
-    // More than a small body, which goes out whole.
+    // Larger than a small body, which is sent as a whole.
     const begun = Array.from({ length: 1_000 }, () => agentExample);
     const { app, port } = await listening({
       listAgents: () =>

@@ -32,15 +32,15 @@ export interface ServerOptions {
   };
   readonly clock: Clock;
   readonly log: Log;
-  /** Which requests become something else than a request; for them the server emits `upgrade`. */
+  /** Decides which requests are upgraded; for those the server emits `upgrade`. */
   readonly upgrades: (request: IncomingMessage) => boolean;
-  /** The id of a request, given the one that it came with, if any. */
+  /** Returns the id of a request, given the one that it came with, if any. */
   readonly requestId: (given?: string | string[] | undefined) => string;
-  /** Answers an address that cannot be read; no hook has run by then. */
+  /** Answers an address that cannot be parsed; no hook has run. */
   readonly badAddress: (error: Error, request: FastifyRequest, reply: FastifyReply) => void;
 }
 
-/** The server with the limits that hold before any route is known. It logs nothing but the connections it drops. */
+/** The server with the limits that apply to all routes. It logs only dropped connections. */
 export function createServer({
   tls,
   trustedProxies,
@@ -55,7 +55,7 @@ export function createServer({
     headersTimeout: limits.headersTimeout,
     maxHeaderSize: limits.headerBytes,
     shouldUpgradeCallback: upgrades,
-    // How late a timeout may be noticed.
+    // Bounds the delay until a timeout is noticed.
     connectionsCheckingInterval: Math.min(5_000, limits.headersTimeout),
   };
   const options: FastifyServerOptions<RawServerDefault> = {
@@ -63,14 +63,14 @@ export function createServer({
     genReqId: (request) => requestId(request.headers['x-request-id']),
     requestTimeout: limits.requestTimeout,
     keepAliveTimeout: limits.keepAliveTimeout,
-    // A drained server answers 503 itself, in its own form.
+    // A drained server answers 503 itself, with a problem.
     return503OnClosing: false,
     frameworkErrors: badAddress,
     clientErrorHandler: (error, socket) =>
       refuseConnection(error, socket as Parameters<typeof refuseConnection>[1], requestId()),
     routerOptions: {
       querystringParser: (text) => parseQuery(text) as unknown as Record<string, unknown>,
-      // An id of any length is an unknown one, and the headers' limit bounds it.
+      // Over-long ids are unknown; the limit of headers bounds them.
       maxParamLength: limits.headerBytes,
     },
     ...(trustedProxies.length > 0 ? { trustProxy: [...trustedProxies] } : {}),
@@ -98,10 +98,10 @@ export function createServer({
   return { app, connections };
 }
 
-/** How often places of slow handshakes are given to others, in milliseconds. */
+/** Interval in milliseconds at which places of slow handshakes are given to others. */
 const handshakeTickMs = 100;
 
-/** Handshakes begin in slices, and networks take turns: the answers to others come in between. */
+/** Starts handshakes in slices, with turns for networks, so that other answers are sent in between. */
 function queueHandshakes(app: FastifyInstance, limits: ServerOptions['limits'], clock: Clock, log: Log): void {
   const queue = new HandshakeQueue(app.server as unknown as TlsServer, {
     clock: new AttendedClock(clock, 2 * handshakeTickMs),
@@ -111,36 +111,36 @@ function queueHandshakes(app: FastifyInstance, limits: ServerOptions['limits'], 
       handshakesInFlight: 32,
       handshakesPerTurn: 8,
       handshakePlaceMs: 250,
-      // Proxies carry many clients, and each network's connections are bounded below.
+      // Proxies carry many clients, and each network's connections are limited below.
       unfinishedOfNetwork: limits.connections,
       waitingSockets: limits.connections,
       waitingSocketsPerAddress: limits.connections,
       waitingTimeoutMs: limits.handshakeTimeout,
     },
   });
-  let callOff = () => {};
+  let cancelTimer = () => {};
   const tick = () => {
     queue.tick();
-    callOff = clock.after(handshakeTickMs, tick);
+    cancelTimer = clock.after(handshakeTickMs, tick);
   };
   app.server.once('listening', tick);
   app.addHook('preClose', async () => {
-    callOff();
+    cancelTimer();
     queue.close();
   });
 }
 
-/** Bodies are JSON in UTF-8, not compressed. An empty one is for the route to judge, whatever its type. */
+/** Accepts bodies of JSON in UTF-8 without compression. The route decides about empty bodies of any type. */
 function readJsonOnly(app: FastifyInstance): void {
   app.removeAllContentTypeParsers();
   app.addContentTypeParser('application/json', { parseAs: 'buffer' }, (request, body: Buffer, done) => {
     if (body.length === 0) return done(null, undefined);
     const charset = /;\s*charset\s*=\s*"?([^";\s]*)/i.exec(request.headers['content-type'] ?? '')?.[1];
     if (charset !== undefined && !/^utf-?8$/i.test(charset))
-      return done(new MusterError('unsupported_media_type', 'JSON is sent as UTF-8.'));
+      return done(new MusterError('unsupported_media_type', 'JSON must be UTF-8.'));
     const encoding = request.headers['content-encoding'];
     if (encoding !== undefined && encoding.toLowerCase() !== 'identity')
-      return done(new MusterError('unsupported_media_type', 'Bodies are sent without a content encoding.'));
+      return done(new MusterError('unsupported_media_type', 'Bodies must not have a content encoding.'));
     try {
       done(null, readJson(body));
     } catch (error) {

@@ -2,28 +2,29 @@ import type { ServerResponse } from 'node:http';
 
 const graceMs = 200;
 
-interface Lasting {
+interface OpenResponse {
   readonly answer: ServerResponse;
   readonly operatorId: string;
-  /** Of the session that asked; another one once that was renewed. */
+  /** Of the session that sent the request, or of the one that renewed it. */
   tokenHash: string;
   readonly endsByItself: boolean;
 }
 
-/** Answers that are not whole yet: what is still to come of them is not for an operator whose session has ended. */
-export class LastingAnswers {
-  readonly #byOperator = new Map<string, Set<Lasting>>();
+/** Open responses: the rest of a response is not for an operator whose session has ended. */
+export class StreamingResponses {
+  readonly #byOperator = new Map<string, Set<OpenResponse>>();
 
   /**
-   * Until its connection is done with it.
-   * @param endsByItself nothing of the operator's comes after the end of the session, so it is not cut off at once
+   * Tracks a response until its connection is done with it.
+   * @param endsByItself nothing of the operator's is sent after the end of the session, so the response is not cut off
+   *   at once
    */
   add(
     { operator_id, token_hash }: { readonly operator_id: string; readonly token_hash: string },
     answer: ServerResponse,
     endsByItself: boolean,
   ): void {
-    const one: Lasting = { answer, operatorId: operator_id, tokenHash: token_hash, endsByItself };
+    const one: OpenResponse = { answer, operatorId: operator_id, tokenHash: token_hash, endsByItself };
     let answers = this.#byOperator.get(operator_id);
     if (!answers) {
       answers = new Set();
@@ -37,12 +38,12 @@ export class LastingAnswers {
     });
   }
 
-  /** Ends the connections of an operator who was removed, so that no client takes the part it got for the whole. */
+  /** Closes the connections of a removed operator, so that no client takes a partial answer for a complete one. */
   cutOff(operatorId: string): void {
     this.#cut(() => this.#byOperator.get(operatorId) ?? []);
   }
 
-  /** The same for one session that was ended. @param renewedAs its answers go on under this one */
+  /** Closes those of a session that ended. @param renewedAs its responses continue under this session */
   sessionEnded(tokenHash: string, renewedAs: string | null): void {
     const those = [...this.#byOperator.values()].flatMap((answers) =>
       [...answers].filter((one) => one.tokenHash === tokenHash),
@@ -51,7 +52,7 @@ export class LastingAnswers {
     else for (const one of those) one.tokenHash = renewedAs;
   }
 
-  #cut(which: () => Iterable<Lasting>): void {
+  #cut(which: () => Iterable<OpenResponse>): void {
     for (const { answer, endsByItself } of which()) if (!endsByItself) answer.destroy();
     setTimeout(() => {
       for (const { answer } of which()) answer.destroy();

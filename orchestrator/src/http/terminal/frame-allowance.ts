@@ -1,8 +1,8 @@
-/** A rate of small costs with a burst, that is not refused but waited for. */
+/** A rate limit with a burst that delays instead of refusing. */
 export class FrameAllowance {
   private readonly burstMs: number;
   private readonly msEach: number;
-  /** Until when what was spent would take, at the rate. */
+  /** When the spent costs are paid off at the rate. */
   private spentUntil = Number.NEGATIVE_INFINITY;
 
   constructor(perSecond: number, burst: number) {
@@ -15,7 +15,7 @@ export class FrameAllowance {
     this.spentUntil = Math.max(this.spentUntil, now) + cost * this.msEach;
   }
 
-  /** Milliseconds until it is within its burst again. */
+  /** Milliseconds until the spent costs fit into the burst again. */
   wait(now: number): number {
     return Math.max(0, this.spentUntil - this.burstMs - now);
   }

@@ -11,41 +11,41 @@ import { FrameAllowance } from './frame-allowance.ts';
 
 /** Times in milliseconds. */
 export const terminalSocketLimits = {
-  /** Largest frame of a client. */
+  /** Maximum bytes of a client's frame. */
   frameBytes: 64 * 1024,
   pingMs: 30_000,
-  /** Gone after so many pings without an answer. */
+  /** Closed after this many pings without an answer. */
   missedPings: 2,
-  /** A socket that is being closed and takes nothing for so long is cut off. */
+  /** A closing socket that accepts no data for this long is cut off. */
   closeTimeoutMs: 5_000,
-  /** One that may see no more is cut off after this. */
+  /** Time until a client that may not see any more output is cut off. */
   cutMs: 500,
-  /** Frames that a client may send, a second and at once; it is not read for a while then. */
+  /** Frames that a client may send per second, and at once; then reading pauses. */
   framesPerSecond: 1_000,
   frameBurst: 4_000,
-  /** Frames that may wait for a client, which is cut off then: nothing else bounds the sizes that it is told. */
+  /** Maximum frames queued for a client before it is cut off: nothing else limits notices of size changes. */
   waitingFrames: 8_192,
 };
 
-/** What a size counts as, in frames: each is told to all who look on. */
+/** Cost of a resize in frames: it is sent to all viewers. */
 const resizeCost = 10;
 
 const terminalLength = z.number().int().min(1).max(1000);
 const resizeSchema = z.strictObject({ type: z.literal('resize'), cols: terminalLength, rows: terminalLength });
 
-/** Why a socket is closed, as RFC 6455 has it. */
+/** Close codes of RFC 6455. */
 const closeCodes = { done: 1000, goingAway: 1001, violation: 1008, bug: 1011 } as const;
 
-/** One WebSocket of an operator on a terminal. What it is told before it is open waits for that. */
+/** One WebSocket of an operator on a terminal session. Messages before it is open are queued. */
 export class TerminalPeer implements TerminalClient {
   private readonly clock: Clock;
   private readonly log: Log;
   private readonly onGone: (peer: TerminalPeer) => void;
   private ws: WebSocket | null = null;
   private events: TerminalConnectionEvents | null = null;
-  /** What was told before it was open. */
+  /** Messages from before it was open. */
   private waiting: ((ws: WebSocket) => void)[] = [];
-  /** Frames that the network has not taken. */
+  /** Frames that the network has not accepted. */
   private unsent = 0;
   private readonly allowance = new FrameAllowance(
     terminalSocketLimits.framesPerSecond,
@@ -53,7 +53,7 @@ export class TerminalPeer implements TerminalClient {
   );
   private paused = false;
   private throttled = false;
-  /** The code it is to be closed with, once all has been sent. */
+  /** The close code to send after the last frame. */
   private closing: number | null = null;
   private gone = false;
   private heard = true;
@@ -69,7 +69,7 @@ export class TerminalPeer implements TerminalClient {
     this.movedAt = this.pingedAt;
   }
 
-  // What the domain does
+  // Called by the domain
 
   show(bytes: Uint8Array, sent: () => void): void {
     if (this.gone || this.closing !== null) queueMicrotask(() => this.safely(sent));
@@ -100,9 +100,9 @@ export class TerminalPeer implements TerminalClient {
     this.clock.after(terminalSocketLimits.cutMs, () => this.terminate());
   }
 
-  // What the server does
+  // Called by the server
 
-  /** It is open: `events` is told what it does from now on. */
+  /** The socket is open: `events` receives its messages from here on. */
   attach(ws: WebSocket, events: TerminalConnectionEvents): void {
     this.ws = ws;
     this.events = events;
@@ -119,11 +119,11 @@ export class TerminalPeer implements TerminalClient {
     this.closeWhenSent();
   }
 
-  /** It has never opened, or is gone. */
+  /** The socket never opened, or is closed. */
   leave(events = this.events): void {
     if (this.gone) return;
     this.gone = true;
-    // Whoever waits for what was shown to be sent waits in vain.
+    // Callers that wait for a frame to be sent must not wait forever.
     for (const action of this.waiting.splice(0)) action(closedSocket);
     this.onGone(this);
     this.safely(() => events?.left());
@@ -139,7 +139,7 @@ export class TerminalPeer implements TerminalClient {
     this.cut(closeCodes.goingAway);
   }
 
-  /** Looks whether it is still there. Called every second or so. */
+  /** Checks whether the client is alive. Called about every second. */
   look(now: number): void {
     if (this.ws === null || this.gone) return;
     if (this.closing !== null) {
@@ -148,7 +148,7 @@ export class TerminalPeer implements TerminalClient {
     }
     if (now - this.pingedAt < terminalSocketLimits.pingMs) return;
     this.pingedAt = now;
-    // While nothing is read of it, no answer can come.
+    // While reading is paused, no answer can arrive.
     this.missed = this.heard || this.isPaused ? 0 : this.missed + 1;
     if (this.missed >= terminalSocketLimits.missedPings) {
       this.terminate();
@@ -158,14 +158,14 @@ export class TerminalPeer implements TerminalClient {
     this.ws.ping();
   }
 
-  // Out
+  // Sending
 
   private send(data: string | Uint8Array, sent: (() => void) | null): void {
     this.unsent++;
     const action = (ws: WebSocket): void =>
       ws.send(data, () => {
         this.unsent--;
-        // As good as an answer: behind what a slow line has to carry first, that takes its time.
+        // Progress counts as an answer: on a slow line the pong queues behind other data.
         this.heard = true;
         this.movedAt = this.clock.monotonic();
         if (sent !== null) this.safely(sent);
@@ -180,12 +180,12 @@ export class TerminalPeer implements TerminalClient {
     if (this.closing !== null || this.gone) return;
     this.closing = code;
     this.movedAt = this.clock.monotonic();
-    // To see the answer to the close.
+    // To receive the answer to the close frame.
     this.readOrNot();
     this.closeWhenSent();
   }
 
-  /** `ws` itself gives the other end a fixed time from then on, however much has yet to be sent. */
+  /** `ws` limits the time for the answer from this moment, however much is unsent. */
   private closeWhenSent(): void {
     if (this.closing !== null && this.unsent === 0) this.ws?.close(this.closing);
   }
@@ -194,7 +194,7 @@ export class TerminalPeer implements TerminalClient {
     this.ws?.terminate();
   }
 
-  // In
+  // Receiving
 
   private receive(data: Buffer, isBinary: boolean): void {
     if (this.closing !== null || this.events === null) return;
@@ -227,7 +227,7 @@ export class TerminalPeer implements TerminalClient {
     this.closeWith(closeCodes.violation);
   }
 
-  /** Who sends more than it may is not read until it would have been slow enough. */
+  /** Pauses reading of a client that sends too fast. */
   private count(cost: number): void {
     const now = this.clock.monotonic();
     this.allowance.spend(now, cost);
@@ -251,7 +251,7 @@ export class TerminalPeer implements TerminalClient {
     else this.ws.resume();
   }
 
-  /** A bug on this side ends this connection, and nothing else. */
+  /** A bug ends this connection only. */
   private safely(action: () => void): void {
     try {
       action();
@@ -262,7 +262,7 @@ export class TerminalPeer implements TerminalClient {
   }
 }
 
-/** In the place of one that never opened: what is sent to it is over at once. */
+/** Replaces a socket that never opened: sending to it completes at once. */
 const closedSocket = {
   send: (_data: unknown, done: () => void) => queueMicrotask(done),
 } as unknown as WebSocket;

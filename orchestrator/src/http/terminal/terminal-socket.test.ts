@@ -24,7 +24,7 @@ import { selfSigned } from '../../identity/certificate.ts';
 const sessionId = '01KAGZ7Q4W8E2R5T6Y9V0P3A1S';
 const path = (ticket = 'good', session = sessionId) => `/api/v1/terminal/session/${session}/ws?ticket=${ticket}`;
 
-/** The domain's side of one connection: what came of it, and the client in hand. */
+/** The domain's side of a connection: recorded events, and the client. */
 class Joined implements TerminalConnectionEvents {
   readonly mode: 'control' | 'view';
   readonly client: TerminalClient;
@@ -51,7 +51,7 @@ class Joined implements TerminalConnectionEvents {
   }
 }
 
-/** Tickets `good` and `look`, as often as they are tried, for one session. */
+/** Accepts the tickets `good` and `look`, any number of times, for one session. */
 class Terminals implements TerminalConnections {
   readonly joined: Joined[] = [];
   readonly tried: string[] = [];
@@ -67,7 +67,7 @@ class Terminals implements TerminalConnections {
   }
 }
 
-/** An operator's end, and what came to it. */
+/** An operator's client that records what it receives. */
 class Operator {
   readonly ws: WebSocket;
   shown = Buffer.alloc(0);
@@ -129,7 +129,7 @@ async function join(ticket = 'good', options = {}): Promise<{ operator: Operator
   return { operator, joined: terminals.joined[before]! };
 }
 
-/** What a refused upgrade is answered with. */
+/** The answer to a refused upgrade. */
 async function refused(url: string, options = {}): Promise<{ status: number; headers: object; problem: unknown }> {
   const ws = dial(url, options);
   const answer = await new Promise<IncomingMessage>((resolve, reject) => {
@@ -142,19 +142,19 @@ async function refused(url: string, options = {}): Promise<{ status: number; hea
   return { status: answer.statusCode!, headers: answer.headers, problem };
 }
 
-/** Resolves once `condition` holds; the event that makes it so is already on its way. */
+/** Resolves when `condition` holds; the event that makes it true is already on its way. */
 async function until(condition: () => boolean): Promise<void> {
   while (!condition()) await turn();
 }
 
-/** Resolves when the server has seen all that the operator has sent. */
+/** Resolves when the server has received everything that the operator has sent. */
 async function settled({ ws }: Operator): Promise<void> {
   ws.ping();
   await once(ws, 'pong');
 }
 
-describe('coming in', () => {
-  test('bytes go both ways, sizes come, and the log has a line without the ticket', async () => {
+describe('opening a terminal socket', () => {
+  test('passes bytes both ways and sizes, and logs no ticket', async () => {
     await start();
     const { operator, joined } = await join();
     operator.ws.send(Buffer.from('ls\r'));
@@ -195,7 +195,7 @@ describe('coming in', () => {
     expect(await refused(`wss://127.0.0.1:${port}${path('bad')}`)).toMatchObject({ status: 401 });
   });
 
-  test('what is told and shown amid the joining comes first, in its order', async () => {
+  test('sends messages from before the opening first, in order', async () => {
     await start();
     const sent: string[] = [];
     terminals.onJoin = (client) => {
@@ -212,7 +212,7 @@ describe('coming in', () => {
     await until(() => joined.frames === 1);
   });
 
-  test('needs a good ticket, for the session of the address', async () => {
+  test('requires a valid ticket for the session of the address', async () => {
     await start();
     for (const address of [
       path('bad'),
@@ -233,7 +233,7 @@ describe('coming in', () => {
     expect(lines.find(({ status }) => status === 401)).toMatchObject({ path: path().split('?')[0], ip: '127.0.0.1' });
   });
 
-  test('is there only: elsewhere, and for what is no WebSocket, an upgrade is passed over', async () => {
+  test('ignores upgrades at other addresses and to other protocols', async () => {
     await start();
     const url = `http://127.0.0.1:${port}`;
     const headers = { ...bearer('admin'), connection: 'upgrade', upgrade: 'websocket' };
@@ -258,7 +258,7 @@ describe('coming in', () => {
     expect(terminals.tried).toEqual([]);
   });
 
-  test('is not for pages of other hosts', async () => {
+  test('refuses pages of other origins', async () => {
     await start({ trustedProxies: ['127.0.0.1'] });
     const origin = (origin: string, host = 'muster.example', more = {}) => ({ headers: { host, origin, ...more } });
     const url = `ws://127.0.0.1:${port}${path()}`;
@@ -281,7 +281,7 @@ describe('coming in', () => {
     await join('good', origin('https://muster.example', '127.0.0.1', { 'x-forwarded-host': 'muster.example' }));
   });
 
-  test('is refused while the orchestrator stops', async () => {
+  test('refuses upgrades during a shutdown', async () => {
     await start();
     app.drain();
     const { status, problem, headers } = await refused(`ws://127.0.0.1:${port}${path()}`);
@@ -292,19 +292,19 @@ describe('coming in', () => {
     });
   });
 
-  test('of one address is not for guessing: good tickets do not count, others soon stop all', async () => {
+  test('limits invalid tickets of an address, not valid ones', async () => {
     await start({ limits: { rates: { ...rates, signIn: { perMinute: 60, burst: 3 } } } });
     for (let at = 0; at < 5; at++) (await join()).operator.ws.terminate();
     for (let at = 0; at < 3; at++)
       expect(await refused(`ws://127.0.0.1:${port}${path('bad')}`)).toMatchObject({ status: 401 });
     const { status, headers } = await refused(`ws://127.0.0.1:${port}${path()}`);
     expect([status, headers]).toEqual([429, expect.objectContaining({ 'retry-after': '3' })]);
-    // Signing in is counted apart.
+    // Sign-ins are counted separately.
     const challenge = await fetch(`http://127.0.0.1:${port}/api/v1/auth/challenge`, { method: 'POST' });
     expect(challenge.status).not.toBe(429);
   });
 
-  test('leaves places for requests', async () => {
+  test('leaves connections for requests', async () => {
     await start({ limits: { rates, connections: 4 } });
     const first = await join();
     await join();
@@ -315,7 +315,7 @@ describe('coming in', () => {
     await join();
   });
 
-  test('may come right behind requests on the same connection', async () => {
+  test('accepts an upgrade right behind requests on the same connection', async () => {
     await start();
     const client = connect(port, '127.0.0.1');
     let answer = '';
@@ -331,12 +331,12 @@ describe('coming in', () => {
     await until(() => terminals.joined.at(-1)?.events.includes('left') === true);
   });
 
-  test('broken off in any way is told as left, or never begins', async () => {
+  test('reports a broken connection as left, or never opens it', async () => {
     await start();
     const begun = connect(port, '127.0.0.1');
     begun.write(`GET ${path()} HTTP/1.1\r\nhost: x\r\nconnection: upgrade\r\nupgrade: websocket\r\n`);
     begun.resetAndDestroy();
-    // Goes as soon as it has asked.
+    // Disconnects right after its request.
     const gone = connect(port, '127.0.0.1');
     gone.write(
       `GET ${path()} HTTP/1.1\r\nhost: x\r\nconnection: upgrade\r\nupgrade: websocket\r\nsec-websocket-version: 13\r\nsec-websocket-key: ${Buffer.alloc(16).toString('base64')}\r\n\r\n`,
@@ -346,7 +346,7 @@ describe('coming in', () => {
     await until(() => terminals.joined.slice(0, -1).every(({ events }) => events.includes('left')));
   });
 
-  test('broken off amid the joining is told as left, and what it was shown is over', async () => {
+  test('reports a connection that breaks during the opening as left, and completes its frames', async () => {
     await start();
     const over: string[] = [];
     app.server.once('upgrade', (_request, socket) => {
@@ -361,7 +361,7 @@ describe('coming in', () => {
   });
 });
 
-describe('what a client may send', () => {
+describe('frames of a client', () => {
   test.each([
     ['text that is no JSON', 'ls', 'good', 'invalid_input'],
     ['a size that is none', '{"type":"resize","cols":0,"rows":24}', 'good', 'invalid_input'],
@@ -380,7 +380,7 @@ describe('what a client may send', () => {
     expect([joined.events, joined.frames]).toEqual([['left'], 0]);
   });
 
-  test('not a frame that is too large', async () => {
+  test('closes the connection for a frame that is too large', async () => {
     await start();
     const { operator, joined } = await join();
     operator.ws.send(Buffer.alloc(64 * 1024));
@@ -389,19 +389,19 @@ describe('what a client may send', () => {
     expect(joined.typedBytes.length).toBe(64 * 1024);
   });
 
-  test('nothing while it is paused', async () => {
+  test('stops reading while paused', async () => {
     await start();
     const { operator, joined } = await join();
     joined.client.pause();
     for (let at = 0; at < 64; at++) operator.ws.send(Buffer.alloc(64 * 1024));
-    // What was read with the first is still handed on; the network holds the rest.
+    // Frames that were read with the first are still delivered; the network holds the rest.
     await new Promise((resolve) => setTimeout(resolve, 100));
     expect(joined.frames).toBeLessThan(8);
     joined.client.resume();
     await until(() => joined.frames === 64);
   });
 
-  test('no more frames than its rate, for long: it is not read then, and nothing is lost', async () => {
+  test('stops reading above the frame rate, and loses nothing', async () => {
     await start();
     const { operator, joined } = await join();
     // Frames of one byte each, with a mask of zeros.
@@ -423,7 +423,7 @@ describe('what a client may send', () => {
     expect(joined.events).toEqual([]);
   });
 
-  test('no more pongs either', async () => {
+  test('counts pongs as frames', async () => {
     await start();
     const { operator, joined } = await join();
     const pong = Buffer.of(0x8a, 0x80, 0, 0, 0, 0);
@@ -437,7 +437,7 @@ describe('what a client may send', () => {
     expect(joined.frames).toBe(1);
   });
 
-  test('nothing that brings down more than its connection', async () => {
+  test('closes only the connection that causes a bug', async () => {
     await start();
     const { operator, joined } = await join();
     const other = await join();
@@ -456,8 +456,8 @@ describe('what a client may send', () => {
   });
 });
 
-describe('who is there', () => {
-  test('is asked every half minute, and has left after two answers that did not come', async () => {
+describe('liveness', () => {
+  test('pings twice a minute, and closes after two missing answers', async () => {
     await start();
     const { operator, joined } = await join();
     const silent = await join('good', { autoPong: false });
@@ -477,7 +477,7 @@ describe('who is there', () => {
     expect(joined.events).toEqual([]);
   });
 
-  test('is who takes what is shown, and who is not read', async () => {
+  test('counts accepted output as an answer, and does not ping while reading is paused', async () => {
     await start();
     const reader = await join('good', { autoPong: false });
     const paused = await join();
@@ -492,8 +492,8 @@ describe('who is there', () => {
   });
 });
 
-describe('the end', () => {
-  test('is that of who lets too many frames wait, however small', async () => {
+describe('the end of a connection', () => {
+  test('cuts off a client with too many queued frames of any size', async () => {
     await start();
     const { operator, joined } = await join();
     operator.socket.pause();
@@ -509,7 +509,7 @@ describe('the end', () => {
     expect(joined.events).toEqual(['left']);
   });
 
-  test('comes after all that was shown and told', async () => {
+  test('comes after all output and messages', async () => {
     await start();
     const { operator, joined } = await join();
     const large = Buffer.alloc(8 * 1024 * 1024, 'l');
@@ -522,11 +522,11 @@ describe('the end', () => {
     joined.client.pause();
     joined.client.close();
     joined.client.close();
-    // What comes after it is over at once, and what it sends is nobody's.
+    // Later frames complete at once, and later input is ignored.
     await new Promise<void>((resolve) => joined.client.show(Buffer.of(1), resolve));
     joined.client.tell({ type: 'exit', code: 4, signal: null });
     operator.ws.send(Buffer.from('late'));
-    // However long the line takes: the time for an answer begins when all has been sent.
+    // The time limit of the answer starts when everything was sent.
     clock.advance(4_000);
     expect(timers.mock.calls.filter(([, ms]) => ms === 5_000)).toEqual([]);
     operator.socket.resume();
@@ -538,7 +538,7 @@ describe('the end', () => {
     expect([joined.events, joined.frames]).toEqual([['left'], 0]);
   });
 
-  test('of who takes nothing comes after five seconds, and what was shown is over', async () => {
+  test('cuts off a client that accepts nothing after five seconds, and completes its frames', async () => {
     await start();
     const { operator, joined } = await join();
     operator.socket.pause();
@@ -553,7 +553,7 @@ describe('the end', () => {
     expect(joined.events).toEqual(['left']);
   });
 
-  test('of who may see no more comes within half a second, whatever is on its way', async () => {
+  test('cuts off a client without access within half a second, whatever is queued', async () => {
     await start();
     const polite = await join();
     const { operator, joined } = await join();
@@ -573,7 +573,7 @@ describe('the end', () => {
     expect(joined.events).toEqual(['left']);
   });
 
-  test('of the server is not held up by sockets: each is told, and cut off', async () => {
+  test("notifies all sockets at the server's shutdown, and does not wait for them", async () => {
     await start();
     const [one, other, silent] = [await join(), await join('look'), await join()];
     one.joined.client.close();
@@ -596,7 +596,7 @@ describe('the client of docs/api.md', () => {
   });
   afterEach(() => rm(dir, { recursive: true }));
 
-  test('types what it reads, shows what comes, and ends with the code of the shell', async () => {
+  test('sends its input, prints the output, and exits with the code of the shell', async () => {
     const page = await readFile(joinPath(import.meta.dirname, '../../../../docs/api.md'), 'utf8');
     const example = /^```js\n(.*?)^```$/ms.exec(page)![1]!;
     const file = joinPath(dir, 'terminal.mjs');

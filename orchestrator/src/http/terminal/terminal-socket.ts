@@ -17,25 +17,25 @@ export interface TerminalSocketOptions {
   readonly clock: Clock;
   readonly log: Log;
   readonly rate: TicketRate;
-  /** Sockets at one time: the others of the server are for requests. */
+  /** Maximum open sockets; the server's other connections are for requests. */
   readonly most: number;
-  /** One has opened, in place of an answer. */
+  /** Called when a socket has opened. */
   readonly opened: (request: FastifyRequest, mode: string, ms: number) => void;
 }
 
-/** How often sockets are looked at. One timer for all of them, and none while there are none. */
-const lookMs = 1_000;
+/** Interval of checks. One timer for all sockets, and none without sockets. */
+const checkMs = 1_000;
 
 const address = new RegExp(`^${apiPrefix}/terminal/session/[^/?]+/ws(\\?|$)`);
 
-/** Whether a request is to become a WebSocket. Any other that would be upgraded is answered as if it would not. */
+/** Whether a request is upgraded to a WebSocket. Other upgrades are answered as normal requests. */
 export const isTerminalUpgrade = ({ url, headers }: IncomingMessage): boolean =>
   headers.upgrade?.toLowerCase() === 'websocket' && address.test(url ?? '');
 
 /**
- * The WebSockets of operators on terminals, on the server of the API. An upgrade goes through the same hooks as every
- * request, so that refusals are answered, logged and counted like all others.
- * @returns ends those that are left, once the server stops
+ * Serves WebSockets of terminals on the API server. An upgrade passes the same hooks as a request, so that refusals are
+ * answered, logged and counted alike.
+ * @returns ends the open sockets, when the server stops
  */
 export function registerTerminalSockets(app: FastifyInstance, options: TerminalSocketOptions): () => Promise<void> {
   const { connections, clock, log, rate, most } = options;
@@ -51,26 +51,26 @@ export function registerTerminalSockets(app: FastifyInstance, options: TerminalS
   } as ConstructorParameters<typeof WebSocketServer>[0]);
 
   const peers = new Set<TerminalPeer>();
-  let callOff: (() => void) | null = null;
+  let cancelTimer: (() => void) | null = null;
   let empty = () => {};
   const look = (): void => {
-    callOff = null;
+    cancelTimer = null;
     const now = clock.monotonic();
     for (const peer of peers) peer.look(now);
     schedule();
   };
   const schedule = (): void => {
-    if (peers.size > 0) callOff ??= clock.after(lookMs, look);
+    if (peers.size > 0) cancelTimer ??= clock.after(checkMs, look);
   };
   const onGone = (peer: TerminalPeer): void => {
     peers.delete(peer);
     if (peers.size > 0) return;
-    callOff?.();
-    callOff = null;
+    cancelTimer?.();
+    cancelTimer = null;
     empty();
   };
 
-  /** The last answer on each connection that is not through with it. */
+  /** The last unfinished answer on each connection. */
   const answering = new WeakMap<Socket, ServerResponse>();
   app.server.on('request', ({ socket }: IncomingMessage, response: ServerResponse) => {
     answering.set(socket, response);
@@ -80,9 +80,9 @@ export function registerTerminalSockets(app: FastifyInstance, options: TerminalS
   });
   app.server.on('upgrade', (request: IncomingMessage, socket: Socket, head: Buffer) => {
     upgrades.set(request, { socket, head });
-    // Without a listener an error of it would end the process; `ws` has its own.
+    // Without a listener, an error would end the process; `ws` adds its own.
     socket.on('error', ignore);
-    // It may come right behind a request on the same connection, before the answer to that has let go of it.
+    // It may follow another request on the same connection, whose answer is still being sent.
     const before = answering.get(socket);
     if (before === undefined) begin(request, socket);
     else before.once('close', () => begin(request, socket));
@@ -92,7 +92,7 @@ export function registerTerminalSockets(app: FastifyInstance, options: TerminalS
     const response = new ServerResponse(request);
     response.assignSocket(socket);
     response.shouldKeepAlive = false;
-    // It was refused: nothing else can come on this connection.
+    // It was refused: no other request can follow on this connection.
     response.once('finish', () => socket.destroySoon());
     app.routing(request, response);
   };
@@ -110,7 +110,7 @@ export function registerTerminalSockets(app: FastifyInstance, options: TerminalS
     const ticket = faults.length === 0 ? values.ticket : undefined;
     const { session_id } = request.params as { session_id: string };
     const { socket, head } = upgraded;
-    // Nobody is there any more: the ticket stays good for whoever has it.
+    // The client has disconnected: its ticket stays valid.
     if (socket.destroyed) return reply.hijack();
     const peer = new TerminalPeer({ clock, log, onGone });
     const events = typeof ticket === 'string' ? connections.connect(ticket, session_id, peer) : null;
@@ -124,7 +124,7 @@ export function registerTerminalSockets(app: FastifyInstance, options: TerminalS
     sockets.handleUpgrade(request.raw, socket, head, (ws) => {
       opened = true;
       socket.removeListener('error', ignore);
-      // Clean ends are seen by pings; this sees the others, also while nothing is sent.
+      // Pings detect clean ends; keep-alive detects others, also without traffic.
       socket.setKeepAlive(true, terminalSocketLimits.pingMs);
       peer.attach(ws, events);
     });
@@ -145,11 +145,11 @@ export function registerTerminalSockets(app: FastifyInstance, options: TerminalS
   };
 }
 
-/** What `ws` would refuse as well, but with no problem document and after the ticket was used up. */
+/** Checks what `ws` would refuse without a problem document, after the ticket was consumed. */
 function requireHandshake({ headers }: IncomingMessage): void {
   const key = headers['sec-websocket-key'];
   if (headers['sec-websocket-version'] !== '13' || key === undefined || !/^[+/0-9A-Za-z]{22}==$/.test(key))
-    throw new RefusedRequest('malformed_request', 'This is no handshake of WebSocket version 13.', {
+    throw new RefusedRequest('malformed_request', 'This is not a WebSocket version 13 handshake.', {
       'sec-websocket-version': '13',
     });
 }

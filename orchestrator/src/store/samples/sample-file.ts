@@ -18,7 +18,7 @@ export interface SampleFileOptions {
 }
 
 /** Interval of file checks. */
-const lookMs = 2_000;
+const checkMs = 2_000;
 
 const none: SampleStats = { queued: 0, stored: 0, commits: 0, failed: 0, trouble: null };
 
@@ -50,7 +50,7 @@ class SampleFile implements SampleStore {
   #refused = 0;
   #closing = false;
   #looking: Promise<void> = Promise.resolve();
-  #callOff = () => {};
+  #cancelTimer = () => {};
 
   constructor(options: SampleFileOptions) {
     this.#options = options;
@@ -58,7 +58,7 @@ class SampleFile implements SampleStore {
 
   look(): Promise<void> {
     this.#looking = this.#look().finally(() => {
-      if (!this.#closing) this.#callOff = this.#options.clock.after(lookMs, () => void this.look());
+      if (!this.#closing) this.#cancelTimer = this.#options.clock.after(checkMs, () => void this.look());
     });
     return this.#looking;
   }
@@ -150,7 +150,7 @@ class SampleFile implements SampleStore {
 
   async close(): Promise<void> {
     this.#closing = true;
-    this.#callOff();
+    this.#cancelTimer();
     await this.#looking;
     await this.#store?.close();
   }

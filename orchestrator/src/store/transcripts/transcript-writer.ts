@@ -34,7 +34,7 @@ const syncMs = 500;
 export class TranscriptSync {
   readonly #clock: Clock;
   readonly #dirty = new Set<{ sync(): Promise<void> }>();
-  #callOff: (() => void) | null = null;
+  #cancelTimer: (() => void) | null = null;
   #stopped = false;
   count = 0;
 
@@ -44,7 +44,7 @@ export class TranscriptSync {
 
   wants(recording: { sync(): Promise<void> }): void {
     this.#dirty.add(recording);
-    if (!this.#stopped) this.#callOff ??= this.#clock.after(syncMs, () => void this.#round());
+    if (!this.#stopped) this.#cancelTimer ??= this.#clock.after(syncMs, () => void this.#round());
   }
 
   forget(recording: { sync(): Promise<void> }): void {
@@ -53,15 +53,15 @@ export class TranscriptSync {
 
   stop(): void {
     this.#stopped = true;
-    this.#callOff?.();
+    this.#cancelTimer?.();
   }
 
   async #round(): Promise<void> {
     const due = [...this.#dirty];
     this.#dirty.clear();
     for (const recording of due) await recording.sync();
-    this.#callOff = null;
-    if (this.#dirty.size > 0 && !this.#stopped) this.#callOff = this.#clock.after(syncMs, () => void this.#round());
+    this.#cancelTimer = null;
+    if (this.#dirty.size > 0 && !this.#stopped) this.#cancelTimer = this.#clock.after(syncMs, () => void this.#round());
   }
 }
 
