@@ -139,7 +139,7 @@ export function diffPackageRemoval(name: string, before: PackageBefore, seen: Se
     action: 'update',
     changes: [{ field: 'version', from: now, to: old }],
     diff: null,
-    ...(isOlder ? { message: `downgrade: ${old} is older than ${now}` } : {}),
+    ...(isOlder ? { message: `${old} is older than ${now}: a downgrade` } : {}),
   };
 }
 

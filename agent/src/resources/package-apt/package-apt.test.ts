@@ -162,7 +162,7 @@ describe('what was there before', () => {
     ]);
     expect(diffPackageRemoval('foo', before(), seen({ version: '2.0', offer: offer('2.0') }))).toMatchObject({
       action: 'none',
-      message: 'left at 2.0: the sources do not offer 1.0 any more, which was there before',
+      message: 'left at 2.0: the sources no longer offer the original version 1.0',
     });
     expect(diffPackageRemoval('foo', before(), { ...absent, offer: offer('1.0', { offered: ['1.0'] }) })).toMatchObject(
       {
