@@ -27,7 +27,7 @@ const small =
 
 /** The modules of src/app/start.ts. */
 const started =
-  /console\/src\/(app\/(nonce|sign-in-link|start)|api\/(agent-list|client|query-client|query-keys|live\/(dirty-agents|event-stream|live-agents|query-invalidation|stale|staleness)|sign-in\/(der|server-clock|session|sign-in|token-renewal)))\.ts$|client\/src\/event-frames\.ts$|protocol\/src\/(client|http\/route)\.ts$|muster-routes$|\/(query-core|eventsource-parser)\/|rolldown\/runtime/;
+  /console\/src\/(app\/(nonce|sign-in-link|start)|api\/(agent-list|client|query-client|query-keys|live\/(dirty-agents|event-stream|live-agents|query-invalidation|stale|staleness)|sign-in\/(server-clock|session|sign-in|token-renewal)))\.ts$|client\/src\/(bytes|event-frames|sign-in)\.ts$|protocol\/src\/(client|http\/route)\.ts$|muster-routes$|\/(query-core|eventsource-parser)\/|rolldown\/runtime/;
 
 /** For `vite` and `vite preview`. tools/build/build-console.ts builds the console that the orchestrator serves. */
 export default defineConfig({

@@ -2,6 +2,7 @@ import { createPrivateKey, createPublicKey, type KeyObject, sign } from 'node:cr
 import { constants } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { idOfKey } from '@muster/protocol';
+import { ed25519Pkcs8 } from '../../../client/src/der.ts';
 import { CliError, exits } from '../exit.ts';
 import type { Passphrases } from './passphrase.ts';
 import {
@@ -36,9 +37,6 @@ export interface KeyOptions {
   /** SSH_AUTH_SOCK; undefined: there is no agent. */
   agentSocket: string | undefined;
 }
-
-// PKCS#8 of an Ed25519 key is this, then the 32 bytes of the seed.
-const pkcs8Head = Buffer.from('302e020100300506032b657004220420', 'hex');
 
 /** Above a sealed key, so that it says whose it is without its passphrase. */
 export const publicKeyLabel = 'Public-Key: ';
@@ -104,7 +102,7 @@ function parsePrivate(path: string, text: string): KeyObject {
   try {
     key = /^\s*[0-9a-fA-F]{64}\s*$/.test(text)
       ? createPrivateKey({
-          key: Buffer.concat([pkcs8Head, Buffer.from(text.trim(), 'hex')]),
+          key: Buffer.from(ed25519Pkcs8(Buffer.from(text.trim(), 'hex'))),
           format: 'der',
           type: 'pkcs8',
         })

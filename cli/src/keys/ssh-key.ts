@@ -1,5 +1,6 @@
 // Keys as OpenSSH keeps them: a line with the public half, a file with the private half, an agent that signs.
 import type { ParsedKey } from 'ssh2';
+import { readSshKeyHead } from '../../../client/src/openssh-key.ts';
 
 /** The 32 bytes of an Ed25519 public key. */
 export type PublicKey = Buffer;
@@ -37,25 +38,14 @@ export const isPrivateFile = (text: string): boolean => text.includes('-----BEGI
  */
 export function readPrivateHead(text: string): { key: PublicKey; sealed: boolean } | null {
   const body = /-----BEGIN OPENSSH PRIVATE KEY-----([\s\S]+?)-----END OPENSSH PRIVATE KEY-----/.exec(text)?.[1];
-  let rest = Buffer.from(body ?? '', 'base64');
-  const magic = Buffer.from('openssh-key-v1\0');
-  if (!rest.subarray(0, magic.length).equals(magic)) return null;
-  rest = rest.subarray(magic.length);
-  const take = (length: number): Buffer => {
-    const taken = rest.subarray(0, length);
-    rest = rest.subarray(length);
-    return taken;
-  };
-  const number = (): number => {
-    const bytes = take(4);
-    return bytes.length === 4 ? bytes.readUInt32BE() : 0;
-  };
-  const cipher = take(number()).toString('latin1');
-  take(number());
-  take(number());
-  if (number() !== 1) return null;
-  const key = ofBlob(take(number()));
-  return key === null ? null : { key, sealed: cipher !== 'none' };
+  try {
+    const head = readSshKeyHead(Buffer.from(body ?? '', 'base64'));
+    const key = head === null ? null : ofBlob(Buffer.from(head.publicBlob));
+    return head === null || key === null ? null : { key, sealed: head.cipher !== 'none' };
+  } catch (error) {
+    if (error instanceof RangeError) return null;
+    throw error;
+  }
 }
 
 type Signs = (message: Uint8Array) => Buffer;

@@ -1,9 +1,10 @@
 import { TextDecoder } from 'node:util';
 import { ApiError } from '@muster/protocol/client';
+import { readTerminalNotice, type TerminalNotice } from '../../../client/src/terminal-notice.ts';
+import { isFinalRefusal, reattachDelayMs, stableConnectionMs } from '../../../client/src/terminal-reattach.ts';
 import { CliError, exits } from '../exit.ts';
 import { EscapeKeys } from './escape-keys.ts';
 import type { EndSignal, LocalTerminal, Size } from './local-terminal.ts';
-import { type Notice, readNotice } from './notice.ts';
 import { ReplayFilter } from './replay-filter.ts';
 import { ScreenState } from './screen-state.ts';
 
@@ -72,10 +73,7 @@ const mostUnsent = 256 * 1024;
 const fewUnsent = 64 * 1024;
 
 const reattachFor = 60_000;
-const firstWait = 250;
-const longestWait = 2_000;
-/** A connection that lasted so long was a good one: the next loss begins anew. */
-const goodAfter = 10_000;
+const maxReattachDelayMs = 2_000;
 /** After so long without anything it is asked for a sign of life; after so long without one it is taken for lost. */
 const askAfter = 10_000;
 const lostAfter = 30_000;
@@ -131,8 +129,8 @@ class Live {
   #connectedAt = 0;
   /** Bytes that were typed since it was last known to read. */
   #unread = 0;
-  /** Since when, and how long the next wait is, while connections are lost soon after they were made. */
-  #trouble: { since: number; wait: number } | null = null;
+  /** Failed attempts to attach since the last stable connection ended. */
+  #trouble: { since: number; failures: number } | null = null;
   #shownAt = 0;
   /** The last byte that was shown: whether a line of ours can begin where the cursor is. */
   #lastShown = 0x0a;
@@ -204,7 +202,7 @@ class Live {
         if (mine()) this.#show(bytes);
       },
       text: (text) => {
-        if (mine()) this.#told(readNotice(text), again);
+        if (mine()) this.#told(readTerminalNotice(text), again);
       },
       alive: () => {
         this.#lastHeard = this.#options.clock();
@@ -245,7 +243,7 @@ class Live {
     this.#wire.send(JSON.stringify({ type: 'resize', ...size }));
   }
 
-  #told(notice: Notice | null, again: boolean): void {
+  #told(notice: TerminalNotice | null, again: boolean): void {
     if (notice?.type === 'exit') {
       const { code, signal } = notice;
       this.#exited = true;
@@ -395,14 +393,13 @@ class Live {
     if (terminal.hasKeys) this.#resumeInput();
     else this.#pauseInput();
     void terminal.say(`connection lost, reattaching …${terminal.hasKeys ? ' (~. leaves)' : ''}`);
-    if (this.#trouble === null || clock() - this.#connectedAt > goodAfter)
-      this.#trouble = { since: clock(), wait: firstWait };
+    if (this.#trouble === null || clock() - this.#connectedAt > stableConnectionMs)
+      this.#trouble = { since: clock(), failures: 0 };
     const trouble = this.#trouble;
     let error: unknown = new CliError(exits.unreachable, 'unreachable', 'each new one ended as soon as it was made');
     while (!this.#isOver && clock() - trouble.since < reattachFor) {
-      await sleep(trouble.wait);
+      await sleep(reattachDelayMs(trouble.failures++, maxReattachDelayMs));
       if (this.#isOver) return;
-      trouble.wait = Math.min(longestWait, trouble.wait * 2);
       try {
         await this.#connect(await attach(), true);
         return;
@@ -415,12 +412,5 @@ class Live {
   }
 }
 
-/** What will not be otherwise a moment later. */
-function isFinal(error: unknown): boolean {
-  if (error instanceof ApiError) {
-    const { status, code } = error.problem;
-    // A ticket that came too late is one of those that another try has anew.
-    return status < 500 && status !== 429 && code !== 'terminal_limit' && code !== 'ticket_invalid';
-  }
-  return !(error instanceof CliError && error.code === 'unreachable');
-}
+const isFinal = (error: unknown): boolean =>
+  error instanceof ApiError ? isFinalRefusal(error) : !(error instanceof CliError && error.code === 'unreachable');

@@ -2,8 +2,8 @@ import { createHash } from 'node:crypto';
 import { readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { ApiError, type Client } from '@muster/protocol/client';
-import { challenge, renew, verify } from '@muster/protocol/http';
-import { signInBytes } from '@muster/protocol/sign-in';
+import { renew } from '@muster/protocol/http';
+import { signIn as signInWithKey, UnboundSignIn, UnknownKey } from '../../../client/src/sign-in.ts';
 import { cacheDirectory, type Environment, writePrivateFile } from '../directories.ts';
 import { CliError, exits } from '../exit.ts';
 import type { OperatorKey } from '../keys/key.ts';
@@ -103,47 +103,23 @@ export function openSession({ key, store, client, servers, now }: SessionOptions
     return held;
   };
 
-  /**
-   * Signs only what names the server that this end sees. The bare form, a signature over a nonce of the server's choice,
-   * could be passed on to another orchestrator: there is no way back to it.
-   */
   const signIn = async (): Promise<Token> => {
     const mine = await key();
-    const call = client(null);
-    const { publicKey } = mine;
+    const { publicKey, path } = mine;
     try {
-      const { nonce, form } = await call(challenge, { body: { public_key: publicKey, form: 2 } });
-      if (form !== 2) throw notOffered();
-      if (!/^[0-9a-f]{64}$/.test(nonce)) throw new CliError(exits.signIn, 'nonce_invalid', 'the nonce is not 32 bytes');
-      const [first, ...others] = servers();
-      if (first === undefined) throw new Error('the challenge came without a connection');
-      const answer = async (server: string) => {
-        const signed = await mine.sign(signInBytes({ server, publicKey, nonce }));
-        const signature = Buffer.from(signed).toString('hex');
-        return await keep(await call(verify, { body: { public_key: publicKey, signature, server, nonce } }));
-      };
-      let answered = answer(first);
-      for (const server of others)
-        answered = answered.catch((error: unknown) => {
-          if (error instanceof ApiError && error.problem.code === 'sign_in_server_unknown') return answer(server);
-          throw error;
-        });
-      return await answered;
+      return await keep(
+        await signInWithKey({ call: client(null), publicKey, servers, sign: (message) => mine.sign(message) }),
+      );
     } catch (error) {
-      if (!(error instanceof ApiError)) throw error;
-      const { code } = error.problem;
-      // Releases before form 2 refuse the field.
-      if (code === 'invalid_input' && error.problem.errors?.some(({ path }) => path === '/form'))
-        throw notOffered(error);
-      if (code === 'operator_unknown')
-        throw new CliError(
-          exits.signIn,
-          'operator_unknown',
-          `the key ${mine.path} is not an operator’s here`,
-          `Ask an admin to add the public key ${mine.publicKey}, or name another key with --key-file.`,
-          { cause: error },
-        );
-      throw error;
+      if (error instanceof UnboundSignIn) throw notOffered(error);
+      if (!(error instanceof UnknownKey)) throw error;
+      throw new CliError(
+        exits.signIn,
+        'operator_unknown',
+        `the key ${path} is not an operator’s here`,
+        `Ask an admin to add the public key ${publicKey}, or name another key with --key-file.`,
+        { cause: error.cause },
+      );
     }
   };
 

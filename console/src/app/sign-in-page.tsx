@@ -1,8 +1,9 @@
 import { useEffect, useRef, useState, useSyncExternalStore } from 'react';
+import { UnknownKey } from '../../../client/src/sign-in.ts';
 import { session } from '../api/client.ts';
 import { KeyFileError, maxKeyBytes } from '../api/sign-in/key-file-error.ts';
 import type { Person } from '../api/sign-in/session.ts';
-import { signInWithKey, UnknownKey } from '../api/sign-in/sign-in.ts';
+import { signInWithKey } from '../api/sign-in/sign-in.ts';
 import { Button } from '../parts/button.tsx';
 import { classNames } from '../parts/class-names.ts';
 import { Code } from '../parts/copy.tsx';

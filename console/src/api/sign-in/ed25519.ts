@@ -1,20 +1,16 @@
 import { getPublicKey, hashes, sign } from '@noble/ed25519';
 import { sha512 } from '@noble/hashes/sha2.js';
+import { ed25519Pkcs8 } from '../../../../client/src/der.ts';
 
 /** Ed25519 with WebCrypto, or in pure JavaScript where it is missing: in old browsers and on pages served over plain HTTP. */
 
 hashes.sha512 = sha512;
 
-/** The PKCS#8 prefix of an Ed25519 seed (RFC 8410, section 7). */
-const pkcs8Prefix = Uint8Array.of(48, 46, 2, 1, 0, 48, 5, 6, 3, 43, 101, 112, 4, 34, 4, 32);
-
 export const ed25519PublicKey = (seed: Uint8Array): Uint8Array => getPublicKey(seed);
 
 /** @returns the 64 bytes of the signature */
 export async function signEd25519(seed: Uint8Array, message: Uint8Array<ArrayBuffer>): Promise<Uint8Array> {
-  const wrapped = new Uint8Array(pkcs8Prefix.length + seed.length);
-  wrapped.set(pkcs8Prefix);
-  wrapped.set(seed, pkcs8Prefix.length);
+  const wrapped = ed25519Pkcs8(seed);
   try {
     const key = await crypto.subtle.importKey('pkcs8', wrapped, 'Ed25519', false, ['sign']);
     return new Uint8Array(await crypto.subtle.sign('Ed25519', key, message));

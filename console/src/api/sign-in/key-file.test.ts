@@ -1,7 +1,7 @@
 import { verify } from 'node:crypto';
 import { afterEach, expect, test, vi } from 'vitest';
+import { bytesOfHex, hexOf } from '../../../../client/src/bytes.ts';
 import * as keys from '../../../test/keys.ts';
-import { bytesOfHex, hexOf } from './der.ts';
 import { ed25519PublicKey, signEd25519 } from './ed25519.ts';
 import { readKeyFile } from './key-file.ts';
 import type { KeyFileError } from './key-file-error.ts';

@@ -1,4 +1,5 @@
-import { bytesOfBase64, bytesOfHex, derContent, derNumber, derTags, derValues, hexOf } from './der.ts';
+import { bytesOfBase64, bytesOfHex, hexOf } from '../../../../client/src/bytes.ts';
+import { derContent, derNumber, derTags, derValues } from '../../../../client/src/der.ts';
 import { brokenKey, KeyFileError, maxKeyBytes, needsPassphrase, otherKind } from './key-file-error.ts';
 
 /** By object identifier, as hexadecimal DER. */

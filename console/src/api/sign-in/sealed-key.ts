@@ -3,7 +3,8 @@ import { sha1 } from '@noble/hashes/legacy.js';
 import { pbkdf2Async } from '@noble/hashes/pbkdf2.js';
 import { scryptAsync } from '@noble/hashes/scrypt.js';
 import { sha256, sha384, sha512 } from '@noble/hashes/sha2.js';
-import { type DerValue, derContent, derNumber, derTags, derValues, hexOf } from './der.ts';
+import { hexOf } from '../../../../client/src/bytes.ts';
+import { type DerValue, derContent, derNumber, derOids, derTags, derValues } from '../../../../client/src/der.ts';
 import { KeyFileError, wrongPassphrase } from './key-file-error.ts';
 
 /**
@@ -11,16 +12,11 @@ import { KeyFileError, wrongPassphrase } from './key-file-error.ts';
  * AES-CBC. In pure JavaScript: browsers have no scrypt, and no WebCrypto on pages served over plain HTTP.
  */
 
-/** Object identifiers as hexadecimal DER. */
-const oids = {
-  pbes2: '2a864886f70d01050d',
-  pbkdf2: '2a864886f70d01050c',
-  scrypt: '2b06010401da47040b',
-} as const;
+/** Key lengths in bytes. */
 const ciphers: Readonly<Record<string, number>> = {
-  '60864801650304012a': 32,
-  '608648016503040116': 24,
-  '608648016503040102': 16,
+  [derOids.aes256Cbc]: 32,
+  [derOids.aes192Cbc]: 24,
+  [derOids.aes128Cbc]: 16,
 };
 const hashes = {
   '2a864886f70d0207': sha1,
@@ -46,7 +42,7 @@ export async function openSealedKey(bytes: Uint8Array, passphrase: string): Prom
   const [scheme, sealed] = derValues(derContent(whole === undefined ? [] : [whole], 0, derTags.sequence));
   if (scheme === undefined || sealed === undefined) throw new RangeError('truncated');
   const algorithm = derValues(scheme.content);
-  if (hexOf(derContent(algorithm, 0, derTags.oid)) !== oids.pbes2) throw unknown();
+  if (hexOf(derContent(algorithm, 0, derTags.oid)) !== derOids.pbes2) throw unknown();
   const parameters = derValues(derContent(algorithm, 1, derTags.sequence));
   const cipher = derValues(derContent(parameters, 1, derTags.sequence));
   const keyLength = ciphers[hexOf(derContent(cipher, 0, derTags.oid))];
@@ -72,12 +68,12 @@ async function derive(kdf: readonly DerValue[], passphrase: Uint8Array, dkLen: n
   const kind = hexOf(derContent(kdf, 0, derTags.oid));
   const values = derValues(derContent(kdf, 1, derTags.sequence));
   const salt = derContent(values, 0, derTags.octets);
-  if (kind === oids.scrypt) {
+  if (kind === derOids.scrypt) {
     const [N, r, p] = [derNumber(values, 1), derNumber(values, 2), derNumber(values, 3)];
     if (N * r * 128 > limits.bytes || p > limits.scryptRounds) throw unknown();
     return await scryptAsync(passphrase, salt, { N, r, p, dkLen, maxmem: limits.bytes + 1024 * 1024 });
   }
-  if (kind !== oids.pbkdf2) throw unknown();
+  if (kind !== derOids.pbkdf2) throw unknown();
   const c = derNumber(values, 1);
   // An optional key length comes first; the hash comes last and defaults to SHA-1 (RFC 8018, A.2).
   const named = values.slice(2).find(({ tag }) => tag === derTags.sequence);

@@ -1,9 +1,9 @@
 import { cbc, ctr, gcm } from '@noble/ciphers/aes.js';
+import { readSshKeyHead, SshFields } from '../../../../client/src/openssh-key.ts';
 import { brokenKey, KeyFileError, needsPassphrase, otherKind, wrongPassphrase } from './key-file-error.ts';
 
 /** Reads OpenSSH private keys (PROTOCOL.key in its source), plain or encrypted. */
 
-const magic = 'openssh-key-v1\0';
 const kind = 'ssh-ed25519';
 
 /** Supported ciphers, with the lengths of key and initialization vector in bytes. */
@@ -18,64 +18,33 @@ const ciphers = {
 /** Limits the rounds a file may demand. `ssh-keygen` writes 16 to 24, and each takes milliseconds. */
 const maxRounds = 1_024;
 
-/** Reads length-prefixed fields. */
-class Fields {
-  readonly #bytes: Uint8Array;
-  #at = 0;
-  constructor(bytes: Uint8Array) {
-    this.#bytes = bytes;
-  }
-  take(length: number): Uint8Array {
-    const to = this.#at + length;
-    if (to > this.#bytes.length) throw brokenKey();
-    const taken = this.#bytes.subarray(this.#at, to);
-    this.#at = to;
-    return taken;
-  }
-  number(): number {
-    return this.take(4).reduce((sum, byte) => sum * 256 + byte, 0);
-  }
-  bytes(): Uint8Array {
-    return this.take(this.number());
-  }
-  text(): string {
-    return String.fromCharCode(...this.bytes().subarray(0, 256));
-  }
-  get rest(): Uint8Array {
-    return this.#bytes.subarray(this.#at);
-  }
-}
-
 /**
  * @param bytes the decoded body between the first and last lines
  * @returns a copy of the seed
- * @throws KeyFileError
+ * @throws KeyFileError; RangeError if the key is truncated
  */
 export async function readSshKey(bytes: Uint8Array, passphrase: string | null): Promise<Uint8Array> {
-  const head = new Fields(bytes);
-  if (String.fromCharCode(...head.take(magic.length)) !== magic) throw brokenKey();
-  const cipher = head.text();
-  const kdf = head.text();
-  const options = head.bytes();
-  if (head.number() !== 1) throw brokenKey();
-  const named = new Fields(head.bytes()).text();
+  const head = readSshKeyHead(bytes);
+  if (head === null) throw brokenKey();
+  const { cipher, kdf, kdfOptions, publicBlob, fields } = head;
+  const named = new SshFields(publicBlob).text();
   if (named.startsWith('sk-'))
     throw new KeyFileError(
       'This key is on a security key, which the console cannot use. Sign in with “muster web-login”.',
     );
   if (named !== kind) throw otherKind(`an OpenSSH key of the kind ${/^[\w@.-]+$/.test(named) ? named : 'unknown'}`);
-  const sealed = head.bytes();
-  if (cipher === 'none') return seedOf(new Fields(sealed));
+  const sealed = fields.bytes();
+  if (cipher === 'none') return seedOf(new SshFields(sealed));
   if (passphrase === null) throw needsPassphrase();
   if (!Object.hasOwn(ciphers, cipher) || kdf !== 'bcrypt')
     throw new KeyFileError(
       'This key is encrypted in a way that the console does not support. Encrypt it again with “ssh-keygen -p -Z aes256-ctr -f FILE”.',
     );
   const way = ciphers[cipher as keyof typeof ciphers];
-  const wrapping = await derive(new Fields(options), passphrase, way.key + way.iv);
+  const wrapping = await derive(new SshFields(kdfOptions), passphrase, way.key + way.iv);
   let opened: Uint8Array | null = null;
   try {
-    const locked = cipher.includes('gcm') ? joined(sealed, head.rest.subarray(0, 16)) : sealed;
+    const locked = cipher.includes('gcm') ? joined(sealed, fields.rest.subarray(0, 16)) : sealed;
     opened = way.open(wrapping.subarray(0, way.key), wrapping.subarray(way.key)).decrypt(locked);
   } catch {
     throw wrongPassphrase();
@@ -83,13 +52,13 @@ export async function readSshKey(bytes: Uint8Array, passphrase: string | null): 
     wrapping.fill(0);
   }
   try {
-    return seedOf(new Fields(opened), wrongPassphrase);
+    return seedOf(new SshFields(opened), wrongPassphrase);
   } finally {
     opened.fill(0);
   }
 }
 
-async function derive(options: Fields, passphrase: string, length: number): Promise<Uint8Array> {
+async function derive(options: SshFields, passphrase: string, length: number): Promise<Uint8Array> {
   const { default: bcrypt } = await import('bcrypt-pbkdf');
   const salt = options.bytes();
   const rounds = options.number();
@@ -104,7 +73,7 @@ async function derive(options: Fields, passphrase: string, length: number): Prom
 }
 
 /** @param fault makes the error to throw if these are not the fields of a key */
-function seedOf(fields: Fields, fault: () => KeyFileError = brokenKey): Uint8Array {
+function seedOf(fields: SshFields, fault: () => KeyFileError = brokenKey): Uint8Array {
   const check = fields.number();
   if (check !== fields.number()) throw fault();
   if (fields.text() !== kind || fields.bytes().length !== 32) throw fault();

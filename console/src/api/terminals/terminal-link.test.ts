@@ -1,12 +1,5 @@
 import { expect, test } from 'vitest';
-import {
-  afterNotice,
-  type LinkSocket,
-  type LinkState,
-  readNotice,
-  TerminalLink,
-  waitBeforeAttach,
-} from './terminal-link.ts';
+import { afterNotice, type LinkSocket, type LinkState, TerminalLink } from './terminal-link.ts';
 
 class Socket implements LinkSocket {
   readyState = 0;
@@ -198,9 +191,4 @@ test('ignores events of the previous connection after taking over', async () => 
   expect(states).toEqual(['open', 'connecting']);
   link.close();
   expect(sockets.every((socket) => socket.closed)).toBe(true);
-});
-
-test('backs off up to five seconds, and ignores text that is not a notice', () => {
-  expect([0, 1, 2, 10].map(waitBeforeAttach)).toEqual([300, 600, 1_200, 5_000]);
-  expect([readNotice('{'), readNotice('{"type":"title"}'), readNotice('null')]).toEqual([null, null, null]);
 });

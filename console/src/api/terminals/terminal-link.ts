@@ -1,3 +1,5 @@
+import { readTerminalNotice, type TerminalNotice } from '../../../../client/src/terminal-notice.ts';
+import { reattachDelayMs, stableConnectionMs } from '../../../../client/src/terminal-reattach.ts';
 import type { TerminalAddress, TerminalMode } from './terminals.ts';
 
 /**
@@ -43,31 +45,23 @@ export type LinkState =
   | { readonly kind: 'exited'; readonly code: number | null; readonly signal: string | null }
   | { readonly kind: 'ended'; readonly code: string; readonly message: string };
 
-export type LinkNotice =
-  | { readonly type: 'resize'; readonly cols: number; readonly rows: number }
-  | { readonly type: 'exit'; readonly code: number | null; readonly signal: string | null }
-  | { readonly type: 'error'; readonly code: string; readonly message: string };
-
 /** After these codes the terminal session may still live: attach again. */
 const transientCodes = new Set(['terminal_too_slow', 'terminal_interrupted', 'unauthenticated', 'internal']);
 
 /** The state after a notice of the orchestrator; null if it changes nothing or the link should attach again. */
-export function afterNotice(notice: LinkNotice): LinkState | null {
+export function afterNotice(notice: TerminalNotice): LinkState | null {
   if (notice.type === 'resize') return null;
   if (notice.type === 'exit') return { kind: 'exited', code: notice.code, signal: notice.signal };
   if (notice.code === 'terminal_taken_over') return { kind: 'taken_over', message: notice.message };
   return transientCodes.has(notice.code) ? null : { kind: 'ended', code: notice.code, message: notice.message };
 }
 
-/** Milliseconds before the next attempt. */
-export const waitBeforeAttach = (attempt: number): number => Math.min(300 * 2 ** attempt, 5_000);
-
 /** Limits of bytes not yet rendered: above `max` the link disconnects, below `min` it attaches again. */
 const backlog = { max: 8 * 1024 * 1024, min: 256 * 1024 } as const;
+/** A page may stay open for days, so it asks less often than the CLI, which gives up after a minute. */
+const maxReattachDelayMs = 5_000;
 /** Bytes. */
 const maxFrame = 32 * 1024;
-/** A connection that lasts this long resets the backoff. */
-const stableMs = 10_000;
 const openState = 1;
 
 export class TerminalLink {
@@ -192,14 +186,14 @@ export class TerminalLink {
     socket.onopen = () => {
       this.#previous = this.#backlog;
       this.#events.fresh();
-      this.#cancelReset = this.#parts.after(stableMs, () => {
+      this.#cancelReset = this.#parts.after(stableConnectionMs, () => {
         this.#attempt = 0;
       });
       this.#become({ kind: 'open', mode: this.#mode });
     };
     socket.onmessage = ({ data }) => {
       if (typeof data !== 'string') return this.#show(new Uint8Array(data as ArrayBuffer));
-      const notice = readNotice(data);
+      const notice = readTerminalNotice(data);
       if (notice === null) return;
       if (notice.type === 'resize') this.#events.sized(notice.cols, notice.rows);
       next = afterNotice(notice) ?? next;
@@ -224,16 +218,9 @@ export class TerminalLink {
 
   #retryLater(): void {
     this.#become({ kind: 'lost' });
-    this.#cancelRetry = this.#parts.after(waitBeforeAttach(this.#attempt++), () => void this.#attach());
-  }
-}
-
-/** @returns null if the text is not a notice */
-export function readNotice(text: string): LinkNotice | null {
-  try {
-    const value = JSON.parse(text) as LinkNotice;
-    return ['resize', 'exit', 'error'].includes(value.type) ? value : null;
-  } catch {
-    return null;
+    this.#cancelRetry = this.#parts.after(
+      reattachDelayMs(this.#attempt++, maxReattachDelayMs),
+      () => void this.#attach(),
+    );
   }
 }

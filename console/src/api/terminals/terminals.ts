@@ -1,4 +1,3 @@
-import { ApiError } from '@muster/protocol/client';
 import {
   attachTerminal as attach,
   closeTerminal as close,
@@ -99,7 +98,3 @@ export function openTerminalSocket(ws_url: string): WebSocket {
   socket.binaryType = 'arraybuffer';
   return socket;
 }
-
-/** Whether attaching failed permanently: not for lack of an answer, a rate limit or a server error. */
-export const isFinal = (error: unknown): boolean =>
-  error instanceof ApiError && !error.problem.code.startsWith('rate') && error.problem.status < 500;

@@ -1,7 +1,7 @@
+import { isFinalRefusal } from '../../../../client/src/terminal-reattach.ts';
 import { type LinkState, TerminalLink } from '../../api/terminals/terminal-link.ts';
 import {
   attachTerminal,
-  isFinal,
   openTerminalSocket,
   refetchTerminal,
   type TerminalMode,
@@ -68,7 +68,7 @@ export class LiveScreen {
       {
         attach: (wanted) => attachTerminal(session_id, wanted),
         open: openTerminalSocket,
-        isFinal,
+        isFinal: isFinalRefusal,
         after: (ms, act) => {
           const timer = window.setTimeout(act, ms);
           return () => window.clearTimeout(timer);

@@ -1,19 +1,19 @@
-/** What an orchestrator says on a terminal's WebSocket besides its bytes. */
-export type Notice =
+/** A text message of the orchestrator on the WebSocket of a terminal. Binary messages are output. */
+export type TerminalNotice =
   | { readonly type: 'resize'; readonly cols: number; readonly rows: number }
   | { readonly type: 'exit'; readonly code: number | null; readonly signal: string | null }
   | { readonly type: 'error'; readonly code: string; readonly message: string };
 
-/** @returns null for what is not understood: a later orchestrator may say more */
-export function readNotice(text: string): Notice | null {
-  let said: Record<string, unknown> | null = null;
+/** Returns null for text that is not a notice, and for kinds that a later orchestrator may add. */
+export function readTerminalNotice(text: string): TerminalNotice | null {
+  let value: Record<string, unknown> | null = null;
   try {
-    said = JSON.parse(text);
+    value = JSON.parse(text);
   } catch {
     return null;
   }
-  if (said === null || typeof said !== 'object') return null;
-  const { type, cols, rows, code, signal, message } = said;
+  if (value === null || typeof value !== 'object') return null;
+  const { type, cols, rows, code, signal, message } = value;
   if (type === 'resize' && isSize(cols) && isSize(rows)) return { type, cols, rows };
   if (type === 'exit')
     return {

@@ -1,0 +1,56 @@
+/** Fields of the OpenSSH key format, each with its length before it (RFC 4253, section 5). @throws RangeError if truncated */
+export class SshFields {
+  readonly #bytes: Uint8Array;
+  #at = 0;
+  constructor(bytes: Uint8Array) {
+    this.#bytes = bytes;
+  }
+  take(length: number): Uint8Array {
+    const to = this.#at + length;
+    if (to > this.#bytes.length) throw new RangeError('truncated');
+    const taken = this.#bytes.subarray(this.#at, to);
+    this.#at = to;
+    return taken;
+  }
+  number(): number {
+    return this.take(4).reduce((sum, byte) => sum * 256 + byte, 0);
+  }
+  bytes(): Uint8Array {
+    return this.take(this.number());
+  }
+  /** At most the first 256 bytes, as Latin-1. */
+  text(): string {
+    return String.fromCharCode(...this.bytes().subarray(0, 256));
+  }
+  get rest(): Uint8Array {
+    return this.#bytes.subarray(this.#at);
+  }
+}
+
+const magic = 'openssh-key-v1\0';
+
+/** The part of a private key file in front of the private half (PROTOCOL.key of OpenSSH). */
+export interface SshKeyHead {
+  /** `none` for a plain key. */
+  readonly cipher: string;
+  readonly kdf: string;
+  readonly kdfOptions: Uint8Array;
+  readonly publicBlob: Uint8Array;
+  /** The private half follows. */
+  readonly fields: SshFields;
+}
+
+/**
+ * @param bytes the decoded body between the first and last lines of the file
+ * @returns null if it is not an OpenSSH key, or holds several
+ * @throws RangeError if it is truncated
+ */
+export function readSshKeyHead(bytes: Uint8Array): SshKeyHead | null {
+  const fields = new SshFields(bytes);
+  if (String.fromCharCode(...fields.take(magic.length)) !== magic) return null;
+  const cipher = fields.text();
+  const kdf = fields.text();
+  const kdfOptions = fields.bytes();
+  if (fields.number() !== 1) return null;
+  return { cipher, kdf, kdfOptions, publicBlob: fields.bytes(), fields };
+}

@@ -1,0 +1,73 @@
+import { ApiError, type Client } from '@muster/protocol/client';
+import { challenge, verify } from '@muster/protocol/http';
+import { signInBytes } from '@muster/protocol/sign-in';
+import { hexOf } from './bytes.ts';
+
+/** The orchestrator does not support sign-ins that are bound to its address, or somebody else answers there. Nothing was signed. */
+export class UnboundSignIn extends Error {
+  constructor(cause?: unknown) {
+    super('This orchestrator does not support sign-ins bound to its address. Nothing was signed. Upgrade it.', {
+      cause,
+    });
+    this.name = 'UnboundSignIn';
+  }
+}
+
+/** The orchestrator does not know the key, or its operator was removed. */
+export class UnknownKey extends Error {
+  /** 64 lower-case hexadecimal characters. */
+  readonly publicKey: string;
+  constructor(publicKey: string, cause: unknown) {
+    super('This orchestrator does not know this key, or its operator was removed.', { cause });
+    this.name = 'UnknownKey';
+    this.publicKey = publicKey;
+  }
+}
+
+export interface SignInParts {
+  /** Calls the orchestrator without a session. */
+  readonly call: Client;
+  /** 64 lower-case hexadecimal characters. */
+  readonly publicKey: string;
+  /** The names by which the signature may call the server, best first. Called after the challenge came over a connection. */
+  readonly servers: () => readonly string[];
+  /** Returns the 64 bytes of an Ed25519 signature. */
+  readonly sign: (message: Uint8Array<ArrayBuffer>) => Promise<Uint8Array>;
+}
+
+/**
+ * Signs in with an operator's key. Signs only messages that name the server that this end sees: a bare signature over a
+ * nonce of the server's choice could be passed on to another orchestrator, so there is no fallback to it.
+ * @throws UnboundSignIn, UnknownKey; ApiError if the orchestrator refuses
+ */
+export async function signIn({ call, publicKey, servers, sign }: SignInParts) {
+  const { nonce, form } = await call(challenge, { body: { public_key: publicKey, form: 2 } }).catch(
+    (error: unknown) => {
+      throw challengeFailure(error, publicKey);
+    },
+  );
+  if (form !== 2 || !/^[0-9a-f]{64}$/.test(nonce)) throw new UnboundSignIn();
+  const [first, ...others] = servers();
+  if (first === undefined) throw new Error('the challenge came without a connection');
+  const answer = async (server: string) => {
+    const signature = hexOf(await sign(signInBytes({ server, publicKey, nonce })));
+    return await call(verify, { body: { public_key: publicKey, signature, server, nonce } });
+  };
+  let answered = answer(first);
+  for (const server of others)
+    answered = answered.catch((error: unknown) => {
+      if (error instanceof ApiError && error.problem.code === 'sign_in_server_unknown') return answer(server);
+      throw error;
+    });
+  return await answered.catch((error: unknown) => {
+    throw challengeFailure(error, publicKey);
+  });
+}
+
+function challengeFailure(error: unknown, publicKey: string): unknown {
+  if (!(error instanceof ApiError)) return error;
+  const { code, errors } = error.problem;
+  // Orchestrators older than bound sign-ins refuse the field.
+  if (code === 'invalid_input' && errors?.some(({ path }) => path === '/form')) return new UnboundSignIn(error);
+  return code === 'operator_unknown' ? new UnknownKey(publicKey, error) : error;
+}
