@@ -2,8 +2,8 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { defaultConfig as agentDefaults } from '../agent/src/config.ts';
-import { readInvocation } from '../orchestrator/src/config.ts';
-import { reloadable } from '../orchestrator/src/reload.ts';
+import { readInvocation } from '../orchestrator/src/config/read.ts';
+import { reloadable } from '../orchestrator/src/config/reload.ts';
 import { root } from '../tools/suite/cli.ts';
 
 /** Dotted keys with their values, as the tables of docs/operations.md have them. */

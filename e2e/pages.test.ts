@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { defaultConfig as agentDefaults, parseConfig as parseAgentConfig } from '../agent/src/config.ts';
 import { describeProgram } from '../cli/src/program/program.ts';
-import { configSchema } from '../orchestrator/src/config.ts';
+import { configSchema } from '../orchestrator/src/config/schema.ts';
 import { blocksOf, commandsOf } from '../tools/docs/markdown.ts';
 
 const root = join(import.meta.dirname, '..');

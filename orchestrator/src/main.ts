@@ -5,15 +5,10 @@ import { type Logger, pino } from 'pino';
 import { systemClock } from '../../lib/src/clock.ts';
 import { serviceManager } from '../../lib/src/service-manager.ts';
 import type { Running } from './compose/start.ts';
-import {
-  ConfigError,
-  configJsonSchema,
-  exposesTokens,
-  faultsOfFile,
-  type Invocation,
-  readInvocation,
-  usage,
-} from './config.ts';
+import { ConfigError } from './config/faults.ts';
+import { usage } from './config/flags.ts';
+import { faultsOfFile, type Invocation, readInvocation } from './config/read.ts';
+import { configJsonSchema, exposesTokens } from './config/schema.ts';
 import { logTo } from './log-stream.ts';
 
 /** `muster orchestrator`: reads the configuration, starts the orchestrator, and stops it on a signal. */

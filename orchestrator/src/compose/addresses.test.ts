@@ -1,6 +1,6 @@
 import { createPrivateKey, generateKeyPairSync } from 'node:crypto';
 import { expect, test } from 'vitest';
-import { configSchema } from '../config.ts';
+import { configSchema } from '../config/schema.ts';
 import { selfSigned } from '../identity/certificate.ts';
 import { Addresses } from './addresses.ts';
 

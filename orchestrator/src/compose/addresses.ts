@@ -1,7 +1,7 @@
 import { hash, X509Certificate } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { hostname } from 'node:os';
-import type { Config } from '../config.ts';
+import type { Config } from '../config/schema.ts';
 import { installSource, noteOnAgents } from '../domain/agents/enrollment-line.ts';
 import { isOwnServer, ownServers } from '../domain/operators/own-servers.ts';
 

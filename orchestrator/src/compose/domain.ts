@@ -2,7 +2,7 @@ import { statfs } from 'node:fs/promises';
 import { MusterError } from '@muster/protocol';
 import type { Logger } from 'pino';
 import type { Clock } from '../../../lib/src/clock.ts';
-import type { Config } from '../config.ts';
+import type { Config } from '../config/schema.ts';
 import { createDeliver } from '../deliver/deliver.ts';
 import { createRemoteWrite } from '../deliver/remote-write.ts';
 import type { Held } from '../disposables.ts';

@@ -5,7 +5,7 @@ import { announcementSigned } from '@muster/protocol/wire';
 import type { FastifyInstance } from 'fastify';
 import type { Logger } from 'pino';
 import type { Clock } from '../../../lib/src/clock.ts';
-import { type Config, configJsonSchema, configSchemaId } from '../config.ts';
+import { type Config, configJsonSchema, configSchemaId } from '../config/schema.ts';
 import { createDiscovery } from '../domain/agents/discovery.ts';
 import { createCensus } from '../domain/fleet/fleet-counts.ts';
 import { describeSettings } from '../domain/fleet/settings.ts';

@@ -1,5 +1,6 @@
-import type { Config, Invocation } from '../config.ts';
-import { type Changes, changesOf, reloaded, sourcesAfter } from '../reload.ts';
+import type { Invocation } from '../config/read.ts';
+import { type Changes, changesOf, reloaded, sourcesAfter } from '../config/reload.ts';
+import type { Config } from '../config/schema.ts';
 
 type Sources = Invocation['sources'];
 

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { pino } from 'pino';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { systemClock } from '../../../lib/src/clock.ts';
-import { type Config, configSchema } from '../config.ts';
+import { type Config, configSchema } from '../config/schema.ts';
 import { startOrchestrator } from './start.ts';
 
 describe('a start that fails', () => {

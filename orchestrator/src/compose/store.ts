@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import type { Logger } from 'pino';
 import type { Clock } from '../../../lib/src/clock.ts';
-import type { Config } from '../config.ts';
+import type { Config } from '../config/schema.ts';
 import type { Held } from '../disposables.ts';
 import { loadSecretKeys, type SecretKeys } from '../identity/secret-keys.ts';
 import type { Database } from '../store/database.ts';

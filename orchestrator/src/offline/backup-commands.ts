@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { type FileHandle, open, rename, rm, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import { ConfigError } from '../config.ts';
+import { ConfigError } from '../config/faults.ts';
 import { TransferRefused } from '../store/transfer/transfer-table.ts';
 import type { BackupPart } from './backup-format.ts';
 import { verifyBackup } from './backup-read.ts';

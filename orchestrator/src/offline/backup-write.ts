@@ -5,7 +5,7 @@ import { Readable } from 'node:stream';
 import { createGzip } from 'node:zlib';
 import { systemClock } from '../../../lib/src/clock.ts';
 import { readPrivateFile } from '../../../lib/src/private-file.ts';
-import type { Config } from '../config.ts';
+import type { Config } from '../config/schema.ts';
 import { restoredKey } from '../domain/fleet/restored.ts';
 import { rawPublicKey } from '../identity/ed25519-key.ts';
 import { keyIdsOf } from '../identity/secret-keys.ts';

@@ -1,5 +1,5 @@
 import type { ParseArgsConfig } from 'node:util';
-import type { Config } from '../config.ts';
+import type { Config } from '../config/schema.ts';
 
 export interface Terminal {
   /** Prints a message; standard output is reserved for exports. */

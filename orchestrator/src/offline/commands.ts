@@ -1,6 +1,6 @@
 import { createReadStream } from 'node:fs';
 import { open, rename, rm } from 'node:fs/promises';
-import type { Config } from '../config.ts';
+import type { Config } from '../config/schema.ts';
 import { migrations } from '../store/migrations/index.ts';
 import { migratePostgres } from '../store/postgres/migrate-postgres.ts';
 import { connect, connectionSettings } from '../store/postgres/postgres-settings.ts';

@@ -1,7 +1,7 @@
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { DirectoryInUse, lockDirectory } from '../../../lib/src/instance-lock.ts';
-import type { Config } from '../config.ts';
+import type { Config } from '../config/schema.ts';
 import { takePostgresLock } from '../store/postgres/postgres-lock.ts';
 
 /** The database of an offline command, locked so that no orchestrator can start with it. */

@@ -3,7 +3,7 @@ import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
 import { scratchDirectory } from '../../test/scratch.ts';
-import { ConfigError } from '../config.ts';
+import { ConfigError } from '../config/faults.ts';
 import { replaceable } from './replaceable.ts';
 import { runOffline } from './run.ts';
 

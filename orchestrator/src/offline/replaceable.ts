@@ -1,5 +1,5 @@
 import { lstat, realpath } from 'node:fs/promises';
-import { ConfigError } from '../config.ts';
+import { ConfigError } from '../config/faults.ts';
 
 /**
  * Checks that an output file can be replaced: output is written to a temporary file that is then renamed. For root,

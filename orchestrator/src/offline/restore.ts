@@ -5,7 +5,7 @@ import { basename, join } from 'node:path';
 import { measureNames, type Sample } from '@muster/protocol';
 import { lockDirectory } from '../../../lib/src/instance-lock.ts';
 import { ensurePrivateDirectory } from '../../../lib/src/private-file.ts';
-import type { Config } from '../config.ts';
+import type { Config } from '../config/schema.ts';
 import { restoredKey } from '../domain/fleet/restored.ts';
 import type { SampleStore } from '../store/samples/samples.ts';
 import { openPostgresSamples } from '../store/samples/samples-postgres.ts';

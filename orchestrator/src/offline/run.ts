@@ -1,5 +1,7 @@
 import { visible, visibleJson, visibleLine } from '@muster/protocol';
-import { ConfigError, type Invocation, optionsOf, readInvocation, wordsOf } from '../config.ts';
+import { ConfigError } from '../config/faults.ts';
+import { optionsOf, wordsOf } from '../config/flags.ts';
+import { type Invocation, readInvocation } from '../config/read.ts';
 import { offlineCommands } from './commands.ts';
 
 /**

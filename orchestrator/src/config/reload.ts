@@ -1,4 +1,5 @@
-import type { Config, Invocation } from './config.ts';
+import type { Invocation } from './read.ts';
+import type { Config } from './schema.ts';
 
 /** Decides which configuration changes take effect on reload, and which at the next start. */
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { configSchema } from './config.ts';
 import { changesOf, reloadable, reloaded, sourcesAfter } from './reload.ts';
+import { configSchema } from './schema.ts';
 
 describe('a reloaded configuration', () => {
   const before = configSchema.parse({});

@@ -2,8 +2,9 @@ import { mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { configJsonSchema, configSchema, exposesTokens, faultsOfFile, readInvocation } from './config.ts';
-import { describeSettings } from './domain/fleet/settings.ts';
+import { describeSettings } from '../domain/fleet/settings.ts';
+import { faultsOfFile, readInvocation } from './read.ts';
+import { configJsonSchema, configSchema, exposesTokens } from './schema.ts';
 
 const file = (text: string): string => {
   const path = join(mkdtempSync(join(tmpdir(), 'muster-config-')), 'muster.yml');

@@ -1,0 +1,74 @@
+import { readFileSync } from 'node:fs';
+import { isScalar, isMap as isYamlMap, LineCounter, parseDocument } from 'yaml';
+import { ConfigError } from './faults.ts';
+
+/** A mapping before it is validated. */
+export type Raw = Record<string, unknown>;
+
+export const isMap = (value: unknown): value is Raw =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+
+/** The parsed file, and the line of each key; null if the key is missing. */
+export interface ReadFile {
+  readonly value: Raw;
+  readonly lineOf: (path: readonly PropertyKey[]) => number | null;
+}
+
+export const noFile: ReadFile = { value: {}, lineOf: () => null };
+
+/** @throws ConfigError if the file cannot be read, or is not a YAML mapping */
+export function readFile(file: string): ReadFile {
+  let text: string;
+  try {
+    text = readFileSync(file, 'utf8');
+  } catch (error) {
+    throw new ConfigError(`the configuration ${file} cannot be read: ${(error as Error).message}`);
+  }
+  const lines = new LineCounter();
+  const document = parseDocument(text, { uniqueKeys: true, lineCounter: lines });
+  if (document.errors.length > 0)
+    throw new ConfigError(
+      document.errors
+        .map(({ message, pos }) => `${file}:${lines.linePos(pos[0]).line}: ${withoutSource(message)}`)
+        .join('\n'),
+    );
+  let value: unknown;
+  try {
+    value = document.toJS({ maxAliasCount: 0 });
+  } catch (error) {
+    throw new ConfigError(`${file}: ${(error as Error).message}; write the value out instead`);
+  }
+  if (value === null) return noFile;
+  if (typeof value !== 'object' || Array.isArray(value)) throw new ConfigError(`${file} must hold a mapping of keys`);
+  const lineOf = (path: readonly PropertyKey[]): number | null => {
+    let node: unknown = document.contents;
+    let found: number | null = null;
+    for (const key of path) {
+      if (!isYamlMap(node)) break;
+      const pair = node.items.find(({ key: name }) => isScalar(name) && String(name.value) === String(key));
+      if (!isScalar(pair?.key)) return null;
+      found = pair.key.range ? lines.linePos(pair.key.range[0]).line : found;
+      node = pair.value;
+    }
+    return found;
+  };
+  return { value: value as Raw, lineOf };
+}
+
+/** The parser's message without the source line that it quotes: the line may contain a token or a password. */
+const withoutSource = (message: string): string =>
+  (message.split('\n')[0] as string).replace(/:$/, '').replace(/: ".*"(?= at line \d+, column \d+$|$)/, '');
+
+/** The place of an invalid value: the line in the file, unless a variable or flag overrides it. */
+export function placeIn(file: string | undefined, lineOf: ReadFile['lineOf'], over: readonly Raw[]) {
+  return (path: readonly PropertyKey[]): string => {
+    const elsewhere = over.some((part) => {
+      let at: unknown = part;
+      for (const key of path) at = isMap(at) ? at[String(key)] : undefined;
+      return at !== undefined;
+    });
+    if (file === undefined || elsewhere) return 'configuration';
+    const line = lineOf(path);
+    return line === null ? file : `${file}:${line}`;
+  };
+}

@@ -1,0 +1,111 @@
+import { type ParseArgsConfig, parseArgs } from 'node:util';
+import { closest } from 'fastest-levenshtein';
+import { ConfigError } from './faults.ts';
+
+/** The options of `muster orchestrator`. */
+
+const flags = {
+  config: { type: 'string' },
+  'data-dir': { type: 'string' },
+  'api-host': { type: 'string' },
+  'api-port': { type: 'string' },
+  'agent-host': { type: 'string' },
+  'agent-port': { type: 'string' },
+  'advertised-host': { type: 'string' },
+  'bootstrap-key': { type: 'string' },
+  'bootstrap-username': { type: 'string' },
+  'no-tls': { type: 'boolean' },
+  'tls-cert': { type: 'string' },
+  'tls-key': { type: 'string' },
+  'database-url': { type: 'string' },
+  'database-url-file': { type: 'string' },
+  'log-format': { type: 'string' },
+  'log-level': { type: 'string' },
+  'check-config': { type: 'string' },
+  'print-schema': { type: 'boolean' },
+  help: { type: 'boolean', short: 'h' },
+} as const;
+
+export const usage = `Usage: muster orchestrator [options]
+
+Runs the orchestrator: the API for operators and the port that agents dial.
+Where it is installed as a service, "muster orchestrator init" makes you its first admin.
+
+  --config FILE               YAML file with the keys of docs/operations.md
+  --data-dir DIR              where keys and the database are kept
+  --api-host HOST             address of the API (127.0.0.1)
+  --api-port PORT             port of the API (4748; 0 picks a free one)
+  --agent-host HOST           address of the agents' port (all)
+  --agent-port PORT           port of the agents (4747; 0 picks a free one)
+  --advertised-host HOST      name under which agents and people reach it
+  --bootstrap-key HEX         public key of the first admin (see: muster operator init)
+  --bootstrap-username NAME   and its name; both ignored once an operator exists
+  --no-tls                    plain HTTP for the API, behind a proxy that speaks TLS
+  --tls-cert FILE --tls-key FILE   certificate of the API, instead of one made here
+  --database-url-file FILE    file with the URL of a PostgreSQL database to use instead of SQLite
+  --database-url URL          the URL itself; whoever lists processes sees the password in it
+  --log-format text|json      json: nothing but JSON lines on stdout
+  --log-level debug|info|warn|error
+  --check-config FILE         say what is wrong with a configuration file, and start nothing (2: something is)
+  --print-schema              print its JSON Schema, for editors
+
+Every option is also a variable: MUSTER_API_PORT, MUSTER_DATA_DIR, MUSTER_DRIFT_INTERVAL …
+
+Example: muster orchestrator --data-dir ./data --bootstrap-key 3f…9a --bootstrap-username ada
+`;
+
+/** @throws ConfigError for an unknown option, with a suggestion */
+export function parseFlags(args: string[]) {
+  try {
+    return parseArgs({ args, options: flags, strict: true, allowPositionals: false }).values;
+  } catch (error) {
+    throw new ConfigError(`${(error as Error).message}${suggestion(args)}`);
+  }
+}
+
+/** @throws ConfigError unless the value of the option `--name` is allowed */
+export function oneOf<const T extends string>(name: string, given: string, allowed: readonly T[]): T {
+  const found = allowed.find((value) => value === given);
+  if (found === undefined) throw new ConfigError(`--${name} must be ${allowed.join(' or ')}, not ${given}`);
+  return found;
+}
+
+function suggestion(args: readonly string[]): string {
+  const unknown = args.find((arg) => arg.startsWith('--') && !((arg.slice(2).split('=')[0] as string) in flags));
+  return unknown === undefined ? '' : `\nDid you mean --${closest(unknown.slice(2), Object.keys(flags))}?`;
+}
+
+/** Separates positional arguments from options and their values. */
+export function wordsOf(args: readonly string[]): { words: string[]; rest: string[] } {
+  const { tokens } = parseArgs({
+    args: [...args],
+    options: flags,
+    strict: false,
+    allowPositionals: true,
+    tokens: true,
+  });
+  const at = new Map(tokens.flatMap((token) => (token.kind === 'positional' ? [[token.index, token.value]] : [])));
+  return { words: [...at.values()], rest: args.filter((_, index) => !at.has(index)) };
+}
+
+/** Separates a command's own options, with their values, from the orchestrator's. */
+export function optionsOf(args: readonly string[], options: NonNullable<ParseArgsConfig['options']>) {
+  const { tokens, values } = parseArgs({
+    args: [...args],
+    options: { ...flags, ...options },
+    strict: false,
+    allowPositionals: true,
+    tokens: true,
+  });
+  const taken = new Set<number>();
+  let fault: string | null = null;
+  for (const token of tokens) {
+    if (token.kind !== 'option' || !(token.name in options)) continue;
+    taken.add(token.index);
+    if (options[token.name]?.type !== 'string') continue;
+    if (token.value === undefined) fault = `${token.rawName} needs a value`;
+    else if (!token.inlineValue) taken.add(token.index + 1);
+  }
+  const own = Object.fromEntries(Object.entries(values).filter(([name]) => name in options));
+  return { values: own, fault, rest: args.filter((_, index) => !taken.has(index)) };
+}

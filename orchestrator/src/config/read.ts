@@ -1,0 +1,199 @@
+import { readFileSync } from 'node:fs';
+import { z } from 'zod';
+import { DatabaseUrl } from './database-url.ts';
+import { ConfigError, explain } from './faults.ts';
+import { isMap, noFile, placeIn, type Raw, readFile } from './file.ts';
+import { oneOf, parseFlags } from './flags.ts';
+import { type Config, configSchema, sectionOf } from './schema.ts';
+
+/**
+ * Reads the orchestrator's configuration: defaults, then the YAML file, then `MUSTER_*` variables, then flags; later ones
+ * win. Unknown keys are refused, except in the environment, which other programs share.
+ */
+
+/** The source of a value that is not the default. */
+export type Source = 'file' | 'environment' | 'flag';
+
+export interface Invocation {
+  help: boolean;
+  /** The configuration file, if one was named. */
+  file: string | null;
+  config: Config;
+  /** By dotted key, for every value that is set. */
+  sources: Record<string, Source>;
+  dataDir: string;
+  logFormat: 'text' | 'json';
+  logLevel: 'debug' | 'info' | 'warn' | 'error';
+}
+
+/**
+ * @param args arguments after `muster orchestrator`
+ * @param defaultDataDir data directory if none is set
+ * @throws ConfigError naming the place and the remedy
+ */
+export function readInvocation(args: string[], env: NodeJS.ProcessEnv, defaultDataDir: string): Invocation {
+  const values = parseFlags(args);
+  // Show help despite other errors.
+  if (values.help === true)
+    return {
+      help: true,
+      file: null,
+      config: configSchema.parse({}),
+      sources: {},
+      dataDir: defaultDataDir,
+      logFormat: 'text',
+      logLevel: 'info',
+    };
+  const file = values.config ?? env.MUSTER_CONFIG;
+  const { value: fromFile, lineOf } = file === undefined ? noFile : readFile(file);
+  const fromEnv = readEnvironment(env);
+  const fromFlags: Raw = {};
+  for (const [name, value] of Object.entries(values)) {
+    const key = name.replaceAll('-', '_');
+    if (key in configSchema.shape) fromFlags[key] = numeric(key, value, `--${name}`);
+  }
+  if (values['no-tls']) fromFlags.tls_enabled = false;
+  const parsed = configSchema.safeParse(merge(merge(fromFile, fromEnv), fromFlags));
+  if (!parsed.success) throw new ConfigError(explain(parsed.error, placeIn(file, lineOf, [fromEnv, fromFlags])));
+  const config = parsed.data;
+  if ((config.tls_cert === null) !== (config.tls_key === null))
+    throw new ConfigError('tls_cert and tls_key must be given together');
+  if ((config.bootstrap_key === null) !== (config.bootstrap_username === null))
+    throw new ConfigError('bootstrap_key and bootstrap_username must be given together');
+  checkRemoteWrite(config.metrics.remote_write);
+  return {
+    help: false,
+    file: file ?? null,
+    config: withDatabaseUrl(config),
+    sources: {
+      ...(env.MUSTER_DATA_DIR === undefined ? {} : { data_dir: 'environment' as const }),
+      ...(values['data-dir'] === undefined ? {} : { data_dir: 'flag' as const }),
+      ...sourced(fromFile, 'file'),
+      ...sourced(fromEnv, 'environment'),
+      ...sourced(fromFlags, 'flag'),
+    },
+    dataDir: values['data-dir'] ?? env.MUSTER_DATA_DIR ?? defaultDataDir,
+    logFormat: oneOf('log-format', values['log-format'] ?? env.MUSTER_LOG_FORMAT ?? 'text', ['text', 'json']),
+    logLevel: oneOf('log-level', values['log-level'] ?? env.MUSTER_LOG_LEVEL ?? 'info', [
+      'debug',
+      'info',
+      'warn',
+      'error',
+    ]),
+  };
+}
+
+/** @throws ConfigError when keys contradict each other */
+function checkRemoteWrite(given: Config['metrics']['remote_write']): void {
+  const { url, bearer_token_file, username, password_file } = given;
+  const within = (text: string) => new ConfigError(`metrics.remote_write: ${text}`);
+  if (bearer_token_file !== null && (username !== null || password_file !== null))
+    throw within('give bearer_token_file, or username and password_file, not both');
+  if ((username === null) !== (password_file === null))
+    throw within('username and password_file must be given together');
+  if (url === null && (bearer_token_file !== null || username !== null)) throw within('url is missing');
+  if (url !== null && (bearer_token_file !== null || username !== null) && /^[^/]*\/\/[^/]*@/.test(url))
+    throw within('the url already contains a user: give its name and password there or in separate keys, not both');
+}
+
+/** Fills in the database URL, from its file if needed. */
+function withDatabaseUrl(config: Config): Config {
+  const { database_url, database_url_file: file } = config;
+  if (file === null) return config;
+  if (database_url !== null) throw new ConfigError('give database_url or database_url_file, not both');
+  let text: string;
+  try {
+    text = readFileSync(file, 'utf8').trim();
+  } catch (error) {
+    throw new ConfigError(`database_url_file ${file} cannot be read: ${(error as Error).message}`);
+  }
+  try {
+    return { ...config, database_url: new DatabaseUrl(text) };
+  } catch (error) {
+    throw new ConfigError(`what ${file} holds ${(error as Error).message}`);
+  }
+}
+
+/** All errors in a file, one per line; empty when an orchestrator would start with it. Ignores variables and flags. */
+export function faultsOfFile(file: string): string[] {
+  try {
+    readInvocation(['--config', file], {}, 'data');
+    return [];
+  } catch (error) {
+    if (!(error instanceof ConfigError)) throw error;
+    return error.message.split('\n');
+  }
+}
+
+/** `MUSTER_DRIFT_INTERVAL` is `drift.interval`. Unknown variables with the prefix are ignored. */
+function readEnvironment(env: NodeJS.ProcessEnv): Raw {
+  const found: Raw = {};
+  for (const [key, schema] of Object.entries(configSchema.shape)) {
+    const name = `MUSTER_${key.toUpperCase()}`;
+    const nested = schema.unwrap();
+    if (nested instanceof z.ZodObject) {
+      const part = readSection(env, name, nested.shape);
+      if (Object.keys(part).length > 0) found[key] = part;
+    } else if (env[name] !== undefined) found[key] = numeric(key, env[name], name);
+  }
+  return found;
+}
+
+function readSection(env: NodeJS.ProcessEnv, above: string, shape: Readonly<Record<string, unknown>>): Raw {
+  const found: Raw = {};
+  for (const [key, schema] of Object.entries(shape)) {
+    const name = `${above}_${key.toUpperCase()}`;
+    const nested = sectionOf(schema);
+    if (nested !== null) {
+      const part = readSection(env, name, nested);
+      if (Object.keys(part).length > 0) found[key] = part;
+    } else if (env[name] !== undefined) found[key] = isText(schema) ? env[name] : plain(env[name]);
+  }
+  return found;
+}
+
+/** Keeps a name of digits as text. */
+function isText(schema: unknown): boolean {
+  let inner = schema;
+  while (inner instanceof z.ZodDefault || inner instanceof z.ZodNullable) inner = inner.unwrap();
+  return inner instanceof z.ZodString;
+}
+
+/** Converts text of flags and variables to the type of the key. */
+function numeric(key: string, value: unknown, where: string): unknown {
+  if (typeof value !== 'string') return value;
+  const kind = configSchema.shape[key as keyof Config].unwrap();
+  if (kind instanceof z.ZodNumber) {
+    if (!/^\d{1,15}$/.test(value)) throw new ConfigError(`${where} must be a whole number, not ${value}`);
+    return Number(value);
+  }
+  if (kind instanceof z.ZodBoolean) return plain(value);
+  if (kind instanceof z.ZodArray) return value.split(',').flatMap((item) => (item.trim() === '' ? [] : [item.trim()]));
+  return value;
+}
+
+function plain(text: string): unknown {
+  if (/^\d{1,15}$/.test(text)) return Number(text);
+  if (text === 'true' || text === 'false') return text === 'true';
+  return text;
+}
+
+function merge(under: Raw, over: Raw): Raw {
+  const merged: Raw = { ...under };
+  for (const [key, value] of Object.entries(over)) {
+    const below = merged[key];
+    const both = isMap(below) && isMap(value);
+    merged[key] = both ? merge(below, value) : value;
+  }
+  return merged;
+}
+
+/** The source of every value of a section, by dotted key. */
+function sourced(part: Raw, source: Source, above = ''): Record<string, Source> {
+  const found: Record<string, Source> = {};
+  for (const [key, value] of Object.entries(part)) {
+    if (isMap(value)) Object.assign(found, sourced(value, source, `${above}${key}.`));
+    else found[above + key] = source;
+  }
+  return found;
+}
