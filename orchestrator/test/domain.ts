@@ -9,13 +9,13 @@ import { createAgentLinks, type ReportRules } from '../src/domain/agent-link/age
 import { setStatus } from '../src/domain/agents/agents.ts';
 import { createPendingList } from '../src/domain/agents/pending-list.ts';
 import { createRefusals } from '../src/domain/audit/refusals.ts';
-import { createModuleDocuments } from '../src/domain/modules/modules.ts';
 import { createLiveOutput } from '../src/domain/operations/live-output.ts';
 import { createWaiting } from '../src/domain/operations/operation-waiting.ts';
 import { addOperator } from '../src/domain/operators/operators.ts';
 import { createSignIn } from '../src/domain/operators/sign-in.ts';
 import { createRunConductor } from '../src/domain/runs/run-conductor.ts';
 import type { Actor, Context } from '../src/domain/shared/context.ts';
+import { createModuleDocuments } from '../src/domain/shared/module-documents.ts';
 import { rawPublicKey } from '../src/identity/ed25519-key.ts';
 import { SecretKeys } from '../src/identity/secret-keys.ts';
 import type { DatabaseFixture } from './databases/databases.ts';
@@ -58,6 +58,7 @@ export async function openDomain(
     // Different at each call and equal in each run.
     randomBytes: (length) =>
       Buffer.concat([createHash('sha512').update(`${++drawn}`).digest(), Buffer.alloc(64)]).subarray(0, length),
+    documents: createModuleDocuments(db),
     secretKeys: new SecretKeys([Buffer.alloc(32, 7)]),
     presence: {
       get count() {
@@ -79,8 +80,7 @@ export async function openDomain(
   };
   const links = createAgentLinks(context, refusals, pending, async () => {}, liveOutput, rules);
   const signInRules = { tokenLifeSecs, requireBound, isOwnServer: (server: string) => server === ownServer };
-  const documents = createModuleDocuments(context);
-  const conductor = createRunConductor(context, documents, { maxConcurrent: 1000 });
+  const conductor = createRunConductor(context, { maxConcurrent: 1000 });
   return {
     context,
     clock,
@@ -95,7 +95,6 @@ export async function openDomain(
     liveOutput,
     refusals,
     waiting: createWaiting(context),
-    documents,
     conductor,
     signIn: createSignIn(context, refusals, signInRules, clock),
     /** May be changed. */

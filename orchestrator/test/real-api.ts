@@ -69,9 +69,9 @@ export function realApiFixture() {
             sign: () => new Uint8Array(64),
           }),
         ),
-        ...moduleHandlers(context, domain.documents),
+        ...moduleHandlers(context),
         ...fleetHandlers(context),
-        ...operationHandlers(context, domain.documents, domain.waiting, domain.conductor, domain.liveOutput),
+        ...operationHandlers(context, domain.waiting, domain.conductor, domain.liveOutput),
         ...windowHandlers(context),
         ...notificationHandlers(
           context,

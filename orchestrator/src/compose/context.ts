@@ -5,6 +5,7 @@ import type { Clock } from '../../../lib/src/clock.ts';
 import type { Bus } from '../bus/bus.ts';
 import { announcingEvents } from '../domain/audit/announce-events.ts';
 import type { Context, Presence } from '../domain/shared/context.ts';
+import { createModuleDocuments } from '../domain/shared/module-documents.ts';
 import { lastDriftId } from '../store/queries/drift.ts';
 import { lastOperationId } from '../store/queries/operations.ts';
 import type { Store } from './store.ts';
@@ -27,6 +28,7 @@ export async function createContext(
     newId: () => ulid(Math.max(clock.now(), newestTime)),
     randomBytes: (length) => randomBytes(length),
     secretKeys,
+    documents: createModuleDocuments(db),
     presence,
   };
 }

@@ -13,7 +13,6 @@ import { createRefusals, type Refusals } from '../domain/audit/refusals.ts';
 import { reportRoom } from '../domain/fleet/disk-space.ts';
 import { createMetrics, type Metrics } from '../domain/fleet/metrics.ts';
 import { createLiveEvents } from '../domain/live/live-events.ts';
-import { createModuleDocuments } from '../domain/modules/modules.ts';
 import { createLiveOutput } from '../domain/operations/live-output.ts';
 import { createWaiting } from '../domain/operations/operation-waiting.ts';
 import { createSignIn, type SignIn } from '../domain/operators/sign-in.ts';
@@ -59,7 +58,6 @@ export async function createDomain(parts: DomainParts, held: Held) {
   const live = createLiveEvents(context, clock, signIn);
   held.add(() => live.close());
   const waiting = createWaiting(context);
-  const documents = createModuleDocuments(context);
   const liveOutput = createLiveOutput(context);
   held.add(() => liveOutput.close());
   const remoteWrite = startConfiguredRemoteWrite(context, clock, config);
@@ -73,7 +71,7 @@ export async function createDomain(parts: DomainParts, held: Held) {
   held.add(() => disk.stop());
   await disk.look();
   const metrics = createMetrics(context, store.samples, config.metrics.retention, remoteWrite?.take);
-  const conductor = createRunConductor(context, documents, { maxConcurrent: config.runs.max_concurrent });
+  const conductor = createRunConductor(context, { maxConcurrent: config.runs.max_concurrent });
   const channelRule = settings.extend({}, { denyPrivate: ({ notifications }) => notifications.deny_private });
   return {
     context,
@@ -84,7 +82,6 @@ export async function createDomain(parts: DomainParts, held: Held) {
     pending,
     live,
     waiting,
-    documents,
     liveOutput,
     remoteWrite,
     disk,

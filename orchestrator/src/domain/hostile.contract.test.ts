@@ -35,7 +35,7 @@ async function open(fixture: Parameters<Parameters<typeof describeDatabases>[1]>
   const agent = await newAgent(domain, actor, 'web-1');
   await uploadModule(domain.context, actor, 'm', fileModule('m'));
   const submit = (kind: 'apply' | 'plan' = 'apply', ttl = 3600) =>
-    submitOperation(domain.context, domain.documents, actor, 'web-1', { kind, modules: ['m'], ttl, queue: true });
+    submitOperation(domain.context, actor, 'web-1', { kind, modules: ['m'], ttl, queue: true });
   return { domain, actor, agent, submit, context: domain.context };
 }
 
@@ -51,7 +51,7 @@ describeDatabases('hostile input', (fixture) => {
       selector: 'constructor=a toString=b',
       parameters: { constructor: { keys: 5, entries: 1 } },
     });
-    const id = await startRun(context, domain.documents, domain.conductor, actor, 'constructor', { kind: 'plan' });
+    const id = await startRun(context, domain.conductor, actor, 'constructor', { kind: 'plan' });
     expect(Object.keys({ a: 1 })).toEqual(['a']);
     expect((await getRun(context, id)).results).toMatchObject([{ node_id: agent.id, status: 'queued' }]);
     expect((await listTags(context)).tags).toEqual({
@@ -154,7 +154,7 @@ describeDatabases('races', (fixture) => {
     await putOneTag(context, actor, 'web-1', 'role', 'web');
     await createAssignment(context, actor, { name: 'base', modules: ['m'], selector: 'role=web' });
     const [run, single, rejected] = await Promise.all([
-      startRun(context, domain.documents, domain.conductor, actor, 'base', { kind: 'apply' }),
+      startRun(context, domain.conductor, actor, 'base', { kind: 'apply' }),
       submit().catch(() => null),
       setStatus(context, actor, agent.id, { status: 'rejected' }),
     ]);
@@ -202,13 +202,13 @@ describeDatabases('work that is lost on the way', (fixture) => {
     // The process dies after the run is recorded and before its first wave.
     const write = context.db.write.bind(context.db);
     context.db.write = (unit) => (unit.name === 'runs/queue' ? Promise.reject(new Error('killed')) : write(unit));
-    const id = await startRun(context, domain.documents, domain.conductor, actor, 'base', { kind: 'apply' });
+    const id = await startRun(context, domain.conductor, actor, 'base', { kind: 'apply' });
     await domain.conductor.stop();
     context.db.write = write;
     expect(await getRun(context, id)).toMatchObject({ results: [{ status: 'queued', operation_id: null }] });
     // No agent is connected yet, which is not reported: they are reconnecting.
     domain.connected.delete(agent.id);
-    const next = createRunConductor(context, domain.documents, { maxConcurrent: 1000 });
+    const next = createRunConductor(context, { maxConcurrent: 1000 });
     const upkeep = startUpkeep(context, domain.clock, { runs: next });
     await upkeep.round();
     expect(await getRun(context, id)).toMatchObject({ status: 'running', results: [{ status: 'queued' }] });

@@ -58,7 +58,7 @@ async function opened(fixture: DatabaseFixture, { files = 3, dailyBytes = 256 * 
     return sent.operation;
   };
   const apply = async (kind: 'apply' | 'plan' = 'apply'): Promise<OperationMessage> => {
-    await submitOperation(context, domain.documents, actor, 'web-1', { kind, modules: ['m'], ttl: 3600, queue: true });
+    await submitOperation(context, actor, 'web-1', { kind, modules: ['m'], ttl: 3600, queue: true });
     return next();
   };
   const results = (operation_id: string, position: number, given: ResourceResult[]) =>
@@ -131,14 +131,14 @@ describeDatabases('what an agent reports of an operation', (fixture) => {
   });
 
   test('refuses reports of an operation that was not dispatched', async () => {
-    const { domain, context, actor, results } = await opened(fixture);
+    const { context, actor, results } = await opened(fixture);
     const wish = { kind: 'apply', modules: ['m'], ttl: 3600, queue: true } as const;
-    const id = await submitOperation(context, domain.documents, actor, 'web-1', wish);
+    const id = await submitOperation(context, actor, 'web-1', wish);
     expect(await results(id, 0, [resultOf()])).toMatchObject({ message: expect.stringContaining('was not sent') });
   });
 
   test('ignores removals of unknown resources in applied state', async () => {
-    const { agent, context, actor, apply, finish, count, domain, next } = await opened(fixture);
+    const { agent, context, actor, apply, finish, count, next } = await opened(fixture);
     const first = await apply();
     const gone = resultOf({ identity: '/from/elsewhere', action: 'remove', status: 'failed', message: 'busy' });
     await finish(first.operation_id, [...asSent(first), gone], 'failed');
@@ -147,7 +147,7 @@ describeDatabases('what an agent reports of an operation', (fixture) => {
     const other = '  - resource: { file-unix: { path: /n, content: "x" } }';
     await uploadModule(context, actor, 'n', `name: n\nsupports: [{ platform: linux }]\nresources:\n${other}\n`);
     const wish = { kind: 'apply', modules: ['n'], ttl: 3600, queue: true } as const;
-    await submitOperation(context, domain.documents, actor, agent.id, wish);
+    await submitOperation(context, actor, agent.id, wish);
     const second = await next();
     const removals = asSent(first, { action: 'remove', status: 'failed', message: 'x'.repeat(8_000) });
     expect(await finish(second.operation_id, [...asSent(second), ...removals], 'failed')).toBeNull();

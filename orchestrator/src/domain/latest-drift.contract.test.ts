@@ -28,7 +28,7 @@ describeDatabases('the latest drift of each agent', (fixture) => {
       agents.set(name, agent);
       await putOneTag(context, actor, name, 'group', name[0] as string);
       const wanted = { kind: 'apply', modules: ['m'], queue: true } as const;
-      const operation = await submitOperation(context, domain.documents, actor, name, wanted);
+      const operation = await submitOperation(context, actor, name, wanted);
       await domain.links.nextOperation(agent.id);
       await report(domain, agent, operation, false);
     }

@@ -40,7 +40,7 @@ async function open(fixture: DatabaseFixture, resources = 1) {
     return rows as Row[];
   };
   const submit = async () => {
-    const id = await submitOperation(context, domain.documents, actor, 'web-1', {
+    const id = await submitOperation(context, actor, 'web-1', {
       kind: 'apply',
       modules: ['m'],
       queue: true,

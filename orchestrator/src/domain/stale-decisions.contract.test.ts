@@ -38,8 +38,7 @@ describeDatabases('a decision on rows that change before the write', (fixture) =
     await uploadModule(context, actor, 'm', module);
     const agent = await newAgent(domain, actor, 'a');
     let seq = 0;
-    const submit = () =>
-      submitOperation(context, domain.documents, actor, agent.id, { kind: 'apply', modules: ['m'], queue: true });
+    const submit = () => submitOperation(context, actor, agent.id, { kind: 'apply', modules: ['m'], queue: true });
     const sent = async () => (await links.nextOperation(agent.id))?.operation.operation_id ?? null;
     const report = async (id: string, results = [resultOf({ identity: '/f' })], status?: 'failed') => {
       const reports = reportsOf(id, results, { now: domain.now(), ...(status ? { status } : {}) }).map((one) =>
@@ -150,7 +149,7 @@ describeDatabases('a decision on rows that change before the write', (fixture) =
     const change = (content: string) =>
       uploadModule(context, actor, 'm', module.replace('/f }', `/f, content: ${content} }`));
     const submit = (kind: 'plan' | 'apply', plan_id?: string) =>
-      submitOperation(context, domain.documents, actor, agent.id, {
+      submitOperation(context, actor, agent.id, {
         kind,
         modules: plan_id === undefined ? ['m'] : [],
         queue: true,

@@ -24,13 +24,13 @@ verify: [{ tcp: { port: 22, host: gateway } }]
 describeDatabases('what must hold after an apply', (fixture) => {
   const open = async () => {
     const domain = await openDomain(fixture);
-    const { context, documents } = domain;
+    const { context } = domain;
     const { actor } = await newAdmin(domain);
     const agent = await newAgent(domain, actor, 'web-1');
     await uploadModule(context, actor, 'site', site);
     await uploadModule(context, actor, 'first', first);
     const submit = (kind: 'apply' | 'plan' = 'apply', modules = ['first', 'site']) =>
-      submitOperation(context, documents, actor, 'web-1', { kind, modules, queue: true });
+      submitOperation(context, actor, 'web-1', { kind, modules, queue: true });
     return { domain, context, actor, agent, submit };
   };
 

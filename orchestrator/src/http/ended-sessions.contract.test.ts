@@ -86,7 +86,7 @@ interface Asked {
 
 /** Creates the records that a route needs to succeed. A new route needs an entry here, or succeeds with its example. */
 function preparations({ domain, actor, agent, terminals }: RealApi): Record<string, () => Promise<Asked> | Asked> {
-  const { context, links, documents, conductor } = domain;
+  const { context, links, conductor } = domain;
   let made = 0;
   const fresh = (what: string) => `${what}-${++made}`;
   let seq = 0;
@@ -101,10 +101,7 @@ function preparations({ domain, actor, agent, terminals }: RealApi): Record<stri
     }
   };
   const applied = async () => {
-    await finish(
-      await submitOperation(context, documents, actor, 'web-1', { kind: 'apply', modules: ['m'], queue: true }),
-      false,
-    );
+    await finish(await submitOperation(context, actor, 'web-1', { kind: 'apply', modules: ['m'], queue: true }), false);
   };
   const drifted = async () => {
     await applied();
@@ -188,12 +185,12 @@ function preparations({ domain, actor, agent, terminals }: RealApi): Record<stri
     startRun: () => ({ body: { kind: 'plan', node_ids: [agent.id], modules: ['m'] } }),
     cancelOperation: async () => {
       const wanted = { kind: 'apply', modules: ['m'], queue: true } as const;
-      return { params: { operation_id: await submitOperation(context, documents, actor, 'web-1', wanted) } };
+      return { params: { operation_id: await submitOperation(context, actor, 'web-1', wanted) } };
     },
     cancelRun: async () => {
       const about = { node_ids: [agent.id], modules: ['m'] };
       const wanted = { kind: 'apply', offline: 'queue' } as const;
-      return { params: { run_id: await startRun(context, documents, conductor, actor, about, wanted) } };
+      return { params: { run_id: await startRun(context, conductor, actor, about, wanted) } };
     },
     checkDrift: async () => {
       await applied();

@@ -41,10 +41,9 @@ async function open(fixture: DatabaseFixture) {
       }),
     ],
   });
-  const app = testApp(
-    operationHandlers(context, domain.documents, domain.waiting, domain.conductor, domain.liveOutput),
-    { sessions: { find: (hash) => (hash === session.token_hash ? session : null) } },
-  );
+  const app = testApp(operationHandlers(context, domain.waiting, domain.conductor, domain.liveOutput), {
+    sessions: { find: (hash) => (hash === session.token_hash ? session : null) },
+  });
   const ask = async (method: 'GET' | 'POST', url: string, payload?: object, later = false) => {
     const answer = await app.inject({
       method,

@@ -22,9 +22,9 @@ type Opened = RealApi;
 
 /** An operation and a drift record that have ended, for the routes that return them. */
 async function history({ domain, actor, agent }: Opened) {
-  const { context, documents, links } = domain;
+  const { context, links } = domain;
   const wanted = { kind: 'apply', modules: ['m'], queue: true } as const;
-  const operation = await submitOperation(context, documents, actor, 'web-1', wanted);
+  const operation = await submitOperation(context, actor, 'web-1', wanted);
   await links.nextOperation(agent.id);
   const output = { stdout: 'hi\n', stderr: '', exit_code: 0, truncated: false };
   await links.reported(agent.id, '01'.repeat(16), 1, [

@@ -88,7 +88,7 @@ describeDatabases('backup and restore', (fixture) => {
       resources: [{ resource: { 'file-unix': { path: '/etc/m', content: 'x' } } }],
     });
     await uploadModule(domain.context, actor, 'm', content);
-    const operation = await submitOperation(domain.context, domain.documents, actor, 'web-1', {
+    const operation = await submitOperation(domain.context, actor, 'web-1', {
       kind: 'apply',
       modules: ['m'],
     } as never);

@@ -11,14 +11,12 @@ import { audited } from '../audit/audit.ts';
 import type { Refusals } from '../audit/refusals.ts';
 import { driftCheckWaits, submitDriftCheck } from '../drift/drift.ts';
 import type { ReportRoom } from '../fleet/disk-space.ts';
-import { createModuleDocuments } from '../modules/modules.ts';
 import { cancellationsFor } from '../operation-end/cancellation.ts';
 import { createAppliedMemory } from '../operations/applied-memory.ts';
 import { createDispatchMarks } from '../operations/dispatch-marks.ts';
-import { createInFlight } from '../operations/in-flight.ts';
 import type { LiveOutput } from '../operations/live-output.ts';
+import { createOperationCache } from '../operations/operation-cache.ts';
 import { createPayloads } from '../operations/payloads.ts';
-import { createReadyWork } from '../operations/ready-work.ts';
 import { createOperationScrub, createReportScrub } from '../operations/report-secrets.ts';
 import { createSentNames, type SentNamesOf } from '../operations/sent-names.ts';
 import { type Context, seconds, systemActor } from '../shared/context.ts';
@@ -51,22 +49,20 @@ export function createAgentLinks(
   rules: ReportRules,
 ): AgentLinks {
   const { db } = context;
-  const inFlight = createInFlight(context.bus);
+  const cache = createOperationCache(context.bus);
   const payloads = createPayloads(context);
   const sources = {
-    inFlight,
+    cache,
     payloads,
-    documents: createModuleDocuments(context),
-    ready: createReadyWork(context.bus),
     markOnly: createDispatchMarks(context),
   };
   const departed = createDepartures(context);
-  const scrub = createReportScrub(createOperationScrub(context, inFlight, payloads));
+  const scrub = createReportScrub(createOperationScrub(context, cache, payloads));
 
   const applied = createAppliedMemory();
   const usage = createAgentUsage(context, () => rules.dailyBytes);
   const memory: ReportMemory = {
-    inFlight,
+    cache,
     applied,
     payloads,
     sentNames: rules.sentNames ?? createSentNames(payloads),

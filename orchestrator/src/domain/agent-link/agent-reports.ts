@@ -20,7 +20,7 @@ import { createFindings, frugalRecord, usualRecord } from '../drift/drift-findin
 import type { ReportRoom } from '../fleet/disk-space.ts';
 import { announceEnd, endStatements, ignoreFinished } from '../operation-end/operation-end.ts';
 import type { AppliedMemory } from '../operations/applied-memory.ts';
-import type { InFlight } from '../operations/in-flight.ts';
+import type { OperationCache } from '../operations/operation-cache.ts';
 import { reportedResults } from '../operations/operation-results.ts';
 import type { Payloads } from '../operations/payloads.ts';
 import {
@@ -47,7 +47,7 @@ type Finished = Extract<Report, { type: 'finished' }>;
 
 /** Memory that saves queries. */
 interface Known {
-  find: InFlight['find'];
+  find: OperationCache['find'];
   sameAs: AppliedMemory['sameAs'];
 }
 /** Used after a refusal: only the database counts then. */
@@ -55,7 +55,7 @@ const nothing: Known = { find: () => undefined, sameAs: () => null };
 
 /** State kept from one report of an agent to the next. */
 export interface ReportMemory {
-  readonly inFlight: InFlight;
+  readonly cache: OperationCache;
   readonly applied: AppliedMemory;
   readonly payloads: Pick<Payloads, 'setOf'>;
   readonly sentNames: SentNamesOf;
@@ -80,7 +80,7 @@ export async function reported(
   reports: readonly Report[],
 ): Promise<Refusal | null> {
   if (memory.room() === 'spent') return noRoom;
-  const remembered: Known = { find: memory.inFlight.find, sameAs: memory.applied.sameAs };
+  const remembered: Known = { find: memory.cache.find, sameAs: memory.applied.sameAs };
   for (let attempt = 1, known = remembered; attempt <= 5; attempt++, known = nothing) {
     try {
       return await commit(context, memory, known, nodeId, instanceId, seq, reports);
@@ -119,7 +119,7 @@ async function commit(
   seq: number,
   reports: readonly Report[],
 ): Promise<Refusal | null> {
-  const { inFlight, applied, sentNames, usage } = memory;
+  const { cache, applied, sentNames, usage } = memory;
   const rows = new Map<string, Row>();
   for (const { operation_id } of reports) {
     if (rows.has(operation_id)) continue;
@@ -145,7 +145,7 @@ async function commit(
   const ending = new Set(reports.flatMap((report) => (report.type === 'finished' ? report.operation_id : [])));
   const fresh = new Map<string, Map<number, ResourceResult>>();
   const tallies = new Map<string, Tally>();
-  const tallyOf = (operationId: string) => tallies.get(operationId) ?? inFlight.tallyOf(operationId);
+  const tallyOf = (operationId: string) => tallies.get(operationId) ?? cache.tallyOf(operationId);
   let events = 0;
   for (const report of reports) {
     const row = rows.get(report.operation_id);
@@ -188,7 +188,7 @@ async function commit(
   await usage.spend({ node_id: nodeId, label }, { bytes: bytesOf(statements), events }, (more) =>
     context.db.write({ name: 'operations/report', statements: [...statements, ...more], ofAgent }),
   );
-  for (const [operation_id, tally] of tallies) if (!ending.has(operation_id)) inFlight.tally(operation_id, tally);
+  for (const [operation_id, tally] of tallies) if (!ending.has(operation_id)) cache.tally(operation_id, tally);
   for (const { operation_id, run_id, kind } of rows.values())
     if (kind !== 'drift' && !ending.has(operation_id))
       context.bus.publish({ type: 'operation_running', operation_id, node_id: nodeId, run_id });

@@ -25,7 +25,7 @@ async function open(fixture: Parameters<Parameters<typeof describeDatabases>[1]>
   await uploadModule(domain.context, actor, 'motd', motd);
   const submit = async (name = 'web-1', ttl?: number) => {
     const request = { kind: 'apply', modules: ['motd'], queue: false, ttl } as const;
-    const id = await submitOperation(domain.context, domain.documents, actor, name, request);
+    const id = await submitOperation(domain.context, actor, name, request);
     await hintsHeard();
     return id;
   };

@@ -5,13 +5,11 @@ import { fromJson } from '../../store/json-text.ts';
 import { markDispatched, oldestOpen, type ReportedOperation, setSnapshot } from '../../store/queries/operations.ts';
 import { agentState } from '../../store/queries/state.ts';
 import { type Statement, statement } from '../../store/transaction.ts';
-import type { ModuleDocuments } from '../modules/modules.ts';
 import { announceEnd, type EndingOperation, endStatements, ignoreFinished } from '../operation-end/operation-end.ts';
 import type { MarkOnly } from '../operations/dispatch-marks.ts';
-import type { InFlight } from '../operations/in-flight.ts';
+import type { OperationCache } from '../operations/operation-cache.ts';
 import type { Payloads } from '../operations/payloads.ts';
 import { requirePlan, type SecretVersions, versionsIn } from '../operations/plan-binding.ts';
-import type { ReadyWork } from '../operations/ready-work.ts';
 import { withThoseThere } from '../operations/report-secrets.ts';
 import { requirePlanHolds } from '../operations/resolve-agent.ts';
 import type { SentSecret } from '../secrets/secret-access.ts';
@@ -22,10 +20,8 @@ const openRows = ({ db, now }: Context, nodeId: string) => db.all(oldestOpen, { 
 
 /** The services that operations are prepared with. */
 interface DispatchSources {
-  readonly inFlight: InFlight;
+  readonly cache: OperationCache;
   readonly payloads: Payloads;
-  readonly documents: ModuleDocuments;
-  readonly ready: ReadyWork;
   readonly markOnly: MarkOnly;
 }
 
@@ -52,8 +48,8 @@ export async function nextOperation(
   nodeId: string,
   version: number,
 ): Promise<{ operation: OperationMessage; more: boolean } | null> {
-  const { documents, ready, markOnly } = sources;
-  const queued = ready.take(nodeId);
+  const { cache, markOnly } = sources;
+  const queued = cache.takeQueued(nodeId);
   const mark = queued && (await markOnly(queued.operation_id));
   if (queued && mark) {
     const marked = { ...queued, snapshot_operation_id: null, dispatched_at: null };
@@ -63,7 +59,7 @@ export async function nextOperation(
   for (;;) {
     const [row, ...behind] = await openRows(context, nodeId);
     if (!row || row.status === 'running') return null;
-    const plan = row.plan_id === null ? null : await boundPlan(context, documents, row, row.plan_id);
+    const plan = row.plan_id === null ? null : await boundPlan(context, row, row.plan_id);
     if (plan !== null && 'stale' in plan) {
       await endUnresolved(context, row, plan.stale, row.dispatched_at === null);
       continue;
@@ -85,13 +81,13 @@ export async function nextOperation(
  */
 async function loaded(
   context: Context,
-  { inFlight, payloads }: DispatchSources,
+  { cache, payloads }: DispatchSources,
   row: Marked,
   plan: { digest: string; secrets: SecretVersions } | null,
   version: number,
   digests?: readonly (string | null)[],
 ): Promise<OperationMessage | 'ended' | 'sent already'> {
-  const { operation_id, node_id, kind, modules, snapshot_operation_id, payload_digest, dispatched_at } = row;
+  const { operation_id, node_id, kind, modules, snapshot_operation_id, dispatched_at } = row;
   const found = await payloads.load(row.payload_digest, node_id);
   const verify = kind === 'apply' && found.ok && found.verify.length > 0 ? { verify: found.verify } : {};
   const payload = 'verify' in verify && version < verifiesSince ? tooOld : found;
@@ -107,26 +103,13 @@ async function loaded(
     await endUnresolved(context, row, `plan_stale: the secret ${changed} has changed since this was planned`);
     return 'ended';
   }
-  const { requested_by, run_id, trigger, label } = row;
-  const sending: ReportedOperation = {
-    operation_id,
-    node_id,
-    kind,
-    status: 'queued',
-    requested_by,
-    run_id,
-    trigger,
-    snapshot_operation_id,
-    payload_digest,
-    dispatched_at: dispatched_at ?? seconds(context.now()),
-    label,
-  };
+  const sending = reportedOf(row, dispatched_at ?? seconds(context.now()));
   // Reports of a drift check refer to an earlier operation, whose set is looked up when they arrive.
   if (kind !== 'drift') {
     if (dispatched_at === null)
-      inFlight.sent(sending, await withThoseThere(context, payloads, operation_id, payload.secrets, digests));
+      cache.sent(sending, await withThoseThere(context, payloads, operation_id, payload.secrets, digests));
     // On a repeated dispatch the agent may already have received other values, so the set is not assumed.
-    else if (!inFlight.find(operation_id)) inFlight.sent(sending, null);
+    else if (!cache.find(operation_id)) cache.sent(sending, null);
   }
   return {
     type: 'operation',
@@ -140,6 +123,21 @@ async function loaded(
     ...verify,
   };
 }
+
+/** @returns what its reports need of an operation that is being sent, as {@link reportedOperation} would read it */
+const reportedOf = (row: Marked, dispatched_at: number): ReportedOperation => ({
+  operation_id: row.operation_id,
+  node_id: row.node_id,
+  kind: row.kind,
+  status: 'queued',
+  requested_by: row.requested_by,
+  run_id: row.run_id,
+  trigger: row.trigger,
+  snapshot_operation_id: row.snapshot_operation_id,
+  payload_digest: row.payload_digest,
+  dispatched_at,
+  label: row.label,
+});
 
 /**
  * Marks an operation as dispatched before it is sent. From then on only the agent's report ends it, even if this
@@ -168,13 +166,12 @@ async function mayBeSent({ db, now }: Context, row: Row): Promise<string | null 
 /** Compares an apply with its plan again, because it may have waited. Once dispatched, the agent makes this comparison. */
 async function boundPlan(
   context: Context,
-  documents: ModuleDocuments,
   row: Row,
   planId: string,
 ): Promise<{ digest: string; secrets: SecretVersions } | { stale: string }> {
   try {
     const plan = await requirePlan(context, planId, row.node_id);
-    if (row.dispatched_at === null) await requirePlanHolds(context, documents, plan);
+    if (row.dispatched_at === null) await requirePlanHolds(context, plan);
     return { digest: plan.plan_digest ?? '', secrets: versionsIn(plan) };
   } catch (error) {
     if (!(error instanceof MusterError) || error.kind.status >= 500) throw error;

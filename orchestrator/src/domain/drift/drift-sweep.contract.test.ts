@@ -96,7 +96,7 @@ describeDatabases('the drift sweep', (fixture) => {
     const agents: Key[] = [];
     const apply = async (agent: Key, results = [unchanged]) => {
       const wanted = { kind: 'apply', modules: ['m'], queue: true } as const;
-      const id = await submitOperation(context, domain.documents, actor, agent.id, wanted);
+      const id = await submitOperation(context, actor, agent.id, wanted);
       expect((await links.nextOperation(agent.id))?.operation.operation_id).toBe(id);
       await report(domain, agent, id, results);
     };
@@ -250,7 +250,7 @@ describeDatabases('the drift sweep', (fixture) => {
     clock.advance(700_000);
     await setStatus(context, actor, rejected.id, { status: 'rejected' });
     const wanted = { kind: 'plan', modules: ['m'], queue: true } as const;
-    const id = await submitOperation(context, domain.documents, actor, busy.id, wanted);
+    const id = await submitOperation(context, actor, busy.id, wanted);
     await domain.links.nextOperation(busy.id);
     const one = sweep();
     await one.turn();
@@ -333,7 +333,7 @@ describeDatabases('the drift sweep', (fixture) => {
     // A failed apply is no reason for a check.
     const before = await due(a);
     const wanted = { kind: 'apply', modules: ['m'], queue: true } as const;
-    const failed = await submitOperation(context, domain.documents, actor, a.id, wanted);
+    const failed = await submitOperation(context, actor, a.id, wanted);
     await domain.links.nextOperation(a.id);
     await report(domain, a, failed, [resultOf({ identity: '/f', status: 'failed' })], 'failed');
     expect(await due(a)).toBe(before);

@@ -53,7 +53,7 @@ describeDatabases('what is off with the fleet', (fixture) => {
     };
     const apply = async (name: string, results: ResourceResult[] = [resultOf()], status: Status = 'succeeded') => {
       const wanted = { kind: 'apply', modules: ['m'], queue: true } as const;
-      const id = await submitOperation(context, domain.documents, actor, name, wanted);
+      const id = await submitOperation(context, actor, name, wanted);
       return report(name, id, results, status);
     };
     const check = async (name: string, results: ResourceResult[], status: Status = 'succeeded') =>
@@ -66,7 +66,7 @@ describeDatabases('what is off with the fleet', (fixture) => {
       meanwhile: () => Promise<unknown> = async () => {},
     ) => {
       const node_id = (agents.get(name) as Key).id;
-      await startRun(context, domain.documents, domain.conductor, actor, assignment, { kind: 'plan' });
+      await startRun(context, domain.conductor, actor, assignment, { kind: 'plan' });
       await domain.conductor.sweep();
       const next = await links.nextOperation(node_id);
       const id = next?.operation.operation_id as string;
@@ -142,7 +142,7 @@ describeDatabases('what is off with the fleet', (fixture) => {
       await apply('a1', [], 'cancelled');
       expect((await listed()).all).toEqual([]);
       const wanted = { kind: 'apply', modules: ['m'], queue: true, ttl: 60 } as const;
-      await submitOperation(context, domain.documents, actor, 'a2', wanted);
+      await submitOperation(context, actor, 'a2', wanted);
       domain.clock.advance(61_000);
       await expireQueued(context);
       expect((await listed()).all).toMatchObject([
@@ -158,7 +158,7 @@ describeDatabases('what is off with the fleet', (fixture) => {
       await apply('a1', unchanged);
       await apply('a1', unchanged);
       const wanted = { kind: 'apply', modules: ['m'], queue: true, ttl: 60 } as const;
-      await submitOperation(context, domain.documents, actor, 'a1', wanted);
+      await submitOperation(context, actor, 'a1', wanted);
       domain.clock.advance(61_000);
       await expireQueued(context);
       expect((await listed()).reasons).toEqual({ a1: ['apply_failed'] });
@@ -384,7 +384,7 @@ describeDatabases('what is off with the fleet', (fixture) => {
     await apply('b2', [resultOf({ status: 'failed' })], 'failed');
     domain.connected.delete(agents.get('a1')?.id as string);
     const wanted = { kind: 'apply', modules: ['m'], queue: true } as const;
-    await submitOperation(context, domain.documents, actor, 'c1', wanted);
+    await submitOperation(context, actor, 'c1', wanted);
     const at = (days: number) => new Date(domain.clock.now() + days * 86_400_000).toISOString();
     const secret = (name: string, expires?: string) =>
       createSecret(context, actor, {

@@ -33,7 +33,7 @@ describeDatabases('retention', (fixture) => {
         `name: m\nsupports: [{ platform: linux }]\nresources: [{ id: f, resource: { file-unix: { path: /f, content: "${content}" } } }]\n`,
       );
     const submit = (kind: 'apply' | 'plan' = 'apply', ttl = 3600) =>
-      submitOperation(domain.context, domain.documents, actor, 'web-1', { kind, modules: ['m'], ttl, queue: true });
+      submitOperation(domain.context, actor, 'web-1', { kind, modules: ['m'], ttl, queue: true });
     const report = (id: string, status: ResourceResult['status'] = 'changed') =>
       domain.links.reported(
         agent.id,

@@ -19,7 +19,6 @@ import { audited } from '../audit/audit.ts';
 import { type Actor, type Context, seconds } from '../shared/context.ts';
 import { auditScope } from '../shared/drift-scope.ts';
 import { mapPage, type Page, type PageWish, readPage } from '../shared/page.ts';
-import { createModuleDocuments } from './modules.ts';
 
 /** Assignments bind modules to the agents that match a selector. */
 
@@ -73,7 +72,7 @@ export interface NewAssignment {
 /** Parameter values that do not fit what the modules declare. */
 async function parameterFaults(context: Context, parameters: Assignment['parameters']): Promise<Fault[]> {
   const given = Object.entries(parameters);
-  const modules = await createModuleDocuments(context).load(given.map(([module]) => module));
+  const modules = await context.documents.load(given.map(([module]) => module));
   return given.flatMap(([module, values], i) =>
     parameterValues(modules[i]?.parameters ?? {}, values).faults.map(({ name, message }) => ({
       path: pointer(['parameters', module, name]),

@@ -28,8 +28,8 @@ describeDatabases('the order of modules', (fixture) => {
     await uploadModule(domain.context, actor, 'web', web);
     await uploadModule(domain.context, actor, 'base', base);
     await newAgent(domain, actor, 'web-1');
-    const order = (wish: Parameters<typeof orderModules>[2]) => orderModules(domain.context, domain.documents, wish);
-    const code = (wish: Parameters<typeof orderModules>[2]) =>
+    const order = (wish: Parameters<typeof orderModules>[1]) => orderModules(domain.context, wish);
+    const code = (wish: Parameters<typeof orderModules>[1]) =>
       order(wish).then(
         () => 'done',
         (error: unknown) => (error instanceof MusterError ? [error.code, error.errors?.[0]?.path] : error),

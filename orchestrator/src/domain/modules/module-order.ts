@@ -15,7 +15,6 @@ import { fromJson } from '../../store/json-text.ts';
 import { modulesByName } from '../../store/queries/modules.ts';
 import { requireAgent, requireTags } from '../agents/agents.ts';
 import type { Context } from '../shared/context.ts';
-import type { ModuleDocuments } from './modules.ts';
 
 /** The order of modules' resources, with their dependencies. */
 
@@ -33,11 +32,7 @@ export interface OrderWish {
  * @throws MusterError unknown_module, agent_not_found, module_unresolved, module_conflict; invalid_input when both an
  * agent and facts are given
  */
-export async function orderModules(
-  context: Context,
-  documents: ModuleDocuments,
-  wish: OrderWish,
-): Promise<ModuleOrder> {
+export async function orderModules(context: Context, wish: OrderWish): Promise<ModuleOrder> {
   const { agent: named, attributes, tags, parameters } = wish;
   if (named !== undefined && (attributes !== undefined || tags !== undefined)) {
     const message = 'has attributes and tags of its own: give either it or them';
@@ -50,7 +45,7 @@ export async function orderModules(
   );
   if (missing.length > 0) throw new MusterError('unknown_module', missing[0]?.message, missing);
   const agent = named === undefined ? null : await requireAgent(context, named);
-  const loaded = await documents.load([...new Set(wish.modules)]);
+  const loaded = await context.documents.load([...new Set(wish.modules)]);
   const asWritten = agent === null && attributes === undefined && tags === undefined && parameters === undefined;
   if (asWritten) return declaredOrder(loaded);
   const facts: AgentFacts = agent

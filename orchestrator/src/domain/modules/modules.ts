@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { MusterError } from '@muster/protocol';
 import type { Module } from '@muster/protocol/http';
-import { type ModuleDocument, moduleLimits, parseModule } from '@muster/protocol/module';
+import { moduleLimits, parseModule } from '@muster/protocol/module';
 import {
   assignmentsNaming,
   deleteModule,
@@ -11,7 +11,6 @@ import {
   moduleRevision,
   moduleRevisions,
   modules,
-  modulesByName,
   putModule,
 } from '../../store/queries/modules.ts';
 import { statement } from '../../store/transaction.ts';
@@ -130,65 +129,4 @@ export async function removeModule(context: Context, actor: Actor, name: string)
       }),
     ],
   });
-}
-
-/** Revision number by module name. */
-export type Revisions = ReadonlyMap<string, number>;
-
-/** Cache of parsed modules by name and revision. Revisions never change, so entries never go stale. */
-export interface ModuleDocuments {
-  /**
-   * Loads modules in the given order.
-   * @param at revisions; the newest one for modules it does not contain
-   * @throws MusterError module_not_found, naming the missing ones
-   */
-  load(names: readonly string[], at?: Revisions): Promise<ModuleDocument[]>;
-  /** The newest revisions of these modules, without missing ones. */
-  revisions(names: readonly string[]): Promise<Revisions>;
-}
-
-const keptDocuments = 200;
-
-export function createModuleDocuments(context: Context): ModuleDocuments {
-  const kept = new Map<string, ModuleDocument>();
-  const revisions = async (names: readonly string[]): Promise<Revisions> => {
-    if (names.length === 0) return new Map();
-    const rows = await context.db.all(modulesByName, { names: [...names] });
-    return new Map(rows.map(({ name, revision }) => [name, revision]));
-  };
-  return {
-    revisions,
-    async load(names, at) {
-      const fixed = names.every((name) => at?.has(name)) ? at : undefined;
-      const found = fixed ?? new Map([...(await revisions(names)), ...(at ?? [])]);
-      const missing = names.filter((name) => !found.has(name));
-      if (missing.length > 0)
-        throw new MusterError(
-          'module_not_found',
-          `there is no module ${missing.map((name) => JSON.stringify(name.slice(0, 128))).join(', ')}`,
-        );
-      return Promise.all(
-        names.map(async (name) => {
-          const revision = found.get(name) as number;
-          const key = `${revision}/${name}`;
-          const known = kept.get(key);
-          if (known) return known;
-          // Works for removed modules too: a run that began earlier still uses their revisions.
-          const text = await context.db.get(moduleRevision, { name, revision });
-          if (!text) throw new MusterError('module_not_found', `module ${name} has no revision ${revision}`);
-          const parsed = parseModule(text.content);
-          // Only possible when a newer release validates more strictly than the one that accepted the upload.
-          if (!parsed.ok)
-            throw new MusterError(
-              'module_invalid',
-              `module ${name} no longer validates; upload it again`,
-              parsed.faults,
-            );
-          if (kept.size >= keptDocuments) kept.delete(kept.keys().next().value as string);
-          kept.set(key, parsed.module);
-          return parsed.module;
-        }),
-      );
-    },
-  };
 }

@@ -39,7 +39,7 @@ async function open(fixture: DatabaseFixture) {
   /** @returns what the agent is sent */
   const submit = async (agent: Key, names: readonly string[]): Promise<OperationMessage> => {
     const wanted = { kind: 'apply', modules: names, queue: true } as const;
-    const id = await submitOperation(context, domain.documents, actor, agent.id, wanted);
+    const id = await submitOperation(context, actor, agent.id, wanted);
     const next = await domain.links.nextOperation(agent.id);
     expect(next?.operation.operation_id).toBe(id);
     return next?.operation as OperationMessage;

@@ -44,7 +44,7 @@ async function open(fixture: Parameters<Parameters<typeof describeDatabases>[1]>
   const agent = await newAgent(domain, actor, 'web-1');
   await uploadModule(domain.context, actor, 'motd', motd('hi\n'));
   const submit = (kind: 'apply' | 'plan' = 'apply', more: { modules?: string[]; queue?: boolean; ttl?: number } = {}) =>
-    submitOperation(domain.context, domain.documents, actor, 'web-1', {
+    submitOperation(domain.context, actor, 'web-1', {
       kind,
       modules: ['motd'],
       queue: false,
@@ -118,7 +118,7 @@ describeDatabases('operations', (fixture) => {
     expect(await code(submit())).toBe('agent_not_connected');
     await setStatus(context, actor, agent.id, { status: 'rejected' });
     const byId = { kind: 'apply', modules: ['motd'], queue: true } as const;
-    expect(await code(submitOperation(context, domain.documents, actor, agent.id, byId))).toBe('agent_not_approved');
+    expect(await code(submitOperation(context, actor, agent.id, byId))).toBe('agent_not_approved');
     expect((await listOperations(context, {})).operations).toEqual([]);
   });
 
@@ -523,7 +523,7 @@ describeDatabases('runs', (fixture) => {
     for (const name of ['web-1', 'web-2']) await putOneTag(context, actor, name, 'role', 'web');
     await assign(all);
     expect((await getAssignment(context, 'base')).matches.sort()).toEqual([agent.id, absent.id].sort());
-    const id = await startRun(context, domain.documents, domain.conductor, actor, 'base', { kind: 'apply' });
+    const id = await startRun(context, domain.conductor, actor, 'base', { kind: 'apply' });
     expect((await getRun(context, id)).status).toBe('running');
     const answer = awaitRun(context, domain.waiting, id);
     const message = await carryOut(all);
@@ -548,7 +548,7 @@ describeDatabases('runs', (fixture) => {
     await putOneTag(context, actor, 'web-1', 'role', 'web');
     await assign(all);
     domain.connected.delete(agent.id);
-    const id = await startRun(context, domain.documents, domain.conductor, actor, 'base', {
+    const id = await startRun(context, domain.conductor, actor, 'base', {
       kind: 'plan',
       offline: 'queue',
     });
@@ -567,13 +567,13 @@ describeDatabases('runs', (fixture) => {
     await assign(all, { name: 'a-audit', modules: ['motd'], mode: 'audit' });
     await submit('apply', { modules: [] });
     expect(await carryOut(all)).toMatchObject({ modules: ['hosts'], keep_modules: ['motd'] });
-    expect(await code(startRun(context, domain.documents, domain.conductor, actor, 'a-audit', { kind: 'apply' }))).toBe(
+    expect(await code(startRun(context, domain.conductor, actor, 'a-audit', { kind: 'apply' }))).toBe(
       'assignment_audits',
     );
-    expect(await code(startRun(context, domain.documents, domain.conductor, actor, 'none', { kind: 'plan' }))).toBe(
+    expect(await code(startRun(context, domain.conductor, actor, 'none', { kind: 'plan' }))).toBe(
       'assignment_not_found',
     );
-    await startRun(context, domain.documents, domain.conductor, actor, 'a-audit', { kind: 'plan' });
+    await startRun(context, domain.conductor, actor, 'a-audit', { kind: 'plan' });
     expect((await carryOut(all)).modules).toEqual(['motd', 'hosts']);
   });
 
@@ -581,7 +581,7 @@ describeDatabases('runs', (fixture) => {
     const all = await open(fixture);
     const { domain, context, actor } = all;
     await assign(all);
-    const id = await startRun(context, domain.documents, domain.conductor, actor, 'base', { kind: 'apply' });
+    const id = await startRun(context, domain.conductor, actor, 'base', { kind: 'apply' });
     expect(await getRun(context, id)).toMatchObject({ status: 'succeeded', results: [] });
     expect((await awaitRun(context, domain.waiting, id)).ended).toBe(true);
   });
@@ -591,7 +591,7 @@ describeDatabases('runs', (fixture) => {
     const { domain, context, actor } = all;
     await putOneTag(context, actor, 'web-1', 'role', 'web');
     await assign(all);
-    const id = await startRun(context, domain.documents, domain.conductor, actor, 'base', { kind: 'apply' });
+    const id = await startRun(context, domain.conductor, actor, 'base', { kind: 'apply' });
     await settleRuns(context);
     expect((await getRun(context, id)).status).toBe('running');
     await context.bus.close();

@@ -15,7 +15,6 @@ import { agentState, appliedPage } from '../../store/queries/state.ts';
 import { statement } from '../../store/transaction.ts';
 import { getAgent, requireAgent } from '../agents/agents.ts';
 import { audited } from '../audit/audit.ts';
-import type { ModuleDocuments } from '../modules/modules.ts';
 import { type Actor, type Context, seconds } from '../shared/context.ts';
 import type { Applied } from './applied-state.ts';
 import type { LiveOutput } from './live-output.ts';
@@ -72,7 +71,6 @@ export const expiryOf = (kind: 'apply' | 'plan', expiresAt: number, windowEnd: n
  */
 export async function submitOperation(
   context: Context,
-  documents: ModuleDocuments,
   actor: Actor,
   idOrName: string,
   request: OperationRequest,
@@ -81,7 +79,7 @@ export async function submitOperation(
   const label = agent.name ?? agent.initial_hostname;
   const plan = request.plan_id === undefined ? null : await requirePlan(context, request.plan_id, agent.node_id);
   const modules = plan === null ? request.modules : modulesOfPlan(plan, request.modules);
-  const present = () => presentSet(context, documents, agent, modules);
+  const present = () => presentSet(context, agent, modules);
   const { desired, payload, secrets, until } = await (plan === null ? present() : orStale(present));
   if (plan !== null) requireSamePlan(plan, { digest: payload.digest, secrets });
   if (agent.status !== 'approved') throw new MusterError('agent_not_approved', `the agent is ${agent.status}`);

@@ -43,7 +43,7 @@ async function open(fixture: Parameters<Parameters<typeof describeDatabases>[1]>
   await createAssignment(context, actor, { name: 'base', modules: ['other'], selector: 'role=web' });
   let seq = 0;
   const submit = (kind: 'apply' | 'plan', more: { modules?: string[]; plan_id?: string; queue?: boolean } = {}) =>
-    submitOperation(context, domain.documents, actor, 'web-1', { kind, modules: [], queue: false, ...more });
+    submitOperation(context, actor, 'web-1', { kind, modules: [], queue: false, ...more });
   const carryOut = async (digest: string | null = planDigest, status: 'succeeded' | 'failed' = 'succeeded') => {
     const next = await domain.links.nextOperation(agent.id);
     if (!next) return null;
@@ -62,7 +62,7 @@ async function open(fixture: Parameters<Parameters<typeof describeDatabases>[1]>
     return id;
   };
   const run = async (request: RunRequest) => {
-    const id = await startRun(context, domain.documents, domain.conductor, actor, 'base', request);
+    const id = await startRun(context, domain.conductor, actor, 'base', request);
     const operation = await carryOut();
     await awaitRun(context, domain.waiting, id);
     return { id, operation };
@@ -116,9 +116,7 @@ describeDatabases('an apply that is bound to a plan', (fixture) => {
     await newAgent(domain, actor, 'web-2');
     const plan_id = await plan();
     const foreign = { kind: 'apply', modules: [], plan_id, queue: false } as const;
-    expect(await code(submitOperation(domain.context, domain.documents, actor, 'web-2', foreign))).toBe(
-      'operation_not_found',
-    );
+    expect(await code(submitOperation(domain.context, actor, 'web-2', foreign))).toBe('operation_not_found');
   });
 
   test('compares a plan again at dispatch and ends a stale apply undispatched', async () => {

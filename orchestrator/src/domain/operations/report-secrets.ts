@@ -5,7 +5,7 @@ import { sealedSecrets } from '../../store/queries/secrets.ts';
 import { openSent, type SentSecret } from '../secrets/secret-access.ts';
 import { createScrub, type Scrub, scrubReport } from '../secrets/secret-scrub.ts';
 import type { Context } from '../shared/context.ts';
-import type { InFlight } from './in-flight.ts';
+import type { OperationCache } from './operation-cache.ts';
 import type { Payloads } from './payloads.ts';
 
 /** Finds the secret values that an agent's reports could contain, and removes them. */
@@ -56,7 +56,7 @@ export type ReportScrub = (reports: readonly Report[]) => Promise<readonly Repor
 
 export function createOperationScrub(
   context: Looking,
-  inFlight: Pick<InFlight, 'secretsOf'>,
+  cache: Pick<OperationCache, 'secretsOf'>,
   payloads: Pick<Payloads, 'secretsOf'>,
 ): OperationScrub {
   /** Used after a restart and for drift checks: any stored value may have been sent, so all of them count. */
@@ -70,7 +70,7 @@ export function createOperationScrub(
   const open = (sent: readonly SentSecret[]) => sent.map((secret) => openSent(context, secret));
 
   async function valuesOf(operationId: string): Promise<string[]> {
-    const sent = inFlight.secretsOf(operationId);
+    const sent = cache.secretsOf(operationId);
     let values = sent === undefined ? null : open(sent);
     // After a key rotation, the values are in the database under the new key.
     if (values === null || values.includes(null)) values = open(await lookUp(operationId));

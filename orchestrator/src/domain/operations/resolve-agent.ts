@@ -9,7 +9,6 @@ import {
   type Payload,
   resolvePayload,
 } from '../modules/desired-set.ts';
-import type { ModuleDocuments } from '../modules/modules.ts';
 import { coveredUntil, openWindows } from '../modules/windows.ts';
 import { createSecretAccess } from '../secrets/secret-access.ts';
 import type { Context } from '../shared/context.ts';
@@ -29,16 +28,11 @@ export interface AgentSet {
  * @param modules modules of the request, besides those of assignments
  * @throws MusterError module_not_found, module_unresolved, module_conflict
  */
-export async function presentSet(
-  context: Context,
-  documents: ModuleDocuments,
-  agent: Agent,
-  modules: readonly string[],
-): Promise<AgentSet> {
+export async function presentSet(context: Context, agent: Agent, modules: readonly string[]): Promise<AgentSet> {
   const windowEnd = coveredUntil(await openWindows(context), agent);
   const assignments = await listAssignments(context);
   const desired = desiredModules(assignments, agent, { modules, windowOpen: windowEnd !== null });
-  const resolved = resolvePayload(await documents.load(desired.modules), desired, agent);
+  const resolved = resolvePayload(await context.documents.load(desired.modules), desired, agent);
   const secrets = await createSecretAccess(context).allow(resolved, agent);
   const until = dependsOnWindow(assignments, agent) ? windowEnd : null;
   return { desired, payload: encodePayload(resolved), resolved, secrets, until };
@@ -47,10 +41,10 @@ export async function presentSet(
 type Plan = Awaited<ReturnType<typeof requirePlan>>;
 
 /** @throws MusterError plan_stale when the desired set differs from the planned one */
-export async function requirePlanHolds(context: Context, documents: ModuleDocuments, plan: Plan): Promise<void> {
+export async function requirePlanHolds(context: Context, plan: Plan): Promise<void> {
   const { payload, secrets } = await orStale(async () => {
     const agent = await getAgent(context, plan.node_id);
-    return presentSet(context, documents, agent, modulesOfPlan(plan, []));
+    return presentSet(context, agent, modulesOfPlan(plan, []));
   });
   requireSamePlan(plan, { digest: payload.digest, secrets });
 }

@@ -359,7 +359,7 @@ describeDatabases('sign-in', (fixture) => {
     await uploadModule(context, own, 'm', moduleText);
     await createAssignment(context, eve, { name: 'all', modules: ['m'], selector: 'role=db' });
     await newAgent(domain, actor, 'web-1');
-    const queued = await submitOperation(context, domain.documents, own, 'web-1', {
+    const queued = await submitOperation(context, own, 'web-1', {
       kind: 'apply',
       modules: ['m'],
       queue: true,

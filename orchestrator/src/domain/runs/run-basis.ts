@@ -1,8 +1,8 @@
 import type { Assignment } from '@muster/protocol/http';
 import { fromJson, type JsonText } from '../../store/json-text.ts';
 import type { RunsTable } from '../../store/schema.ts';
-import type { Revisions } from '../modules/modules.ts';
 import { defaultTtlSecs } from '../operations/operations.ts';
+import type { Revisions } from '../shared/module-documents.ts';
 import type { WaveRules } from './run-waves.ts';
 
 /** The terms of a run, fixed when it is requested, so that its last agent gets the same as its first one. */

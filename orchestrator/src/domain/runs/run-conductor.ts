@@ -1,6 +1,5 @@
 import { operationById } from '../../store/queries/operations.ts';
 import { openRuns, runBasis, runById, trackedResults } from '../../store/queries/runs.ts';
-import type { ModuleDocuments } from '../modules/modules.ts';
 import { announceEnd, endStatements, ignoreFinished } from '../operation-end/operation-end.ts';
 import { agentLabel } from '../shared/agent-label.ts';
 import { type Context, seconds, systemActor } from '../shared/context.ts';
@@ -53,11 +52,7 @@ interface Going {
 /** Rules for the grace period: hold absent agents instead of reporting them as not connected. */
 const patiently = (rules: WaveRules): WaveRules => ({ ...rules, absent: 'hold' });
 
-export function createRunConductor(
-  context: Context,
-  documents: ModuleDocuments,
-  { maxConcurrent }: ConductorOptions,
-): RunConductor {
+export function createRunConductor(context: Context, { maxConcurrent }: ConductorOptions): RunConductor {
   const { db, presence, log } = context;
   const going = new Map<string, Going>();
   /** Serializes work on each run: concurrent reads would be stale for each other. */
@@ -128,7 +123,7 @@ export function createRunConductor(
       }
       if (wave.queue.length + wave.report.length === 0) return;
       try {
-        const { turns, surprised } = await giveTurns(context, documents, terms, wave);
+        const { turns, surprised } = await giveTurns(context, terms, wave);
         track.turned(turns, isConnected);
         if (surprised) entry = await load(runId);
       } catch (error) {

@@ -8,13 +8,13 @@ import { failStranded, insertRunOperations, putRunResults, runIsRunning } from '
 import { statement } from '../../store/transaction.ts';
 import { agentsWithIds } from '../agents/agents.ts';
 import { dependsOnWindow, desiredModules, encodePayload, resolvePayload } from '../modules/desired-set.ts';
-import type { ModuleDocuments } from '../modules/modules.ts';
 import { coveredUntil, covers, openWindows } from '../modules/windows.ts';
 import { expiryOf } from '../operations/operations.ts';
 import { keepPayload } from '../operations/payloads.ts';
 import { plansIn, requireSamePlan } from '../operations/plan-binding.ts';
 import { createSecretAccess } from '../secrets/secret-access.ts';
 import { type Context, seconds } from '../shared/context.ts';
+import type { ModuleDocuments } from '../shared/module-documents.ts';
 import type { RunTerms } from './run-basis.ts';
 import type { Turn } from './run-track.ts';
 
@@ -27,7 +27,8 @@ const notConnected = 'the agent is not connected';
 
 type Payloads = Map<string, ReturnType<typeof encodePayload>>;
 
-interface QueuedOperation {
+/** The values of an operation's row that differ within a run. */
+interface TurnOperation {
   operation_id: string;
   node_id: string;
   modules: readonly string[];
@@ -47,17 +48,16 @@ interface QueuedOperation {
  */
 export async function giveTurns(
   context: Context,
-  documents: ModuleDocuments,
   terms: RunTerms,
   wave: { queue: readonly string[]; report: readonly string[] },
 ): Promise<{ turns: Turn[]; surprised: boolean }> {
   const turns: Turn[] = wave.report.map((node_id) => failed(node_id, notConnected));
-  const operations: QueuedOperation[] = [];
+  const operations: TurnOperation[] = [];
   const payloads: Payloads = new Map();
   const agents = await agentsWithIds(context, wave.queue);
   const windows = await openWindows(context);
   const plans = terms.plan_run_id === null ? null : await plansIn(context, terms.plan_run_id, wave.queue);
-  const load = loader(documents, terms);
+  const load = loader(context.documents, terms);
   const access = createSecretAccess(context);
   const note = (agent: Agent) =>
     terms.kind === 'apply' && terms.assignment?.window_only && !covers(windows, agent)
@@ -133,7 +133,7 @@ async function write(
   context: Context,
   { runId, kind, assignment, modules: requested, requestedBy }: RunTerms,
   turns: readonly Turn[],
-  operations: readonly QueuedOperation[],
+  operations: readonly TurnOperation[],
   payloads: Payloads,
 ): Promise<boolean> {
   const stranded = statement(failStranded, { run_id: runId, error: 'the agent is not approved any more' });
@@ -163,7 +163,7 @@ async function write(
 function workOf(
   { presence }: Pick<Context, 'presence'>,
   terms: RunTerms,
-  { operation_id, node_id, modules, payload_digest, plan_id }: QueuedOperation,
+  { operation_id, node_id, modules, payload_digest, plan_id }: TurnOperation,
   agents: ReadonlyMap<string, Agent>,
 ): Hint {
   const agent = agents.get(node_id);

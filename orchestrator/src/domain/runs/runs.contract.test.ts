@@ -8,10 +8,11 @@ import { putOneTag, removeAgent, setStatus } from '../agents/agents.ts';
 import { listAudit } from '../audit/audit.ts';
 import { latestDrift } from '../drift/drift.ts';
 import { createAssignment } from '../modules/assignments.ts';
-import { createModuleDocuments, uploadModule } from '../modules/modules.ts';
+import { uploadModule } from '../modules/modules.ts';
 import { createWindow } from '../modules/windows.ts';
 import { listOperations, submitOperation } from '../operations/operations.ts';
 import type { Context } from '../shared/context.ts';
+import { createModuleDocuments } from '../shared/module-documents.ts';
 import type { RunRequest } from './run-basis.ts';
 import { createRunConductor } from './run-conductor.ts';
 import { cancelRun } from './run-end.ts';
@@ -75,7 +76,7 @@ async function open(
   await uploadModule(context, actor, 'motd', fileModule('motd'));
   await createAssignment(context, actor, { name: 'base', modules: ['motd'], selector: 'role=web', ...assignment });
   const start = (request: Partial<RunRequest> = {}) =>
-    startRun(context, domain.documents, domain.conductor, actor, 'base', { kind: 'apply', ...request });
+    startRun(context, domain.conductor, actor, 'base', { kind: 'apply', ...request });
   const seqs = new Map<string, number>();
   /** Does everything that the gateway and an agent do for its operation; null when it has none. */
   const carryOut = async (
@@ -117,7 +118,6 @@ describeDatabases('runs on agents that were named', (fixture) => {
     const begin = (request: Partial<RunRequest> = {}, about: { node_ids?: string[]; modules?: string[] } = {}) =>
       startRun(
         context,
-        domain.documents,
         domain.conductor,
         actor,
         { node_ids, modules: ['extra'], ...about },
@@ -153,12 +153,12 @@ describeDatabases('runs on agents that were named', (fixture) => {
   });
 
   test('follows a plan run of the same agents, or one of its plans', async () => {
-    const { context, domain, actor, agents, node_ids, begin, carryOut, outcomes } = await openNamed(2);
+    const { context, actor, agents, node_ids, begin, carryOut, outcomes } = await openNamed(2);
     const plan = await begin({ kind: 'plan' });
     for (const agent of agents) await carryOut(agent);
     await vi.waitFor(async () => expect((await getRun(context, plan)).finished_at).not.toBeNull());
     const planned = (await getRun(context, plan)).results[0]!;
-    const bound = await submitOperation(context, domain.documents, actor, planned.node_id, {
+    const bound = await submitOperation(context, actor, planned.node_id, {
       kind: 'apply',
       modules: [],
       plan_id: planned.operation_id!,
@@ -178,7 +178,7 @@ describeDatabases('runs on agents that were named', (fixture) => {
     expect(await code(begin({}, { modules: ['nothing'] }))).toBe('module_not_found');
     expect(await code(begin({ plan_run_id: '01KAGZ5R3E5F6G7H8J9K0M1N2P' }))).toBe('run_not_found');
     await createAssignment(context, actor, { name: 'other', modules: ['motd'], selector: 'role=web' });
-    const ofAssignment = await startRun(context, domain.documents, domain.conductor, actor, 'other', { kind: 'plan' });
+    const ofAssignment = await startRun(context, domain.conductor, actor, 'other', { kind: 'plan' });
     await carryOut(agents[0]!);
     await vi.waitFor(async () => expect((await getRun(context, ofAssignment)).finished_at).not.toBeNull());
     expect(await code(begin({ plan_run_id: ofAssignment }))).toBe('invalid_input');
@@ -275,7 +275,7 @@ describeDatabases('runs in waves', (fixture) => {
     await domain.conductor.stop();
     await carryOut(agents[0]!);
     await untilWork();
-    const next = createRunConductor(context, domain.documents, { maxConcurrent: 1000 });
+    const next = createRunConductor(context, { maxConcurrent: 1000 });
     await next.sweep();
     await untilWork(1);
     await next.sweep();
@@ -294,7 +294,10 @@ describeDatabases('runs in waves', (fixture) => {
     const failing = withReads(context, async (name) => {
       if (away && name === 'modules/revision') throw new MusterError('storage_unavailable', 'the disk is gone');
     });
-    const next = createRunConductor(failing, createModuleDocuments(failing), { maxConcurrent: 1000 });
+    const next = createRunConductor(
+      { ...failing, documents: createModuleDocuments(failing.db) },
+      { maxConcurrent: 1000 },
+    );
     const id = await start();
     await next.sweep();
     expect(await outcomes(id)).toEqual(['queued', 'queued']);
@@ -309,7 +312,7 @@ describeDatabases('runs in waves', (fixture) => {
 
   test('keeps the limit after a restart while agents are disconnected', async () => {
     const { domain, context, agents, start, carryOut, untilWork } = await open(fixture, 3);
-    const conductor = () => createRunConductor(context, domain.documents, { maxConcurrent: 1 });
+    const conductor = () => createRunConductor(context, { maxConcurrent: 1 });
     await domain.conductor.stop();
     const first = conductor();
     const id = await start({ offline: 'queue' });
@@ -350,7 +353,7 @@ describeDatabases('runs in waves', (fixture) => {
         await hold;
       },
     );
-    const next = createRunConductor(slow, domain.documents, { maxConcurrent: 1 });
+    const next = createRunConductor(slow, { maxConcurrent: 1 });
     await start();
     await next.sweep();
     await untilWork(0);
@@ -376,7 +379,7 @@ describeDatabases('runs in waves', (fixture) => {
   test('gives each agent one turn, and none after a cancellation', async () => {
     const { domain, context, actor, start, outcomes } = await open(fixture, 3);
     await domain.conductor.stop();
-    const conductors = [1, 2].map(() => createRunConductor(context, domain.documents, { maxConcurrent: 1000 }));
+    const conductors = [1, 2].map(() => createRunConductor(context, { maxConcurrent: 1000 }));
     const id = await start();
     expect(await domain.links.agentsWithWork()).toEqual([]);
     await Promise.all(conductors.map((conductor) => conductor.advance(id)));
@@ -493,7 +496,7 @@ describeDatabases('runs in waves', (fixture) => {
 
 describeDatabases('assignments for windows and audits', (fixture) => {
   test('sets declared parameters and sends them to the machine', async () => {
-    const { domain, context, actor, agents, carryOut } = await open(fixture);
+    const { context, actor, agents, carryOut } = await open(fixture);
     const templated = `name: t
 supports: [{ platform: linux }]
 parameters: { port: { type: integer, default: 80 }, name: { type: string } }
@@ -514,7 +517,7 @@ resources:
     ]);
     expect(faults[1]?.message).toContain('name');
     await create({ t: { name: 'web' } });
-    await submitOperation(context, domain.documents, actor, agents[0]!.id, {
+    await submitOperation(context, actor, agents[0]!.id, {
       kind: 'apply',
       modules: [],
       queue: false,
@@ -547,7 +550,7 @@ resources:
     expect(await apply()).toMatchObject({ modules: [], keep_modules: ['motd'] });
 
     async function apply() {
-      await submitOperation(context, domain.documents, actor, agents[0]!.id, {
+      await submitOperation(context, actor, agents[0]!.id, {
         kind: 'apply',
         modules: [],
         queue: false,
@@ -564,8 +567,8 @@ resources:
     domain.connected.delete(agent.id);
     const id = await start({ offline: 'queue' });
     const single = { kind: 'apply', modules: [], queue: true } as const;
-    const operation = await submitOperation(context, domain.documents, actor, agent.id, single);
-    const planned = await submitOperation(context, domain.documents, actor, agent.id, { ...single, kind: 'plan' });
+    const operation = await submitOperation(context, actor, agent.id, single);
+    const planned = await submitOperation(context, actor, agent.id, { ...single, kind: 'plan' });
     domain.clock.advance(101_000);
     domain.connected.add(agent.id);
     expect((await domain.links.nextOperation(agent.id))?.operation.operation_id).toBe(planned);
@@ -610,7 +613,7 @@ resources:
       mode: 'audit',
     });
     const clean = { ...foreign, status: 'unchanged', action: 'none' } as const;
-    await startRun(context, domain.documents, domain.conductor, actor, 'audited', { kind: 'plan' });
+    await startRun(context, domain.conductor, actor, 'audited', { kind: 'plan' });
     await carryOut(agents[0]!, 'succeeded', [own, clean]);
     await plan([own]);
     expect(await events('drift')).toEqual(['drift.detected', 'drift.resolved', 'drift.detected']);

@@ -8,7 +8,6 @@ import { statement } from '../../store/transaction.ts';
 import { agentsWithIds, approvedMatching, requireSelector } from '../agents/agents.ts';
 import { audited } from '../audit/audit.ts';
 import { listAssignments, requireAssignment } from '../modules/assignments.ts';
-import type { ModuleDocuments } from '../modules/modules.ts';
 import { pageBytes } from '../operations/operation-results.ts';
 import { untilFound, type Waiting } from '../operations/operation-waiting.ts';
 import { maxWaitMs } from '../operations/operations.ts';
@@ -35,7 +34,6 @@ const rowsAtOnce = 500;
  */
 export async function startRun(
   context: Context,
-  documents: ModuleDocuments,
   conductor: RunConductor,
   actor: Actor,
   about: RunAbout,
@@ -58,8 +56,8 @@ export async function startRun(
   const rows = [...(there ?? []), ...(away ?? [])].map(({ node_id }, position) => ({ node_id, position }));
   const assignments = await listAssignments(context);
   // A missing module fails the request instead of each agent.
-  await documents.load(modules);
-  const revisions = await documents.revisions([
+  await context.documents.load(modules);
+  const revisions = await context.documents.revisions([
     ...new Set([...assignments.flatMap((each) => each.modules), ...modules]),
   ]);
   const basis: RunBasis = { assignment, modules, assignments, revisions: Object.fromEntries(revisions) };

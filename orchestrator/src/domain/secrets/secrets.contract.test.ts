@@ -45,7 +45,7 @@ async function open(fixture: DatabaseFixture) {
   const { context } = domain;
   await uploadModule(context, actor, 's', using('secrets.x'));
   const submit = (modules = ['s'], queue = false) =>
-    submitOperation(context, domain.documents, actor, 'web-1', { kind: 'apply', modules, queue });
+    submitOperation(context, actor, 'web-1', { kind: 'apply', modules, queue });
   const holder = { node_id: agent.id, tags: {}, attributes: {} };
   const plain = async (name: string) => (await secretValues(context, [name], holder)).values.get(name);
   /** Reads it as a plan with it would. */
@@ -279,7 +279,7 @@ describeDatabases('secrets', (fixture) => {
       return db.all(query, params);
     };
     Object.assign(context, { db: { ...wrapped(db), all } });
-    const runId = await startRun(context, domain.documents, domain.conductor, actor, 'all', { kind: 'apply' });
+    const runId = await startRun(context, domain.conductor, actor, 'all', { kind: 'apply' });
     expect(reads).toBe(1);
     const { results } = await getRun(context, runId);
     expect(results.find(({ node_id }) => node_id === other.id)).toMatchObject({

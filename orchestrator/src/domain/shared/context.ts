@@ -2,6 +2,7 @@ import type { Log } from '../../../../lib/src/log.ts';
 import type { Bus } from '../../bus/bus.ts';
 import type { SecretKeys } from '../../identity/secret-keys.ts';
 import type { Database } from '../../store/database.ts';
+import type { ModuleDocuments } from './module-documents.ts';
 
 /** The domain's dependencies. */
 export interface Context {
@@ -14,6 +15,7 @@ export interface Context {
   /** Cryptographically secure. */
   readonly randomBytes: (length: number) => Buffer;
   readonly presence: Presence;
+  readonly documents: ModuleDocuments;
   /** Encryption keys of secrets. */
   readonly secretKeys: SecretKeys;
   readonly log: Log;

@@ -10,7 +10,6 @@ import {
   getModule,
   listModules,
   listRevisions,
-  type ModuleDocuments,
   removeModule,
   uploadModule,
   validateModule,
@@ -20,14 +19,14 @@ import type { Context } from '../../domain/shared/context.ts';
 import type { Handlers } from '../server/handlers.ts';
 import { paged } from '../server/page.ts';
 
-export function moduleHandlers(context: Context, documents: ModuleDocuments) {
+export function moduleHandlers(context: Context) {
   return {
     listModules: async ({ query }) => paged(await listModules(context, query), query),
     uploadModule: ({ body, session }) => uploadModule(context, actorIn(session), body.name, body.content),
     getModule: ({ params, query }) => getModule(context, params.name, query.revision),
     listModuleRevisions: async ({ params, query }) => paged(await listRevisions(context, params.name, query), query),
     removeModule: ({ params, session }) => removeModule(context, actorIn(session), params.name),
-    orderModules: ({ body }) => orderModules(context, documents, body),
+    orderModules: ({ body }) => orderModules(context, body),
     validateModule: ({ body }) => validateModule(body.content),
     listAssignments: async ({ query }) => paged(await listAssignmentPage(context, query), query),
     createAssignment: ({ body, session }) => createAssignment(context, actorIn(session), body),

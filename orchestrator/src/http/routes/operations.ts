@@ -3,7 +3,6 @@ import { apiPrefix, type Operation, type OperationOutput, type Run, type State }
 import { requireAgent } from '../../domain/agents/agents.ts';
 import { checkDrift, getDrift, latestDrift, listDrift, listLatestDrift } from '../../domain/drift/drift.ts';
 import { acceptDrift, unacceptDrift } from '../../domain/drift/drift-acceptance.ts';
-import type { ModuleDocuments } from '../../domain/modules/modules.ts';
 import { cancelOperation } from '../../domain/operation-end/cancellation.ts';
 import type { LiveOutput } from '../../domain/operations/live-output.ts';
 import type { Waiting } from '../../domain/operations/operation-waiting.ts';
@@ -39,7 +38,6 @@ const operationBody = (operation: OperationInPages) => withLists<Operation>({ ..
 
 export function operationHandlers(
   context: Context,
-  documents: ModuleDocuments,
   waiting: Waiting,
   conductor: RunConductor,
   liveOutput: Pick<LiveOutput, 'of'>,
@@ -51,7 +49,7 @@ export function operationHandlers(
   ): Promise<Reply<200, JsonPieces<Operation>> | Reply<202, JsonPieces<Operation>>> => {
     const { offline, ...rest } = wanted;
     const asked = { ...rest, queue: respondAsync && offline !== 'report' };
-    const id = await submitOperation(context, documents, actorIn(session), agent, asked);
+    const id = await submitOperation(context, actorIn(session), agent, asked);
     const location = { location: `${apiPrefix}/state/operations/${id}` };
     if (respondAsync) return new Reply(202, operationBody(await readOperation(context, id)), location);
     const { operation, ended } = await awaitOperation(context, waiting, id, request.signal);
@@ -65,7 +63,7 @@ export function operationHandlers(
     about: RunAbout,
     wanted: RunRequest,
   ): Promise<Reply<200, JsonPieces<Run>> | Reply<202, JsonPieces<Run>>> => {
-    const id = await startRun(context, documents, conductor, actorIn(session), about, wanted);
+    const id = await startRun(context, conductor, actorIn(session), about, wanted);
     const location = { location: `${apiPrefix}/runs/${id}` };
     if (respondAsync) return new Reply(202, runBody(await readRun(context, id)), location);
     const { run, ended } = await awaitRun(context, waiting, id, request.signal);

@@ -1,13 +1,18 @@
-import type { Bus } from '../../bus/bus.ts';
+import type { Bus, Hint, QueuedOperation } from '../../bus/bus.ts';
 import type { ReportedOperation } from '../../store/queries/operations.ts';
 import type { SentSecret } from '../secrets/secret-access.ts';
 import { newTally, type Tally } from './report-limits.ts';
 
 /**
- * Cache of operations that agents have now, so that reports need no lookup. Only the status of an operation changes,
- * and the database refuses reports after its end whatever this cache says.
+ * Cache of open operations, so that neither their dispatch nor their reports need a lookup. The rows decide: the write
+ * that marks an operation as dispatched verifies it, and the database refuses reports after its end.
  */
-export interface InFlight {
+export interface OperationCache {
+  /**
+   * Takes an operation that a hint announced.
+   * @returns the operation that may be the only queued one of the agent; each is returned once
+   */
+  takeQueued(nodeId: string): QueuedOperation | null;
   /** @param secrets the secrets it was sent with; null when other values may have been sent */
   sent(operation: ReportedOperation, secrets: readonly SentSecret[] | null): void;
   find(operationId: string): ReportedOperation | undefined;
@@ -20,16 +25,19 @@ export interface InFlight {
   close(): void;
 }
 
-/** Maximum number of operations; the oldest are evicted and looked up again. */
-const kept = 50_000;
+/** Maximum number of queued operations; the oldest are evicted and read when their agents have their turn. */
+const maxQueued = 10_000;
+/** Maximum number of sent operations; the oldest are evicted and looked up again. */
+const maxSent = 50_000;
 /** Twice as many, because tallies also cover operations that an earlier process sent. */
-const maxTallies = 2 * kept;
+const maxTallies = 2 * maxSent;
 /** Maximum characters of encrypted secrets in the cache; those of further operations are looked up. */
 const maxSecretCharacters = 16 * 1024 * 1024;
 /** Maximum number of removals remembered for all operations; the oldest tallies forget theirs. */
 const maxRemovals = 500_000;
 
-export function createInFlight(bus: Pick<Bus, 'subscribe'>): InFlight {
+export function createOperationCache(bus: Pick<Bus, 'subscribe'>): OperationCache {
+  const queued = createQueued();
   const known = new Map<string, ReportedOperation>();
   const secretsSent = new Map<string, readonly SentSecret[]>();
   let secretsLength = 0;
@@ -44,14 +52,16 @@ export function createInFlight(bus: Pick<Bus, 'subscribe'>): InFlight {
     tallies.delete(operationId);
   };
   const close = bus.subscribe((hint) => {
+    queued.hear(hint);
     if (hint.type !== 'operation_ended') return;
     known.delete(hint.operation_id);
     forgetTally(hint.operation_id);
     forgetSecrets(hint.operation_id);
   });
   return {
+    takeQueued: queued.take,
     sent(operation, secrets) {
-      if (known.size >= kept) {
+      if (known.size >= maxSent) {
         const oldest = known.keys().next().value as string;
         known.delete(oldest);
         forgetSecrets(oldest);
@@ -79,6 +89,28 @@ export function createInFlight(bus: Pick<Bus, 'subscribe'>): InFlight {
       }
     },
     close,
+  };
+}
+
+/** Queued operations by agent, from the hints that announce them. */
+function createQueued() {
+  const byNode = new Map<string, QueuedOperation>();
+  return {
+    take(nodeId: string): QueuedOperation | null {
+      const operation = byNode.get(nodeId) ?? null;
+      byNode.delete(nodeId);
+      return operation;
+    },
+    hear(hint: Hint): void {
+      if (hint.type === 'operation_ended') {
+        if (byNode.get(hint.node_id)?.operation_id === hint.operation_id) byNode.delete(hint.node_id);
+      } else if (hint.type === 'work') {
+        // With several operations, the rows decide the order.
+        if (byNode.delete(hint.node_id) || hint.operation === undefined) return;
+        if (byNode.size >= maxQueued) byNode.delete(byNode.keys().next().value as string);
+        byNode.set(hint.node_id, hint.operation);
+      }
+    },
   };
 }
 
