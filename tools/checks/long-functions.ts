@@ -26,7 +26,6 @@ export const longFunctions: Readonly<Record<string, string>> = {
   'orchestrator/src/http/app.ts#createApp': 'not divided yet',
   'orchestrator/src/http/terminal/terminal-socket.ts#registerTerminalSockets': 'not divided yet',
   'orchestrator/src/main.ts#serve': 'not divided yet',
-  'orchestrator/src/schedule/remote-write.ts#startRemoteWrite': 'not divided yet',
   'orchestrator/src/store/transcripts/transcripts.ts#openTranscripts': 'not divided yet',
   'packaging/deb/packages.ts#buildPackages': 'not divided yet',
 };

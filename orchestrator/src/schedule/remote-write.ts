@@ -1,8 +1,9 @@
 import type { Sample } from '@muster/protocol';
 import type { Clock } from '../../../lib/src/clock.ts';
 import { type ForwardedSample, type WriteSeries, withNames } from '../domain/fleet/sample-forwarding.ts';
-import { delivered, describeAttempt } from '../domain/notifications/delivery.ts';
+import { type Attempt, delivered, describeAttempt } from '../domain/notifications/delivery.ts';
 import type { Context } from '../domain/shared/context.ts';
+import { RemoteWriteQueue } from './remote-write-queue.ts';
 
 /**
  * Forwards stored samples to a remote time-series database. Samples wait in a bounded queue in memory, so that nothing
@@ -58,25 +59,17 @@ const maxAheadSecs = 300;
 const lastTryMs = 3_000;
 /** Minimum interval between log lines about dropped samples. */
 const dropLogMs = 600_000;
-/** Maximum number of agents whose newest sample time is remembered. */
-const maxAgents = 100_000;
-
 export function startRemoteWrite(context: Context, clock: Clock, options: RemoteWriteLoop): RemoteWrite {
   const { write, random, capacity } = options;
   const { log } = context;
   const stopping = new AbortController();
   const counts = { sent: 0, overflowed: 0, refused: 0, passedOver: 0, retries: 0 };
-  const newest = new Map<string, number>();
-  let queue: ForwardedSample[] = [];
-  /** Number of items at the front of the queue that are already removed. `cut` drops them. */
-  let head = 0;
+  const queue = new RemoteWriteQueue(capacity);
   /** Samples taken from the queue and in flight. */
   let inFlight = 0;
   let failing = false;
   let dropLoggedAt = Number.NEGATIVE_INFINITY;
   let wake = () => {};
-
-  const waiting = () => queue.length - head;
 
   function drop(kind: 'overflowed' | 'refused', count: number, why: string): void {
     counts[kind] += count;
@@ -88,89 +81,50 @@ export function startRemoteWrite(context: Context, clock: Clock, options: Remote
   function take(nodeId: string, samples: readonly Sample[]): void {
     if (stopping.signal.aborted) return;
     const latest = Math.floor(context.now() / 1000) + maxAheadSecs;
-    let last = newest.get(nodeId) ?? Number.NEGATIVE_INFINITY;
-    for (const sample of samples.toSorted((one, other) => one.collected_at - other.collected_at)) {
-      if (sample.collected_at <= last || sample.collected_at > latest) {
-        counts.passedOver++;
-        continue;
-      }
-      last = sample.collected_at;
-      queue.push({ nodeId, sample });
-    }
-    // Keeps the map in order of last use, so that the oldest are evicted first.
-    newest.delete(nodeId);
-    newest.set(nodeId, last);
-    if (newest.size > maxAgents) newest.delete(newest.keys().next().value as string);
-    const over = waiting() - capacity;
-    if (over > 0) {
-      // Drops the oldest, which a remote server may refuse anyway.
-      head += over;
-      drop('overflowed', over, `more than ${capacity} wait`);
-    }
-    if (head > capacity) cut();
-    if (waiting() > 0) wake();
+    const { skipped, dropped } = queue.add(nodeId, samples, latest);
+    counts.passedOver += skipped;
+    if (dropped > 0) drop('overflowed', dropped, `more than ${capacity} wait`);
+    if (queue.length > 0) wake();
   }
-
-  function cut(): void {
-    queue = queue.slice(head);
-    head = 0;
-  }
-
-  /** Resolves after the delay, or when stopping. */
-  const pause = (ms: number): Promise<void> =>
-    new Promise((resolve) => {
-      if (stopping.signal.aborted) return resolve();
-      const end = () => {
-        cancelTimer();
-        stopping.signal.removeEventListener('abort', end);
-        resolve();
-      };
-      const cancelTimer = clock.after(ms, end);
-      stopping.signal.addEventListener('abort', end, { once: true });
-    });
 
   /** Writes a batch. @returns false if the stop began before the remote server answered */
-  async function see(
+  async function send(
     batch: readonly ForwardedSample[],
     parts: { left: number },
-    signal?: AbortSignal,
+    signal: AbortSignal,
   ): Promise<boolean> {
     for (let failures = 0; ; failures++) {
       parts.left--;
       const attempt = await withNames(context, batch).then(
-        (named) => write(named, { timeoutMs, ...(signal ? { signal } : {}) }),
+        (named) => write(named, { timeoutMs, signal }),
         (error: Error) => ({ status: null, reason: `the agents' names could not be read: ${error.message}` }),
       );
-      if (delivered(attempt)) {
-        if (failing) log.info({}, 'metrics.remote_write recovered; samples are written again');
-        failing = false;
-        counts.sent += batch.length;
-        return true;
-      }
-      const { status } = attempt;
-      if (status === null || status === 429 || status >= 500) {
+      const verdict = judge(attempt, batch.length > 1 && parts.left > 1);
+      if (verdict === 'retry') {
         if (!failing)
           log.warn(
-            { reason: describeAttempt(attempt), waiting: waiting() },
+            { reason: describeAttempt(attempt), waiting: queue.length },
             'failed to write samples to metrics.remote_write; will retry, samples wait in memory',
           );
         failing = true;
         if (stopping.signal.aborted) return false;
         counts.retries++;
-        const ceiling = Math.min(maxBackoffMs, minBackoffMs * 2 ** Math.min(failures, 16));
-        const asked = status === null ? 0 : Math.min(attempt.retryAfterMs ?? 0, maxRetryAfterMs);
-        await pause(Math.max(ceiling * (0.5 + random() / 2), asked));
+        await pause(clock, backoffMs(attempt, failures, random()), stopping.signal);
         continue;
       }
-      const divisible = (status === 400 || status === 413 || status === 422) && batch.length > 1 && parts.left > 1;
-      if (!divisible) {
-        const said = attempt.text === undefined ? '' : `: ${printable(attempt.text)}`;
-        drop('refused', batch.length, `${describeAttempt(attempt)}${said}`);
+      if (verdict === 'split') {
+        const middle = batch.length >> 1;
+        const first = await send(batch.slice(0, middle), parts, signal);
+        return first && send(batch.slice(middle), parts, signal);
+      }
+      if (verdict === 'refused') {
+        drop('refused', batch.length, describeRefusal(attempt));
         return true;
       }
-      const middle = batch.length >> 1;
-      const first = await see(batch.slice(0, middle), parts, signal);
-      return first && see(batch.slice(middle), parts, signal);
+      if (failing) log.info({}, 'metrics.remote_write recovered; samples are written again');
+      failing = false;
+      counts.sent += batch.length;
+      return true;
     }
   }
 
@@ -179,24 +133,22 @@ export function startRemoteWrite(context: Context, clock: Clock, options: Remote
     stopping.signal.addEventListener('abort', () => clock.after(lastTryMs, () => lastTry.abort()), { once: true });
     let parts = maxParts;
     for (;;) {
-      if (waiting() === 0) {
+      if (queue.length === 0) {
         if (stopping.signal.aborted) return;
         await new Promise<void>((resolve) => {
           wake = resolve;
         });
         continue;
       }
-      if (waiting() < samplesOfBatch) await pause(gatherMs);
-      const batch = queue.slice(head, head + samplesOfBatch);
-      head += batch.length;
-      if (head > samplesOfBatch * 50 || head === queue.length) cut();
+      if (queue.length < samplesOfBatch) await pause(clock, gatherMs, stopping.signal);
+      const batch = queue.take(samplesOfBatch);
       inFlight = batch.length;
       const sent = counts.sent;
-      const seen = await see(batch, { left: parts }, lastTry.signal);
+      const answered = await send(batch, { left: parts }, lastTry.signal);
       parts = counts.sent > sent ? maxParts : Math.max(minParts, parts >> 1);
       inFlight = 0;
-      if (seen) continue;
-      log.warn({ samples: batch.length + waiting() }, 'stopped with samples not written to metrics.remote_write');
+      if (answered) continue;
+      log.warn({ samples: batch.length + queue.length }, 'stopped with samples not written to metrics.remote_write');
       return;
     }
   }
@@ -206,13 +158,47 @@ export function startRemoteWrite(context: Context, clock: Clock, options: Remote
   );
   return {
     take,
-    stats: () => ({ queued: waiting() + inFlight, ...counts }),
+    stats: () => ({ queued: queue.length + inFlight, ...counts }),
     stop() {
       stopping.abort();
       wake();
       return running;
     },
   };
+}
+
+/** @param divisible the batch may be sent in halves */
+function judge(attempt: Attempt, divisible: boolean): 'stored' | 'retry' | 'split' | 'refused' {
+  const { status } = attempt;
+  if (delivered(attempt)) return 'stored';
+  if (status === null || status === 429 || status >= 500) return 'retry';
+  return divisible && (status === 400 || status === 413 || status === 422) ? 'split' : 'refused';
+}
+
+/** @param failures number of attempts before this one. @param random in [0, 1). @returns milliseconds until the next attempt */
+function backoffMs(attempt: Attempt, failures: number, random: number): number {
+  const ceiling = Math.min(maxBackoffMs, minBackoffMs * 2 ** Math.min(failures, 16));
+  const asked = attempt.status === null ? 0 : Math.min(attempt.retryAfterMs ?? 0, maxRetryAfterMs);
+  return Math.max(ceiling * (0.5 + random / 2), asked);
+}
+
+/** Resolves after the delay, or when the signal is aborted. */
+const pause = (clock: Clock, ms: number, signal: AbortSignal): Promise<void> =>
+  new Promise((resolve) => {
+    if (signal.aborted) return resolve();
+    const end = () => {
+      cancelTimer();
+      signal.removeEventListener('abort', end);
+      resolve();
+    };
+    const cancelTimer = clock.after(ms, end);
+    signal.addEventListener('abort', end, { once: true });
+  });
+
+/** The answer of a remote server that refused samples, with its text. */
+function describeRefusal(attempt: Attempt): string {
+  const text = attempt.status === null ? undefined : attempt.text;
+  return `${describeAttempt(attempt)}${text === undefined ? '' : `: ${printable(text)}`}`;
 }
 
 /** Text of a remote server, as one printable line. */

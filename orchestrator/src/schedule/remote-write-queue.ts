@@ -1,0 +1,66 @@
+import type { Sample } from '@muster/protocol';
+import type { ForwardedSample } from '../domain/fleet/sample-forwarding.ts';
+
+/** Maximum number of agents whose newest sample time is remembered. */
+const maxAgents = 100_000;
+/** Number of taken samples at which the queue is copied without them. */
+const compactAt = 10_000;
+
+/** Samples that wait for remote write, in the order of their times for each agent. */
+export class RemoteWriteQueue {
+  readonly #capacity: number;
+  /** Time of the newest queued sample by agent. */
+  readonly #newest = new Map<string, number>();
+  #samples: ForwardedSample[] = [];
+  /** Number of samples at the front that were taken or dropped. */
+  #head = 0;
+
+  /** @param capacity maximum number of samples */
+  constructor(capacity: number) {
+    this.#capacity = capacity;
+  }
+
+  get length(): number {
+    return this.#samples.length - this.#head;
+  }
+
+  /**
+   * Adds samples of an agent that are newer than those before.
+   * @param latest Unix seconds; samples dated later are skipped
+   * @returns the number of skipped samples, and of the oldest ones that were dropped to make room
+   */
+  add(nodeId: string, samples: readonly Sample[], latest: number): { skipped: number; dropped: number } {
+    let last = this.#newest.get(nodeId) ?? Number.NEGATIVE_INFINITY;
+    let skipped = 0;
+    for (const sample of samples.toSorted((one, other) => one.collected_at - other.collected_at)) {
+      if (sample.collected_at <= last || sample.collected_at > latest) {
+        skipped++;
+        continue;
+      }
+      last = sample.collected_at;
+      this.#samples.push({ nodeId, sample });
+    }
+    // Keeps the map in order of last use, so that the oldest are evicted first.
+    this.#newest.delete(nodeId);
+    this.#newest.set(nodeId, last);
+    if (this.#newest.size > maxAgents) this.#newest.delete(this.#newest.keys().next().value as string);
+    // The oldest are dropped, which a remote server may refuse anyway.
+    const dropped = Math.max(0, this.length - this.#capacity);
+    this.#head += dropped;
+    if (this.#head > this.#capacity) this.#compact();
+    return { skipped, dropped };
+  }
+
+  /** Removes at most `count` samples from the front. */
+  take(count: number): ForwardedSample[] {
+    const batch = this.#samples.slice(this.#head, this.#head + count);
+    this.#head += batch.length;
+    if (this.#head > compactAt || this.#head === this.#samples.length) this.#compact();
+    return batch;
+  }
+
+  #compact(): void {
+    this.#samples = this.#samples.slice(this.#head);
+    this.#head = 0;
+  }
+}
