@@ -14,6 +14,8 @@ export interface HandshakeLimits {
   readonly handshakesPerTurn: number;
   /** A connection that takes longer gives its place to the next, and continues without one. */
   readonly handshakePlaceMs: number;
+  /** A TLS handshake that takes longer is ended. */
+  readonly handshakeTimeoutMs: number;
   /** Connections of one network that have started and are not released, with a place or without. */
   readonly unfinishedOfNetwork: number;
   /** Sockets that wait for their handshake to start. */
@@ -30,6 +32,8 @@ interface Waiting {
 
 interface Begun {
   network: string;
+  /** The socket below TLS during the handshake; null after it. */
+  handshake: Socket | null;
   since: number;
   /** `kept`: until `release`, without a time limit. `lost`: given to the next connection after a while. */
   place: 'held' | 'kept' | 'lost';
@@ -102,7 +106,11 @@ export class HandshakeQueue {
     };
     this.startHandshake = interceptConnections(server, (socket) => this.enqueue(socket));
     server.on('drop', () => this.countDrop());
-    if (options.until === 'handshake') server.on('secureConnection', (socket: TLSSocket) => this.release(socket));
+    server.on('secureConnection', (socket: TLSSocket) => {
+      const begun = this.begun.get(peerOf(socket));
+      if (begun !== undefined) begun.handshake = null;
+      if (options.until === 'handshake') this.release(socket);
+    });
     server.on('tlsClientError', (error: Error, socket: TLSSocket) => {
       this.log.debug({ remote_ip: remoteIp(socket), error: error.message }, 'TLS handshake failed');
       this.release(socket);
@@ -180,7 +188,7 @@ export class HandshakeQueue {
     this.waiting.delete(network);
     if (queue.length > 0) this.waiting.set(network, queue);
     if (socket.destroyed) return true;
-    this.begun.set(peerOf(socket), { network, since: this.clock.monotonic(), place: 'held' });
+    this.begun.set(peerOf(socket), { network, handshake: socket, since: this.clock.monotonic(), place: 'held' });
     this.unfinished.add(network, 1);
     this.held.add(network, 1);
     this.placesTaken++;
@@ -213,13 +221,16 @@ export class HandshakeQueue {
     this.placesTaken--;
   }
 
-  /** Frees the places of slow handshakes and drops sockets that waited too long. Called by the owner's timer. */
+  /** Frees the places of slow handshakes, and ends handshakes and waits that take too long. Called by the owner's timer. */
   tick(): void {
     this.clock.tick();
     const now = this.clock.monotonic();
     for (const begun of this.begun.values()) {
-      if (now - begun.since < this.limits.handshakePlaceMs) break;
+      const age = now - begun.since;
+      if (age < this.limits.handshakePlaceMs) break;
       if (begun.place === 'held') this.losePlace(begun);
+      // The timeout of Node goes by the wall clock: after a long turn it ends handshakes whose client answered in time.
+      if (age >= this.limits.handshakeTimeoutMs) begun.handshake?.destroy();
     }
     for (const [ip, queue] of this.waiting) {
       while (queue.length > 0 && now - queue[0]!.since >= this.limits.waitingTimeoutMs) {

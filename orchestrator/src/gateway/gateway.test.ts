@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { connect as connectTls, createServer as createTlsServer } from 'node:tls';
 import { Worker } from 'node:worker_threads';
 import { closeReason, type OperationMessage, type Report, limits as wireLimits } from '@muster/protocol/wire';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, test } from 'vitest';
 import { WebSocket } from 'ws';
 import { ManualClock } from '../../../lib/test/manual-clock.ts';
 import { watchTurns } from '../../test/longest-turn.ts';
@@ -1482,6 +1482,59 @@ describe('many at once', () => {
     } finally {
       await dialler.terminate();
     }
+  });
+
+  test('keeps a handshake whose client answered while the process was stopped', async () => {
+    await start({ handshakeTimeoutMs: 100 });
+    const held: Buffer[] = [];
+    let deliver = () => {};
+    const proxy = createTcpServer((client) => {
+      const server = connectTcp(port, '127.0.0.1');
+      let answered = false;
+      deliver = () => {
+        answered = false;
+        for (const bytes of held) server.write(bytes);
+      };
+      client.on('data', (bytes) => void (answered ? held.push(bytes) : server.write(bytes)));
+      server.once('data', () => {
+        answered = true;
+      });
+      server.on('data', (bytes) => client.write(bytes));
+      for (const socket of [client, server]) socket.on('error', () => {});
+      server.on('close', () => client.destroy());
+    });
+    await new Promise<void>((resolve) => proxy.listen(0, '127.0.0.1', resolve));
+    try {
+      const dialed = dialAsAgent((proxy.address() as AddressInfo).port);
+      await until(() => held.length > 0);
+      deliver();
+      // The end of the handshake is in the kernel now, and this process does not read it in time.
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 300);
+      const agent = await dialed;
+      agents.push(agent);
+      await agent.join();
+    } finally {
+      proxy.close();
+    }
+  });
+
+  test('ends a handshake that takes too long', async () => {
+    await start({ handshakePlaceMs: 1_000, handshakeTimeoutMs: 5_000 });
+    const silent = connectTcp(port, '127.0.0.1');
+    let dropped = false;
+    silent.on('error', () => {});
+    silent.once('close', () => {
+      dropped = true;
+    });
+    const greeted = await dial();
+    await new Promise((resolve) => setTimeout(resolve, 20));
+    clock.advance(4_000);
+    await new Promise((resolve) => setTimeout(resolve, 20));
+    expect(dropped).toBe(false);
+    clock.advance(1_500);
+    await until(() => dropped);
+    // It is past TLS, and has its time for a hello.
+    await greeted.join();
   });
 
   it('drops who waits too long for the handshake to begin', async () => {

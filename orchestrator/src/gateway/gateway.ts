@@ -282,7 +282,6 @@ class AgentGateway implements Gateway, LinkOwner {
         minVersion: 'TLSv1.3',
         maxVersion: 'TLSv1.3',
         secureOptions: tlsConstants.SSL_OP_NO_TICKET,
-        handshakeTimeout: this.limits.handshakeTimeoutMs,
         maxHeaderSize: 4096,
         // The handshake queue resumes each socket.
         pauseOnConnect: true,

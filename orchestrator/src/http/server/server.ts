@@ -82,7 +82,6 @@ export function createServer({
           ...http,
           ...tls,
           minVersion: 'TLSv1.2',
-          handshakeTimeout: limits.handshakeTimeout,
           pauseOnConnect: true,
         },
       } as never) as unknown as FastifyInstance)
@@ -115,6 +114,7 @@ function queueHandshakes(app: FastifyInstance, limits: ServerOptions['limits'], 
       unfinishedOfNetwork: limits.connections,
       waitingSockets: limits.connections,
       waitingSocketsPerAddress: limits.connections,
+      handshakeTimeoutMs: limits.handshakeTimeout,
       waitingTimeoutMs: limits.handshakeTimeout,
     },
   });
