@@ -11,6 +11,7 @@ import { putOutput, putResourceResults } from '../store/queries/operation-result
 import { insertRun, insertRunResults, putRunResults } from '../store/queries/runs.ts';
 import type { Query } from '../store/query.ts';
 import { type Statement, statement } from '../store/transaction.ts';
+import { audited, listAudit } from './audit/audit.ts';
 import { listDrift, listLatestDrift } from './drift/drift.ts';
 import { listReconcile } from './drift/reconcile.ts';
 import { uploadModule } from './modules/modules.ts';
@@ -248,4 +249,36 @@ describeDatabases('reading by bytes', (fixture) => {
     expect(items[0]?.drift.every(({ resources }) => resources === 120)).toBe(true);
     expect(largestRead()).toBeLessThan(1.7 * MiB);
   });
+
+  test.each([{}, { agent: 'web-1' }])(
+    'ends pages of the audit log at a byte limit and skips none: %o',
+    async (filter) => {
+      const { domain, context, actor, agent, write, largestRead } = await open(fixture);
+      const target = { type: 'agent', id: agent.id, name: 'web-1' };
+      await write(
+        Array.from({ length: 60 }, (_, i) =>
+          audited(context, {
+            type: 'state.requested',
+            actor: { type: 'operator', id: actor.id, name: actor.name },
+            target,
+            summary: `requested ${i}`,
+            metadata: { modules: ['m'.repeat(100_000)] },
+          }),
+        ),
+      );
+      const asked = { event_type: 'state.requested', ...filter };
+      largestRead();
+      const summaries: string[] = [];
+      let pages = 0;
+      for (let cursor: string | null | undefined; cursor !== null; pages++) {
+        const page = await listAudit(domain.context, { ...asked, limit: 40, cursor });
+        summaries.push(...page.events.map(({ summary }) => summary));
+        expect(page.has_more).toBe(page.next_cursor !== null);
+        cursor = page.next_cursor;
+      }
+      expect(summaries).toEqual(Array.from({ length: 60 }, (_, i) => `requested ${59 - i}`));
+      expect(pages).toBeGreaterThan(5);
+      expect(largestRead()).toBeLessThan(1.3 * MiB);
+    },
+  );
 });

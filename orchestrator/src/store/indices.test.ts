@@ -5,7 +5,7 @@ import Sqlite, { type Database } from 'better-sqlite3';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { migrations } from './migrations/index.ts';
 import { unseenAgents } from './queries/agents.ts';
-import { auditEvents, chainRows, countUnplaced, firstPlaced, placedEvents, unplacedEvents } from './queries/audit.ts';
+import { auditKeys, chainRows, countUnplaced, firstPlaced, placedEvents, unplacedEvents } from './queries/audit.ts';
 import { deliveriesBefore, oldestDeliveries } from './queries/deliveries.ts';
 import { driftIds, latestDrifts } from './queries/drift.ts';
 import { dueForDrift, pullInDriftDue, scheduledChecks } from './queries/drift-schedule.ts';
@@ -107,30 +107,30 @@ describe('indices', () => {
   });
 
   test.each<[string, AnyQuery, RegExp]>([
-    ['all of the audit log, newest first', auditEvents({}), /USING INDEX audit_events_time/],
+    ['all of the audit log, newest first', auditKeys({}), /USING INDEX audit_events_time/],
     [
       'a later page of it',
-      auditEvents({ below: true }),
+      auditKeys({ below: true }),
       /SEARCH audit_events USING INDEX audit_events_time \(timestamp_ms</,
     ],
     [
       'a time of it',
-      auditEvents({ after: true, before: true }),
+      auditKeys({ after: true, before: true }),
       /audit_events_time \(timestamp_ms>\? AND timestamp_ms<\?/,
     ],
     [
       'events of a type',
-      auditEvents({ event_type: true, below: true }),
+      auditKeys({ event_type: true, below: true }),
       /audit_events_type \(event_type=\? AND timestamp_ms</,
     ],
     [
       'of a category',
-      auditEvents({ category: true, after: true }),
+      auditKeys({ category: true, after: true }),
       /audit_events_category \(category=\? AND timestamp_ms>/,
     ],
     [
       'of an operator',
-      auditEvents({ operator: true, before: true }),
+      auditKeys({ operator: true, before: true }),
       /audit_events_actor \(actor_id=\? AND timestamp_ms</,
     ],
     ['without a place', unplacedEvents, /USING INDEX audit_events_unplaced/],
@@ -145,7 +145,7 @@ describe('indices', () => {
   });
 
   test('finds events of and by an agent by index, and sorts only two pages', () => {
-    const detail = plan(auditEvents({ agent: true, below: true }));
+    const detail = plan(auditKeys({ agent: true, below: true }));
     expect(detail).toMatch(/audit_events_target \(target_id=\? AND timestamp_ms</);
     expect(detail).toMatch(/audit_events_actor \(actor_id=\? AND timestamp_ms</);
     expect(detail).not.toMatch(/SCAN audit_events/);

@@ -1,7 +1,7 @@
 import { MusterError, visibleLine } from '@muster/protocol';
 import { type EventType, eventTypes } from '@muster/protocol/http';
 import { toJson } from '../../store/json-text.ts';
-import { auditEvents, insertAuditEvent, insertAuditEventInSession } from '../../store/queries/audit.ts';
+import { auditEvents, auditKeys, insertAuditEvent, insertAuditEventInSession } from '../../store/queries/audit.ts';
 import { type Statement, statement } from '../../store/transaction.ts';
 import { type Actor, type Context, seconds } from '../shared/context.ts';
 import { categoryOf, toAuditEvent } from './audit-chain.ts';
@@ -51,7 +51,10 @@ export function audited<T extends EventType>(context: Context, happening: Happen
   );
 }
 
-/** A page of events, newest first. */
+/** Maximum bytes of a page. An event lists the modules of a run, or the tokens of an operator. */
+const pageBytes = 1024 * 1024;
+
+/** A page of events, newest first. It ends early where bytes run out; the cursor then continues it. */
 export async function listAudit(
   context: Context,
   asked: AuditFilter & { cursor?: string | undefined; limit?: number | undefined },
@@ -59,7 +62,7 @@ export async function listAudit(
   const limit = asked.limit ?? 50;
   const below = asked.cursor === undefined ? undefined : readCursor(asked.cursor);
   const filter = await readFilter(context, asked);
-  const query = auditEvents({
+  const query = auditKeys({
     agent: filter.agent !== undefined,
     operator: filter.operator !== undefined,
     event_type: filter.event_type !== undefined,
@@ -68,15 +71,28 @@ export async function listAudit(
     before: filter.before !== undefined,
     below: below !== undefined,
   });
-  const rows = await context.db.all(query, { ...filter, ...below, limit: limit + 1 });
-  const page = rows.slice(0, limit);
+  const keys = await context.db.all(query, { ...filter, ...below, limit: limit + 1 });
+  const page = keys.slice(0, Math.min(limit, withinBytes(keys)));
+  const rows = await context.db.all(auditEvents, { seqs: page.map(({ seq }) => seq) });
+  const found = new Map(rows.map((row) => [row.seq, row]));
   const last = page.at(-1);
-  const more = rows.length > limit && last !== undefined;
+  const more = keys.length > page.length && last !== undefined;
   return {
-    events: page.map(toAuditEvent),
+    // Retention may have removed an event since its key was read.
+    events: page.flatMap(({ seq }) => found.get(seq) ?? []).map(toAuditEvent),
     has_more: more,
     next_cursor: more ? `${last.timestamp_ms}.${last.seq}` : null,
   };
+}
+
+/** @returns the number of events that come to {@link pageBytes}, at least one */
+function withinBytes(keys: readonly { bytes: number }[]): number {
+  let sum = 0;
+  const over = keys.findIndex(({ bytes }, at) => {
+    sum += Number(bytes);
+    return sum > pageBytes && at > 0;
+  });
+  return over === -1 ? keys.length : over;
 }
 
 /** The cursor is the time and number of the last event of a page, which never change. */

@@ -12,9 +12,8 @@ import {
   reportsOf,
   resultOf,
 } from '../../../test/domain.ts';
-import { fromJson } from '../../store/json-text.ts';
-import { auditEvents } from '../../store/queries/audit.ts';
 import { putOneTag, setStatus } from '../agents/agents.ts';
+import { listAudit } from '../audit/audit.ts';
 import { getOverview } from '../fleet/overview.ts';
 import { pruneHistory } from '../fleet/retention.ts';
 import { createAssignment, removeAssignment, updateAssignment } from '../modules/assignments.ts';
@@ -83,10 +82,8 @@ describeDatabases('what is off with the fleet', (fixture) => {
         names: items.map(({ name }) => name),
       };
     };
-    const events = async (type: string) => {
-      const rows = await context.db.all(auditEvents({ event_type: true }), { event_type: type, limit: 50 });
-      return rows.map(({ metadata }) => fromJson(metadata)).reverse();
-    };
+    const events = async (type: string) =>
+      (await listAudit(context, { event_type: type, limit: 50 })).events.map(({ metadata }) => metadata).reverse();
     return { domain, context, actor, agents, apply, check, audit, listed, events };
   };
 

@@ -1,3 +1,4 @@
+import { bytesOf } from '../page-bytes.ts';
 import { defineQuery, defineVariants } from '../query.ts';
 import type { AuditEventsTable } from '../schema.ts';
 import { liveSessionRow } from './operators.ts';
@@ -63,8 +64,11 @@ export const insertAuditEventInSession = defineQuery(
       ),
 );
 
-/** Newest first: by time, then by number. `below_ms` and `below_seq` are of the last event of the previous page. */
-export const auditEvents = defineVariants(
+/**
+ * Keys and sizes of events. Newest first: by time, then by number. `below_ms` and `below_seq` are of the last event of the
+ * previous page.
+ */
+export const auditKeys = defineVariants(
   'audit/list',
   (
     db,
@@ -91,7 +95,9 @@ export const auditEvents = defineVariants(
     },
   ) => {
     const page = (side: 'target' | 'actor' | null) => {
-      let query = db.selectFrom('audit_events').selectAll();
+      let query = db
+        .selectFrom('audit_events')
+        .select(['timestamp_ms', 'seq', bytesOf('summary', 'metadata').as('bytes')]);
       if (side === 'target') query = query.where('target_id', '=', p.agent);
       if (side === 'actor') query = query.where('actor_id', '=', p.agent).where('target_id', '<>', p.agent);
       if (v.operator) query = query.where('actor_id', '=', p.operator);
@@ -113,6 +119,13 @@ export const auditEvents = defineVariants(
       .orderBy('seq', 'desc')
       .limit(p.limit);
   },
+);
+
+export const auditEvents = defineQuery('audit/events', (db, p: { seqs: readonly number[] }, d) =>
+  db
+    .selectFrom('audit_events')
+    .selectAll()
+    .where(d.isIn('seq', p.seqs, 'integer')),
 );
 
 // The chain numbers events 1, 2, 3 … in the order in which they were found committed.
