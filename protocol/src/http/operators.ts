@@ -237,7 +237,9 @@ export const removedOperatorSchema = z
         web_logins: z.int().describe('codes for a web sign-in'),
         enrolment_tokens: z
           .array(z.strictObject({ id: z.string(), name: z.string().nullable() }))
-          .describe('tokens that the operator made, and that would have let an agent in'),
+          .describe(
+            'tokens that the operator made, and that would have let an agent in; the oldest 500, of more the event has the number',
+          ),
         terminals: z.array(z.string()).describe('session_id of each terminal that was open'),
       })
       .describe('what ended with the removal; nothing when the operator was removed before'),

@@ -4,8 +4,9 @@ import type { z } from 'zod';
 import { isUsablePublicKey } from '../../identity/ed25519-key.ts';
 import { OutcomeUnknown } from '../../store/database.ts';
 import {
+  countLiveEnrolmentTokensOf,
   liveEnrolmentTokensOf,
-  otherEnrolmentTokenOf,
+  newerEnrolmentTokenOf,
   revokeEnrolmentTokensOf,
 } from '../../store/queries/enrollment.ts';
 import {
@@ -192,16 +193,21 @@ async function leftBy({ db }: Context, ids: readonly string[]): Promise<Removed[
 }
 
 const mostOperationsListed = 500;
+/** Of more revoked tokens, the event has the number. */
+const maxTokensListed = 500;
 
 async function remove(context: Context, actor: Actor, operator: Operator): Promise<Removed['ended']> {
   const { db } = context;
   const { operator_id, username } = operator;
   for (;;) {
     const now = seconds(context.now());
-    const tokens = await db.all(liveEnrolmentTokensOf, { operator_id, now });
+    const { count, newest } = (await db.get(countLiveEnrolmentTokensOf, { operator_id, now })) ?? {
+      count: 0,
+      newest: null,
+    };
+    const tokens = await db.all(liveEnrolmentTokensOf, { operator_id, now, limit: maxTokensListed });
     const terminals = (await db.all(activeTerminalsOf, { operator_id })).map(({ session_id }) => session_id);
     const ids = tokens.map(({ id }) => id);
-    const revoke = statement(revokeEnrolmentTokensOf, { operator_id, now });
     const endSessions = statement(deleteSessionsOf, { operator_id });
     const endWebLogins = statement(deleteWebCodesOf, { operator_id });
     const unit: Unit = {
@@ -212,7 +218,7 @@ async function remove(context: Context, actor: Actor, operator: Operator): Promi
           type: 'operator.removed',
           actor,
           target: { type: 'operator', id: operator_id, name: username },
-          summary: `operator ${username} removed${endedText(tokens.length, terminals.length)}`,
+          summary: `operator ${username} removed${endedText(Number(count), terminals.length)}`,
           metadata: { enrolment_tokens: ids, terminals },
         }),
         statement(
@@ -222,13 +228,13 @@ async function remove(context: Context, actor: Actor, operator: Operator): Promi
         ),
         // Checked after the removal in the same transaction: two admins who remove each other cannot both succeed.
         statement(liveAdmin, {}, { expect: 'row', else: 'last_admin' }),
-        // The event names each revoked token. A token made since the event was composed restarts the removal.
+        // The event counts the revoked tokens. A token made since the event was composed restarts the removal.
         statement(
-          otherEnrolmentTokenOf,
-          { operator_id, now, ids },
+          newerEnrolmentTokenOf,
+          { operator_id, now, newest: newest ?? '' },
           { expect: 'no_row', else: 'storage_unavailable', detail: tokenMadeMeanwhile },
         ),
-        revoke,
+        statement(revokeEnrolmentTokensOf, { operator_id, now }),
         endSessions,
         endWebLogins,
       ],
@@ -238,7 +244,7 @@ async function remove(context: Context, actor: Actor, operator: Operator): Promi
       return {
         sessions: done.of(endSessions).changes,
         web_logins: done.of(endWebLogins).changes,
-        enrolment_tokens: [...done.of(revoke).rows],
+        enrolment_tokens: tokens,
         terminals,
       };
     } catch (error) {

@@ -398,6 +398,21 @@ describeDatabases('sign-in', (fixture) => {
     expect((await listTokens(context, false, all)).items).toEqual([]);
   });
 
+  test('revokes more tokens than it lists', async () => {
+    const domain = await openDomain(fixture);
+    const { context } = domain;
+    const { actor } = await newAdmin(domain);
+    const { bob, own } = await leaver(domain, actor);
+    const made = [];
+    for (let at = 0; at < 510; at++) made.push(await createToken(context, own, {}, advertised));
+    const { ended } = await removeOperator(context, actor, bob.id);
+    expect(ended.enrolment_tokens).toHaveLength(500);
+    for (const { token } of [made[0]!, made.at(-1)!]) expect(await enrolled(domain, await newKey(), token)).toBe(false);
+    const { events } = await listAudit(context, { event_type: 'operator.removed' });
+    expect(events).toMatchObject([{ summary: 'operator bob removed; ended with it: 511 enrollment tokens' }]);
+    expect(events[0]?.metadata.enrolment_tokens).toHaveLength(500);
+  });
+
   test('creates the first operator once', async () => {
     const domain = await openDomain(fixture);
     const first = await newKey();

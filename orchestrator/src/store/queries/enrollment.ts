@@ -85,7 +85,7 @@ export const revokeEnrolmentToken = defineQuery('enrolment/revoke', (db, p: { id
 /** Live tokens that an operator created, oldest first. */
 export const liveEnrolmentTokensOf = defineQuery(
   'enrolment/live of operator',
-  (db, p: { operator_id: string; now: number }) =>
+  (db, p: { operator_id: string; now: number; limit: number }) =>
     db
       .selectFrom('enrolment_tokens')
       .select(['id', 'name'])
@@ -93,13 +93,27 @@ export const liveEnrolmentTokensOf = defineQuery(
       .where('revoked_at', 'is', null)
       .where('uses_left', '>', 0)
       .where('expires_at', '>', p.now)
-      .orderBy('id'),
+      .orderBy('id')
+      .limit(p.limit),
 );
 
-/** For preconditions: a live token of an operator that is not among these. */
-export const otherEnrolmentTokenOf = defineQuery(
-  'enrolment/other of operator',
-  (db, p: { operator_id: string; now: number; ids: readonly string[] }, d) =>
+/** The number of those tokens, and the id of the newest. */
+export const countLiveEnrolmentTokensOf = defineQuery(
+  'enrolment/count live of operator',
+  (db, p: { operator_id: string; now: number }) =>
+    db
+      .selectFrom('enrolment_tokens')
+      .select((e) => [e.fn.countAll<number>().as('count'), e.fn.max<string | null>('id').as('newest')])
+      .where('created_by', '=', p.operator_id)
+      .where('revoked_at', 'is', null)
+      .where('uses_left', '>', 0)
+      .where('expires_at', '>', p.now),
+);
+
+/** For preconditions: a live token of an operator that is newer than this one. */
+export const newerEnrolmentTokenOf = defineQuery(
+  'enrolment/newer of operator',
+  (db, p: { operator_id: string; now: number; newest: string }) =>
     db
       .selectFrom('enrolment_tokens')
       .select('id')
@@ -107,7 +121,7 @@ export const otherEnrolmentTokenOf = defineQuery(
       .where('revoked_at', 'is', null)
       .where('uses_left', '>', 0)
       .where('expires_at', '>', p.now)
-      .where(d.isNotIn('id', p.ids))
+      .where('id', '>', p.newest)
       .limit(1),
 );
 
@@ -120,8 +134,7 @@ export const revokeEnrolmentTokensOf = defineQuery(
       .where('created_by', '=', p.operator_id)
       .where('revoked_at', 'is', null)
       .where('uses_left', '>', 0)
-      .where('expires_at', '>', p.now)
-      .returning(['id', 'name']),
+      .where('expires_at', '>', p.now),
 );
 
 export const revokeAllEnrolmentTokens = defineQuery('enrolment/revoke all', (db, p: { now: number }) =>
