@@ -1,8 +1,7 @@
 import type { OperationRecord } from '../journal/state.ts';
-import type { Json } from '../resources/provider/provider.ts';
 import { applyOperation } from './apply/apply.ts';
-import { providerFor } from './plan/find-provider.ts';
-import { Picture, type Step, stepsOf, triggersLeft } from './plan/plan.ts';
+import { keepUnreported } from './apply/keep-unreported.ts';
+import { stepsOf, triggersLeft } from './plan/plan.ts';
 import { measureDrift, planOperationOnMachine } from './plan-drift.ts';
 import { type ExecutionContext, Progress, Stopped } from './progress.ts';
 
@@ -34,7 +33,7 @@ export async function abandon(operation: OperationRecord, context: ExecutionCont
   try {
     progress.results.push(...operation.results);
     const { message } = operation;
-    const pending = message.kind === 'apply' ? await keepUnreported(progress) : [];
+    const pending = message.kind === 'apply' ? await pendingTriggers(progress) : [];
     const total = operation.results.length;
     await progress.finish(total, `the agent could not execute it: ${reason}`, { cut: 0, pending });
   } finally {
@@ -42,36 +41,14 @@ export async function abandon(operation: OperationRecord, context: ExecutionCont
   }
 }
 
-/**
- * Journals changes that an operation made and could not report.
- * @returns the triggers that remain due
- */
-async function keepUnreported(progress: Progress): Promise<[string, string[]][]> {
+/** @returns the triggers that remain due */
+async function pendingTriggers(progress: Progress): Promise<[string, string[]][]> {
   const { operation, context } = progress;
   const { state } = context.journal;
-  const { message, intents, step: begun } = operation;
-  const steps = stepsOf(message.resources, state.managed, message.keep_modules).filter(({ kind }) => kind === 'apply');
+  const { resources, keep_modules } = operation.message;
+  const steps = stepsOf(resources, state.managed, keep_modules).filter(({ kind }) => kind === 'apply');
+  const unreported = await keepUnreported(progress, steps);
   const statuses = operation.results.map(({ status }) => ({ status }));
-  const picture = new Picture('apply', state.pendingTriggers, steps);
-  for (const step of steps) {
-    const intent = intents.get(step.position);
-    if (intent !== undefined && (await wasChanged(progress, step, intent.seen, picture))) {
-      progress.recordBefore(step.resource.key, intent.before);
-      statuses[step.position] = { status: 'changed' };
-    }
-    if (begun?.position === step.position) progress.recordBefore(step.resource.key, begun.before);
-  }
+  for (const position of unreported) statuses[position] = { status: 'changed' };
   return triggersLeft(steps, statuses, state.pendingTriggers, null, state.managed);
-}
-
-/** Whether a resource differs from its state before the operation. True if that is unknown. */
-async function wasChanged(progress: Progress, step: Step, seen: Json, picture: Picture): Promise<boolean> {
-  const provider = providerFor(step);
-  try {
-    const now = await progress.observe(step, picture);
-    if (provider === null || !('seen' in now)) return true;
-    return JSON.stringify(seen) !== JSON.stringify(provider.inBrief(now.seen));
-  } catch {
-    return true;
-  }
 }

@@ -50,6 +50,60 @@ test('kills a hanging `apply` at the end of the grace period of a stop, and repo
   expect(existsSync(`${h.root}/applied`)).toBe(false);
 });
 
+test('keeps a script managed whose agent is killed after its operation was cancelled', async () => {
+  let isKilled = false;
+  const silent = { debug() {}, info() {}, warn() {}, error() {} };
+  await h.restart({
+    log: silent,
+    crashPoint() {
+      if (isKilled) throw new Error('killed');
+    },
+  });
+  const made = `${h.root}/made`;
+  const apply = `touch ${h.root}/runs; until test -e ${h.root}/go; do sleep 0.02; done; touch ${made}`;
+  const long = operation('apply', [script('s', { check: `test -e ${made}`, apply, undo: `rm ${made}` })]);
+  await h.agent.engine.accept(long);
+  await running();
+  h.agent.engine.cancel(long.operation_id);
+  isKilled = true;
+  writeFileSync(`${h.root}/go`, '');
+  await expect.poll(() => existsSync(made)).toBe(true);
+  await h.restart({ log: silent });
+  const { results } = await h.agent.ended(long.operation_id);
+  expect(results).toMatchObject([
+    { identity: 's', status: 'unknown', message: expect.stringContaining('may have run partly') },
+  ]);
+  await h.agent.run(operation('apply', []));
+  expect(existsSync(made)).toBe(false);
+});
+
+test('keeps files managed that an agent wrote before it was killed, after their operation was cancelled', async () => {
+  const silent = { debug() {}, info() {}, warn() {}, error() {} };
+  let isKilled = false;
+  const { root } = h;
+  const files = ['a', 'b', 'c'].map((name) => file(`${root}/${name}`, { content: name }));
+  writeFileSync(`${root}/b`, 'theirs');
+  const long = operation('apply', files);
+  await h.restart({
+    log: silent,
+    crashPoint(point) {
+      if (isKilled) throw new Error('killed');
+      if (point === 'resource:after') {
+        h.agent.engine.cancel(long.operation_id);
+        isKilled = true;
+        throw new Error('killed');
+      }
+    },
+  });
+  await h.agent.engine.accept(long);
+  await expect.poll(() => isKilled).toBe(true);
+  await h.restart({ log: silent });
+  expect((await h.agent.ended(long.operation_id)).finished.status).toBe('cancelled');
+  await h.agent.run(operation('apply', []));
+  expect(['a', 'b', 'c'].filter((name) => existsSync(`${root}/${name}`))).toEqual(['b']);
+  expect(readFileSync(`${root}/b`, 'utf8')).toBe('theirs');
+});
+
 test('keeps a file that somebody changes while its new content is validated', async () => {
   writeFileSync(`${h.root}/f`, 'old');
   const swap = `echo theirs > ${h.root}/g; mv ${h.root}/g ${h.root}/f; test -e %`;

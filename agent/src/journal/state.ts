@@ -227,13 +227,14 @@ function recordResult(state: JournalState, operation: OperationRecord, position:
     if (removed?.type === 'directory-unix' && result.action === 'remove') state.ourDirectories.delete(removed.identity);
     return;
   }
+  // What a killed agent changed of it is adopted at the end.
+  if (result.status === 'skipped') return;
   const { key } = resource;
   const recorded = state.managed.get(key);
   const before = operation.befores.get(key);
   operation.befores.delete(key);
   // A resource that failed without a change is not managed.
   if (!isOk && before === undefined && recorded === undefined) return;
-  if (result.status === 'skipped') return;
   if (!isOk && recorded !== undefined && recorded.resource.type !== resource.type) return;
   state.managed.delete(key);
   state.managed.set(key, {

@@ -112,17 +112,22 @@ async function settleInterrupted(
     corrective: false,
   };
   // A trigger forces the run whatever `check` reports, so `check` cannot tell whether it happened.
-  if (provider.canTell(resource) && circumstances.rerunBy.length === 0) {
+  // Nor can it in a cancelled operation, which ends programs that look and runs nothing again.
+  if (provider.canTell(resource) && circumstances.rerunBy.length === 0 && !progress.interrupted()) {
     try {
       const seen = await provider.observe(resource, circumstances, progress.machine());
       const inPlace = provider.diff(resource, seen, circumstances).action === 'none';
-      if (inPlace !== (step.kind === 'apply')) return null;
-      if (step.kind === 'apply') progress.recordBefore(resource.key, before);
-      const reported = noted(
-        interrupted,
-        `${progress.interruption} while it ran; its \`check\` reports that it was applied`,
-      );
-      return resultOf(step, reported, 'changed', elapsed());
+      const isDone = inPlace === (step.kind === 'apply');
+      // It may have been cancelled meanwhile.
+      if (!progress.interrupted()) {
+        if (!isDone) return null;
+        if (step.kind === 'apply') progress.recordBefore(resource.key, before);
+        const reported = noted(
+          interrupted,
+          `${progress.interruption} while it ran; its \`check\` reports that it was applied`,
+        );
+        return resultOf(step, reported, 'changed', elapsed());
+      }
     } catch (error) {
       if (!(error instanceof HostFailure)) throw error;
     }

@@ -7,11 +7,13 @@ import { verifyApplied } from '../verify.ts';
 import { applyTogether, isTogether } from './apply-batch.ts';
 import { applyOne } from './apply-one.ts';
 import { applyRun } from './apply-run.ts';
+import { keepUnreported } from './keep-unreported.ts';
 
 /** Executes an apply, or the rest of it after the agent was killed. */
 export async function applyOperation(progress: Progress): Promise<void> {
   const { state } = progress.context.journal;
   const { resources, keep_modules } = progress.operation.message;
+  const isResumed = progress.operation.state !== 'accepted';
   let steps: Step[];
   if (progress.operation.state === 'accepted') {
     steps = stepsOf(resources, state.managed, keep_modules);
@@ -30,7 +32,7 @@ export async function applyOperation(progress: Progress): Promise<void> {
     progress.results.push(result);
   }
   progress.reported = progress.results.length;
-  while (progress.results.length < steps.length && !progress.interrupted()) {
+  while (progress.results.length < steps.length && (!progress.interrupted() || hasBegunAlone(progress, steps))) {
     const next = steps[progress.results.length] as Step;
     const provider = providerFor(next);
     if (provider !== null && isTogether(provider)) await applyTogether(progress, steps, picture, provider);
@@ -38,6 +40,8 @@ export async function applyOperation(progress: Progress): Promise<void> {
     else await applyOne(progress, next, provider, picture);
   }
   const cut = steps.length - progress.results.length;
+  // What a killed agent had changed of it stays managed.
+  const unreported = cut > 0 && isResumed ? await keepUnreported(progress, steps) : new Set<number>();
   for (const step of steps.slice(progress.results.length))
     progress.add(
       step,
@@ -45,13 +49,25 @@ export async function applyOperation(progress: Progress): Promise<void> {
     );
   const pending = triggersLeft(
     steps,
-    progress.results,
+    progress.results.map(({ status }, position) => ({ status: unreported.has(position) ? 'changed' : status })),
     state.pendingTriggers,
     cut > 0 ? null : keep_modules,
     state.managed,
   );
   const verdict = await verified(progress, cut);
   await progress.finish(steps.length, verdict.error, { cut: cut + verdict.cut, pending });
+}
+
+/** Whether the agent was killed during the next step, which applies one resource that cannot be rechecked. */
+function hasBegunAlone({ operation, results, context }: Progress, steps: readonly Step[]): boolean {
+  const position = results.length;
+  const provider = providerFor(steps[position] as Step);
+  return (
+    operation.step?.position === position &&
+    context.attempt.notBegun !== position &&
+    provider?.recheckable === false &&
+    !isTogether(provider)
+  );
 }
 
 /** Reports everything before the verification, because the resources are in place and verifying may take time. */

@@ -1,0 +1,38 @@
+import type { Json } from '../../resources/provider/provider.ts';
+import { providerFor } from '../plan/find-provider.ts';
+import { Picture, type Step } from '../plan/plan.ts';
+import type { Progress } from '../progress.ts';
+
+/**
+ * Journals changes that an operation made and could not report, so that they stay managed.
+ * @param steps those of the operation, from the first
+ * @returns positions of the resources that changed
+ */
+export async function keepUnreported(progress: Progress, steps: readonly Step[]): Promise<Set<number>> {
+  const { operation, context } = progress;
+  const { intents, step: begun } = operation;
+  const picture = new Picture('apply', context.journal.state.pendingTriggers, steps);
+  const changed = new Set<number>();
+  for (const step of steps) {
+    if (step.kind !== 'apply') continue;
+    const intent = intents.get(step.position);
+    if (intent !== undefined && (await wasChanged(progress, step, intent.seen, picture))) {
+      progress.recordBefore(step.resource.key, intent.before);
+      changed.add(step.position);
+    }
+    if (begun?.position === step.position) progress.recordBefore(step.resource.key, begun.before);
+  }
+  return changed;
+}
+
+/** Whether a resource differs from its state before the operation. True if that is unknown. */
+async function wasChanged(progress: Progress, step: Step, seen: Json, picture: Picture): Promise<boolean> {
+  const provider = providerFor(step);
+  try {
+    const now = await progress.observe(step, picture);
+    if (provider === null || !('seen' in now)) return true;
+    return JSON.stringify(seen) !== JSON.stringify(provider.inBrief(now.seen));
+  } catch {
+    return true;
+  }
+}
