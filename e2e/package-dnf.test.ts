@@ -142,6 +142,76 @@ ${text}
     await keepsLib(reported);
   });
 
+  /** The lock is held from the first transaction until it has been met five times, which a wait that goes on does. */
+  const heldForLong = `case $args in
+      *" --assumeno "*) exec /usr/bin/dnf "$@" ;;
+      *" install "* | *" replay "*) ;;
+      *) exec /usr/bin/dnf "$@" ;;
+    esac
+    if ! test -e /run/locks-met; then ${holdLock()}
+    fi
+    /usr/bin/dnf "$@" > /run/said 2>&1
+    code=$?
+    cat /run/said
+    grep -q 'already locked by' /run/said || exit $code
+    echo met >> /run/locks-met
+    if test "$(wc -l < /run/locks-met)" -ge 5; then
+      rm -f /run/slow-waits
+      until test -e /run/installed; do sleep 0.05; done
+    fi
+    exit $code`;
+  const released = () =>
+    machine.sh('rm -f /run/slow-waits; until test -e /run/installed; do sleep 0.05; done; rpm --erase slow');
+  const process = (nth: number) => ({ point: 'process:before', nth });
+  /** Each try of a removal is two processes: the first asks what goes. */
+  const [secondInstallation, secondRemoval] = [process(2), process(4)];
+
+  test('ends an installation that waits for the lock when it is cancelled, and installs nothing later', async () => {
+    await instead(heldForLong);
+    const { points, reported } = await agent.interruptedAt(
+      operation('apply', of(['web'])),
+      secondInstallation,
+      'cancel',
+    );
+    expect(reported.results).toMatchObject([
+      { identity: 'web', status: 'failed', message: expect.stringContaining('because the operation was cancelled') },
+    ]);
+    expect(points.filter((point) => point === secondInstallation.point)).toHaveLength(2);
+    expect((await locksMet()).trim()).toBe('2');
+    await released();
+    await dnfItself();
+    expect(await installed()).not.toContain('web 0:1.0-1');
+    expect(ends(await apply('web'))).toEqual({ web: 'changed' });
+    await apply();
+  });
+
+  test('ends a removal that waits for the lock when it is cancelled, and the package stays', async () => {
+    expect(ends(await apply('lib'))).toEqual({ lib: 'changed' });
+    await instead(heldForLong);
+    const { reported } = await agent.interruptedAt(operation('apply'), secondRemoval, 'cancel');
+    expect(reported.results).toMatchObject([
+      { identity: 'lib', status: 'failed', message: expect.stringContaining('because the operation was cancelled') },
+    ]);
+    expect((await locksMet()).trim()).toBe('2');
+    expect(await installed()).toContain('lib 0:2.0-1');
+    await released();
+    await dnfItself();
+    expect(ends(await apply())).toEqual({ lib: 'changed' });
+    expect(await installed()).not.toContain('lib 0:2.0-1');
+  });
+
+  test('does a removal once whose agent is killed while it waits for the lock', async () => {
+    expect(ends(await apply('lib'))).toEqual({ lib: 'changed' });
+    await instead(heldForLong);
+    const { points, reported } = await agent.killedAt(operation('apply'), secondRemoval);
+    expect(points.at(-1)).toBe(secondRemoval.point);
+    expect(ends(reported)).toEqual({ lib: 'changed' });
+    expect(Number(await locksMet())).toBe(5);
+    await released();
+    await dnfItself();
+    expect(await installed()).not.toContain('lib 0:2.0-1');
+  });
+
   test('keeps what others install between the decision what goes and the start of the removal', async () => {
     expect(ends(await apply('lib'))).toEqual({ lib: 'changed' });
     await instead(`${removal}

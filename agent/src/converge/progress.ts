@@ -208,6 +208,7 @@ export class Progress {
       resourcesOf: (type) => this.#resources.filter((resource) => resource.type === type),
       startedProcess,
       stop: this.context.stop,
+      cancelled: () => this.operation.cancelled,
       warn: (message) => this.context.warn({ operation_id: this.id }, message),
       printed: (resource, stream, piece) => {
         // Hidden completely, as in the final report.

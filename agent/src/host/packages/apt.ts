@@ -25,6 +25,9 @@ const keepConffiles = ['--force-confdef', '--force-confold'];
 /** Overrides a machine's settings that purge every removed package, or remove unused ones after each transaction. */
 const noExtraRemovals = ['-o', 'APT::Get::Purge=false', '-o', 'APT::Get::AutomaticRemove=false'];
 
+/** Milliseconds that apt itself waits for the lock, which costs less than to start it each time. */
+const lockWaitMs = 5_000;
+
 const seconds = (ms: number): number => Math.max(0, Math.round(ms / 1000));
 
 /**
@@ -32,7 +35,12 @@ const seconds = (ms: number): number => Math.max(0, Math.round(ms / 1000));
  * @throws LeftRunning if the agent stops first
  */
 export function aptGet(args: readonly string[], context: PackageToolContext): Promise<TransactionResult> {
-  return aptGetWaiting(args, context, context.limits.packageLockMs);
+  const waitMs = Math.min(lockWaitMs, context.limits.packageLockMs);
+  return untilUnlocked(
+    () => aptGetWaiting(args, context, waitMs),
+    context,
+    ({ output }) => isLocked(output),
+  );
 }
 
 /** The finished transaction, or the additional packages it would have removed; nothing has changed then. */

@@ -7,6 +7,8 @@ export interface PackageToolContext {
   clock: Clock;
   limits: { packageMs: number; packageLockMs: number; outputBytes: number };
   stop: AbortSignal;
+  /** Whether the operation that this is for was cancelled. */
+  cancelled(): boolean;
   startedProcess(process: ProcessIdentity, fate?: 'killed' | 'left'): void;
   warn(message: string): void;
 }
@@ -17,18 +19,23 @@ const lockRetryMs = 1000;
  * Retries while another process holds the lock of the package database, for up to `packageLockMs`.
  * @param isLocked whether a result reports a held lock
  * @returns the last result, which may still report a held lock
- * @throws HostFailure if the agent stops meanwhile
+ * @throws HostFailure if the agent stops or the operation is cancelled meanwhile; nothing was changed then
  */
 export async function untilUnlocked<T>(
   run: () => Promise<T>,
-  { clock, limits, stop }: Pick<PackageToolContext, 'clock' | 'limits' | 'stop'>,
+  { clock, limits, stop, cancelled }: Pick<PackageToolContext, 'clock' | 'limits' | 'stop' | 'cancelled'>,
   isLocked: (result: T) => boolean,
 ): Promise<T> {
+  const giveUp = () => {
+    if (stop.aborted) throw new HostFailure('stopped waiting for a lock, because the agent stops');
+    if (cancelled()) throw new HostFailure('stopped waiting for a lock, because the operation was cancelled');
+  };
   const deadline = clock.monotonic() + limits.packageLockMs;
   for (;;) {
     const result = await run();
     if (!isLocked(result) || clock.monotonic() > deadline) return result;
-    if (stop.aborted) throw new HostFailure('stopped waiting for a lock, because the agent stops');
+    giveUp();
     await new Promise<void>((resolve) => clock.after(lockRetryMs, resolve));
+    giveUp();
   }
 }

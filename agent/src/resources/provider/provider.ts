@@ -45,6 +45,8 @@ export interface Machine {
   startedProcess(process: ProcessIdentity, fate?: 'killed' | 'left'): void;
   /** Aborted when the agent stops. Waits for processes that are left running end then. */
   stop: AbortSignal;
+  /** Whether the operation was cancelled. Waits for locks end then. */
+  cancelled(): boolean;
   /** Logs a warning for the operator. */
   warn(message: string): void;
   /** Streams output of a program that changes the machine for this resource to live viewers, unless it is sensitive. */

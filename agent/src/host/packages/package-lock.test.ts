@@ -1,0 +1,66 @@
+import { expect, test } from 'vitest';
+import { untilUnlocked } from './package-lock.ts';
+
+/** A clock whose time passes only where somebody waits. */
+function waiting(limitMs: number) {
+  let now = 0;
+  const stop = new AbortController();
+  let isCancelled = false;
+  const context = {
+    clock: {
+      now: () => now,
+      monotonic: () => now,
+      after: (ms: number, action: () => void) => {
+        now += ms;
+        queueMicrotask(action);
+        return () => {};
+      },
+    },
+    limits: { packageMs: 1, packageLockMs: limitMs, outputBytes: 1 },
+    stop: stop.signal,
+    cancelled: () => isCancelled,
+  };
+  let tries = 0;
+  const run = (onTry: (count: number) => string) =>
+    untilUnlocked(
+      async () => onTry(++tries),
+      context,
+      (result) => result === 'locked',
+    );
+  return { run, stop: () => stop.abort(), cancel: () => (isCancelled = true), tries: () => tries };
+}
+
+test('tries again until the lock is released', async () => {
+  const { run } = waiting(60_000);
+  expect(await run((count) => (count < 7 ? 'locked' : 'done'))).toBe('done');
+});
+
+test('returns the last try when the lock is held for longer than the limit', async () => {
+  const { run, tries } = waiting(10_000);
+  expect(await run(() => 'locked')).toBe('locked');
+  expect(tries()).toBe(12);
+});
+
+test.each([
+  ['the operation is cancelled', 'cancel' as const, /because the operation was cancelled/],
+  ['the agent stops', 'stop' as const, /because the agent stops/],
+])('does not try again after %s', async (_, how, message) => {
+  const wait = waiting(60_000);
+  await expect(
+    wait.run((count) => {
+      if (count === 3) wait[how]();
+      return 'locked';
+    }),
+  ).rejects.toThrow(message);
+  expect(wait.tries()).toBe(3);
+});
+
+test('keeps the result of a try that met no lock, although the operation was cancelled during it', async () => {
+  const wait = waiting(60_000);
+  expect(
+    await wait.run(() => {
+      wait.cancel();
+      return 'done';
+    }),
+  ).toBe('done');
+});
