@@ -162,7 +162,11 @@ describe('kinds', () => {
     ['package-apt', 'name: nginx, version: "1 2"', 'must be "latest", a version, a pattern such as "20.*"'],
     ['package-apt', 'name: nginx, version: ">=20.*"', 'or a lower bound such as ">=20.1"'],
     ['package-dnf', 'name: nginx, version: "> 20"', 'or a lower bound such as ">=20.1"'],
-    ['package-dnf', 'name: -y', 'must be a package name without spaces'],
+    ['package-apt', 'name: nginx, version: ">=latest"', 'or a lower bound such as ">=20.1"'],
+    ['package-dnf', 'name: -y', 'must be the name of one package'],
+    ['package-dnf', 'name: "@core"', 'must be the name of one package'],
+    ['package-dnf', 'name: "hel*"', 'must be the name of one package'],
+    ['service-openrc', 'name: nginx.service', 'must be the name of a service of OpenRC, without ".service"'],
     ['service-systemd', 'name: nginx.service', 'must be without ".service": write nginx'],
     ['service-systemd', 'name: ../x', 'must be a unit name'],
     [

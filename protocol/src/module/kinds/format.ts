@@ -98,6 +98,12 @@ export const packageName: Check = byPattern(
   'must be a package name without spaces, not starting with "-"',
 );
 
+/** dnf takes other texts for a group, a file, a pattern or a condition. */
+export const dnfPackage: Check = byPattern(
+  /^[A-Za-z0-9_][A-Za-z0-9_.+-]{0,255}$/,
+  'must be the name of one package: letters, digits, "_", ".", "+" and "-"; put the version into `version`',
+);
+
 /** No provider of such a kind knows patterns and bounds: taken as an exact version, one would never be found. */
 export const packageVersion: Check = byPattern(
   /^[A-Za-z0-9_][^\s\x00-\x1f\x7f*]{0,255}$/,
@@ -106,7 +112,7 @@ export const packageVersion: Check = byPattern(
 
 /** One version, a pattern in which `*` stands for any characters, or a lower bound. */
 export const packageVersionRange: Check = byPattern(
-  /^([A-Za-z0-9_][A-Za-z0-9_.+~^:*-]{0,255}|>= ?[A-Za-z0-9_][A-Za-z0-9_.+~^:-]{0,255})$/,
+  /^([A-Za-z0-9_][A-Za-z0-9_.+~^:*-]{0,255}|>= ?(?!latest$)[A-Za-z0-9_][A-Za-z0-9_.+~^:-]{0,255})$/,
   'must be "latest", a version, a pattern such as "20.*", or a lower bound such as ">=20.1"',
 );
 
@@ -134,6 +140,10 @@ export const plainName: Check = byPattern(
   /^[A-Za-z0-9_][A-Za-z0-9_.-]{0,239}$/,
   'must be a name of letters, digits, "_", "." and "-"',
 );
+
+/** The name of a unit of systemd, which no service of OpenRC has, would stand for a service that is not there. */
+export const openrcService: Check = (name) =>
+  name.endsWith('.service') ? 'must be the name of a service of OpenRC, without ".service"' : plainName(name);
 
 export const windowsService: Check = byPattern(
   /^[^\x00-\x1f/\\]{1,256}$/,

@@ -26,7 +26,7 @@ const packageKind = (
 
 export const packageKinds = {
   'package-apt': packageKind('apt', ['linux'], format.aptPackage, versionRange),
-  'package-dnf': packageKind('dnf', ['linux'], format.packageName, versionRange),
+  'package-dnf': packageKind('dnf', ['linux'], format.dnfPackage, versionRange),
   'package-brew': packageKind('Homebrew', ['macos', 'linux'], format.packageName),
   'package-choco': packageKind('Chocolatey', ['windows'], format.packageName),
   'package-winget': packageKind('winget', ['windows'], format.packageName),

@@ -40,7 +40,7 @@ export const serviceKinds = {
   'service-openrc': defineKind({
     description: 'An OpenRC service',
     platforms: ['linux'],
-    required: { name: formatted('Name of the service', format.plainName) },
+    required: { name: formatted('Name of the service', format.openrcService) },
     optional: {
       enabled,
       running,
