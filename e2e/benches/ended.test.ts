@@ -51,7 +51,7 @@ async function benchAtWork(folder: string) {
   });
   const processes = below(bench.pid!).map((one) => ({ ...one, since: statOf(one.pid)?.since }));
   const of = (part: string) => processes.find(({ command }) => command.includes(part))!.pid;
-  expect(processes.filter(({ command }) => command.includes('orchestrator/src/main.ts'))).toHaveLength(1);
+  expect(processes.filter(({ command }) => command.includes('/orchestrator.cjs'))).toHaveLength(1);
   expect(left(folder)).not.toEqual([]);
   /** Those that run still: not another that has got the number of one of them. */
   const running = () =>

@@ -5,11 +5,10 @@ import { createInterface } from 'node:readline';
 import type { Client } from '@muster/protocol/client';
 import { createEnrolmentToken } from '@muster/protocol/http';
 import { newOperator, type Operator, operatorClient, signIn } from '../../../e2e/client.ts';
+import { bundles } from '../../../tools/build/bundle.ts';
 import { endingWithStarter } from '../../../tools/suite/program.ts';
 import { scratchDirectory } from '../run/scratch.ts';
 import { serverFlags, type Usage, usageOf } from './server-process.ts';
-
-const main = join(import.meta.dirname, '../../../orchestrator/src/main.ts');
 
 /** Collects garbage at a signal, so that memory that lives can be told from memory that does not. */
 const collecting = [...serverFlags, '--import', 'data:text/javascript,process.on("SIGUSR2",()=>{gc();gc();gc()})'];
@@ -27,7 +26,7 @@ export class OrchestratorProcess {
   private child: ChildProcess;
   private readonly spawn: (apiPort: string, agentPort: string) => ChildProcess;
 
-  private constructor(dataDir: string, operator: Operator, databaseUrl: string | null) {
+  private constructor(program: string, dataDir: string, operator: Operator, databaseUrl: string | null) {
     const certificate = () => readFileSync(join(dataDir, 'api.crt'), 'utf8');
     this.call = operatorClient(() => this.apiUrl, certificate, operator);
     this.dataDir = dataDir;
@@ -44,7 +43,7 @@ export class OrchestratorProcess {
         '--agent-port',
         agentPort,
       ];
-      const args = [...collecting, main, ...own, '--log-format', 'json', ...flags];
+      const args = [...collecting, program, ...own, '--log-format', 'json', ...flags];
       return spawn(...endingWithStarter(process.execPath, args), {
         stdio: ['ignore', 'pipe', 'inherit'],
         env: databaseUrl === null ? process.env : { ...process.env, MUSTER_DATABASE_URL: databaseUrl },
@@ -67,8 +66,9 @@ export class OrchestratorProcess {
   } = {}): Promise<OrchestratorProcess> {
     const operator = newOperator();
     const dataDir = scratchDirectory('orchestrator');
+    const program = join(await bundles(), 'orchestrator.cjs');
     await prepare?.(dataDir);
-    const orchestrator = new OrchestratorProcess(dataDir, operator, databaseUrl);
+    const orchestrator = new OrchestratorProcess(program, dataDir, operator, databaseUrl);
     await orchestrator.ready();
     return orchestrator;
   }
