@@ -26,7 +26,7 @@ test('no context string begins another', () => {
  * into the table, and then names the file here.
  */
 const signing = [
-  'agent/src/compose.ts',
+  'agent/src/compose/start.ts',
   'agent/src/connection/agent-key.ts',
   'agent/src/connection/announcements.ts',
   'agent/src/connection/hello.ts',

@@ -3,7 +3,7 @@ import { systemClock } from '../../lib/src/clock.ts';
 import type { Log } from '../../lib/src/log.ts';
 import type { ServiceManager } from '../../lib/src/service-manager.ts';
 import { help, parseArguments, UsageError } from './arguments.ts';
-import { NoOrchestratorError, startAgent, version } from './compose.ts';
+import { NoOrchestratorError, startAgent, version } from './compose/start.ts';
 import { endProcess } from './host/processes/end-process.ts';
 import { createLog } from './log.ts';
 

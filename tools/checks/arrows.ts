@@ -75,7 +75,7 @@ const shared: Record<string, readonly string[]> = { orchestrator: ['config'] };
 const apps = ['orchestrator', 'agent', 'cli', 'console'];
 /** These test the whole from outside, so they may import everything. */
 const anywhere = ['e2e', 'bench'];
-const entryFiles = ['main.ts', 'main.tsx', 'compose.ts'];
+const entryFiles = ['main.ts', 'main.tsx'];
 const entryFolder = 'compose';
 const protocolPackages = ['zod', 'yaml', 'fastest-levenshtein'];
 

@@ -3,7 +3,6 @@
  * Delete the line of a function that became shorter.
  */
 export const longFunctions: Readonly<Record<string, string>> = {
-  'agent/src/compose.ts#startAgent': 'not divided yet',
   'agent/src/converge/test/provider-contract.ts#providerContract': 'not divided yet',
   'agent/src/journal/state.ts#reduce': 'not divided yet',
   'cli/src/doctor/machine.ts#judgeMachine': 'not divided yet',
@@ -20,7 +19,6 @@ export const longFunctions: Readonly<Record<string, string>> = {
   'e2e/main-job.ts#mainJob': 'not divided yet',
   'orchestrator/src/domain/agent-link/agent-link-service.ts#createAgentLinks': 'not divided yet',
   'orchestrator/src/domain/live/live-events.ts#createLiveEvents': 'not divided yet',
-  'orchestrator/src/domain/operators/sign-in.ts#createSignIn': 'not divided yet',
   'orchestrator/src/domain/runs/run-conductor.ts#createRunConductor': 'not divided yet',
   'orchestrator/src/domain/terminals/terminals.ts#createTerminals': 'not divided yet',
   'orchestrator/src/http/app.ts#createApp': 'not divided yet',

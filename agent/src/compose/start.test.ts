@@ -4,11 +4,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { OperationMessage } from '@muster/protocol/wire';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import { type Clock, systemClock } from '../../lib/src/clock.ts';
-import type { Log } from '../../lib/src/log.ts';
-import { freeUdpPort, sendDatagram, TestAnnouncer } from '../test/announce.ts';
-import { TestOrchestrator } from '../test/test-orchestrator.ts';
-import { NoOrchestratorError, startAgent } from './compose.ts';
+import { type Clock, systemClock } from '../../../lib/src/clock.ts';
+import type { Log } from '../../../lib/src/log.ts';
+import { freeUdpPort, sendDatagram, TestAnnouncer } from '../../test/announce.ts';
+import { TestOrchestrator } from '../../test/test-orchestrator.ts';
+import { NoOrchestratorError, startAgent } from './start.ts';
 
 let dataDir: string;
 let orchestrator: TestOrchestrator;

@@ -1,0 +1,28 @@
+import type { AgentConfig } from '../config.ts';
+import type { Listener } from '../connection/listener.ts';
+
+/**
+ * Decides when to listen for announcements: without a setting, an agent that started without a known orchestrator listens
+ * until its first link; if enabled, an agent listens whenever it has no link; if disabled, never.
+ */
+export class Discovery {
+  private readonly listener: Listener;
+  private isLost: boolean;
+  private isLinked = false;
+
+  /** @param isLost whether no orchestrator is known */
+  constructor(listener: Listener, isLost: boolean) {
+    this.listener = listener;
+    this.isLost = isLost;
+  }
+
+  update({ enabled, port }: AgentConfig['discovery'], isLinked = this.isLinked): void {
+    this.isLinked = isLinked;
+    if (isLinked) this.isLost = false;
+    this.listener.listen(!isLinked && (enabled ?? this.isLost) ? port : null);
+  }
+
+  end(): void {
+    this.listener.listen(null);
+  }
+}

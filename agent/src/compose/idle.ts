@@ -1,0 +1,31 @@
+import type { Clock } from '../../../lib/src/clock.ts';
+
+/** Time after the last report until the agent counts as idle and releases memory. */
+const idleMs = 10_000;
+
+/**
+ * Collects garbage once when the agent becomes idle. V8 has no reason to while nothing is allocated, and the garbage of the
+ * last apply would stay resident until the next one, which may be in a month. The launcher exposes the collector.
+ */
+export class Idle {
+  private readonly clock: Clock;
+  private readonly isIdle: () => boolean;
+  private cancelTimer: () => void = () => {};
+
+  constructor(clock: Clock, isIdle: () => boolean) {
+    this.clock = clock;
+    this.isIdle = isIdle;
+  }
+
+  worked(): void {
+    this.cancelTimer();
+    this.cancelTimer = this.clock.after(idleMs, () => {
+      if (!this.isIdle()) return this.worked();
+      return globalThis.gc?.({ type: 'major', execution: 'sync', flavor: 'last-resort' });
+    });
+  }
+
+  end(): void {
+    this.cancelTimer();
+  }
+}

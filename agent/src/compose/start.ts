@@ -1,0 +1,191 @@
+import { randomBytes } from 'node:crypto';
+import { hostname as machineName } from 'node:os';
+import { join } from 'node:path';
+import { signedContexts } from '@muster/protocol/signed-contexts';
+import type { Clock } from '../../../lib/src/clock.ts';
+import { lockDirectory } from '../../../lib/src/instance-lock.ts';
+import type { Log } from '../../../lib/src/log.ts';
+import packageJson from '../../package.json' with { type: 'json' };
+import type { AgentArguments } from '../arguments.ts';
+import { watchClock } from '../connection/clock-watch.ts';
+import { Connection } from '../connection/connection.ts';
+import { loadAgentIdentity } from '../connection/identity.ts';
+import { Listener } from '../connection/listener.ts';
+import { chooseTarget, OrchestratorFile } from '../connection/pin.ts';
+import { createEngine } from '../converge/engine.ts';
+import { MachineFacts } from '../facts/machine-facts.ts';
+import { machineSource } from '../host/machine-source.ts';
+import { OpenTerminals } from '../host/pty/open-terminals.ts';
+import { keepPtyAddonIn } from '../host/pty/pty.ts';
+import { SampleBuffer } from '../metrics/sample-buffer.ts';
+import { Sampler } from '../metrics/sampler.ts';
+import { SavedSamples } from '../metrics/saved-samples.ts';
+import { Terminals } from '../terminal/terminals.ts';
+import { DriftWatch } from '../watch/drift-watch.ts';
+import { Discovery } from './discovery.ts';
+import { Idle } from './idle.ts';
+import { loadSettings, type Settings } from './settings.ts';
+
+export const version = packageJson.version;
+
+export interface Agent {
+  readonly nodeId: string;
+  /** Reads the configuration at once instead of at the next event, and checks for a waiting new key. */
+  reload(): Promise<void>;
+  /** Finishes the current resource, reports it, and ends the link. */
+  stop(reason: string): Promise<void>;
+}
+
+/** No orchestrator is configured; the command line must name one. */
+export class NoOrchestratorError extends Error {}
+
+/**
+ * Builds and starts the agent.
+ * @throws NoOrchestratorError, LoosePermissionsError, DirectoryInUse, ConfigError, or an error of opening the journal
+ */
+export async function startAgent(options: AgentArguments, clock: Clock, log: Log): Promise<Agent> {
+  const identity = await loadAgentIdentity(options.dataDir);
+  const unlock = await lockDirectory(options.dataDir, 'agent');
+  keepPtyAddonIn(options.dataDir);
+  const file = new OrchestratorFile(options.dataDir);
+  const settings = await loadSettings(options.configPath, clock, log);
+  const target = pinTarget(file, options, settings, log);
+
+  const factsDir = options.factsDir ?? join(options.dataDir, 'facts.d');
+  const facts = new MachineFacts({ factsDir, hostname: options.hostname, clock, log });
+  await facts.gather();
+  const idle = new Idle(clock, () => !engine.busy());
+  const engine = createEngine({
+    dataDir: options.dataDir,
+    // Derived from the identity: stable as long as it is, and never leaves the machine.
+    planKey: identity.current.sign(Buffer.from(signedContexts.planDigestKey)),
+    clock,
+    log,
+    limits: settings.limits,
+    onReports: () => {
+      connection.reportsReady();
+      idle.worked();
+    },
+    onOutput: () => connection.outputReady(),
+    onEnded: (succeeded, kind) => {
+      driftWatch.operationEnded(succeeded);
+      if (kind === 'apply') facts.look();
+    },
+    onMeasured: (looks) => driftWatch.measured(looks),
+  });
+  const driftWatch = new DriftWatch({ engine, clock, log, hint: (keys) => connection.hintDrift(keys) });
+  const terminals = new Terminals({
+    clock,
+    log,
+    settings: () => settings.terminal(),
+    open: new OpenTerminals(options.dataDir),
+    ended: () => {
+      idle.worked();
+      connection.keysChanged();
+    },
+  });
+  const { samples, saved, sampler } = createSampling(options.dataDir, () => identity.nodeId, settings, clock, log);
+  const connection = new Connection({
+    identity,
+    introduction: {
+      agentVersion: version,
+      instanceId: randomBytes(16).toString('hex'),
+      hostname: options.hostname ?? machineName(),
+    },
+    target,
+    file,
+    engine,
+    terminals,
+    samples,
+    clock,
+    log,
+    random: Math.random,
+    attributes: () => facts.attributes,
+    linked: (isUp) => apply(isUp),
+  });
+  const discovery = new Discovery(createListener(connection, clock, log), target === null);
+  const apply = (isLinked?: boolean) => {
+    discovery.update(settings.discovery(), isLinked);
+    terminals.settingsChanged();
+    sampler.update();
+    if (isLinked) driftWatch.linked();
+  };
+  await engine.start();
+  terminals.start();
+  driftWatch.start();
+  connection.start();
+  settings.onChange(() => apply());
+  apply();
+  idle.worked();
+  const endClockWatch = watchClock(clock, log, () => connection.attributesChanged());
+  facts.follow(() => connection.attributesChanged());
+  return {
+    nodeId: identity.nodeId,
+    reload: () => {
+      connection.keysChanged();
+      return settings.again();
+    },
+    async stop(reason) {
+      settings.end();
+      driftWatch.end();
+      discovery.end();
+      facts.end();
+      sampler.end();
+      endClockWatch();
+      idle.end();
+      // In this order, the link still sends the last results, and receives nothing after the journal is closed.
+      await Promise.all([engine.halt(), terminals.stop(reason)]);
+      await connection.stop(reason);
+      await Promise.all([saved.end(), engine.stop()]);
+      unlock();
+    },
+  };
+}
+
+const createListener = (connection: Connection, clock: Clock, log: Log): Listener =>
+  new Listener({
+    clock,
+    log,
+    pinnedKey: () => connection.pinnedKey,
+    announced: (found) => connection.announced(found),
+  });
+
+/** @returns the samples that wait to be sent, their copy on disk, and the sampler that fills them */
+function createSampling(dataDir: string, nodeId: () => string, settings: Settings, clock: Clock, log: Log) {
+  const samples = new SampleBuffer();
+  const path = join(dataDir, 'unsent-samples.log');
+  const saved = new SavedSamples({ path, nodeId, buffer: samples, clock, log });
+  saved.restore();
+  const sampler = new Sampler({
+    source: machineSource,
+    buffer: samples,
+    clock,
+    log,
+    settings: () => settings.metrics(),
+    changed: () => saved.changed(),
+  });
+  return { samples, saved, sampler };
+}
+
+/**
+ * Chooses the orchestrator to connect to, and pins its key.
+ * @returns null if the agent waits for an announcement
+ * @throws NoOrchestratorError
+ */
+function pinTarget(file: OrchestratorFile, options: AgentArguments, settings: Settings, log: Log) {
+  const target = chooseTarget(file.read(), options.connect);
+  const { enabled } = settings.discovery();
+  if (target === null && enabled === false)
+    throw new NoOrchestratorError(
+      'no orchestrator is known yet, and discovery.enabled is false; connect once with: muster agent connect HOST:PORT --orchestrator-key HEX',
+    );
+  if (target !== null) {
+    if (target.replacedKey !== null)
+      log.warn(
+        { former: target.replacedKey, key: target.orchestrator_key },
+        'replaced the pinned key with the given one',
+      );
+    file.write(target);
+  }
+  return target;
+}
