@@ -68,22 +68,17 @@ export function startRemoteWrite(context: Context, clock: Clock, options: Remote
   /** Samples taken from the queue and in flight. */
   let inFlight = 0;
   let failing = false;
-  let dropLoggedAt = Number.NEGATIVE_INFINITY;
   let wake = () => {};
 
-  function drop(kind: 'overflowed' | 'refused', count: number, why: string): void {
-    counts[kind] += count;
-    if (clock.monotonic() - dropLoggedAt < dropLogMs) return;
-    dropLoggedAt = clock.monotonic();
-    log.warn({ samples: count, reason: why }, 'samples dropped: not written to metrics.remote_write');
-  }
+  const logDrop = createDropLog(clock, log);
 
   function take(nodeId: string, samples: readonly Sample[]): void {
     if (stopping.signal.aborted) return;
     const latest = Math.floor(context.now() / 1000) + maxAheadSecs;
     const { skipped, dropped } = queue.add(nodeId, samples, latest);
     counts.passedOver += skipped;
-    if (dropped > 0) drop('overflowed', dropped, `more than ${capacity} wait`);
+    counts.overflowed += dropped;
+    if (dropped > 0) logDrop(dropped, `more than ${capacity} wait`);
     if (queue.length > 0) wake();
   }
 
@@ -95,10 +90,7 @@ export function startRemoteWrite(context: Context, clock: Clock, options: Remote
   ): Promise<boolean> {
     for (let failures = 0; ; failures++) {
       parts.left--;
-      const attempt = await withNames(context, batch).then(
-        (named) => write(named, { timeoutMs, signal }),
-        (error: Error) => ({ status: null, reason: `the agents' names could not be read: ${error.message}` }),
-      );
+      const attempt = await writeOnce(context, write, batch, signal);
       const verdict = judge(attempt, batch.length > 1 && parts.left > 1);
       if (verdict === 'retry') {
         if (!failing)
@@ -118,7 +110,8 @@ export function startRemoteWrite(context: Context, clock: Clock, options: Remote
         return first && send(batch.slice(middle), parts, signal);
       }
       if (verdict === 'refused') {
-        drop('refused', batch.length, describeRefusal(attempt));
+        counts.refused += batch.length;
+        logDrop(batch.length, describeRefusal(attempt));
         return true;
       }
       if (failing) log.info({}, 'metrics.remote_write recovered; samples are written again');
@@ -164,6 +157,23 @@ export function startRemoteWrite(context: Context, clock: Clock, options: Remote
       wake();
       return running;
     },
+  };
+}
+
+/** Makes one attempt. Never rejects. */
+const writeOnce = (context: Context, write: WriteSeries, batch: readonly ForwardedSample[], signal: AbortSignal) =>
+  withNames(context, batch).then(
+    (named) => write(named, { timeoutMs, signal }),
+    (error: Error) => ({ status: null, reason: `the agents' names could not be read: ${error.message}` }),
+  );
+
+/** @returns logs dropped samples, at most once per interval */
+function createDropLog(clock: Clock, log: Context['log']): (samples: number, reason: string) => void {
+  let loggedAt = Number.NEGATIVE_INFINITY;
+  return (samples, reason) => {
+    if (clock.monotonic() - loggedAt < dropLogMs) return;
+    loggedAt = clock.monotonic();
+    log.warn({ samples, reason }, 'samples dropped: not written to metrics.remote_write');
   };
 }
 
