@@ -13,7 +13,7 @@ import { listRevisions, uploadModule } from './modules/modules.ts';
 import { cancelOperation } from './operation-end/cancellation.ts';
 import { submitOperation } from './operations/operations.ts';
 import { addOperator, removeOperator } from './operators/operators.ts';
-import { hashOfToken } from './operators/sign-in.ts';
+import { hashOfToken } from './operators/sessions.ts';
 import { createRunConductor } from './runs/run-conductor.ts';
 import { startRun } from './runs/runs.ts';
 

@@ -6,7 +6,7 @@ import { defineQuery } from '../store/query.ts';
 import { listAudit } from './audit/audit.ts';
 import { expireSessions } from './operation-end/operation-expiry.ts';
 import { addOperator, removeOperator } from './operators/operators.ts';
-import { hashOfToken } from './operators/sign-in.ts';
+import { hashOfToken } from './operators/sessions.ts';
 
 const code = (promise: Promise<unknown>) =>
   promise.then(

@@ -5,7 +5,7 @@ import { newKey } from '../../test/domain.ts';
 import { type RealApi, realApiFixture, tokenOf } from '../../test/real-api.ts';
 import { samplesFixture } from '../../test/samples.ts';
 import { addOperator, removeOperator } from '../domain/operators/operators.ts';
-import { hashOfToken } from '../domain/operators/sign-in.ts';
+import { hashOfToken } from '../domain/operators/sessions.ts';
 
 /**
  * Permissions: every route of the table, streaming ones included, with the real domain, for all kinds of callers. And

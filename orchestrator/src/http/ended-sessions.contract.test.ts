@@ -17,7 +17,7 @@ import { createChannel } from '../domain/notifications/channels.ts';
 import { listNotifications, notificationsOf } from '../domain/notifications/notifications.ts';
 import { submitOperation } from '../domain/operations/operations.ts';
 import { addOperator, removeOperator } from '../domain/operators/operators.ts';
-import { hashOfToken, type Session } from '../domain/operators/sign-in.ts';
+import { hashOfToken, type Session } from '../domain/operators/sessions.ts';
 import { startRun } from '../domain/runs/runs.ts';
 import { createSecret } from '../domain/secrets/secrets.ts';
 import { defineQuery } from '../store/query.ts';

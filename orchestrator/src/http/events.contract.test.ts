@@ -15,7 +15,7 @@ import { setStatus } from '../domain/agents/agents.ts';
 import { pruneAudit } from '../domain/audit/audit-retention.ts';
 import { createLiveEvents, type LiveEvents } from '../domain/live/live-events.ts';
 import { addOperator, removeOperator } from '../domain/operators/operators.ts';
-import { hashOfToken } from '../domain/operators/sign-in.ts';
+import { hashOfToken } from '../domain/operators/sessions.ts';
 import { type Actor, systemActor } from '../domain/shared/context.ts';
 import { createApp } from './app.ts';
 import { auditHandlers } from './routes/audit.ts';

@@ -11,7 +11,7 @@ import { type RealApi, realApiFixture, tokenOf } from '../../test/real-api.ts';
 import { samplesFixture } from '../../test/samples.ts';
 import { putOneTag } from '../domain/agents/agents.ts';
 import { addOperator, getOperator, listOperators, removeOperator } from '../domain/operators/operators.ts';
-import { actorIn, hashOfToken, type Session } from '../domain/operators/sign-in.ts';
+import { actorIn, hashOfToken, type Session } from '../domain/operators/sessions.ts';
 import { defineQuery } from '../store/query.ts';
 
 /** Removal of an operator during requests with an incomplete body, and during long answers. */

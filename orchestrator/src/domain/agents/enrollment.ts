@@ -14,7 +14,7 @@ import {
 } from '../../store/queries/enrollment.ts';
 import { type Statement, statement } from '../../store/transaction.ts';
 import { audited } from '../audit/audit.ts';
-import { hashOfToken } from '../operators/sign-in.ts';
+import { hashOfToken } from '../operators/sessions.ts';
 import { type Actor, type Context, seconds } from '../shared/context.ts';
 import { mapPage, type PageWish, readPage } from '../shared/page.ts';
 import type { AgentRow } from './agents.ts';

@@ -22,7 +22,8 @@ import { createChannel } from '../notifications/channels.ts';
 import { submitOperation } from '../operations/operations.ts';
 import type { Actor } from '../shared/context.ts';
 import { addOperator, bootstrapOperator, getOperator, listOperators, removeOperator } from './operators.ts';
-import { createSignIn, hashOfToken } from './sign-in.ts';
+import { hashOfToken } from './sessions.ts';
+import { createSignIn } from './sign-in.ts';
 
 const code = (promise: Promise<unknown>) =>
   promise.then(

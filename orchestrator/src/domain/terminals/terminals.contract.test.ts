@@ -17,7 +17,7 @@ import {
 import { setStatus } from '../agents/agents.ts';
 import { listAudit } from '../audit/audit.ts';
 import { addOperator, removeOperator } from '../operators/operators.ts';
-import { hashOfToken } from '../operators/sign-in.ts';
+import { hashOfToken } from '../operators/sessions.ts';
 import type { TerminalRules } from './live-terminal.ts';
 import { pruneTerminals } from './terminal-retention.ts';
 import type { TerminalAsker } from './terminals.ts';

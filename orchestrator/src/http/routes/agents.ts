@@ -14,7 +14,7 @@ import {
 } from '../../domain/agents/agents.ts';
 import { createToken, listTokens, revokeToken } from '../../domain/agents/enrollment.ts';
 import type { EnrolmentPlaces } from '../../domain/agents/enrollment-line.ts';
-import { actorIn } from '../../domain/operators/sign-in.ts';
+import { actorIn } from '../../domain/operators/sessions.ts';
 import type { Context } from '../../domain/shared/context.ts';
 import { type Handlers, JsonBody } from '../server/handlers.ts';
 import { inChunks, paged, pagedInChunks } from '../server/page.ts';

@@ -3,7 +3,7 @@ import { listAudit } from '../../domain/audit/audit.ts';
 import { exportAudit } from '../../domain/audit/audit-export.ts';
 import { auditRetention, countPrunable, pruneAudit, setAuditRetention } from '../../domain/audit/audit-retention.ts';
 import { createVerifier } from '../../domain/audit/audit-verification.ts';
-import { actorIn } from '../../domain/operators/sign-in.ts';
+import { actorIn } from '../../domain/operators/sessions.ts';
 import type { Context } from '../../domain/shared/context.ts';
 import { type Handlers, Reply, Stream } from '../server/handlers.ts';
 

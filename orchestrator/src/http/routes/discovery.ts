@@ -1,5 +1,5 @@
 import type { Discover } from '../../domain/agents/discovery.ts';
-import { actorIn } from '../../domain/operators/sign-in.ts';
+import { actorIn } from '../../domain/operators/sessions.ts';
 import type { Handlers } from '../server/handlers.ts';
 import { createDiscoveryRate } from '../server/rate.ts';
 

@@ -14,7 +14,7 @@ import {
   uploadModule,
   validateModule,
 } from '../../domain/modules/modules.ts';
-import { actorIn } from '../../domain/operators/sign-in.ts';
+import { actorIn } from '../../domain/operators/sessions.ts';
 import type { Context } from '../../domain/shared/context.ts';
 import type { Handlers } from '../server/handlers.ts';
 import { paged } from '../server/page.ts';

@@ -9,7 +9,7 @@ import {
 } from '../../domain/notifications/channels.ts';
 import type { Deliver } from '../../domain/notifications/delivery.ts';
 import { listNotifications, readAllNotifications, readNotification } from '../../domain/notifications/notifications.ts';
-import { actorIn } from '../../domain/operators/sign-in.ts';
+import { actorIn } from '../../domain/operators/sessions.ts';
 import type { Context } from '../../domain/shared/context.ts';
 import type { Handlers } from '../server/handlers.ts';
 

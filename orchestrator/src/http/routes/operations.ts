@@ -17,7 +17,7 @@ import {
   readState,
   submitOperation,
 } from '../../domain/operations/operations.ts';
-import { actorIn } from '../../domain/operators/sign-in.ts';
+import { actorIn } from '../../domain/operators/sessions.ts';
 import type { RunRequest } from '../../domain/runs/run-basis.ts';
 import type { RunConductor } from '../../domain/runs/run-conductor.ts';
 import { cancelRun } from '../../domain/runs/run-end.ts';

@@ -1,4 +1,4 @@
-import { actorIn } from '../../domain/operators/sign-in.ts';
+import { actorIn } from '../../domain/operators/sessions.ts';
 import { rotateSecretsKey } from '../../domain/secrets/secret-rotation.ts';
 import { changeSecret, createSecret, getSecret, listSecrets, removeSecret } from '../../domain/secrets/secrets.ts';
 import type { Context } from '../../domain/shared/context.ts';

@@ -1,6 +1,7 @@
 import { MusterError } from '@muster/protocol';
 import { addOperator, getOperator, listOperators, removeOperator } from '../../domain/operators/operators.ts';
-import { actorIn, type SignIn } from '../../domain/operators/sign-in.ts';
+import { actorIn } from '../../domain/operators/sessions.ts';
+import type { SignIn } from '../../domain/operators/sign-in.ts';
 import type { Context } from '../../domain/shared/context.ts';
 import type { Handlers } from '../server/handlers.ts';
 import { paged } from '../server/page.ts';

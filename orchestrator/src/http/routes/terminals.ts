@@ -1,4 +1,4 @@
-import { actorIn } from '../../domain/operators/sign-in.ts';
+import { actorIn } from '../../domain/operators/sessions.ts';
 import type { TerminalAsker, Terminals } from '../../domain/terminals/terminals.ts';
 import { type Handlers, Reply, type Session, Stream } from '../server/handlers.ts';
 import { paged } from '../server/page.ts';

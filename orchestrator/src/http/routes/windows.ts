@@ -1,5 +1,5 @@
 import { createWindow, getWindow, listWindows, removeWindow, updateWindow } from '../../domain/modules/windows.ts';
-import { actorIn } from '../../domain/operators/sign-in.ts';
+import { actorIn } from '../../domain/operators/sessions.ts';
 import type { Context } from '../../domain/shared/context.ts';
 import type { Handlers } from '../server/handlers.ts';
 import { paged } from '../server/page.ts';

@@ -1,7 +1,7 @@
 import type { MusterError } from '@muster/protocol';
 import type { Route } from '@muster/protocol/http';
 import type { Refusals } from '../../domain/audit/refusals.ts';
-import { actorOf } from '../../domain/operators/sign-in.ts';
+import { actorOf } from '../../domain/operators/sessions.ts';
 import type { Session } from './handlers.ts';
 
 export interface RefusedCall {

@@ -1,0 +1,219 @@
+import { createHash } from 'node:crypto';
+import { MusterError } from '@muster/protocol';
+import type { Role } from '@muster/protocol/http';
+import {
+  deleteSession,
+  insertSession,
+  liveOperator,
+  sessionByHash,
+  unboundSessions,
+} from '../../store/queries/operators.ts';
+import { type Statement, statement } from '../../store/transaction.ts';
+import { audited } from '../audit/audit.ts';
+import { type Actor, type Context, seconds, systemActor } from '../shared/context.ts';
+
+/** Sign-in sessions: opening, finding, renewing, and ending them. */
+
+/** A live session, as every signed-in request carries it. */
+export interface Session {
+  token_hash: string;
+  operator_id: string;
+  username: string;
+  role: Role;
+  /** Unix seconds. */
+  expires_at: number;
+  signed_in_at: number;
+}
+
+export const actorOf = (session: Pick<Session, 'operator_id' | 'username'>): Actor => ({
+  type: 'operator',
+  id: session.operator_id,
+  name: session.username,
+});
+
+/** Actor of a session. Its changes are only written while the session is live. */
+export const actorIn = (session: Pick<Session, 'operator_id' | 'username' | 'token_hash'>): Actor => ({
+  ...actorOf(session),
+  session: session.token_hash,
+});
+
+export const hashOfToken = (token: string): string => createHash('sha256').update(token).digest('hex');
+
+export interface SignedIn {
+  readonly token: string;
+  readonly expires_at: number;
+  readonly operator: Pick<Session, 'operator_id' | 'username' | 'role'>;
+}
+
+export interface SessionRules {
+  /** Lifetime of a token in seconds. */
+  readonly tokenLifeSecs: number;
+  /** Refuse signatures that do not name the server, and sessions opened by such signatures. */
+  readonly requireBound: boolean;
+}
+
+/** A session, and 1 if its signature named this server. */
+export type KeptSession = Session & { readonly bound: number };
+
+/** How long after the signature a session can be renewed. */
+const renewableSecs = 12 * 3600;
+/** Maximum number of sessions kept in memory; others are read from the database. */
+const cachedSessions = 10_000;
+
+export class Sessions {
+  readonly #context: Context;
+  readonly #rules: SessionRules;
+  readonly #cache = new Map<string, KeptSession>();
+  /** Counts ended sessions: a row read before an end is not cached after it. */
+  #removals = 0;
+
+  constructor(context: Context, rules: SessionRules) {
+    this.#context = context;
+    this.#rules = rules;
+  }
+
+  /** The live session under the SHA-256 (hex) of a token, or null. */
+  find(tokenHash: string): Session | null | Promise<Session | null> {
+    const cached = this.#cache.get(tokenHash);
+    if (!cached) return this.read(tokenHash);
+    if (cached.expires_at > this.#now() && !this.isRefused(cached)) return cached;
+    this.#cache.delete(tokenHash);
+    return null;
+  }
+
+  /** Reads from the database. Reads again when a session ended meanwhile, which may have been this one. */
+  async read(tokenHash: string): Promise<KeptSession | null> {
+    for (;;) {
+      const removals = this.#removals;
+      const row = await this.#context.db.get(sessionByHash, { token_hash: tokenHash });
+      if (!row || row.removed_at !== null || row.expires_at <= this.#now() || this.isRefused(row)) return null;
+      if (removals !== this.#removals) continue;
+      const { removed_at: _, ...session } = row;
+      if (this.#cache.size >= cachedSessions) this.#cache.delete(this.#cache.keys().next().value as string);
+      this.#cache.set(session.token_hash, session);
+      return session;
+    }
+  }
+
+  /** Whether the session of a signature that names no server is refused now. */
+  isRefused({ bound }: { bound: number }): boolean {
+    return bound === 0 && this.#rules.requireBound;
+  }
+
+  /**
+   * Opens a session.
+   * @param signedInAt when the signature was given, in Unix seconds
+   * @param more further statements: preconditions, and the event
+   */
+  async open(
+    { operator_id, username, role }: SignedIn['operator'],
+    signedInAt: number,
+    bound: number,
+    more: readonly Statement[],
+  ): Promise<SignedIn> {
+    const { tokenLifeSecs } = this.#rules;
+    const token = this.#context.randomBytes(32).toString('base64url');
+    const now = this.#now();
+    const session = {
+      token_hash: hashOfToken(token),
+      operator_id,
+      signed_in_at: signedInAt,
+      bound,
+      expires_at: Math.min(now + tokenLifeSecs, signedInAt + renewableSecs + tokenLifeSecs),
+    };
+    await this.#context.db.write({
+      name: 'auth/issue session',
+      statements: [
+        // In the same transaction: an operator removed concurrently gets no session.
+        statement(liveOperator, { operator_id }, { expect: 'row', else: 'unauthenticated' }),
+        statement(insertSession, { ...session, created_at: now }),
+        ...more,
+      ],
+    });
+    return { token, expires_at: session.expires_at, operator: { operator_id, username, role } };
+  }
+
+  /** @throws MusterError unauthenticated, when the signature was given too long ago */
+  async renew(tokenHash: string): Promise<{ token: string; expires_at: number }> {
+    const session = await this.read(tokenHash);
+    if (!session) throw new MusterError('unauthenticated');
+    if (this.#now() > session.signed_in_at + renewableSecs)
+      throw new MusterError('unauthenticated', 'the sign-in is too long ago to be renewed');
+    const opened = await this.open(session, session.signed_in_at, session.bound, [
+      statement(deleteSession, { token_hash: session.token_hash }, { expect: 'changed', else: 'unauthenticated' }),
+      audited(this.#context, {
+        type: 'auth.renewed',
+        actor: actorOf(session),
+        summary: `${session.username} renewed the session`,
+      }),
+    ]);
+    await this.#ended(session.token_hash, hashOfToken(opened.token));
+    return { token: opened.token, expires_at: opened.expires_at };
+  }
+
+  async logout(tokenHash: string): Promise<void> {
+    const session = await this.read(tokenHash);
+    if (!session) return;
+    await this.#context.db.write({
+      name: 'auth/sign out',
+      statements: [
+        statement(deleteSession, { token_hash: session.token_hash }),
+        audited(this.#context, {
+          type: 'auth.signed_out',
+          actor: actorOf(session),
+          summary: `${session.username} signed out`,
+        }),
+      ],
+    });
+    await this.#ended(session.token_hash, null);
+  }
+
+  /**
+   * Ends the sessions whose signature named no server. Call it when `requireBound` is set.
+   * @returns the number of ended sessions
+   */
+  async endUnbound(): Promise<number> {
+    const sessions = await this.#context.db.all(unboundSessions, { now: this.#now() });
+    let count = 0;
+    for (const { token_hash, ...operator } of sessions) {
+      try {
+        await this.#context.db.write({
+          name: 'auth/end unbound session',
+          statements: [
+            statement(deleteSession, { token_hash }, { expect: 'changed', else: 'unauthenticated' }),
+            audited(this.#context, {
+              type: 'auth.signed_out',
+              actor: systemActor,
+              target: { type: 'operator', id: operator.operator_id, name: operator.username },
+              summary: `a session of ${operator.username} ended: its signature names no server, and sign_in.require_bound is set`,
+            }),
+          ],
+        });
+        count++;
+      } catch (error) {
+        // The operator signed out meanwhile.
+        if (!(error instanceof MusterError && error.code === 'unauthenticated')) throw error;
+      }
+      await this.#ended(token_hash, null);
+    }
+    return count;
+  }
+
+  /** The operator was removed, and the sessions with it. */
+  forgetOperator(operatorId: string): void {
+    this.#removals++;
+    for (const [hash, session] of this.#cache) if (session.operator_id === operatorId) this.#cache.delete(hash);
+  }
+
+  /** Resolves once the streams and terminals of the session have ended. */
+  async #ended(tokenHash: string, renewedAs: string | null): Promise<void> {
+    this.#removals++;
+    this.#cache.delete(tokenHash);
+    this.#context.bus.publish({ type: 'session_ended', token_hash: tokenHash, renewed_as: renewedAs });
+    await this.#context.bus.delivered();
+  }
+
+  #now(): number {
+    return seconds(this.#context.now());
+  }
+}

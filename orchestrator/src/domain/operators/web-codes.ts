@@ -1,0 +1,84 @@
+import { MusterError } from '@muster/protocol';
+import {
+  consumeWebCode,
+  insertWebCode,
+  liveSession,
+  operatorById,
+  sessionByHash,
+  webCodeByHash,
+} from '../../store/queries/operators.ts';
+import { statement } from '../../store/transaction.ts';
+import { audited } from '../audit/audit.ts';
+import type { Refusals } from '../audit/refusals.ts';
+import { inSession } from '../shared/acting.ts';
+import { type Context, seconds } from '../shared/context.ts';
+import { actorIn, actorOf, hashOfToken, type Sessions, type SignedIn } from './sessions.ts';
+import { recordSignInRefusal } from './sign-in-refusals.ts';
+
+/** Single-use codes that a browser exchanges for a sign-in session of its own. */
+
+/** How long a code is valid. */
+const codeSecs = 60;
+
+/** @throws MusterError unauthenticated */
+export async function issueWebCode(context: Context, sessions: Sessions, tokenHash: string): Promise<string> {
+  const session = await sessions.read(tokenHash);
+  if (!session) throw new MusterError('unauthenticated');
+  const code = context.randomBytes(32).toString('base64url');
+  await context.db.write({
+    name: 'auth/web code',
+    statements: [
+      ...inSession(context, actorIn(session)),
+      statement(insertWebCode, {
+        code_hash: hashOfToken(code),
+        operator_id: session.operator_id,
+        session_hash: session.token_hash,
+        signed_in_at: session.signed_in_at,
+        expires_at: Math.min(seconds(context.now()) + codeSecs, session.expires_at),
+      }),
+      audited(context, {
+        type: 'auth.web_login_requested',
+        actor: actorOf(session),
+        summary: `${session.username} requested a code to sign in on the web`,
+      }),
+    ],
+  });
+  return code;
+}
+
+/** @throws MusterError login_code_invalid */
+export async function redeemWebCode(
+  context: Context,
+  sessions: Sessions,
+  refusals: Pick<Refusals, 'record'>,
+  code: string,
+  ip: string,
+): Promise<SignedIn> {
+  const { db } = context;
+  const code_hash = hashOfToken(code);
+  const row = await db.get(webCodeByHash, { code_hash });
+  const operator = row && (await db.get(operatorById, { operator_id: row.operator_id }));
+  const invalid = () => new MusterError('login_code_invalid');
+  try {
+    const asked = row && (await db.get(sessionByHash, { token_hash: row.session_hash }));
+    if (!operator || !asked || sessions.isRefused(asked)) throw invalid();
+    const now = seconds(context.now());
+    return await sessions.open(operator, row.signed_in_at, asked.bound, [
+      statement(consumeWebCode, { code_hash, now }, { expect: 'changed', else: 'login_code_invalid' }),
+      // Signing out revokes the code.
+      statement(liveSession, { session: row.session_hash, now }, { expect: 'row', else: 'login_code_invalid' }),
+      audited(context, {
+        type: 'auth.signed_in',
+        actor: actorOf(operator),
+        summary: `${operator.username} signed in on the web`,
+        metadata: { web: true },
+      }),
+    ]);
+  } catch (error) {
+    if (!(error instanceof MusterError) || error.kind.status !== 401) throw error;
+    // The answer gives no reason to a client without a valid code.
+    const why = 'the code of a web sign-in is not valid';
+    await recordSignInRefusal(refusals, { operator, code: 'login_code_invalid', why, ip });
+    throw invalid();
+  }
+}
