@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { ResolvedResource } from '@muster/protocol/module';
 import type { JournalState, OperationRecord } from '../journal/state.ts';
+import { conditionOf } from './plan/condition.ts';
 import { type Decision, decide, Picture, type Step } from './plan/plan.ts';
 import { type ExecutionContext, Progress, Stopped } from './progress.ts';
 
@@ -11,12 +12,19 @@ import { type ExecutionContext, Progress, Stopped } from './progress.ts';
  * It stays on the machine.
  */
 export function lookOf(decision: Decision): string {
-  if (decision.verdict === 'none') return '';
+  if (decision.verdict === 'none' || decision.verdict === 'skip') return '';
   const differs =
     'message' in decision
       ? [decision.verdict, decision.message]
       : [decision.difference.action, decision.difference.changes, decision.difference.diff];
   return createHash('sha256').update(JSON.stringify(differs)).digest('base64');
+}
+
+/** Compares an applied resource with the machine. One whose condition does not hold now is not looked at: skipped. */
+export async function driftOf(step: Step, progress: Progress, picture: Picture): Promise<Decision> {
+  const condition = conditionOf(step, picture);
+  if ('verdict' in condition) return condition;
+  return decide(step, await progress.observe(step, picture), picture, progress.context.journal.copies);
 }
 
 /** The resources of the last successful apply, which drift is measured against. */
@@ -50,7 +58,7 @@ export async function lookAt(
   resources: readonly ResolvedResource[],
   context: ExecutionContext,
 ): Promise<Map<string, string> | null> {
-  const { state, copies } = context.journal;
+  const { state } = context.journal;
   const progress = new Progress(noOperation, context);
   try {
     const picture = new Picture('drift', new Map(), []);
@@ -61,7 +69,7 @@ export async function lookAt(
     const looks = new Map<string, string>();
     for (const step of steps) {
       if (progress.interrupted()) return null;
-      looks.set(step.resource.key, lookOf(decide(step, await progress.observe(step, picture), picture, copies)));
+      looks.set(step.resource.key, lookOf(await driftOf(step, progress, picture)));
       await progress.yieldIfDue();
     }
     return context.stopping() ? null : looks;

@@ -1,5 +1,6 @@
-import { appliedResources, lookOf } from './observe.ts';
-import { decide, Picture, planStep, type Step, stepsOf } from './plan/plan.ts';
+import { appliedResources, driftOf, lookOf } from './observe.ts';
+import { conditionOf } from './plan/condition.ts';
+import { Picture, planStep, type Step, stepsOf } from './plan/plan.ts';
 import { PlanDigest } from './plan/plan-digest.ts';
 import { maxResultDelayMs, type Progress } from './progress.ts';
 import { resultOf } from './result.ts';
@@ -18,7 +19,8 @@ export async function planOperationOnMachine(progress: Progress): Promise<void> 
     if (progress.interrupted()) break;
     const started = progress.now();
     const observe = () => progress.observe(step, picture);
-    const { decision } = await planStep(step, observe, picture, progress.desired, copies);
+    const ask = () => conditionOf(step, picture);
+    const { decision } = await planStep(step, observe, picture, progress.desired, copies, ask);
     digest.add(step, decision);
     progress.add(step, resultOf(step, decision, 'would_change', progress.now() - started));
     if (progress.now() - progress.flushedAt > maxResultDelayMs) await progress.flush('results');
@@ -38,7 +40,9 @@ export async function planDigestNow(progress: Progress, steps: readonly Step[]):
   const digest = new PlanDigest(progress.context.planKey);
   for (const step of steps) {
     if (progress.interrupted()) return null;
-    const { decision } = await planStep(step, () => progress.observe(step, picture), picture, progress.desired, copies);
+    const observe = () => progress.observe(step, picture);
+    const ask = () => conditionOf(step, picture);
+    const { decision } = await planStep(step, observe, picture, progress.desired, copies, ask);
     digest.add(step, decision);
     await progress.yieldIfDue();
   }
@@ -48,7 +52,6 @@ export async function planDigestNow(progress: Progress, steps: readonly Step[]):
 
 export async function measureDrift(progress: Progress): Promise<void> {
   const { snapshot } = progress.context.journal.state;
-  const { copies } = progress.context.journal;
   progress.begin([]);
   const wanted = progress.operation.message.snapshot_operation_id;
   if (snapshot === null || (wanted !== null && wanted !== snapshot.operationId)) {
@@ -68,10 +71,10 @@ export async function measureDrift(progress: Progress): Promise<void> {
   for (const step of steps) {
     if (progress.interrupted()) break;
     const started = progress.now();
-    const decision = decide(step, await progress.observe(step, picture), picture, copies);
+    const decision = await driftOf(step, progress, picture);
     looks.set(step.resource.key, lookOf(decision));
     const result = resultOf(step, decision, 'would_change', progress.now() - started);
-    if (decision.verdict === 'none') progress.results.push(result);
+    if (decision.verdict === 'none' || decision.verdict === 'skip') progress.results.push(result);
     else progress.add({ ...step, position: progress.reported }, result);
     await progress.yieldIfDue();
   }

@@ -97,6 +97,8 @@ export class Progress {
   planDigest: string | null = null;
   /** Number of reported results: all except those of a drift check that found no drift. */
   reported = 0;
+  /** Whether a resource with a condition was skipped and the journal does not have that yet. */
+  hasUnflushedSkip = false;
   /** Data that is read as a whole, by name. */
   readonly #databases = new Map<string, Promise<unknown>>();
   #resources: readonly Step['resource'][] = [];
@@ -329,6 +331,7 @@ export class Progress {
     const reported = this.context.publisher.isOverLimit && result.diff !== null ? { ...result, diff: null } : result;
     this.#reports.push({ type: 'results', operation_id: this.id, position: step.position, results: [reported] });
     this.#reports.push(...this.#outputs.splice(0));
+    this.hasUnflushedSkip ||= result.status === 'skipped' && step.resource.only_if !== undefined;
     this.reported++;
   }
 
@@ -345,6 +348,7 @@ export class Progress {
     this.#events = [];
     this.#lateEvents = [];
     this.#newDirectories.clear();
+    this.hasUnflushedSkip = false;
     await this.context.publisher.publish(name, reports, { before, after });
     this.flushedAt = this.now();
   }

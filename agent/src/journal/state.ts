@@ -271,13 +271,19 @@ function recordEnd(state: JournalState, event: Extract<JournalEvent, { t: 'ended
   if (event.snapshot) {
     const { resources, keep_modules } = operation.message;
     const desired = new Set(resources.map(({ key }) => key));
+    // What a condition kept from being applied is as it was applied before, if it ever was.
+    const applied = resources.flatMap((resource, position) =>
+      operation.results[position]?.status === 'skipped'
+        ? (state.managed.get(resource.key)?.succeeded ?? [])
+        : [resource],
+    );
     const kept = [...state.managed.values()].filter(
       ({ resource, succeeded }) =>
         succeeded !== null && !desired.has(resource.key) && keep_modules.includes(resource.module),
     );
     state.snapshot = {
       operationId: event.id,
-      resources: [...resources, ...kept.map(({ succeeded }) => succeeded as ResolvedResource)],
+      resources: [...applied, ...kept.map(({ succeeded }) => succeeded as ResolvedResource)],
     };
   }
   if (operation.message.kind === 'apply') {

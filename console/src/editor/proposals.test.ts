@@ -28,10 +28,12 @@ describe('keys', () => {
       'name',
       'depends_on',
       'when',
+      'only_if',
       'for_each',
       'resource',
       'variants',
     ]));
+  test('proposes the path of a condition', () => expect(labels('resources:\n  - only_if: { ¦')).toEqual(['exists']));
   test('proposes the kinds of a resource', () =>
     expect(labels('resources:\n  - resource:\n      ¦')).toEqual(
       expect.arrayContaining(['file-unix', 'script', 'timezone']),

@@ -188,7 +188,10 @@ function checkCandidate({ id, forEach }: OutlineResource, candidate: Candidate, 
     if (isGiven(given[name]) && !isGiven(given[other]))
       fault([...path, name], `means nothing without ${other}: add it`, 'key');
   if (type === 'file-unix' && body.ensure !== 'absent' && !takesWholeFile({ type, body: given }))
-    warning(path, 'declares no content: where the file is not there, an empty one is made');
+    warning(
+      path,
+      'declares no content: where the file is not there, an empty one is made; `only_if: { exists }` beside `resource` skips it there',
+    );
   if (type === 'script' && body.manages === undefined && id === undefined) {
     fault(path, 'a script needs `manages`, or an id on its resource, to be known by', 'key');
   }

@@ -25,11 +25,18 @@ export interface Variant {
   resource: DeclaredResource;
 }
 
+/** A condition that the machine decides: the path exists there. */
+export interface OnlyIf {
+  exists: string;
+}
+
 export interface ResourceDeclaration {
   id: string | null;
   name: string | null;
   depends_on: readonly string[];
   when: Conditions;
+  /** Asked of the machine when the turn of the resource comes. The path may hold expressions. */
+  only_if: OnlyIf | null;
   /** An expression that yields a list. */
   for_each: string | null;
   /** One with an empty `when` where the module gives `resource`. */

@@ -1,9 +1,11 @@
 import { type BodyFault, bodyFaults, evaluateBody } from './body.ts';
 import { type AgentFacts, described, factOf, matches } from './conditions.ts';
-import type { DeclaredBody, Json, ModuleDocument, ResourceDeclaration, Variant } from './document.ts';
+import type { DeclaredBody, Json, ModuleDocument, OnlyIf, ResourceDeclaration, Variant } from './document.ts';
 import { evaluateText, evaluateWhole, type Scope } from './expression/evaluate.ts';
+import { withoutClosingSlash } from './kinds/format.ts';
 import { identify, kinds, type Trigger } from './kinds.ts';
 import { parameterValues } from './parameters.ts';
+import { onlyIfPath } from './schema.ts';
 import type { UnfilledBody, UnfilledResource } from './secrets.ts';
 import type { Path } from './source/tree.ts';
 import { chooseVariant } from './variants.ts';
@@ -167,6 +169,8 @@ function instanceOf(
   const faults: BodyFault[] = evaluated.faults.length > 0 ? evaluated.faults : bodyFaults(evaluated, kind);
   const [name, nameFault] = label(declaration.name, scope);
   if (nameFault !== undefined) report(['name'], nameFault);
+  const [onlyIf, onlyIfFault] = condition(declaration.only_if, scope);
+  if (onlyIfFault !== undefined) report(['only_if', 'exists'], onlyIfFault);
   for (const fault of faults) {
     const isTemplate = resource.template !== null && fault.path[0] === 'content';
     report([...path, ...(isTemplate ? ['template'] : fault.path)], fault.message);
@@ -183,6 +187,7 @@ function instanceOf(
     body: body as UnfilledBody,
     deferred,
     sensitive_fields: sensitiveFields(resource.type, body, deferred),
+    ...(onlyIf === null ? {} : { only_if: onlyIf }),
     dependsOnIds: declaration.depends_on,
     triggerIds: resource.triggers,
   };
@@ -193,6 +198,17 @@ function label(name: string | null, scope: Scope): [string | null, string | unde
   const evaluated = evaluateText(name, scope);
   if (evaluated.kind === 'value') return [String(evaluated.value), undefined];
   return [null, evaluated.kind === 'fault' ? evaluated.message : 'cannot hold a secret'];
+}
+
+/** @returns the condition with its path filled in, and what is wrong with that path */
+function condition(only_if: OnlyIf | null, scope: Scope): [OnlyIf | null, string | undefined] {
+  if (only_if === null) return [null, undefined];
+  const evaluated = evaluateText(only_if.exists, scope);
+  if (evaluated.kind !== 'value')
+    return [null, evaluated.kind === 'fault' ? evaluated.message : 'cannot hold a secret'];
+  const path = String(evaluated.value);
+  const parsed = onlyIfPath.resolved.safeParse(path);
+  return [{ exists: withoutClosingSlash(path) }, parsed.error?.issues[0]?.message];
 }
 
 function sensitiveFields(

@@ -28,6 +28,8 @@ export interface OutlineResource {
   name: string | undefined;
   dependsOn: readonly Reference[];
   when: Conditions;
+  /** The path of `only_if: { exists }`. */
+  onlyIfExists: string | undefined;
   forEach: string | undefined;
   universal: boolean;
   candidates: readonly Candidate[];
@@ -113,6 +115,7 @@ function resourceOf(value: Mapping, path: Path): OutlineResource {
     name: textOf(value.name),
     dependsOn: referencesOf(value.depends_on, [...path, 'depends_on']),
     when: conditionsOf(value.when),
+    onlyIfExists: textOf(mapping(value.only_if).exists),
     forEach: textOf(value.for_each),
     universal,
     candidates,
@@ -175,6 +178,7 @@ export function documentOf(complete: Outline): ModuleDocument {
       name: resource.name ?? null,
       depends_on: resource.dependsOn.map(({ id }) => id),
       when: resource.when,
+      only_if: resource.onlyIfExists === undefined ? null : { exists: resource.onlyIfExists },
       for_each: resource.forEach ?? null,
       universal: resource.universal,
       variants: resource.candidates.map((candidate) => ({

@@ -520,13 +520,39 @@ resources:
   });
 
   it('warns of a file without content, which is made empty where it is not there', () => {
-    const empty = ['4:30 declares no content: where the file is not there, an empty one is made'];
+    const empty = [
+      '4:30 declares no content: where the file is not there, an empty one is made; `only_if: { exists }` beside `resource` skips it there',
+    ];
     expect(warningsOf(withResources('{ resource: { file-unix: { path: /a } } }'))).toEqual(empty);
     expect(warningsOf(withResources('{ resource: { file-unix: { path: /a, mode: "0600", content: null } } }'))).toEqual(
       empty,
     );
     for (const body of ['content: ""', 'content_base64: ""', 'symlink: b', 'ensure: absent'])
       expect(warningsOf(withResources(`{ resource: { file-unix: { path: /a, ${body} } } }`)), body).toEqual([]);
+  });
+
+  it('takes a condition that the machine decides, and refuses what is not one', () => {
+    const resource = 'resource: { hostname: { name: a } }';
+    const faults = (onlyIf: string) => faultsOf(withResources(`{ only_if: ${onlyIf}, ${resource} }`));
+    for (const path of ['/', '/etc/nginx', '/etc/nginx/', '"${{ param.path }}/x"'])
+      expect(
+        faultsOf(
+          `${withResources(`{ only_if: { exists: ${path} }, ${resource} }`)}parameters: { path: { type: string, default: /a } }\n`,
+        ),
+      ).toEqual([]);
+    expect(faults('{ exists: etc }')).toEqual([
+      '4:26 /resources/0/only_if/exists must be an absolute path, starting with "/"',
+    ]);
+    expect(faults('{ exists: "/a\\0" }')).toEqual([expect.stringContaining('must not hold a NUL character')]);
+    expect(faults(`{ exists: /${'a'.repeat(4095)} }`)).toEqual([
+      expect.stringContaining('is longer than 4095 characters'),
+    ]);
+    expect(faults('{ exists: /a/../b }')).toEqual([expect.stringContaining('must not have ".."')]);
+    expect(faults('{}')).toEqual([expect.stringContaining('"exists" is required')]);
+    expect(faults('/a')).toEqual([expect.stringContaining('must be a mapping of exists to a path')]);
+    expect(faults('{ exist: /a }')).toContainEqual(expect.stringContaining('exists'));
+    expect(faults('{ exists: "/${{ secrets.a }}" }')).toEqual([expect.stringContaining('secret')]);
+    expect(faults('{ exists: "/${{ each }}" }')).toEqual([expect.stringContaining('"each"')]);
   });
 
   it('warns of what is probably meant otherwise', () => {

@@ -629,3 +629,44 @@ resources:
     );
   });
 });
+
+describe('a condition that the machine decides', () => {
+  const source = (onlyIf: string, more = '') =>
+    `${more}\nresources:\n  - { id: f, only_if: { exists: ${onlyIf} }, resource: { file-unix: { path: /f, content: a } } }\n`;
+
+  it('is handed on with its path filled in, for each element, beside `when`', () => {
+    expect(resourcesOf(resolve(source('/etc/x/')))[0]).toMatchObject({ only_if: { exists: '/etc/x' } });
+    const each = `
+parameters: { sites: { type: list, default: [a, b] } }
+resources:
+  - for_each: "\${{ param.sites }}"
+    when: { platform: linux }
+    only_if: { exists: "/srv/\${{ each }}" }
+    resource: { directory-unix: { path: "/srv/\${{ each }}/log" } }
+  - when: { platform: windows }
+    only_if: { exists: /x }
+    resource: { hostname: { name: a } }
+`;
+    expect(resourcesOf(resolve(each)).map(({ only_if }) => only_if)).toEqual([
+      { exists: '/srv/a' },
+      { exists: '/srv/b' },
+    ]);
+    expect(resourcesOf(resolve(file('a')))[0]).not.toHaveProperty('only_if');
+  });
+
+  it('is refused when its path comes to something else', () => {
+    const path = 'parameters: { path: { type: string, default: etc } }';
+    expect(faultsOf(resolve(source('"${{ param.path }}"', path)))).toEqual([
+      'module_unresolved',
+      '/modules/m/resources/0/only_if/exists module "m": must be an absolute path, starting with "/"',
+    ]);
+    expect(faultsOf(resolve(source('"/${{ attr.none }}"')))).toEqual(['module_unresolved', expect.any(String)]);
+  });
+
+  it('is a part of the declaration that two modules must agree on', () => {
+    const laid = (...paths: string[]) =>
+      resolveDesiredSet({ modules: paths.map((path, i) => moduleOf(source(path), `m${i}`)), agent });
+    expect(resourcesOf(laid('/a', '/a'))).toHaveLength(1);
+    expect(faultsOf(laid('/a', '/b'))).toEqual(['module_conflict', expect.stringContaining('is declared differently')]);
+  });
+});

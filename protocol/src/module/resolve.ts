@@ -165,8 +165,8 @@ function withKeys(instance: Instance, keysOf: ReadonlyMap<string, readonly strin
 const isSame = (one: UnfilledResource, other: UnfilledResource): boolean => declared(one) === declared(other);
 
 /** What is declared of a resource, the same text for the same declaration. Order among triggers says nothing. */
-const declared = ({ type, body, deferred, reload_on, restart_on, rerun_on }: UnfilledResource): string =>
-  canonical([type, body, deferred, ...[reload_on, restart_on, rerun_on].map((keys) => [...keys].sort())]);
+const declared = ({ type, body, deferred, only_if, reload_on, restart_on, rerun_on }: UnfilledResource): string =>
+  canonical([type, body, deferred, only_if, ...[reload_on, restart_on, rerun_on].map((keys) => [...keys].sort())]);
 
 const canonical = (value: unknown): string =>
   JSON.stringify(value, (_, item: unknown) =>

@@ -1,3 +1,4 @@
+import type { OnlyIf } from './document.ts';
 import type { ResourceBody, ResourceType } from './kinds.ts';
 
 /**
@@ -21,6 +22,8 @@ export interface ResolvedResource {
   reload_on: string[];
   restart_on: string[];
   rerun_on: string[];
+  /** Without it: no condition. Agents know it since protocol version 6. */
+  only_if?: OnlyIf;
   /** Names of body fields that hold a secret: redacted as a whole everywhere but on the machine itself. */
   sensitive_fields: string[];
 }

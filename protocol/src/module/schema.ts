@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { closed, isExtensionKey, unknownKey } from './kinds/declared.ts';
-import { allOf, atMost, type Check, notEmpty } from './kinds/format.ts';
+import { formatted } from './kinds/field.ts';
+import { allOf, atMost, type Check, notEmpty, unixDirectory } from './kinds/format.ts';
 import type { Fields, Kind } from './kinds/kind.ts';
 import { kinds } from './kinds.ts';
 import { verificationKinds } from './verification.ts';
@@ -89,6 +90,13 @@ const conditions = z.preprocess(
     }),
 );
 
+/** The path of `only_if: { exists }`, which may hold expressions. */
+export const onlyIfPath = formatted(
+  'Absolute path. Symbolic links are followed: one that leads nowhere does not exist',
+  unixDirectory,
+  { pattern: '^/' },
+);
+
 function bodySchema(type: string, kind: Kind) {
   const shape: Record<string, z.ZodType> = fieldShape(kind.required, kind.optional);
   if (kind.templated) shape.template = id.meta({ description: 'Id of the template that gives the content' }).optional();
@@ -136,6 +144,11 @@ const resource = closed(
     }).optional(),
     depends_on: idList('Ids of resources that must be in place before').optional(),
     when: conditions.optional(),
+    only_if: closed(
+      'a mapping of exists to a path',
+      { exists: onlyIfPath.declared },
+      { description: 'Asked on the machine when the turn of the resource comes: otherwise it is skipped' },
+    ).optional(),
     for_each: z
       .string({ error: 'must be one expression, such as "${{ param.users }}"' })
       .meta({ description: 'An expression that yields a list: one resource for each of its elements' })

@@ -12,14 +12,15 @@
  *     `key_refused`).
  * 5 — the hello may show how the former keys came in the place of each other (`earlier_statements`), for an orchestrator
  *     that was restored from a backup. A key whose former ones are all unknown is refused as such (`key_unknown`).
+ * 6 — a resource of an operation may have a condition that the machine decides (`only_if`).
  *
  * Every message has a strict schema, so neither end sends what the other's version does not know: the agent knows that
  * from the challenge and the welcome.
  */
-export const protocolVersion = 5;
+export const protocolVersion = 6;
 
 /** What this build speaks: its own version and no fewer than the two before. */
-export const supportedProtocolVersions: readonly number[] = [5, 4, 3, 2, 1];
+export const supportedProtocolVersions: readonly number[] = [6, 5, 4, 3, 2, 1];
 
 /**
  * Picks the newest version both sides speak.

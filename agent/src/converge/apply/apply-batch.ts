@@ -1,12 +1,13 @@
 import type { ResourceResult } from '@muster/protocol';
 import { HostFailure } from '../../host/failure.ts';
 import type { Item, Json, Outcome, Provider } from '../../resources/provider/provider.ts';
+import { conditionOf, holds } from '../plan/condition.ts';
 import { providerFor } from '../plan/find-provider.ts';
 import { type Decision, decide, type Picture, planStep, type Step } from '../plan/plan.ts';
 import { type Progress, Stopped } from '../progress.ts';
 import { noted, resultOf } from '../result.ts';
 import { awaitLeftover } from './apply-one.ts';
-import { claimIfNew, rememberPartial } from './apply-run.ts';
+import { claimIfNew, isUnmet, rememberPartial } from './apply-run.ts';
 
 /**
  * Applies adjacent resources of one type together, such as packages in one transaction. All of them are observed and
@@ -94,10 +95,17 @@ async function planBatch(
     const needs = [...resource.depends_on, ...resource.reload_on, ...resource.restart_on, ...resource.rerun_on];
     if (needs.some((key) => planned.has(key))) break;
     planned.add(resource.key);
-    const observe = () => progress.observe(step, forecast);
-    const { decision, observation } = await planStep(step, observe, forecast, progress.desired, copies);
-    const seen = observation !== null && 'seen' in observation ? { it: observation.seen } : null;
     const intent = progress.operation.intents.get(step.position) ?? null;
+    const condition = intent === null ? conditionOf(step, forecast) : holds;
+    const hasWork = batch.some(({ decision }) => decision.verdict === 'act');
+    // Its turn is after all changes before it, which may make what it asks for.
+    if ('verdict' in condition && hasWork) break;
+    const observe = () => progress.observe(step, forecast);
+    const ask = () => condition;
+    const { decision, observation } = await planStep(step, observe, forecast, progress.desired, copies, ask);
+    // What was skipped must be in the journal first: after a kill, the machine might answer otherwise.
+    if (decision.verdict === 'act' && intent === null && batch.some(isUnmet)) break;
+    const seen = observation !== null && 'seen' in observation ? { it: observation.seen } : null;
     const intended = intent === null ? null : decide(step, { seen: intent.seen }, forecast, copies);
     const original = intended?.verdict === 'act' ? intended : null;
     const wasFinished =

@@ -3,6 +3,7 @@ import { isRunning, type ProcessIdentity } from '../../../../lib/src/process-ide
 import { HostFailure } from '../../host/failure.ts';
 import { killProcessGroup } from '../../host/processes/run-command.ts';
 import type { Provider } from '../../resources/provider/provider.ts';
+import { conditionOf } from '../plan/condition.ts';
 import { whyNoProvider } from '../plan/find-provider.ts';
 import { type Decision, decide, type Picture, type Step } from '../plan/plan.ts';
 import { maxResultDelayMs, type Progress, Stopped } from '../progress.ts';
@@ -37,6 +38,9 @@ export async function applyOne(
     if (settled !== null) return end(settled, true);
     again = true;
   }
+  // One that had begun met its condition then.
+  const condition = again ? null : conditionOf(step, picture);
+  if (condition !== null && 'verdict' in condition) return end(resultOf(step, condition, 'changed', elapsed()), false);
   const observation = await progress.observe(step, picture);
   const decision = decide(step, observation, picture, journal.copies);
   if (decision.verdict !== 'act' || !('seen' in observation))

@@ -2,6 +2,7 @@ import type { ResourceResult } from '@muster/protocol';
 import { HostFailure } from '../../host/failure.ts';
 import { removeEmptyDirectory } from '../../resources/directory-unix.ts';
 import type { Json, Provider } from '../../resources/provider/provider.ts';
+import { conditionOf, holds } from '../plan/condition.ts';
 import { providerFor } from '../plan/find-provider.ts';
 import { ancestors, type Decision, decide, type Observation, Picture, planStep, type Step } from '../plan/plan.ts';
 import { maxResultDelayMs, type Progress } from '../progress.ts';
@@ -94,6 +95,8 @@ async function foresee(progress: Progress, steps: readonly Step[], picture: Pict
   /** Paths at and below which resources must be observed after the earlier ones were applied. */
   const changed = new Set<string>();
   let bytes = 0;
+  let hasWork = false;
+  let hasUnmet = false;
   for (let position = progress.results.length; position < steps.length && run.length < maxRun; position++) {
     const step = steps[position] as Step;
     const provider = providerFor(step);
@@ -103,12 +106,18 @@ async function foresee(progress: Progress, steps: readonly Step[], picture: Pict
     const path = provider.path(step.resource);
     if (path !== null && changed.size > 0 && [path, ...ancestors(path)].some((part) => changed.has(part))) break;
     if (path !== null && step.resource.type !== 'directory-unix') changed.add(path);
+    const intent = progress.operation.intents.get(position) ?? null;
+    const isAsked = step.resource.only_if !== undefined && intent === null;
+    // The machine is asked when its turn comes, after all changes before it.
+    if (isAsked && hasWork) break;
     const observe = () => progress.observe(step, forecast);
-    const { decision, observation } = await planStep(step, observe, forecast, progress.desired, copies);
+    const ask = () => (isAsked ? conditionOf(step, forecast) : holds);
+    const { decision, observation } = await planStep(step, observe, forecast, progress.desired, copies, ask);
+    // What was skipped must be in the journal first: after a kill, the machine might answer otherwise.
+    if (decision.verdict === 'act' && intent === null && hasUnmet) break;
     // An earlier resource of this run may provide what it awaits, so it is observed again after that.
     if (decision.verdict === 'fail' && run.length > 0 && decision.awaits && forecast.bringersOf(step, decision.awaits))
       break;
-    const intent = progress.operation.intents.get(position) ?? null;
     const original = intent === null ? null : decide(step, { seen: intent.seen }, forecast, copies);
     // It was finished before the kill. Later steps were first observed as if it had not been.
     if (original?.verdict === 'act' && decision.verdict === 'none') forecast.expects(step, original);
@@ -117,6 +126,8 @@ async function foresee(progress: Progress, steps: readonly Step[], picture: Pict
       bytes += provider.weight(observation.seen);
       for (const made of provider.makes?.(step.resource, observation.seen) ?? []) changed.add(made);
     }
+    hasWork ||= decision.verdict === 'act';
+    hasUnmet ||= isUnmet({ step, decision });
     run.push({
       step,
       provider,
@@ -130,6 +141,10 @@ async function foresee(progress: Progress, steps: readonly Step[], picture: Pict
   }
   return run;
 }
+
+/** Skipped, perhaps by its condition. */
+export const isUnmet = ({ step, decision }: { step: Step; decision: Decision }): boolean =>
+  decision.verdict === 'skip' && step.resource.only_if !== undefined;
 
 /** Journals all changes of a run in one synced entry: the current state, and what of it must be restorable. */
 async function recordIntents(progress: Progress, run: PlannedStep[]): Promise<void> {
@@ -159,6 +174,7 @@ async function recordIntents(progress: Progress, run: PlannedStep[]): Promise<vo
   const unrecorded = [...made].filter((path) => !progress.context.journal.state.ourDirectories.has(path));
   if (entries.length === 0 && unrecorded.length === 0) return;
   progress.context.journal.copies.sync();
+  if (progress.hasUnflushedSkip) await progress.flush('results');
   progress.context.journal.record('intents', [
     { t: 'directories', id: progress.id, made: unrecorded, gone: [] },
     { t: 'intents', id: progress.id, entries },

@@ -73,7 +73,8 @@ function hasBegunAlone({ operation, results, context }: Progress, steps: readonl
 /** Reports everything before the verification, because the resources are in place and verifying may take time. */
 async function verified(progress: Progress, cut: number): Promise<{ error?: string; cut: number }> {
   const { verify = [] } = progress.operation.message;
-  const isInPlace = cut === 0 && progress.results.every(({ status }) => status === 'changed' || status === 'unchanged');
+  // What is skipped without a failure has a condition that does not hold.
+  const isInPlace = cut === 0 && !progress.results.some(({ status }) => status === 'failed' || status === 'unknown');
   if (!isInPlace || verify.length === 0) return { cut: 0 };
   await progress.flush('results');
   const problem = await verifyApplied(progress);

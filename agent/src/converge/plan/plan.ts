@@ -40,6 +40,9 @@ export type Decision =
       corrective: boolean;
     };
 
+/** The answer to `only_if`: it holds, in a plan perhaps only with a note; or the decision about its step. */
+export type Condition = { note: string | null } | Extract<Decision, { verdict: 'skip' | 'fail' }>;
+
 const labelOf = (resource: ResolvedResource): string => resource.id ?? resource.key;
 
 /**
@@ -128,6 +131,8 @@ export class Picture {
   readonly #mayCome: Map<Brought, string[]>;
   /** Effects that a changing step may provide to its dependents only, by its key. */
   readonly #toDependents: Map<string, readonly Brought[]>;
+  /** Labels of changing steps without a path of their own, by key; `isWide`: they may make any path. */
+  readonly #makers: Map<string, { label: string; isWide: boolean }>;
   readonly #steps: readonly Step[];
 
   /**
@@ -151,6 +156,7 @@ export class Picture {
     this.#made = new Set(from === undefined ? undefined : from.#made);
     this.#mayCome = new Map(from === undefined ? undefined : from.#mayCome);
     this.#toDependents = new Map(from === undefined ? undefined : from.#toDependents);
+    this.#makers = new Map(from === undefined ? undefined : from.#makers);
   }
 
   /** A copy that continues from here as if everything succeeded. */
@@ -163,6 +169,8 @@ export class Picture {
     if (step.kind === 'remove') return;
     const { key } = step.resource;
     if (status === 'changed' || status === 'would_change') this.#changed.set(key, labelOf(step.resource));
+    // Skipped for nothing that it depends on: its condition does not hold, which keeps nothing else from its turn.
+    if (status === 'skipped' && this.#failedDependency(step) === null) return;
     if (status === 'failed' || status === 'unknown' || status === 'skipped') this.#failed.set(key, status);
   }
 
@@ -189,6 +197,10 @@ export class Picture {
     const toDependents = step.kind === 'apply' ? (provider?.bringsToDependents?.(step.resource) ?? []) : [];
     if (toDependents.length > 0) this.#toDependents.set(step.resource.key, toDependents);
     const path = provider?.path(step.resource) ?? null;
+    if (path === null && provider !== null && step.kind === 'apply') {
+      const isWide = provider.brings(step.resource).length > 0;
+      this.#makers.set(step.resource.key, { label: labelOf(step.resource), isWide });
+    }
     const ensure = decision.difference.changes.find(({ field }) => field === 'ensure');
     if (path === null || ensure === undefined) return;
     if (ensure.to === 'absent') {
@@ -203,14 +215,31 @@ export class Picture {
   /** Why a step is skipped: something it depends on did not succeed. Null: it is not skipped. */
   obstacle(step: Step, desired: ReadonlyMap<string, ResolvedResource>): string | null {
     if (step.kind === 'remove') return null;
-    const { depends_on, reload_on, restart_on, rerun_on } = step.resource;
-    for (const key of [...depends_on, ...reload_on, ...restart_on, ...rerun_on]) {
-      const status = this.#failed.get(key);
-      if (status === undefined) continue;
-      const on = desired.get(key);
-      return `skipped, because \`${on === undefined ? key : labelOf(on)}\` ${status === 'skipped' ? 'was skipped' : status === 'unknown' ? 'may have run partly' : 'failed'}`;
-    }
-    return null;
+    const key = this.#failedDependency(step);
+    if (key === null) return null;
+    const status = this.#failed.get(key);
+    const on = desired.get(key);
+    return `skipped, because \`${on === undefined ? key : labelOf(on)}\` ${status === 'skipped' ? 'was skipped' : status === 'unknown' ? 'may have run partly' : 'failed'}`;
+  }
+
+  /** Key of the first dependency that did not succeed. */
+  #failedDependency({ resource }: Step): string | null {
+    return dependenciesOf(resource).find((key) => this.#failed.has(key)) ?? null;
+  }
+
+  /**
+   * Whether a path is expected to exist at this point of a plan.
+   * @param exists whether it exists now
+   */
+  willExist(path: string, exists: boolean): boolean {
+    if (this.#made.has(path) || [...this.#made].some((made) => made.startsWith(`${path}/`))) return true;
+    return exists && ![path, ...ancestors(path)].some((way) => this.#gone.has(way));
+  }
+
+  /** Labels of the changing steps that may make a path which no resource declares, such as packages and scripts. */
+  mayMakePaths({ resource }: Step): string[] {
+    const needed = dependenciesOf(resource);
+    return [...this.#makers].flatMap(([key, { label, isWide }]) => (isWide || needed.includes(key) ? [label] : []));
   }
 
   circumstances(step: Step): Circumstances {
@@ -283,12 +312,20 @@ export class Picture {
   }
 }
 
+const dependenciesOf = ({ depends_on, reload_on, restart_on, rerun_on }: ResolvedResource): string[] => [
+  ...depends_on,
+  ...reload_on,
+  ...restart_on,
+  ...rerun_on,
+];
+
 /** Paths below which nothing can exist, with the reason. */
 function blockedPaths(steps: readonly Step[]): Map<string, string> {
   const blocked = new Map<string, string>();
   for (const step of steps) {
     const { kind, resource } = step;
-    if (kind === 'remove') continue;
+    // One with a condition may be skipped.
+    if (kind === 'remove' || resource.only_if !== undefined) continue;
     const path = providerFor(step)?.path(resource) ?? null;
     if (path === null) continue;
     const { body } = resource;
@@ -423,6 +460,7 @@ function isCorrective({ resource, record }: Step, asDrift: () => Difference): bo
 /**
  * Decides about the next step of a plan, and records its expected effect.
  * @param observe called only if nothing prevents the step
+ * @param ask     whether its condition holds; called only if nothing that it depends on failed
  */
 export async function planStep(
   step: Step,
@@ -430,15 +468,24 @@ export async function planStep(
   picture: Picture,
   desired: ReadonlyMap<string, ResolvedResource>,
   copies: Pick<ContentCopies, 'read'>,
+  ask: () => Condition,
 ): Promise<{ decision: Decision; observation: Observation | null }> {
   const obstacle = picture.obstacle(step, desired);
-  const observation = obstacle === null ? await observe() : null;
-  const decision: Decision =
-    observation === null
-      ? { verdict: 'skip', message: obstacle as string }
-      : decide(step, observation, picture, copies);
+  const condition: Condition = obstacle === null ? ask() : { verdict: 'skip', message: obstacle };
+  const observation = 'verdict' in condition ? null : await observe();
+  const decision =
+    'verdict' in condition || observation === null
+      ? (condition as Decision)
+      : withNote(decide(step, observation, picture, copies), condition.note);
   picture.expects(step, decision);
   return { decision, observation };
+}
+
+function withNote(decision: Decision, note: string | null): Decision {
+  if (decision.verdict !== 'act' || note === null) return decision;
+  const { difference } = decision;
+  const message = difference.message === undefined ? note : `${note}\n${difference.message}`;
+  return { ...decision, difference: { ...difference, message } };
 }
 
 export const desiredByKey = (steps: readonly Step[]): Map<string, ResolvedResource> =>

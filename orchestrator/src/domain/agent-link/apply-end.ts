@@ -49,14 +49,14 @@ export async function applyEnd(
       return { statements: [again], unchanged: payload_digest };
     }
   }
-  const changes = createAppliedChanges(set, operation_id, now);
+  const changes = createAppliedChanges(set, operation_id, now, status);
   const news = await followApply(context, { node_id, label, scope: appliedScope });
   for await (const page of reportedResults(context, operation_id, fresh, summary.total)) {
     const rows = await db.all(appliedByKeys, { node_id, keys: changes.keysOf(page) });
     changes.take(page, new Map(rows.map((row) => [row.key, row])));
     news.take(page.map(([, result]) => result));
   }
-  const { put, gone, stay, whole, unchanged } = changes.changes(status);
+  const { put, gone, stay, whole, unchanged } = changes.changes();
   const statements: Statement[] = [];
   if (put.length > 0)
     statements.push(statement(putApplied, { node_id, rows: jsonRows(put.map((row) => ({ ...row }))) }));

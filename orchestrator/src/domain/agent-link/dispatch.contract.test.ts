@@ -3,6 +3,7 @@ import { describeDatabases } from '../../../test/databases/databases.ts';
 import { connect, newAdmin, newAgent, openDomain, reportsOf, resultOf } from '../../../test/domain.ts';
 import { getOperation, getState } from '../../../test/reading.ts';
 import { setStatus } from '../agents/agents.ts';
+import { listReconcile } from '../drift/reconcile.ts';
 import { uploadModule } from '../modules/modules.ts';
 import { cancelOperation } from '../operation-end/cancellation.ts';
 import { submitOperation } from '../operations/operations.ts';
@@ -187,5 +188,60 @@ describeDatabases('an apply that changes nothing', (fixture) => {
       applied: [{ identity: '/etc/motd', operation_id: changed }],
       snapshot_operation_id: last,
     });
+  });
+});
+
+describeDatabases('a resource with a condition that the machine decides', (fixture) => {
+  const conditioned = `name: conditioned
+supports: [{ platform: linux }]
+resources:
+  - { id: a, only_if: { exists: /opt }, resource: { file-unix: { path: /etc/a, content: "a" } } }
+  - { id: b, depends_on: [a], resource: { file-unix: { path: /etc/b, content: "b" } } }
+`;
+  const openWith = async () => {
+    const opened = await open(fixture);
+    await uploadModule(opened.context, opened.actor, 'conditioned', conditioned);
+    const submitFor = (kind: 'apply' | 'plan', modules = ['conditioned']) =>
+      submitOperation(opened.context, opened.actor, 'web-1', {
+        kind,
+        modules,
+        queue: true,
+      });
+    return { ...opened, submitFor };
+  };
+
+  test('is never sent to an agent that does not know it, in an apply or a plan', async () => {
+    const { domain, context, agent, submitFor } = await openWith();
+    for (const kind of ['apply', 'plan'] as const) {
+      const refused = await submitFor(kind);
+      expect(await domain.links.nextOperation(agent.id, 5)).toBeNull();
+      expect(await getOperation(context, refused)).toMatchObject({
+        status: 'failed',
+        error:
+          'a module has a resource with `only_if`, and the agent web-1 (version 0.1.0, protocol 5) is too old to carry it out; install a newer agent there, then request the operation again',
+      });
+    }
+    const other = await submitFor('apply', ['motd']);
+    expect((await domain.links.nextOperation(agent.id, 5))?.operation.operation_id).toBe(other);
+  });
+
+  test('is sent with its condition, and is not unapplied when that did not hold', async () => {
+    const { domain, context, agent, submitFor } = await openWith();
+    const id = await submitFor('apply');
+    const sent = await domain.links.nextOperation(agent.id);
+    expect(sent?.operation.resources).toMatchObject([{ only_if: { exists: '/opt' } }, { identity: '/etc/b' }]);
+    const results = [
+      resultOf({ identity: '/etc/a', action: 'none', status: 'skipped', message: 'no /opt' }),
+      resultOf({ identity: '/etc/b' }),
+    ];
+    await domain.links.reported(
+      agent.id,
+      instance,
+      1,
+      reportsOf(id, results, { now: domain.now(), status: 'succeeded' }),
+    );
+    const { applied, unapplied } = await getState(context, 'web-1');
+    expect([applied.map(({ identity }) => identity), unapplied]).toEqual([['/etc/b'], []]);
+    expect((await listReconcile(context, { limit: 50, offset: 0 })).items).toEqual([]);
   });
 });

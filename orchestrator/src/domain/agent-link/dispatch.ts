@@ -1,7 +1,9 @@
 import { MusterError } from '@muster/protocol';
+import type { ResolvedResource } from '@muster/protocol/module';
 import type { OperationMessage } from '@muster/protocol/wire';
 import type { QueuedOperation } from '../../bus/bus.ts';
 import { fromJson } from '../../store/json-text.ts';
+import { agentById } from '../../store/queries/agents.ts';
 import { markDispatched, oldestOpen, type ReportedOperation, setSnapshot } from '../../store/queries/operations.ts';
 import { agentState } from '../../store/queries/state.ts';
 import { type Statement, statement } from '../../store/transaction.ts';
@@ -31,10 +33,8 @@ type Marked = Pick<Row, 'kind' | 'trigger' | 'payload_digest' | 'snapshot_operat
 
 /** Protocol version of the first agents that support verification. Older ones would ignore it. */
 const verifiesSince = 2;
-const tooOld = {
-  ok: false,
-  error: 'a module has a verify section, and this agent is too old to carry it out; install a newer one',
-} as const;
+/** The same for `only_if`. Older ones would apply the resource whatever its condition. */
+const conditionsSince = 6;
 
 /**
  * The next operation of an agent, and whether another one waits behind it. An operation that was marked as dispatched
@@ -90,7 +90,8 @@ async function loaded(
   const { operation_id, node_id, kind, modules, snapshot_operation_id, dispatched_at } = row;
   const found = await payloads.load(row.payload_digest, node_id);
   const verify = kind === 'apply' && found.ok && found.verify.length > 0 ? { verify: found.verify } : {};
-  const payload = 'verify' in verify && version < verifiesSince ? tooOld : found;
+  const unknown = found.ok ? unknownTo(version, 'verify' in verify, found.resources) : null;
+  const payload = unknown === null ? found : await tooOld(context, row, version, unknown);
   if (!payload.ok) {
     // A dispatched operation is ended by its agent. If it never arrived, the agent says so when it connects.
     if (dispatched_at !== null) return 'sent already';
@@ -138,6 +139,21 @@ const reportedOf = (row: Marked, dispatched_at: number): ReportedOperation => ({
   dispatched_at,
   label: row.label,
 });
+
+/** @returns the part of a desired set that an agent of this protocol version does not know; null: it knows all */
+function unknownTo(version: number, verifies: boolean, resources: readonly ResolvedResource[]): string | null {
+  if (verifies && version < verifiesSince) return 'a `verify` section';
+  if (version < conditionsSince && resources.some(({ only_if }) => only_if !== undefined))
+    return 'a resource with `only_if`';
+  return null;
+}
+
+async function tooOld({ db }: Context, { node_id, label }: Marked, version: number, unknown: string) {
+  const agent = await db.get(agentById, { node_id });
+  const release = agent === undefined ? '' : `version ${agent.agent_version}, `;
+  const error = `a module has ${unknown}, and the agent ${label} (${release}protocol ${version}) is too old to carry it out; install a newer agent there, then request the operation again`;
+  return { ok: false, error } as const;
+}
 
 /**
  * Marks an operation as dispatched before it is sent. From then on only the agent's report ends it, even if this

@@ -1,9 +1,16 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { resultOf } from '../../../test/domain.ts';
-import { type Applied, createAppliedChanges, keyOf, type Told } from './applied-state.ts';
+import { type Applied, createAppliedChanges, keyOf, type SentSet, type Told } from './applied-state.ts';
 
-const sent = { key: 'path:/etc/motd', module: 'motd', id: 'motd', type: 'file-unix', identity: '/etc/motd' };
+const sent = {
+  key: 'path:/etc/motd',
+  module: 'motd',
+  id: 'motd',
+  type: 'file-unix',
+  identity: '/etc/motd',
+  depends_on: [],
+};
 const set = { resources: [sent], keep_modules: [] };
 const row: Applied = {
   key: sent.key,
@@ -19,11 +26,17 @@ const row: Applied = {
 };
 
 /** The changes of an apply whose results all come in one page. */
-function changesOf(told: readonly Told[], before: readonly Applied[], given: typeof set = set, now = 20) {
-  const changes = createAppliedChanges(given, 'two', now);
-  changes.take(told, new Map(before.map((one) => [one.key, one])));
+function changesOf(
+  told: readonly Told[],
+  before: readonly Applied[],
+  given: SentSet = set,
+  now = 20,
+  ending?: 'cancelled',
+) {
   const hasFailed = told.some(([, { status }]) => status === 'failed');
-  return changes.changes(hasFailed ? 'failed' : 'succeeded');
+  const changes = createAppliedChanges(given, 'two', now, ending ?? (hasFailed ? 'failed' : 'succeeded'));
+  changes.take(told, new Map(before.map((one) => [one.key, one])));
+  return changes.changes();
 }
 
 describe('applied state', () => {
@@ -59,6 +72,41 @@ describe('applied state', () => {
     expect(changesOf([[0, skipped]], [], moved).put).toMatchObject([{ module: 'other', in_place: 0 }]);
   });
 
+  describe('of a resource whose condition does not hold', () => {
+    const conditioned = { ...sent, only_if: { exists: '/opt' }, depends_on: ['path:/etc/a'] };
+    const dependency = { ...sent, key: 'path:/etc/a', id: 'a', identity: '/etc/a' };
+    const given = { resources: [dependency, conditioned], keep_modules: [] };
+    const skipped = resultOf({ action: 'none', status: 'skipped', message: 'no /opt' });
+    const told = (of: Partial<Parameters<typeof resultOf>[0]>): Told[] => [
+      [0, resultOf({ identity: '/etc/a', ...of })],
+      [1, skipped],
+    ];
+    const keysPut = ({ put }: ReturnType<typeof changesOf>) => put.map(({ key, state }) => [key, state]);
+
+    test('has no entry when it was never in place', () => {
+      expect(keysPut(changesOf(told({}), [], given))).toEqual([['path:/etc/a', 'applied']]);
+      const failedBefore: Applied = { ...row, state: 'unapplied', in_place: 0 };
+      expect(changesOf(told({}), [failedBefore], given).gone).toEqual([sent.key]);
+    });
+
+    test('keeps an entry that is in place, as applied', () => {
+      const unchanged = changesOf(told({}), [row], given);
+      expect([keysPut(unchanged), unchanged.gone]).toEqual([[['path:/etc/a', 'applied']], []]);
+      const failedBefore: Applied = { ...row, state: 'unapplied', reason: 'no' };
+      expect(changesOf(told({}), [failedBefore], given).put).toContainEqual(
+        expect.objectContaining({ key: sent.key, state: 'applied', reason: null, in_place: 1 }),
+      );
+    });
+
+    test('is unapplied when a dependency failed, or the apply was cancelled', () => {
+      for (const changes of [
+        changesOf(told({ status: 'failed' }), [], given),
+        changesOf(told({}), [], given, 20, 'cancelled'),
+      ])
+        expect(keysPut(changes)).toContainEqual([sent.key, 'unapplied']);
+    });
+  });
+
   test('limits the total length of reasons of one apply', () => {
     const resources = Array.from({ length: 2000 }, (_, i) => ({ ...sent, key: `path:/${i}`, identity: `/${i}` }));
     const told = resources.map((_, i): Told => [i, resultOf({ status: 'failed', message: 'x'.repeat(8000) })]);
@@ -82,14 +130,14 @@ describe('applied state', () => {
     fc.assert(
       fc.property(fc.array(result, { maxLength: 6 }), fc.nat(6), (results, cut) => {
         const told = results.map((one, i): Told => [i, one]);
-        const whole = createAppliedChanges({ resources, keep_modules: [] }, 'two', 20);
+        const whole = createAppliedChanges({ resources, keep_modules: [] }, 'two', 20, 'succeeded');
         whole.take(told, rows);
-        const parts = createAppliedChanges({ resources, keep_modules: [] }, 'two', 20);
+        const parts = createAppliedChanges({ resources, keep_modules: [] }, 'two', 20, 'succeeded');
         for (const page of [told.slice(0, cut), told.slice(cut)]) {
           const keys = new Set(parts.keysOf(page));
           parts.take(page, new Map([...rows].filter(([key]) => keys.has(key))));
         }
-        expect(parts.changes('succeeded')).toEqual(whole.changes('succeeded'));
+        expect(parts.changes()).toEqual(whole.changes());
       }),
     );
   });

@@ -28,6 +28,10 @@ export interface SentResource {
   id: string | null;
   type: string;
   identity: string;
+  /** Keys. */
+  depends_on: readonly string[];
+  /** The condition that the machine decides. */
+  only_if?: unknown;
 }
 
 export interface SentSet {
@@ -67,36 +71,62 @@ export function keyOf(type: string, identity: string): string {
   return `${kind.space}:${kind.canonical?.(identity) ?? identity}`;
 }
 
+/** Whether the condition of a resource did not hold: it was skipped although no dependency had failed. */
+const isUnmet = (
+  { only_if, depends_on }: SentResource,
+  { status }: ResourceResult,
+  failed: ReadonlySet<string>,
+): boolean => status === 'skipped' && only_if !== undefined && !depends_on.some((key) => failed.has(key));
+
+/** @returns the reason of a result, cut to the limits of one apply */
+function createReasons(): (result: ResourceResult) => string {
+  let left = maxReasons;
+  return ({ status, message }) => {
+    const whole = message ?? status;
+    const reason = whole.length > maxReason ? `${whole.slice(0, maxReason - 1)}…` : whole;
+    left -= reason.length;
+    return left < 0 ? status : reason;
+  };
+}
+
 const isHealthy = ({ status }: ResourceResult): boolean => status === 'unchanged' || status === 'changed';
 
 /**
  * Takes the results of one apply, in pages.
  * @param now Unix seconds
+ * @param ending how the apply ended: one that was cancelled skips resources whatever their condition
  */
-export function createAppliedChanges(set: SentSet, operationId: string, now: number) {
+export function createAppliedChanges(
+  set: SentSet,
+  operationId: string,
+  now: number,
+  ending: 'succeeded' | 'failed' | 'cancelled',
+) {
   const { resources } = set;
   const wanted = new Set(resources.map(({ key }) => key));
   const put = new Map<string, Applied>();
   const gone = new Set<string>();
+  const failed = new Set<string>();
   let told = 0;
   let removals = 0;
   let unchanged = 0;
-  let reasonsLeft = maxReasons;
+  const reasonOf = createReasons();
 
-  const reasonOf = ({ status, message }: ResourceResult): string => {
-    const whole = message ?? status;
-    const reason = whole.length > maxReason ? `${whole.slice(0, maxReason - 1)}…` : whole;
-    reasonsLeft -= reason.length;
-    return reasonsLeft < 0 ? status : reason;
-  };
   const keyAt = ([position, { type, identity }]: Told): string => resources[position]?.key ?? keyOf(type, identity);
 
   function takeWanted(sent: SentResource, result: ResourceResult, earlier: Applied | undefined): void {
-    const { key } = sent;
+    const { key, id: resource_id, module, type, identity } = sent;
     told++;
     const well = isHealthy(result);
     if (result.status === 'unchanged') unchanged++;
-    const { id: resource_id, module, type, identity } = sent;
+    if (ending !== 'cancelled' && isUnmet(sent, result, failed)) {
+      // A resource in place stays so, as it was applied. One that never was is not desired now.
+      if (earlier?.in_place === 0) gone.add(key);
+      else if (earlier !== undefined && earlier.state !== 'applied')
+        put.set(key, { ...earlier, operation_id: operationId, since: now, state: 'applied', reason: null });
+      return;
+    }
+    if (!well) failed.add(key);
     // The agent's record of the resource is unchanged: it is removed, or kept, under the names it was applied with.
     const untouched = earlier?.in_place === 1 && !well && (result.status === 'skipped' || earlier.type !== type);
     const names = untouched ? namesOf(earlier) : { module, resource_id, type, identity };
@@ -151,9 +181,9 @@ export function createAppliedChanges(set: SentSet, operationId: string, now: num
       }
     },
 
-    /** @param status how the apply ended; a failed one may have stopped before its removals, or immediately */
-    changes(status: 'succeeded' | 'failed' | 'cancelled'): AppliedChanges {
-      const whole = status !== 'failed' && told === resources.length;
+    changes(): AppliedChanges {
+      // A failed one may have stopped before its removals, or immediately.
+      const whole = ending !== 'failed' && told === resources.length;
       const through = whole || (told === resources.length && told + removals > 0);
       const pending = [...put.values()].filter(({ state }) => state === 'pending_removal');
       return {

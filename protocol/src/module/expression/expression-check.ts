@@ -53,6 +53,10 @@ function checkResource(
   if (resource.name !== undefined) {
     check.text(resource.name, { path: [...resource.path, 'name'], each, secrets: false, shape: 'text' });
   }
+  if (resource.onlyIfExists !== undefined) {
+    const path = [...resource.path, 'only_if', 'exists'];
+    check.text(resource.onlyIfExists, { path, each, secrets: false, shape: 'text' });
+  }
   if (resource.forEach !== undefined) {
     if (!resource.forEach.includes('${{')) {
       report([...resource.path, 'for_each'], 'must be one expression, such as "${{ param.users }}"', 0);

@@ -1,0 +1,243 @@
+import { existsSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import type { ResourceResult } from '@muster/protocol';
+import type { ResolvedResource } from '@muster/protocol/module';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { removeDirectory, temporaryDirectory } from './test/agent.ts';
+import { type ContractAgent, contractAgent } from './test/contract-agent.ts';
+import { isStep, type JournalStep } from './test/cut.ts';
+import { directory, file, operation, script } from './test/desired.ts';
+import { planAndApplyOn } from './test/provider-contract.ts';
+import { snapshotTree } from './test/tree.ts';
+
+/** What `only_if` promises, whatever the resource is. */
+
+let home: string;
+let root: string;
+let agent: ContractAgent;
+
+beforeEach(async () => {
+  home = temporaryDirectory();
+  root = `${home}/root`;
+  mkdirSync(root);
+  agent = await contractAgent(`${home}/data`);
+});
+afterEach(async () => {
+  await agent.stop();
+  removeDirectory(home);
+});
+
+const onlyIf = (path: string, resource: ResolvedResource): ResolvedResource => ({
+  ...resource,
+  only_if: { exists: path },
+});
+const plan = (resources: ResolvedResource[]) => agent.run(operation('plan', resources));
+const apply = (resources: ResolvedResource[]) => agent.run(operation('apply', resources));
+const drift = () => agent.run(operation('drift'));
+const snapshot = async () => snapshotTree(root);
+const statuses = (results: readonly ResourceResult[]) => results.map(({ status }) => status);
+const conditioned = (content = 'x') =>
+  onlyIf(`${root}/there`, file(`${root}/f`, { content, mode: '0644' }, { id: 'f' }));
+const missing = () => `skipped, because ${root}/there does not exist (\`only_if\`)`;
+
+/** Plans and applies, and holds the apply to the plan, its statuses included. */
+async function planAndApply(resources: ResolvedResource[]): Promise<ResourceResult[]> {
+  const planned = statuses((await plan(resources)).results);
+  const applied = await planAndApplyOn({ agent, snapshot }, resources);
+  expect(statuses(applied)).toEqual(planned.map((status) => (status === 'would_change' ? 'changed' : status)));
+  return applied;
+}
+
+describe('a resource whose path does not exist', () => {
+  test('is skipped with a reason, and the apply succeeds; once it exists, it is applied', async () => {
+    expect(await planAndApply([conditioned()])).toMatchObject([{ status: 'skipped', message: missing() }]);
+    expect(existsSync(`${root}/f`)).toBe(false);
+    writeFileSync(`${root}/there`, '');
+    // It never was applied, so nothing has drifted.
+    expect((await drift()).finished.summary).toMatchObject({ total: 0 });
+    expect(statuses(await planAndApply([conditioned()]))).toEqual(['changed']);
+    expect(statuses((await apply([conditioned()])).results)).toEqual(['unchanged']);
+  });
+
+  test('keeps neither its dependents nor the checks after an apply from their turn', async () => {
+    const dependent = file(`${root}/g`, { content: 'x' }, { depends_on: [`path:${root}/f`] });
+    const third = file(`${root}/h`, { content: 'x' }, { depends_on: [`path:${root}/g`] });
+    expect(statuses(await planAndApply([conditioned(), dependent, third]))).toEqual(['skipped', 'changed', 'changed']);
+    const verify = [{ type: 'command', module: 'site', sensitive: false, timeout: 1, command: 'false' }] as const;
+    const { finished } = await agent.run(operation('apply', [conditioned()], { verify: [...verify] }));
+    expect(finished).toMatchObject({ status: 'failed', error: expect.stringMatching(/^verify: /) });
+  });
+
+  test('is skipped for a dependency that failed, and its own dependents with it', async () => {
+    writeFileSync(`${root}/there`, '');
+    const failing = script('fails', { apply: 'false' });
+    const resource = onlyIf(`${root}/there`, file(`${root}/f`, {}, { id: 'f', depends_on: ['script:fails'] }));
+    const dependent = file(`${root}/g`, {}, { depends_on: [`path:${root}/f`] });
+    const { results, finished } = await apply([failing, resource, dependent]);
+    expect(statuses(results)).toEqual(['failed', 'skipped', 'skipped']);
+    expect(finished.status).toBe('failed');
+    rmSync(`${root}/there`);
+    expect((await apply([failing, resource, dependent])).results[1]?.message).toMatch(/`fails` failed/);
+  });
+
+  test('stays as it was applied, and is not compared, until it exists again', async () => {
+    writeFileSync(`${root}/there`, '');
+    await apply([conditioned('first')]);
+    rmSync(`${root}/there`);
+    expect(statuses(await planAndApply([conditioned('second')]))).toEqual(['skipped']);
+    expect(readFileSync(`${root}/f`, 'utf8')).toBe('first');
+    writeFileSync(`${root}/f`, 'by hand');
+    expect(await drift()).toMatchObject({ results: [], finished: { status: 'succeeded', summary: { skipped: 1 } } });
+    writeFileSync(`${root}/f`, 'first');
+    writeFileSync(`${root}/there`, '');
+    // What was applied last is the first.
+    expect((await drift()).results).toEqual([]);
+    writeFileSync(`${root}/f`, 'by hand');
+    expect((await drift()).results).toMatchObject([{ status: 'would_change' }]);
+    expect(statuses((await apply([conditioned('second')])).results)).toEqual(['changed']);
+    rmSync(`${root}/there`);
+    // Removal asks for nothing.
+    expect(statuses((await apply([])).results)).toEqual(['changed']);
+    expect(existsSync(`${root}/f`)).toBe(false);
+  });
+
+  test('triggers nothing, and keeps a trigger of its own for later', async () => {
+    const cause = file(`${root}/cause`, { content: '1' }, { id: 'cause' });
+    const triggered = onlyIf(
+      `${root}/there`,
+      script('log', { apply: `echo x >> ${root}/log`, check: 'true' }, { rerun_on: [cause.key] }),
+    );
+    expect(statuses(await planAndApply([cause, triggered]))).toEqual(['changed', 'skipped']);
+    writeFileSync(`${root}/there`, '');
+    expect((await apply([cause, triggered])).results[1]).toMatchObject({ status: 'changed', triggered_by: ['cause'] });
+  });
+});
+
+describe('an earlier resource', () => {
+  test.each([
+    ['the path', (): ResolvedResource => file(`${root}/there`, { content: '' })],
+    ['a directory', () => directory(`${root}/there`)],
+    ['something below it', () => file(`${root}/there/below`, { content: '' })],
+  ])('that makes %s is told by the plan, and the resource is applied', async (_what, maker) => {
+    const before = await snapshot();
+    const all = [maker(), conditioned(), file(`${root}/g`, { content: 'x' })];
+    expect(statuses(await planAndApply(all))).toEqual(['changed', 'changed', 'changed']);
+    expect(statuses((await apply(all)).results)).toEqual(['unchanged', 'unchanged', 'unchanged']);
+    await apply([]);
+    expect(await snapshot()).toEqual(before);
+  });
+
+  test('that removes the path is told by the plan, and the resource is skipped', async () => {
+    writeFileSync(`${root}/there`, '');
+    const all = [file(`${root}/there`, { ensure: 'absent' }), conditioned()];
+    expect(statuses(await planAndApply(all))).toEqual(['changed', 'skipped']);
+  });
+
+  test('that may make the path is named by the plan: the apply does it or less', async () => {
+    const maker = (apply: string) => script('maker', { apply, check: `test -e ${root}/done` });
+    const wanted = [maker(`touch ${root}/there ${root}/done`), conditioned()];
+    expect((await plan(wanted)).results[1]).toMatchObject({
+      status: 'would_change',
+      message: `${root}/there does not exist now: skipped unless it is made by \`maker\` (\`only_if\`)`,
+    });
+    expect(statuses((await apply([maker(`touch ${root}/done`), conditioned()])).results)).toEqual([
+      'changed',
+      'skipped',
+    ]);
+    rmSync(`${root}/done`);
+    expect(statuses((await apply(wanted)).results)).toEqual(['changed', 'changed']);
+    // Nothing changes any more, so nothing would make it.
+    rmSync(`${root}/there`);
+    expect(statuses((await plan(wanted)).results)).toEqual(['unchanged', 'skipped']);
+  });
+
+  test('that is removed itself may be the condition', async () => {
+    writeFileSync(`${root}/f`, 'x');
+    const all = [onlyIf(`${root}/f`, file(`${root}/f`, { ensure: 'absent' }))];
+    expect(statuses(await planAndApply(all))).toEqual(['changed']);
+    expect(statuses(await planAndApply(all))).toEqual(['skipped']);
+  });
+});
+
+describe('what exists', () => {
+  test('is told as `test -e` does', async () => {
+    symlinkSync('nowhere', `${root}/dangling`);
+    symlinkSync('circle', `${root}/circle`);
+    writeFileSync(`${root}/target`, '');
+    symlinkSync('target', `${root}/link`);
+    const all = ['dangling', 'circle', 'target/below', 'none/below', 'link', 'target'].map((name, i) =>
+      onlyIf(`${root}/${name}`, file(`${root}/out${i}`, { content: '' })),
+    );
+    expect(statuses(await planAndApply(all))).toEqual([
+      ...['skipped', 'skipped', 'skipped', 'skipped'],
+      ...['changed', 'changed'],
+    ]);
+  });
+
+  test('fails the resource, with its dependents skipped, when it cannot be told', async () => {
+    const name = 'x'.repeat(300);
+    const all = [
+      onlyIf(`${root}/${name}`, file(`${root}/f`, {}, { id: 'f' })),
+      file(`${root}/g`, {}, { depends_on: [`path:${root}/f`] }),
+    ];
+    const { results } = await apply(all);
+    expect(results).toMatchObject([
+      {
+        status: 'failed',
+        message: `\`only_if\`: cannot tell whether ${root}/${name} exists: the name is too long for the file system`,
+      },
+      { status: 'skipped' },
+    ]);
+    expect((await apply([onlyIf('relative', file(`${root}/f`))])).results).toMatchObject([
+      { status: 'failed', message: '`only_if`: relative is not an absolute path' },
+    ]);
+  });
+});
+
+describe('an agent that is cut off at any step', () => {
+  /** Applies with a cut at each step, from the same beginning, and compares with the apply that was not cut. */
+  async function cutEverywhere(desired: () => ResolvedResource[], prepare: () => void): Promise<void> {
+    const begin = async () => {
+      await agent.forget();
+      rmSync(root, { recursive: true });
+      mkdirSync(root);
+      prepare();
+    };
+    await begin();
+    const planned = statuses((await plan(desired())).results);
+    const { points, reported: whole } = await agent.killedAt(operation('apply', desired()), 0);
+    const after = await snapshot();
+    expect(statuses(whole.results)).toEqual(planned.map((status) => (status === 'would_change' ? 'changed' : status)));
+    const steps = points
+      .map((point, i): JournalStep => ({ point, nth: points.slice(0, i + 1).filter((one) => one === point).length }))
+      .filter(({ point }) => isStep(point));
+    expect(steps.length).toBeGreaterThan(5);
+    for (const at of steps) {
+      await begin();
+      const { reported } = await agent.killedAt(operation('apply', desired()), at);
+      expect([at, reported.finished.status, statuses(reported.results)]).toEqual([
+        at,
+        'succeeded',
+        statuses(whole.results),
+      ]);
+      expect(await snapshot()).toEqual(after);
+    }
+  }
+
+  test('has applied what its plan said, and skipped what it said', { timeout: 120_000 }, async () => {
+    const desired = () => [
+      // Skipped, though a later one makes its path.
+      conditioned(),
+      file(`${root}/there`, { content: '' }, { id: 'there' }),
+      onlyIf(`${root}/there`, file(`${root}/g`, { content: 'x' }, { depends_on: [`path:${root}/f`] })),
+      // It takes away what it asks for.
+      onlyIf(`${root}/gone`, file(`${root}/gone`, { ensure: 'absent' })),
+      onlyIf(`${root}/gone`, file(`${root}/late`, { content: 'x' })),
+      onlyIf(`${root}/g`, script('taken', { check: `test ! -e ${root}/old`, apply: `rm ${root}/old`, undo: 'true' })),
+      file(`${root}/last`, { content: 'x' }),
+    ];
+    await cutEverywhere(desired, () => {
+      writeFileSync(`${root}/old`, '');
+      writeFileSync(`${root}/gone`, '');
+    });
+  });
+});

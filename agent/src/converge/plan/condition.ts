@@ -1,0 +1,24 @@
+import { HostFailure } from '../../host/failure.ts';
+import { pathExists } from '../../host/files/path-exists.ts';
+import type { Condition, Picture, Step } from './plan.ts';
+
+export const holds: Condition = { note: null };
+
+/** Asks the machine, and in a plan also the forecast, whether the condition of a step holds. It changes nothing. */
+export function conditionOf(step: Step, picture: Picture): Condition {
+  const path = step.kind === 'apply' ? step.resource.only_if?.exists : undefined;
+  if (path === undefined) return holds;
+  try {
+    const exists = picture.purpose === 'plan' ? picture.willExist(path, pathExists(path)) : pathExists(path);
+    if (exists) return holds;
+  } catch (error) {
+    if (!(error instanceof HostFailure)) throw error;
+    return { verdict: 'fail', message: `\`only_if\`: ${error.message}` };
+  }
+  // An apply may do less than was planned, never more.
+  const makers = picture.purpose === 'plan' ? picture.mayMakePaths(step).map((label) => `\`${label}\``) : [];
+  if (makers.length === 0) return { verdict: 'skip', message: `skipped, because ${path} does not exist (\`only_if\`)` };
+  const more = makers.length > 3 ? ` or ${makers.length - 3} more` : '';
+  const note = `${path} does not exist now: skipped unless it is made by ${makers.slice(0, 3).join(', ')}${more} (\`only_if\`)`;
+  return { note };
+}

@@ -1,0 +1,21 @@
+import { statSync } from 'node:fs';
+import { errnoOf, hostFailure } from '../failure.ts';
+import { checkPath } from './path-walk.ts';
+
+const nothingThere: readonly (string | null)[] = ['ENOENT', 'ENOTDIR', 'ELOOP'];
+
+/**
+ * Whether there is something at a path. Symbolic links are followed, as `test -e` does: one that leads nowhere, or in a
+ * circle, does not exist.
+ * @throws HostFailure when it cannot be told, such as below a directory that may not be read
+ */
+export function pathExists(path: string): boolean {
+  try {
+    if (path !== '/') checkPath(path);
+    statSync(path);
+    return true;
+  } catch (error) {
+    if (nothingThere.includes(errnoOf(error))) return false;
+    throw hostFailure(error, `tell whether ${path} exists`);
+  }
+}
