@@ -1,0 +1,91 @@
+import { existsSync, mkdirSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import {
+  applyAgent,
+  createEnrolmentToken,
+  getState,
+  listReconcile,
+  planAgent,
+  uploadModule,
+} from '@muster/protocol/http';
+import { expect } from 'vitest';
+import { dialAsAgent, newAgentKey } from '../orchestrator/test/test-agent.ts';
+import { ended } from './eventually.ts';
+import { test } from './harness.ts';
+
+test('applies a resource while its path exists, and skips it otherwise', async ({ stage }) => {
+  const orchestrator = await stage.orchestrator();
+  const { call } = orchestrator;
+  await stage.agent(orchestrator, 'web-1');
+  const [there, file, dependent] = ['there', 'file', 'dependent'].map((name) => join(stage.dir, name)) as [
+    string,
+    string,
+    string,
+  ];
+  const content = JSON.stringify({
+    name: 'm',
+    supports: [{ platform: 'linux' }],
+    resources: [
+      { id: 'f', only_if: { exists: there }, resource: { 'file-unix': { path: file, content: 'x' } } },
+      { id: 'g', depends_on: ['f'], resource: { 'file-unix': { path: dependent, content: 'x' } } },
+    ],
+  });
+  await call(uploadModule, { body: { name: 'm', content } });
+  const params = { node_id: 'web-1' };
+  const body = { modules: ['m'] };
+  const statuses = async (operation: typeof applyAgent | typeof planAgent) =>
+    (await call(operation, { params, body })).resources.map(({ status }) => status);
+
+  const skipped = await call(applyAgent, { params, body });
+  expect(skipped).toMatchObject({
+    status: 'succeeded',
+    resources: [{ status: 'skipped', message: expect.stringContaining(there) }, { status: 'changed' }],
+  });
+  expect([existsSync(file), existsSync(dependent)]).toEqual([false, true]);
+  expect(await call(getState, { params })).toMatchObject({ applied: [{ identity: dependent }], unapplied: [] });
+  expect(await call(listReconcile, {})).toEqual([]);
+
+  mkdirSync(there);
+  expect(await statuses(planAgent)).toEqual(['would_change', 'unchanged']);
+  expect(await statuses(applyAgent)).toEqual(['changed', 'unchanged']);
+  rmSync(there, { recursive: true });
+  expect(await statuses(applyAgent)).toEqual(['skipped', 'unchanged']);
+  expect(existsSync(file)).toBe(true);
+  expect((await call(getState, { params })).applied).toHaveLength(2);
+});
+
+test('sends an agent of protocol version 5 nothing that it would ignore', async ({ stage }) => {
+  const orchestrator = await stage.orchestrator();
+  const { call } = orchestrator;
+  const resource = { 'file-unix': { path: '/srv/a', content: 'x' } };
+  for (const [name, condition] of [
+    ['with', { only_if: { exists: '/opt' } }],
+    ['without', {}],
+  ] as const) {
+    const content = JSON.stringify({
+      name,
+      supports: [{ platform: 'linux' }],
+      resources: [{ ...condition, resource }],
+    });
+    await call(uploadModule, { body: { name, content } });
+  }
+  const { token } = await call(createEnrolmentToken, { body: { uses: 1, name: 'old', approve: true } });
+  const link = await dialAsAgent(orchestrator.agentPort, await newAgentKey());
+  await link.join({ token, versions: [5, 4, 3, 2, 1], agent_version: '0.9.0' });
+  const submit = (module: string, operation: typeof applyAgent | typeof planAgent) =>
+    call(operation, { params: { node_id: 'old' }, body: { modules: [module] }, respondAsync: true }) as Promise<{
+      operation_id: string;
+    }>;
+  for (const operation of [applyAgent, planAgent]) {
+    const { operation_id } = await submit('with', operation);
+    expect(await ended(call, operation_id)).toMatchObject({
+      status: 'failed',
+      error: expect.stringMatching(
+        /`only_if`, and the agent old \(version 0\.9\.0, protocol 5\) is too old .* install a newer/,
+      ),
+    });
+  }
+  const { operation_id } = await submit('without', applyAgent);
+  expect(await link.next('operation')).toMatchObject({ operation_id });
+  link.end();
+});
