@@ -18,12 +18,9 @@ export const longFunctions: Readonly<Record<string, string>> = {
   'console/src/pages/windows/windows-page.tsx#WindowsPage': 'not divided yet',
   'e2e/main-job.ts#mainJob': 'not divided yet',
   'orchestrator/src/domain/agent-link/agent-link-service.ts#createAgentLinks': 'not divided yet',
-  'orchestrator/src/domain/live/live-events.ts#createLiveEvents': 'not divided yet',
-  'orchestrator/src/domain/runs/run-conductor.ts#createRunConductor': 'not divided yet',
   'orchestrator/src/domain/terminals/terminals.ts#createTerminals': 'not divided yet',
   'orchestrator/src/http/app.ts#createApp': 'not divided yet',
   'orchestrator/src/http/terminal/terminal-socket.ts#registerTerminalSockets': 'not divided yet',
-  'orchestrator/src/main.ts#serve': 'not divided yet',
   'orchestrator/src/store/transcripts/transcripts.ts#openTranscripts': 'not divided yet',
   'packaging/deb/packages.ts#buildPackages': 'not divided yet',
 };

@@ -1,0 +1,98 @@
+import type { LiveFilter } from './live-frames.ts';
+
+/** Maximum frames and bytes buffered for a follower. A follower beyond them has fallen behind. */
+const maxFrames = 5_000;
+const maxBytes = 2 * 1024 * 1024;
+/** A follower with this many buffered frames gets no passing hints. */
+const busyFrames = 500;
+/** Maximum size of a chunk of frames. */
+const pieceBytes = 64 * 1024;
+
+export interface LiveWish {
+  session: { operator_id: string; token_hash: string };
+  filter: LiveFilter;
+  after: number | null;
+}
+
+/** A client that follows live events, and the frames that wait until it reads. */
+export class Follower {
+  readonly wish: LiveWish;
+  readonly #over = new AbortController();
+  #frames: { place: number; text: string }[] = [];
+  #bytes = 0;
+  /** Wakes a reader that waits for a frame. */
+  #wake: (() => void) | null = null;
+  /** The last place that it was sent, or that its filter skipped. */
+  place: number;
+  /** The last place that it read. */
+  taken: number;
+  /** A passing hint was dropped for it. */
+  missed = false;
+  /** When it last stopped asking for more; null while it waits for frames. */
+  restsSince: number | null = null;
+  heardAt: number;
+
+  /** @param now monotonic milliseconds */
+  constructor(wish: LiveWish, place: number, now: number) {
+    this.wish = wish;
+    this.place = place;
+    this.taken = place;
+    this.heardAt = now;
+  }
+
+  /** Aborted when the stream is over. */
+  get ended(): AbortSignal {
+    return this.#over.signal;
+  }
+
+  get isEmpty(): boolean {
+    return this.#frames.length === 0;
+  }
+
+  /** Whether it reads fast enough to get passing hints. */
+  get isFree(): boolean {
+    return this.#frames.length < busyFrames;
+  }
+
+  /** Buffers a frame. @returns false if it has fallen behind: it has to catch up from what it read last */
+  give(text: string, now: number): boolean {
+    this.#frames.push({ place: this.place, text });
+    this.#bytes += text.length;
+    this.heardAt = now;
+    const keepsUp = this.#frames.length <= maxFrames && this.#bytes <= maxBytes;
+    if (!keepsUp) {
+      this.missed = true;
+      this.#frames = [];
+      this.#bytes = 0;
+      this.place = this.taken;
+    }
+    this.#wake?.();
+    return keepsUp;
+  }
+
+  /** Takes buffered frames, up to the size of a chunk. */
+  take(): string {
+    let count = 0;
+    for (let size = 0; count < this.#frames.length && size < pieceBytes; count++)
+      size += (this.#frames[count] as { text: string }).text.length;
+    const frames = this.#frames.splice(0, count);
+    const piece = frames.map(({ text }) => text).join('');
+    this.#bytes -= piece.length;
+    this.taken = frames.at(-1)?.place ?? this.taken;
+    return piece;
+  }
+
+  /** Resolves at the next frame, or when the stream ends. */
+  async arrival(): Promise<void> {
+    await new Promise<void>((wake) => {
+      this.#wake = wake;
+    });
+    this.#wake = null;
+  }
+
+  end(): void {
+    this.#frames = [];
+    this.#over.abort();
+    this.#wake?.();
+  }
+}

@@ -1,0 +1,100 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { placedEvents } from '../../store/queries/audit.ts';
+import type { PlacedEvent } from '../audit/placed-event.ts';
+import type { Context } from '../shared/context.ts';
+import type { Follower } from './live-follower.ts';
+import { eventFrame, wants } from './live-frames.ts';
+
+export const pageSize = 250;
+
+/** The end of the event chain, read once for all followers that are up to date. */
+export class LiveTail {
+  readonly #context: Context;
+  readonly #monotonic: () => number;
+  readonly #live = new Set<Follower>();
+  /** The last place that live followers were given; meaningless while there are none. */
+  #place = 0;
+  #reading = false;
+  #again = false;
+
+  constructor(context: Context, monotonic: () => number) {
+    this.#context = context;
+    this.#monotonic = monotonic;
+  }
+
+  /** The last place that live followers were given; null while there are none. */
+  get place(): number | null {
+    return this.#live.size > 0 ? this.#place : null;
+  }
+
+  has(follower: Follower): boolean {
+    return this.#live.has(follower);
+  }
+
+  /** @returns whether the follower is up to date and is live from now on */
+  join(follower: Follower): boolean {
+    if (this.#live.size === 0) this.#place = follower.place;
+    else if (follower.place < this.#place) return false;
+    this.#live.add(follower);
+    void this.read();
+    return true;
+  }
+
+  leave(follower: Follower): void {
+    this.#live.delete(follower);
+  }
+
+  /** Gives a live follower a frame. One that has fallen behind is not live anymore. */
+  give(follower: Follower, frame: string): void {
+    if (!follower.give(frame, this.#monotonic())) this.#live.delete(follower);
+  }
+
+  /** The chain has grown up to a place. */
+  grown(place: number): void {
+    if (place > this.#place) void this.read();
+  }
+
+  /** Reads new events at the end of the chain for all live followers. Never rejects. */
+  async read(): Promise<void> {
+    this.#again = true;
+    if (this.#reading) return;
+    this.#reading = true;
+    try {
+      while (this.#again && this.#live.size > 0) {
+        this.#again = false;
+        for (let more = true; more && this.#live.size > 0; ) {
+          const from = this.#place;
+          const rows = await readPlaced(this.#context, from);
+          // All followers left meanwhile and another one joined: the tail has moved.
+          if (from !== this.#place) {
+            this.#again = true;
+            break;
+          }
+          for (const event of rows) this.#spread(event);
+          more = rows.length === pageSize;
+          await nextTurn();
+        }
+      }
+    } catch (error) {
+      this.#context.log.warn({ err: error }, 'failed to read live events; will retry');
+    } finally {
+      this.#reading = false;
+    }
+  }
+
+  #spread(event: PlacedEvent): void {
+    let frame: string | null = null;
+    for (const follower of this.#live) {
+      if (event.place <= follower.place) continue;
+      follower.place = event.place;
+      if (!wants(follower.wish.filter, event)) continue;
+      frame ??= eventFrame(event);
+      this.give(follower, frame);
+    }
+    this.#place = event.place;
+  }
+}
+
+/** @returns one page of events after a place */
+export const readPlaced = async ({ db }: Pick<Context, 'db'>, after: number): Promise<PlacedEvent[]> =>
+  (await db.all(placedEvents, { after, limit: pageSize })) as unknown as PlacedEvent[];

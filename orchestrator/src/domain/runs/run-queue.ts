@@ -1,0 +1,68 @@
+import type { Context } from '../shared/context.ts';
+
+/** Serializes work on each run: concurrent reads of one run would be stale for each other. */
+export class RunQueue {
+  readonly #advance: (runId: string) => Promise<void>;
+  readonly #log: Context['log'];
+  readonly #busy = new Map<string, Promise<void>>();
+  /** Runs to advance again after the current pass. */
+  readonly #again = new Set<string>();
+  readonly #due = new Set<string>();
+  #stopped = false;
+
+  /** @param advance continues a run */
+  constructor(advance: (runId: string) => Promise<void>, log: Context['log']) {
+    this.#advance = advance;
+    this.#log = log;
+  }
+
+  get stopped(): boolean {
+    return this.#stopped;
+  }
+
+  /** Continues a run now, or once more after the work in progress. Never rejects. */
+  advance(runId: string): Promise<void> {
+    const running = this.#busy.get(runId);
+    if (!running) return this.#start(runId, () => this.#advance(runId));
+    this.#again.add(runId);
+    return running;
+  }
+
+  /** Batches the ends of one turn of the event loop: a thousand outcomes may be committed together. */
+  advanceLater(runId: string): void {
+    if (this.#due.size === 0)
+      setImmediate(() => {
+        const runs = [...this.#due];
+        this.#due.clear();
+        for (const run of runs) if (!this.#stopped) void this.advance(run);
+      });
+    this.#due.add(runId);
+  }
+
+  /** Waits for the work on a run, then does other work on it. Never rejects. */
+  async exclusively(runId: string, work: () => Promise<void>): Promise<void> {
+    while (this.#busy.has(runId)) await this.#busy.get(runId);
+    if (!this.#stopped) await this.#start(runId, work);
+  }
+
+  /** Begins no more work, and waits for the work in progress. */
+  async stop(): Promise<void> {
+    this.#stopped = true;
+    await Promise.all(this.#busy.values());
+  }
+
+  /** Does the work, then advances the run as long as that is asked for. Never rejects. */
+  #start(runId: string, first: () => Promise<void>): Promise<void> {
+    const work = (async () => {
+      await first();
+      while (this.#again.delete(runId) && !this.#stopped) await this.#advance(runId);
+    })()
+      .catch((error: unknown) => this.#log.error({ err: error, run_id: runId }, 'failed to continue run; will retry'))
+      .finally(() => {
+        this.#busy.delete(runId);
+        this.#again.delete(runId);
+      });
+    this.#busy.set(runId, work);
+    return work;
+  }
+}

@@ -1,0 +1,114 @@
+import { runBasis, runById, trackedResults } from '../../store/queries/runs.ts';
+import { type Context, seconds } from '../shared/context.ts';
+import { optionsIn, type RunTerms, rulesOf, termsOf } from './run-basis.ts';
+import { RunTrack } from './run-track.ts';
+import type { WaveRules } from './run-waves.ts';
+
+/** Grace period after a start in seconds: no agent counts as away, because agents are still reconnecting. */
+const returnSecs = 60;
+
+/** A run that continues, as far as it is kept in memory. */
+export interface RunState {
+  /** Null when the run was stopped, or was begun by an earlier release: the conductor only waits for its end. */
+  readonly terms: RunTerms | null;
+  readonly track: RunTrack;
+  readonly rules: WaveRules;
+  /** End of the grace period in Unix seconds. */
+  readonly patientUntil: number;
+  /** The track was built during the grace period: every agent with an operation takes a place. */
+  readonly patient: boolean;
+  /** Something changed since the last sweep. */
+  moved: boolean;
+}
+
+/** Rules for the grace period: hold absent agents instead of reporting them as not connected. */
+export const patiently = (rules: WaveRules): WaveRules => ({ ...rules, absent: 'hold' });
+
+/** The runs that continue, built from their rows. */
+export class RunStates {
+  readonly #context: Context;
+  readonly #maxConcurrent: number;
+  readonly #allBackAt: number;
+  readonly #states = new Map<string, RunState>();
+  /** Runs whose rows something else has changed. */
+  readonly #changed = new Set<string>();
+  /** Runs that this process began. */
+  readonly #begun = new Set<string>();
+
+  /** @param maxConcurrent maximum agents of a run with an operation at one time, unless the run sets a lower number */
+  constructor(context: Context, maxConcurrent: number) {
+    this.#context = context;
+    this.#maxConcurrent = maxConcurrent;
+    this.#allBackAt = this.#now() + returnSecs;
+  }
+
+  /** The run was begun by this process: it has no grace period. */
+  begun(runId: string): void {
+    this.#begun.add(runId);
+  }
+
+  /** The rows of the run were changed elsewhere: the next {@link current} is null. */
+  changed(runId: string): void {
+    this.#changed.add(runId);
+  }
+
+  get(runId: string): RunState | undefined {
+    return this.#states.get(runId);
+  }
+
+  /** @returns the state that is kept; null if it has to be loaded */
+  current(runId: string): RunState | null {
+    return this.#changed.has(runId) ? null : (this.#states.get(runId) ?? null);
+  }
+
+  forget(runId: string): void {
+    this.#states.delete(runId);
+  }
+
+  /** @returns null when the run has ended */
+  async load(runId: string): Promise<RunState | null> {
+    const { db } = this.#context;
+    this.#changed.delete(runId);
+    const row = await db.get(runById, { run_id: runId });
+    const known = this.#states.get(runId);
+    if (!row || row.finished_at !== null) {
+      this.#states.delete(runId);
+      this.#begun.delete(runId);
+      return null;
+    }
+    const patientUntil = known?.patientUntil ?? (this.#begun.delete(runId) ? 0 : this.#allBackAt);
+    const patient = this.#now() < patientUntil;
+    const basis = row.status === 'running' ? await db.get(runBasis, { run_id: runId }) : undefined;
+    const rules = rulesOf(optionsIn(row.options), this.#maxConcurrent);
+    const track = await this.#track(runId, patient ? patiently(rules) : rules, known?.track);
+    const state: RunState = {
+      terms: basis ? (known?.terms ?? termsOf(row, basis.basis)) : null,
+      track,
+      rules,
+      patientUntil,
+      patient,
+      moved: true,
+    };
+    this.#states.set(runId, state);
+    return state;
+  }
+
+  async #track(runId: string, rules: WaveRules, known: RunTrack | undefined): Promise<RunTrack> {
+    const { db, bus, presence } = this.#context;
+    const ends: Parameters<RunTrack['ended']>[] = [];
+    const unsubscribe = bus.subscribe((hint) => {
+      if (hint.type === 'operation_ended' && hint.run_id === runId)
+        ends.push([hint.node_id, hint.operation_id, hint.status]);
+    });
+    const rows = await db.all(trackedResults, { run_id: runId }).finally(unsubscribe);
+    const track = new RunTrack(runId, rules, rows, (nodeId) => presence.isConnected(nodeId));
+    if (known) track.inherit(known);
+    // Ends that arrived during the read may be missing from the rows.
+    for (const end of ends) track.ended(...end);
+    return track;
+  }
+
+  #now(): number {
+    return seconds(this.#context.now());
+  }
+}
