@@ -3,12 +3,12 @@ import { join } from 'node:path';
 import { visible } from '@muster/protocol';
 import { type Logger, pino } from 'pino';
 import { systemClock } from '../../lib/src/clock.ts';
-import { serviceManager } from '../../lib/src/service-manager.ts';
+import { type ServiceManager, serviceManager } from '../../lib/src/service-manager.ts';
 import type { Running } from './compose/start.ts';
 import { ConfigError } from './config/faults.ts';
 import { usage } from './config/flags.ts';
 import { faultsOfFile, type Invocation, readInvocation } from './config/read.ts';
-import { configJsonSchema, exposesTokens } from './config/schema.ts';
+import { type Config, configJsonSchema, exposesTokens } from './config/schema.ts';
 import { logTo } from './log-stream.ts';
 
 /** `muster orchestrator`: reads the configuration, starts the orchestrator, and stops it on a signal. */
@@ -85,13 +85,20 @@ async function serve(): Promise<void> {
     process.stdout.write(usage);
     process.exit(0);
   }
-  const { startOrchestrator } = await import('./compose/start.ts');
   const log = createLog(given);
-  const { config } = given;
+  const running = await start(given, log);
+  const manager = serviceManager(process.env, 'orchestrator', systemClock, (message) => log.warn({}, message));
+  handleSignals(running, manager, log);
+  warnOfSettings(given.config, running, log);
+  announce(given.config, running, manager, log);
+}
 
-  let running: Running;
+/** Starts the orchestrator. Ends the process with a message if that fails. */
+async function start(given: Invocation, log: Logger): Promise<Running> {
+  // Loaded on demand, so that the flags that start nothing are answered at once.
+  const { startOrchestrator } = await import('./compose/start.ts');
   try {
-    running = await startOrchestrator(config, given.dataDir, {
+    return await startOrchestrator(given.config, given.dataDir, {
       log,
       clock: systemClock,
       sources: given.sources,
@@ -105,8 +112,10 @@ async function serve(): Promise<void> {
     fail(explain(error, given), 1);
     throw error;
   }
+}
 
-  const manager = serviceManager(process.env, 'orchestrator', systemClock, (message) => log.warn({}, message));
+/** SIGHUP reloads the configuration, SIGTERM and SIGINT stop. A second one of these ends the process at once. */
+function handleSignals(running: Running, manager: ServiceManager | null, log: Logger): void {
   let stopping = false;
   const stop = (signal: string) => {
     if (stopping) process.exit(130);
@@ -126,29 +135,32 @@ async function serve(): Promise<void> {
     );
   };
   let reloading: Promise<void> = Promise.resolve();
-  const reload = async () => {
-    let next: Invocation;
-    try {
-      next = readInvocation(process.argv.slice(2), process.env, defaultDataDir);
-      const { now, atStart } = await running.reload(next.config, next.sources);
-      log.info(
-        { in_force: now },
-        now.length === 0 ? 'configuration reloaded; no reloadable key changed' : 'configuration reloaded',
-      );
-      if (atStart.length > 0) log.warn({ keys: atStart }, 'changed keys take effect at the next start');
-    } catch (error) {
-      log.error(
-        error instanceof ConfigError ? {} : { err: error },
-        `configuration reload failed; nothing was changed: ${(error as Error).message}`,
-      );
-    }
-  };
   process.on('SIGHUP', () => {
-    reloading = reloading.then(reload);
+    reloading = reloading.then(() => reload(running, log));
   });
   process.on('SIGTERM', () => stop('SIGTERM'));
   process.on('SIGINT', () => stop('SIGINT'));
+}
 
+/** Never rejects: the configuration in force stays if the new one has faults. */
+async function reload(running: Running, log: Logger): Promise<void> {
+  try {
+    const next = readInvocation(process.argv.slice(2), process.env, defaultDataDir);
+    const { now, atStart } = await running.reload(next.config, next.sources);
+    log.info(
+      { in_force: now },
+      now.length === 0 ? 'configuration reloaded; no reloadable key changed' : 'configuration reloaded',
+    );
+    if (atStart.length > 0) log.warn({ keys: atStart }, 'changed keys take effect at the next start');
+  } catch (error) {
+    log.error(
+      error instanceof ConfigError ? {} : { err: error },
+      `configuration reload failed; nothing was changed: ${(error as Error).message}`,
+    );
+  }
+}
+
+function warnOfSettings(config: Config, running: Running, log: Logger): void {
   if (running.bootstrapped)
     log.info({ username: config.bootstrap_username }, 'created the first operator from the configuration');
   if (exposesTokens(config))
@@ -161,6 +173,10 @@ async function serve(): Promise<void> {
       {},
       'no operator exists yet; start with --bootstrap-key and --bootstrap-username (see: muster operator init)',
     );
+}
+
+/** Says in the log and to the service manager that requests are served. */
+function announce(config: Config, running: Running, manager: ServiceManager | null, log: Logger): void {
   log.info(
     {
       event: 'ready',

@@ -43,7 +43,7 @@ Where it is installed as a service, "muster orchestrator init" makes you its fir
   --no-tls                    plain HTTP for the API, behind a proxy that speaks TLS
   --tls-cert FILE --tls-key FILE   certificate of the API, instead of one made here
   --database-url-file FILE    file with the URL of a PostgreSQL database to use instead of SQLite
-  --database-url URL          the URL itself; whoever lists processes sees the password in it
+  --database-url URL          the URL itself; other users see its password in the list of processes
   --log-format text|json      json: nothing but JSON lines on stdout
   --log-level debug|info|warn|error
   --check-config FILE         say what is wrong with a configuration file, and start nothing (2: something is)
