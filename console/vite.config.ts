@@ -23,7 +23,7 @@ const proxy: Record<string, ProxyOptions> = {
 
 /** Icons, small parts and queries, which every page uses, without parts that import large packages. */
 const small =
-  /console\/src\/(api|parts)\/(?:[\w-]+\/)?(?!picker|selector-input|data-table|fan-out|resource|output|diff)[\w-]+\.tsx?$|\/lucide-react\//;
+  /console\/src\/(api|parts)\/(?:[\w-]+\/)?(?!picker|selector-input|data-table|fan-out|resource|output|diff)[\w-]+\.tsx?$|\/client\/src\/|\/lucide-react\//;
 
 /** The modules of src/app/start.ts. */
 const started =

@@ -1,7 +1,7 @@
-import { randomBytes } from 'node:crypto';
-import { chmod, mkdir, open, rename, rm } from 'node:fs/promises';
+import { chmod, mkdir } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { dirname, isAbsolute, join } from 'node:path';
+import { writePrivateFile as writeSynced } from '../../lib/src/private-file.ts';
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 
@@ -25,23 +25,10 @@ export async function makePrivateDirectory(path: string): Promise<void> {
 }
 
 /**
- * Writes a file that only its owner reads: old or new, never half of it, also after a power cut.
- * @param path its directory is made if it is missing
+ * Writes a file that only its owner reads: after a power cut the file is old or new, never mixed.
+ * @param path its directory is created if it is missing
  */
 export async function writePrivateFile(path: string, content: string): Promise<void> {
   await makePrivateDirectory(dirname(path));
-  const temporary = `${path}.${randomBytes(6).toString('hex')}.tmp`;
-  try {
-    const file = await open(temporary, 'wx', 0o600);
-    try {
-      await file.writeFile(content);
-      await file.sync();
-    } finally {
-      await file.close();
-    }
-    await rename(temporary, path);
-  } catch (error) {
-    await rm(temporary, { force: true });
-    throw error;
-  }
+  writeSynced(path, content, 'replace');
 }

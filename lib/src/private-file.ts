@@ -87,6 +87,8 @@ export function writePrivateFile(path: string, text: string, existing: 'replace'
   } finally {
     rmSync(temporary, { force: true });
   }
+  // Windows cannot sync a directory.
+  if (process.platform === 'win32') return;
   const handle = openSync(directory, 'r');
   try {
     fsyncSync(handle);
