@@ -17,7 +17,6 @@ export const longFunctions: Readonly<Record<string, string>> = {
   'console/src/pages/windows/window-form.tsx#WindowForm': 'not divided yet',
   'console/src/pages/windows/windows-page.tsx#WindowsPage': 'not divided yet',
   'e2e/main-job.ts#mainJob': 'not divided yet',
-  'orchestrator/src/domain/agent-link/agent-link-service.ts#createAgentLinks': 'not divided yet',
   'orchestrator/src/domain/terminals/terminals.ts#createTerminals': 'not divided yet',
   'orchestrator/src/http/app.ts#createApp': 'not divided yet',
   'orchestrator/src/http/terminal/terminal-socket.ts#registerTerminalSockets': 'not divided yet',

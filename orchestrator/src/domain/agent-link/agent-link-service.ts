@@ -1,13 +1,12 @@
 import { MusterError } from '@muster/protocol';
 import { protocolVersion } from '@muster/protocol/wire';
 import { fromJson, toJson } from '../../store/json-text.ts';
-import { agentById, markCloneSeen, setAttributes } from '../../store/queries/agents.ts';
+import { agentById, setAttributes } from '../../store/queries/agents.ts';
 import { agentsWithWork } from '../../store/queries/operations.ts';
 import { statement } from '../../store/transaction.ts';
 import { createAgentUsage } from '../agents/agent-usage.ts';
 import { createDepartures } from '../agents/disconnect-writer.ts';
 import type { PendingList } from '../agents/pending-list.ts';
-import { audited } from '../audit/audit.ts';
 import type { Refusals } from '../audit/refusals.ts';
 import { driftCheckWaits, submitDriftCheck } from '../drift/drift.ts';
 import type { ReportRoom } from '../fleet/disk-space.ts';
@@ -21,6 +20,7 @@ import { createOperationScrub, createReportScrub } from '../operations/report-se
 import { createSentNames, type SentNamesOf } from '../operations/sent-names.ts';
 import { type Context, seconds, systemActor } from '../shared/context.ts';
 import { createAdmission } from './agent-admission.ts';
+import { recordClone, recordRefusedAgent } from './agent-incidents.ts';
 import { keyOf } from './agent-keys.ts';
 import type { AgentLinks } from './agent-link.ts';
 import { type ReportMemory, reported } from './agent-reports.ts';
@@ -35,7 +35,6 @@ export interface ReportRules {
   readonly sentNames?: SentNamesOf;
 }
 
-const cloneEventEverySecs = 3600;
 /** Bytes that a sample counts toward the daily limit, about the size of its row. */
 const sampleBytes = 160;
 
@@ -135,44 +134,8 @@ export function createAgentLinks(
     // No event: links break and recover often, and whether an agent is lost shows only later.
     closed: (nodeId, _reason, heardAt) => departed(nodeId, heardAt),
 
-    async cloneSeen(nodeId, remoteIp) {
-      const now = seconds(context.now());
-      const row = await db.get(agentById, { node_id: nodeId });
-      const before = now - cloneEventEverySecs;
-      // A clone retries forever. One event per hour is enough.
-      if (!row || (row.clone_seen_at ?? 0) > before) return;
-      const label = row.name ?? row.initial_hostname;
-      try {
-        await db.write({
-          name: 'agents/cloned',
-          statements: [
-            statement(markCloneSeen, { node_id: nodeId, before, now }, { expect: 'changed', else: 'agent_changed' }),
-            audited(context, {
-              type: 'agent.cloned',
-              actor: systemActor,
-              target: { type: 'agent', id: nodeId, name: label },
-              summary: `a second machine at ${remoteIp} uses the key of agent ${label}, which is connected from ${row.remote_ip ?? 'elsewhere'}`,
-              metadata: { ip: remoteIp, connected_from: row.remote_ip },
-            }),
-          ],
-        });
-      } catch (error) {
-        if (!(error instanceof MusterError && error.code === 'agent_changed')) throw error;
-      }
-    },
+    cloneSeen: (nodeId, remoteIp) => recordClone(context, nodeId, remoteIp),
 
-    async refused({ code, message }, from) {
-      const row = from.node_id === null ? undefined : await db.get(agentById, { node_id: from.node_id });
-      await refusals.record({
-        type: 'agent.refused',
-        // Anybody can create keys and prove them, so only recorded agents get entries of their own.
-        who: row ? 'agent' : 'unknown_agent',
-        ...(row ? { target: { type: 'agent', id: row.node_id, name: row.name ?? row.initial_hostname } } : {}),
-        summary: `an agent at ${from.remote_ip} was refused: ${message}`,
-        code,
-        ip: from.remote_ip,
-        same: { of: row?.node_id ?? '', anywhere: row !== undefined },
-      });
-    },
+    refused: (refusal, from) => recordRefusedAgent(context, refusals, refusal, from),
   };
 }
