@@ -4,12 +4,12 @@ import { type Announcement, announcementSigned, encodeAnnouncement } from '@must
 
 let nonces = 0;
 
-/** An orchestrator's key that announces it. */
+/** Signs announcements with an orchestrator's key. */
 export class TestAnnouncer {
   readonly privateKey: KeyObject;
   readonly publicKey: Buffer;
 
-  /** @param pem its key; a new one without */
+  /** @param pem the key; absent: a new one */
   constructor(pem?: string) {
     this.privateKey = pem === undefined ? generateKeyPairSync('ed25519').privateKey : createPrivateKey(pem);
     const { x } = this.privateKey.export({ format: 'jwk' });
@@ -20,7 +20,7 @@ export class TestAnnouncer {
     return this.publicKey.toString('hex');
   }
 
-  /** A datagram as it should be, but for what is given. */
+  /** A valid datagram, except for the given parts. */
   datagram(more: Partial<Announcement> = {}): Buffer {
     const nonce = Buffer.alloc(16);
     nonce.writeUInt32BE(++nonces);
@@ -45,7 +45,7 @@ export async function sendDatagram(datagram: Uint8Array, port: number): Promise<
   socket.close();
 }
 
-/** A UDP port that nobody uses now. */
+/** A free UDP port. */
 export async function freeUdpPort(): Promise<number> {
   const socket = createSocket('udp4');
   await new Promise<void>((resolve) => socket.bind(0, '127.0.0.1', resolve));

@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import { closeSync, openSync } from 'node:fs';
 
-/** Does something while this process may open no more than so many files, and lets it open as many as before again. */
+/** Runs an action with a limit on the open files of this process, and restores the limit afterwards. */
 export async function withFilesLeft<Result>(left: number, act: () => Promise<Result>): Promise<Result> {
   const limit = (...options: string[]) => execFileSync('prlimit', ['--pid', `${process.pid}`, ...options]).toString();
   const before = limit('--nofile', '--output=SOFT', '--noheadings').trim();

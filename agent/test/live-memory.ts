@@ -5,7 +5,7 @@ setFlagsFromString('--expose-gc');
 const collect = runInNewContext('gc') as () => void;
 setFlagsFromString('--no-expose-gc');
 
-/** Bytes that something still holds, in the heap or as buffers: how busy the machine is does not count. */
+/** Bytes of reachable memory, in the heap and in buffers. Independent of the load of the machine. */
 export function liveBytes(): number {
   collect();
   const { heapUsed, external } = process.memoryUsage();

@@ -1,7 +1,7 @@
 import type { OperationMessage, OutputProgress, Report } from '@muster/protocol/wire';
 import type { AcceptOutcome, Engine, OpenOperation, ReportSpool, SpoolEntry } from '../src/converge/engine.ts';
 
-/** A spool in memory, with the rules of the real one towards the connection. */
+/** A spool in memory that behaves like the real one for the connection. */
 export class MemorySpool implements ReportSpool {
   entries: SpoolEntry[] = [];
   private last = 0;
@@ -25,15 +25,15 @@ export class MemorySpool implements ReportSpool {
   }
 }
 
-/** Takes operations and remembers what it was told; carries out nothing. */
+/** Accepts operations and records all calls; executes nothing. */
 export class MemoryEngine implements Engine {
   readonly spool = new MemorySpool();
   readonly told: string[] = [];
-  /** What there is to take, in turn. */
+  /** Output to take, in order. */
   printed: OutputProgress[] = [];
   readonly output = { take: () => this.printed.shift() ?? null };
   open: OpenOperation[] = [];
-  /** `accept` waits for this. */
+  /** `accept` waits for this promise. */
   gate: Promise<void> = Promise.resolve();
 
   async start(): Promise<void> {}

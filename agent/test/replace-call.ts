@@ -2,10 +2,10 @@ import fs from 'node:fs';
 import { syncBuiltinESMExports } from 'node:module';
 
 /**
- * Puts another function in place of one of `node:fs`, for whoever imports it by name: for faults that no disk of a test
- * makes on demand, and for seeing what is asked of the system.
- * @param make is given the real one
- * @returns puts the real one back
+ * Replaces a function of `node:fs`, also for modules that import it by name, to simulate faults of a disk or to observe
+ * system calls.
+ * @param make receives the real function
+ * @returns restores the real function
  */
 export function replaceCall<Name extends keyof typeof fs>(
   name: Name,

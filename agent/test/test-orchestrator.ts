@@ -18,13 +18,13 @@ import { type WebSocket, WebSocketServer } from 'ws';
 type Of<T extends AgentMessage['type']> = Extract<AgentMessage, { type: T }>;
 type KeyKind = 'ed25519' | 'ec';
 
-/** One agent's link as the orchestrator's end sees it, every message in the test's hands. */
+/** The orchestrator's end of one agent's link. The test sends and receives every message. */
 export class ServedLink {
   readonly ws: WebSocket;
   readonly socket: TLSSocket;
   readonly nonce = Buffer.alloc(32, 7);
   readonly closed: Promise<number>;
-  /** Binary frames, as they came. */
+  /** Received binary frames. */
   readonly frames: Buffer[] = [];
   private readonly inbox: { message: AgentMessage; bytes: number }[] = [];
   private readonly waiting = new Set<() => void>();
@@ -48,7 +48,7 @@ export class ServedLink {
     });
   }
 
-  /** The next message, whatever it is, with the length of its frame. */
+  /** The next message of any type, with the length of its frame. */
   async any(): Promise<{ message: AgentMessage; bytes: number }> {
     await this.until(() => this.inbox.length > 0);
     return this.inbox.shift()!;
@@ -61,7 +61,7 @@ export class ServedLink {
     return message as Of<T>;
   }
 
-  /** Waits until something holds of what has come. */
+  /** Waits until a condition on the received messages holds. */
   async until(condition: () => boolean): Promise<void> {
     while (!condition()) {
       if (this.over) throw new Error('the link ended');
@@ -75,7 +75,7 @@ export class ServedLink {
     }
   }
 
-  /** Messages that have come and were not taken. */
+  /** Received messages that were not taken. */
   get unread(): number {
     return this.inbox.length;
   }
@@ -124,7 +124,7 @@ export class ServedLink {
   }
 }
 
-/** The orchestrator's end of the channel, over real TLS, that does only what a test says. */
+/** An orchestrator's end of links, over real TLS, that the test controls. */
 export class TestOrchestrator {
   readonly publicKey: Buffer;
   /** PEM. */
@@ -165,7 +165,7 @@ export class TestOrchestrator {
     const publicKey = await webcrypto.subtle.importKey('jwk', jwk, algorithm, true, ['verify']);
     const certificate = await x509.X509CertificateGenerator.createSelfSigned({
       name: [{ CN: ['test'] }],
-      // Long past: dates mean nothing here.
+      // Expired: agents ignore dates.
       notBefore: new Date('2001-01-01'),
       notAfter: new Date('2002-01-01'),
       signingAlgorithm: algorithm,
@@ -185,7 +185,7 @@ export class TestOrchestrator {
     return new Promise((resolve) => this.waiting.push(resolve));
   }
 
-  /** A link with its hello taken and answered by a welcome. */
+  /** Accepts a link, takes its hello, and answers with a welcome. */
   async welcomed(acknowledged = 0, version = 2): Promise<{ link: ServedLink; hello: Hello }> {
     const link = await this.nextLink();
     link.challenge(this.publicKey);

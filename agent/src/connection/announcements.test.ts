@@ -28,14 +28,14 @@ const now = () => Math.floor(clock.now() / 1000);
 const datagram = (more = {}) => orchestrator.datagram({ sentAt: now(), ...more });
 
 describe('an announcement', () => {
-  test('is followed if it is signed and fresh; a pinned agent follows only its own orchestrator', () => {
+  test('follows a signed and fresh announcement; a pinned agent follows only its own orchestrator', () => {
     expect(judge(datagram({ host: 'muster.example' }))).toBe('muster.example:4747');
     pin = orchestrator.hex;
     expect(judge(datagram())).toBe('127.0.0.1:4747');
     expect(judge(new TestAnnouncer().datagram({ sentAt: now() }))).toBe('foreign key');
   });
 
-  test('is ignored after any bit was changed', () => {
+  test('ignores an announcement after any bit was changed', () => {
     const good = datagram();
     fc.assert(
       fc.property(fc.nat({ max: good.length * 8 - 1 }), (bit) => {
@@ -49,7 +49,7 @@ describe('an announcement', () => {
     expect(judge(datagram())).toBe('127.0.0.1:4747');
   });
 
-  test('is ignored if another key than the named one signed it', () => {
+  test('ignores an announcement that another key than the named one signed', () => {
     expect(judge(new TestAnnouncer().datagram({ sentAt: now(), orchestratorKey: orchestrator.publicKey }))).toBe(
       'signature',
     );
@@ -61,14 +61,14 @@ describe('an announcement', () => {
     expect(judge(forged)).toBe('signature');
   });
 
-  test('is followed once', () => {
+  test('follows an announcement once', () => {
     const once = datagram();
     expect([judge(once), judge(once)]).toEqual(['127.0.0.1:4747', 'replayed']);
     clock.advance(announcementLimits.clockSkewSecs * 1000 + 1000);
     expect(judge(once)).toBe('stale');
   });
 
-  test('is accepted from a clock that is up to ten minutes off', () => {
+  test('accepts a clock that is up to ten minutes off', () => {
     const { clockSkewSecs } = announcementLimits;
     expect(judge(datagram({ sentAt: now() - clockSkewSecs }))).toBe('127.0.0.1:4747');
     expect(judge(datagram({ sentAt: now() + clockSkewSecs }))).toBe('127.0.0.1:4747');
@@ -76,13 +76,13 @@ describe('an announcement', () => {
     expect(judge(datagram({ sentAt: now() + clockSkewSecs + 1 }))).toBe('stale');
   });
 
-  test('is followed by a machine whose clock was never set', () => {
+  test('follows announcements on a machine whose clock was never set', () => {
     clock = new ManualClock();
     clock.advance(-clock.now() + 60_000);
     expect(judge(datagram({ sentAt: 1_800_000_000 }))).toBe('127.0.0.1:4747');
   });
 
-  test('is ignored if it is too short, too long, or malformed', () => {
+  test('ignores an announcement that is too short, too long, or malformed', () => {
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: 2_000 }), (bytes) => {
         expect(judge(bytes)).toBe('malformed');
@@ -92,7 +92,7 @@ describe('an announcement', () => {
     expect(judge(Buffer.alloc(65_507, 'MSTR'))).toBe('malformed');
   });
 
-  test('causes a limited number of signature checks a second', () => {
+  test('limits the signature checks per second', () => {
     const verdicts = new Map<string, number>();
     for (let index = 0; index < 1_000; index++) {
       const forged = new Uint8Array(datagram());
@@ -106,7 +106,7 @@ describe('an announcement', () => {
     expect(judge(datagram())).toBe('127.0.0.1:4747');
   });
 
-  test('is remembered in a list of limited size', () => {
+  test('remembers a limited number of announcements', () => {
     const first = datagram();
     judge(first);
     for (let index = 0; index < 1_024; index++) {

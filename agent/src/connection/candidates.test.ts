@@ -14,7 +14,7 @@ const target = (host: string): Target => ({
 const home = { ...target('home'), pinSource: 'pinned' as const };
 
 describe('candidates', () => {
-  test('are tried with the newest announcement first, then in turn with the known orchestrator', () => {
+  test('tries the newest announcement first, then all in turn with the known orchestrator', () => {
     const candidates = new Candidates();
     const next = (known: Target | null = home) => candidates.next(known)?.host;
     expect(next(null)).toBe(undefined);
@@ -31,7 +31,7 @@ describe('candidates', () => {
     expect(next(null)).toBe('b');
   });
 
-  test('are not tried again after they were dropped, until they are announced again', () => {
+  test('does not try a dropped target again until it is announced again', () => {
     const candidates = new Candidates();
     candidates.add(target('a'));
     const tried = candidates.next(null)!;
@@ -43,7 +43,7 @@ describe('candidates', () => {
     expect(candidates.next(null)).toBe(null);
   });
 
-  test('are at most eight, and tried ones are discarded before untried ones', () => {
+  test('keeps at most eight targets, and discards tried ones before untried ones', () => {
     const candidates = new Candidates();
     const hosts = (from: number) => Array.from({ length: 8 }, (_, index) => `h${from + index}`);
     for (const host of [...hosts(0), 'late']) candidates.add(target(host));
@@ -55,7 +55,7 @@ describe('candidates', () => {
     expect(tried()).toEqual(hosts(8));
   });
 
-  test('are limited in number and include only announced targets', () => {
+  test('keeps few targets, and only announced ones', () => {
     const actions = fc.array(fc.oneof(fc.nat({ max: 40 }), fc.constantFrom('next', 'drop')), { maxLength: 200 });
     fc.assert(
       fc.property(actions, (steps) => {

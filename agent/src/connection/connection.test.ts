@@ -111,7 +111,7 @@ const printed = (text: string): OutputProgress => ({
 });
 
 describe('live output', () => {
-  test('is sent once a second, one message at a time, in parallel to reports', async () => {
+  test('sends live output once a second, one message at a time, in parallel to reports', async () => {
     const connection = connect();
     const { link } = await orchestrator.welcomed();
     await until(() => has('connected'));
@@ -145,7 +145,7 @@ describe('live output', () => {
     expect((await link.next('output_progress')).stdout?.text).toBe('three');
   });
 
-  test('is not sent to an orchestrator that does not support it, and includes output from before the link', async () => {
+  test('sends no live output to an orchestrator that does not support it, and later includes output from before the link', async () => {
     const connection = connect();
     engine.printed = [printed('early')];
     const old = await orchestrator.nextLink();
@@ -166,7 +166,7 @@ describe('live output', () => {
     expect((await link.next('output_progress')).stdout?.text).toBe('early');
   });
 
-  test('waits for reports that fill the window', async () => {
+  test('holds live output back while reports fill the window', async () => {
     const connection = connect();
     const { link } = await orchestrator.welcomed();
     await until(() => has('connected'));
@@ -215,7 +215,7 @@ describe('samples', () => {
     return link;
   };
 
-  test('are sent at the requested interval, dropped once they are stored, and survive a lost answer', async () => {
+  test('sends samples at the requested interval, drops stored ones, and survives a lost answer', async () => {
     connect();
     samples.push(at(10));
     samples.push(at(20));
@@ -238,7 +238,7 @@ describe('samples', () => {
     expect((await second.next('metrics')).samples).toEqual([at(40)]);
   });
 
-  test('that are refused stay in the buffer and are sent again', async () => {
+  test('keeps refused samples and sends them again', async () => {
     connect();
     samples.push(at(10));
     const link = await come({ version: 3, metrics_interval: 60 });
@@ -250,7 +250,7 @@ describe('samples', () => {
     expect((await link.next('metrics')).samples).toEqual([at(10)]);
   });
 
-  test('stay in the buffer while the agent waits for approval, and when the orchestrator wants none', async () => {
+  test('keeps samples while the agent waits for approval, and when the orchestrator wants none', async () => {
     connect();
     samples.push(at(10));
     const pending = await come({ status: 'pending', name: null, metrics_interval: 60 });
@@ -673,7 +673,7 @@ describe('a new key', () => {
     return { link, hello: await link.next('hello') };
   };
 
-  test('is shown at once on a new link, with the signature of the old key, and is in force with the welcome', async () => {
+  test('shows a new key at once on a new link, signed by the old key, and puts it in force with the welcome', async () => {
     const connection = connect();
     const first = await greeted([4]);
     first.link.welcome(0, [], 4, { node_id: identity.nodeId });
@@ -696,7 +696,7 @@ describe('a new key', () => {
     expect(second.link.unread).toBe(0);
   });
 
-  test('is shown again if the link breaks before the welcome, and dropped if it is refused', async () => {
+  test('shows a new key again if the link breaks before the welcome, and drops it if it is refused', async () => {
     connect();
     const former = identity.current;
     const { key } = makeNextKey(dir, former, 60, seconds);
@@ -715,7 +715,7 @@ describe('a new key', () => {
     expect(third.hello.key_statement).toBeUndefined();
   });
 
-  test('is kept if the orchestrator knows the agent and refuses the key; the next hello shows the same', async () => {
+  test('keeps a new key if the orchestrator knows the agent and refuses the key; the next hello shows the same', async () => {
     const statement = makeNextKey(dir, identity.current, 60, seconds).statement;
     identity.welcomed(identity.toShow([5, 4], hex(orchestrator)), undefined);
     connect();
@@ -741,7 +741,7 @@ describe('a new key', () => {
     expect(hello.key_statement).toBeUndefined();
   });
 
-  test('is shown without its statement after an earlier release of the orchestrator refused it', async () => {
+  test('shows a key without its statement after an earlier release of the orchestrator refused it', async () => {
     makeNextKey(dir, identity.current, 60, seconds);
     identity.welcomed(identity.toShow([5, 4], hex(orchestrator)), undefined);
     connect();
@@ -753,7 +753,7 @@ describe('a new key', () => {
     expect((await greeted([4, 3])).hello.key_statement).toBeUndefined();
   });
 
-  test('is not shown to an orchestrator that does not support it, which keeps its link', async () => {
+  test('shows no new key to an orchestrator that does not support it, and keeps the link', async () => {
     const connection = connect();
     const { link, hello } = await greeted([3, 2]);
     link.welcome(0, [], 3);
@@ -770,7 +770,7 @@ describe('a new key', () => {
     expect((await greeted([3, 2])).hello).toMatchObject({ public_key: hex(identity.current) });
   });
 
-  test('waits for open terminals, which would end with the link', async () => {
+  test('delays a new key while terminals are open, which would end with the link', async () => {
     const terminals = { open: 1, attach: () => ({ end: () => {} }) };
     const connection = connect({}, terminals as unknown as Terminals);
     const { link } = await greeted([4]);
@@ -786,7 +786,7 @@ describe('a new key', () => {
     expect((await greeted([4])).hello.public_key).toBe(hex(key));
   });
 
-  test('is shown right after the welcome if it was made after the hello', async () => {
+  test('shows a key that was made after the hello right after the welcome', async () => {
     const connection = connect();
     const first = await greeted([4]);
     const { key } = makeNextKey(dir, identity.current, 60, seconds);
@@ -799,7 +799,7 @@ describe('a new key', () => {
     await until(() => has('this agent has a new key'));
   });
 
-  test('is shown again on the next link if the disk rejects it, and ends no link', async () => {
+  test('shows a new key again on the next link if the disk rejects it, and ends no link', async () => {
     const connection = connect();
     const { key } = makeNextKey(dir, identity.current, 60, seconds);
     await mkdir(join(dir, 'agent-keys.json'));
@@ -817,7 +817,7 @@ describe('a new key', () => {
     await until(() => has('this agent has a new key'));
   });
 
-  test('does not prevent the connection if it cannot be read', async () => {
+  test('connects even if a new key cannot be read', async () => {
     connect();
     await writeFile(join(dir, 'agent.key.next'), 'torn', { mode: 0o600 });
     expect((await greeted([4])).hello.public_key).toBe(hex(identity.current));

@@ -28,7 +28,7 @@ const prepared = async () => {
 };
 
 describe('the keys of a data directory', () => {
-  test('wait until they are welcomed, are signed by the current key, and keep the identity of the agent', async () => {
+  test('keeps a new key waiting until the welcome, signed by the current key, with the same identity', async () => {
     const { identity, former, next } = await prepared();
     const nodeId = await idOfKey(former.publicKey);
     expect(identity.hasNext()).toBe(true);
@@ -65,7 +65,7 @@ describe('the keys of a data directory', () => {
     expect(statSync(join(dir, 'agent.key')).mode & 0o777).toBe(0o600);
   });
 
-  test('survive a kill at any write while a new key is put in force', async () => {
+  test('survives a kill at any write while a new key is put in force', async () => {
     const { identity, former } = await prepared();
     identity.welcomed(identity.toShow(versions, orchestrator), undefined);
     const nodeId = await idOfKey(former.publicKey);
@@ -91,7 +91,7 @@ describe('the keys of a data directory', () => {
     }
   });
 
-  test('change a second time and keep the identity of the agent', async () => {
+  test('changes keys a second time and keeps the identity of the agent', async () => {
     const { identity, former } = await prepared();
     identity.welcomed(identity.toShow(versions, orchestrator), undefined);
     makeNextKey(dir, identity.current, 0, now);
@@ -100,7 +100,7 @@ describe('the keys of a data directory', () => {
     expect((await loadAgentIdentity(dir)).nodeId).toBe(await idOfKey(former.publicKey));
   });
 
-  test('stay in force when the new key is refused and dropped', async () => {
+  test('keeps the current key in force when the new key is refused and dropped', async () => {
     const { identity, former } = await prepared();
     const shown = identity.toShow(versions, orchestrator);
     expect(identity.refused(shown)).toBe(true);
@@ -112,7 +112,7 @@ describe('the keys of a data directory', () => {
     expect(identity.hasNext()).toBe(true);
   });
 
-  test('are shown without statements to an orchestrator that knows none of them, until the process ends', async () => {
+  test('shows no statements to an orchestrator that knows no key, until the process ends', async () => {
     const { identity } = await prepared();
     const shown = identity.toShow(versions, orchestrator);
     identity.welcomed(shown, undefined);
@@ -132,7 +132,7 @@ describe('the keys of a data directory', () => {
     expect((await loadAgentIdentity(dir)).toShow(versions, orchestrator)).toMatchObject({ statement: shown.statement });
   });
 
-  test('are shown with the statements of earlier changes, as many as a hello holds', async () => {
+  test('shows the statements of earlier changes, as many as a hello holds', async () => {
     const { identity } = await prepared();
     const statements = [identity.toShow(versions, orchestrator).statement!];
     identity.welcomed(identity.toShow(versions, orchestrator), undefined);
@@ -152,7 +152,7 @@ describe('the keys of a data directory', () => {
     }
   });
 
-  test('are shown with their own statements if a kill came before a new key was in force and it is refused', async () => {
+  test('shows the statements of the current key if a kill came before a new key was in force and it is refused', async () => {
     const { identity } = await prepared();
     const first = identity.toShow(versions, orchestrator);
     identity.welcomed(first, undefined);
@@ -169,7 +169,7 @@ describe('the keys of a data directory', () => {
     expect(killed.toShow(versions, orchestrator)).toMatchObject({ statement: first.statement, earlier: [] });
   });
 
-  test('give the agent a new id if the current key is the first known one', async () => {
+  test('gives the agent a new id if the current key is the first known one', async () => {
     const { identity } = await prepared();
     identity.welcomed(identity.toShow(versions, orchestrator), undefined);
     const elsewhere = 'ab'.repeat(16);
@@ -177,7 +177,7 @@ describe('the keys of a data directory', () => {
     expect((await loadAgentIdentity(dir)).nodeId).toBe(elsewhere);
   });
 
-  test('are put in force from memory, because the waiting file may be gone', async () => {
+  test('puts a new key in force from memory, because the waiting file may be gone', async () => {
     const { identity, next } = await prepared();
     const shown = identity.toShow(versions, orchestrator);
     rmSync(join(dir, 'agent.key.next'));
@@ -185,7 +185,7 @@ describe('the keys of a data directory', () => {
     expect(hex(await loadAgentIdentity(dir))).toBe(next.key.publicKey.toString('hex'));
   });
 
-  test('are shown without statements if the history is damaged', async () => {
+  test('shows keys without statements if the history is damaged', async () => {
     const { identity } = await prepared();
     identity.welcomed(identity.toShow(versions, orchestrator), undefined);
     const path = join(dir, 'agent-keys.json');
@@ -196,7 +196,7 @@ describe('the keys of a data directory', () => {
     expect(again.nodeId).toBe(identity.nodeId);
   });
 
-  test('are made one at a time, and never overwrite a waiting key', async () => {
+  test('makes one new key at a time, and never overwrites a waiting key', async () => {
     const { identity, next } = await prepared();
     expect(() => makeNextKey(dir, identity.current, 0, now)).toThrow(/EEXIST/);
     expect(identity.toShow(versions, orchestrator).key.publicKey).toEqual(next.key.publicKey);
@@ -204,7 +204,7 @@ describe('the keys of a data directory', () => {
       expect(() => makeNextKey(join(root, 'none'), identity.current, grace, now)).toThrow(RangeError);
   });
 
-  test('report a damaged file of a waiting key', async () => {
+  test('reports a damaged file of a waiting key', async () => {
     const { identity } = await prepared();
     const path = join(dir, 'agent.key.next');
     const { private_key, statement } = JSON.parse(readFileSync(path, 'utf8'));

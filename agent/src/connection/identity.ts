@@ -142,7 +142,7 @@ export class AgentKeys implements AgentIdentity {
       // The id first: it is valid under both keys, whichever is in force after a kill.
       const earlier = this.#statements().slice(0, keyStatementLimits.mostEarlier);
       this.#remember({ node_id: id, keys: [hexOf(this.#current), hexOf(key)], statement, earlier });
-      // Written from memory, because the orchestrator now expects this key, whatever happened to the file.
+      // Written from memory, because the orchestrator now expects this key, and the file may be gone.
       writePrivateFile(join(this.#dataDir, 'agent.key'), key.pem, 'replace');
       this.#current = key;
       this.#removeNext();

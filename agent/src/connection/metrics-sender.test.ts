@@ -51,7 +51,7 @@ function link(intervalMs = 60_000): MetricsSender {
 const sentTimes = () => sent.map(({ times }) => times);
 
 describe('samples on a link', () => {
-  test('are sent at a random moment of the first interval, and then each interval with 10 % jitter', () => {
+  test('sends samples at a random moment of the first interval, and then each interval with 10 % jitter', () => {
     random = 0.25;
     const sender = link();
     add(1, 2);
@@ -78,7 +78,7 @@ describe('samples on a link', () => {
     expect(buffer.first).toBe(3);
   });
 
-  test('of a thousand agents that reconnect at once are spread over the interval, and stay spread', () => {
+  test('spreads the samples of a thousand agents that reconnect at once over the interval', () => {
     const agents = 1_000;
     const moments: number[] = [];
     let state = 7;
@@ -121,7 +121,7 @@ describe('samples on a link', () => {
     }
   });
 
-  test('from before the link are sent in consecutive messages of at most half the window', () => {
+  test('sends samples from before the link in consecutive messages of at most half the window', () => {
     const sender = link();
     const many = Array.from({ length: 500 }, (_, n) => 1_800_000_000 + n * 30);
     for (const time of many)
@@ -145,7 +145,7 @@ describe('samples on a link', () => {
     expect(sentTimes().at(-1)).toEqual([1_900_000_000]);
   });
 
-  test('are limited to the maximum number of a message', () => {
+  test('limits the number of samples in a message', () => {
     const sender = link();
     for (let time = 1; time <= 60; time++) buffer.push(sampleOf(time, null));
     clock.advance(30_000);
@@ -154,7 +154,7 @@ describe('samples on a link', () => {
     sender.end();
   });
 
-  test('are sent again on the next link if the answer was lost', () => {
+  test('sends samples again on the next link if the answer was lost', () => {
     const first = link();
     add(1, 2);
     clock.advance(30_000);
@@ -172,7 +172,7 @@ describe('samples on a link', () => {
     expect(buffer.first).toBe(3);
   });
 
-  test('are sent again after five minutes without an answer, and block no report meanwhile', () => {
+  test('sends samples again after five minutes without an answer, and blocks no report meanwhile', () => {
     const sender = link();
     add(1);
     clock.advance(30_000);
@@ -191,7 +191,7 @@ describe('samples on a link', () => {
     expect(window).toBe(limits.unacknowledgedBytes);
   });
 
-  test('that were refused are sent again at the requested time, with later samples', () => {
+  test('sends refused samples again at the requested time, with later samples', () => {
     const sender = link();
     // Answers without a message.
     sender.refused(1);
@@ -216,7 +216,7 @@ describe('samples on a link', () => {
     expect(sentTimes().at(-1)).toEqual([3]);
   });
 
-  test('wait for reports that fill the window', () => {
+  test('waits for reports that fill the window', () => {
     link();
     window = 100;
     add(1);
@@ -229,7 +229,7 @@ describe('samples on a link', () => {
     expect(sentTimes()).toEqual([[1]]);
   });
 
-  test('are not sent before the agent is approved, and right after that', () => {
+  test('sends no samples before the agent is approved, and some right after that', () => {
     const sender = link();
     add(1);
     sender.setWanted(false);
@@ -245,7 +245,7 @@ describe('samples on a link', () => {
     expect(buffer.first).toBe(0);
   });
 
-  test('are not dropped by an answer to something else', () => {
+  test('drops no samples after an answer to something else', () => {
     const sender = link();
     add(10, 20);
     sender.stored(20);
@@ -262,7 +262,7 @@ describe('samples on a link', () => {
     expect(buffer.first).toBe(2);
   });
 
-  test('that were dropped from the buffer while in transit do not take newer ones with them', () => {
+  test('keeps newer samples when older ones are dropped from the buffer while in transit', () => {
     buffer = new SampleBuffer(2);
     const sender = link();
     add(1, 2);
@@ -273,7 +273,7 @@ describe('samples on a link', () => {
     expect(buffer.end).toBe(4);
   });
 
-  test('are sent rarely to an orchestrator that requests it', () => {
+  test('sends samples rarely to an orchestrator that requests it', () => {
     link(1e12);
     add(1);
     clock.advance(1_000_000_000);

@@ -53,7 +53,7 @@ class Receiver {
 }
 
 describe('pieces', () => {
-  test('concatenate to the text, and are small once encoded', () => {
+  test('cuts a text into pieces that concatenate to it, and are small once encoded', () => {
     fc.assert(
       fc.property(anyText(30_000), (text) => {
         const pieces = cutIntoPieces(text);

@@ -17,7 +17,7 @@ async function inFolder(use: (folder: string) => Promise<void>): Promise<void> {
 }
 
 describe('the saved target', () => {
-  test('has the key and the token, is readable by its owner only, and is replaced by a later one', async () => {
+  test('saves a target with its key and token, readable by its owner only, and replaces it later', async () => {
     await inFolder(async (folder) => {
       const nodeId = await saveTarget(folder, order);
       expect(nodeId).toMatch(/^[0-9a-f]{32}$/);
@@ -33,7 +33,7 @@ describe('the saved target', () => {
     });
   });
 
-  test('is not changed while an agent runs', async () => {
+  test('refuses to change the target while an agent runs', async () => {
     await inFolder(async (folder) => {
       await saveTarget(folder, order);
       const unlock = await lockDirectory(folder, 'agent');

@@ -61,7 +61,7 @@ describe('an apply that is bound to a plan', () => {
     expect(results[1]).toMatchObject({ action: 'run', status: 'changed', triggered_by: ['cause'] });
   });
 
-  test('has a digest that depends on the key of the machine', async () => {
+  test('makes a digest that depends on the key of the machine', async () => {
     const plan_digest = await planned();
     await h.restart({ planKey: Buffer.from('another') });
     expect(await planned()).not.toBe(plan_digest);

@@ -12,7 +12,7 @@ const byId = (results: { id: string | null }[], id: string) => results.find((res
 const entries = () => [...h.agent.engine.spool.pending(0)];
 
 describe('reports', () => {
-  test('of a small operation without changes are one entry: accepted, results, finished', async () => {
+  test('reports a small operation without changes in one entry: accepted, results, finished', async () => {
     const desired = [file(`${h.root}/f`, { content: 'x' }), directory(`${h.root}/d`)];
     await h.agent.run(operation('apply', desired));
     h.agent.engine.spool.acknowledge(h.agent.engine.spool.lastSeq());
@@ -22,7 +22,7 @@ describe('reports', () => {
     ]);
   });
 
-  test('of a large operation are several valid entries of limited size', async () => {
+  test('reports a large operation in several valid entries of limited size', async () => {
     const desired = Array.from({ length: 300 }, (_, i) => file(`${h.root}/f${i}`, { content: `content ${i}\n` }));
     const told = await h.agent.run(operation('apply', desired));
     expect(told.results.length).toBe(300);
@@ -35,7 +35,7 @@ describe('reports', () => {
     expect(seqs).toEqual(seqs.map((_, i) => i + 1));
   });
 
-  test('of a long operation start with `accepted`, before its end', async () => {
+  test('reports a long operation as accepted before its end', async () => {
     const slow = operation('apply', [file(`${h.root}/f`), script('slow', { apply: 'sleep 0.6' })]);
     const ended = h.agent.run(slow);
     await expect.poll(() => entries()[0]?.reports[0]?.type).toBe('accepted');
@@ -44,7 +44,7 @@ describe('reports', () => {
     await ended;
   });
 
-  test('stay in the spool until they are acknowledged, also across a restart', async () => {
+  test('keeps reports in the spool until they are acknowledged, also across a restart', async () => {
     const told = operation('apply', [file(`${h.root}/f`)]);
     await h.agent.run(told);
     const before = entries();
@@ -60,7 +60,7 @@ describe('reports', () => {
     expect(entries()[0]?.seq).toBe(before.at(-1)!.seq + 1);
   });
 
-  test('get new numbers if the orchestrator has more than the agent ever sent', async () => {
+  test('renumbers reports if the orchestrator has more than the agent ever sent', async () => {
     await h.agent.run(operation('apply', [file(`${h.root}/f`)]));
     const told = entries();
     h.agent.engine.spool.acknowledge(100);
@@ -68,7 +68,7 @@ describe('reports', () => {
     expect(entries().map(({ reports }) => reports)).toEqual(told.map(({ reports }) => reports));
   });
 
-  test('beyond the size limit lose the oldest output, and never results', async () => {
+  test('drops the oldest output, and never results, beyond the size limit of the spool', async () => {
     await h.restart({ spoolBytes: 23_000 });
     for (const name of ['a', 'b', 'c'])
       await h.agent.run(
@@ -83,7 +83,7 @@ describe('reports', () => {
 });
 
 describe('operations', () => {
-  test('run once when delivered twice, also after their end is acknowledged', async () => {
+  test('runs an operation once when it is delivered twice, also after its end is acknowledged', async () => {
     const once = operation('apply', [script('count', { apply: `echo x >> ${h.root}/count` })]);
     await h.agent.run(once);
     expect(await h.agent.engine.accept(once)).toBe('known');
@@ -95,7 +95,7 @@ describe('operations', () => {
     expect(readFileSync(`${h.root}/count`, 'utf8')).toBe('x\n');
   });
 
-  test('run one at a time, in order of arrival', async () => {
+  test('runs operations one at a time, in order of arrival', async () => {
     const all = ['a', 'b', 'c'].map((name) =>
       operation(
         'apply',
@@ -107,12 +107,12 @@ describe('operations', () => {
     expect(readFileSync(`${h.root}/order`, 'utf8')).toBe('a\na\nb\nb\nc\nc\n');
   });
 
-  test('are limited to 64, and the next one is refused', async () => {
+  test('limits open operations to 64, and refuses the next one', async () => {
     for (let i = 0; i < 64; i++) expect(await h.agent.engine.accept(operation('plan'))).toBe('accepted');
     expect(await h.agent.engine.accept(operation('plan'))).toBe('full');
   });
 
-  test('skip the rest when they are cancelled, and keep managing what they applied', async () => {
+  test('skips the rest of a cancelled operation, and keeps managing what it applied', async () => {
     const long = operation('apply', [
       file(`${h.root}/f`, {}, { id: 'f' }),
       script('cancels', { apply: `touch ${h.root}/runs; while ! test -e ${h.root}/go; do sleep 0.02; done` }),
@@ -129,7 +129,7 @@ describe('operations', () => {
     expect(existsSync(`${h.root}/f`)).toBe(false);
   });
 
-  test('end at once when they are cancelled while they wait', async () => {
+  test('ends a waiting operation at once when it is cancelled', async () => {
     const first = operation('apply', [script('first', { apply: `while ! test -e ${h.root}/go; do sleep 0.02; done` })]);
     const second = operation('apply', [file(`${h.root}/f`)]);
     await h.agent.engine.accept(first);
@@ -141,14 +141,14 @@ describe('operations', () => {
     expect(existsSync(`${h.root}/f`)).toBe(false);
   });
 
-  test('are closed when the orchestrator has settled them', async () => {
+  test('closes operations that the orchestrator has settled', async () => {
     const told = operation('apply', [file(`${h.root}/f`)]);
     await h.agent.run(told);
     h.agent.engine.settle([told.operation_id, 'unknown']);
     expect(h.agent.engine.openOperations()).toEqual([]);
   });
 
-  test('resume at the next start when the agent stops', async () => {
+  test('resumes operations at the next start after a stop', async () => {
     const long = operation('apply', [
       script('waits', { apply: `touch ${h.root}/runs; sleep 0.3; echo x >> ${h.root}/count` }),
       file(`${h.root}/late`),
@@ -282,7 +282,7 @@ describe('drift', () => {
     expect((await h.agent.run(same)).finished).toMatchObject({ status: 'succeeded' });
   });
 
-  test('is measured against the last successful apply, and a directory instead of a file is drift of its type', async () => {
+  test('measures drift against the last successful apply, and reports a directory instead of a file as drift of its type', async () => {
     await h.agent.run(
       operation('apply', [file(`${h.root}/f`, { content: 'a' }), file(`${h.root}/g`, { content: 'a' })]),
     );
@@ -303,7 +303,7 @@ describe('drift', () => {
     ]);
   });
 
-  test('includes the resources of kept modules', async () => {
+  test('includes the resources of kept modules in drift', async () => {
     await h.agent.run(operation('apply', [file(`${h.root}/f`, { content: 'a' }, { module: 'kept' })]));
     await h.agent.run(operation('apply', [file(`${h.root}/g`)], { keep_modules: ['kept'] }));
     expect(readFileSync(`${h.root}/f`, 'utf8')).toBe('a');
@@ -313,7 +313,7 @@ describe('drift', () => {
 });
 
 describe('a secret', () => {
-  test('is redacted everywhere, with its whole field', async () => {
+  test('redacts a secret everywhere, with its whole field', async () => {
     const secret = 'hunter2';
     const desired = [
       file(
@@ -348,7 +348,7 @@ describe('a secret', () => {
 describe('misbehaving scripts', () => {
   const limits = { ...defaultLimits, scriptMs: 300, checkMs: 200, outputBytes: 1000 };
 
-  test('are stopped with everything they started when they hang', async () => {
+  test('stops a hanging script with everything it started', async () => {
     await h.restart({ limits });
     const told = await h.agent.run(
       operation('apply', [
@@ -365,7 +365,7 @@ describe('misbehaving scripts', () => {
       .toBe(true);
   });
 
-  test('are read to their end, and their output is cut', async () => {
+  test('reads a script with much output to its end, and cuts the output', async () => {
     await h.restart({ limits: { ...limits, scriptMs: 20_000 } });
     const told = await h.agent.run(
       operation('apply', [script('loud', { apply: 'echo first; head -c 50000000 /dev/zero; echo last; exit 7' })]),
@@ -378,7 +378,7 @@ describe('misbehaving scripts', () => {
     expect(stdout).toMatch(/last\n$/);
   });
 
-  test('get a clean environment and empty input, and their text is invisible to others', async () => {
+  test('gives scripts a clean environment and empty input, and hides their text from others', async () => {
     process.env.MUSTER_LEAK = 'leaked';
     const told = await h.agent.run(
       operation('apply', [script('env', { apply: 'env; cat; tr "\\0" " " < /proc/$$/cmdline # secret-comment' })]),
@@ -390,7 +390,7 @@ describe('misbehaving scripts', () => {
     expect(stdout).not.toContain('secret-comment');
   });
 
-  test('run even if their text is longer than any command line', async () => {
+  test('runs a script whose text is longer than any command line', async () => {
     const told = await h.agent.run(
       operation('apply', [script('long', { apply: `# ${'x'.repeat(300_000)}\necho ran` })]),
     );

@@ -181,13 +181,13 @@ describe('an operation with faults', () => {
     expect(readFileSync(`${h.root}/validated`, 'utf8')).toBe('x\n');
   });
 
-  test('is executed later when the disk fails while it is accepted', async () => {
+  test('executes an operation later when the disk fails while it is accepted', async () => {
     await h.restart({ clock, log: silent });
     const { engine } = h.agent;
     const first = operation('apply', [file(`${h.root}/first`)]);
     failNextSync();
     await expect(engine.accept(first)).rejects.toThrow(/sync the journal/);
-    // It was written, so it may outlive the agent: it is carried out, once that is sure, and known when it is sent again.
+    // It was written and may survive a restart, so it is executed once it is synced, and known when it is sent again.
     expect((await h.agent.ended(first.operation_id)).finished.status).toBe('succeeded');
     expect(await engine.accept(first)).toBe('known');
     const second = operation('apply', [file(`${h.root}/first`), file(`${h.root}/second`)]);
@@ -196,7 +196,7 @@ describe('an operation with faults', () => {
     expect(h.agent.engine.openOperations().map(({ state }) => state)).toEqual(['finished', 'finished']);
   });
 
-  test('is accepted after the disk failed while the agent was idle', async () => {
+  test('accepts an operation after the disk failed while the agent was idle', async () => {
     await h.restart({ clock, log: silent });
     const { engine } = h.agent;
     const restoreWrite = replaceCall('writeSync', () => () => {

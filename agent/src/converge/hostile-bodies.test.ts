@@ -53,7 +53,7 @@ const bodyOf = (type: ResourceType): fc.Arbitrary<Record<string, unknown>> =>
     );
 
 describe('a body from the wire', () => {
-  test.each(types)('of %s is accepted if the protocol accepts it, and never throws', (type) => {
+  test.each(types)('accepts a body of %s if the protocol accepts it, and never throws', (type) => {
     fc.assert(
       fc.property(bodyOf(type), (body) => {
         const fault = bodyFault({ type, body: body as never });
@@ -66,7 +66,7 @@ describe('a body from the wire', () => {
     );
   });
 
-  test.each(types)('of %s never prevents the preparation of an operation, valid or not', (type) => {
+  test.each(types)('prepares an operation with any body of %s, valid or not', (type) => {
     const provider = providerOf(type);
     if (provider === null) return;
     const body = fc.oneof({ weight: 5, arbitrary: bodyOf(type) }, fc.constant({}));
@@ -88,7 +88,7 @@ describe('a body from the wire', () => {
     );
   });
 
-  test('is refused with its faults and without its values', () => {
+  test('names the faults of a body without its values', () => {
     const body = { path: 7, mode: ['hunter2'], ensure: 'perhaps', shiny: 'hunter2' };
     expect(bodyFault({ type: 'file-unix', body: body as never })).toBe(
       'what the orchestrator sent is no file-unix that this agent knows: `shiny` is not known; `path` must be text; ' +
@@ -98,7 +98,7 @@ describe('a body from the wire', () => {
     expect(bodyFault({ type: 'file-unix', body: { path: '/x', mode: null } as never })).toBeNull();
   });
 
-  test('fails its own resource only', async () => {
+  test('fails only the resource with an invalid body', async () => {
     // Scripts have an unknown program, so that nothing runs.
     const loose = fc.oneof(
       ...(['file-unix', 'directory-unix'] as const).map((type) => bodyOf(type).map((body) => ({ type, body }))),

@@ -99,7 +99,7 @@ export class Progress {
   reported = 0;
   /** Whether a resource with a condition was skipped and the journal does not have that yet. */
   hasUnflushedSkip = false;
-  /** Data that is read as a whole, by name. */
+  /** Databases that were read in this operation, by name. */
   readonly #databases = new Map<string, Promise<unknown>>();
   #resources: readonly Step['resource'][] = [];
   #desired: ReadonlyMap<string, Step['resource']> = new Map();
@@ -126,7 +126,7 @@ export class Progress {
     this.#resources = steps.map(({ resource }) => resource);
   }
 
-  /** @param removals keys to remove, in order; fixed from here on, whatever is removed meanwhile */
+  /** @param removals keys to remove, in order; fixed from here on, even if some are removed meanwhile */
   begin(removals: string[]): void {
     const at = Math.floor(this.context.clock.now() / 1000);
     this.context.journal.record('began', [{ t: 'began', id: this.id, at, removals }]);

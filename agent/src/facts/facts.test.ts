@@ -57,7 +57,7 @@ test('detects virtualization and the time zone', () => {
   expect(timezone(root)).toBe('Europe/Paris');
 });
 
-test('has a value for each built-in attribute that modules choose variants by', () => {
+test('finds a value for each built-in attribute that modules choose variants by', () => {
   const facts = builtInFacts('');
   for (const key of ['platform', 'distro', 'arch', 'init_system', 'hostname', 'kernel', 'cpus', 'memory_bytes'])
     expect(facts[key], key).toMatch(/./);

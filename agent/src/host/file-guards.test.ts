@@ -51,7 +51,7 @@ describe.each([
   ['sticky', 0o1777],
   ['open to all', 0o777],
 ])('a hard-linked file in a directory that is %s', (_, mode) => {
-  test('is neither read nor given other permissions, because it may be a file elsewhere', async () => {
+  test('neither reads a hard-linked file nor changes its permissions, because it may be a file elsewhere', async () => {
     const shared = `${directory}/shared`;
     mkdirSync(shared);
     chmodSync(shared, mode);
@@ -157,7 +157,7 @@ describe('observing a file that another process replaces', () => {
     });
   };
 
-  test('is retried', () => {
+  test('retries observing a file that another process replaced', () => {
     writeFileSync(`${directory}/f`, 'old');
     replacing(2, (path) => writeFileSync(path, 'new'));
     expect(inspect(walk, `${directory}/f`, true)).toMatchObject({
@@ -166,7 +166,7 @@ describe('observing a file that another process replaces', () => {
     });
   });
 
-  test('is retried when a link replaces the file', () => {
+  test('retries observing a file that a link replaced', () => {
     writeFileSync(`${directory}/f`, 'old');
     replacing(1, (path) => symlinkSync('elsewhere', path));
     expect(inspect(walk, `${directory}/f`, true)).toMatchObject({ type: 'symlink', target: 'elsewhere' });
@@ -219,7 +219,7 @@ describe.runIf(uid === 0)('an object that another user swaps in between observat
   };
   const isRoots = (name: string) => expect(lstatSync(`${home}/${name}`)).toMatchObject({ uid: 0, gid: 0 });
 
-  test('keeps its owner: a file', async () => {
+  test('keeps the owner of an object that was swapped in: a file', async () => {
     const seen = inspect(walk, `${home}/f`, false);
     // A single link to a file of root, moved here from elsewhere.
     swap('f', (path) => {
@@ -232,14 +232,14 @@ describe.runIf(uid === 0)('an object that another user swaps in between observat
     expect(statSync(`${home}/f`).mode & 0o7777).toBe(0o600);
   });
 
-  test('keeps its owner: a file that replaces a link', () => {
+  test('keeps the owner of an object that was swapped in: a file that replaces a link', () => {
     const seen = inspect(walk, `${home}/l`, false);
     swap('l', (path) => writeFileSync(path, 'secret', { mode: 0o600 }));
     expect(() => setLinkOwner(held, 'l', seen, theirs)).toThrow(/replaced meanwhile; apply again/);
     isRoots('l');
   });
 
-  test('keeps its owner: a file that replaces a new link', () => {
+  test('keeps the owner of an object that was swapped in: a file that replaces a new link', () => {
     writeFileSync(`${home}/precious`, 'secret', { mode: 0o600 });
     restore = replaceCall('symlinkSync', (real) => (target, path) => {
       real(target, path);
@@ -252,7 +252,7 @@ describe.runIf(uid === 0)('an object that another user swaps in between observat
     expect(readdirSync(home).filter((name) => lstatSync(`${home}/${name}`).isFile())).toEqual(['f']);
   });
 
-  test('keeps its owner: a directory', async () => {
+  test('keeps the owner of an object that was swapped in: a directory', async () => {
     const seen = inspect(walk, `${home}/d`, false);
     rmSync(`${home}/d`, { recursive: true });
     mkdirSync(`${home}/d`, { mode: 0o700 });

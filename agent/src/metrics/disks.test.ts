@@ -65,7 +65,7 @@ describe('the capacity of all disks', () => {
     expect(await new Shelf().reader.read()).toBeNull();
   });
 
-  test('is unknown two seconds after a disk hangs, and no disk is queried until it answers', async () => {
+  test('reports unknown two seconds after a disk hangs, and queries no disk until it answers', async () => {
     const shelf = new Shelf('/', '/hung', '/srv');
     shelf.answers.set('/', room(100, 40)).set('/srv', room(10, 5));
     const reading = shelf.reader.read();
@@ -88,7 +88,7 @@ describe('the capacity of all disks', () => {
     expect(await shelf.reader.read()).toEqual({ total: 130, used: 65 });
   });
 
-  test('is known again when the hanging disk is unmounted; at most two queries are pending', async () => {
+  test('reports values again when the hanging disk is unmounted; at most two queries are pending', async () => {
     const shelf = new Shelf('/a', '/b', '/c');
     shelf.answers.set('/b', room(5, 5)).set('/c', room(5, 5));
     const hang = async () => {

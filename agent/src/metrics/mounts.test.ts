@@ -6,7 +6,7 @@ const paths = (...lines: string[]) => fileSystems(parseMounts(lines.join('\n')))
 const root = '27 1 254:0 / / rw,relatime - ext4 /dev/vda rw,discard';
 
 describe('disks', () => {
-  test('include block devices, and exclude virtual, memory, image, and network file systems', () => {
+  test('includes block devices, and excludes virtual, memory, image, and network file systems', () => {
     const machine = `22 27 0:21 / /proc rw,relatime - proc proc rw
 23 27 0:22 / /sys rw,relatime shared:7 - sysfs sysfs rw
 24 27 0:6 / /dev rw,relatime shared:2 master:1 - devtmpfs devtmpfs rw,size=12334524k
@@ -30,7 +30,7 @@ ${root}
     expect(paths(machine)).toEqual(['/', '/srv', '/mnt/usb', '/boot/efi']);
   });
 
-  test('count once, with any number of other mounts', () => {
+  test('counts a disk once, with any number of other mounts', () => {
     expect(
       paths(root, '30 27 254:0 /etc /mnt/bind rw - ext4 /dev/vda rw', '31 27 254:0 / /mnt/all rw - ext4 /dev/vda rw'),
     ).toEqual(['/']);
@@ -45,7 +45,7 @@ ${root}
     expect(paths('500 400 0:60 / / rw - overlay overlay rw,lowerdir=/l')).toEqual([]);
   });
 
-  test('count once for all btrfs subvolumes, and each ZFS file system once with its pool', () => {
+  test('counts btrfs once for all subvolumes, and each ZFS file system once with its pool', () => {
     const btrfs = ['/', '/home', '/srv'].map(
       (path, n) => `${20 + n} 1 0:${30 + n} /@${n} ${path} rw - btrfs /dev/sda2 rw,subvolid=${256 + n}`,
     );
@@ -68,7 +68,7 @@ ${root}
     ]);
   });
 
-  test('are queried only if their path leads to them', () => {
+  test('queries disks only if their path leads to them', () => {
     const data = '30 27 8:17 / /data rw - ext4 /dev/sdb1 rw';
     expect(paths(root, data, '31 30 0:70 / /data rw - tmpfs tmpfs rw')).toEqual(['/']);
     const below = '31 27 8:33 / /data/deep/disk rw - ext4 /dev/sdc1 rw';
@@ -88,7 +88,7 @@ ${root}
     ).toEqual(['/', '/again']);
   });
 
-  test('are not queried through a network mount, a FUSE mount, or an automount with a timeout', () => {
+  test('queries no disk through a network mount, a FUSE mount, or an automount with a timeout', () => {
     const disk = '40 30 8:17 / /far/disk rw - ext4 /dev/sdb1 rw';
     for (const far of ['nfs', 'nfs4', 'cifs', 'fuse.sshfs', 'fuse', 'ceph', 'autofs'])
       expect(paths(root, `30 27 0:70 / /far rw - ${far} there rw,timeout=300`, disk), far).toEqual(['/']);
@@ -98,11 +98,11 @@ ${root}
       expect(paths(`27 1 0:20 / / rw - ${far} there rw`, '30 27 8:17 / /srv rw - ext4 /dev/sdb1 rw')).toEqual(['/srv']);
   });
 
-  test('may have any name', () => {
+  test('accepts mount points with any name', () => {
     expect(paths('30 1 8:17 / /a\\040b\\134c\\011\\012ü rw - ext4 /dev/sdb1 rw')).toEqual(['/a b\\c\t\nü']);
   });
 
-  test('are parsed from any text without an error, each path once', () => {
+  test('parses any text without an error, and lists each path once', () => {
     const text = [root, '30 27 0:70 / /far rw - nfs there rw', '31 30 8:1 / /far/x rw - ext4 /dev/sda rw'].join('\n');
     const field = fc.constantFrom(
       '27',

@@ -9,7 +9,7 @@ const line = (name: string, received: number | string, sent: number | string) =>
   `${name.padStart(6)}: ${received} 1 0 0 0 0 0 0 ${sent} 2 0 0 0 0 0 0\n`;
 
 describe('traffic', () => {
-  test('has received and sent bytes of each interface except loopback', () => {
+  test('reads received and sent bytes of each interface except loopback', () => {
     const text = `${head}${line('lo', 9, 9)}${line('eth0', 19345900413, 47958828)}${line('wlan0', 1, 0)}`;
     expect([...parseTraffic(text)]).toEqual([
       ['eth0', { received: 19345900413, sent: 47958828 }],
@@ -41,7 +41,7 @@ describe('counted interfaces', () => {
   const counted = (interfaces: Record<string, Backing>) =>
     countedInterfaces(Object.keys(interfaces), (name) => interfaces[name]!);
 
-  test('are the cards, not the interfaces above them', () => {
+  test('counts cards, not the interfaces above them', () => {
     const docker = { eth0: card, docker0: upper, veth1: loose, veth2: loose, wg0: loose, 'eth0.7': upper };
     expect(counted(docker)).toEqual(['eth0']);
     expect(counted({ bond0: upper, eth0: owned('bond0'), eth1: owned('bond0'), br0: on('bond0') })).toEqual([
@@ -54,19 +54,19 @@ describe('counted interfaces', () => {
     expect(counted({ eth0: card, lan1: on('gone', true) })).toEqual(['eth0']);
   });
 
-  test('include a card and not its fast path, which may come and go', () => {
+  test('counts a card and not its fast path, which may come and go', () => {
     const hyperV = { eth0: on('enP1s1', true), enP1s1: owned('eth0'), 'eth0.7': upper, br0: on('eth0') };
     expect(counted(hyperV)).toEqual(['eth0']);
     expect(counted({ eth0: card })).toEqual(['eth0']);
     expect(counted({ bond0: on('eth0'), eth0: on('enP1s1', true), enP1s1: owned('eth0') })).toEqual(['eth0']);
   });
 
-  test('without a card are those without a lower interface', () => {
+  test('counts interfaces without a lower one if there is no card', () => {
     expect(counted({ eth0: loose, br0: upper, tun0: loose })).toEqual(['eth0', 'tun0']);
     expect(counted({})).toEqual([]);
   });
 
-  test('sum to null without interfaces or beyond safe integers', () => {
+  test('sums traffic to null without interfaces or beyond safe integers', () => {
     const traffic = new Map([
       ['eth0', { received: 5, sent: 7 }],
       ['eth1', { received: 1, sent: 2 }],

@@ -19,25 +19,25 @@ const hostile = (text: string) =>
   );
 
 describe('the CPU usage', () => {
-  test('is the share of time that was neither idle nor waiting for a disk', () => {
+  test('computes CPU usage as the time that was neither idle nor waiting for a disk', () => {
     expect(used('cpu  100 0 100 700 100 0 0 0 0 0', 'cpu  150 10 120 790 120 5 5 0 0 0')).toBe(45);
     expect(used('cpu  0 0 0 0', 'cpu  1 0 0 2')).toBe(33.33);
   });
 
-  test('includes guests once, and steal time as work', () => {
+  test('counts guest time once, and steal time as work', () => {
     // 50 of user belong to a guest, and appear again in the ninth field.
     expect(used('cpu  0 0 0 0 0 0 0 0 0 0', 'cpu  50 0 0 50 0 0 0 0 50 50')).toBe(50);
     expect(used('cpu  0 0 0 0 0 0 0 0 0 0', 'cpu  10 0 0 50 0 0 0 40 0 0')).toBe(50);
   });
 
-  test('is unknown without time between two readings, and treats a decreasing counter as unchanged', () => {
+  test('knows no CPU usage without time between two readings, and treats a decreasing counter as unchanged', () => {
     expect(used('cpu  5 5 5 5 5', 'cpu  5 5 5 5 5')).toBeNull();
     expect(used('cpu  5 5 5 500 900 0 0 0', 'cpu  55 5 5 550 100 0 0 0')).toBe(50);
     expect(used('cpu  900 5 5 500 0 0 0 0', 'cpu  100 5 55 550 0 0 0 0')).toBe(50);
     expect(used('cpu  9 9 9 9 9', 'cpu  1 1 1 1 1')).toBeNull();
   });
 
-  test('is null for malformed text, and never outside 0 to 100', () => {
+  test('reads no CPU usage from malformed text, and never leaves 0 to 100', () => {
     for (const line of [
       '',
       'cpu',
@@ -67,7 +67,7 @@ describe('memory', () => {
     expect(parseMemory(text)).toEqual({ total: 24684096 * 1024, used: 1283496 * 1024, swapUsed: 1024 * 1024 });
   });
 
-  test('is null for each missing or impossible value separately', () => {
+  test('reads null for each missing or impossible memory value separately', () => {
     const without = (name: string) => parseMemory(text.replace(new RegExp(`^${name}:.*\n`, 'm'), ''));
     expect(without('MemAvailable')).toEqual({ total: 24684096 * 1024, used: null, swapUsed: 1024 * 1024 });
     expect(without('MemTotal')).toMatchObject({ total: null, used: null, swapUsed: 1024 * 1024 });
@@ -77,7 +77,7 @@ describe('memory', () => {
     expect(parseMemory('')).toEqual({ total: null, used: null, swapUsed: null });
   });
 
-  test('accepts any text, and is never negative or above the total', () => {
+  test('reads memory from any text, never negative or above the total', () => {
     fc.assert(
       fc.property(hostile(text), (given) => {
         const { total, used: inUse, swapUsed } = parseMemory(given);
@@ -90,13 +90,13 @@ describe('memory', () => {
 });
 
 describe('load, uptime, and processes', () => {
-  test('are read from the kernel', () => {
+  test('reads load, uptime, and processes', () => {
     expect(parseLoad('10.30 5.45 3.39 1/95 1860\n')).toBe(10.3);
     expect(parseUptime('23570.94 10972.41\n')).toBe(23570);
     expect(countProcesses(['1', '17', '4711', 'self', 'meminfo', 'net', 'acpi'])).toBe(3);
   });
 
-  test('are null if missing, malformed, or hidden', () => {
+  test('reads null for missing, malformed, or hidden values', () => {
     for (const text of ['', 'x', '-1.0 1 1', '1.2.3 1', '9999999999 1 1', 'Infinity 1', '1e5 1', 'NaN 1'])
       expect(parseLoad(text)).toBeNull();
     for (const text of ['', 'up 5', '-5.0 1', '99999999999999999999 1', '12']) expect(parseUptime(text)).toBeNull();
@@ -105,7 +105,7 @@ describe('load, uptime, and processes', () => {
     expect(countProcesses(['4711', '17', 'self'])).toBeNull();
   });
 
-  test('accept any text', () => {
+  test('accepts any text for load, uptime, and processes', () => {
     fc.assert(
       fc.property(hostile('10.30 5.45 3.39 1/95 1860\n'), (text) => {
         for (const value of [parseLoad(text), parseUptime(text)])

@@ -81,7 +81,7 @@ const samples = (): Sample[] =>
 const times = () => samples().map(({ collected_at }) => collected_at - 1_800_000_000);
 
 describe('samples', () => {
-  test('start soon after the start, include the CPU usage since then, and have all measures', async () => {
+  test('takes the first sample soon after the start, with the CPU usage since then and all measures', async () => {
     start();
     await pass(4_999);
     expect(samples()).toEqual([]);
@@ -110,7 +110,7 @@ describe('samples', () => {
     expect(times()).toEqual([5, 35, 65, 95]);
   });
 
-  test('have null for each missing measure separately', async () => {
+  test('samples null for each missing measure separately', async () => {
     const whole = async () => {
       await pass(30_000);
       return samples().at(-1)!;
@@ -150,7 +150,7 @@ describe('samples', () => {
     expect(logged.map(({ message }) => message)).toEqual([expect.stringContaining('the sample buffer is full')]);
   });
 
-  test('inspect the interfaces again when they change', async () => {
+  test('inspects the interfaces again when they change', async () => {
     start();
     await pass(5_000);
     interfaces = { eth0: 'card', eth1: 'card' };
@@ -159,7 +159,7 @@ describe('samples', () => {
     expect(samples().map(({ net_rx_bytes }) => net_rx_bytes)).toEqual([10, 16]);
   });
 
-  test('continue without disk values while a disk hangs', async () => {
+  test('samples without disk values while a disk hangs', async () => {
     room = () => new Promise(() => {});
     start();
     await pass(5_000);
@@ -170,7 +170,7 @@ describe('samples', () => {
     expect(times()).toEqual([5, 35]);
   });
 
-  test('follow configuration changes at once: interval, disabling, and enabling', async () => {
+  test('follows configuration changes at once: interval, disabling, and enabling', async () => {
     const sampler = start();
     await pass(5_000);
     settings = { enabled: true, collection_interval: 2 };
@@ -194,7 +194,7 @@ describe('samples', () => {
     expect(clock.next).toBeNull();
   });
 
-  test('skip the time of a suspension, and keep their interval after a late one', async () => {
+  test('skips the time of a suspension, and keeps the interval after a late sample', async () => {
     let late = 10_000;
     const after = clock.after.bind(clock);
     start();
@@ -210,7 +210,7 @@ describe('samples', () => {
     expect(times()).toEqual([5, 45, 65, 95, 125, 255, 285]);
   });
 
-  test('never share a second: an early one waits for the next second', async () => {
+  test('never takes two samples in a second: an early one waits for the next second', async () => {
     settings = { enabled: true, collection_interval: 1 };
     start();
     for (let n = 0; n < 3; n++) await pass(1_000);
@@ -225,7 +225,7 @@ describe('samples', () => {
     expect(times()).toEqual([1, 2, 3, 4, 5]);
   });
 
-  test('wait for a clock that was set back a little, because that time already has samples', async () => {
+  test('waits for a clock that was set back a little, because that time already has samples', async () => {
     start();
     await pass(5_000);
     await pass(30_000);
@@ -235,7 +235,7 @@ describe('samples', () => {
     expect(logged).toEqual([]);
   });
 
-  test('start over after the clock was set back far, without samples in the future', async () => {
+  test('starts over after the clock was set back far, without samples in the future', async () => {
     start();
     await pass(5_000);
     buffer.drop(buffer.end);
@@ -252,7 +252,7 @@ describe('samples', () => {
     expect(times()).toEqual([95 - 3600, 125 - 3600 + 86_400]);
   });
 
-  test('continue after those of the previous process, and wait minutes for a clock that is not set yet', async () => {
+  test('continues after the samples of the previous process, and waits minutes for a clock that is not set yet', async () => {
     const before = (ahead: number) => {
       buffer = new SampleBuffer(8);
       for (const at of [-60, -30]) buffer.push({ ...blank, collected_at: clock.now() / 1000 + ahead + at });
@@ -292,7 +292,7 @@ describe('samples', () => {
     sampler.end();
   });
 
-  test('of the previous process are dropped if metrics are disabled, with a notification', async () => {
+  test('drops samples of the previous process if metrics are disabled, with a notification', async () => {
     buffer.push({ ...blank, collected_at: 1_799_999_000 });
     settings = { enabled: false, collection_interval: 30 };
     const sampler = start();
@@ -304,7 +304,7 @@ describe('samples', () => {
     expect(changes).toBe(3);
   });
 
-  test('are dropped from the oldest when the buffer is full, with one warning until the next are sent', async () => {
+  test('drops the oldest samples when the buffer is full, with one warning until the next are sent', async () => {
     start();
     await pass(5_000);
     for (let n = 0; n < 10; n++) await pass(30_000);
@@ -315,7 +315,7 @@ describe('samples', () => {
     expect(logged).toHaveLength(2);
   });
 
-  test('of the real machine are plausible', async () => {
+  test('samples plausible values of the real machine', async () => {
     start(machineSource);
     for (let n = 0; samples().length === 0 && n < 200; n++) {
       if (n === 0) clock.advance(5_000);
@@ -332,6 +332,6 @@ describe('samples', () => {
   });
 });
 
-test('has the defaults of the configuration schema without a configuration', () => {
+test('uses the defaults of the configuration schema without a configuration', () => {
   expect(defaultMetrics).toEqual(defaultConfig.metrics);
 });

@@ -100,7 +100,7 @@ const halfMinutes = (from: number, to: number) => Array.from({ length: to - from
 const lines = () => readFileSync(path, 'utf8').split('\n').length - 1;
 
 describe('unsent samples', () => {
-  test('are never written to disk if they are sent soon', async () => {
+  test('writes no samples to disk that are sent soon', async () => {
     const agent = start();
     for (let n = 0; n < 200; n++) {
       await agent.take(2);
@@ -112,7 +112,7 @@ describe('unsent samples', () => {
     expect(readdirSync(folder)).toEqual([]);
   });
 
-  test('survive a kill except for the last ten minutes, with one write every ten minutes', async () => {
+  test('restores samples after a kill except for the last ten minutes, with one write every ten minutes', async () => {
     const agent = start();
     await agent.take(19);
     expect(existsSync(path)).toBe(false);
@@ -131,7 +131,7 @@ describe('unsent samples', () => {
     expect(logged).toEqual([]);
   });
 
-  test('survive a stop unchanged and in order; their file is removed when they are sent', async () => {
+  test('restores samples after a stop unchanged and in order, and removes their file when they are sent', async () => {
     const first = start();
     await first.take(70);
     const whole = first.buffer.at(69);
@@ -148,7 +148,7 @@ describe('unsent samples', () => {
     expect(start().times).toEqual([]);
   });
 
-  test('survive a stop even if the agent got another id meanwhile', async () => {
+  test('restores samples after a stop even if the agent got another id meanwhile', async () => {
     const first = start();
     await first.take(25);
     expect(existsSync(path)).toBe(true);
@@ -158,7 +158,7 @@ describe('unsent samples', () => {
     expect(logged).toEqual([]);
   });
 
-  test('are saved on stop without those already sent', async () => {
+  test('saves samples on stop without those already sent', async () => {
     const first = start();
     await first.take(70);
     await first.send(25);
@@ -175,7 +175,7 @@ describe('unsent samples', () => {
     expect(readdirSync(folder)).toEqual([]);
   });
 
-  test('are limited on disk to twice the capacity of the buffer', async () => {
+  test('limits samples on disk to twice the capacity of the buffer', async () => {
     let agent = start(50);
     let most = 0;
     for (let n = 1; n <= 500; n++) {
@@ -191,7 +191,7 @@ describe('unsent samples', () => {
     expect(most).toBeLessThanOrEqual(1 + 50 + 50 + 21);
   });
 
-  test('are restored exactly, in any sequence of events', async () => {
+  test('restores samples exactly, in any sequence of events', async () => {
     const step = fc.oneof(
       { weight: 6, arbitrary: fc.record({ take: fc.integer({ min: 1, max: 30 }) }) },
       { weight: 3, arbitrary: fc.record({ send: fc.nat(40) }) },
@@ -241,7 +241,7 @@ describe('the file of samples', () => {
     return agent;
   };
 
-  test('yields all complete lines after a cut anywhere, and is continued', async () => {
+  test('restores all complete lines of a file after a cut anywhere, and continues the file', async () => {
     await fill(3);
     const bytes = readFileSync(path);
     const ends = [...bytes.keys()].filter((at) => bytes[at] === 0x0a).map((at) => at + 1);
@@ -261,7 +261,7 @@ describe('the file of samples', () => {
     expect(start().times).toEqual([...halfMinutes(1, 2), ...halfMinutes(4, 5)]);
   });
 
-  test('yields all other samples with any byte changed, and never ends the agent', async () => {
+  test('restores all other samples with any byte changed, and never ends the agent', async () => {
     await fill(5);
     const bytes = readFileSync(path);
     fc.assert(
@@ -278,7 +278,7 @@ describe('the file of samples', () => {
     );
   });
 
-  test('is ignored and replaced if it belongs to another agent or is invalid', async () => {
+  test('ignores and replaces a file of another agent or an invalid one', async () => {
     const foreign: [string, () => void][] = [
       ['empty', () => writeFileSync(path, '')],
       ['noise', () => writeFileSync(path, Buffer.alloc(5_000, 0x9f))],
@@ -312,7 +312,7 @@ describe('the file of samples', () => {
     expect(readFileSync('/etc/passwd', 'utf8')).toContain('root');
   });
 
-  test('is rewritten if it was removed or changed meanwhile', async () => {
+  test('rewrites a file that was removed or changed meanwhile', async () => {
     const agent = start();
     await agent.take(45);
     for (const harm of [() => rmSync(path), () => writeFileSync(path, 'x'), () => truncateSync(path, 100)]) {
@@ -324,7 +324,7 @@ describe('the file of samples', () => {
     }
   });
 
-  test('causes one warning if the disk rejects it, and is written as soon as possible', async () => {
+  test('warns once if the disk rejects the file, and writes it as soon as possible', async () => {
     const agent = start();
     // Fails for root too, because a directory has the name of the temporary file.
     mkdirSync(join(`${path}.tmp`, 'x'), { recursive: true });
@@ -337,7 +337,7 @@ describe('the file of samples', () => {
     expect(logged).toHaveLength(1);
   });
 
-  test('gets its mode back if it was changed', async () => {
+  test('restores the mode of the file', async () => {
     await fill(3);
     chmodSync(path, 0o644);
     const agent = start();
@@ -346,7 +346,7 @@ describe('the file of samples', () => {
     expect(statSync(path).mode & 0o777).toBe(0o600);
   });
 
-  test('of another version yields the measures that both know, and no invalid samples', () => {
+  test('reads the measures that both versions know from a file of another version, and no invalid samples', () => {
     const measures = ['a new one', 'uptime', 'cpu_usage'];
     const header = { node_id: nodeId, measures };
     const rows = [

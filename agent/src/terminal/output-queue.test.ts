@@ -8,7 +8,7 @@ const pieceBytes = 16;
 const copy = (bytes: Uint8Array) => Buffer.from(bytes);
 
 describe('output', () => {
-  test('is sent at once after a pause, and combined when it arrives in small pieces', () => {
+  test('sends output at once after a pause, and combines small pieces', () => {
     const queue = new OutputQueue(pieceBytes, small);
     queue.add(Buffer.from('$'));
     expect(queue.take(1000, copy)?.toString()).toBe('$');
@@ -21,7 +21,7 @@ describe('output', () => {
     expect(queue.dueAt()).toBeNull();
   });
 
-  test('is sent without a delay if it is large', () => {
+  test('sends large output without a delay', () => {
     const queue = new OutputQueue(pieceBytes, small);
     for (const at of [0, 0, 0]) {
       queue.add(Buffer.alloc(8, 'x'));
@@ -45,7 +45,7 @@ describe('output', () => {
     expect(queue.take(2000, copy)).toBeNull();
   });
 
-  test('is complete and in order, respects window and rate, and always ends', () => {
+  test('sends output complete and in order, within window and rate, to the end', () => {
     const step = fc.oneof(
       fc.record({ kind: fc.constant('show' as const), bytes: fc.integer({ min: 1, max: pieceBytes }) }),
       fc.record({ kind: fc.constant('credit' as const), part: fc.integer({ min: 1, max: 4 }) }),

@@ -21,7 +21,7 @@ describe('the shell of a terminal', () => {
     expect(chooseShell(null, login, given, machine)).toEqual(expected);
   });
 
-  test('is the one that the operator requests, if that is allowed and it is in /etc/shells', () => {
+  test('takes the shell that the operator requests, if that is allowed and it is in /etc/shells', () => {
     expect(chooseShell('/bin/sh', '/bin/bash', overridden, machine)).toEqual({ shell: '/bin/sh' });
   });
 

@@ -332,7 +332,7 @@ describe.skipIf(process.platform !== 'linux')('a terminal', () => {
   });
 
   describe('is refused', () => {
-    test('beyond the maximum number, until one has ended', async () => {
+    test('refuses a terminal beyond the maximum number, until one has ended', async () => {
       link.settings = { ...link.settings, max_sessions: 1 };
       const first = await link.open();
       const second = await link.open();
@@ -360,7 +360,7 @@ describe.skipIf(process.platform !== 'linux')('a terminal', () => {
       expect(answer).toMatchObject({ type: 'terminal_refused', code, message: expect.stringMatching(message) });
     });
 
-    test('if the agent has too many open files, and the agent continues', async () => {
+    test('refuses a terminal if the agent has too many open files, and continues', async () => {
       await link.open();
       // Enough for a terminal and the first pipes of a program, but not for all.
       for (const left of [2, 4, 6]) {
@@ -373,7 +373,7 @@ describe.skipIf(process.platform !== 'linux')('a terminal', () => {
       }
     });
 
-    test('on a channel number that was used before', async () => {
+    test('refuses a channel number that was used before', async () => {
       await link.open();
       const again = { type: 'terminal_open', channel: 1, session_id: '0'.repeat(26), cols: 1, rows: 1 } as const;
       expect(link.link.receive({ ...again, shell: null, operator: 'ann' })).toBe(false);

@@ -150,7 +150,7 @@ describe('the drift watch', () => {
 });
 
 describe('a hint', () => {
-  test('is accepted by the orchestrator, with names of any length', async () => {
+  test('sends a hint that the orchestrator accepts, with names of any length', async () => {
     const home = temporaryDirectory();
     const clock = new ManualClock();
     const hints: string[][] = [];
@@ -186,7 +186,7 @@ describe('a hint', () => {
 });
 
 describe('a path that changes all the time', () => {
-  test('is observed less and less often, and at once again after a quiet time', async () => {
+  test('observes a path that changes all the time less and less often, and at once again after a quiet time', async () => {
     expect([0, 9, 10, 11, 13, 30].map(waitAfter)).toEqual([0, 0, 1000, 2000, 8000, 300_000]);
     const home = temporaryDirectory();
     const clock = new ManualClock();

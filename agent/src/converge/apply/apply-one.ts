@@ -115,8 +115,8 @@ async function settleInterrupted(
     triggeredBy: circumstances.rerunBy.slice(),
     corrective: false,
   };
-  // A trigger forces the run whatever `check` reports, so `check` cannot tell whether it happened.
-  // Nor can it in a cancelled operation, which ends programs that look and runs nothing again.
+  // A trigger forces the run regardless of `check`, so `check` cannot tell whether it happened.
+  // Nor can it in a cancelled operation, which kills observing programs and runs nothing again.
   if (provider.canTell(resource) && circumstances.rerunBy.length === 0 && !progress.interrupted()) {
     try {
       const seen = await provider.observe(resource, circumstances, progress.machine());

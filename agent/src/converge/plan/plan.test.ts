@@ -12,13 +12,13 @@ const none = { read: () => null };
 const keys = (steps: ReturnType<typeof stepsOf>) => steps.map(({ kind, resource }) => `${kind} ${resource.identity}`);
 
 describe('steps', () => {
-  test('are the desired set in order, then the removals in reverse, without kept modules', () => {
+  test('orders steps as the desired set, then the removals in reverse, without kept modules', () => {
     const [a, b, c] = [file('/a'), file('/b'), file('/c', {}, { module: 'kept' })];
     expect(keys(stepsOf([b!], managed([a!, b!, c!]), ['kept']))).toEqual(['apply /b', 'remove /a']);
     expect(keys(stepsOf([], managed([a!, b!, c!]), []))).toEqual(['remove /c', 'remove /b', 'remove /a']);
   });
 
-  test('remove the contents of a directory before the directory, in any declared order', () => {
+  test('removes the contents of a directory before the directory, in any declared order', () => {
     fc.assert(
       fc.property(fc.shuffledSubarray(['/a', '/a/b', '/a/b/c', '/a/b/d', '/e', '/e/f', '/g']), (paths) => {
         const removed = stepsOf([], managed(paths.map((path) => directory(path))), []).map(
@@ -32,7 +32,7 @@ describe('steps', () => {
     );
   });
 
-  test('without nesting are removed exactly in reverse', () => {
+  test('removes resources without nesting exactly in reverse', () => {
     fc.assert(
       fc.property(fc.shuffledSubarray(['/a', '/b', '/c', '/d', '/e', '/f']), (paths) => {
         const removed = stepsOf([], managed(paths.map((path) => file(path))), []).map(
@@ -61,7 +61,7 @@ describe('decisions', () => {
     return decisions;
   }
 
-  test('await a user that an earlier step may create in a plan, and fail without it in an apply', async () => {
+  test('awaits a user that an earlier step may create in a plan, and fails without it in an apply', async () => {
     const owned = file('/f', { owner: 'deploy' });
     const brings = script('adduser', { apply: 'adduser deploy' });
     expect(await plan('plan', [owned], [unknownOwner])).toMatchObject([
@@ -83,7 +83,7 @@ describe('decisions', () => {
     ]);
   });
 
-  test('fail paths below a file or below an absent path', async () => {
+  test('refuses paths below a file or below an absent path', async () => {
     expect(await plan('plan', [file('/a'), file('/a/b')], [absent, absent])).toMatchObject([
       { verdict: 'act' },
       { verdict: 'fail' },
@@ -94,7 +94,7 @@ describe('decisions', () => {
     ]);
   });
 
-  test('skip all direct and indirect dependents of a failure', async () => {
+  test('skips all direct and indirect dependents of a failure', async () => {
     const [a, b, c, d] = [
       file('/a', { owner: 'nobody-here' }, { id: 'a' }),
       file('/b', {}, { id: 'b', depends_on: ['path:/a'] }),

@@ -8,7 +8,7 @@ const source = { operation_id: '01HZZZZZZZZZZZZZZZZZZZ0001', resource: 'site/dep
 const bytesOf = (message: object): number => Buffer.byteLength(JSON.stringify(message));
 
 describe('live output', () => {
-  test('is complete if the program prints less than the limit', () => {
+  test('streams all output of a program that prints less than the limit', () => {
     fc.assert(
       fc.property(
         fc.array(fc.tuple(fc.string({ unit: 'binary', maxLength: 12 }), fc.nat(60), fc.boolean()), { maxLength: 10 }),
@@ -39,7 +39,7 @@ describe('live output', () => {
     );
   });
 
-  test('is the end of the output if the program prints more, within the limit for any bytes', () => {
+  test('streams the end of the output of a program that prints more, within the limit for any bytes', () => {
     const pieces = fc.oneof(
       fc.uint8Array({ maxLength: 9_000 }),
       fc.constantFrom(0, 0x1b, 0x22, 0x80, 0xff, 0xf0).map((byte) => Buffer.alloc(5_000, byte)),
@@ -70,7 +70,7 @@ describe('live output', () => {
     );
   });
 
-  test('keeps little of a gigabyte in memory', () => {
+  test('keeps little of a gigabyte of output in memory', () => {
     const live = new LiveOutput(() => {});
     const piece = Buffer.alloc(64 * 1024, 'x');
     const before = liveBytes();
@@ -79,12 +79,12 @@ describe('live output', () => {
       live.add(source, 'stdout', piece);
       if (i % 1024 === 1000) most = Math.max(most, liveBytes() - before);
     }
-    // Far from all of it. What the collector lets stand besides is its own affair: 4.3 MiB were seen on a busy machine.
+    // Far below the total. Uncollected garbage varies: up to 4.3 MiB on a busy machine.
     expect(most).toBeLessThan(16 * 1024 * 1024);
     expect(live.take()?.stdout).toMatchObject({ to: 1024 ** 3 });
   });
 
-  test('belongs to the running program, and is empty after the end of its operation', () => {
+  test('streams only the running program, and nothing after the end of its operation', () => {
     const live = new LiveOutput(() => {});
     live.add(source, 'stdout', Buffer.from('one'));
     live.add({ ...source, resource: 'site/next' }, 'stderr', Buffer.from('two'));
@@ -95,7 +95,7 @@ describe('live output', () => {
     expect(live.take()).toBeNull();
   });
 
-  test('is empty if the name leaves no room', () => {
+  test('streams nothing if the name leaves no room', () => {
     const live = new LiveOutput(() => {});
     live.add({ ...source, resource: `site/${'\u0001'.repeat(400)}` }, 'stdout', Buffer.from('one'));
     expect(live.take()).toBeNull();

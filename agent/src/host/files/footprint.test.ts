@@ -12,7 +12,7 @@ const footprint: Footprint = new Map([
 ]);
 
 describe('a blind spot', () => {
-  test('is reported for paths behind a link or on another file system', () => {
+  test('reports a blind spot for paths behind a link or on another file system', () => {
     expect(blindSpot(['/etc/web', '/opt/x'], footprint)).toBe('/opt');
     expect(blindSpot(['/var/lib/web/site'], footprint)).toBe('/var/lib/web');
     expect(blindSpot(['/srv/site'], footprint)).toBe('/srv/site');
@@ -20,7 +20,7 @@ describe('a blind spot', () => {
     expect(blindSpot(['/var/lib/db'], footprint)).toBe('/var/lib/db/data');
   });
 
-  test('is not reported for other paths, nor for a link itself, whose target stays', () => {
+  test('reports no blind spot for other paths, nor for a link itself, whose target stays', () => {
     expect(blindSpot(['/etc/web', '/etc/web/deep/er', '/var/lib/dbx', '/var/lib/web'], footprint)).toBeNull();
   });
 });

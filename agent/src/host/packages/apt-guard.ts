@@ -1,6 +1,6 @@
 /**
- * Guards what apt may remove with a hook that apt runs after it has taken its lock and made its decision, so that nobody
- * can change the result. apt passes each package to the hook (protocol 3: `name version architecture …`, with the action
+ * Guards what apt may remove with a hook that apt runs after it has taken its lock and made its decision, so that the
+ * result can no longer change. apt passes each package to the hook (protocol 3: `name version architecture …`, with the action
  * last), and aborts before any change if the hook fails.
  */
 

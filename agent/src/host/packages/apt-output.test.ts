@@ -32,7 +32,7 @@ test('removes credentials of URLs from a complaint', () => {
 });
 
 describe('output of apt', () => {
-  test('has the candidate of a policy, and the versions that the sources offer', () => {
+  test('reads the candidate of a policy, and the versions that the sources offer', () => {
     expect([...parsePolicy(policy)]).toEqual([
       ['libc6', { candidate: '2.36-9+deb12u14', offered: ['2.36-9+deb12u14'] }],
       ['good', { candidate: '2', offered: ['2'] }],

@@ -67,7 +67,7 @@ Operation aborted.
 `;
 
 describe('output of dnf', () => {
-  test('is reduced to the error', () => {
+  test('reduces the output of dnf to the error', () => {
     expect(dnfComplaint(unmet)).toBe(
       'Problem: conflicting requests; nothing provides nowhere-to-be-found needed by unmet-1.0-1.noarch',
     );

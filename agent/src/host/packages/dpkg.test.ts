@@ -41,7 +41,7 @@ Auto-Installed: 0
 describe('the database of dpkg', () => {
   const database = parseDpkg(status, [], extended);
 
-  test('has installed packages, their state, and their marks', () => {
+  test('reads installed packages, their state, and their marks', () => {
     expect(database.native).toBe('amd64');
     expect(findPackage(database, 'held')).toMatchObject({
       held: true,
@@ -80,13 +80,13 @@ describe('the database of dpkg', () => {
     ]);
   });
 
-  test('is refused with the place of the error if it is invalid', () => {
+  test('refuses an invalid database with the place of the error', () => {
     expect(() => parseDpkg('', [], '')).toThrow(/may be cut off/);
     expect(() => parseDpkg(status.replace('hold ok installed', 'hold ok'), [], '')).toThrow(/package held/);
     expect(() => parseDpkg(status.replace('Package: held\n', ''), [], '')).toThrow(/without a name/);
   });
 
-  test('is refused or incomplete, but never wrong, when it is truncated', () => {
+  test('refuses a truncated database, or reads a part of it', () => {
     fc.assert(
       fc.property(fc.nat(status.length), (at) => {
         try {

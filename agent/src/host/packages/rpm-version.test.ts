@@ -43,7 +43,7 @@ describe('versions of rpm', () => {
     expect(Math.sign(compareParts(b, a))).toBe(order === 0 ? 0 : -order);
   });
 
-  test('have a total order', () => {
+  test('gives versions a total order', () => {
     const part = fc.string({ unit: fc.constantFrom('0', '1', '9', 'a', 'b', '.', '~', '^', '+'), maxLength: 8 });
     fc.assert(
       fc.property(part, part, part, (a, b, c) => {
@@ -54,14 +54,14 @@ describe('versions of rpm', () => {
     );
   });
 
-  test('compare by epoch first', () => {
+  test('compares versions by epoch first', () => {
     const old = { epoch: 0, version: '9.9', release: '1' };
     const renumbered = { epoch: 1, version: '0.9', release: '1' };
     expect(compareRpmVersions(old, renumbered)).toBeLessThan(0);
     expect([old, renumbered].map(versionText)).toEqual(['9.9-1', '1:0.9-1']);
   });
 
-  test('match with and without epoch and release', () => {
+  test('matches versions with and without epoch and release', () => {
     const found = { epoch: 1, version: '0.9', release: '1.fc40' };
     for (const right of ['0.9', '1:0.9', '0.9-1.fc40', '1:0.9-1.fc40'])
       expect([right, isVersion(right, found)]).toEqual([right, true]);

@@ -24,7 +24,7 @@ afterEach(() => {
 const found = (of: ProcessSession = session) => membersOf([of]).get(of)!;
 
 describe.skipIf(process.platform !== 'linux')('the members of a session', () => {
-  test('exclude processes that left it, and outlast its first process', async () => {
+  test('finds the members of a session without its first process, and without those that left it', async () => {
     expect(found().pids).toHaveLength(2);
     leader.kill('SIGKILL');
     await once(leader, 'exit');
@@ -33,11 +33,11 @@ describe.skipIf(process.platform !== 'linux')('the members of a session', () => 
     await expect.poll(() => found().pids, { interval: 5 }).toEqual([]);
   });
 
-  test('are empty when the session number was reused', () => {
+  test('finds no members when the session number was reused', () => {
     expect(found({ ...session, startTicks: '1' }).pids).toEqual([]);
   });
 
-  test('are recognized after a restart by their scope or by the first process', async () => {
+  test('recognizes the members of a session after a restart by their scope or by the first process', async () => {
     for (const within of [null, 'muster-terminal-0.scope']) expect(found({ ...session, within }).pids).toHaveLength(2);
     leader.kill('SIGKILL');
     await once(leader, 'exit');

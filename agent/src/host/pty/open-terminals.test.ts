@@ -15,7 +15,7 @@ const { bootId } = identityOf(process.pid);
 const scope = 'muster-terminal-0123456789ab.scope';
 
 describe.skipIf(process.platform !== 'linux')('records of open terminals', () => {
-  test('are found by the next process until they are removed', () => {
+  test('finds recorded terminals in the next process until they are removed', () => {
     const open = new OpenTerminals(directory);
     const scoped = { session: { pid: 4001, startTicks: '17', bootId }, scope };
     const bare = { session: { pid: 4002, startTicks: '18', bootId }, scope: null };
@@ -30,14 +30,14 @@ describe.skipIf(process.platform !== 'linux')('records of open terminals', () =>
     expect(readdirSync(directory)).toEqual([]);
   });
 
-  test('of an earlier boot are ignored, because process numbers and times repeat', () => {
+  test('ignores records of an earlier boot, because process numbers and times repeat', () => {
     const open = new OpenTerminals(directory);
     open.add({ session: { ...identityOf(process.pid), bootId: '0b0c0d0e-0000-4000-8000-000000000000' }, scope });
     expect(open.left()).toEqual([]);
     expect(readdirSync(directory)).toEqual([]);
   });
 
-  test('exclude files that the agent did not write, which stay', () => {
+  test('ignores files that the agent did not write, and leaves them', () => {
     const names = [
       'agent.key',
       `open-terminal.1.2.${bootId}`,
