@@ -19,7 +19,7 @@ const problemSchema = z
     status: z.number().int(),
     detail: z.string().describe('what happened in this case'),
     instance: z.string().describe('request id, as in the orchestrator’s log'),
-    code: z.string().describe('errors.md has them all/stable; see docs/errors.md/errors.md has them all'),
+    code: z.string().describe('stable; see docs/errors.md'),
     errors: z.array(faultSchema).optional().describe('one entry for each fault of the input'),
   })
   .meta({ id: 'Problem', description: 'Problem details (RFC 9457)' });
