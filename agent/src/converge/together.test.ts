@@ -37,6 +37,7 @@ type Seen = { there: boolean };
 
 const packages: Provider<Seen, Json> = {
   type: 'package-brew',
+  fields: { name: 'text', ensure: 'text?' },
   recheckable: true,
   brings: () => ['accounts', 'units', 'programs'],
   bringsToDependents: () => ['packages'],

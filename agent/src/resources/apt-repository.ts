@@ -16,19 +16,13 @@ import {
   write,
 } from './file-unix/written-file.ts';
 import { freshOffers, knownOffers } from './package-apt/seen.ts';
-import {
-  type Circumstances,
-  type ContentCopies,
-  type Difference,
-  type Json,
-  nothing,
-  type Provider,
-} from './provider/provider.ts';
+import { defineProvider } from './provider/define-provider.ts';
+import { type Circumstances, type ContentCopies, type Difference, type Json, nothing } from './provider/provider.ts';
 
 /** A package source: one file for apt, and one with its signing key. */
 
 type Body = ResourceBodies['apt-repository'];
-const bodyOf = (resource: ResolvedResource): Body => resource.body as Body;
+type Declared = ResolvedResource<'apt-repository'>;
 
 export interface SeenRepository {
   source: SeenFile;
@@ -40,8 +34,8 @@ export type RepositoryBefore = { source: FileBefore | null; key: FileBefore | nu
 
 const isAbsent = (body: Body): boolean => body.ensure === 'absent';
 
-function sourceFile(resource: ResolvedResource): WrittenFile {
-  const body = bodyOf(resource);
+function sourceFile(resource: Declared): WrittenFile {
+  const body = resource.body;
   return {
     path: sourcePath(body.name),
     text: isAbsent(body) ? null : renderSource(body),
@@ -50,16 +44,16 @@ function sourceFile(resource: ResolvedResource): WrittenFile {
   };
 }
 
-function keyFile(resource: ResolvedResource): WrittenFile {
-  const body = bodyOf(resource);
+function keyFile(resource: Declared): WrittenFile {
+  const body = resource.body;
   const wanted = isAbsent(body) || body.signed_by == null ? null : renderKey(body.signed_by);
   return { path: keyPath(body.name), text: wanted, mode: '0644' };
 }
 
 /** Whether the agent manages the key file: a key is or was declared. */
-function hasKey(resource: ResolvedResource, succeeded: ResolvedResource | null): boolean {
-  if (!isAbsent(bodyOf(resource)) && bodyOf(resource).signed_by != null) return true;
-  return succeeded?.type === 'apt-repository' && bodyOf(succeeded).signed_by != null;
+function hasKey(resource: Declared, succeeded: ResolvedResource | null): boolean {
+  if (!isAbsent(resource.body) && resource.body.signed_by != null) return true;
+  return succeeded?.type === 'apt-repository' && (succeeded as Declared).body.signed_by != null;
 }
 
 interface Parts {
@@ -67,11 +61,7 @@ interface Parts {
   key: Difference;
 }
 
-function diffParts(
-  resource: ResolvedResource,
-  seen: SeenRepository,
-  circumstances: Pick<Circumstances, 'purpose'>,
-): Parts {
+function diffParts(resource: Declared, seen: SeenRepository, circumstances: Pick<Circumstances, 'purpose'>): Parts {
   return {
     source: diffWritten(resource, sourceFile(resource), seen.source, circumstances),
     key: seen.key === null ? nothing() : diffWritten(resource, keyFile(resource), seen.key, circumstances),
@@ -98,16 +88,22 @@ function told({ source, key }: Parts, from: string | null, to: string | null): D
   };
 }
 
-export const aptRepository: Provider<SeenRepository, RepositoryBefore> = {
+export const aptRepository = defineProvider<'apt-repository', SeenRepository, RepositoryBefore>({
   type: 'apt-repository',
-  recheckable: true,
+  fields: {
+    name: 'text',
+    uris: 'list',
+    suites: 'list',
+    components: 'list?',
+    signed_by: 'text?',
+    ensure: 'text?',
+  },
   brings: () => ['packages'],
   // The directory of keys is the one that may be missing.
-  path: (resource) =>
-    bodyOf(resource).signed_by == null ? sourcePath(bodyOf(resource).name) : keyPath(bodyOf(resource).name),
+  path: (resource) => (resource.body.signed_by == null ? sourcePath(resource.body.name) : keyPath(resource.body.name)),
 
   check(resource) {
-    const body = bodyOf(resource);
+    const body = resource.body;
     const fault = isAbsent(body) ? null : sourceFault(body);
     if (fault !== null) throw new HostFailure(fault);
   },
@@ -124,7 +120,6 @@ export const aptRepository: Provider<SeenRepository, RepositoryBefore> = {
     return told(parts, textOf(seen.source), sourceFile(resource).text);
   },
 
-  canTell: () => true,
   inBrief: (seen): Json =>
     JSON.parse(
       JSON.stringify({ source: fileInBrief(seen.source), key: seen.key === null ? null : fileInBrief(seen.key) }),
@@ -147,8 +142,6 @@ export const aptRepository: Provider<SeenRepository, RepositoryBefore> = {
       key: await of(keyFile(resource), seen.key, key, before?.key ?? null),
     };
   },
-
-  claim: () => null,
 
   async apply(resource, seen, _difference, machine) {
     const { source, key } = diffParts(resource, seen, { purpose: 'apply' });
@@ -190,10 +183,10 @@ export const aptRepository: Provider<SeenRepository, RepositoryBefore> = {
     machine.stale(freshOffers, knownOffers);
     return {};
   },
-};
+});
 
 function diffPartsRemoval(
-  resource: ResolvedResource,
+  resource: Declared,
   before: RepositoryBefore,
   seen: SeenRepository,
   copies: Pick<ContentCopies, 'read'>,

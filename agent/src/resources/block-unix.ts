@@ -13,7 +13,7 @@ import {
   type SeenBlock,
 } from './block-unix/seen.ts';
 import { broughtBy } from './file-unix/brought.ts';
-import type { Provider } from './provider/provider.ts';
+import { defineProvider } from './provider/define-provider.ts';
 import { changedLines, isAbsent, linesOf, pathOf, rewrite } from './text-edit/text-file.ts';
 
 /** Maximum characters of a previous block that are kept to be restored. */
@@ -24,9 +24,9 @@ const inBrief = <T extends string[] | null>(lines: T): T | string[] =>
   lines !== null && lines.reduce((sum, line) => sum + line.length, 0) > 16 * 1024 ? ['(large)'] : lines;
 
 /** One marked block in a file that others own. */
-export const blockUnix: Provider<SeenBlock, BlockBefore> = {
+export const blockUnix = defineProvider<'block-unix', SeenBlock, BlockBefore>({
   type: 'block-unix',
-  recheckable: true,
+  fields: { path: 'text', marker: 'text', content: 'text?', ensure: 'text?' },
   brings: (resource) => broughtBy(pathOf(resource)),
   path: pathOf,
 
@@ -41,7 +41,6 @@ export const blockUnix: Provider<SeenBlock, BlockBefore> = {
   observe: (resource, _circumstances, machine) => look(resource, machine),
 
   diff: diffBlock,
-  canTell: () => true,
   inBrief: ({ content: _content, restored: back, found, ...seen }) =>
     JSON.parse(
       JSON.stringify({
@@ -64,8 +63,6 @@ export const blockUnix: Provider<SeenBlock, BlockBefore> = {
       );
     return { was: 'present', lines, index, above, below, ending };
   },
-
-  claim: () => null,
 
   async apply(resource, _seen, _difference, machine) {
     await rewrite(resource, machine, (seen) => {
@@ -98,4 +95,4 @@ export const blockUnix: Provider<SeenBlock, BlockBefore> = {
     });
     return {};
   },
-};
+});

@@ -16,12 +16,13 @@ import {
   type WrittenFile,
   write,
 } from './file-unix/written-file.ts';
-import { type Difference, type Json, nothing, type Provider } from './provider/provider.ts';
+import { defineProvider } from './provider/define-provider.ts';
+import { type Difference, type Json, nothing } from './provider/provider.ts';
 
 /** A job of cron: one file in /etc/cron.d. */
 
 type Body = ResourceBodies['cron-unix'];
-const bodyOf = (resource: ResolvedResource): Body => resource.body as Body;
+type Declared = ResolvedResource<'cron-unix'>;
 
 export interface SeenJob {
   file: SeenFile;
@@ -41,8 +42,8 @@ function jobPath({ user, name }: Pick<Body, 'user' | 'name'>): string {
   return `/etc/cron.d/muster-${escaped}-${name}`;
 }
 
-function wantedFile(resource: ResolvedResource): WrittenFile {
-  const body = bodyOf(resource);
+function wantedFile(resource: Declared): WrittenFile {
+  const body = resource.body;
   return {
     path: jobPath(body),
     text: body.ensure === 'absent' ? null : renderJob(body),
@@ -50,12 +51,12 @@ function wantedFile(resource: ResolvedResource): WrittenFile {
   };
 }
 
-function seenJob(resource: ResolvedResource, file: SeenFile): Omit<SeenJob, 'userIsMissing'> {
+function seenJob(resource: Declared, file: SeenFile): Omit<SeenJob, 'userIsMissing'> {
   const text = textOf(file);
   return {
     file,
     job: text === null ? null : parseCrontab(text).job,
-    cronIsMissing: bodyOf(resource).ensure !== 'absent' && !daemons.some((path) => exists(path)),
+    cronIsMissing: resource.body.ensure !== 'absent' && !daemons.some((path) => exists(path)),
   };
 }
 
@@ -84,14 +85,13 @@ function fieldChanges(file: FieldChange[], from: SeenJob['job'], to: SeenJob['jo
 
 const told = (difference: Difference, changes: FieldChange[]): Difference => ({ ...difference, changes, diff: null });
 
-export const cronUnix: Provider<SeenJob, FileBefore> = {
+export const cronUnix = defineProvider<'cron-unix', SeenJob, FileBefore>({
   type: 'cron-unix',
-  recheckable: true,
-  brings: () => [],
-  path: (resource) => jobPath(bodyOf(resource)),
+  fields: { name: 'text', user: 'text', schedule: 'text', command: 'text', ensure: 'text?' },
+  path: (resource) => jobPath(resource.body),
 
   check(resource) {
-    const { command, schedule } = bodyOf(resource);
+    const { command, schedule } = resource.body;
     const fault = scheduleFault(schedule);
     if (fault !== null) throw new HostFailure(`its schedule cannot be read: ${fault}`);
     if (command.trim() === '') throw new HostFailure('its command is empty');
@@ -103,13 +103,13 @@ export const cronUnix: Provider<SeenJob, FileBefore> = {
 
   observe(resource, _circumstances, machine) {
     const file = lookAtWritten(resource, wantedFile(resource), machine);
-    const { user, ensure } = bodyOf(resource);
+    const { user, ensure } = resource.body;
     const userIsMissing = ensure !== 'absent' && !/^\d+$/.test(user) && machine.accounts.uid(user) === null;
     return { ...seenJob(resource, file), userIsMissing };
   },
 
   diff(resource, seen, circumstances) {
-    const body = bodyOf(resource);
+    const body = resource.body;
     const file = diffWritten(resource, wantedFile(resource), seen.file, circumstances);
     if (file.action === 'none') return file;
     const { user } = body;
@@ -122,7 +122,6 @@ export const cronUnix: Provider<SeenJob, FileBefore> = {
     };
   },
 
-  canTell: () => true,
   inBrief: (seen): Json => JSON.parse(JSON.stringify({ ...seen, file: fileInBrief(seen.file) })),
   weight: (seen) => fileWeight(seen.file),
 
@@ -131,8 +130,6 @@ export const cronUnix: Provider<SeenJob, FileBefore> = {
     const file = diffWritten(resource, wanted, seen.file, { purpose: 'apply' });
     return rememberWritten(resource, wanted, seen.file, file, before, machine);
   },
-
-  claim: () => null,
 
   async apply(resource, seen, _difference, machine) {
     const wanted = wantedFile(resource);
@@ -160,4 +157,4 @@ export const cronUnix: Provider<SeenJob, FileBefore> = {
     await putBack(resource, wanted, before, seen.file, file, machine);
     return {};
   },
-};
+});

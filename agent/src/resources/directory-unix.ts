@@ -1,5 +1,5 @@
 import type { FieldChange } from '@muster/protocol';
-import type { ResolvedResource, ResourceBodies } from '@muster/protocol/module';
+import type { ResolvedResource } from '@muster/protocol/module';
 import { errnoOf, HostFailure, hostFailure, NotADirectory } from '../host/failure.ts';
 import { asCreated, decideOwnership, exposes, mayInheritAcl } from '../host/files/decide-ownership.ts';
 import {
@@ -15,6 +15,7 @@ import { setDirectoryOwnership } from '../host/files/ownership.ts';
 import { checkPath, type OpenDirectory } from '../host/files/path-walk.ts';
 import { makeDirectoryIn } from '../host/files/private-place.ts';
 import { removeDirectory } from '../host/files/remove.ts';
+import { defineProvider } from './provider/define-provider.ts';
 import {
   diffOwnership,
   exposure,
@@ -27,7 +28,7 @@ import {
   targetOwnership,
   touchOwnership,
 } from './provider/ownership.ts';
-import { type Machine, nothing, type Provider, presenceDrift, typeDrift } from './provider/provider.ts';
+import { type Machine, nothing, presenceDrift, typeDrift } from './provider/provider.ts';
 
 export interface SeenDirectory {
   found: Inspected;
@@ -46,9 +47,8 @@ export type DirectoryBefore =
   /** `inode` of the directory that had this owner. Absent: recorded by release 0.1 or before. */
   | ({ was: 'directory'; inode?: string } & OwnershipBefore);
 
-type Body = ResourceBodies['directory-unix'];
-const bodyOf = (resource: ResolvedResource): Body => resource.body as Body;
-const pathOf = (resource: ResolvedResource): string => bodyOf(resource).path;
+type Declared = ResolvedResource<'directory-unix'>;
+const pathOf = (resource: Declared): string => resource.body.path;
 
 const createdMode = 0o755;
 const thing = { type: 'directory' } as const;
@@ -60,10 +60,9 @@ const wrongType = (path: string, found: Inspected): HostFailure =>
     `${path} is a ${found.type === 'other' ? found.kind : found.type === 'symlink' ? 'symbolic link to something else' : found.type}, not a directory; it is not touched. Remove it by hand, or declare it otherwise.`,
   );
 
-export const directoryUnix: Provider<SeenDirectory, DirectoryBefore> = {
+export const directoryUnix = defineProvider<'directory-unix', SeenDirectory, DirectoryBefore>({
   type: 'directory-unix',
-  recheckable: true,
-  brings: () => [],
+  fields: { path: 'text', owner: 'text?', group: 'text?', mode: 'text?', ensure: 'text?' },
   path: pathOf,
 
   check(resource) {
@@ -71,7 +70,7 @@ export const directoryUnix: Provider<SeenDirectory, DirectoryBefore> = {
   },
 
   observe(resource, _circumstances, machine) {
-    const body = bodyOf(resource);
+    const body = resource.body;
     const seen = look(resource, machine);
     if (body.ensure === 'absent' && seen.found.type === 'directory')
       return { ...seen, holds: contents(body.path, machine) };
@@ -82,7 +81,7 @@ export const directoryUnix: Provider<SeenDirectory, DirectoryBefore> = {
   },
 
   diff(resource, seen, circumstances) {
-    const body = bodyOf(resource);
+    const body = resource.body;
     const { found } = seen;
     if (body.ensure === 'absent') {
       if (found.type === 'absent') return nothing();
@@ -111,10 +110,6 @@ export const directoryUnix: Provider<SeenDirectory, DirectoryBefore> = {
     };
   },
 
-  canTell: () => true,
-  inBrief: (seen) => JSON.parse(JSON.stringify(seen)),
-  weight: () => 0,
-
   async remember(resource, seen, difference, before, machine) {
     if (before?.was === 'absent') return before;
     const { found, ownership } = seen;
@@ -140,7 +135,7 @@ export const directoryUnix: Provider<SeenDirectory, DirectoryBefore> = {
   claim: (resource, machine) => (machine.ourDirectories.has(pathOf(resource)) ? { was: 'absent' } : null),
 
   async apply(resource, seen, _difference, machine) {
-    const body = bodyOf(resource);
+    const body = resource.body;
     if (body.ensure === 'absent') {
       if (!removeEmptyDirectory(body.path, machine))
         throw new HostFailure(`${body.path} is not removed: it is not empty`);
@@ -181,7 +176,7 @@ export const directoryUnix: Provider<SeenDirectory, DirectoryBefore> = {
       return { ...nothing('left: it is not empty; it goes once it is'), stillOurs: path };
     }
     if (found.type === 'absent') {
-      if (bodyOf(resource).ensure !== 'absent') return nothing('already gone');
+      if (resource.body.ensure !== 'absent') return nothing('already gone');
       return {
         action: 'remove',
         changes: [{ field: 'ensure', from: 'absent', to: 'present' }],
@@ -213,9 +208,9 @@ export const directoryUnix: Provider<SeenDirectory, DirectoryBefore> = {
     await make(path, now, ownershipBack(before, now), machine);
     return {};
   },
-};
+});
 
-function look(resource: ResolvedResource, machine: Machine): SeenDirectory {
+function look(resource: Declared, machine: Machine): SeenDirectory {
   const path = pathOf(resource);
   let found = inspect(machine.walk, path, false);
   // A link that the path walk follows, such as /var/run, stands for its target.
@@ -230,7 +225,7 @@ function look(resource: ResolvedResource, machine: Machine): SeenDirectory {
     }
   }
   const owned = found.type === 'absent' ? null : found;
-  const ownership = lookUpOwnership(bodyOf(resource), owned, machine.accounts);
+  const ownership = lookUpOwnership(resource.body, owned, machine.accounts);
   const isEmpty = found.type === 'directory' && found.movable === true && isEmptyDirectory(machine.walk, path, found);
   return { found, ownership, holds: null, ...(isEmpty ? { isEmpty } : {}) };
 }

@@ -14,12 +14,22 @@ import {
   type SeenFile,
   wantedContent,
 } from './file-unix/seen.ts';
-import type { Provider } from './provider/provider.ts';
+import { defineProvider } from './provider/define-provider.ts';
 
 /** A file or symbolic link: its content, owner, group and permissions. */
-export const fileUnix: Provider<SeenFile, FileBefore> = {
+export const fileUnix = defineProvider<'file-unix', SeenFile, FileBefore>({
   type: 'file-unix',
-  recheckable: true,
+  fields: {
+    path: 'text',
+    content: 'text?',
+    content_base64: 'text?',
+    symlink: 'text?',
+    owner: 'text?',
+    group: 'text?',
+    mode: 'text?',
+    validate: 'text?',
+    ensure: 'text?',
+  },
   brings: (resource) => broughtBy(pathOf(resource)),
   path: pathOf,
 
@@ -39,13 +49,11 @@ export const fileUnix: Provider<SeenFile, FileBefore> = {
   },
 
   diff: diffFile,
-  canTell: () => true,
   inBrief: (seen) => JSON.parse(JSON.stringify(fileInBrief(seen))),
   weight: fileWeight,
   remember: rememberFile,
-  claim: () => null,
   apply: applyFile,
   observeForRemoval: observeFileForRemoval,
   diffRemoval: (resource, before, seen, _circumstances, copies) => diffFileRemoval(resource, before, seen, copies),
   remove: removeOrRestoreFile,
-};
+});

@@ -2,7 +2,7 @@ import type { ResolvedResource, ResourceBodies } from '@muster/protocol/module';
 import { expect, test } from 'vitest';
 import { diffGroup, diffGroupRemoval, type SeenGroup } from './group-unix.ts';
 
-const declared = (body: Partial<ResourceBodies['group-unix']> = {}): ResolvedResource => ({
+const declared = (body: Partial<ResourceBodies['group-unix']> = {}): ResolvedResource<'group-unix'> => ({
   key: 'group-unix:ops',
   module: 'site',
   id: null,

@@ -5,7 +5,8 @@ import { type AccountFiles, type GroupSecrets, readGroupSecrets } from '../host/
 import { runAccountTool } from '../host/accounts/account-tools.ts';
 import { HostFailure } from '../host/failure.ts';
 import { accountDatabase } from './provider/account-database.ts';
-import { type Difference, type Machine, nothing, type Provider, presenceDrift } from './provider/provider.ts';
+import { defineProvider } from './provider/define-provider.ts';
+import { type Difference, type Machine, nothing, presenceDrift } from './provider/provider.ts';
 import { checkAccountName } from './user-unix.ts';
 
 export interface SeenGroup {
@@ -26,35 +27,28 @@ interface GroupUser {
 /** The group before the agent first changed it. */
 export type GroupBefore = { was: 'absent' } | { was: 'group'; gid: number; removed: GroupSecrets | null };
 
-type Body = ResourceBodies['group-unix'];
-const bodyOf = (resource: ResolvedResource): Body => resource.body as Body;
+type Declared = ResolvedResource<'group-unix'>;
 
 /** A group in /etc/group, by the shadow tools. */
-export const groupUnix: Provider<SeenGroup, GroupBefore> = {
+export const groupUnix = defineProvider<'group-unix', SeenGroup, GroupBefore>({
   type: 'group-unix',
-  recheckable: true,
+  fields: { name: 'text', gid: 'integer?', ensure: 'text?' },
   brings: () => ['accounts'],
-  path: () => null,
   watched: () => ['/etc/group'],
-  check: (resource) => checkAccountName(bodyOf(resource).name),
+  check: (resource) => checkAccountName(resource.body.name),
   observe: (resource, _circumstances, machine) => look(resource, null, machine),
   diff: diffGroup,
-  canTell: () => true,
-  inBrief: (seen) => JSON.parse(JSON.stringify(seen)),
-  weight: () => 0,
 
   async remember(resource, seen, _difference, before) {
     if (before?.was === 'absent') return before;
     if (seen.gid === null) return before ?? { was: 'absent' };
-    const { name, ensure } = bodyOf(resource);
+    const { name, ensure } = resource.body;
     const record = before ?? { was: 'group', gid: seen.gid, removed: null };
     return ensure !== 'absent' || record.removed !== null ? record : { ...record, removed: readGroupSecrets(name) };
   },
 
-  claim: () => null,
-
   async apply(resource, seen, _difference, machine) {
-    const { name, gid, ensure } = bodyOf(resource);
+    const { name, gid, ensure } = resource.body;
     if (ensure === 'absent') return remove(name, machine);
     const number = gid == null ? [] : ['-g', String(gid)];
     return change(machine, seen.gid === null ? 'groupadd' : 'groupmod', [...number, '--', name]);
@@ -64,17 +58,17 @@ export const groupUnix: Provider<SeenGroup, GroupBefore> = {
   diffRemoval: (resource, before, seen) => diffGroupRemoval(resource, before, seen),
 
   async remove(resource, before, seen, _difference, machine) {
-    const { name } = bodyOf(resource);
+    const { name } = resource.body;
     if (before.was === 'absent') return remove(name, machine);
     await change(machine, seen.gid === null ? 'groupadd' : 'groupmod', ['-g', String(before.gid), '--', name]);
     if (before.removed !== null) await restoreSecrets(name, before.removed, machine);
     return {};
   },
-};
+});
 
-async function look(resource: ResolvedResource, before: GroupBefore | null, machine: Machine): Promise<SeenGroup> {
+async function look(resource: Declared, before: GroupBefore | null, machine: Machine): Promise<SeenGroup> {
   const files = await machine.database(accountDatabase);
-  const { name } = bodyOf(resource);
+  const { name } = resource.body;
   const declared = new Set(
     machine.resourcesOf('user-unix').map(({ body }) => (body as ResourceBodies['user-unix']).name),
   );
@@ -95,11 +89,11 @@ function usersOf(files: AccountFiles, name: string): Pick<GroupUser, 'name' | 'h
 }
 
 export function diffGroup(
-  resource: ResolvedResource,
+  resource: Declared,
   seen: SeenGroup,
   { purpose }: { purpose: 'apply' | 'plan' | 'drift' },
 ): Difference {
-  const { name, gid, ensure } = bodyOf(resource);
+  const { name, gid, ensure } = resource.body;
   if (ensure === 'absent') {
     if (seen.gid === null) return nothing();
     if (purpose === 'drift') return presenceDrift();
@@ -119,8 +113,8 @@ export function diffGroup(
   return { action: 'update', changes, diff: null, message };
 }
 
-export function diffGroupRemoval(resource: ResolvedResource, before: GroupBefore, seen: SeenGroup): Difference {
-  const { name } = bodyOf(resource);
+export function diffGroupRemoval(resource: Declared, before: GroupBefore, seen: SeenGroup): Difference {
+  const { name } = resource.body;
   if (before.was === 'absent') {
     if (seen.gid === null) return nothing('already gone');
     refuseUsed(

@@ -1,5 +1,5 @@
 import type { FieldChange } from '@muster/protocol';
-import type { ResolvedResource, ResourceBodies } from '@muster/protocol/module';
+import type { ResolvedResource } from '@muster/protocol/module';
 import { HostFailure } from '../host/failure.ts';
 import { runningHostname, setRunningHostname } from '../host/host-name.ts';
 import { type FileBefore, fileInBrief, fileWeight, type SeenFile } from './file-unix/seen.ts';
@@ -14,7 +14,8 @@ import {
   type WrittenFile,
   write,
 } from './file-unix/written-file.ts';
-import { type Circumstances, type Difference, nothing, type Provider, presenceDrift } from './provider/provider.ts';
+import { defineProvider } from './provider/define-provider.ts';
+import { type Circumstances, type Difference, nothing, presenceDrift } from './provider/provider.ts';
 
 export interface SeenHostname {
   /** The kernel's host name. */
@@ -28,11 +29,10 @@ export interface SeenHostname {
 /** State before the agent first changed it; null: not changed by the agent. */
 export type HostnameBefore = { running: string | null; file: FileBefore | null };
 
-type Body = ResourceBodies['hostname'];
-const bodyOf = (resource: ResolvedResource): Body => resource.body as Body;
+type Declared = ResolvedResource<'hostname'>;
 
-const fileOf = (resource: ResolvedResource): WrittenFile => {
-  const { name, ensure } = bodyOf(resource);
+const fileOf = (resource: Declared): WrittenFile => {
+  const { name, ensure } = resource.body;
   return { path: '/etc/hostname', text: ensure === 'absent' ? null : `${name}\n`, mode: '0644' };
 };
 
@@ -43,14 +43,13 @@ function nameIn(text: string | null): string | null {
 }
 
 /** The host name: the running one, and the one in /etc/hostname. Does not change /etc/hosts. */
-export const hostname: Provider<SeenHostname, HostnameBefore> = {
+export const hostname = defineProvider<'hostname', SeenHostname, HostnameBefore>({
   type: 'hostname',
-  recheckable: true,
-  brings: () => [],
+  fields: { name: 'text', ensure: 'text?' },
   path: () => '/etc/hostname',
 
   check(resource) {
-    const { name } = bodyOf(resource);
+    const { name } = resource.body;
     if (name.length > 64 || !/^[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?$/.test(name))
       throw new HostFailure(`${JSON.stringify(name)} is not a host name`);
   },
@@ -61,7 +60,6 @@ export const hostname: Provider<SeenHostname, HostnameBefore> = {
   },
 
   diff: diffHostname,
-  canTell: () => true,
   inBrief: (seen) => JSON.parse(JSON.stringify({ ...seen, file: fileInBrief(seen.file) })),
   weight: ({ file }) => fileWeight(file),
 
@@ -79,14 +77,12 @@ export const hostname: Provider<SeenHostname, HostnameBefore> = {
     };
   },
 
-  claim: () => null,
-
   async apply(resource, seen, difference, machine) {
     const changing = new Set(difference.changes.map(({ field }) => field));
     const file = fileOf(resource);
     if (changing.has('persisted') || changing.has('ensure'))
       await write(resource, file, seen.file, diffWritten(resource, file, seen.file, { purpose: 'apply' }), machine);
-    if (changing.has('name')) await setRunningHostname(bodyOf(resource).name, machine);
+    if (changing.has('name')) await setRunningHostname(resource.body.name, machine);
     return {};
   },
 
@@ -117,14 +113,14 @@ export const hostname: Provider<SeenHostname, HostnameBefore> = {
     if (before.running !== null && changing.has('name')) await setRunningHostname(before.running, machine);
     return {};
   },
-};
+});
 
 export function diffHostname(
-  resource: ResolvedResource,
+  resource: Declared,
   seen: SeenHostname,
   { purpose }: Pick<Circumstances, 'purpose'>,
 ): Difference {
-  const { name, ensure } = bodyOf(resource);
+  const { name, ensure } = resource.body;
   const file = diffWritten(resource, fileOf(resource), seen.file, { purpose });
   if (ensure === 'absent') {
     if (file.action === 'none') return nothing();

@@ -4,14 +4,23 @@ import { broughtBy } from './file-unix/brought.ts';
 import { type LineBefore, rememberLine, restored } from './line-unix/before.ts';
 import { diffLine, diffLineRemoval, edited } from './line-unix/diff.ts';
 import { bodyOf, look, meant, type SeenLine, wantedFor } from './line-unix/seen.ts';
-import type { Provider } from './provider/provider.ts';
+import { defineProvider } from './provider/define-provider.ts';
 import { inBytes, placeOf } from './text-edit/lines.ts';
 import { changedLines, isAbsent, linesOf, lookAtText, pathOf, rewrite } from './text-edit/text-file.ts';
 
 /** One line in a file that others own. */
-export const lineUnix: Provider<SeenLine, LineBefore> = {
+export const lineUnix = defineProvider<'line-unix', SeenLine, LineBefore>({
   type: 'line-unix',
-  recheckable: true,
+  fields: {
+    path: 'text',
+    line: 'text',
+    match: 'text?',
+    backrefs: 'boolean?',
+    before: 'text?',
+    after: 'text?',
+    validate: 'text?',
+    ensure: 'text?',
+  },
   brings: (resource) => broughtBy(pathOf(resource)),
   path: pathOf,
 
@@ -30,12 +39,10 @@ export const lineUnix: Provider<SeenLine, LineBefore> = {
   },
 
   diff: diffLine,
-  canTell: () => true,
   inBrief: ({ content: _content, restored: back, ...seen }) =>
     JSON.parse(JSON.stringify({ ...seen, content: null, restored: back === null ? null : { ...back, diff: null } })),
   weight: ({ content, hits }) => (content?.length ?? 0) + hits.length * 64,
   remember: async (resource, seen, _difference, before) => rememberLine(resource, seen, before),
-  claim: () => null,
 
   async apply(resource, { previous }, _difference, machine) {
     await rewrite(
@@ -69,4 +76,4 @@ export const lineUnix: Provider<SeenLine, LineBefore> = {
     await rewrite(resource, machine, (seen) => restored(resource, before, linesOf(seen))?.lines ?? null);
     return {};
   },
-};
+});

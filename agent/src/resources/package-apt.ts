@@ -19,15 +19,8 @@ import {
   seenToGo,
 } from './package-apt/seen.ts';
 import { ground, readTrace, traceSince } from './package-apt/trace.ts';
-import {
-  type Difference,
-  type Item,
-  type Json,
-  type Machine,
-  nothing,
-  type Outcome,
-  type Provider,
-} from './provider/provider.ts';
+import { defineProvider } from './provider/define-provider.ts';
+import { type Difference, type Item, type Json, type Machine, nothing, type Outcome } from './provider/provider.ts';
 
 type Reference = { sha256: string; size: number };
 
@@ -45,20 +38,16 @@ export type PackageBefore = {
 type PackageItem = Item<SeenPackage, PackageBefore>;
 
 /** Packages of Debian and its derivatives, by apt and dpkg. */
-export const packageApt: Provider<SeenPackage, PackageBefore> = {
+export const packageApt = defineProvider<'package-apt', SeenPackage, PackageBefore>({
   type: 'package-apt',
-  recheckable: true,
+  fields: { name: 'text', version: 'text?', ensure: 'text?' },
   brings: () => ['accounts', 'units', 'programs'],
   // It may provide package sources, as debian-archive-keyring does. Only its dependents wait, so that a wrong name
   // still fails the plan next to others.
   bringsToDependents: () => ['packages'],
-  path: () => null,
-  check: () => {},
   observe: observePackage,
   diff: diffPackage,
   inBrief: briefly,
-  canTell: () => true,
-  weight: () => 0,
 
   async remember(_resource, seen, _difference, before, machine) {
     // The ground is recorded right before the installation. One from an earlier failed attempt lacks what people have
@@ -71,8 +60,6 @@ export const packageApt: Provider<SeenPackage, PackageBefore> = {
     const was = state === 'config-files' ? 'config-files' : 'absent';
     return { state: was, version: null, auto: false, ground: { ...from }, trace: null };
   },
-
-  claim: () => null,
 
   async observeForRemoval(resource, before, machine) {
     const { name } = bodyOf(resource);
@@ -111,7 +98,7 @@ export const packageApt: Provider<SeenPackage, PackageBefore> = {
   },
 
   afterwards: (_resource, before, machine) => withTrace(before, machine),
-};
+});
 
 const only = (outcomes: readonly Outcome[]): Outcome => outcomes[0] ?? {};
 

@@ -14,16 +14,9 @@ import {
   type SeenPackage,
   seenIn,
 } from './package-dnf/seen.ts';
+import { defineProvider } from './provider/define-provider.ts';
 import type { CopyReference } from './provider/provider.ts';
-import {
-  type Database,
-  type Difference,
-  type Item,
-  type Machine,
-  nothing,
-  type Outcome,
-  type Provider,
-} from './provider/provider.ts';
+import { type Database, type Difference, type Item, type Machine, nothing, type Outcome } from './provider/provider.ts';
 
 /** The original state of a package, and the packages that were installed with it. */
 export type PackageBefore = {
@@ -38,28 +31,23 @@ export type PackageBefore = {
 type PackageItem = Item<SeenPackage, PackageBefore>;
 
 /** Packages of Fedora and related distributions, with dnf and rpm. */
-export const packageDnf: Provider<SeenPackage, PackageBefore> = {
+export const packageDnf = defineProvider<'package-dnf', SeenPackage, PackageBefore>({
   type: 'package-dnf',
-  recheckable: true,
+  fields: { name: 'text', version: 'text?', ensure: 'text?' },
   brings: () => ['accounts', 'units', 'programs'],
   // A package may contain a package source, such as epel-release. Only its dependents may rely on that, so that a wrong
   // name elsewhere still fails the plan.
   bringsToDependents: () => ['packages'],
-  path: () => null,
   check: checkBody,
   observe: observePackage,
   diff: diffPackage,
   inBrief: briefly,
-  canTell: () => true,
-  weight: () => 0,
 
   async remember(_resource, seen, _difference, before, machine) {
     if (before !== null) return before;
     if (seen.installed !== null) return { version: versionText(seen.installed), ground: null, brought: [] };
     return { version: null, ground: { ...(await machine.database(ground)) }, brought: [] };
   },
-
-  claim: () => null,
 
   async observeForRemoval(resource, before, machine) {
     const { name } = bodyOf(resource);
@@ -86,7 +74,7 @@ export const packageDnf: Provider<SeenPackage, PackageBefore> = {
   recover: repairInterrupted,
 
   afterwards: (_resource, before, machine) => withBrought(before, machine),
-};
+});
 
 /** Refuses names and versions that dnf would not take as one package. */
 function checkBody({ type, body }: { type: string; body: unknown }): void {

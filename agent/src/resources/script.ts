@@ -1,9 +1,10 @@
-import type { ResolvedResource, ResourceBodies } from '@muster/protocol/module';
+import type { ResolvedResource } from '@muster/protocol/module';
 import { HostFailure } from '../host/failure.ts';
 import { type Command, type CommandResult, runCommand } from '../host/processes/run-command.ts';
 import { openUnnamed } from '../host/processes/unnamed-file.ts';
+import { defineProvider } from './provider/define-provider.ts';
 import { whyNotRun } from './provider/foreign.ts';
-import { type Difference, type Machine, nothing, type Outcome, type Provider } from './provider/provider.ts';
+import { type Difference, type Machine, nothing, type Outcome } from './provider/provider.ts';
 
 export interface SeenScript {
   /** Exit code of `check`; null if it was not run. */
@@ -13,26 +14,25 @@ export interface SeenScript {
 /** Record of a script that was run. Its `undo` is due once it is no longer desired. */
 export type ScriptBefore = { was: 'run' };
 
-type Body = ResourceBodies['script'];
-const bodyOf = (resource: ResolvedResource): Body => resource.body as Body;
+type Declared = ResolvedResource<'script'>;
 
 const shells = new Set(['sh', 'bash']);
 
 const run = (changes: Difference['changes'] = []): Difference => ({ action: 'run', changes, diff: null });
 
-export const script: Provider<SeenScript, ScriptBefore> = {
+export const script = defineProvider<'script', SeenScript, ScriptBefore>({
   type: 'script',
+  fields: { program: 'text', apply: 'text', check: 'text?', undo: 'text?', manages: 'text?' },
   recheckable: false,
   brings: () => ['accounts', 'units', 'programs', 'packages'],
-  path: () => null,
 
   check(resource) {
-    const { program } = bodyOf(resource);
+    const { program } = resource.body;
     if (!shells.has(program)) throw new HostFailure(whyNotRun(program));
   },
 
   async observe(resource, circumstances, machine) {
-    const { check } = bodyOf(resource);
+    const { check } = resource.body;
     // A script that runs in any case needs no check.
     if (check == null || circumstances.rerunBy.length > 0) return { checkExit: null };
     const result = await execute(resource, check, machine.limits.checkMs, 4096, machine);
@@ -42,42 +42,39 @@ export const script: Provider<SeenScript, ScriptBefore> = {
   },
 
   diff(resource, seen, { purpose, rerunBy, succeeded }) {
-    const body = bodyOf(resource);
+    const body = resource.body;
     if (rerunBy.length > 0) return run();
     if (seen.checkExit !== null)
       return seen.checkExit === 0 ? nothing() : run([{ field: 'check', from: `exit ${seen.checkExit}`, to: 'exit 0' }]);
     if (purpose === 'drift') return nothing();
     if (resource.rerun_on.length === 0)
       return { ...run(), message: 'it has neither `check` nor `rerun_on`, so it runs at every apply' };
-    const same =
-      succeeded !== null && bodyOf(succeeded).apply === body.apply && bodyOf(succeeded).program === body.program;
+    const last = (succeeded as Declared | null)?.body;
+    const same = last?.apply === body.apply && last.program === body.program;
     return same ? nothing() : run();
   },
 
-  canTell: (resource) => bodyOf(resource).check != null,
-  inBrief: (seen) => ({ ...seen }),
-  weight: () => 0,
+  canTell: (resource) => resource.body.check != null,
   remember: async () => ({ was: 'run' }),
-  claim: () => null,
 
   async apply(resource, _seen, _difference, machine) {
-    return outcome(resource, 'apply', bodyOf(resource).apply, machine);
+    return outcome(resource, 'apply', resource.body.apply, machine);
   },
 
   observeForRemoval: () => ({ checkExit: null }),
 
   diffRemoval(resource) {
-    if (bodyOf(resource).undo == null) return nothing('forgotten: it has no `undo`, what it did stays');
+    if (resource.body.undo == null) return nothing('forgotten: it has no `undo`, what it did stays');
     return { action: 'remove', changes: [], diff: null };
   },
 
   async remove(resource, _before, _seen, _difference, machine) {
-    const { undo } = bodyOf(resource);
+    const { undo } = resource.body;
     return undo == null ? {} : outcome(resource, 'undo', undo, machine);
   },
-};
+});
 
-async function outcome(resource: ResolvedResource, part: string, text: string, machine: Machine): Promise<Outcome> {
+async function outcome(resource: Declared, part: string, text: string, machine: Machine): Promise<Outcome> {
   const { scriptMs, outputBytes } = machine.limits;
   const result = await execute(resource, text, scriptMs, outputBytes, machine, (stream, piece) =>
     machine.printed(resource, stream, piece),
@@ -93,13 +90,13 @@ async function outcome(resource: ResolvedResource, part: string, text: string, m
 }
 
 const execute = (
-  resource: ResolvedResource,
+  resource: Declared,
   text: string,
   timeLimit: number,
   outputCap: number,
   machine: Machine,
   printed?: Command['printed'],
-): Promise<CommandResult> => runShell(bodyOf(resource).program, text, timeLimit, outputCap, machine, printed);
+): Promise<CommandResult> => runShell(resource.body.program, text, timeLimit, outputCap, machine, printed);
 
 /**
  * Passes the text to the shell as an unnamed open file: it may have any length, does not appear in the process list,

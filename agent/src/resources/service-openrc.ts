@@ -13,7 +13,8 @@ import {
   stateOf,
   whenStarted,
 } from '../host/systemd/openrc.ts';
-import type { Database, Difference, Item, Json, Machine, Outcome, Provider } from './provider/provider.ts';
+import { defineProvider } from './provider/define-provider.ts';
+import type { Database, Difference, Item, Machine, Outcome } from './provider/provider.ts';
 import {
   bodyOf,
   diffRc,
@@ -35,23 +36,18 @@ const services: Database<ServiceStates> = {
   read: (machine) => readServices(machine.limits.checkMs, machine),
 };
 
-export const serviceOpenrc: Provider<SeenRc, RcBefore> = {
+export const serviceOpenrc = defineProvider<'service-openrc', SeenRc, RcBefore>({
   type: 'service-openrc',
+  fields: { name: 'text', enabled: 'boolean?', running: 'boolean?', runlevel: 'text?', ensure: 'text?' },
   recheckable: false,
-  brings: () => [],
-  path: () => null,
 
   watched(resource) {
     const body = bodyOf(resource);
     return [linkOf(body.name, levelOf(body)), startedLink(body.name)];
   },
 
-  check() {},
   observe: (resource, _circumstances, machine) => look(resource, machine),
   diff: diffRc,
-  canTell: () => true,
-  inBrief: (seen): Json => ({ ...seen }),
-  weight: () => 0,
 
   async remember(resource, seen, difference, before) {
     const { leave, enter } = movesIn(resource, seen, difference);
@@ -61,7 +57,6 @@ export const serviceOpenrc: Provider<SeenRc, RcBefore> = {
     return { levels, running: before?.running ?? (runs ? isUp(seen) : null) };
   },
 
-  claim: () => null,
   observeForRemoval: (resource, _before, machine) => look(resource, machine),
   diffRemoval: (resource, before, seen) => diffRcRemoval(resource, before, seen),
 
@@ -85,7 +80,7 @@ export const serviceOpenrc: Provider<SeenRc, RcBefore> = {
     if (diffRc(resource, seenNow, untriggered).action !== 'none') return false;
     return original.action !== 'restart' || seenNow.startedAt !== (brief as unknown as SeenRc).startedAt;
   },
-};
+});
 
 async function look(resource: ResolvedResource, machine: Machine): Promise<SeenRc> {
   const { name, ...body } = bodyOf(resource);

@@ -3,7 +3,8 @@ import { HostFailure } from '../host/failure.ts';
 import { readUnits } from '../host/systemd/systemd.ts';
 import { fileInBrief, fileWeight } from './file-unix/seen.ts';
 import { diffWritten, rememberWritten, type WrittenFile } from './file-unix/written-file.ts';
-import type { Item, Json, Machine, Outcome, Provider } from './provider/provider.ts';
+import { defineProvider } from './provider/define-provider.ts';
+import type { Item, Json, Machine, Outcome } from './provider/provider.ts';
 import { carryOut } from './service-systemd/carry-out.ts';
 import { diffService } from './service-systemd/diff.ts';
 import { diffRemoval, observeForRemoval } from './service-systemd/removal.ts';
@@ -23,11 +24,24 @@ import {
 import { fixedAtStart, unitFault } from './service-systemd/unit-file.ts';
 
 /** A service of systemd: an existing unit, or one that the agent writes. */
-export const serviceSystemd: Provider<SeenService, ServiceBefore> = {
+export const serviceSystemd = defineProvider<'service-systemd', SeenService, ServiceBefore>({
   type: 'service-systemd',
+  fields: {
+    name: 'text',
+    enabled: 'boolean?',
+    running: 'boolean?',
+    exec_start: 'text?',
+    type: 'text?',
+    description: 'text?',
+    user: 'text?',
+    group: 'text?',
+    working_directory: 'text?',
+    environment: 'map?',
+    dependencies: 'list?',
+    restart: 'text?',
+    ensure: 'text?',
+  },
   recheckable: false,
-  brings: () => [],
-  path: () => null,
   watched: watchedOf,
 
   check(resource) {
@@ -41,7 +55,6 @@ export const serviceSystemd: Provider<SeenService, ServiceBefore> = {
   },
 
   diff: diffService,
-  canTell: () => true,
   inBrief: (seen): Json => JSON.parse(JSON.stringify({ ...seen, file: brief(seen.file), dropIn: brief(seen.dropIn) })),
   weight: ({ file, dropIn }) => (file === null ? 0 : fileWeight(file.seen)) + fileWeight(dropIn.seen),
 
@@ -76,7 +89,6 @@ export const serviceSystemd: Provider<SeenService, ServiceBefore> = {
     return record;
   },
 
-  claim: () => null,
   observeForRemoval,
   diffRemoval: (resource, before, seen, _circumstances, copies) => diffRemoval(resource, before, seen, copies),
 
@@ -113,7 +125,7 @@ export const serviceSystemd: Provider<SeenService, ServiceBefore> = {
     if (original.action === 'restart') return again;
     return original.action !== 'reload' || again || now.changedAt !== then.changedAt;
   },
-};
+});
 
 const recheckMs = 100;
 

@@ -12,7 +12,7 @@ const declared = <T extends ResourceType>(
   type: T,
   body: ResourceBodies[T],
   sensitive: string[] = [],
-): ResolvedResource => ({
+): ResolvedResource<T> => ({
   key: `${type}:it`,
   module: 'site',
   id: null,

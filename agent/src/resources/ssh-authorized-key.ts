@@ -4,14 +4,8 @@ import { readAccountFiles } from '../host/accounts/account-files.ts';
 import { HostFailure } from '../host/failure.ts';
 import { listDirectory, type Ownership } from '../host/files/inspect.ts';
 import { accountDatabase } from './provider/account-database.ts';
-import {
-  type Difference,
-  type Machine,
-  nothing,
-  type Outcome,
-  type Provider,
-  presenceDrift,
-} from './provider/provider.ts';
+import { defineProvider } from './provider/define-provider.ts';
+import { type Difference, type Machine, nothing, type Outcome, presenceDrift } from './provider/provider.ts';
 import { directoryOf, fileOf, lookAtKeys, type Owner, removeKeyFile, writeKeys } from './ssh-authorized-key/file.ts';
 import {
   added,
@@ -47,7 +41,7 @@ export type KeyBefore =
   | { was: 'there'; comment: string | null; removed: PlacedLine[] | null };
 
 type Body = ResourceBodies['ssh-authorized-key'];
-const bodyOf = (resource: ResolvedResource): Body => resource.body as Body;
+type Declared = ResolvedResource<'ssh-authorized-key'>;
 
 const asBytes = (text: string): string => Buffer.from(text, 'utf8').toString('latin1');
 const asText = (bytes: string): string => Buffer.from(bytes, 'latin1').toString('utf8');
@@ -59,17 +53,15 @@ const commentOf = ({ lines }: SeenKey): string | null => {
 };
 
 /** One key in a user's ~/.ssh/authorized_keys. Every other line stays. */
-export const sshAuthorizedKey: Provider<SeenKey, KeyBefore> = {
+export const sshAuthorizedKey = defineProvider<'ssh-authorized-key', SeenKey, KeyBefore>({
   type: 'ssh-authorized-key',
-  recheckable: true,
-  brings: () => [],
+  fields: { user: 'text', key: 'text', comment: 'text?', ensure: 'text?' },
   // Several keys share a file, so none owns the path.
-  path: () => null,
   makes: (_resource, { owner }) => (owner === null ? [] : [directoryOf(owner)]),
 
   watched(resource) {
     try {
-      const entry = readAccountFiles().users.get(bodyOf(resource).user);
+      const entry = readAccountFiles().users.get(resource.body.user);
       return entry === undefined ? [] : [fileOf(entry)];
     } catch (error) {
       if (error instanceof HostFailure) return [];
@@ -78,7 +70,7 @@ export const sshAuthorizedKey: Provider<SeenKey, KeyBefore> = {
   },
 
   check(resource) {
-    const { key, comment } = bodyOf(resource);
+    const { key, comment } = resource.body;
     // A line of this file grants access, so nothing undeclared may be added with it.
     if (!/^[a-z0-9@.-]+ [A-Za-z0-9+/]+={0,2}$/.test(key)) throw new HostFailure('the key is not a type and a key');
     if (comment != null && /[\n\r\0]/.test(comment)) throw new HostFailure('the comment is not one line');
@@ -87,7 +79,7 @@ export const sshAuthorizedKey: Provider<SeenKey, KeyBefore> = {
   observe: (resource, _circumstances, machine) => look(resource, machine),
 
   diff(resource, seen) {
-    const { user, comment, ensure } = bodyOf(resource);
+    const { user, comment, ensure } = resource.body;
     if (ensure === 'absent') return seen.lines.length === 0 ? nothing() : absence(seen);
     const changes: FieldChange[] = [];
     const there = commentOf(seen);
@@ -105,24 +97,18 @@ export const sshAuthorizedKey: Provider<SeenKey, KeyBefore> = {
     };
   },
 
-  canTell: () => true,
-  inBrief: (seen) => JSON.parse(JSON.stringify(seen)),
-  weight: () => 0,
-
   async remember(resource, seen, _difference, before) {
     if (before?.was === 'absent') return before;
     const there = commentOf(seen);
     if (there === null) return before ?? { was: 'absent', made: seen.makes, open: seen.open };
     const record = before ?? { was: 'there', comment: null, removed: null };
-    const { ensure, comment } = bodyOf(resource);
+    const { ensure, comment } = resource.body;
     if (ensure === 'absent') return record.removed === null ? { ...record, removed: seen.lines } : record;
     return comment == null || record.comment !== null ? record : { ...record, comment: there };
   },
 
-  claim: () => null,
-
   async apply(resource, _seen, _difference, machine) {
-    const { key, comment, ensure } = bodyOf(resource);
+    const { key, comment, ensure } = resource.body;
     return edit(resource, machine, (text) => {
       if (ensure === 'absent') return withoutAll(text, key);
       const declared = comment == null ? null : asBytes(comment).trim();
@@ -159,14 +145,14 @@ export const sshAuthorizedKey: Provider<SeenKey, KeyBefore> = {
   },
 
   async remove(resource, before, _seen, _difference, machine) {
-    const { key } = bodyOf(resource);
+    const { key } = resource.body;
     if (before.was === 'absent') return edit(resource, machine, (text) => without(text, key, before.open), before.made);
     return edit(resource, machine, (text) => {
       const back = before.removed === null ? text : putBack(withoutAll(text, key), before.removed);
       return before.comment === null ? back : commented(back, key, before.comment);
     });
   },
-};
+});
 
 /** Drift: the lines are removed, and the file stays. */
 function absence(seen: SeenKey): Difference {
@@ -184,8 +170,8 @@ async function ownerOf(user: string, machine: Machine): Promise<Owner | null> {
   return { uid: entry.uid, gid: entry.gid, home: entry.home.replace(/\/+$/, '') };
 }
 
-async function look(resource: ResolvedResource, machine: Machine): Promise<SeenKey> {
-  const { user, key } = bodyOf(resource);
+async function look(resource: Declared, machine: Machine): Promise<SeenKey> {
+  const { user, key } = resource.body;
   const owner = await ownerOf(user, machine);
   if (owner === null)
     return { owner, lines: [], ownership: null, hasMore: false, makes: { file: true, directory: true }, open: false };
@@ -227,12 +213,12 @@ function madeByUs(
  * @param ours parts that the agent created, which are removed once no key is left in them
  */
 async function edit(
-  resource: ResolvedResource,
+  resource: Declared,
   machine: Machine,
   change: (text: string) => string,
   ours: SeenKey['makes'] | null = null,
 ): Promise<Outcome> {
-  const { user } = bodyOf(resource);
+  const { user } = resource.body;
   const owner = await ownerOf(user, machine);
   if (owner === null) throw new HostFailure(`there is no user ${user} in /etc/passwd`);
   const seen = lookAtKeys(machine.walk, owner);

@@ -1,5 +1,5 @@
 import type { FieldChange } from '@muster/protocol';
-import type { ResolvedResource, ResourceBodies } from '@muster/protocol/module';
+import type { ResolvedResource } from '@muster/protocol/module';
 import { HostFailure } from '../host/failure.ts';
 import {
   missingParameter,
@@ -21,7 +21,8 @@ import {
   type WrittenFile,
   write,
 } from './file-unix/written-file.ts';
-import { type Circumstances, type Difference, nothing, type Provider, presenceDrift } from './provider/provider.ts';
+import { defineProvider } from './provider/define-provider.ts';
+import { type Circumstances, type Difference, nothing, presenceDrift } from './provider/provider.ts';
 import { laterFile, sysctlFiles, valueIn } from './sysctl/files.ts';
 
 export interface SeenParameter {
@@ -38,16 +39,15 @@ export interface SeenParameter {
 /** State before the agent first changed it; null: not changed by the agent. */
 export type ParameterBefore = { value: string | null; file: FileBefore | null };
 
-type Body = ResourceBodies['sysctl'];
-const bodyOf = (resource: ResolvedResource): Body => resource.body as Body;
-const pathOf = (resource: ResolvedResource): string => parameterPath(bodyOf(resource).key);
+type Declared = ResolvedResource<'sysctl'>;
+const pathOf = (resource: Declared): string => parameterPath(resource.body.key);
 
 /** Sorted before the customary 99-sysctl.conf, which links to the administrator's /etc/sysctl.conf. */
-const fileNameOf = (resource: ResolvedResource): string =>
+const fileNameOf = (resource: Declared): string =>
   `90-muster-${parameterName(pathOf(resource)).replaceAll('/', '%2F')}.conf`;
 
-function fileOf(resource: ResolvedResource): WrittenFile {
-  const { value, ensure } = bodyOf(resource);
+function fileOf(resource: Declared): WrittenFile {
+  const { value, ensure } = resource.body;
   const secret = resource.sensitive_fields.includes('value');
   return {
     path: `/etc/sysctl.d/${fileNameOf(resource)}`,
@@ -60,11 +60,9 @@ function fileOf(resource: ResolvedResource): WrittenFile {
 }
 
 /** A kernel parameter: the running value, and a file of its own in /etc/sysctl.d for the next boot. */
-export const sysctl: Provider<SeenParameter, ParameterBefore> = {
+export const sysctl = defineProvider<'sysctl', SeenParameter, ParameterBefore>({
   type: 'sysctl',
-  recheckable: true,
-  brings: () => [],
-
+  fields: { key: 'text', value: 'text', ensure: 'text?' },
   path(resource) {
     try {
       return fileOf(resource).path;
@@ -76,7 +74,7 @@ export const sysctl: Provider<SeenParameter, ParameterBefore> = {
   },
 
   check(resource) {
-    const { value } = bodyOf(resource);
+    const { value } = resource.body;
     pathOf(resource);
     if (Buffer.byteLength(fileNameOf(resource)) > 200) throw new HostFailure('the name of the parameter is too long');
     if (/[\n\r\0]/.test(value)) throw new HostFailure('the value is not one line');
@@ -85,7 +83,7 @@ export const sysctl: Provider<SeenParameter, ParameterBefore> = {
   async observe(resource, _circumstances, machine) {
     const path = pathOf(resource);
     const file = lookAtWritten(resource, fileOf(resource), machine);
-    const { value, ensure } = bodyOf(resource);
+    const { value, ensure } = resource.body;
     // A parameter that is only removed from the file need not exist or be readable.
     const running = ensure === 'absent' ? null : readParameter(path);
     const files = await machine.database(sysctlFiles);
@@ -99,7 +97,6 @@ export const sysctl: Provider<SeenParameter, ParameterBefore> = {
   },
 
   diff: diffParameter,
-  canTell: () => true,
   inBrief: (seen) => JSON.parse(JSON.stringify({ ...seen, file: fileInBrief(seen.file) })),
   weight: ({ file }) => fileWeight(file),
 
@@ -123,12 +120,10 @@ export const sysctl: Provider<SeenParameter, ParameterBefore> = {
     };
   },
 
-  claim: () => null,
-
   async apply(resource, seen, difference, machine) {
     const changing = new Set(difference.changes.map(({ field }) => field));
     const file = fileOf(resource);
-    if (changing.has('value')) writeParameter(pathOf(resource), plainValue(bodyOf(resource).value));
+    if (changing.has('value')) writeParameter(pathOf(resource), plainValue(resource.body.value));
     if (changing.has('persisted') || changing.has('ensure'))
       await write(resource, file, seen.file, diffWritten(resource, file, seen.file, { purpose: 'apply' }), machine);
     return {};
@@ -169,17 +164,17 @@ export const sysctl: Provider<SeenParameter, ParameterBefore> = {
     if (before.value !== null && changing.has('value')) writeParameter(pathOf(resource), before.value);
     return {};
   },
-};
+});
 
 const shown = (value: string | null, secret: boolean): string | null =>
   value === null ? null : secret ? '(sensitive)' : value;
 
 export function diffParameter(
-  resource: ResolvedResource,
+  resource: Declared,
   seen: SeenParameter,
   circumstances: Pick<Circumstances, 'purpose'>,
 ): Difference {
-  const body = bodyOf(resource);
+  const body = resource.body;
   const file = diffWritten(resource, fileOf(resource), seen.file, circumstances);
   if (body.ensure === 'absent') {
     if (file.action === 'none') return nothing();

@@ -1,6 +1,6 @@
 import { posix } from 'node:path';
 import type { FieldChange } from '@muster/protocol';
-import type { ResolvedResource, ResourceBodies } from '@muster/protocol/module';
+import type { ResolvedResource } from '@muster/protocol/module';
 import { HostFailure } from '../host/failure.ts';
 import { inspect } from '../host/files/inspect.ts';
 import { fileStatus } from '../host/read-system.ts';
@@ -9,12 +9,12 @@ import { diffFile } from './file-unix/diff.ts';
 import { diffFileRemoval, observeFileForRemoval, removeOrRestoreFile } from './file-unix/removal.ts';
 import { type FileBefore, fileInBrief, fileWeight, look, type SeenFile } from './file-unix/seen.ts';
 import { textOf } from './file-unix/written-file.ts';
+import { defineProvider } from './provider/define-provider.ts';
 import {
   type Circumstances,
   type Difference,
   type Machine,
   nothing,
-  type Provider,
   presenceDrift,
   typeDrift,
 } from './provider/provider.ts';
@@ -33,42 +33,39 @@ export interface SeenTimezone {
 /** State before the agent first changed it; null: not changed by the agent. */
 export type TimezoneBefore = { link: FileBefore | null; file: FileBefore | null };
 
-type Body = ResourceBodies['timezone'];
-const bodyOf = (resource: ResolvedResource): Body => resource.body as Body;
+type Declared = ResolvedResource<'timezone'>;
 
 const zones = '/usr/share/zoneinfo';
 
 /** Both files as resources of their own, so that they are observed, written, and restored like declared files. */
-function linkOf(resource: ResolvedResource): ResolvedResource {
-  const { name, ensure } = bodyOf(resource);
+function linkOf(resource: Declared): ResolvedResource {
+  const { name, ensure } = resource.body;
   const path = '/etc/localtime';
   const body = ensure === 'absent' ? { path, ensure } : { path, symlink: `${zones}/${name}` };
   return { ...resource, type: 'file-unix', identity: path, body };
 }
-function fileOf(resource: ResolvedResource): ResolvedResource {
-  const { name, ensure } = bodyOf(resource);
+function fileOf(resource: Declared): ResolvedResource {
+  const { name, ensure } = resource.body;
   const path = '/etc/timezone';
   const body = ensure === 'absent' ? { path, ensure } : { path, content: `${name}\n` };
   return { ...resource, type: 'file-unix', identity: path, body };
 }
 
 /** The time zone of the machine: /etc/localtime, and /etc/timezone where there is one. */
-export const timezone: Provider<SeenTimezone, TimezoneBefore> = {
+export const timezone = defineProvider<'timezone', SeenTimezone, TimezoneBefore>({
   type: 'timezone',
-  recheckable: true,
-  brings: () => [],
+  fields: { name: 'text', ensure: 'text?' },
   path: () => '/etc/localtime',
   watched: () => ['/etc/localtime', '/etc/timezone'],
 
   check(resource) {
-    const { name } = bodyOf(resource);
+    const { name } = resource.body;
     if (!/^[A-Za-z0-9_+-]+(\/[A-Za-z0-9_+-]+)*$/.test(name))
       throw new HostFailure(`${JSON.stringify(name)} is not the name of a time zone`);
   },
 
   observe: (resource, _circumstances, machine) => observe(resource, machine),
   diff: diffTimezone,
-  canTell: () => true,
   inBrief: (seen) =>
     JSON.parse(JSON.stringify({ ...seen, link: fileInBrief(seen.link), file: fileInBrief(seen.file) })),
   weight: ({ link, file }) => fileWeight(link) + fileWeight(file),
@@ -81,8 +78,6 @@ export const timezone: Provider<SeenTimezone, TimezoneBefore> = {
       file: file === null ? record.file : await rememberFile(fileOf(resource), seen.file, file, record.file, machine),
     };
   },
-
-  claim: () => null,
 
   async apply(resource, seen, difference, machine) {
     const { link, file } = parts(resource, seen, difference);
@@ -124,10 +119,10 @@ export const timezone: Provider<SeenTimezone, TimezoneBefore> = {
     await back('persisted', fileOf(resource), before.file, seen.file);
     return {};
   },
-};
+});
 
-async function observe(resource: ResolvedResource, machine: Machine): Promise<SeenTimezone> {
-  const { name, ensure } = bodyOf(resource);
+async function observe(resource: Declared, machine: Machine): Promise<SeenTimezone> {
+  const { name, ensure } = resource.body;
   const link = await look(linkOf(resource), machine, true, []);
   const file = await look(fileOf(resource), machine, true, []);
   return {
@@ -166,7 +161,7 @@ const namedIn = (file: SeenFile): string | null => textOf(file)?.trim() ?? null;
 
 /** The decision about each of the two files; null: no change. */
 function parts(
-  resource: ResolvedResource,
+  resource: Declared,
   seen: SeenTimezone,
   difference: Difference,
 ): { link: Difference | null; file: Difference | null } {
@@ -180,11 +175,11 @@ function parts(
 }
 
 export function diffTimezone(
-  resource: ResolvedResource,
+  resource: Declared,
   seen: SeenTimezone,
   { purpose }: Pick<Circumstances, 'purpose'>,
 ): Difference {
-  const { name, ensure } = bodyOf(resource);
+  const { name, ensure } = resource.body;
   const { link, file } = seen;
   if (ensure === 'absent') {
     if (link.found.type === 'absent' && file.found.type === 'absent') return nothing();

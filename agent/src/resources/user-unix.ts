@@ -1,16 +1,24 @@
 import { HostFailure } from '../host/failure.ts';
-import type { Provider } from './provider/provider.ts';
+import { defineProvider } from './provider/define-provider.ts';
 import { applyUser, rememberUser } from './user-unix/apply.ts';
 import { diffUser, diffUserRemoval } from './user-unix/diff.ts';
 import { removeOrRestoreUser } from './user-unix/removal.ts';
 import { bodyOf, getsHome, homeOf, lookAtUser, type SeenUser, type UserBefore } from './user-unix/seen.ts';
 
 /** An account in /etc/passwd, by the shadow tools. */
-export const userUnix: Provider<SeenUser, UserBefore> = {
+export const userUnix = defineProvider<'user-unix', SeenUser, UserBefore>({
   type: 'user-unix',
-  recheckable: true,
+  fields: {
+    name: 'text',
+    uid: 'integer?',
+    primary_group: 'text?',
+    additional_groups: 'list?',
+    home: 'text?',
+    shell: 'text?',
+    system: 'boolean?',
+    ensure: 'text?',
+  },
   brings: () => ['accounts'],
-  path: () => null,
   makes: (resource, { user }) => (user === null && getsHome(bodyOf(resource)) ? [homeOf(bodyOf(resource))] : []),
   watched: () => ['/etc/passwd', '/etc/group'],
 
@@ -24,16 +32,12 @@ export const userUnix: Provider<SeenUser, UserBefore> = {
 
   observe: (resource, _circumstances, machine) => lookAtUser(resource, null, machine),
   diff: diffUser,
-  canTell: () => true,
-  inBrief: (seen) => JSON.parse(JSON.stringify(seen)),
-  weight: () => 0,
   remember: rememberUser,
-  claim: () => null,
   apply: applyUser,
   observeForRemoval: lookAtUser,
   diffRemoval: (resource, before, seen) => diffUserRemoval(resource, before, seen),
   remove: (resource, before, _seen, _difference, machine) => removeOrRestoreUser(resource, before, machine),
-};
+});
 
 /** Checked again after the orchestrator, because the name becomes an argument and a part of a line. */
 export function checkAccountName(name: string): void {

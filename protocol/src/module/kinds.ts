@@ -35,28 +35,11 @@ export const resourceTypes = Object.keys(kinds) as ResourceType[];
 export const isResourceType = (name: string): name is ResourceType => Object.hasOwn(kinds, name);
 
 /**
- * The kinds that this release's agent carries out; the others are parsed, validated, resolved and sent, and the agent
- * answers for each that it cannot. Only documentation is made from this: the agent's own registry decides.
+ * The kinds that this release's agent applies. Only documentation is made from this: the agent's own registry decides.
  */
-export const executableKinds: ReadonlySet<ResourceType> = new Set([
-  'file-unix',
-  'directory-unix',
-  'script',
-  'line-unix',
-  'block-unix',
-  'cron-unix',
-  'user-unix',
-  'group-unix',
-  'ssh-authorized-key',
-  'sysctl',
-  'hostname',
-  'timezone',
-  'service-systemd',
-  'package-apt',
-  'apt-repository',
-  'service-openrc',
-  'package-dnf',
-]);
+export const executableKinds: ReadonlySet<ResourceType> = new Set(
+  resourceTypes.filter((type) => kinds[type].isSupported),
+);
 
 /**
  * What makes a resource the one it is.

@@ -1,11 +1,11 @@
 import type { OnlyIf } from './document.ts';
-import type { ResourceBody, ResourceType } from './kinds.ts';
+import type { ResourceBodies, ResourceType } from './kinds.ts';
 
 /**
  * A resource as one agent gets it: variant chosen, template inlined into `content`, expressions replaced. What is left
  * to do on the machine is to observe, compare and act.
  */
-export interface ResolvedResource {
+export interface ResolvedResource<T extends ResourceType = ResourceType> {
   /** Identity space and value, e.g. `path:/etc/motd`, `service-systemd:nginx`. Unique in a desired set. */
   key: string;
   module: string;
@@ -13,10 +13,10 @@ export interface ResolvedResource {
   id: string | null;
   /** The label for people. */
   name: string | null;
-  type: ResourceType;
+  type: T;
   /** The bare identity value: a path, a package, a user. */
   identity: string;
-  body: ResourceBody;
+  body: ResourceBodies[T];
   /** Keys that must have succeeded (or need nothing) before; explicit ones and those implied by triggers. */
   depends_on: string[];
   reload_on: string[];

@@ -136,7 +136,7 @@ test('the ground of one that is still not there is looked at again, and never th
     trace: null,
   };
   const remember = (found: SeenPackage, before: PackageBefore | null) =>
-    packageApt.remember({} as ResolvedResource, found, nothing(), before, machine);
+    packageApt.remember({} as ResolvedResource<'package-apt'>, found, nothing(), before, machine);
   expect(await remember(absent, null)).toEqual({ ...known, ground: reference });
   expect(await remember(absent, known)).toEqual({ ...known, ground: reference });
   expect(await remember(seen(), known)).toEqual(known);

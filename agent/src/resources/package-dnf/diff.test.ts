@@ -10,8 +10,12 @@ const version = (text: string): RpmVersion => {
   const [, epoch = '0', rest = '', release = ''] = /^(?:(\d+):)?([^-]+)-(.+)$/.exec(text) ?? [];
   return { epoch: Number(epoch), version: rest, release };
 };
-const resource = (body: object): ResolvedResource =>
-  ({ type: 'package-dnf', identity: 'hello', body: { name: 'hello', ...body } }) as unknown as ResolvedResource;
+const resource = (body: object): ResolvedResource<'package-dnf'> =>
+  ({
+    type: 'package-dnf',
+    identity: 'hello',
+    body: { name: 'hello', ...body },
+  }) as unknown as ResolvedResource<'package-dnf'>;
 const seen = (
   installed: string | null,
   offered: string[] | null = null,

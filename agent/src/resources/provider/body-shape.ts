@@ -1,101 +1,12 @@
-import type { ResolvedResource, ResourceBodies, ResourceType } from '@muster/protocol/module';
+import type { ResolvedResource } from '@muster/protocol/module';
+import { providerOf } from './registry.ts';
 
 /**
  * Checks whether a received body fits its type: its fields, and the kind of each value. A newer or hostile orchestrator
  * may send anything. A body that passes can be read by the provider's code, which checks the formats itself. The
- * protocol's schemas check the same and more, but need ten megabytes of memory that agents cannot spare. The compiler
- * keeps this table consistent with the protocol.
+ * protocol's schemas check the same and more, but need ten megabytes of memory that agents cannot spare. The fields
+ * are those of the provider, which the compiler holds to the protocol.
  */
-
-type ShapeOf<V> = V extends string
-  ? 'text'
-  : V extends number
-    ? 'integer'
-    : V extends boolean
-      ? 'boolean'
-      : V extends readonly string[]
-        ? 'list'
-        : 'map';
-/** A question mark marks optional fields. */
-type Entry<B, F extends keyof B> = undefined extends B[F] ? `${ShapeOf<Exclude<B[F], undefined>>}?` : ShapeOf<B[F]>;
-type Shapes<B> = { readonly [F in keyof B]-?: Entry<B, F> };
-type Foreign = Extract<
-  ResourceType,
-  `${string}-windows` | 'service-launchd' | 'package-brew' | 'package-choco' | 'package-winget'
->;
-
-const optionalText = 'text?';
-const ensure = optionalText;
-const packageShape = { name: 'text', version: 'text?', ensure } as const;
-
-const shapes: { readonly [T in Exclude<ResourceType, Foreign>]: Shapes<ResourceBodies[T]> } = {
-  'package-apt': packageShape,
-  'package-dnf': packageShape,
-  'file-unix': {
-    path: 'text',
-    content: 'text?',
-    content_base64: 'text?',
-    symlink: 'text?',
-    owner: 'text?',
-    group: 'text?',
-    mode: 'text?',
-    validate: 'text?',
-    ensure,
-  },
-  'directory-unix': { path: 'text', owner: 'text?', group: 'text?', mode: 'text?', ensure },
-  'line-unix': {
-    path: 'text',
-    line: 'text',
-    match: 'text?',
-    backrefs: 'boolean?',
-    before: 'text?',
-    after: 'text?',
-    validate: 'text?',
-    ensure,
-  },
-  'block-unix': { path: 'text', marker: 'text', content: 'text?', ensure },
-  'user-unix': {
-    name: 'text',
-    uid: 'integer?',
-    primary_group: 'text?',
-    additional_groups: 'list?',
-    home: 'text?',
-    shell: 'text?',
-    system: 'boolean?',
-    ensure,
-  },
-  'group-unix': { name: 'text', gid: 'integer?', ensure },
-  'ssh-authorized-key': { user: 'text', key: 'text', comment: 'text?', ensure },
-  'service-systemd': {
-    name: 'text',
-    enabled: 'boolean?',
-    running: 'boolean?',
-    exec_start: 'text?',
-    type: 'text?',
-    description: 'text?',
-    user: 'text?',
-    group: 'text?',
-    working_directory: 'text?',
-    environment: 'map?',
-    dependencies: 'list?',
-    restart: 'text?',
-    ensure,
-  },
-  'service-openrc': { name: 'text', enabled: 'boolean?', running: 'boolean?', runlevel: 'text?', ensure },
-  script: { program: 'text', apply: 'text', check: 'text?', undo: 'text?', manages: 'text?' },
-  'cron-unix': { name: 'text', user: 'text', schedule: 'text', command: 'text', ensure },
-  sysctl: { key: 'text', value: 'text', ensure },
-  'apt-repository': {
-    name: 'text',
-    uris: 'list',
-    suites: 'list',
-    components: 'list?',
-    signed_by: 'text?',
-    ensure,
-  },
-  hostname: { name: 'text', ensure },
-  timezone: { name: 'text', ensure },
-};
 
 const isText = (value: unknown): boolean => typeof value === 'string';
 const kindsOfValue: Readonly<Record<string, { is(value: unknown): boolean; name: string }>> = {
@@ -112,8 +23,8 @@ const kindsOfValue: Readonly<Record<string, { is(value: unknown): boolean; name:
 
 /** @returns the fault of a body, for people and without its values; null if it fits its type */
 export function bodyFault({ type, body }: Pick<ResolvedResource, 'type' | 'body'>): string | null {
-  if (!Object.hasOwn(shapes, type)) return null;
-  const shape: Readonly<Record<string, string>> = shapes[type as keyof typeof shapes];
+  const shape = providerOf(type)?.fields;
+  if (shape === undefined) return null;
   const values = body as Readonly<Record<string, unknown>>;
   const faults: string[] = [];
   for (const name of Object.keys(values))

@@ -153,39 +153,47 @@ export interface Item<Seen = unknown, Before extends Json = Json> {
  * `observe` never changes the machine. `diff` and `diffRemoval` decide and have no effects. Plan and apply use the same
  * functions, so that they agree. Every failure is a HostFailure.
  *
+ * `defineProvider` makes one, with defaults.
+ *
  * @typeParam Seen result of `observe`, as plain data; `inBrief` turns it into the journaled form
  */
-export interface Provider<Seen = unknown, Before extends Json = Json> {
+export interface Provider<
+  Seen = unknown,
+  Before extends Json = Json,
+  Resource extends ResolvedResource = ResolvedResource,
+> {
   readonly type: ResourceType;
+  /** The fields that its code reads, with the form of each value, such as `text` or `list?`. */
+  readonly fields: Readonly<Record<string, string>>;
   /**
    * Whether observing again reveals what a killed agent had done. Such resources are journaled in runs, and observed
    * before the first resource of the run changes. Others are journaled one by one, before and after.
    */
   readonly recheckable: boolean;
   /** Effects of a change that any other resource may wait for. */
-  brings(resource: ResolvedResource): readonly Brought[];
+  brings(resource: Resource): readonly Brought[];
   /** Additional effects that only its dependents wait for. */
-  bringsToDependents?(resource: ResolvedResource): readonly Brought[];
+  bringsToDependents?(resource: Resource): readonly Brought[];
   /**
    * Paths besides `path` that a change creates. Resources declared at or below them are observed again afterwards, to
    * include, for example, the files of a new home.
    */
-  makes?(resource: ResolvedResource, seen: Seen): readonly string[];
+  makes?(resource: Resource, seen: Seen): readonly string[];
   /** Path that it owns. In one run, two such paths may be nested only if the outer one is a directory. */
-  path(resource: ResolvedResource): string | null;
+  path(resource: Resource): string | null;
   /**
    * Paths whose change triggers a drift check at once; a path that ends in `/` stands for everything in that directory.
    * If absent: its `path`, if it has one. Empty if drift can only be found by observing.
    */
-  watched?(resource: ResolvedResource): readonly string[];
+  watched?(resource: Resource): readonly string[];
   /** Refuses a body that cannot be applied, without observing the machine. */
-  check(resource: ResolvedResource): void;
-  observe(resource: ResolvedResource, circumstances: Circumstances, machine: Machine): Seen | Promise<Seen>;
-  diff(resource: ResolvedResource, seen: Seen, circumstances: Circumstances): Difference;
+  check(resource: Resource): void;
+  observe(resource: Resource, circumstances: Circumstances, machine: Machine): Seen | Promise<Seen>;
+  diff(resource: Resource, seen: Seen, circumstances: Circumstances): Difference;
   /** The journaled form of `seen`: enough for `diff` to return the same action and fields. */
   inBrief(seen: Seen): Json;
   /** For a type that is not recheckable: whether `observe` still reveals if an interrupted execution finished. */
-  canTell(resource: ResolvedResource): boolean;
+  canTell(resource: Resource): boolean;
   /** Bytes of memory that `seen` holds. */
   weight(seen: Seen): number;
   /**
@@ -193,31 +201,25 @@ export interface Provider<Seen = unknown, Before extends Json = Json> {
    * @param before record of earlier changes; never lost
    */
   remember(
-    resource: ResolvedResource,
+    resource: Resource,
     seen: Seen,
     difference: Difference,
     before: Before | null,
     machine: Machine,
   ): Promise<Before>;
   /** Record to keep when nothing changes, if the object is already the agent's. */
-  claim(resource: ResolvedResource, machine: Machine): Before | null;
-  apply(resource: ResolvedResource, seen: Seen, difference: Difference, machine: Machine): Promise<Outcome>;
-  observeForRemoval(resource: ResolvedResource, before: Before, machine: Machine): Seen | Promise<Seen>;
+  claim(resource: Resource, machine: Machine): Before | null;
+  apply(resource: Resource, seen: Seen, difference: Difference, machine: Machine): Promise<Outcome>;
+  observeForRemoval(resource: Resource, before: Before, machine: Machine): Seen | Promise<Seen>;
   /** Not called for an object that was already as declared before the agent came. That object stays. */
   diffRemoval(
-    resource: ResolvedResource,
+    resource: Resource,
     before: Before,
     seen: Seen,
     circumstances: Circumstances,
     copies: Pick<ContentCopies, 'read'>,
   ): Difference;
-  remove(
-    resource: ResolvedResource,
-    before: Before,
-    seen: Seen,
-    difference: Difference,
-    machine: Machine,
-  ): Promise<Outcome>;
+  remove(resource: Resource, before: Before, seen: Seen, difference: Difference, machine: Machine): Promise<Outcome>;
   /**
    * Applies several adjacent resources together, such as packages in one transaction. Either all are applied or all are
    * removed, and none depends on another. A type with this method is journaled a batch at a time, before and after, and
@@ -233,13 +235,13 @@ export interface Provider<Seen = unknown, Before extends Json = Json> {
    * Completes the record for removal of a resource whose batch finished it before the agent was killed, as far as that
    * is only known afterwards. If absent: the earlier record.
    */
-  afterwards?(resource: ResolvedResource, before: Before, machine: Machine): Promise<Before>;
+  afterwards?(resource: Resource, before: Before, machine: Machine): Promise<Before>;
   /**
    * Whether the change was finished when the agent was killed, for changes that leave no other trace, such as a
    * restart. If absent: finished when `diff` finds nothing more to do.
    * @param brief journaled form of the observation before the change
    */
-  wasApplied?(resource: ResolvedResource, brief: Json, seenNow: Seen, original: Difference): boolean;
+  wasApplied?(resource: Resource, brief: Json, seenNow: Seen, original: Difference): boolean;
 }
 
 export const nothing = (message?: string): Difference => ({

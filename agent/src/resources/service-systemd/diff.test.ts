@@ -8,7 +8,7 @@ import { diffService } from './diff.ts';
 import type { SeenService } from './seen.ts';
 import type { Body } from './unit-file.ts';
 
-const service = (body: Partial<Body>): ResolvedResource => ({
+const service = (body: Partial<Body>): ResolvedResource<'service-systemd'> => ({
   key: 'service-systemd:web',
   module: 'site',
   id: null,

@@ -26,6 +26,7 @@ export const accountKinds = {
   'user-windows': defineKind({
     description: 'A local user account',
     platforms: ['windows'],
+    isSupported: false,
     required: { name: windowsAccount('Name of the account') },
     optional: {
       full_name: line('Full name'),
@@ -47,6 +48,7 @@ export const accountKinds = {
   'group-windows': defineKind({
     description: 'A local group',
     platforms: ['windows'],
+    isSupported: false,
     required: { name: windowsAccount('Name of the group') },
     optional: { description: line('Description'), ensure },
   }),

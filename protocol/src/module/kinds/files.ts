@@ -44,6 +44,7 @@ export const fileKinds = {
   'file-windows': defineKind({
     description: 'A file',
     platforms: ['windows'],
+    isSupported: false,
     required: { path: windowsFilePath },
     optional: { content, ensure },
     space: 'path',
@@ -65,6 +66,7 @@ export const fileKinds = {
   'directory-windows': defineKind({
     description: 'A directory',
     platforms: ['windows'],
+    isSupported: false,
     required: { path: windowsFilePath },
     optional: { ensure },
     space: 'path',

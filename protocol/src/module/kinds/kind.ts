@@ -11,6 +11,8 @@ export interface Kind<R extends Fields = Fields, O extends Fields = Fields> {
   readonly description: string;
   /** Where it can exist. Nothing refuses by it: an agent that cannot carry a kind out says so for that resource. */
   readonly platforms: readonly Platform[];
+  /** Whether the agent of this release applies it. Others are parsed, validated, resolved, and sent. */
+  readonly isSupported: boolean;
   /** Fields that cannot be left out. */
   readonly required: R;
   /** Fields that may be absent or null: then that aspect is not managed. */
@@ -51,6 +53,7 @@ interface KindOptions<R extends Fields, O extends Fields>
     Partial<
       Pick<
         Kind,
+        | 'isSupported'
         | 'space'
         | 'identity'
         | 'canonical'
@@ -74,6 +77,7 @@ export function defineKind<const R extends Fields, const O extends Fields>(optio
   const given = options.identifiedBy ?? [Object.keys(options.required)[0] as string];
   const identifiedBy = typeof given === 'function' ? given : () => given;
   return {
+    isSupported: true,
     space: '',
     identity: (body) => String(body[identifiedBy(body)[0] as string]),
     triggers: [],

@@ -20,6 +20,7 @@ const packageKind = (
   defineKind({
     description: `A package installed by ${program}`,
     platforms,
+    isSupported: program === 'apt' || program === 'dnf',
     required: { name: formatted('Name of the package', name) },
     optional: { version, ensure },
   });

@@ -52,6 +52,7 @@ export const serviceKinds = {
   'service-launchd': defineKind({
     description: 'A launchd job',
     platforms: ['macos'],
+    isSupported: false,
     required: { name: formatted('Label of the job', format.plainName) },
     optional: {
       enabled,
@@ -73,6 +74,7 @@ export const serviceKinds = {
   'service-windows': defineKind({
     description: 'A Windows service',
     platforms: ['windows'],
+    isSupported: false,
     required: { name: formatted('Name of the service', format.windowsService) },
     optional: {
       binary_path: line('Command line'),

@@ -1,0 +1,50 @@
+import type { ResolvedResource } from '@muster/protocol/module';
+import { expect, test } from 'vitest';
+import { defineProvider, type Fields } from './define-provider.ts';
+import { type Machine, nothing } from './provider.ts';
+
+const resource = { type: 'hostname', identity: 'hostname', body: { name: 'web-1' } } as ResolvedResource<'hostname'>;
+const small = defineProvider<'hostname', { name: string; seenAt?: number | undefined }, { was: string }>({
+  type: 'hostname',
+  fields: { name: 'text', ensure: 'text?' },
+  observe: ({ body }) => ({ name: body.name, seenAt: undefined }),
+  diff: () => nothing(),
+  remember: async (_resource, { name }) => ({ was: name }),
+  apply: async () => ({}),
+  observeForRemoval: ({ body }) => ({ name: body.name }),
+  diffRemoval: () => nothing(),
+  remove: async () => ({}),
+});
+
+test('a provider gets the answers of most kinds for the members that it leaves out', () => {
+  expect(small.recheckable).toBe(true);
+  expect(small.brings(resource)).toEqual([]);
+  expect(small.path(resource)).toBeNull();
+  expect(small.check(resource)).toBeUndefined();
+  expect(small.canTell(resource)).toBe(true);
+  expect(small.inBrief({ name: 'web-1', seenAt: undefined })).toEqual({ name: 'web-1' });
+  expect(small.weight({ name: 'web-1' })).toBe(0);
+  expect(small.claim(resource, {} as Machine)).toBeNull();
+});
+
+test('a provider keeps its own answers', () => {
+  const own = defineProvider<'hostname', { name: string; seenAt?: number | undefined }, { was: string }>({
+    ...small,
+    type: 'hostname',
+    fields: { name: 'text', ensure: 'text?' },
+    recheckable: false,
+    path: ({ body }) => `/etc/${body.name}`,
+  });
+  expect(own.recheckable).toBe(false);
+  expect(own.path(resource)).toBe('/etc/web-1');
+});
+
+test('the compiler refuses another form of a value than the kind has', () => {
+  const fields: Fields<'group-unix'> = {
+    name: 'text',
+    // @ts-expect-error: it is an integer.
+    gid: 'text?',
+    ensure: 'text?',
+  };
+  expect(fields).toBeDefined();
+});

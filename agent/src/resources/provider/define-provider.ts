@@ -1,0 +1,49 @@
+import type { ResolvedResource, ResourceBodies, ResourceType } from '@muster/protocol/module';
+import type { Json, Provider } from './provider.ts';
+
+type ShapeOf<V> = V extends string
+  ? 'text'
+  : V extends number
+    ? 'integer'
+    : V extends boolean
+      ? 'boolean'
+      : V extends readonly string[]
+        ? 'list'
+        : 'map';
+/** A question mark marks optional fields. */
+type Entry<B, F extends keyof B> = undefined extends B[F] ? `${ShapeOf<Exclude<B[F], undefined>>}?` : ShapeOf<B[F]>;
+
+/** The fields of a kind with the form of each value. The compiler holds them to the kind's schema in the protocol. */
+export type Fields<T extends ResourceType> = {
+  readonly [F in keyof ResourceBodies[T]]-?: Entry<ResourceBodies[T], F>;
+};
+
+type Typed<T extends ResourceType, Seen, Before extends Json> = Provider<Seen, Before, ResolvedResource<T>>;
+
+/** Answers that are right for most kinds. */
+const defaults = {
+  recheckable: true,
+  brings: () => [],
+  path: () => null,
+  check: () => {},
+  canTell: () => true,
+  inBrief: (seen: unknown): Json => JSON.parse(JSON.stringify(seen)),
+  weight: () => 0,
+  claim: () => null,
+} as const;
+
+/** A provider as its file writes it: a member with a default may be left out. */
+type Definition<T extends ResourceType, Seen, Before extends Json> = Omit<
+  Typed<T, Seen, Before>,
+  'type' | 'fields' | keyof typeof defaults
+> &
+  Partial<Pick<Typed<T, Seen, Before>, keyof typeof defaults>> & { type: T; fields: Fields<T> };
+
+/**
+ * @typeParam T the kind; the body of each resource has its type
+ * @returns the provider of one kind. By default it is recheckable, brings nothing, owns no path, refuses no body,
+ *   journals `seen` as it is, weighs nothing, and claims nothing.
+ */
+export const defineProvider = <T extends ResourceType, Seen, Before extends Json>(
+  definition: Definition<T, Seen, Before>,
+): Typed<T, Seen, Before> => ({ ...defaults, ...definition }) as unknown as Typed<T, Seen, Before>;
