@@ -30,7 +30,7 @@ async function* once(text: string): AsyncGenerator<string> {
   yield text;
 }
 
-/** @param handlers replace those that answer with examples */
+/** @param handlers override the default handlers, which answer with examples */
 export function testApp(handlers: Partial<Handlers> = {}, options: Partial<AppOptions> = {}): FastifyInstance {
   return createApp({
     handlers: { ...exampleHandlers(), ...handlers },

@@ -56,7 +56,7 @@ describe('one POST', () => {
     });
     for (const end of [hang, drip]) {
       const attempt = await send(post(end.url), { ...open, timeoutMs: 300 });
-      expect(attempt).toEqual({ status: null, reason: 'there was no answer within 1 seconds' });
+      expect(attempt).toEqual({ status: null, reason: 'no answer within 1 seconds' });
     }
   });
 
@@ -94,12 +94,12 @@ describe('one POST', () => {
     expect(reasons).toEqual([
       'the connection was reset',
       'the connection was reset',
-      'what came back is not HTTP',
-      'what came back is not HTTP',
+      'the answer is not HTTP',
+      'the answer is not HTTP',
       'the connection was refused',
       expect.any(String),
       'the name no.such.host.invalid could not be resolved',
-      'only http and https are spoken',
+      'only http and https are supported',
     ]);
   });
 

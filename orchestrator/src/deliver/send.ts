@@ -63,7 +63,7 @@ function attempt(post: AnyPost, limits: SendLimits): Promise<Attempt> {
     const host = hostOf(url);
     if (limits.signal?.aborted) return settle({ status: null, reason: 'it was cancelled' });
     if (url.protocol !== 'http:' && url.protocol !== 'https:')
-      return settle({ status: null, reason: 'only http and https are spoken' });
+      return settle({ status: null, reason: 'only http and https are supported' });
     // Addresses are connected to without a lookup.
     if (isIP(host) !== 0 && !mayReach(host, limits))
       return settle({ status: null, reason: `${host} is a blocked address` });
@@ -125,7 +125,7 @@ function attempt(post: AnyPost, limits: SendLimits): Promise<Attempt> {
     const abort = () => request.destroy(new Refused('it was cancelled'));
     limits.signal?.addEventListener('abort', abort, { once: true });
     const deadline = setTimeout(
-      () => request.destroy(new Refused(`there was no answer within ${Math.ceil(limits.timeoutMs / 1000)} seconds`)),
+      () => request.destroy(new Refused(`no answer within ${Math.ceil(limits.timeoutMs / 1000)} seconds`)),
       limits.timeoutMs,
     );
     request.on('error', (error) => (answered ? answered() : end({ status: null, reason: reasonOf(error) })));
@@ -155,9 +155,9 @@ function reasonOf(error: Error): string {
     case 'EHOSTUNREACH':
     case 'ENETUNREACH':
     case 'ETIMEDOUT':
-      return 'the far end could not be reached';
+      return 'the server could not be reached';
     default:
-      if (code?.startsWith('HPE_')) return 'what came back is not HTTP';
+      if (code?.startsWith('HPE_')) return 'the answer is not HTTP';
       if (code && /CERT|TLS|SSL|SELF_SIGNED|UNABLE_TO/.test(code)) return `its certificate was refused (${code})`;
       return `it failed (${code ?? error.name})`;
   }

@@ -128,7 +128,7 @@ describeDatabases('access', (fixture) => {
     expect(of('anyone').sort()).toEqual([...forAnyone].sort());
   });
 
-  test('refuses callers without a live session, whatever else is wrong, and changes nothing', async () => {
+  test('refuses callers without a live session, in spite of other faults, and changes nothing', async () => {
     const { api, strangers, writes } = await open();
     const before = writes();
     for (const route of routes.filter(({ access }) => access !== 'anyone'))
@@ -146,7 +146,7 @@ describeDatabases('access', (fixture) => {
     await api.app.close();
   });
 
-  test('refuses operators on admin routes, whatever else is wrong, and changes nothing', async () => {
+  test('refuses operators on admin routes, in spite of other faults, and changes nothing', async () => {
     const { api, operator, writes, refusals } = await open();
     const before = writes();
     const forbidden = routes.filter(({ access }) => access === 'admin');

@@ -35,7 +35,7 @@ describe('sessions and roles', () => {
     ['another scheme', { authorization: 'Basic YTpi' }, 'Bearer realm="muster", error="invalid_token"'],
     ['an unknown one', { authorization: 'Bearer nobody' }, 'Bearer realm="muster", error="invalid_token"'],
     ['an endless one', { authorization: `Bearer ${'a'.repeat(5000)}` }, 'Bearer realm="muster", error="invalid_token"'],
-  ])('a token that is %s: 401', async (_name, headers, challenge) => {
+  ])('answers 401 for a token of kind: %s', async (_name, headers, challenge) => {
     const answer = await testApp().inject({ url: agent, headers });
     expect(answer.statusCode).toBe(401);
     expect(answer.headers['www-authenticate']).toBe(challenge);

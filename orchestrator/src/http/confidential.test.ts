@@ -59,7 +59,7 @@ test.each<[string, Sender, unknown]>([
     refused,
   ],
   ['a proxy that is said to speak TLS', { from: elsewhere, options: { trustProxyTls: true } }, taken],
-])('a secret over plain HTTP from %s', async (_, sender, answer) => {
+])('refuses or accepts a secret over plain HTTP from %s', async (_, sender, answer) => {
   expect(await post(sender)).toEqual(answer);
 });
 

@@ -101,7 +101,7 @@ describe('what is refused', () => {
     ['base64 of 31 bytes', Buffer.alloc(31, 0xa9).toString('base64')],
     ['nothing but a comment', '# none\n\n'],
     ['one good and one bad', `${hex(1)}\n${secret}`],
-  ])('%s, by its place and never by what it is', async (_, text) => {
+  ])('refuses %s, and names the place without quoting it', async (_, text) => {
     for (const [more, place] of [
       [{ env: { MUSTER_SECRETS_KEY: text } }, 'the variable MUSTER_SECRETS_KEY'],
       [{ env: credential(text) }, 'the credential '],

@@ -110,8 +110,8 @@ function keyOf(bytes: Buffer): SecretKey {
 
 const ownFileText = (keys: readonly Buffer[]): string =>
   [
-    '# The keys that Muster encrypts secrets under. The first encrypts, the others are for what is not encrypted anew yet.',
-    '# Whoever has this file and the database has every secret; without it nobody has any. Keep a copy, apart from the database.',
+    '# Keys that encrypt Muster’s secrets. The first encrypts; the others decrypt values that are not re-encrypted yet.',
+    '# This file and the database together reveal every secret; without this file all secrets are lost. Keep a copy, apart from the database.',
     ...keys.map((bytes) => bytes.toString('hex')),
     '',
   ].join('\n');
@@ -187,7 +187,7 @@ export async function loadSecretKeys({ dataDir, file, env, holdsSecrets }: KeySo
   return new SecretKeys([made], ownFile);
 }
 
-/** Ids of the keys in the own key file. @throws SecretKeysInvalid */
+/** Ids of the keys in the key file of the data directory. @throws SecretKeysInvalid */
 export const keyIdsOf = (text: string): string[] =>
   distinct(parseKeys(text, ownFileName)).map((bytes) => keyOf(bytes).id);
 

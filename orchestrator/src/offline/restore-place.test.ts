@@ -69,7 +69,7 @@ describe('a data directory that is put back', () => {
     ['before anything was moved', []],
     ['while what was there was moved away', ['muster.db']],
     ['when all of it was', ['muster.db', 'identity.key']],
-  ])('that was cut off %s is brought to its end', async (_, moved) => {
+  ])('finishes a restore that was interrupted %s', async (_, moved) => {
     await begun();
     mkdirSync(join(directory, aside), { mode: 0o700 });
     for (const name of moved) renameSync(join(directory, name), join(directory, aside, name));

@@ -11,7 +11,7 @@ const intervalMs = 1_000;
 const pullInMs = 3_600_000;
 
 export interface DriftSweepOptions extends SweepRules {
-  /** Only the holder sweeps, of all processes that share the database. */
+  /** Of all processes that share the database, only the holder of the lease sweeps. */
   readonly lease: Lease;
   /** Nothing is queued while it returns true. */
   readonly paused?: () => boolean;

@@ -43,7 +43,7 @@ export interface OutboxOptions {
   readonly retentionDays: number;
   /** Milliseconds for one attempt. */
   readonly timeoutMs?: number;
-  /** Only the holder sends, of all processes that share the database. */
+  /** Of all processes that share the database, only the holder of the lease sends. */
   readonly lease: Lease;
 }
 

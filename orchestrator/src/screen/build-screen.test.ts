@@ -56,7 +56,7 @@ test.each([
   ['a bar below that is full, and the cursor above it', `\x1b[?1049h\x1b[10;1H${'='.repeat(40)}\x1b[3;7H`, 'y'],
   ['a line that is put into one of two rows', `${'x'.repeat(41)}\x1b[1L\x1b[5;5H`, 'y'],
   ['rows that are counted from a margin', '\x1b[3;8r\x1b[?6h\x1b[2;4Hone', 'two'],
-])('%s is the same for whoever comes back', async (_, first, rest) => {
+])('restores the screen after %s', async (_, first, rest) => {
   const { all, back } = await compare(first, rest);
   expect(back).toEqual(all);
 });

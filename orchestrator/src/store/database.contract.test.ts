@@ -98,7 +98,7 @@ describeDatabases('a database', (fixture) => {
     ['row', false],
     ['no_row', true],
     ['no_row', false],
-  ])('holds a unit to the precondition %s (fulfilled: %s)', async (expect_, fulfilled) => {
+  ])('checks the precondition %s (fulfilled: %s)', async (expect_, fulfilled) => {
     const database = await fixture.open();
     await write(database, statement(put, { key: 'there', value: '0' }));
     const key = fulfilled === (expect_ !== 'no_row') ? 'there' : 'missing';

@@ -89,7 +89,7 @@ const sqlite: Dialect = {
     sql`${sql.ref(column)} in (select value from json_each(${asList(list, type)}))`,
   isNotIn: (column, list, type = 'text') =>
     sql`${sql.ref(column)} not in (select value from json_each(${asList(list, type)}))`,
-  // Not `->>`: it would read a key that looks like a path or a number as one. The subselect keeps the column names of
+  // Not `->>`: it would read a key that looks like a path or a number as one. The inner select keeps the column names of
   // `json_each` (`key`, `value`, `type` …) apart from the table's.
   jsonField: (column, key) =>
     sql`(select field.value from (select ${sql.ref(column)} as document) as given, json_each(given.document) as field

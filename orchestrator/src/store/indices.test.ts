@@ -63,8 +63,8 @@ describe('indices', () => {
   test.each<[string, AnyQuery, string]>([
     ['open operations of an agent', openOperations, 'operations_open'],
     ['the oldest of them', oldestOpen, 'operations_open'],
-    ['what is to be sent to a channel', oldestDeliveries, 'SEARCH deliveries USING INDEX'],
-    ['what has waited too long to be sent', deliveriesBefore, 'deliveries_age'],
+    ['deliveries of a channel', oldestDeliveries, 'SEARCH deliveries USING INDEX'],
+    ['deliveries that have waited too long', deliveriesBefore, 'deliveries_age'],
     ['notifications, newest first', notifications({ unread: false }), 'SCAN notifications USING INDEX'],
     ['those that are not read', notifications({ unread: true }), 'SEARCH notifications USING INDEX'],
     ['how many those are', unreadCount, 'SEARCH notifications USING'],
@@ -87,10 +87,10 @@ describe('indices', () => {
     ['old drift records', oldDriftRecords, 'drift_records_checked'],
     ['machines that are due for a drift check', dueForDrift, 'SEARCH agent_state USING INDEX agent_state_drift_due'],
     ['the scheduled checks under way', scheduledChecks, 'SEARCH operations USING INDEX operations_scheduled'],
-    ['what is due too late', pullInDriftDue, 'agent_state_drift_due'],
+    ['checks that are due too late', pullInDriftDue, 'agent_state_drift_due'],
     ['windows by their start', windows, 'maintenance_windows_start'],
     ['open windows', openSelectors, 'maintenance_windows_end'],
-    ['payloads that nobody needs', unneededPayloads, 'operations_payload'],
+    ['unneeded payloads', unneededPayloads, 'operations_payload'],
     ['operations to delete', operationIds, 'operations'],
     ['pending agents', pendingAgents, 'agents_status'],
     ['how many agents are lost', countOfLostAgents, 'COVERING INDEX agents_lost'],
@@ -100,7 +100,7 @@ describe('indices', () => {
     ['agents whose check failed', agentsWithFailedCheck, 'latest_drift_status'],
     ['agents whose apply failed', agentsWithFailedApply, 'agent_state_failed'],
     ['agents with something not applied', agentsNotAsApplied, 'COVERING INDEX applied_resources_off'],
-  ])('serve %s', (_, query, index) => {
+  ])('finds %s by index', (_, query, index) => {
     const detail = plan(query);
     expect(detail).toContain(index);
     expect(detail).not.toContain('TEMP B-TREE');
@@ -138,7 +138,7 @@ describe('indices', () => {
     ['of the chain', placedEvents, /SEARCH audit_events USING INDEX audit_events_place \(place>/],
     ['of the chain, row by row', chainRows, /SEARCH audit_events USING INDEX audit_events_place \(/],
     ['the first of the chain', firstPlaced, /USING INDEX audit_events_place/],
-  ])('serve %s', (_, query, index) => {
+  ])('finds %s by index', (_, query, index) => {
     const detail = plan(query);
     expect(detail).toMatch(index);
     expect(detail).not.toContain('TEMP B-TREE');

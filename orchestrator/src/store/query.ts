@@ -32,7 +32,6 @@ export interface Query<P, Row> {
   readonly types?: { readonly params: (params: P) => void; readonly row: Row };
 }
 
-/** Any query, whatever its parameters. */
 export type AnyQuery<Row = unknown> = Query<never, Row>;
 
 export type ParamsOf<P> = { readonly [K in keyof P]: ParamValue };

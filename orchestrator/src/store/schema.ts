@@ -291,7 +291,7 @@ export interface AuditEventsTable {
   hash: string | null;
 }
 
-/** Both ends of the chain. */
+/** Positions of the audit chain, by name. */
 export interface AuditChainTable {
   name: 'head' | 'anchor' | 'cut' | 'history';
   place: number;

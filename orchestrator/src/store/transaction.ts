@@ -2,7 +2,7 @@ import type { ErrorCode } from '@muster/protocol';
 import type { AnyQuery, Query } from './query.ts';
 
 /**
- * What a statement must do for its transaction to commit: `changed` at least one row inserted, updated or deleted;
+ * Effect that a statement must have for its transaction to commit: `changed` at least one row inserted, updated or deleted;
  * `row` at least one row returned; `no_row` no row returned.
  */
 export type Expectation = 'changed' | 'row' | 'no_row';

@@ -106,7 +106,7 @@ test.each([
   ['removed', (file: string) => rmSync(join(file, '..'), { recursive: true })],
   ['removed', replaced],
   ['cut short', (file: string) => truncateSync(file, 1)],
-] as const)('a file that is %s by somebody else is told within a second of what is shown then', async (how, harm) => {
+] as const)('reports a file that another program has %s within a second of new output', async (how, harm) => {
   const directory = mkdtempSync(join(root, 'harmed-'));
   const file = join(directory, `${id}.cast`);
   const clock = new ManualClock();

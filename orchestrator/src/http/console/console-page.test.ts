@@ -106,7 +106,7 @@ describe('the page', () => {
     '/assets',
     '/assets/nothing.js',
     '/assets/index-Ab1_.js.br',
-  ])('is not at %s', async (url) => {
+  ])('serves no page at %s', async (url) => {
     const answer = await app.inject({ url, headers: browser });
     expect(answer.statusCode).toBe(url.startsWith('/api/v1') ? 401 : 404);
     expect(answer.headers['content-type']).toMatch(/^application\/problem\+json/);
@@ -202,7 +202,7 @@ describe('its files', () => {
     '/assets/mark.svg',
     '/assets/__proto__',
     '/constructor',
-  ])('are those of the table: nothing is at %s', async (url) => {
+  ])('serves only files of the table: nothing at %s', async (url) => {
     const answer = await app.inject(url);
     expect(answer.statusCode).toBe(404);
     expect(answer.json()).toMatchObject({ code: 'route_not_found' });
@@ -234,7 +234,7 @@ describe('what was built', () => {
     ['a name that leads elsewhere', { list: { ...listing, files: [{ ...listing.files[1], name: '../secret' }] } }],
     ['an address that is none', { list: { ...listing, segments: ['a/*'] } }],
     ['a listing of another kind', { list: {} }],
-  ])('is refused with %s', async (_, wrong) => {
+  ])('refuses a build with %s', async (_, wrong) => {
     const other = join(folder, 'wrong');
     write(other, wrong);
     await expect(consoleFolder(other)).rejects.toThrow();

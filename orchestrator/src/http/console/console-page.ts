@@ -65,7 +65,7 @@ const howToBuild = `<!doctype html>
 <h1>The console is not built</h1>
 <p>This orchestrator runs from a clone. In its folder, <code>npm start</code> builds the console and starts everything;
 <code>npm run console:build</code> only builds it, for the next start.</p>
-<p>The API is there all the same: <a href="/docs">/docs</a>.</p>
+<p>The API still works: <a href="/docs">/docs</a>.</p>
 </html>
 `;
 

@@ -62,7 +62,7 @@ describe('what machines install from', () => {
     ['bytes=8388600-', large.length - 8, large.length],
     ['bytes=-6', large.length - 6, large.length],
     ['bytes=8388600-99999999', large.length - 8, large.length],
-  ])('is there from the middle on: %s', async (range, from, to) => {
+  ])('serves a range: %s', async (range, from, to) => {
     const app = await openApp();
     const part = await app.inject({ url: `/install/${deb}`, headers: { range } });
     expect(part.statusCode).toBe(206);
@@ -71,7 +71,7 @@ describe('what machines install from', () => {
   });
 
   test.each(['bytes=99999999-', 'bytes=5-4', 'bytes=0-1,3-4', 'bytes=-', 'lines=1-2', 'bytes=-0'])(
-    'is whole when the range is none: %s',
+    'serves the whole file for an invalid range: %s',
     async (range) => {
       const app = await openApp();
       const { statusCode, headers } = await app.inject({ method: 'HEAD', url: `/install/${deb}`, headers: { range } });
@@ -99,7 +99,7 @@ describe('what machines install from', () => {
       '%2fetc%2fpasswd',
     ],
     ...['/etc/passwd', 'agent.sh/', 'agent.sh%00', 'AGENT.SH', '%61gent.sh/../secret', '..\\secret'],
-  ])('is nothing else: %j', async (name) => {
+  ])('serves no other file: %j', async (name) => {
     const app = await openApp();
     const answer = await app.inject({ url: `/install/${name}`, headers: bearer('admin') });
     expect(answer.statusCode, answer.body).toBe(404);

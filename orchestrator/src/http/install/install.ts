@@ -41,10 +41,10 @@ export function registerInstall(
   const places = new Places(limits);
   for (const [name, file] of files) app.get(`/install/${name}`, (request, reply) => answer(file, request, reply));
   app.get('/install/*', () => {
-    if (files.size > 0) throw new MusterError('package_not_found', 'See /install/SHA256SUMS for what there is.');
+    if (files.size > 0) throw new MusterError('package_not_found', '/install/SHA256SUMS lists the available files.');
     throw new MusterError(
       'package_not_found',
-      'This orchestrator has no packages: it does not run from one, and its clone was not built (npm run build).',
+      'This orchestrator has no packages: it was not installed from one, and its clone was not built (npm run build).',
     );
   });
 

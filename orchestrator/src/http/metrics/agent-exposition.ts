@@ -13,7 +13,7 @@ export const expositionType = 'text/plain; version=0.0.4; charset=utf-8';
 /** Lines written in one turn of the event loop. */
 const linesPerTurn = 1000;
 
-/** Escapes a label's value, whatever names are allowed. */
+/** Escapes a label's value. */
 const labelValue = (text: string): string => text.replace(/[\\"\n]/g, (sign) => (sign === '\n' ? '\\n' : `\\${sign}`));
 
 interface Family {
@@ -38,7 +38,7 @@ const families: readonly Family[] = [
   {
     name: 'muster_agent_sample_timestamp_seconds',
     type: 'gauge',
-    help: 'When the agent took what is shown of it, by its own clock.',
+    help: 'Time of the shown sample, by the agent’s clock.',
     of: ofSample((sample) => sample.collected_at),
   },
   ...agentSeries.map(({ name, type, help, of }) => ({ name, type, help, of: ofSample(of) })),

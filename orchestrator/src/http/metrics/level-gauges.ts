@@ -176,9 +176,13 @@ function sampleGauges(registers: Registers) {
 
 function diskGauges(registers: Registers) {
   const size = gauge(registers, 'muster_disk_size_bytes', 'Size of the file system of the data directory.');
-  const free = gauge(registers, 'muster_disk_free_bytes', 'What is free there.');
-  const reserve = gauge(registers, 'muster_disk_reserve_bytes', 'Below this what would grow is refused; 0: never.');
-  const low = gauge(registers, 'muster_disk_low', '1 while it is refused.');
+  const free = gauge(registers, 'muster_disk_free_bytes', 'Free bytes of the file system of the data directory.');
+  const reserve = gauge(
+    registers,
+    'muster_disk_reserve_bytes',
+    'Free bytes below which requests that add data are refused; 0: never.',
+  );
+  const low = gauge(registers, 'muster_disk_low', '1 while requests that add data are refused.');
   return (disk: NonNullable<Levels['disk']>) => {
     size.set(disk.size);
     free.set(disk.free);

@@ -30,7 +30,7 @@ export function createTelemetry({ processMetrics = false } = {}): Telemetry {
   const register = new Registry();
   const registers: [Registry] = [register];
   const setCensus = censusGauges(registers);
-  const ready = new Gauge({ name: 'muster_ready', help: '1 when requests should be sent here.', registers });
+  const ready = new Gauge({ name: 'muster_ready', help: '1 when this process can serve requests.', registers });
   const setLevels = levelGauges(registers);
   const ended = new Counter({
     name: 'muster_operations_ended_total',
@@ -46,7 +46,7 @@ export function createTelemetry({ processMetrics = false } = {}): Telemetry {
   });
   const commitSeconds = new Histogram({
     name: 'muster_commit_seconds',
-    help: 'How long a transaction took, to its commit.',
+    help: 'Duration of a transaction, including its commit.',
     buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1, 5],
     registers,
   });
@@ -82,7 +82,7 @@ const classes = ['1xx', '2xx', '3xx', '4xx', '5xx'] as const;
 function requestHistogram(registers: [Registry]): Telemetry['answered'] {
   const requests = new Histogram({
     name: 'muster_http_request_seconds',
-    help: 'Requests by route and class of status; those that wait for agents take as long as these.',
+    help: 'Duration of requests by route and status class, including waits for agents.',
     labelNames: ['route', 'status'],
     buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.1, 0.5, 2.5, 10, 60],
     registers,

@@ -49,7 +49,7 @@ describe('the OpenAPI document', () => {
     expect(Object.keys(document.components.schemas)).toEqual(expect.arrayContaining(names));
   });
 
-  test.each(routes)('$id: access, every error, an example', (route) => {
+  test.each(routes)('$id has its access, all errors, and an example', (route) => {
     const operation = described(route);
     expect(operation.security).toEqual(route.access === 'anyone' ? [] : [{ session: [] }]);
     const codes = Object.entries(operation.responses).flatMap(([status, response]) => {
@@ -78,7 +78,7 @@ describe('the OpenAPI document', () => {
     }
   });
 
-  test.each(routes)('$id: its example is valid by its own schemas', (route) => {
+  test.each(routes)('$id has an example that matches its schemas', (route) => {
     const usual = Math.min(...Object.keys(route.answers).map(Number));
     const schema = route.answers[usual];
     if (schema) {

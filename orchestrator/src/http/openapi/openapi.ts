@@ -39,10 +39,10 @@ const errorHeaders: Readonly<Record<number, Record<string, Header>>> = {
 const answerHeaders: Readonly<Record<number, Record<string, Header>>> = {
   202: {
     Location: header('where the outcome will be'),
-    'Preference-Applied': header('`respond-async`, when that was asked for'),
+    'Preference-Applied': header('`respond-async`, if it was requested'),
   },
 };
-const linkHeader = { Link: header('`<…>; rel="next"` when there is more of the list') };
+const linkHeader = { Link: header('`<…>; rel="next"` if the list continues') };
 const meanings: Readonly<Record<number, string>> = { 200: 'OK', 201: 'Created', 202: 'Accepted', 204: 'Done; no body' };
 
 const preferHeader = z.object({

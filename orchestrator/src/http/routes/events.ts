@@ -20,6 +20,6 @@ export function eventHandlers(context: Context, live: LiveEvents) {
 function readPlace(text: string | undefined, path: string): number | null {
   if (text === undefined || text === '') return null;
   if (/^\d{1,15}$/.test(text)) return Number(text);
-  const faults: Fault[] = [{ path, message: 'must be the id of an event that came' }];
-  throw new MusterError('invalid_input', `${path.slice(1)} must be the id of an event that came`, faults);
+  const faults: Fault[] = [{ path, message: 'must be the id of a received event' }];
+  throw new MusterError('invalid_input', `${path.slice(1)} must be the id of a received event`, faults);
 }

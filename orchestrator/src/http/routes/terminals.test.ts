@@ -8,7 +8,7 @@ test.each([
   [undefined, 'raw', 'application/octet-stream'],
   ['raw', 'raw', 'application/octet-stream'],
   ['asciicast', 'cast', 'application/x-asciicast'],
-] as const)('a transcript asked for as %s is a file to be kept, not a page', async (format, ending, type) => {
+] as const)('serves a transcript requested as %s as a download, not as a page', async (format, ending, type) => {
   const { getTranscript } = terminalHandlers({
     transcript: async () => (async function* () {})(),
   } as unknown as Terminals);

@@ -34,7 +34,7 @@ describe('long answers', () => {
   test.each([
     ['in pieces', () => many],
     ['in one piece', () => [agents(100)]],
-  ])('are compressed for who takes that: %s', async (_, chunks) => {
+  ])('compresses long answers if accepted: %s', async (_, chunks) => {
     const app = listing(chunks);
     const plain = await asked(app, 'identity');
     expect(plain.headers).toMatchObject({ vary: 'accept-encoding' });

@@ -45,7 +45,7 @@ export function readJson(body: Buffer): unknown {
   return value;
 }
 
-const notTaken = 'The body is JSON that is not taken.';
+const notTaken = 'The body is JSON that this API refuses.';
 
 /**
  * For keys with a backslash, which are rare. The engine is wrong about them: V8 13.6 parses the key `"\""` as `\\`

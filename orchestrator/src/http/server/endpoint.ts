@@ -64,7 +64,7 @@ export function registerEndpoint(
   for (const [name, schema] of Object.entries(route.params?.shape ?? {})) {
     const { type, checks } = (schema as z.ZodType)._zod.def;
     if (type !== 'string' || (checks?.length ?? 0) > 0)
-      throw new Error(`${route.id}: the parameter ${name} must be any string; what is malformed is answered with 404`);
+      throw new Error(`${route.id}: the parameter ${name} must be any string; malformed values are answered with 404`);
   }
   const form: AnswerForm = {
     route,

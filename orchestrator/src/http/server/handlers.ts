@@ -124,7 +124,7 @@ export class Stream {
    * @param source a failure before its first piece is answered as an error; a later one disconnects the client
    * @param type   the content type; default: the first of the route's for the status
    * @param until  ends the answer regardless of the source: for an endless one, pass the request's signal. A client
-   *   that has not read everything by then is disconnected.
+   *   that has not read everything when this fires is disconnected.
    */
   constructor(
     source: AsyncIterable<string | Uint8Array>,

@@ -122,5 +122,5 @@ export function findFaults(text: string, maxDepth: number): Fault[] {
 /** Why a text cannot be stored, or null. */
 function flawOf(text: string): string | null {
   if (!text.isWellFormed()) return 'half of a surrogate pair is not text';
-  return text.includes('\u0000') ? 'the character U+0000 is not taken' : null;
+  return text.includes('\u0000') ? 'the character U+0000 is not allowed' : null;
 }

@@ -55,7 +55,7 @@ describe('a foreign page', () => {
     'NULL',
     '',
     '*',
-  ])('an Origin of %j', (origin) => {
+  ])('refuses an Origin of %j', (origin) => {
     expect(isForeign({ ...page, origin }, own, true)).toBe(true);
     expect(isForeign({ ...page, origin, site: 'same-origin' }, own, false)).toBe(true);
     expect(isForeign({ ...page, origin, site: 'none', mode: 'navigate' }, own, true)).toBe(true);
@@ -69,7 +69,7 @@ describe('a foreign page', () => {
   });
 
   test.each(['cross-site', 'same-site', 'same-origin, cross-site', 'Same-Origin', ''])(
-    'what a browser says is %j, but for a link to a page that somebody follows',
+    'has Sec-Fetch-Site %j, except for a link that leads to a page',
     (site) => {
       expect(isForeign({ ...page, site, mode: 'no-cors' }, own, true)).toBe(true);
       expect(isForeign({ ...page, site }, own, true)).toBe(true);
@@ -99,7 +99,7 @@ describe('a page of another host', () => {
   });
 
   test.each(['/', '/docs', '/openapi.json', '/healthz', '/readyz', '/schemas/module/v1.json', '/install/agent.sh'])(
-    'nor of %s',
+    'is refused at %s',
     async (url) => {
       for (const headers of [foreign, { origin: 'null' }, { 'sec-fetch-site': 'cross-site', 'sec-fetch-mode': 'cors' }])
         expect((await app.inject({ url, headers })).json()).toMatchObject({ code: 'origin_refused' });

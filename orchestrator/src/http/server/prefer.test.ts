@@ -12,7 +12,7 @@ describe('prefersAsync', () => {
     'respond-async=""',
     'respond-async=',
     ', respond-async',
-  ])('%s asks for it', (header) => {
+  ])('detects respond-async in: %s', (header) => {
     expect(prefersAsync(header)).toBe(true);
   });
 
@@ -25,7 +25,7 @@ describe('prefersAsync', () => {
     'foo="x, respond-async, y"',
     'foo; respond-async',
     'foo="open, respond-async',
-  ])('%s does not', (header) => {
+  ])('detects no respond-async in: %s', (header) => {
     expect(prefersAsync(header)).toBe(false);
   });
 

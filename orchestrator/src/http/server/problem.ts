@@ -30,7 +30,7 @@ export function musterErrorOf(thrown: unknown): MusterError {
   if (known !== undefined) return new MusterError(known);
   // The client disconnected while it sent its body, or the data was incomplete: not a bug, and the answer may be
   // unread.
-  if (statusCode === 400) return new MusterError('malformed_request', 'The request broke off or is malformed.');
+  if (statusCode === 400) return new MusterError('malformed_request', 'The request is incomplete or malformed.');
   return new MusterError('internal');
 }
 

@@ -14,7 +14,7 @@ export interface Rates {
 export interface TicketRate {
   /** Counts one; rejects with `rate_limited` when there are too many. */
   spend(address: string): Promise<void>;
-  /** Uncounts one whose ticket was valid: only guesses count. */
+  /** Takes back the count of a valid ticket: only guesses count. */
   giveBack(address: string): void;
 }
 
@@ -34,7 +34,7 @@ export function createRates(rates: Rates) {
     /** @param address the client's IP address */
     signIn: addressRate(rates.signIn, salt, 'sign-in requests').spend,
     /** The limit of sign-ins also applies to tickets. */
-    ticket: addressRate(rates.signIn, salt, 'connections with tickets that are not good') as TicketRate,
+    ticket: addressRate(rates.signIn, salt, 'connections with invalid tickets') as TicketRate,
     session: countEachSecond(rates.sessionPerSecond),
   };
 }

@@ -201,7 +201,7 @@ export class TerminalPeer implements TerminalClient {
     this.heard = true;
     this.count(isBinary ? 1 : resizeCost);
     if (this.events.mode === 'view')
-      this.violation('forbidden', 'This connection only looks on: attach with the mode `control` to type.');
+      this.violation('forbidden', 'This connection is read-only: attach with the mode `control` to type.');
     else if (!isBinary) this.resized(data.toString());
     else if (data.length > 0) this.events.typed(data);
   }
@@ -218,7 +218,7 @@ export class TerminalPeer implements TerminalClient {
     else
       this.violation(
         'invalid_input',
-        'A text frame is {"type":"resize","cols":…,"rows":…} with integers from 1 to 1000; what is typed goes in binary frames.',
+        'A text frame is {"type":"resize","cols":…,"rows":…} with integers from 1 to 1000; input goes in binary frames.',
       );
   }
 

@@ -363,13 +363,13 @@ describe('opening a terminal socket', () => {
 
 describe('frames of a client', () => {
   test.each([
-    ['text that is no JSON', 'ls', 'good', 'invalid_input'],
-    ['a size that is none', '{"type":"resize","cols":0,"rows":24}', 'good', 'invalid_input'],
-    ['a size with more', '{"type":"resize","cols":1,"rows":24,"x":1}', 'good', 'invalid_input'],
+    ['text that is not JSON', 'ls', 'good', 'invalid_input'],
+    ['an invalid size', '{"type":"resize","cols":0,"rows":24}', 'good', 'invalid_input'],
+    ['a size with an unknown field', '{"type":"resize","cols":1,"rows":24,"x":1}', 'good', 'invalid_input'],
     ['a message of another kind', '{"type":"exit","code":0}', 'good', 'invalid_input'],
-    ['what is typed by who only looks on', Buffer.from('rm'), 'look', 'forbidden'],
-    ['a size from who only looks on', '{"type":"resize","cols":1,"rows":1}', 'look', 'forbidden'],
-  ])('not %s', async (_, frame, ticket, code) => {
+    ['input of a viewer', Buffer.from('rm'), 'look', 'forbidden'],
+    ['a size of a viewer', '{"type":"resize","cols":1,"rows":1}', 'look', 'forbidden'],
+  ])('refuses %s', async (_, frame, ticket, code) => {
     await start();
     const { operator, joined } = await join(ticket);
     operator.ws.send(frame);
@@ -553,7 +553,7 @@ describe('the end of a connection', () => {
     expect(joined.events).toEqual(['left']);
   });
 
-  test('cuts off a client without access within half a second, whatever is queued', async () => {
+  test('cuts off a client without access within half a second, even with queued frames', async () => {
     await start();
     const polite = await join();
     const { operator, joined } = await join();

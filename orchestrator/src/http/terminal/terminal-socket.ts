@@ -105,7 +105,7 @@ export function registerTerminalSockets(app: FastifyInstance, options: TerminalS
     await rate.spend(request.ip);
     requireHandshake(request.raw);
     if (peers.size >= most)
-      throw new MusterError('terminal_limit', `${most} connections to terminals are open, which is all there may be`);
+      throw new MusterError('terminal_limit', `${most} connections to terminals are open, which is the maximum`);
     const { values, faults } = request.query as ParsedQuery;
     const ticket = faults.length === 0 ? values.ticket : undefined;
     const { session_id } = request.params as { session_id: string };

@@ -44,7 +44,7 @@ export const insertChannel = defineQuery(
     }),
 );
 
-/** A new config is tried at once, whatever failed before. */
+/** A new config is tried at once, regardless of earlier failures. */
 export const setChannel = defineVariants(
   'channels/set',
   (

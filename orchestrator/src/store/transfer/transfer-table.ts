@@ -10,7 +10,7 @@ export interface TransferColumn {
 export interface TransferTable {
   readonly name: string;
   readonly columns: readonly TransferColumn[];
-  /** The columns that order the rows the same in both databases: the primary key, or all columns. */
+  /** The columns that define the row order, which both databases share: the primary key, or all columns. */
   readonly key: readonly string[];
   /** Tables whose rows must be inserted first. */
   readonly parents: readonly string[];
