@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { isEmpty, matchesSelector, parseSelector } from './selector.ts';
 import { tagKeySchema, tagValueSchema } from './tag.ts';
 
@@ -20,7 +20,7 @@ function fault(text: string): string {
 }
 
 describe('a selector holds', () => {
-  it.each([
+  test.each([
     'role=web',
     'role=web env=prod',
     '  role=web\t env=prod ',
@@ -54,7 +54,7 @@ describe('a selector holds', () => {
 });
 
 describe('a selector does not hold', () => {
-  it.each([
+  test.each([
     'role=db',
     'role=web env=test',
     'role!=web',
@@ -75,7 +75,7 @@ describe('a selector does not hold', () => {
 });
 
 describe('a selector that does not parse names the column', () => {
-  it.each([
+  test.each([
     ['role=', '6 expected a value, not the end; the empty value is written ""'],
     ['role= web', '6 expected a value, not " "; the empty value is written ""'],
     ['=web', '1 expected a key, not "="'],
@@ -110,7 +110,7 @@ describe('a selector that does not parse names the column', () => {
 });
 
 describe('selectors', () => {
-  it('are empty or not', () => {
+  test('are empty or not', () => {
     const empty = (text: string) => {
       const parsed = parseSelector(text);
       return parsed.ok && isEmpty(parsed.selector);
@@ -119,7 +119,7 @@ describe('selectors', () => {
     expect(empty('a')).toBe(false);
   });
 
-  it('take every tag there can be', () => {
+  test('take every tag there can be', () => {
     const key = fc.stringMatching(/^[A-Za-z][A-Za-z0-9._/-]{0,62}$/).filter((text) => !text.startsWith('attr.'));
     const value = fc
       .string({ maxLength: 256, unit: 'grapheme' })
@@ -141,7 +141,7 @@ describe('selectors', () => {
     );
   });
 
-  it('never throw', () => {
+  test('never throw', () => {
     const pieces = fc.constantFrom('a', '=', '!', ' ', '(', ')', ',', '"', "'", '\\', 'in', 'notin', 'attr.', '1');
     fc.assert(
       fc.property(fc.array(fc.oneof(pieces, fc.string()), { maxLength: 20 }), (parts) => {
@@ -156,7 +156,7 @@ describe('selectors', () => {
 });
 
 describe('tags', () => {
-  it('have keys and values of a form', () => {
+  test('have keys and values of a form', () => {
     const key = (text: string) => tagKeySchema.safeParse(text).success;
     const value = (text: string) => tagValueSchema.safeParse(text).success;
     expect([key('a'), key('a.b_c-d/e9'), key('a'.repeat(63))]).toEqual([true, true, true]);

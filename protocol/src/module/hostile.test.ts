@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { type ParsedModule, parseModule } from './parse.ts';
 import { moduleLimits } from './source/source.ts';
 
@@ -67,12 +67,12 @@ const passed = ['many variants and clauses', 'one path, with conditions'];
 
 // How fast the machine is at the moment shows in what an honest module takes; on two shared cores that is 60 to 90 ms.
 describe('hostile input', () => {
-  it('is held against an honest module, which is taken', () => {
+  test('is held against an honest module, which is taken', () => {
     // Often enough that the compiler has come to it.
     for (let run = 0; run < 5; run += 1) expect(timed(honest).parsed.ok).toBe(true);
   });
 
-  it.each(Object.keys(hostile))(
+  test.each(Object.keys(hostile))(
     '%s: costs no more than six honest modules of the largest size, and is refused with positions',
     (name) => {
       const source = hostile[name] ?? '';
@@ -143,7 +143,7 @@ verify: [{ tcp: { port: 22 } }]
     fc.string({ unit: 'binary', maxLength: 4 }),
   );
 
-  it('is answered, never thrown at', () => {
+  test('is answered, never thrown at', () => {
     const mangled = fc
       .array(fc.tuple(fc.nat({ max: valid.length }), fc.nat({ max: 12 }), piece), { minLength: 1, maxLength: 6 })
       .map((edits) =>

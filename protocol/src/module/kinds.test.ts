@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { identify, kinds, type ResourceType, resourceTypes } from './kinds.ts';
 import { parseModule } from './parse.ts';
 import { resolveDesiredSet } from './resolve.ts';
@@ -83,7 +83,7 @@ resources:
 const agent = { name: 'a', node_id: 'a', attributes: { platform: 'linux' }, tags: {} };
 
 describe('kinds', () => {
-  it.each(resourceTypes)('%s takes all of its fields and has its identity', (type) => {
+  test.each(resourceTypes)('%s takes all of its fields and has its identity', (type) => {
     const [fields, key] = whole[type];
     const parsed = parseModule(source(type, fields));
     if (!parsed.ok) throw new Error(JSON.stringify(parsed.faults));
@@ -104,7 +104,7 @@ describe('kinds', () => {
     );
   });
 
-  it.each(resourceTypes)('%s names what it requires, and refuses what it does not know', (type) => {
+  test.each(resourceTypes)('%s names what it requires, and refuses what it does not know', (type) => {
     const parsed = parseModule(source(type, 'foo: 1'));
     if (parsed.ok) throw new Error('parsed');
     const missing = parsed.faults.filter(({ message }) => message.endsWith('is required')).map(({ path }) => path);
@@ -119,7 +119,7 @@ describe('kinds', () => {
     ).toBe(true);
   });
 
-  it.each([
+  test.each([
     ['file-unix', 'path: /a, symlink: ../b'],
     ['file-unix', 'path: /a, content_base64: "AAE="'],
     ['file-unix', 'path: /a'],
@@ -142,7 +142,7 @@ describe('kinds', () => {
     expect(parseModule(source(type, fields))).toMatchObject({ ok: true });
   });
 
-  it.each([
+  test.each([
     ...['package-brew', 'package-choco', 'package-winget'].flatMap((type) =>
       ['*', '20.*', '>=20.1'].map((version): [string, string, string] => [
         type,
@@ -202,14 +202,14 @@ describe('kinds', () => {
     expect(parsed.ok ? [] : parsed.faults.map(({ message }) => message)).toEqual([expect.stringContaining(fault)]);
   });
 
-  it('two spellings of one kernel parameter are one', () => {
+  test('two spellings of one kernel parameter are one', () => {
     const key = (name: string) => identify('sysctl', { key: name, value: '1' }).key;
     expect(key('net/ipv4/conf/eth0.1/mtu')).toBe(key('net.ipv4.conf.eth0/1.mtu'));
     expect(key('net/ipv4/ip_forward')).toBe('sysctl:net.ipv4.ip_forward');
     expect(key('net.ipv4.conf.eth0/1.mtu')).not.toBe(key('net.ipv4.conf.eth0.1.mtu'));
   });
 
-  it('identities of two parts are never mistaken for each other', () => {
+  test('identities of two parts are never mistaken for each other', () => {
     const key = (path: string, marker: string) => identify('block-unix', { path, marker }).key;
     expect(key('/a#b', 'c')).not.toBe(key('/a', 'b#c'));
     expect(key('/a%23b', 'c')).not.toBe(key('/a#b', 'c'));

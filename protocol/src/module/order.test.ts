@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { stableOrder } from './order.ts';
 
 /** Dependencies without a cycle: a hidden order, in which each waits only for earlier ones. */
@@ -20,16 +20,16 @@ const acyclic = fc
   });
 
 describe('order', () => {
-  it('is that of declaration where nothing is asked for', () => {
+  test('is that of declaration where nothing is asked for', () => {
     expect(stableOrder([[], [], []])).toEqual({ ok: true, order: [0, 1, 2] });
     expect(stableOrder([])).toEqual({ ok: true, order: [] });
   });
 
-  it('is bent only by what waits', () => {
+  test('is bent only by what waits', () => {
     expect(stableOrder([[3], [], [], []])).toEqual({ ok: true, order: [1, 2, 3, 0] });
   });
 
-  it('holds each once, after all it waits for', () => {
+  test('holds each once, after all it waits for', () => {
     fc.assert(
       fc.property(acyclic, (dependencies) => {
         const sorted = stableOrder(dependencies);
@@ -43,7 +43,7 @@ describe('order', () => {
     );
   });
 
-  it('is stable: none goes before an earlier declared one that could have gone', () => {
+  test('is stable: none goes before an earlier declared one that could have gone', () => {
     fc.assert(
       fc.property(acyclic, (dependencies) => {
         const sorted = stableOrder(dependencies);
@@ -58,12 +58,12 @@ describe('order', () => {
     );
   });
 
-  it('names a cycle, from the one declared first', () => {
+  test('names a cycle, from the one declared first', () => {
     expect(stableOrder([[], [3], [1], [2], [3]])).toEqual({ ok: false, cycle: [1, 3, 2] });
     expect(stableOrder([[0]])).toEqual({ ok: false, cycle: [0] });
   });
 
-  it('names only what is a cycle', () => {
+  test('names only what is a cycle', () => {
     const anything = fc
       .integer({ min: 1, max: 12 })
       .chain((size) =>

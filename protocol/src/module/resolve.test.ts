@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import type { AgentFacts } from './conditions.ts';
 import type { Json, ModuleDocument } from './document.ts';
 import { escapeExpressions } from './expression/expression.ts';
@@ -49,13 +49,13 @@ describe('clauses', () => {
     return faultsOf(resolveDesiredSet({ modules: [parsed.module], agent }));
   };
 
-  it('let an agent in that matches one of them', () => {
+  test('let an agent in that matches one of them', () => {
     expect(supporting('[{ platform: windows }, { platform: linux, distro: debian }]')).toEqual([]);
     expect(supporting('[{ tag.role: web, tag.team/name: blue }]')).toEqual([]);
     expect(supporting('[{}]')).toEqual([]);
   });
 
-  it('keep an agent out that matches none', () => {
+  test('keep an agent out that matches none', () => {
     expect(supporting('[{ platform: linux, distro: fedora }, { tag.zone: x }]')).toEqual([
       'module_unresolved',
       '/modules/m/supports module "m": the agent has platform=linux distro=debian tag.zone=(none) and matches no supports clause: platform=linux distro=fedora | tag.zone=x',
@@ -73,7 +73,7 @@ describe('variants', () => {
       `resources:\n  - variants:\n${whens.map((when, index) => `      - { when: ${when}, resource: { sysctl: { key: k, value: "${index}" } } }\n`).join('')}`,
     );
 
-  it('are chosen by how many keys they name', () => {
+  test('are chosen by how many keys they name', () => {
     const chosen = (...whens: string[]) => resourcesOf(variants(...whens))[0]?.body.value;
     expect(chosen('{}', '{ platform: linux }')).toBe('1');
     expect(chosen('{ platform: linux, distro: debian }', '{ platform: linux }')).toBe('0');
@@ -81,7 +81,7 @@ describe('variants', () => {
     expect(chosen('{ tag.role: web, arch: x86_64 }', '{ platform: linux }')).toBe('0');
   });
 
-  it('fail the whole when they tie, or when there is none', () => {
+  test('fail the whole when they tie, or when there is none', () => {
     expect(faultsOf(variants('{ distro: debian }', '{ arch: x86_64 }'))).toEqual([
       'module_unresolved',
       '/modules/m/resources/0/variants module "m": these variants match the agent and name as many keys: distro=debian | arch=x86_64; let one name more',
@@ -94,7 +94,7 @@ describe('variants', () => {
 });
 
 describe('when', () => {
-  it('skips a resource, and nothing waits for it', () => {
+  test('skips a resource, and nothing waits for it', () => {
     const resources = resourcesOf(
       resolve(`resources:
   - { id: a, when: { distro: fedora }, resource: { file-unix: { path: /a } } }
@@ -107,7 +107,7 @@ describe('when', () => {
 });
 
 describe('resources', () => {
-  it('come in order, with keys for ids', () => {
+  test('come in order, with keys for ids', () => {
     const resolution = resolve(`resources:
   - { id: svc, name: "on \${{ agent.name }}", depends_on: [dir], resource: { service-systemd: { name: s, restart_on: [conf], reload_on: [dir] } } }
   - { id: dir, resource: { directory-unix: { path: /etc/s/ } } }
@@ -150,14 +150,14 @@ describe('resources', () => {
     expect(resources[4]).toMatchObject({ id: 'run', rerun_on: ['path:/etc/s/conf'], body: { manages: 'run' } });
   });
 
-  it('have templates put into their content', () => {
+  test('have templates put into their content', () => {
     const resolution = resolve(`templates: [{ id: t, content: "Welcome to \${{ agent.name }}\\n" }]
 resources: [{ resource: { file-unix: { path: /etc/motd, template: t } } }]
 `);
     expect(resourcesOf(resolution)[0]?.body).toEqual({ path: '/etc/motd', content: 'Welcome to web-1\n' });
   });
 
-  it('are gone through with for_each', () => {
+  test('are gone through with for_each', () => {
     const resolution = resolve(
       `parameters: { users: { type: list } }
 resources:
@@ -181,7 +181,7 @@ resources:
     expect(after?.depends_on).toEqual(['user-unix:ada', 'user-unix:bob']);
   });
 
-  it('of one list must differ', () => {
+  test('of one list must differ', () => {
     const resolution = resolve(
       `parameters: { users: { type: list, default: [ada, ada] } }
 resources:
@@ -194,7 +194,7 @@ resources:
     ]);
   });
 
-  it('that are wished present are as if nothing was said', () => {
+  test('that are wished present are as if nothing was said', () => {
     const bodies = resourcesOf(
       resolve(`resources:
   - { resource: { file-unix: { path: /a, ensure: present } } }
@@ -204,14 +204,14 @@ resources:
     expect(bodies).toEqual([{ path: '/a' }, { path: '/b', ensure: 'absent' }]);
   });
 
-  it('always redact the password of a Windows user', () => {
+  test('always redact the password of a Windows user', () => {
     const [user] = resourcesOf(resolve('resources: [{ resource: { user-windows: { name: u, password: p } } }]'));
     expect(user?.sensitive_fields).toEqual(['password']);
   });
 });
 
 describe('expressions', () => {
-  it('take facts, tags and parameters', () => {
+  test('take facts, tags and parameters', () => {
     const content =
       '${{ agent.node_id }} ${{ attr.distro }} ${{ tag.team/name }} ${{ param.port }} ${{ param.on }} ${{ tag.no | default("d") }}';
     const more = 'parameters: { port: { type: integer, default: 80 }, on: { type: boolean } }';
@@ -220,7 +220,7 @@ describe('expressions', () => {
     );
   });
 
-  it('yield numbers, truth, lists and mappings where a field takes them', () => {
+  test('yield numbers, truth, lists and mappings where a field takes them', () => {
     const [user, service] = resourcesOf(
       resolve(
         `parameters: { uid: { type: integer }, groups: { type: list }, env: { type: map }, on: { type: boolean } }
@@ -236,7 +236,7 @@ resources:
     expect(service?.body).toEqual({ name: 's', enabled: false, environment: { A: '1', B: 'x' }, type: 'exec' });
   });
 
-  it('join a list into text', () => {
+  test('join a list into text', () => {
     const list = (content: string, given: Json) =>
       resolve(file(content, 'parameters: { p: { type: list, default: [] } }'), {}, { p: given });
     expect(contentOf(list('{ ${{ param.p | join(", ") }} }', [22, 'ssh', true]))).toBe('{ 22, ssh, true }');
@@ -257,7 +257,7 @@ resources: [{ for_each: "\${{ param.p }}", resource: { file-unix: { path: /f, co
     expect(faultsOf(each({ k: 'a' }))[1]).toContain('each.k is no list to join');
   });
 
-  it('without a value say what to do', () => {
+  test('without a value say what to do', () => {
     const more = 'parameters: { p: { type: string } }';
     const fault = (content: string, facts: Partial<AgentFacts> = {}) =>
       faultsOf(resolve(file(content, more), facts))[1];
@@ -277,7 +277,7 @@ resources: [{ for_each: "\${{ param.p }}", resource: { user-unix: { name: "\${{ 
     expect(faultsOf(resolve(each))[1]).toContain('each.constructor has no value: mend the list');
   });
 
-  it('are held to the form of their field', () => {
+  test('are held to the form of their field', () => {
     const bad: [string, string][] = [
       ['file-unix: { path: "${{ tag.t }}" }', 'path module "m": must be an absolute path, starting with "/"'],
       [
@@ -305,7 +305,7 @@ resources: [{ for_each: "\${{ param.p }}", resource: { user-unix: { name: "\${{ 
     }
   });
 
-  it('may make two identities one, which is a conflict then', () => {
+  test('may make two identities one, which is a conflict then', () => {
     const resolution = resolve(`resources:
   - { id: a, resource: { file-unix: { path: "/srv/\${{ tag.role }}" } } }
   - { resource: { directory-unix: { path: /srv/web } } }
@@ -318,7 +318,7 @@ resources: [{ for_each: "\${{ param.p }}", resource: { user-unix: { name: "\${{ 
 });
 
 describe('parameters', () => {
-  it('must be declared and fit', () => {
+  test('must be declared and fit', () => {
     const source = 'parameters: { port: { type: integer, default: 80 } }';
     expect(faultsOf(resolve(source, {}, { port: '80', prot: 1 }))).toEqual([
       'module_unresolved',
@@ -331,7 +331,7 @@ describe('parameters', () => {
     ]);
   });
 
-  it('that are null fall back to their default', () => {
+  test('that are null fall back to their default', () => {
     const more = 'parameters: { p: { type: string, default: d } }';
     expect(contentOf(resolve(file('${{ param.p }}', more), {}, { p: null }))).toBe('d');
   });
@@ -341,7 +341,7 @@ describe('across modules', () => {
   const both = (one: string, other: string): Resolution =>
     resolveDesiredSet({ modules: [moduleOf(one, 'one'), moduleOf(other, 'other')], agent });
 
-  it('what is equal is one', () => {
+  test('what is equal is one', () => {
     const resources = resourcesOf(
       both(
         `resources:
@@ -365,7 +365,7 @@ describe('across modules', () => {
     expect(resources[2]?.depends_on).toEqual(['path:/z']);
   });
 
-  it.each([
+  test.each([
     ['its content', 'content: a', 'line-unix: { path: /f, line: x }', '/f#x', 'all of that file'],
     ['a secret', 'content: "${{ secrets.s }}"', 'block-unix: { path: /f, marker: m }', '/f#m', 'all of that file'],
     [
@@ -392,7 +392,7 @@ describe('across modules', () => {
     },
   );
 
-  it('a part of a file whose permissions another declares is none', () => {
+  test('a part of a file whose permissions another declares is none', () => {
     const resolution = both(
       'resources: [{ resource: { file-unix: { path: /f, mode: "0600" } } }]',
       'resources: [{ resource: { line-unix: { path: /f, line: x } } }]',
@@ -400,7 +400,7 @@ describe('across modules', () => {
     expect(resolution.ok).toBe(true);
   });
 
-  it.each([
+  test.each([
     ['content', 'file-unix: { path: /f, content: b }'],
     ['kind', 'directory-unix: { path: /f }'],
     ['presence', 'file-unix: { path: /f, content: a, ensure: absent }'],
@@ -417,18 +417,18 @@ describe('across modules', () => {
     ]);
   });
 
-  it('what differs only in the name of a secret is a conflict', () => {
+  test('what differs only in the name of a secret is a conflict', () => {
     expect(faultsOf(both(file('${{ secrets.a }}'), file('${{ secrets.b }}')))[0]).toBe('module_conflict');
     expect(faultsOf(both(file('${{ secrets.a }}'), file('${{ secrets.a }}')))).toEqual([]);
   });
 
-  it('two names for the machine are a conflict', () => {
+  test('two names for the machine are a conflict', () => {
     const hostname = (name: string) => `resources: [{ resource: { hostname: { name: ${name} } } }]`;
     expect(faultsOf(both(hostname('a'), hostname('b')))[0]).toBe('module_conflict');
     expect(faultsOf(both(hostname('a'), hostname('a')))).toEqual([]);
   });
 
-  it('a cycle that comes of laying them together is named', () => {
+  test('a cycle that comes of laying them together is named', () => {
     const resolution = both(
       `resources:
   - { id: a, depends_on: [b], resource: { sysctl: { key: a, value: "1" } } }
@@ -445,14 +445,14 @@ describe('across modules', () => {
     ]);
   });
 
-  it('a module that is named twice counts once', () => {
+  test('a module that is named twice counts once', () => {
     const module = moduleOf(file('a'));
     expect(resourcesOf(resolveDesiredSet({ modules: [module, module], agent }))).toHaveLength(1);
   });
 });
 
 describe('size', () => {
-  it('of a desired set ends somewhere, and quickly', () => {
+  test('of a desired set ends somewhere, and quickly', () => {
     const source = `templates: [{ id: t, content: "${'x'.repeat(1_500_000)}\${{ tag.role }}" }]
 resources:
 ${Array.from({ length: 1000 }, (_, index) => `  - { resource: { file-unix: { path: /f${index}, template: t } } }\n`).join('')}`;
@@ -475,7 +475,7 @@ describe('secrets', () => {
 `;
   const lookup = (name: string): string | undefined => ({ db: 'hunter2', token: 'tok' })[name];
 
-  it('are named, and left open', () => {
+  test('are named, and left open', () => {
     const resolution = resolve(source);
     expect(resolution).toMatchObject({ ok: true, secrets: ['db', 'token'], required_secrets: ['db', 'token'] });
     const [file, service, script, job] = resourcesOf(resolution);
@@ -486,14 +486,14 @@ describe('secrets', () => {
     expect(job?.sensitive_fields).toEqual(['program_arguments']);
   });
 
-  it('with a default are not required', () => {
+  test('with a default are not required', () => {
     expect(resolve(file('${{ secrets.a | default("x") }} ${{ secrets.b }}'))).toMatchObject({
       secrets: ['a', 'b'],
       required_secrets: ['b'],
     });
   });
 
-  it('are put in at dispatch, by way of JSON', () => {
+  test('are put in at dispatch, by way of JSON', () => {
     const stored = JSON.parse(JSON.stringify(resourcesOf(resolve(source)))) as UnfilledResource[];
     const filled = fillSecrets(stored, lookup);
     if (!filled.ok) throw new Error(JSON.stringify(filled.faults));
@@ -508,7 +508,7 @@ describe('secrets', () => {
     expect(JSON.stringify(stored)).not.toContain('hunter2');
   });
 
-  it('that are missing take the default, or fail by name', () => {
+  test('that are missing take the default, or fail by name', () => {
     const filled = fillSecrets(resourcesOf(resolve(file('${{ secrets.a | default("x") }}'))), () => undefined);
     expect(filled.ok && fileContent(filled.resources)).toBe('x');
     expect(fillSecrets(resourcesOf(resolve(file('${{ secrets.a }}'))), () => undefined)).toEqual({
@@ -522,7 +522,7 @@ describe('secrets', () => {
     });
   });
 
-  it('that break the form of a field are refused without being shown', () => {
+  test('that break the form of a field are refused without being shown', () => {
     const unfilled = resourcesOf(
       resolve('resources: [{ resource: { service-systemd: { name: s, exec_start: "/bin/x ${{ secrets.a }}" } } }]'),
     );
@@ -531,7 +531,7 @@ describe('secrets', () => {
     expect(JSON.stringify(filled)).not.toContain('hunter2');
   });
 
-  it('in a verification are left open too', () => {
+  test('in a verification are left open too', () => {
     const resolution = resolve('verify: [{ command: "check ${{ secrets.v }}" }, { tcp: { port: 22 } }]');
     expect(resolution).toMatchObject({
       ok: true,
@@ -572,7 +572,7 @@ describe('values are data', () => {
     .map((pieces) => pieces.join(''));
   const secret = 'the secret value';
 
-  it('whatever a tag, an attribute, a parameter or an element holds, it is never taken for an expression', () => {
+  test('whatever a tag, an attribute, a parameter or an element holds, it is never taken for an expression', () => {
     const module = moduleOf(`parameters: { p: { type: string }, l: { type: list } }
 resources:
   - { id: plain, resource: { file-unix: { path: /plain, content: "\${{ tag.t }}|\${{ attr.a }}|\${{ param.p }}" } } }
@@ -606,7 +606,7 @@ resources:
     );
   });
 
-  it('a secret that reads like an expression stays what it is', () => {
+  test('a secret that reads like an expression stays what it is', () => {
     const unfilled = resourcesOf(resolve(file('${{ secrets.a }}${{ secrets.b }}')));
     fc.assert(
       fc.property(tricky, tricky, (a, b) => {
@@ -616,7 +616,7 @@ resources:
     );
   });
 
-  it('any text can be written into a module and comes out as it was', () => {
+  test('any text can be written into a module and comes out as it was', () => {
     fc.assert(
       fc.property(tricky, (text) => {
         const content = [...escapeExpressions(text)]

@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { resourceTypes } from './kinds.ts';
 import { moduleJsonSchema } from './schema.ts';
 
@@ -20,7 +20,7 @@ describe('the JSON Schema', () => {
   const resource = optional(schema.properties.resources).items;
   const bodies = optional(resource.properties.resource);
 
-  it('names itself and its draft', () => {
+  test('names itself and its draft', () => {
     expect(schema).toMatchObject({
       $id: '/schemas/module/v1.json',
       $schema: 'https://json-schema.org/draft/2020-12/schema',
@@ -28,13 +28,13 @@ describe('the JSON Schema', () => {
     });
   });
 
-  it('has every kind', () => {
+  test('has every kind', () => {
     expect(Object.keys(bodies.properties).sort()).toEqual([...resourceTypes].sort());
     expect(bodies.oneOf).toHaveLength(resourceTypes.length);
     expect(optional(bodies.properties['file-unix']).required).toEqual(['path']);
   });
 
-  it('has a form for the values it can describe', () => {
+  test('has a form for the values it can describe', () => {
     const user = optional(bodies.properties['user-unix']);
     expect(optional(user.properties.uid).anyOf[0]).toMatchObject({
       type: 'integer',
@@ -47,7 +47,7 @@ describe('the JSON Schema', () => {
     expect(new RegExp(optional(file.properties.mode).pattern as string).test('${{ tag.x }}')).toBe(true);
   });
 
-  it('is closed everywhere, but for keys that start with x-', () => {
+  test('is closed everywhere, but for keys that start with x-', () => {
     let closed = 0;
     const walk = (value: unknown): void => {
       if (typeof value !== 'object' || value === null) return;
@@ -63,7 +63,7 @@ describe('the JSON Schema', () => {
     expect(closed).toBeGreaterThan(resourceTypes.length * 2);
   });
 
-  it('takes tags in clauses', () => {
+  test('takes tags in clauses', () => {
     expect(optional(schema.properties.supports).items.patternProperties).toHaveProperty(['^tag\\.']);
   });
 });

@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import {
   type Announcement,
   announcementLimits,
@@ -27,7 +27,7 @@ const datagramOf = (announcement: Announcement, signature: Uint8Array) =>
   Buffer.concat([encodeAnnouncement(announcement), signature]);
 
 describe('an announcement', () => {
-  it('is read as it was written, with what is under its signature', () => {
+  test('is read as it was written, with what is under its signature', () => {
     fc.assert(
       fc.property(announcements, bytes(64), (announcement, signature) => {
         const { signed, signature: read, ...rest } = readAnnouncement(datagramOf(announcement, signature))!;
@@ -38,7 +38,7 @@ describe('an announcement', () => {
     );
   });
 
-  it('has one encoding: what is read from any bytes is written as those bytes', () => {
+  test('has one encoding: what is read from any bytes is written as those bytes', () => {
     const nearly = fc
       .tuple(announcements, bytes(64), fc.nat(), fc.nat({ max: 255 }))
       .map(([announcement, signature, at, value]) => {
@@ -59,7 +59,7 @@ describe('an announcement', () => {
     expect(read).toBeGreaterThan(50);
   });
 
-  it('of another version, cut short or with something after it is none', () => {
+  test('of another version, cut short or with something after it is none', () => {
     fc.assert(
       fc.property(announcements, bytes(64), fc.integer({ min: 1, max: 80 }), (announcement, signature, more) => {
         const datagram = datagramOf(announcement, signature);
@@ -72,7 +72,7 @@ describe('an announcement', () => {
     );
   });
 
-  it('carries names and addresses, and nothing that is neither', () => {
+  test('carries names and addresses, and nothing that is neither', () => {
     for (const host of ['web-1.example', '192.0.2.1', '2001:db8::1', '::1', 'x'.repeat(63)])
       expect(isAnnounceableHost(host), host).toBe(true);
     const longest = `${'a.'.repeat(126)}a`;
@@ -93,7 +93,7 @@ describe('an announcement', () => {
       expect(isAnnounceableHost(host), host).toBe(false);
   });
 
-  it('that does not fit the format is not made', () => {
+  test('that does not fit the format is not made', () => {
     for (const wrong of [{ host: 'a b' }, { port: 0 }, { port: 65_536 }, { sentAt: -1 }, { nonce: new Uint8Array(15) }])
       expect(() => encodeAnnouncement({ ...sample, ...wrong })).toThrow(RangeError);
   });

@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { type KeyStatement, keyStatementBytes, keyStatementFault, keyStatementLimits } from './key-statement.ts';
 
 const now = 1_700_000_000;
@@ -12,7 +12,7 @@ const text = (part: Partial<KeyStatement> = {}) =>
   Buffer.from(keyStatementBytes({ ...statement, ...part })).toString('hex');
 
 describe('what a key says of the next', () => {
-  it('has its tag first, and other bytes whenever a part is another', () => {
+  test('has its tag first, and other bytes whenever a part is another', () => {
     expect(Buffer.from(text(), 'hex').toString('latin1')).toMatch(/^muster agent key v1\0/);
     const all = [
       text(),
@@ -28,7 +28,7 @@ describe('what a key says of the next', () => {
     expect(() => text({ formerUntil: 1.5 })).toThrow(RangeError);
   });
 
-  it('is taken from a little before it was made until a month after, and for a time that is within bounds', () => {
+  test('is taken from a little before it was made until a month after, and for a time that is within bounds', () => {
     const { takenSecs, longestGraceSecs, clockSkewSecs } = keyStatementLimits;
     const fault = (at: number, part: Partial<KeyStatement> = {}) => keyStatementFault({ ...statement, ...part }, at);
     expect(fault(now)).toBeNull();

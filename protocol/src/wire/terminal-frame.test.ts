@@ -1,11 +1,11 @@
 import fc from 'fast-check';
-import { expect, it } from 'vitest';
+import { expect, test } from 'vitest';
 import { limits } from './limits.ts';
 import { decodeTerminalFrame, encodeTerminalFrame } from './terminal-frame.ts';
 
 const channels = fc.integer({ min: 1, max: limits.mostChannel });
 
-it('what goes into a frame comes out of it, wherever the frame lies in memory', () => {
+test('what goes into a frame comes out of it, wherever the frame lies in memory', () => {
   fc.assert(
     fc.property(channels, fc.uint8Array({ minLength: 1 }), fc.nat(9), (channel, bytes, before) => {
       const frame = encodeTerminalFrame(channel, bytes);
@@ -16,7 +16,7 @@ it('what goes into a frame comes out of it, wherever the frame lies in memory', 
   );
 });
 
-it('what is no frame of a terminal is null', () => {
+test('what is no frame of a terminal is null', () => {
   const frame = encodeTerminalFrame(7, new Uint8Array(limits.terminalFrameBytes));
   expect(decodeTerminalFrame(frame)?.bytes).toHaveLength(limits.terminalFrameBytes);
   expect(decodeTerminalFrame(encodeTerminalFrame(7, new Uint8Array(limits.terminalFrameBytes + 1)))).toBeNull();

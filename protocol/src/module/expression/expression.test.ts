@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { escapeExpressions, parseExpressions, soleExpression } from './expression.ts';
 
 const expression = (
@@ -20,7 +20,7 @@ const expression = (
 const faultOf = (text: string): string | undefined => parseExpressions(text).faults[0]?.message;
 
 describe('expressions', () => {
-  it.each([
+  test.each([
     ['${{ secrets.db-password }}', expression('secrets', 'db-password')],
     ['${{agent.name}}', expression('agent', 'name')],
     ['${{ agent.node_id }}', expression('agent', 'node_id')],
@@ -41,14 +41,14 @@ describe('expressions', () => {
     expect(parseExpressions(text)).toEqual({ parts: [part], faults: [] });
   });
 
-  it('stand among text', () => {
+  test('stand among text', () => {
     expect(parseExpressions('a ${{ tag.b }}c$${{ d }} $${{{')).toEqual({
       parts: [{ kind: 'text', text: 'a ' }, expression('tag', 'b', 2), { kind: 'text', text: 'c${{ d }} ${{{' }],
       faults: [],
     });
   });
 
-  it.each([
+  test.each([
     ['${{ }}', 'the expression is empty; write $${{ for a plain ${{'],
     [
       '${{ github.sha }}',
@@ -73,11 +73,11 @@ describe('expressions', () => {
     expect(faultOf(text)).toBe(message);
   });
 
-  it('that are wrong do not hide each other', () => {
+  test('that are wrong do not hide each other', () => {
     expect(parseExpressions('${{ a }} ${{ tag.b }} ${{ c }}').faults.map(({ offset }) => offset)).toEqual([0, 22]);
   });
 
-  it('are the sole content or not', () => {
+  test('are the sole content or not', () => {
     const sole = (text: string) => soleExpression(parseExpressions(text).parts)?.key;
     expect(sole(' ${{ tag.a }}\n')).toBe('a');
     expect(sole('${{ tag.a }}${{ tag.a }}')).toBeUndefined();
@@ -92,7 +92,7 @@ const tricky = fc
   .map((pieces) => pieces.join(''));
 
 describe('any text', () => {
-  it('comes back from its escaped form', () => {
+  test('comes back from its escaped form', () => {
     fc.assert(
       fc.property(tricky, (text) => {
         const { parts, faults } = parseExpressions(escapeExpressions(text));
@@ -102,7 +102,7 @@ describe('any text', () => {
     );
   });
 
-  it('can be a default', () => {
+  test('can be a default', () => {
     fc.assert(
       fc.property(tricky, (text) => {
         const { parts, faults } = parseExpressions(`\${{ tag.a | default("${text.replace(/[\\"]/g, '\\$&')}") }}`);
@@ -112,7 +112,7 @@ describe('any text', () => {
     );
   });
 
-  it('is read without fail, each part in its place', () => {
+  test('is read without fail, each part in its place', () => {
     fc.assert(
       fc.property(tricky, (text) => {
         const { parts } = parseExpressions(text);
