@@ -95,12 +95,12 @@ test('many agents from the command line: planned together, applied as one run, l
   leaver.type('y');
   await leaver.sees('2 at work');
   leaver.type('\u0003');
-  await leaver.sees('What now?');
-  await leaver.sees('Go on watching');
+  await leaver.sees('What do you want to do?');
+  await leaver.sees('Keep watching');
   leaver.type('\u001b[B\u001b[B\r');
   await leaver.sees('2 at work');
   leaver.type('\u0003');
-  await leaver.sees('Go on watching');
+  await leaver.sees('Keep watching');
   leaver.type('\r');
   await leaver.sees('To end it: muster runs cancel');
   await leaver.sees('code=130');
@@ -116,7 +116,7 @@ test('many agents from the command line: planned together, applied as one run, l
   canceller.type('y');
   await canceller.sees('2 at work');
   canceller.type('\u0003');
-  await canceller.sees('Go on watching');
+  await canceller.sees('Keep watching');
   canceller.type('\u001b[B\r');
   await canceller.sees('Cancelling');
   writeFileSync(join(gates, 'two'), '');

@@ -116,7 +116,7 @@ describe('an agent that is late', () => {
     await orchestrator.kill9();
     await orchestrator.start();
     const expired = await ended(call, late);
-    expect(expired).toMatchObject({ status: 'expired', started_at: null, error: 'the agent did not come in time' });
+    expect(expired).toMatchObject({ status: 'expired', started_at: null, error: 'the agent did not connect in time' });
     expect((expired.finished_at as number) - expired.created_at).toBeGreaterThanOrEqual(2);
     for (const id of [first, second])
       expect(await call(getOperation, { params: { operation_id: id } })).toMatchObject({ status: 'queued' });

@@ -88,7 +88,7 @@ test('a terminal on an agent, typed into as a person does: it is put right at it
   const early = new Person(stage, replay, env);
   onTestFinished(() => early.kill());
   await early.sees('again2');
-  await early.sees('The session goes on.');
+  await early.sees('The session continues.');
   await early.sees('code=0');
   person.type('exit 3\r');
   await person.sees('code=3');

@@ -183,7 +183,7 @@ describe('what is typed calls the route', () => {
       server.seen.map(({ route }) => route.id),
       ran.stderr + ran.stdout,
     ).toContain(id);
-    if (!(id in answers)) expect(ran.stderr).not.toContain('this program has a fault');
+    if (!(id in answers)) expect(ran.stderr).not.toContain('unexpected error, a bug');
   });
 });
 

@@ -14,15 +14,15 @@ export type Exit = (typeof exits)[keyof typeof exits];
 
 /** What each means, as the documentation has it. */
 export const exitMeanings: Readonly<Record<keyof typeof exits, string>> = {
-  done: 'done',
-  failed: 'failed: the orchestrator refused, a resource failed, a module has faults, or you said no',
-  usage: 'usage: what was typed cannot be meant so; nothing was sent',
+  done: 'success',
+  failed: 'failure: the orchestrator refused, a resource failed, a module has errors, or you answered no',
+  usage: 'usage error: the command line is invalid, and nothing was sent',
   pending:
-    '`plan --exit-code`: an apply would change something; `drift --exit-code`: a machine has drifted; `modules diff --exit-code`: they differ',
-  signIn: 'sign-in: no usable key, or it is not an operator’s',
+    '`plan --exit-code`: an apply would change something; `drift --exit-code`: a machine has drifted; `modules diff --exit-code`: the revisions differ',
+  signIn: 'sign-in failed: no usable key, or the key is not an operator’s',
   unreachable:
-    'unreachable: no orchestrator answers, its certificate is not trusted, it is stopping, or the agent is not connected',
-  partly: 'partly failed: of several things named, some were done',
+    'unreachable: the orchestrator does not answer, its certificate is not trusted, it is stopping, or the agent is not connected',
+  partly: 'partial failure: some of several succeeded',
 };
 
 /** Something that stops a verb, in words for the person who typed it. */

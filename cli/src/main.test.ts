@@ -57,7 +57,7 @@ describe('keys and sessions', () => {
     const init = ['operator', 'init', '--force', '--key-file', join(home.path, 'other')];
     const captured = await run(init, env);
     expect(captured.stdout).toMatch(/^[0-9a-f]{64}\n$/);
-    expect(captured.stderr).toContain('whoever has that file is you');
+    expect(captured.stderr).toContain('That file is all one needs to sign in as you');
     expect(captured.stderr).not.toContain('Next');
     const forced = await run(init, env, '', { columns: 80, prompt: nobody });
     expect(forced.stdout).toMatch(/^[0-9a-f]{64}\n$/);
@@ -247,9 +247,11 @@ describe('agents', () => {
   test('who approves a rejected agent learns that it comes back later', async () => {
     expect((await muster('agents', 'approve', 'web-1')).stderr).toBe('');
     answers.getAgent = () => ({ body: agent({ name: null, status: 'pending', pin_source: 'first_use' }) });
-    expect((await muster('agents', 'approve', 'web-1', '--name', 'web-1')).stderr).toContain('unseen');
+    expect((await muster('agents', 'approve', 'web-1', '--name', 'web-1')).stderr).toContain('unverified');
     answers.getAgent = () => ({ body: agent({ status: 'rejected' }) });
-    expect((await muster('agents', 'approve', 'web-1')).stderr).toContain('within 10 minutes; restart the agent');
+    expect((await muster('agents', 'approve', 'web-1')).stderr).toContain(
+      'within 10 minutes; restart it to connect at once',
+    );
   });
 
   test('tokens are listed without their values, and revoked by the end of their id', async () => {
@@ -333,7 +335,7 @@ describe('agents', () => {
       expect(ran.stdout.match(/^Approved (\S+)/gm)).toEqual(
         ['web-7', 'web-8', 'db-1', 'db-2'].map((name) => `Approved ${name}`),
       );
-      expect(ran.stderr).toContain('its hostname "1.2.3.4" cannot be a name');
+      expect(ran.stderr).toContain('its hostname "1.2.3.4" is not a valid name');
       expect(sent('listAgents')?.query).toEqual({ sort: 'name', status: 'pending' });
       expect((await muster('agents', 'approve', '0f', '1f', '--name', 'x')).exit).toBe(2);
     });
@@ -434,7 +436,7 @@ describe('modules', () => {
     const json = JSON.parse((await muster('modules', 'validate', file('bad.yml'), '--json')).stdout);
     expect(json).toMatchObject({ valid: false, files: [{ valid: false, faults: [{ line: 5 }] }] });
     expect((await run(['modules', 'validate', '-'], env, good)).exit).toBe(0);
-    expect((await muster('modules', 'validate', file('absent.yml'))).stderr).toContain('there is no such file');
+    expect((await muster('modules', 'validate', file('absent.yml'))).stderr).toContain('no such file');
   });
 
   test('upload checks first, then sends the text under the name inside', async () => {
@@ -524,7 +526,30 @@ describe('plan, apply, drift, operations', () => {
     expect((await muster('plan', 'web-1')).stderr).toContain('muster apply web-1 --remove --yes --queue');
   });
 
-  test('an apply that names no module removes nothing by itself, and the two lines that may be meant are told', async () => {
+  test.each([
+    [['windows', 'add', 'x', '--for', '2h', '--until', '2027-01-31'], '--until cannot be combined with --for'],
+    [['drift', '--history', '--limit', '2'], '--history needs an agent'],
+    [['agents', 'tag', 'role web'], 'no argument has the form key=value'],
+    [['modules', 'upload', '/no/such/file'], 'cannot read /no/such/file: no such file'],
+  ])('%s names the fault', async (args, message) => {
+    const { exit, stderr } = await muster(...args);
+    expect(exit).toBeGreaterThan(0);
+    expect(stderr).toContain(message);
+  });
+
+  test('does not advise to apply a removed module', async () => {
+    answers.listModules = () => ({ body: [] });
+    answers.planAgent = () => ({ body: operation(variety) });
+    const ran = await muster('apply', 'web-1', '--yes');
+    expect(ran.exit).toBe(1);
+    expect(ran.stderr).toContain('To keep them, upload site again');
+    expect(ran.stderr).not.toContain('-m site');
+  });
+
+  test('refuses an apply without -m that would remove resources, and shows both ways to go on', async () => {
+    answers.listModules = () => ({
+      body: ['site', 'first', 'second'].map((name) => ({ name, uploaded_at: 1, uploaded_by: 'x' })),
+    });
     answers.planAgent = () => ({ body: operation(variety) });
     const ran = await muster('apply', 'web-1', '--yes');
     expect(ran).toMatchObject({ exit: 1, stdout: '' });
@@ -555,7 +580,7 @@ describe('plan, apply, drift, operations', () => {
       answers.planAgent = () => ({ body: operation([result({ status: 'failed' })], { status, modules: ['motd'] }) });
       const ran = await muster('apply', 'web-1', '--yes');
       expect(ran.exit).toBe(1);
-      expect(ran.stderr).toContain('it is not sure that nothing would be removed; nothing was changed');
+      expect(ran.stderr).toContain('the plan failed, so removals are not known; nothing was changed');
       expect(ran.stderr).toContain('muster apply web-1 -m motd --yes\n');
       expect(ran.stderr).toContain('muster apply web-1 --remove --yes\n');
     }
@@ -569,7 +594,7 @@ describe('plan, apply, drift, operations', () => {
     answers.applyAgent = () => ({ body: operation([left], { kind: 'apply' }) });
     const ran = await muster('apply', 'web-1', '--yes', '--remove');
     expect(ran.stdout).toMatch(/kept +directory-unix \/srv .*\n +left: it is not empty/);
-    expect(ran.stdout).toContain('Nothing had to be done.');
+    expect(ran.stdout).toContain('Nothing to do.');
   });
 
   test('apply without a terminal wants --yes, and touches nothing before', async () => {
@@ -684,7 +709,7 @@ describe('plan, apply, drift, operations', () => {
       };
       const args = ['apply', '--selector', 'role=web', '-m', 'site', '--canary', '1', '--batch', '25%'];
       const ran = await run(args, { ...env, NO_COLOR: '1' }, '', { columns: 80, prompt });
-      expect(asked).toEqual(['Apply this on web-2? It removes 1 resource. 1 agent that was not planned is left out.']);
+      expect(asked).toEqual(['Apply this on web-2? It removes 1 resource. 1 agent without a plan is left out.']);
       expect(server.seen.filter(({ route }) => route.id === 'startRun')[1]?.body).toEqual({
         kind: 'apply',
         modules: ['site'],
@@ -775,7 +800,7 @@ describe('plan, apply, drift, operations', () => {
       const held = await muster('apply', 'web-1', 'web-2', 'web-10', '--yes');
       expect(held.exit).toBe(6);
       expect(held.stderr).toContain('web-10 failed: the agent is not connected');
-      expect(held.stderr).toContain('Left out, since it is not sure that nothing would be removed there: 1 agent');
+      expect(held.stderr).toContain('Left out 1 agent: without a plan, removals there are unknown.');
       expect(server.seen.filter(({ route }) => route.id === 'startRun')[1]?.body).toEqual({
         kind: 'apply',
         modules: [],
@@ -801,10 +826,13 @@ describe('plan, apply, drift, operations', () => {
       params.operation_id === record.snapshot_operation_id
         ? { body: operation([], { kind: 'apply', modules: ['w1', 'w2'] }) }
         : undefined;
+    answers.listModules = () => ({
+      body: ['w1', 'w2'].map((name) => ({ name, uploaded_at: 1, uploaded_by: 'x' })),
+    });
     const ran = await muster('drift', 'web-1');
     expect(ran.exit).toBe(0);
     expect(ran.stdout).toContain('mode  is 0600, declared 0644');
-    expect(ran.stderr).toContain('To mend it: muster apply web-1 -m w1 -m w2\n');
+    expect(ran.stderr).toContain('To repair it: muster apply web-1 -m w1 -m w2\n');
     // What is assigned needs no naming.
     const of = (mode: string, ...modules: string[]) => ({ name: mode, mode, modules });
     answers.listAssignments = ({ route }) => {
@@ -818,7 +846,7 @@ describe('plan, apply, drift, operations', () => {
         matches: [record.node_id],
       },
     });
-    expect((await muster('drift', 'web-1')).stderr).toContain('To mend it: muster apply web-1 -m w2\n');
+    expect((await muster('drift', 'web-1')).stderr).toContain('To repair it: muster apply web-1 -m w2\n');
     expect((await muster('drift', 'web-1', '--exit-code')).exit).toBe(3);
     answers.checkDrift = () => ({ body: drift([]) });
     expect((await muster('drift', 'web-1', '--exit-code')).exit).toBe(0);
@@ -933,7 +961,7 @@ describe('assignments and runs', () => {
     expect((await muster('runs', 'list')).stdout).toMatch(/01KAGZ5R3E5F6G7H8J9K0M1N2P +base +apply +succeeded/);
     expect((await muster('runs', 'show', 'n2p')).stdout).toMatch(/web-1 +succeeded +01KAGZ4D\w+ +1 changed/);
     answers.getAssignment = ({ route }) => ({ body: { ...(route.example.answer as object), selector: '' } });
-    expect((await muster('assignments', 'show', 'base')).stdout).toContain('it matches no agent');
+    expect((await muster('assignments', 'show', 'base')).stdout).toContain('matches no agent');
     answers.getAssignment = () => ({ code: 'assignment_not_found', detail: 'no such assignment' });
     expect((await muster('assignments', 'show', 'bsae')).stderr).toContain('Did you mean base?');
     answers.listModules = () => ({ body: [{ name: 'motd', uploaded_at: 1, uploaded_by: 'x' }] });
@@ -1027,7 +1055,7 @@ describe('assignments and runs', () => {
   test('an assignment whose selector matches nobody is no failure, and says so', async () => {
     answers.planAssignment = () => ({ body: runOf('succeeded') });
     answers.applyAssignment = () => ({ body: { ...runOf('succeeded'), kind: 'apply' } });
-    const said = 'The selector of base matches nobody: there is nothing to';
+    const said = 'The selector of base matches no agent: there is nothing to';
     for (const verb of [['plan'], ['apply', '--yes'], ['apply', '--yes', '--remove']]) {
       const ran = await muster('assignments', ...verb, 'base');
       expect(ran.exit, ran.stderr).toBe(0);
@@ -1302,9 +1330,9 @@ describe('at a terminal', () => {
     const { asked, terminal } = person('web-9');
     const ran = await run(['agents', 'approve', 'web-1'], env, '', terminal);
     expect(ran.exit).toBe(0);
-    expect(asked).toEqual(['Its name, for good: [web-9]']);
+    expect(asked).toEqual(['Permanent name: [web-9]']);
     expect(ran.stderr).toContain('192.0.2.17');
-    expect(ran.stderr).toContain('unseen');
+    expect(ran.stderr).toContain('unverified');
     expect(sent('setAgentStatus')?.body).toEqual({ status: 'approved', name: 'web-9' });
   });
 
@@ -1363,7 +1391,7 @@ describe('as a process of its own', () => {
     });
     expect(ran.exit).toBeNull();
     expect(ran.stderr).toBe(
-      'It goes on without you; see: muster operations show 01KAGZ4D3E5F6G7H8J9K0M1N2P\nTo end it: muster operations cancel 01KAGZ4D3E5F6G7H8J9K0M1N2P\n',
+      'The work continues on the orchestrator; see: muster operations show 01KAGZ4D3E5F6G7H8J9K0M1N2P\nTo cancel it: muster operations cancel 01KAGZ4D3E5F6G7H8J9K0M1N2P\n',
     );
   });
 
@@ -1405,7 +1433,7 @@ describe('discovery', () => {
 
   test('says so when nobody comes, and what is wrong when nothing was sent', async () => {
     answers.listAgents = () => ({ body: [] });
-    expect((await muster('discover', '--wait', '1')).stderr).toContain('No new agent has come.');
+    expect((await muster('discover', '--wait', '1')).stderr).toContain('No new agent has connected.');
     expect((await muster('discover', '--wait', 'soon')).exit).toBe(2);
   });
 });

@@ -48,7 +48,7 @@ describe.skipIf(reason !== null)(`drift${reason === null ? '' : ` (${reason})`}`
       expect(moved.record.trigger).toBe('watch');
       expect(moved.found.changes.map(({ field }) => field)).toEqual(fields);
       await machine.sh(back);
-      await eventually(`${back} puts it right`, async () => ((await latest())?.status === 'in_sync' ? true : null));
+      await eventually(`${back} repairs it`, async () => ((await latest())?.status === 'in_sync' ? true : null));
     }
     // Nothing is left to be done, so nothing of it was done by the agent.
     expect(await apply()).toMatchObject({ status: 'succeeded', summary: { unchanged: resources.length } });

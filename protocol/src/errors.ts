@@ -73,14 +73,14 @@ export const errorKinds = {
     400,
     false,
     'A module is not known',
-    'Upload it first, or mend its name; `muster modules list` shows those there are.',
+    'Upload it first, or fix its name; `muster modules list` lists the modules.',
   ),
   name_required: kind(400, false, 'A name is needed', 'Give the agent a name when approving it for the first time.'),
   // Identity
   unauthenticated: kind(
     401,
     false,
-    'No live session',
+    'Not signed in, or the sign-in session has ended',
     'Sign in again (`muster login`) and send `Authorization: Bearer <token>`.',
   ),
   signature_invalid: kind(
@@ -92,14 +92,14 @@ export const errorKinds = {
   login_code_invalid: kind(
     401,
     false,
-    'The sign-in code is not good (any more)',
-    'A code is good once, for 60 seconds: ask for another one with a live session.',
+    'The sign-in code was used or has expired',
+    'A code works once, for 60 seconds. Create a new link with `muster web-login`.',
   ),
   ticket_invalid: kind(
     401,
     false,
-    'The ticket is not good (any more)',
-    'A ticket is good for one connection, within 30 seconds, to its own session: attach to the session for another.',
+    'The ticket was used, has expired, or is for another session',
+    'A ticket works for one connection to its own session, within 30 seconds. Attach to the session again for another.',
   ),
   forbidden: kind(403, false, 'Not allowed', 'This needs the role admin; ask an admin.'),
   terminal_of_another: kind(
@@ -132,7 +132,12 @@ export const errorKinds = {
     'The signature names another server',
     'Check the address that you signed in at. If it leads to this orchestrator, set `public_url`, or add its origin, or the key of the proxy there, to `sign_in.origins` of the orchestrator.',
   ),
-  operator_unknown: kind(403, false, 'This key may not sign in', 'Ask an admin to add the key as an operator.'),
+  operator_unknown: kind(
+    403,
+    false,
+    'This key may not sign in',
+    'Use another key, or ask an admin to add this one as an operator. The key of a removed operator cannot be added again.',
+  ),
   // Absent
   route_not_found: kind(404, false, 'There is nothing at this address', 'See /openapi.json for the routes there are.'),
   operator_not_found: kind(

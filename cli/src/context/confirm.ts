@@ -13,7 +13,7 @@ export async function confirmed(
   { question, what }: { question: string; what: string },
 ): Promise<void> {
   if (yes) return;
-  if (!prompt.interactive || out.json) throw usageError(what, 'Say that you mean it: --yes');
+  if (!prompt.interactive || out.json) throw usageError(what, 'Confirm with --yes.');
   if (!(await prompt.confirm(question)))
     throw new CliError(exits.failed, 'cancelled', 'cancelled; nothing was changed');
 }

@@ -67,7 +67,7 @@ const isRecord = (value: unknown): value is Record<string, unknown> =>
 /** Says which profile was probably meant. */
 export function missingProfile(wanted: string, { profiles }: Profiles): CliError {
   const near = nearest(wanted, Object.keys(profiles));
-  const remedy = `${near === null ? '' : `Did you mean ${near}? `}See those there are: muster profile list`;
+  const remedy = `${near === null ? '' : `Did you mean ${near}? `}List the profiles: muster profile list`;
   return usageError(`there is no profile ${JSON.stringify(wanted)}`, remedy);
 }
 

@@ -6,9 +6,8 @@ import { type Colors, counted, duration } from '../text/style.ts';
 import type { Moment } from './follow.ts';
 import { paintedBy } from './run-text.ts';
 
-/** What is drawn while operations and runs go on: values in, lines out. */
+/** Renders the progress of operations and runs. Pure: values in, lines out. */
 
-/** How much of it is done. */
 function bar(done: number, total: number, width: number, color: Colors): string {
   const full = total === 0 ? 0 : Math.round((Math.min(done, total) / total) * width);
   return color.green('█'.repeat(full)) + color.dim('░'.repeat(width - full));
@@ -20,13 +19,13 @@ export interface OperationView {
   agent: string;
   doing: string;
   operation: Operation | null;
-  /** What was agreed to; null: nobody knows what comes. */
+  /** The plan that the operator agreed to; null without one. */
   plan: Operation | null;
-  /** What the script that runs printed last. */
+  /** Last line that the running script printed. */
   output: string;
 }
 
-/** One agent at work: how far it is, what it did, what it is at, what comes. */
+/** Lines for one agent: its progress, finished resources, the current one, and those to come. */
 export function operationLines(view: OperationView, moment: Moment, color: Colors): string[] {
   const { agent, doing, operation, plan, output } = view;
   const { spinner, seconds, columns, rows } = moment;
@@ -46,7 +45,7 @@ export function operationLines(view: OperationView, moment: Moment, color: Color
       ? []
       : [`  ${color.cyan(spinner)} ${sanitiseLine(current.type)} ${color.bold(sanitiseLine(current.identity))}`];
   const told = output === '' ? [] : [`      ${color.dim(output)}`];
-  // The newest of what was done, what is under way, and as much of what comes as there is room for.
+  // The latest finished resources, the current one, and as many of the next ones as fit.
   const room = Math.max(1, rows - 3 - now.length - told.length);
   const past = done.slice(-Math.max(1, room - Math.min(rest.length, 3)));
   const left = Math.max(0, room - past.length);
@@ -58,7 +57,7 @@ export function operationLines(view: OperationView, moment: Moment, color: Color
   return [head, ...past, ...now, ...told, ...next, ...more];
 }
 
-/** How a run is paced, as far as it was asked for. */
+/** The requested pacing of a run. */
 export interface Pace {
   canary?: number | undefined;
   batch?: number | string | undefined;
@@ -68,7 +67,7 @@ export interface RunView {
   doing: string;
   run: Run | null;
   pace: Pace;
-  /** What agents are at, by node id: those of whom it was asked. */
+  /** Operations of running agents, by node id; only those that are polled. */
   at: ReadonlyMap<string, Operation>;
 }
 
@@ -77,13 +76,13 @@ type Outcome = Run['results'][number];
 export const outcomeName = ({ name, node_id }: Pick<Outcome, 'name' | 'node_id'>): string =>
   sanitiseLine(name ?? node_id.slice(0, 12));
 
-/** As people look for them; `web-2` before `web-10`. */
+/** Sorts naturally: `web-2` before `web-10`. */
 export const byName = (results: readonly Outcome[]): Outcome[] =>
   results.toSorted((one, other) => collator.compare(outcomeName(one), outcomeName(other)));
 
 const collator = new Intl.Collator('en', { numeric: true });
 
-/** How many agents of a run are where. */
+/** Counts the agents of a run by their status. */
 export function countsOf(results: readonly Outcome[]) {
   const counts = { succeeded: 0, failed: 0, cancelled: 0, running: 0, waiting: 0, untried: 0 };
   for (const { status, operation_id } of results) {
@@ -106,7 +105,7 @@ export function outcomeLine(result: Outcome, color: Colors): string {
 
 const newest = <T>(list: readonly T[], most: number): readonly T[] => (most <= 0 ? [] : list.slice(-most));
 
-/** Many agents at work: how many have ended, who failed, who is at what. */
+/** Lines for a run: its counts, the failed agents, and what each busy agent is doing. */
 export function runLines(view: RunView, moment: Moment, color: Colors): string[] {
   const { doing, run, pace } = view;
   const { spinner, seconds, columns, rows } = moment;
@@ -119,7 +118,7 @@ export function runLines(view: RunView, moment: Moment, color: Colors): string[]
   const far = [
     `${ended} of ${results.length}`,
     ...(failed === 0 ? [] : [color.red(`${failed} failed`)]),
-    ...(running === 0 ? [] : [`${running} at work`]),
+    ...(running === 0 ? [] : [`${running} running`]),
     ...(waiting === 0 ? [] : [`${waiting} waiting`]),
     ...(paced === '' ? [] : [paced]),
   ].join(', ');

@@ -114,7 +114,7 @@ test('nobody and several are told with what to do', async () => {
   });
   await expect(chooseAgent(call, '')).rejects.toMatchObject({ code: 'usage' });
   await expect(chooseAgent(call, 'cache-1')).rejects.toMatchObject({
-    remedy: expect.stringContaining('it is b20000000000'),
+    remedy: expect.stringContaining('its node id is b20000000000'),
   });
   await expect(chooseAgent(call, 'role=web')).rejects.toMatchObject({
     remedy: expect.stringContaining('--selector "role=web"'),
@@ -124,7 +124,7 @@ test('nobody and several are told with what to do', async () => {
 test('all names that are wrong are told at once', async () => {
   await expect(choose(['web-1', 'wbe-1', 'web'])).rejects.toMatchObject({
     message: 'there is no agent "wbe-1"\n2 agents begin with "web": web-1, web-10',
-    remedy: expect.stringMatching(/^Did you mean web-1\?\nType more .*\nSee the agents there are/),
+    remedy: expect.stringMatching(/^Did you mean web-1\?\nType more .*\nList the agents/),
   });
 });
 

@@ -10,34 +10,34 @@ import { sanitiseLine } from '../text/sanitize.ts';
 import { counted } from '../text/style.ts';
 import { showingFault } from './selector-fault.ts';
 
-/** From what a person typed to the agents that are meant, the same way for every verb. */
+/** Resolves the agents that a person typed, in the same way for every verb. */
 
-/** What verbs with `selectorOption` and `allOption` are handed, besides the names. */
+/** Options of verbs with `selectorOption` and `allOption`. */
 export interface AgentOptions {
   selector?: string;
   all?: boolean;
 }
 
 /** For the help of an argument that names agents. */
-export const agentNaming = 'name, node id, or the beginning of either if only one agent fits';
-export const severalNaming = `${agentNaming}; several with spaces or commas between; - reads them from standard input`;
+export const agentNaming = 'name, node id, or the beginning of either if only one agent matches';
+export const severalNaming = `${agentNaming}; separate several with spaces or commas; - reads them from standard input`;
 
 export const selectorOption = (): Option =>
-  new Option('-l, --selector <selector>', 'those that a selector matches, e.g. "role=web site in (paris,rome)"');
+  new Option('-l, --selector <selector>', 'agents that a selector matches, e.g. "role=web site in (paris,rome)"');
 
 interface Match {
-  /** Empty: nothing fits. More than one: it does not say which. */
+  /** Empty: no match. More than one: ambiguous. */
   readonly fitting: readonly Agent[];
   readonly nearest: readonly string[];
 }
 
-/** `web` is the beginning of `web-1`, but `web-1` is not that of `web-10`: numbers tell machines apart. */
+/** `web` is a prefix of `web-1`, but `web-1` is not one of `web-10`: numbers tell machines apart. */
 const beginsWith = (name: string | null, wanted: string): boolean =>
   name?.startsWith(wanted) === true && !(/\p{Nd}$/u.test(wanted) && /^\p{Nd}/u.test(name.slice(wanted.length)));
 
 /**
- * Which agent is meant: by its whole name or node id, else by the beginning of either if only one agent fits.
- * Hostnames do not count: an agent that nobody approved chooses its own.
+ * Matches an agent by its whole name or node id, otherwise by the beginning of either.
+ * Ignores hostnames: a pending agent chooses its own.
  */
 export function matchAgent(wanted: string, agents: readonly Agent[]): Match {
   const id = wanted.toLowerCase();
@@ -49,24 +49,24 @@ export function matchAgent(wanted: string, agents: readonly Agent[]): Match {
   return { fitting, nearest: nearestFew(wanted, names) };
 }
 
-/** The first few by name, how many more there are: `web-1, web-2, web-3 and 409 more`. */
+/** The first names and the number of the others: `web-1, web-2, web-3 and 409 more`. */
 export function fewNames(agents: readonly Pick<Agent, 'name' | 'node_id'>[], most = 5): string {
-  // Of one too many nothing is won by counting it.
+  // "and 1 more" is no shorter than the name itself.
   const shown = agents.length === most + 1 ? agents : agents.slice(0, most);
   const more = agents.length - shown.length;
   return `${shown.map((agent) => sanitiseLine(agentLabel(agent))).join(', ')}${more > 0 ? ` and ${more} more` : ''}`;
 }
 
-const listVerb = 'See the agents there are: muster agents list';
+const listVerb = 'List the agents: muster agents list';
 
 function notFound(wanted: string, { nearest }: Match, agents: readonly Agent[]): CliError {
   const hints: string[] = [];
   const waiting = agents.find(({ name, initial_hostname }) => name === null && initial_hostname === wanted);
   if (nearest.length > 0) hints.push(`Did you mean ${nearest.join(', ')}?`);
-  if (/[=!]/.test(wanted)) hints.push(`Agents by their tags: --selector ${JSON.stringify(wanted)}.`);
+  if (/[=!]/.test(wanted)) hints.push(`To select agents by tag: --selector ${JSON.stringify(wanted)}.`);
   if (waiting !== undefined)
     hints.push(
-      `An agent that says it is ${sanitiseLine(wanted)} has no name yet: it is ${waiting.node_id.slice(0, 12)}.`,
+      `A pending agent with the hostname ${sanitiseLine(wanted)} has no name yet; its node id is ${waiting.node_id.slice(0, 12)}.`,
     );
   return new CliError(
     exits.failed,
@@ -84,7 +84,7 @@ const ambiguous = (wanted: string, fitting: readonly Agent[]): CliError =>
     'Type more of the name or node id.',
   );
 
-/** The one agent that fits. @throws CliError that names the nearest, or those that fit */
+/** @throws CliError that names the nearest agents, or all that match */
 function theOne(wanted: string, agents: readonly Agent[]): Agent {
   const match = matchAgent(wanted, agents);
   const [first] = match.fitting;
@@ -94,14 +94,14 @@ function theOne(wanted: string, agents: readonly Agent[]): Agent {
 }
 
 /**
- * For verbs that concern one agent only.
- * @param wanted name, node id, or a beginning of either that fits one agent only
- * @throws CliError that names the nearest, or those that fit
+ * Resolves the agent of a verb that takes one agent only.
+ * @param wanted name, node id, or a beginning of either that only one agent has
+ * @throws CliError that names the nearest agents, or all that match
  */
 export async function chooseAgent(call: Client, wanted: string): Promise<Agent> {
-  if (wanted === '') throw usageError('an agent was named by nothing at all');
+  if (wanted === '') throw usageError('the agent name is empty');
   if (isKeyId(wanted) || isName(wanted)) {
-    // The usual case costs one record, however many agents there are.
+    // A complete name or id costs one request for one record, in a fleet of any size.
     try {
       return await call(getAgent, { params: { node_id: wanted } });
     } catch (error) {
@@ -111,7 +111,7 @@ export async function chooseAgent(call: Client, wanted: string): Promise<Agent> 
   return theOne(wanted, await call(listAgents, {}));
 }
 
-/** Each agent once, in the order in which they were named; all that is wrong with the names at once. */
+/** Resolves each agent once, in the typed order. Reports all faults together. */
 function chooseByName(wanted: readonly string[], agents: readonly Agent[]): Agent[] {
   const found = new Map<string, Agent>();
   const faults: CliError[] = [];
@@ -136,21 +136,21 @@ function chooseByName(wanted: readonly string[], agents: readonly Agent[]): Agen
   );
 }
 
-/** `web-1 web-2`, `web-1,web-2`, and `-` for what standard input has. */
+/** Accepts `web-1 web-2`, `web-1,web-2`, and `-` for standard input. */
 async function namesOf({ stdin }: Pick<Context, 'stdin'>, typed: readonly string[]): Promise<string[]> {
   const words: string[] = [];
   for (const word of typed) words.push(...(word === '-' ? (await stdin()).split(/[\s,]+/) : word.split(',')));
   const names = words.map((word) => word.trim()).filter(Boolean);
-  if (names.length === 0 && typed.length > 0) throw usageError('an agent was named by nothing at all');
+  if (names.length === 0 && typed.length > 0) throw usageError('the agent name is empty');
   return names;
 }
 
 /**
- * The agents that were named, or that a selector matches, or all: with one request, whatever their number.
- * @param typed   the words that name agents
- * @param status  of a selector and of `--all`: only agents of this status count; named ones are told by the orchestrator
+ * Resolves the agents that were named, that a selector matches, or all of them, with one request.
+ * @param typed the words that name agents
+ * @param status restricts a selector and `--all` to agents of this status; the orchestrator checks named ones
  * @returns at least one
- * @throws CliError for none, with what was probably meant
+ * @throws CliError for no match, with suggestions
  */
 export async function chooseAgents(
   context: Pick<Context, 'connect' | 'stdin'>,
@@ -159,11 +159,14 @@ export async function chooseAgents(
   { status = 'approved' }: { status?: AgentStatus | 'any' } = {},
 ): Promise<Agent[]> {
   if (typed.length > 0 && selector !== undefined)
-    throw usageError('agents are either named or selected', 'Leave the names away, or --selector.');
+    throw usageError('agent names cannot be combined with --selector', 'Drop the names, or drop --selector.');
   if (all && (typed.length > 0 || selector !== undefined))
-    throw usageError('--all stands for every agent', 'Leave it away, or the names and --selector.');
+    throw usageError(
+      '--all cannot be combined with agent names or --selector',
+      'Drop --all, or drop the names and --selector.',
+    );
   if (typed.length === 0 && selector === undefined && !all)
-    throw usageError('no agent was named', 'Name one or several, or select them: --selector role=web');
+    throw usageError('no agent was named', 'Name one or more agents, or select them: --selector role=web');
   if (selector?.trim() === '') throw usageError('an empty selector matches no agent', 'Name a tag, e.g. -l role=web');
   const names = await namesOf(context, typed);
   const { call } = await context.connect();
@@ -183,23 +186,21 @@ export async function chooseAgents(
     exits.failed,
     'agent_not_found',
     selector === undefined ? `there is no ${which}` : `no ${which} matches ${JSON.stringify(selector)}`,
-    selector === undefined ? listVerb : 'See the agents with their tags: muster agents list',
+    selector === undefined ? listVerb : 'List the agents with their tags: muster agents list',
   );
 }
 
-/**
- * Whether one agent was asked for by its name: then `--json` prints what became of it alone, otherwise an array.
- */
+/** True if one agent was named: `--json` then prints one object, otherwise an array. */
 export const isOneNamed = (typed: readonly string[], agents: readonly Agent[]): boolean =>
   typed.length === 1 && agents.length === 1 && typed[0] !== '-' && !typed[0]?.includes(',');
 
-/** As many agents as nobody means by mistake. */
+/** Changing more agents than this asks for confirmation. */
 const few = 3;
 
 /**
- * Asks before something is done to more than a few agents.
- * @param doing  `Tag`, `Reject`: the question names how many agents, and which
- * @param always ask also when they are few
+ * Asks for confirmation before more than a few agents are changed.
+ * @param doing a verb for the question, which adds the number and names: `Tag`, `Reject`
+ * @param always ask also for a few agents
  */
 export async function agreeTo(
   { out, prompt }: Pick<Context, 'out' | 'prompt'>,
@@ -214,7 +215,10 @@ export async function agreeTo(
   if (yes || (!always && agents.length <= few)) return;
   const which = agents.length === 1 ? fewNames(agents) : `${counted(agents.length, 'agent')}: ${fewNames(agents)}`;
   if (!prompt.interactive || out.json)
-    throw usageError(`${doing} ${which}${after}: there is nobody to ask`, 'Say that you mean it: --yes');
+    throw usageError(
+      `${doing} ${which}${after}: confirmation is needed, but there is no terminal to ask on`,
+      'Confirm with --yes.',
+    );
   const question = agents.length === 1 ? `${doing} ${which}${after}?` : `${doing}${after} ${which}?`;
   if (!(await prompt.confirm(question)))
     throw new CliError(exits.failed, 'cancelled', 'cancelled; nothing was changed');

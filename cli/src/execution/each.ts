@@ -5,9 +5,9 @@ import { sanitiseLine } from '../text/sanitize.ts';
 import { explain, renderExplanation } from '../transport/explain.ts';
 
 /**
- * Does one thing after the other, or a few at a time, and goes on after one that fails.
- * @param atOnce how many at a time
- * @returns done, or partly failed; one thing alone fails as itself
+ * Processes items one after another, or a few at a time, and continues after a failure.
+ * @param atOnce maximum number at the same time
+ * @returns done, or partly failed; the failure of a single item is thrown
  */
 export async function eachOf<T>(
   { out }: Pick<Context, 'out'>,
@@ -24,7 +24,7 @@ export async function eachOf<T>(
       if (items.length === 1) throw error;
       failed++;
       const told = explain(error);
-      // What concerns all of them stops here.
+      // A sign-in or usage error concerns all items: stop.
       if (told.exit === exits.signIn || told.exit === exits.usage) throw error;
       out.warn(`${sanitiseLine(label(item))}:\n${renderExplanation(told, out.noteColor, out.verbose)}`);
     }
@@ -35,8 +35,8 @@ export async function eachOf<T>(
 }
 
 /**
- * A few at a time, the next as soon as one is done; after one that throws nothing further is begun.
- * @returns what came of each, in their order
+ * Processes a few items at a time. After a failure it starts no more.
+ * @returns the results in the order of the items
  */
 export async function inTurns<T, R>(
   items: readonly T[],
@@ -62,9 +62,9 @@ export async function inTurns<T, R>(
 }
 
 /**
- * Removes what is named, once that was agreed to, one after the other, and says so of each.
- * @param noun   what it is, for the question
- * @param remove removes the one of that name
+ * Removes the named items one after another, after confirmation, and reports each.
+ * @param noun kind of the items, for the question
+ * @param remove removes the item of that name
  */
 export async function removeEach(
   context: Pick<Context, 'out' | 'prompt'>,

@@ -54,7 +54,7 @@ test('goes on behind the last event that came whole, however the connection went
   const { got, error } = await read(stream());
   expect(got).toEqual(['a', 'half']);
   expect(asked).toEqual([undefined, '6', '6', '7']);
-  expect(notes).toEqual(['… no orchestrator answers at https://x: gone; trying again', '… connected again']);
+  expect(notes).toEqual(['… no orchestrator answers at https://x: gone; retrying', '… reconnected']);
   // What is refused ends it.
   expect(error).toMatchObject({ problem: { code: 'over' } });
 });

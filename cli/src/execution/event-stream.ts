@@ -6,10 +6,10 @@ import { exits } from '../exit.ts';
 import { explain } from '../transport/explain.ts';
 
 interface Wish {
-  /** Categories with commas between them. */
+  /** Separated by commas. */
   category?: string | undefined;
   node_id?: string | undefined;
-  /** Place in the log of the last event that was seen: what came after it comes first. */
+  /** Position in the log of the last seen event; the stream starts after it. */
   after?: string | undefined;
 }
 
@@ -17,8 +17,8 @@ const firstWaitMs = 1_000;
 const longestWaitMs = 30_000;
 
 /**
- * What happens, as it happens. A connection that is lost is made again by itself and goes on where it was: nothing that
- * has a place in the log is missed. What is refused ends it, as does an orchestrator that was never reached.
+ * Follows events as they happen. Reconnects by itself and resumes, so that no recorded event is missed. Throws when the
+ * orchestrator refuses the request, or cannot be reached the first time.
  */
 export async function* followStream(
   { out, sleep }: Pick<Context, 'out' | 'sleep'>,
@@ -37,7 +37,7 @@ export async function* followStream(
           ...(place === null ? {} : { last_event_id: place }),
         },
       });
-      if (isLost) out.note(out.noteColor.dim('… connected again'));
+      if (isLost) out.note(out.noteColor.dim('… reconnected'));
       wasOpen = true;
       isLost = false;
       const reader = new EventFrameReader(place);
@@ -51,14 +51,14 @@ export async function* followStream(
       const mayPass = told.exit === exits.unreachable || (error instanceof ApiError && error.retryAfter !== null);
       if (!wasOpen || !mayPass) throw error;
       if (error instanceof ApiError && error.retryAfter !== null) wait = Math.max(wait, error.retryAfter * 1000);
-      if (!isLost) out.note(out.noteColor.dim(`… ${told.message.split('\n')[0]}; trying again`));
+      if (!isLost) out.note(out.noteColor.dim(`… ${told.message.split('\n')[0]}; retrying`));
       isLost = true;
     }
     await sleep(wait);
   }
 }
 
-/** A stream that is cut is one that has ended: it is asked for again. */
+/** Treats a broken stream as one that ended; the caller reconnects. */
 async function* piecesOf(body: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
   const pieces = body[Symbol.asyncIterator]();
   for (;;) {

@@ -1,14 +1,14 @@
 import { CliError, exits, usageError } from '../exit.ts';
 
-/** Ids are ULIDs: 26 characters, the first ten of which are the time, so that those of one day begin alike. */
+/** Ids are ULIDs: the first ten of the 26 characters are the time, so ids of one day begin alike. */
 const whole = /^[0-9A-HJKMNP-TV-Z]{26}$/;
 
 /**
- * The whole id that is meant by its beginning or its end.
- * @param noun what it is the id of, for messages
- * @param list the verb that lists them
- * @param ids  read only when what was typed is not a whole id
- * @throws CliError when none fits, or more than one
+ * Completes an id from its beginning or its end.
+ * @param noun what the id names, for messages
+ * @param list the verb that lists the ids
+ * @param ids read only if the typed text is not a complete id
+ * @throws CliError if no id matches, or more than one
  */
 export async function findId(
   noun: string,
@@ -17,7 +17,7 @@ export async function findId(
   ids: () => Promise<readonly string[]>,
 ): Promise<string> {
   const typed = wanted.toUpperCase();
-  if (typed === '') throw usageError(`${noun} was named by nothing at all`);
+  if (typed === '') throw usageError(`the ${noun} id is empty`);
   if (whole.test(typed)) return typed;
   const fitting = (await ids()).filter((id) => id.startsWith(typed) || id.endsWith(typed));
   const [only] = fitting;
@@ -27,12 +27,12 @@ export async function findId(
       exits.failed,
       'id_unknown',
       `no recent ${noun} has an id that begins or ends with ${JSON.stringify(wanted)}`,
-      `See those there are: ${list}`,
+      `List them: ${list}`,
     );
   throw new CliError(
     exits.failed,
     'id_ambiguous',
-    `${fitting.length} ids of ${noun}s begin or end with ${JSON.stringify(wanted)}`,
-    `Type more of it: the ends differ most. See those there are: ${list}`,
+    `${fitting.length} ${noun} ids begin or end with ${JSON.stringify(wanted)}`,
+    `Type more of the id; the last characters differ most. List them: ${list}`,
   );
 }

@@ -19,12 +19,12 @@ import { workRefused } from './operation.ts';
 import { renderPlans } from './plan-groups.ts';
 import { seeRunThrough } from './run-through.ts';
 
-/** Plans and applies on many agents: as runs, which the orchestrator paces and which go on by themselves. */
+/** Plans and applies on many agents. The orchestrator paces such runs, and continues them on its own. */
 
-/** Requests at one time, for what is asked of each agent. */
+/** Maximum parallel requests. */
 const atOnce = 16;
 
-/** How a run of agents that were named is to go, as the API takes it. */
+/** A run on named agents, as the API takes it. */
 export interface FleetWish {
   kind: 'plan' | 'apply';
   modules: readonly string[];
@@ -34,7 +34,7 @@ export interface FleetWish {
   ttl?: number;
 }
 
-/** Begins a run on these agents. @returns at once, what it has come to so far */
+/** Starts a run. @returns the run as it starts, without waiting for it */
 export async function beginFleet(
   call: Client,
   agents: readonly Pick<Agent, 'node_id'>[],
@@ -42,8 +42,8 @@ export async function beginFleet(
 ): Promise<Run> {
   if (agents.length > mostRunAgents)
     throw usageError(
-      `${agents.length} agents are more than one run is for`,
-      `Up to ${mostRunAgents}; for more there are assignments: muster assignments create`,
+      `a run can have at most ${mostRunAgents} agents; ${agents.length} were given`,
+      `For more agents, use an assignment: muster assignments create`,
     );
   const { modules, pace = {}, ...rest } = wish;
   const { canary, batch, max_failures } = pace;
@@ -60,7 +60,7 @@ export async function beginFleet(
   );
 }
 
-/** Plans on all of them, and waits for that. */
+/** Plans on all agents and waits for the end. */
 export const planFleet = (
   context: Context,
   call: Client,
@@ -72,7 +72,7 @@ export const planFleet = (
     begin: () => beginFleet(call, agents, { kind: 'plan', modules }),
   });
 
-/** The plans of a run that have something to tell, by node id. */
+/** Plans that change something or failed, by node id. */
 async function plansOf(call: Client, { results }: Run): Promise<Map<string, Operation>> {
   const telling = results.filter(
     ({ status, summary, operation_id }) =>
@@ -84,40 +84,40 @@ async function plansOf(call: Client, { results }: Run): Promise<Map<string, Oper
   return new Map(operations.map((operation) => [operation.node_id, operation]));
 }
 
-/** A run on nobody: only an assignment, which stands for whoever comes to match it, can have one. */
+/** Only a run of an assignment can have no agents: its selector may match none yet. */
 const nobodyText = ({ assignment, kind }: Run): string => {
   const whose = assignment === null ? 'The selector' : `The selector of ${sanitiseLine(assignment)}`;
-  return `${whose} matches nobody: there is nothing to ${kind}.`;
+  return `${whose} matches no agent: there is nothing to ${kind}.`;
 };
 
-/** Shows the plans of a run: those that are alike once. */
+/** Prints the plans of a run; equal plans appear once. */
 export async function showPlans({ out }: Context, call: Client, run: Run): Promise<void> {
   if (out.json) return;
   if (run.results.length === 0) out.print(nobodyText(run));
   else out.print(renderPlans(run, await plansOf(call, run), out.style));
 }
 
-/** Who has something to do, by a plan that succeeded. */
+/** Agents whose plan succeeded and has changes. */
 export const changingIn = ({ results }: Run): Run['results'] =>
   results.filter(
     ({ status, summary }) => status === 'succeeded' && summary !== null && summary.changed + summary.removed > 0,
   );
 
 /**
- * Asks whether these plans shall be carried out.
- * @param what is applied on how many, for the question
- * @returns false when there is nothing to do
+ * Asks for confirmation to apply these plans.
+ * @param what is applied and on how many agents, for the question
+ * @returns false if there is nothing to apply
  */
 export async function agreeToPlans({ out, prompt }: Context, plan: Run, what: string): Promise<boolean> {
   const unplanned = plan.results.filter(({ status }) => status !== 'succeeded').length;
-  // What a plan that failed half way would have changed is not applied.
+  // The partial plan of a failed agent is not applied.
   if (changingIn(plan).length === 0) {
     if (unplanned === plan.results.length && unplanned > 0)
       throw new CliError(
         exits.failed,
         'plan_failed',
         'no plan succeeded, so nothing was applied',
-        'Mend what it names.',
+        'Fix the errors above.',
       );
     return false;
   }
@@ -126,19 +126,19 @@ export async function agreeToPlans({ out, prompt }: Context, plan: Run, what: st
   const without =
     unplanned === 0
       ? ''
-      : ` ${unplanned === 1 ? '1 agent that was not planned is' : `${unplanned} that were not planned are`} left out.`;
+      : ` ${unplanned === 1 ? '1 agent without a plan is' : `${unplanned} agents without a plan are`} left out.`;
   if (!(await prompt.confirm(`Apply ${what}?${warning}${without}`)))
     throw new CliError(exits.failed, 'cancelled', 'cancelled; nothing was changed');
   return true;
 }
 
-/** As many agents as are told of one by one, also when all is well. */
+/** Up to this many agents, successful ones are listed too. */
 const fewAgents = 20;
-/** As many failures as are told with what the scripts printed. */
+/** Maximum failures that are shown with their script output. */
 const toldFailures = 5;
 const tailLines = 5;
 
-/** How an apply on many ended: who did what, who failed and why, what to type to see more. */
+/** Prints how an apply on many agents ended: results, reasons of failures, and where to see more. */
 export async function showOutcome({ out }: Context, call: Client, run: Run): Promise<void> {
   if (out.json) return;
   if (run.results.length === 0 && run.status === 'succeeded') {
@@ -168,13 +168,13 @@ export async function showOutcome({ out }: Context, call: Client, run: Run): Pro
   );
   if (status === 'halted')
     out.print(
-      color.red('The run was halted: too many failed, or a canary did; who had not had its turn was not tried.'),
+      color.red('The run was halted: a canary failed, or too many agents did. The remaining agents were not tried.'),
     );
-  if (status === 'cancelled') out.print('The run was cancelled: who had not had its turn was not tried.');
+  if (status === 'cancelled') out.print('The run was cancelled. The remaining agents were not tried.');
   out.note(out.noteColor.dim(`See more: muster runs show ${sanitiseLine(run.run_id)}`));
 }
 
-/** What failed on one agent: the resources with their messages, and the end of what their scripts printed. */
+/** The failed resources of one agent with their messages, and the last lines of their scripts. */
 async function whyFailed(
   call: Client,
   { node_id, operation_id }: Run['results'][number],
@@ -197,9 +197,9 @@ async function whyFailed(
       for (const line of lastLines(stderr.trim() === '' ? stdout : stderr, tailLines))
         lines.push(dim(`    ${sanitiseLine(line)}`));
     }
-    lines.push(dim(`  all of it: muster operations show ${sanitiseLine(operation_id)} --output`));
+    lines.push(dim(`  full output: muster operations show ${sanitiseLine(operation_id)} --output`));
   } catch (error) {
-    // That it failed was told; why is one command away.
+    // The failure itself was printed already; the details are optional.
     if (!(error instanceof ApiError)) throw error;
   }
   return lines;

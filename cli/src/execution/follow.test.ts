@@ -57,7 +57,7 @@ test('an orchestrator that starts again in the middle is waited for, and that is
   const { ended, told, hears } = watching([1, away(), stopping(), away(), 2, away(), 3]);
   expect(await ended).toBe(3);
   expect(told().match(/no orchestrator answers/g)).toHaveLength(2);
-  expect(told().match(/It answers again/g)).toHaveLength(2);
+  expect(told().match(/The orchestrator answers again/g)).toHaveLength(2);
   expect(hears()).toBe(false);
 });
 
@@ -67,7 +67,7 @@ test('one that stays away is given up in the end, with how to look on', async ()
     exit: exits.unreachable,
     code: 'unreachable',
     remedy: expect.stringMatching(
-      /^Is it\?\nIt goes on without you; see: muster runs show R\nTo end it: muster runs cancel R$/,
+      /^Is it\?\nThe work continues on the orchestrator; see: muster runs show R\nTo cancel it: muster runs cancel R$/,
     ),
   });
   expect(seconds()).toBeGreaterThan(100);
@@ -88,7 +88,7 @@ test('what will not be put right by waiting ends it at once, with how to look on
 test('cut off while it was asked for, nobody knows whether it has begun', async () => {
   const cut = Object.assign(away(), { cause: Object.assign(new Error('cut'), { code: 'ECONNRESET' }) });
   await expect(watching([1], { begun: cut }).ended).rejects.toMatchObject({
-    remedy: expect.stringMatching(/may have begun.*muster runs list/),
+    remedy: expect.stringMatching(/may have started.*muster runs list/),
   });
   const refused = Object.assign(away(), { cause: Object.assign(new Error('refused'), { code: 'ECONNREFUSED' }) });
   await expect(watching([1], { begun: refused }).ended).rejects.toMatchObject({ remedy: 'Is it?' });

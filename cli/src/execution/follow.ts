@@ -4,24 +4,23 @@ import { duration } from '../text/style.ts';
 import { onCtrlC } from './interrupt.ts';
 import { leftGoing, notBegun, Patience } from './watch-through.ts';
 
-/** Looks at something that goes on until it has ended, drawing it where somebody sees that. */
+/** Polls work until it has ended, and draws its progress on a terminal. */
 
-/** Between two looks, in milliseconds: often at first, since most work is short. */
+/** Time between two polls, in milliseconds. Starts short, since most work is short. */
 const firstWaitMs = 60;
 const longestWaitMs = 1_000;
-/** A look may take so much of the time, however long it takes. */
+/** Pauses at least this many times as long as a poll takes, to limit the load. */
 const share = 4;
-/** Of the spinner. */
+/** Time between two frames of the spinner. */
 const frameMs = 120;
-/** What takes longer is told line by line where nobody sees it drawn. Seconds. */
+/** Without a terminal, work that takes longer than this is reported line by line. Seconds. */
 const quietSecs = 2;
 
 const frames = ['⠋', '⠙', '⠹', '⠸', '⠼', '⠴', '⠦', '⠧', '⠇', '⠏'];
 
-/** What a view is drawn with. */
 export interface Moment {
   spinner: string;
-  /** Since it began. */
+  /** Seconds since the start. */
   seconds: number;
   columns: number;
   rows: number;
@@ -31,20 +30,20 @@ export interface Followed<T> {
   begin: () => Promise<T>;
   look: (now: T) => Promise<T>;
   hasEnded: (now: T) => boolean;
-  /** Null: it has not been taken yet. */
+  /** The argument is null before the first answer. */
   draw: (now: T | null, moment: Moment) => string[];
-  /** Lines for what is new since the last call, where nothing is drawn. */
+  /** Returns a line for each news since the last call. Used without a terminal. */
   tell: (now: T) => string[];
   see: (now: T | null) => string;
   end: (now: T) => string;
-  /** Null: it changes nothing. */
+  /** Null for work that changes nothing. */
   cancel: ((now: T) => Promise<void>) | null;
 }
 
 /**
- * An orchestrator that is away for a while is waited for: what was begun goes on by itself.
- * @returns it as it was at its end
- * @throws CliError that says how to look on, where that cannot be waited for
+ * Follows work until its end. Waits while the orchestrator is unavailable, since the work continues there.
+ * @returns the final state
+ * @throws CliError that says how to see the work later, if following failed
  */
 export async function follow<T>(
   context: Pick<Context, 'out' | 'prompt' | 'sleep' | 'onInterrupt' | 'now'>,
@@ -59,7 +58,7 @@ export async function follow<T>(
   const lostLines = () =>
     patience.lost === null
       ? []
-      : [out.noteColor.yellow(`  the orchestrator does not answer; trying again for ${duration(patience.lost)}`)];
+      : [out.noteColor.yellow(`  the orchestrator does not answer; retrying for ${duration(patience.lost)}`)];
   const drawing = startDrawing(live, seconds, (moment) => [...work.draw(known, moment), ...lostLines()]);
   const { cancel } = work;
   const release = onCtrlC(context, {
@@ -86,10 +85,10 @@ export async function follow<T>(
       const before = performance.now();
       try {
         known = await work.look(known);
-        if (patience.answered() && !live.isSeen) out.note('It answers again.');
+        if (patience.answered() && !live.isSeen) out.note('The orchestrator answers again.');
       } catch (error) {
         const why = tryAgain(error, known);
-        if (why !== null && !live.isSeen) out.note(`${why}; trying again`);
+        if (why !== null && !live.isSeen) out.note(`${why}; retrying`);
       }
       took = patience.lost === null ? performance.now() - before : 0;
       drawing.now();
@@ -106,7 +105,7 @@ function startDrawing(live: LiveBlock, seconds: () => number, lines: (moment: Mo
   let isPaused = false;
   let frame = 0;
   const draw = () => {
-    // What is over at once need not flicker.
+    // Avoids flicker for work that ends at once.
     if (isPaused || !live.isSeen || seconds() < 0.3) return;
     live.draw(lines({ spinner: frames[frame % frames.length] ?? '', seconds: seconds(), ...live.size() }));
   };

@@ -1,23 +1,26 @@
 import type { Context } from '../context/context.ts';
 import { goesOnText } from './watch-through.ts';
 
-/** What goes on by itself on the orchestrator, while somebody here looks on. */
+/** Work that continues on the orchestrator while this program shows it. */
 interface Work {
-  /** How it is seen later: `muster runs show 01K…`; asked for when it is needed, for the id comes with the answer. */
+  /**
+   * The command that shows it later, e.g. `muster runs show 01K…`. A function, since the id arrives with the first
+   * answer.
+   */
   see: () => string;
-  /** How it is ended later; null: there is nothing to end yet. */
+  /** The command that cancels it later; null before it has started. */
   end: () => string | null;
-  /** Ends it; null: it changes nothing, and need not be ended. */
+  /** Cancels it; null for work that changes nothing. */
   cancel: (() => Promise<void>) | null;
-  /** Stops drawing while a question is on the screen, and goes on. */
+  /** Pauses drawing while a question is on the screen. */
   pause: () => void;
   resume: () => void;
 }
 
 /**
- * Ctrl-C while something goes on: a person is asked whether to leave it running, to cancel it, or to go on watching; a
- * second Ctrl-C leaves. Where nobody can be asked it is left running, and told how to see and to end it.
- * @returns ends this, and a question that is still open
+ * Handles Ctrl-C during work: asks whether to leave it running, cancel it, or keep watching. A second Ctrl-C exits.
+ * Without a terminal the work stays running, and the commands to see and cancel it are printed.
+ * @returns a function that removes this handler and closes an open question
  */
 export function onCtrlC(context: Pick<Context, 'out' | 'prompt' | 'onInterrupt'>, work: Work): () => void {
   const { out, prompt } = context;
@@ -31,21 +34,21 @@ export function onCtrlC(context: Pick<Context, 'out' | 'prompt' | 'onInterrupt'>
     const over = question.signal;
     work.pause();
     const answer = await prompt.choose(
-      'It goes on by itself when you leave. What now?',
+      'The work continues if you leave. What do you want to do?',
       [
         { value: 'leave', label: 'Leave it running' },
         { value: 'cancel', label: 'Cancel it' },
-        { value: 'watch', label: 'Go on watching' },
+        { value: 'watch', label: 'Keep watching' },
       ],
       over,
     );
     question = null;
-    // It has ended meanwhile: there is nothing to choose any more.
+    // The work ended while the question was open.
     if (over.aborted) return;
     if (answer === 'cancel') {
       isCancelled = true;
       await cancel();
-      out.note('Cancelling: who is at work ends after the resource it is at.');
+      out.note('Cancelling. Each agent stops after its current resource.');
       work.resume();
     } else if (answer === 'watch') work.resume();
     else {
@@ -65,11 +68,11 @@ export function onCtrlC(context: Pick<Context, 'out' | 'prompt' | 'onInterrupt'>
     ) {
       ask(cancel, leave).catch((error: Error) => {
         work.resume();
-        out.warn(`it cannot be cancelled: ${error.message}`);
+        out.warn(`failed to cancel: ${error.message}`);
       });
       return 'stay';
     }
-    // The question gives the terminal back first.
+    // Closing the question restores the terminal.
     question?.abort();
     work.pause();
     tell();

@@ -20,9 +20,7 @@ import { sanitiseLine } from '../text/sanitize.ts';
 import { operationLines } from './apply-view.ts';
 import { follow } from './follow.ts';
 
-/**
- * Has one agent plan, and waits for its end: it changes nothing, so that whoever leaves meanwhile leaves nothing behind.
- */
+/** Plans on one agent and waits for the end. A plan changes nothing, so interrupting it is safe. */
 export async function planThrough(
   context: Context,
   call: Client,
@@ -43,15 +41,15 @@ export async function planThrough(
 
 interface Apply {
   modules: readonly string[];
-  /** Exactly that is done, or nothing. */
+  /** Apply exactly this plan, or fail. */
   plan_id?: string | undefined;
-  /** What was agreed to: it tells what comes. */
+  /** The confirmed plan; its resources are shown as upcoming. */
   plan?: Operation | undefined;
 }
 
 /**
- * Has one agent apply, and shows how far it is until its end. It goes on whatever becomes of this program: whoever leaves
- * is told where it is to be seen, and how to end it.
+ * Applies on one agent and shows the progress until the end. The operation continues without this program; on an
+ * interrupt the commands to see and cancel it are printed.
  */
 export async function applyThrough(
   context: Context,
@@ -94,13 +92,13 @@ export async function applyThrough(
     throw new CliError(
       exits.failed,
       'plan_stale',
-      ended.error.replace(/^plan_stale:?\s*/, '') || 'something has changed since the plan',
-      'The machine, a module or the desired set has changed since the plan: run the same command again.',
+      ended.error.replace(/^plan_stale:?\s*/, '') || 'the desired set changed after the plan',
+      'The machine, a module, or the desired set has changed since the plan. Run the same command again.',
     );
   return ended;
 }
 
-/** What the script that an agent is at printed last; nothing when that is not to be had. */
+/** Last line that the running script printed; empty if it cannot be read. */
 async function printedLast(call: Client, { node_id, operation_id }: Operation): Promise<string> {
   try {
     const { output } = await call(getOperationOutput, { params: { node_id, operation_id } });
@@ -112,7 +110,7 @@ async function printedLast(call: Client, { node_id, operation_id }: Operation): 
   }
 }
 
-/** Waits for what the orchestrator answered before it had ended. */
+/** Polls until the operation has ended. */
 async function awaitEnd({ sleep }: Pick<Context, 'sleep'>, call: Client, started: Operation): Promise<Operation> {
   let operation = started;
   for (let wait = 500; !hasEnded(operation.status); wait = Math.min(wait * 2, 5000)) {
@@ -126,19 +124,19 @@ export function exitOfOperation({ status }: Pick<Operation, 'status'>): Exit {
   return status === 'succeeded' || !hasEnded(status) ? exits.done : exits.failed;
 }
 
-/** A word as a shell takes it: a module may have a space in its name. */
+/** Quotes a word for a shell; module names may have spaces. */
 const shellWord = (text: string): string =>
   /^[\p{L}\p{N}_.@+-]+$/u.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
 
-/** The line that applies these modules on an agent, to be typed as it is. */
+/** The command line that applies these modules on an agent, ready to paste. */
 export const applyLine = (agent: string, modules: readonly string[], ...flags: string[]): string =>
   sanitiseLine(
     ['muster apply', shellWord(agent), ...modules.map((name) => `-m ${shellWord(name)}`), ...flags].join(' '),
   );
 
 /**
- * Tells why work was refused with what to do about it here: which module was probably meant, or how to have the work
- * done by an agent that is away.
+ * Throws a refusal again with advice: the module that was probably meant, or how to queue work for an agent that is
+ * offline.
  */
 export async function workRefused(
   call: Client,
@@ -151,7 +149,7 @@ export async function workRefused(
       exits.unreachable,
       error.problem.code,
       error.problem.detail,
-      `See when it was last heard: muster agents list. To have the work done when it comes back: ${applyLine(agent, wanted, ...(wanted.length === 0 ? ['--remove'] : []), '--yes', '--queue')}`,
+      `See when the agent was last seen: muster agents list. To run the work when it reconnects: ${applyLine(agent, wanted, ...(wanted.length === 0 ? ['--remove'] : []), '--yes', '--queue')}`,
       { cause: error },
     );
   if (!(error instanceof ApiError) || !['unknown_module', 'module_not_found'].includes(error.problem.code)) throw error;
@@ -162,7 +160,7 @@ export async function workRefused(
     exits.failed,
     error.problem.code,
     error.problem.detail,
-    `${meant.length === 0 ? '' : `Did you mean ${meant.join(', ')}? `}See the modules there are: muster modules list`,
+    `${meant.length === 0 ? '' : `Did you mean ${meant.join(', ')}? `}List the modules: muster modules list`,
     { cause: error },
   );
 }

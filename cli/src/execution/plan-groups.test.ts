@@ -26,7 +26,7 @@ test('groups plans that differ only in the name of their agent, and says so', ()
   const summary = { ...{ total: 1, unchanged: 0, changed: 1, removed: 0, failed: 0, skipped: 0 } };
   const run = { results: plans.map(({ result }) => ({ ...result, summary })) } as unknown as Run;
   const operations = new Map(plans.map(({ name, operation }) => [name, operation]));
-  expect(renderPlans(run, operations, style())).toContain('(shown: db; the others have their own name in its place)');
+  expect(renderPlans(run, operations, style())).toContain('(shown for db; the others have their own name instead)');
 });
 
 test('of many names a few are told, all with -v, and none of them acts on the terminal', () => {

@@ -6,10 +6,9 @@ import { counted, type Style } from '../text/style.ts';
 import { cutTo } from '../text/width.ts';
 import { byName, outcomeName } from './apply-view.ts';
 
-/** Plans of many agents as a person reads them: those that are alike once. */
+/** Renders the plans of many agents; equal plans appear once. */
 
 export interface AgentPlan {
-  /** How the agent is called. */
   readonly name: string;
   readonly operation: Operation;
 }
@@ -18,11 +17,11 @@ export interface PlanGroup {
   readonly names: readonly string[];
   /** The plan of the first agent. */
   readonly operation: Operation;
-  /** Each plan has the name of its own agent where this one has the name of the first. */
+  /** The plans differ only in the name of their own agent. */
   readonly holdsName: boolean;
 }
 
-/** Groups equal plans, the largest group first; groups of one size are in the order of their first agents. */
+/** Groups equal plans, the largest group first, then by their first agents. */
 export function groupPlans(plans: readonly AgentPlan[]): PlanGroup[] {
   const groups = new Map<string, { names: string[]; operation: Operation; holdsName: boolean }>();
   for (const { name, operation } of plans) {
@@ -35,10 +34,10 @@ export function groupPlans(plans: readonly AgentPlan[]): PlanGroup[] {
 }
 
 const shownNames = 5;
-/** Plans that differ and are shown in full. */
+/** Maximum number of different plans that are shown in full. */
 const mostGroups = 10;
 
-/** `web-1`, or `12 agents: web-1, web-2, … and 7 more`; with -v all of them. */
+/** `web-1`, or `12 agents: web-1, web-2, … and 7 more`; all names with -v. */
 export function namesText(names: readonly string[], { verbose }: Pick<Style, 'verbose'>): string {
   const [only] = names;
   if (only !== undefined && names.length === 1) return sanitiseLine(only);
@@ -47,7 +46,7 @@ export function namesText(names: readonly string[], { verbose }: Pick<Style, 've
   return `${names.length} agents: ${sanitiseLine(few.join(', '))}${more > 0 ? ` and ${more} more` : ''}`;
 }
 
-/** What all plans of a run come to, in one line. */
+/** The totals of a run's plans, in one line. */
 function totalLine({ results }: Pick<Run, 'results'>, { color }: Style): string {
   let [changing, same, failed, changed, removed] = [0, 0, 0, 0, 0];
   for (const { status, summary } of results) {
@@ -68,8 +67,8 @@ function totalLine({ results }: Pick<Run, 'results'>, { color }: Style): string 
 }
 
 /**
- * The plans of a run: each kind of plan once, who has nothing to do, who could not be planned, and what it comes to.
- * @param operations by node id: of those that would change, or failed
+ * The plans of a run: each different plan once, unchanged agents, failed agents, and the totals.
+ * @param operations by node id; only those that would change something or failed
  */
 export function renderPlans(run: Run, operations: ReadonlyMap<string, Operation>, style: Style): string {
   const { color, width, verbose } = style;
@@ -89,7 +88,7 @@ export function renderPlans(run: Run, operations: ReadonlyMap<string, Operation>
   const blocks = few.map(({ names, operation, holdsName }) => {
     const text = renderOperation(operation, namesText(names, style), style);
     if (names.length === 1 || !holdsName) return text;
-    return `${text}\n${color.dim(`(shown: ${sanitiseLine(names[0] ?? '')}; the others have their own name in its place)`)}`;
+    return `${text}\n${color.dim(`(shown for ${sanitiseLine(names[0] ?? '')}; the others have their own name instead)`)}`;
   });
   const others = groups.slice(few.length);
   if (others.length > 0) {

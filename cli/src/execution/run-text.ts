@@ -4,21 +4,21 @@ import { summaryText } from '../text/plan-text.ts';
 import { sanitiseLine } from '../text/sanitize.ts';
 import { ago, type Colors, counted, duration } from '../text/style.ts';
 
-/** Runs as a person reads them. */
+/** Renders runs. */
 
-/** Green for what succeeded, red for what did not, nothing for what has not ended. */
+/** Green for success, red for failure, plain while it runs. */
 export const paintedBy = (status: string, color: Colors): ((text: string) => string) =>
   status === 'succeeded' ? color.green : status === 'running' || status === 'queued' ? (text) => text : color.red;
 
-/** What all agents of a run come to: how many would lose something, say. */
+/** The number of resources that a run removes. */
 export const removedIn = ({ results }: Pick<Run, 'results'>): number =>
   results.reduce((sum, { summary }) => sum + (summary?.removed ?? 0), 0);
 
-/** True when an apply would do something on one of its agents. */
+/** True if an apply would change something on an agent of the run. */
 export const runChanges = ({ results }: Pick<Run, 'results'>): boolean =>
   results.some(({ summary }) => summary !== null && summary.changed + summary.removed > 0);
 
-/** The run with one line for each agent. */
+/** Prints the run with a line for each agent. */
 export function printRun(run: Run, out: Output): void {
   const { color, now } = out.style;
   const { assignment, kind, status, started_at, finished_at, results } = run;

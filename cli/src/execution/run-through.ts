@@ -8,12 +8,12 @@ import { outcomeLine, type Pace, runLines } from './apply-view.ts';
 import { inTurns } from './each.ts';
 import { follow } from './follow.ts';
 
-/** Of how many agents at work it is asked what they are at: as many as may be seen. */
+/** Maximum number of running agents whose operations are polled: more do not fit on a screen. */
 const watchedAgents = 8;
 
 /**
- * Waits for the end of a run, showing how far each agent is. Whoever leaves meanwhile is told where it is to be seen, and
- * how to end it.
+ * Waits for the end of a run and shows the progress of each agent. On an interrupt the commands to see and cancel the
+ * run are printed.
  */
 export async function seeRunThrough(
   context: Context,

@@ -3,11 +3,11 @@ import stringWidth from 'string-width';
 import { CliError, exits } from '../exit.ts';
 import { sanitiseLine } from '../text/sanitize.ts';
 
-/** How much of a selector is shown on each side of its fault. Characters. */
+/** Characters shown on each side of the fault. */
 const around = 30;
 
 /**
- * The selector with a caret below the place of its fault, two lines; of a long one what is around it.
+ * The selector with a caret below its fault, in two lines. Long selectors are cut around it.
  * @param column from 1, in UTF-16 units
  */
 function pointAt(selector: string, column: number): string {
@@ -20,7 +20,7 @@ function pointAt(selector: string, column: number): string {
 }
 
 /**
- * Shows where in a selector the fault is that the orchestrator found: for `catch`.
+ * For `catch`: shows the position of the fault that the orchestrator found in a selector.
  * @param selector as it was typed
  */
 export const showingFault =

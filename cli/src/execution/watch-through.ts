@@ -1,28 +1,27 @@
 import { CliError, exits } from '../exit.ts';
 import { type Explanation, explain } from '../transport/explain.ts';
 
-/** Looking on at what goes on by itself on an orchestrator, while that may be away for some time. */
+/** Follows work on an orchestrator that may be unavailable for some time. */
 
-/** So long it may be away before nobody waits for it any more: it starts again, or is upgraded. Seconds. */
+/** Following ends when the orchestrator is unavailable for longer than this, e.g. for a restart or upgrade. Seconds. */
 const patienceSecs = 120;
 
-/** What may be gone at the next look: nobody answers, it stops or is just starting, it is asked too often. */
+/** True for errors that may go away: no answer, starting or stopping, rate limited. */
 function mayPass({ code, status }: Explanation): boolean {
   return code === 'unreachable' || (status !== null && (status === 429 || [502, 503, 504].includes(status)));
 }
 
-/** How it is seen and ended by whoever does not look on any more. */
 export const goesOnText = (see: string, end: string | null): string =>
-  `It goes on without you; see: ${see}${end === null ? '' : `\nTo end it: ${end}`}`;
+  `The work continues on the orchestrator; see: ${see}${end === null ? '' : `\nTo cancel it: ${end}`}`;
 
 const advised = (error: unknown, { exit, code, message, remedy, errors }: Explanation, more: string): CliError =>
   new CliError(exit, code, message, [remedy, more].filter(Boolean).join('\n'), { faults: errors, cause: error });
 
-/** Why looking on ended before the work did, with how to go on looking. */
+/** The error that ended following, with the commands to see and cancel the work. */
 export const leftGoing = (error: unknown, see: string, end: string | null): CliError =>
   advised(error, explain(error), goesOnText(see, end));
 
-/** Why work was not begun; where the answer alone was lost, it may have been. */
+/** The error that prevented the start. If only the answer was lost, the work may have started. */
 export function notBegun(error: unknown, see: string): unknown {
   const { code } = ((error as Error)?.cause ?? {}) as NodeJS.ErrnoException;
   if (
@@ -31,10 +30,10 @@ export function notBegun(error: unknown, see: string): unknown {
     !['ECONNRESET', 'ETIMEDOUT', 'EPIPE'].includes(code ?? '')
   )
     return error;
-  return advised(error, explain(error), `It may have begun all the same; see: ${see}`);
+  return advised(error, explain(error), `The work may have started; see: ${see}`);
 }
 
-/** Counts how long looks have failed that may work again. */
+/** Measures how long polls have failed with errors that may go away. */
 export class Patience {
   readonly #now: () => number;
   #since: number | null = null;
@@ -44,12 +43,15 @@ export class Patience {
     this.#now = now;
   }
 
-  /** Seconds since it answered; null: it does. */
+  /** Seconds since the last answer; null while it answers. */
   get lost(): number | null {
     return this.#since === null ? null : Math.max(0, this.#now() - this.#since);
   }
 
-  /** @returns why, the first time in a row; null later @throws `error` when it will not pass, or has lasted too long */
+  /**
+   * @returns the message for the first failure in a row; null for later ones @throws `error` if it is permanent, or has
+   * lasted too long
+   */
   failed(error: unknown): string | null {
     const told = explain(error);
     if (!mayPass(told) || (this.lost ?? 0) > patienceSecs) throw error;
@@ -58,7 +60,7 @@ export class Patience {
     return told.message;
   }
 
-  /** @returns true when it had not answered before */
+  /** @returns true if the poll before failed */
   answered(): boolean {
     const was = this.#since !== null;
     this.#since = null;

@@ -1,10 +1,10 @@
 import type { Client } from '@muster/protocol/client';
 import { type Agent, getAgent, listAgents } from '@muster/protocol/http';
 
-/** What a person calls an agent: its name, or its id while it has none. */
+/** The name of an agent, or the beginning of its id while it has none. */
 export const agentLabel = (agent: Pick<Agent, 'name' | 'node_id'>): string => agent.name ?? agent.node_id.slice(0, 12);
 
-/** The names of a few agents one by one, of many at once. One that is gone has none. */
+/** Names by node id: one request each for a few agents, one for many. Removed agents are missing. */
 export async function agentNames(call: Client, ids: ReadonlySet<string>): Promise<Map<string, string>> {
   const agents =
     ids.size > 20

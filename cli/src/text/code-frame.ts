@@ -5,13 +5,13 @@ import type { Style } from './style.ts';
 
 /** Lines shown before and after the one with the fault. */
 const around = 2;
-/** Characters of a line that are shown, where there is no limit. */
+/** Characters of a line that are shown without a terminal. */
 const longest = 120;
 
 /**
- * The lines around a fault, the place below marked by a caret.
+ * The lines around a fault, with a caret below it.
  * @param source the text as it was read
- * @returns empty when the fault has no place in it
+ * @returns empty if the fault has no position in the text
  */
 export function codeFrame(
   source: string,
@@ -19,13 +19,13 @@ export function codeFrame(
   { color, width }: Pick<Style, 'color' | 'width'>,
 ): string {
   const lines = source.split(/\r\n|\r|\n/);
-  // A file that ends with a newline has no further line.
+  // A trailing newline does not start another line.
   if (lines.at(-1) === '') lines.pop();
   if (line === undefined || line < 1 || line > lines.length) return '';
   const first = Math.max(1, line - around);
   const last = Math.min(lines.length, line + around);
   const gutter = String(last).length;
-  // Of long lines all show the same piece, so that what stands above another does so here.
+  // All long lines are cut at the same column, so that their columns stay aligned.
   const room = Math.max(10, Math.min(longest, width ?? longest) - gutter - 5 - 2);
   const from = Math.max(0, column - 1 - Math.floor((room * 2) / 3));
   const piece = (text: string) => {

@@ -50,7 +50,7 @@ test('a check that failed is no drift', () => {
     error: 'it could not be read',
   });
   const text = renderDrift(failed, 'web-1', style());
-  expect(text).toContain('the check of web-1 failed');
+  expect(text).toContain('the drift check of web-1 failed');
   expect(text).toContain('permission denied');
   expect(text).toContain('error: it could not be read');
 });

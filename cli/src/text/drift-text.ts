@@ -4,7 +4,7 @@ import { diffLines, fieldLines, headLine, messageLines, tellingChanges } from '.
 import { sanitiseLine, sanitiseParagraph } from './sanitize.ts';
 import { ago, type Colors, counted, type Style } from './style.ts';
 
-/** Drift as a person reads it: what the machine has, against what was applied. */
+/** Renders drift: the machine's present values against the applied ones. */
 
 function wordOf({ action, status }: ResourceResult): string {
   if (status === 'failed' || status === 'unknown') return 'failed';
@@ -25,10 +25,10 @@ function resourceLines(result: ResourceResult, style: Style): string[] {
     ...fieldLines(tellingChanges(result), style, (from, to) => {
       const declared = to === null ? 'should not be there' : `declared ${color.green(to)}`;
       if (missing) return declared;
-      return `${from === null ? 'is not there' : `is ${color.red(from)}`}, ${declared}`;
+      return `${from === null ? 'missing' : `is ${color.red(from)}`}, ${declared}`;
     }),
   );
-  // Of what is gone altogether, the whole content would be one long addition.
+  // For a missing file the diff would be its whole content.
   if (result.diff !== null && (!missing || style.verbose)) {
     lines.push(`      ${color.red('- on the machine')}  ${color.green('+ as declared')}`);
     lines.push(...diffLines(result.diff, color, false, style.verbose ? null : style.width));
@@ -42,7 +42,7 @@ export const statusWord = ({ status, accepted }: Pick<DriftRecord, 'status' | 'a
 export const statusPaint = (status: DriftRecord['status'], color: Colors): ((text: string) => string) =>
   ({ in_sync: color.green, drifted: color.yellow, failed: color.red, cancelled: color.dim })[status];
 
-/** One line for a list: the first few resources with the fields that moved. */
+/** One line for a list: the first resources and their drifted fields. */
 export function inBrief({ resources, error }: Pick<DriftRecord, 'resources' | 'error'>): string {
   const few = resources.slice(0, 3).map((result) => {
     const fields = result.action === 'create' ? ['missing'] : result.changes.map(({ field }) => field);
@@ -52,7 +52,7 @@ export function inBrief({ resources, error }: Pick<DriftRecord, 'resources' | 'e
   return sanitiseLine([...few, ...(more > 0 ? [`and ${more} more`] : [])].join(', ') || (error ?? ''));
 }
 
-/** @param agent how the agent is called */
+/** @param agent the agent's label */
 export function renderDrift(record: DriftRecord, agent: string, style: Style): string {
   const { color } = style;
   const { status, summary, resources, error, checked_at, snapshot_operation_id } = record;
@@ -65,11 +65,11 @@ export function renderDrift(record: DriftRecord, agent: string, style: Style): s
   const head =
     status === 'drifted'
       ? `${name} has ${color.yellow('drifted')}: ${resources.length} of ${counted(summary.total, 'resource')} ${resources.length === 1 ? 'differs' : 'differ'} from what was applied`
-      : `the check of ${name} ${status === 'failed' ? color.red('failed') : 'was cancelled'}`;
+      : `the drift check of ${name} ${status === 'failed' ? color.red('failed') : 'was cancelled'}`;
   const lines = [head, against];
   if (record.accepted !== null)
     lines.push(
-      `accepted ${ago(record.accepted.at, style.now)}: ${sanitiseLine(record.accepted.reason)}${color.dim('  muster drift --unaccept takes it back')}`,
+      `accepted ${ago(record.accepted.at, style.now)}: ${sanitiseLine(record.accepted.reason)}${color.dim('  undo with muster drift --unaccept')}`,
     );
   lines.push('');
   for (const result of resources) lines.push(...resourceLines(result, style));

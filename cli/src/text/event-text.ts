@@ -2,16 +2,15 @@ import type { AuditEvent } from '@muster/protocol/http';
 import { sanitiseLine } from './sanitize.ts';
 import { ago, type Colors, type Style, timestamp } from './style.ts';
 
-/** Events of the audit log as a person reads them. */
+/** Renders events of the audit log. */
 
 export const severityPaint = (severity: AuditEvent['severity'], color: Colors): ((text: string) => string) =>
   severity === 'critical' ? color.red : severity === 'warning' ? color.yellow : (text) => text;
 
-/** Who did it; null: the orchestrator by itself. */
+/** The name or id of the actor; null for the orchestrator itself. */
 export const actorOf = ({ actor }: Pick<AuditEvent, 'actor'>): string | null =>
   actor.type === 'system' || (actor.name === '' && actor.id === '') ? null : actor.name || actor.id;
 
-/** When it was, for a list. */
 export const eventWhen = ({ timestamp: at }: Pick<AuditEvent, 'timestamp'>, { now, verbose }: Style): string =>
   verbose ? at : ago(Date.parse(at) / 1000, now);
 

@@ -3,7 +3,7 @@ import { sanitiseLine } from './sanitize.ts';
 import type { Colors } from './style.ts';
 
 /**
- * A fault of a module as compilers print theirs, so that editors find the place: `file.yml:12:7 message`.
+ * A fault of a module in the format of compilers, so that editors find the position: `file.yml:12:7 message`.
  * @param file as it was named
  */
 export function faultLine(file: string, fault: Fault, color: Colors, warning = false): string {

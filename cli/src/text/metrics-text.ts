@@ -2,11 +2,11 @@ import { type MeasureName, measureNames, type Sample } from '@muster/protocol';
 import { bar, byShare, type Glyphs, type Point, sparkline } from './sparkline.ts';
 import { counted, type Style, timestamp } from './style.ts';
 
-/** What agents measure, as a person reads it. Pure: text from samples. */
+/** Renders metrics. Pure: text from samples. */
 
 const units = ['B', 'KiB', 'MiB', 'GiB', 'TiB', 'PiB'];
 
-/** `512 B`, `3.4 GiB`: three figures at most before the unit changes. */
+/** `512 B`, `3.4 GiB`: at most three digits before the unit changes. */
 export function bytes(amount: number): string {
   let unit = 0;
   let value = Math.max(0, amount);
@@ -19,30 +19,30 @@ export function bytes(amount: number): string {
 
 const percent = (value: number): string => `${Math.round(value)} %`;
 
-/** The share of something of which there is a total; null: one of both is not known. */
+/** The used part of a total, from 0 to 1; null if either is unknown. */
 export const shareOf = (used: number | null, total: number | null): number | null =>
   used === null || total === null || total === 0 ? null : used / total;
 
-/** What a cell of a table says of a share: a bar where there is room for one, and the number. */
+/** A table cell for a share: a bar if there is room, and the percentage. */
 export function shareCell(share: number | null, cells: number, glyphs: Glyphs): string {
   if (share === null) return glyphs.none;
   const text = percent(share * 100).padStart(5);
   return cells === 0 ? text.trim() : `${bar(share, cells, glyphs)} ${text}`;
 }
 
-/** A stretch of time in columns. Unix seconds. */
+/** A period that is split into columns. Unix seconds. */
 export interface Window {
-  /** The beginning of the first column. */
+  /** Start of the first column. */
   readonly from: number;
-  /** Of one column. */
+  /** Seconds of one column. */
   readonly step: number;
   readonly columns: number;
 }
 
 /**
- * How a stretch of time is cut so that it fits, its end now. A column is never so short that a machine that is well has
- * nothing in it.
- * @param interval seconds between two samples; null: not known
+ * Splits the period that ends now into columns that fit. Each column is wider than the sample interval, so that a
+ * healthy machine leaves no gap.
+ * @param interval seconds between two samples; null: unknown
  */
 export function cutTime(since: number, now: number, columns: number, interval: number | null): Window {
   const step = Math.max(1, Math.ceil(since / columns), Math.ceil((interval ?? 0) * 1.5));
@@ -50,7 +50,7 @@ export function cutTime(since: number, now: number, columns: number, interval: n
   return { from: Math.floor(now / step) * step - (count - 1) * step, step, columns: count };
 }
 
-/** Seconds that usually lie between two samples; null: too few to say. */
+/** Median seconds between two samples; null for fewer than two. */
 export function usualInterval(samples: readonly Pick<Sample, 'collected_at'>[]): number | null {
   const apart = samples
     .slice(1)
@@ -59,7 +59,10 @@ export function usualInterval(samples: readonly Pick<Sample, 'collected_at'>[]):
   return apart[Math.floor(apart.length / 2)] ?? null;
 }
 
-/** The sample of each column; undefined: none came. One column stands in front: what counts up is told by two. */
+/**
+ * The last sample of each column; undefined without one. Starts with one extra column, since a counter's rate needs
+ * two.
+ */
 function columnsOf({ from, step, columns }: Window, samples: readonly Sample[]): (Sample | undefined)[] {
   const cells: (Sample | undefined)[] = Array.from({ length: columns + 1 });
   for (const sample of samples) {
@@ -69,7 +72,7 @@ function columnsOf({ from, step, columns }: Window, samples: readonly Sample[]):
   return cells;
 }
 
-/** How fast a counter went from column to column, a second. Not known behind a gap, and after a restart. */
+/** The rate of a counter in each column, per second. Null after a gap and after a counter reset. */
 function rates(cells: readonly (Sample | undefined)[], name: MeasureName, step: number): Point[] {
   return cells.slice(1).map((sample, at) => {
     if (sample === undefined) return undefined;
@@ -83,10 +86,10 @@ interface Row {
   readonly name: string;
   readonly points: readonly Point[];
   readonly text: (value: number) => string;
-  /** What is full; null: there is nothing like it, and the highest is the top. */
+  /** The value of a full bar; null: scale to the highest point. */
   readonly full: number | null;
   readonly of: string;
-  /** The top where nothing is full and all of it is lower: so that next to nothing does not look like much. */
+  /** Smallest scale for rows without a full value, so that tiny values look tiny. */
   readonly floor?: number;
 }
 
@@ -128,7 +131,7 @@ const labelWidth = 9;
 const cellWidth = 11;
 const mostColumns = 120;
 
-/** What stands behind a row, by what there is room for. */
+/** The figures that follow a row, by the width of the terminal. */
 const figuresFor = (width: number): readonly string[] =>
   width >= 100
     ? ['NOW', 'LOWEST', 'HIGHEST', 'OF']
@@ -138,13 +141,13 @@ const figuresFor = (width: number): readonly string[] =>
         ? ['NOW', 'HIGHEST']
         : ['NOW'];
 
-/** Columns there are for a row of this many. */
+/** The number of columns that fit a line of this width. */
 export const columnsFor = (width: number | null): number =>
   Math.min(mostColumns, (width ?? 100) - labelWidth - figuresFor(width ?? 100).length * cellWidth);
 
 /**
- * One row a measure, oldest on the left.
- * @param cpus of the machine: a load of so many is full; null: not known
+ * One row for each measure, oldest on the left.
+ * @param cpus the machine's number of CPUs, which is its full load; null: unknown
  */
 export function renderSeries(
   window: Window,
@@ -177,7 +180,7 @@ export function renderSeries(
   return [color.bold(head), ...lines].map((line) => line.trimEnd()).join('\n');
 }
 
-/** One sample in one line, for whoever follows in a pipe. */
+/** One sample as one line, for pipes. */
 export function sampleLine(sample: Sample, glyphs: Glyphs): string {
   const { cpu_usage, memory_used, memory_total, disk_used, disk_total, load1 } = sample;
   const share = (value: number | null) => (value === null ? glyphs.none : percent(value * 100));
@@ -192,6 +195,6 @@ export function sampleLine(sample: Sample, glyphs: Glyphs): string {
 
 export const csvHead = ['collected_at', ...measureNames].join(',');
 
-/** What could not be measured is an empty field. */
+/** Measures without a value become empty fields. */
 export const csvLine = (sample: Sample): string =>
   [sample.collected_at, ...measureNames.map((name) => sample[name] ?? '')].join(',');

@@ -1,17 +1,17 @@
 import { distance } from 'fastest-levenshtein';
 
-/** How many steps from what was typed a word may be that was meant. */
+/** Maximum edit distance for suggestions. */
 const farthest = (wanted: string): number => Math.max(2, Math.floor(wanted.length / 3));
 
 /**
  * The known word that was probably meant.
- * @returns null when none is near: more than a third of it would have to change
+ * @returns null if more than a third of the word would have to change
  */
 export function nearest(wanted: string, known: readonly string[]): string | null {
   let best: string | null = null;
   let least = farthest(wanted) + 1;
   for (const word of known) {
-    // Far longer or shorter words need no measuring; and a distance may not use up the whole of a short word.
+    // Skips words of very different length, and matches that share no letter with a short word.
     if (Math.abs(word.length - wanted.length) >= least) continue;
     const steps = distance(wanted.toLowerCase(), word.toLowerCase());
     if (steps < least && steps < word.length) [best, least] = [word, steps];
@@ -19,7 +19,7 @@ export function nearest(wanted: string, known: readonly string[]): string | null
   return best;
 }
 
-/** The known words that may have been meant, nearest first: no more than `most`, none that `nearest` would not have. */
+/** The known words that may have been meant, nearest first, at most `most`. Uses the limit of `nearest`. */
 export function nearestFew(wanted: string, known: readonly string[], most = 3): string[] {
   const limit = farthest(wanted);
   return known

@@ -1,10 +1,10 @@
-/** Characters at the end of what was shown by which its place in what comes next is found. */
+/** Length of the text by which the end of the earlier output is found in the new output. */
 const keyLength = 256;
 
 /**
- * What is new in the output of a script that was asked for again. While it runs only the end of it is there, and at its
- * end what is in the middle may have been cut.
- * @param before what was shown; empty: nothing was
+ * The part of a script's output that was not shown yet. A running script's output is only its end; finished output may
+ * be cut in the middle.
+ * @param before what was shown; empty: nothing
  */
 export function newText(before: string, now: string): string {
   if (now === before) return '';
@@ -15,14 +15,14 @@ export function newText(before: string, now: string): string {
   return `${before.endsWith('\n') ? '' : '\n'}[…]\n${now}`;
 }
 
-/** The last line that has anything on it. */
+/** The last line that is not blank. */
 export const lastLine = (text: string): string =>
   text
     .split(/[\r\n]/)
     .findLast((line) => line.trim() !== '')
     ?.trim() ?? '';
 
-/** The last lines that have anything on them. */
+/** The last lines that are not blank. */
 export const lastLines = (text: string, most: number): string[] =>
   text
     .split(/[\r\n]/)

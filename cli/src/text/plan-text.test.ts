@@ -77,7 +77,7 @@ test('an apply tells what was done and why something was not', () => {
   . skipped   file-unix /srv/x (site/after)
       bad failed
   ! unknown   script half (site/half)
-      it may have run in part
+      it may have run partly
 
 error: 2 resources failed
 Failed: 1 created, 0 updated, 0 removed, 0 unchanged, 1 skipped, 2 failed`);
@@ -103,7 +103,7 @@ test('after a plan was agreed to, its details are not told again, but failures a
 
 test('an apply that has not ended yet does not look as if it had', () => {
   const text = renderOperation(operation([], { kind: 'apply', status: 'queued' }), 'web-1', style());
-  expect(text).toMatch(/It is queued\.$/);
+  expect(text).toMatch(/The operation is queued\.$/);
   expect(text).not.toContain('Nothing');
 });
 

@@ -5,7 +5,7 @@ import { sanitise, sanitiseLine, sanitiseParagraph } from './sanitize.ts';
 import { counted, type Style } from './style.ts';
 import { wrapWords } from './width.ts';
 
-/** Plans and applies as a person reads them. */
+/** Renders plans and applies. */
 
 const planned: Readonly<Record<ResourceAction, string>> = {
   none: 'keep',
@@ -26,11 +26,11 @@ const done: Readonly<Record<ResourceAction, string>> = {
   restart: 'restarted',
 };
 
-/** True when an apply would do something. */
+/** True if the operation changes something. */
 export const hasChanges = ({ resources }: Pick<Operation, 'resources'>): boolean =>
   resources.some(({ status }) => status === 'would_change' || status === 'changed');
 
-/** What an apply of this plan would take away. */
+/** Resources that an apply of this plan would remove. */
 export const removalsOf = ({ resources }: Pick<Operation, 'resources'>): ResourceResult[] =>
   resources.filter(({ action, status }) => action === 'remove' && status === 'would_change');
 
@@ -49,7 +49,7 @@ function resourceLines(
   const { color } = style;
   const lines = [headLine(result, verbOf(result), width, style)];
   if (result.status === 'failed' || result.status === 'unknown') {
-    const text = result.message ?? (result.status === 'unknown' ? 'it may have run in part' : 'no reason was given');
+    const text = result.message ?? (result.status === 'unknown' ? 'it may have run partly' : 'no reason was given');
     lines.push(...messageLines(text, color.red, style.width));
   } else if (result.message !== null) lines.push(...messageLines(result.message, color.dim, style.width));
   if (!detail) return lines;
@@ -67,13 +67,13 @@ function resourceLines(
   );
   if (result.diff !== null) {
     const body = diffLines(result.diff, color, false, style.verbose ? null : style.width);
-    // Of a new file every line is new: where in it the hunk begins says nothing.
+    // The position of the hunk says nothing for a new file.
     lines.push(...(fresh ? body.filter((line, at) => at > 0 || !line.includes('@@ -0,0 ')) : body));
   }
   return lines;
 }
 
-/** One resource that was done, in one line: while it goes on. */
+/** One finished resource as one line, for progress. */
 export function stepLine(result: ResourceResult, color: Style['color']): string {
   const style = { color, width: null, now: 0, verbose: false };
   const line = headLine(result, verbOf(result), 9, style);
@@ -85,14 +85,14 @@ export function stepLine(result: ResourceResult, color: Style['color']): string 
 const counts = (resources: readonly ResourceResult[], status: 'would_change' | 'changed') => {
   const found = { none: 0, create: 0, update: 0, remove: 0, run: 0, reload: 0, restart: 0 };
   for (const result of resources) if (result.status === status) found[result.action]++;
-  // A change whose kind was not said is an update.
+  // Counts a change without an action as an update.
   found.update += found.none;
   return found;
 };
 
 const words = (count: number, text: string): string[] => (count === 0 ? [] : [`${count} ${text}`]);
 
-/** The line at the end: `Plan: 3 to create, 1 to update, 0 to remove, 20 unchanged`. */
+/** The last line: `Plan: 3 to create, 1 to update, 0 to remove, 20 unchanged`. */
 export function countLine({ kind, resources, summary, status }: Operation, { color }: Style): string {
   const plan = kind === 'plan';
   const count = counts(resources, plan ? 'would_change' : 'changed');
@@ -125,8 +125,8 @@ export function countLine({ kind, resources, summary, status }: Operation, { col
 
 /**
  * A plan or an apply in full.
- * @param agent  how the agent is called
- * @param detail false: what changes and diffs there are was shown before, only tell how each resource ended
+ * @param agent the agent's label
+ * @param detail false: changes and diffs were shown before, so print outcomes only
  */
 export function renderOperation(operation: Operation, agent: string, style: Style, detail = true): string {
   const { color, verbose } = style;
@@ -136,15 +136,15 @@ export function renderOperation(operation: Operation, agent: string, style: Styl
     operation.modules.length === 0 ? '' : color.dim(` with ${operation.modules.map(sanitiseLine).join(', ')}`);
   const lines = [wrapped(`${color.bold(`${head} ${sanitiseLine(agent)}`)}${modules}`, style), ''];
   const width = kind === 'plan' ? 7 : 9;
-  // What was left alone for a reason is told with it: a removal that leaves something behind, say.
+  // Unchanged resources with a message are shown too, e.g. a removal that leaves something behind.
   const told = resources.filter((result) => verbose || result.status !== 'unchanged' || result.message !== null);
   for (const result of told) lines.push(...resourceLines(result, style, { width, detail: detail || verbose }));
   if (told.length > 0) lines.push('');
   if (error !== null) lines.push(`${color.red('error:')} ${sanitiseParagraph(error)}`);
-  if (!hasEnded(status)) lines.push(`It is ${status}.`);
+  if (!hasEnded(status)) lines.push(`The operation is ${status}.`);
   else if (status === 'succeeded' && told.every((result) => result.status === 'unchanged'))
-    lines.push(kind === 'plan' ? 'Nothing to do: the machine is as declared.' : 'Nothing had to be done.');
-  // What it comes to is told at its end: until then there is nothing to count.
+    lines.push(kind === 'plan' ? 'Nothing to do: the machine is as declared.' : 'Nothing to do.');
+  // Before the end there is nothing to count.
   if (hasEnded(status) || resources.length > 0) lines.push(wrapped(countLine(operation, style), style));
   return lines.join('\n');
 }
@@ -154,7 +154,7 @@ const wrapped = (text: string, { width }: Style): string => (width === null ? te
 /** One line for a list: `3 changed, 20 unchanged`. */
 export function summaryText({ summary, status }: Pick<Operation, 'summary' | 'status'>): string {
   const { changed, removed, failed, skipped, unchanged, total } = summary;
-  // What has not ended has told of none yet.
+  // An operation without results that still runs shows no count.
   if (total === 0) return hasEnded(status) ? counted(0, 'resource') : '-';
   return [
     ...words(failed, 'failed'),

@@ -4,7 +4,7 @@ import { sanitise, sanitiseLine } from './sanitize.ts';
 import type { Colors, Style } from './style.ts';
 import { cutTo, wrapWords } from './width.ts';
 
-/** What plans, applies and drift share: one resource with its fields and its diff. */
+/** One resource with its fields and its diff, as plans, applies, and drift show it. */
 
 type Paint = (text: string) => string;
 
@@ -18,7 +18,6 @@ const symbols: Readonly<Record<ResourceAction, string>> = {
   restart: '>',
 };
 
-/** Green for what comes, yellow for what changes, red for what goes, cyan for what runs. */
 export const paintOf = (action: ResourceAction, color: Colors): Paint =>
   ({
     none: (text: string) => text,
@@ -36,7 +35,7 @@ const placeOf = ({ module, id }: ResourceResult): string => (id === null ? modul
 const indent = '      ';
 const longestValue = 160;
 
-/** @param width of the column of verbs */
+/** @param width of the verb column */
 export function headLine(
   result: ResourceResult,
   verb: string,
@@ -51,15 +50,15 @@ export function headLine(
   const head = `  ${paint(`${symbol} ${verb.padEnd(width)}`)} ${sanitiseLine(type)}`;
   const name = color.bold(sanitiseLine(identity));
   const fits = (text: string) => columns === null || stringWidth(text) <= columns;
-  // What does not fit stands on a line of its own: it is never cut.
+  // A long identity moves to its own line instead of being cut.
   const line = fits(`${head} ${name}`) ? `${head} ${name}` : `${head}\n${indent}${name}`;
   return fits(`${head} ${name} ${place}`) ? `${line} ${place}` : `${line}\n${indent}${place}`;
 }
 
-/** Characters in front of the first difference that stay when the beginning is cut off. */
+/** Characters kept before the first difference when the beginning is cut off. */
 const lead = 8;
 
-/** The values as they are shown: of long ones the part where they differ. */
+/** The values of a field, long ones cut to the part where they differ. */
 function shown(values: readonly (string | null)[], room: number | null): (string | null)[] {
   const texts = values.map((value) => (value === null ? null : value === '' ? '""' : [...sanitiseLine(value)]));
   const [one, other] = texts;
@@ -75,7 +74,7 @@ function shown(values: readonly (string | null)[], room: number | null): (string
   );
 }
 
-/** How many columns one value may take, beside the name of its field. */
+/** Maximum width of one value. */
 function roomOf({ verbose, width }: Pick<Style, 'verbose' | 'width'>, name: number, values: number): number | null {
   if (verbose) return null;
   if (width === null) return longestValue;
@@ -84,8 +83,8 @@ function roomOf({ verbose, width }: Pick<Style, 'verbose' | 'width'>, name: numb
 }
 
 /**
- * The fields that change, one a line, their names in a column.
- * @param between how the two values are told: `0600 → 0644`
+ * One line for each changed field, with aligned names.
+ * @param between joins the two values: `0600 → 0644`
  */
 export function fieldLines(
   changes: readonly FieldChange[],
@@ -101,9 +100,9 @@ export function fieldLines(
 }
 
 /**
- * A unified diff, indented and coloured.
- * @param headers keep the `---` and `+++` lines, which repeat what stands above when there is one file
- * @param width   of the terminal, which longer lines are cut to; null: nothing is cut
+ * A unified diff, indented and colored.
+ * @param headers keep the `---` and `+++` lines, which are redundant for a single file
+ * @param width of the terminal, where longer lines are cut; null: nothing is cut
  */
 export function diffLines(diff: string, color: Colors, headers = false, width: number | null = null): string[] {
   const cut = (line: string) => (width === null ? line : cutTo(line, Math.max(10, width - indent.length)));
@@ -121,7 +120,7 @@ export function diffLines(diff: string, color: Colors, headers = false, width: n
   });
 }
 
-/** What the agent says about it, also of several lines. */
+/** The agent's message, indented; it may have several lines. */
 export function messageLines(message: string, paint: Paint, width: number | null = null): string[] {
   const wrap = (line: string) => (width === null ? line : wrapWords(line, width - indent.length, ''));
   return sanitise(message.trimEnd())
@@ -130,10 +129,7 @@ export function messageLines(message: string, paint: Paint, width: number | null
     .map((line) => indent + paint(line));
 }
 
-/**
- * The fields worth a line. The content of a file is told by the diff, and its digest beside it tells a person nothing; that what is
- * created was absent goes without saying.
- */
+/** The fields worth a line. Leaves out the content digest next to a diff, and `ensure` where the action implies it. */
 export const tellingChanges = ({ action, changes, diff }: ResourceResult): FieldChange[] =>
   changes.filter(({ field }) => {
     if (field === 'content') return diff === null;

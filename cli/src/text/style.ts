@@ -3,27 +3,27 @@ import type { Environment } from '../directories.ts';
 
 export type Colors = ReturnType<typeof picocolors.createColors>;
 
-/** How text is laid out for where it goes. */
+/** The layout of text for its destination. */
 export interface Style {
   readonly color: Colors;
   /** Columns of the terminal; null: not a terminal, no limit. */
   readonly width: number | null;
   /** Unix seconds, for relative times. */
   readonly now: number;
-  /** Show what is left out for brevity. */
+  /** Show details that are left out otherwise. */
   readonly verbose: boolean;
 }
 
 const isForced = (text: string | undefined): boolean => text !== undefined && !/^(|0|false)$/.test(text);
 
-/** Colour on a terminal that has some, elsewhere only where it is forced, and never against NO_COLOR. */
+/** Color on a terminal that supports it, elsewhere only if it is forced, and never with NO_COLOR. */
 export function hasColor(terminal: boolean, env: Environment): boolean {
   if (env.NO_COLOR) return false;
   if (isForced(env.CLICOLOR_FORCE) || isForced(env.FORCE_COLOR)) return true;
   return terminal && env.TERM !== 'dumb' && env.CLICOLOR !== '0' && !/^(0|false)$/.test(env.FORCE_COLOR ?? '');
 }
 
-/** The width of a terminal: what it says of itself, unless COLUMNS says otherwise. Null: no terminal, so no limit. */
+/** The width of a terminal; COLUMNS overrides what it reports. Null: not a terminal, so no limit. */
 export function columnsOf(stream: { isTTY?: boolean | undefined; columns?: number | undefined }, env: Environment) {
   if (stream.isTTY !== true) return null;
   const said = /^[1-9]\d{0,3}$/.test(env.COLUMNS ?? '') ? Number(env.COLUMNS) : stream.columns;
@@ -39,7 +39,7 @@ const units: readonly (readonly [string, number])[] = [
   ['s', 1],
 ];
 
-/** In the largest unit that fits, e.g. `3m`, and what is left over. */
+/** In the largest unit that fits, e.g. `3m`; also its count and the remaining seconds. */
 function largestUnit(seconds: number): [text: string, count: number, rest: number] {
   for (const [unit, size] of units) {
     const count = Math.floor(seconds / size);
@@ -48,7 +48,7 @@ function largestUnit(seconds: number): [text: string, count: number, rest: numbe
   return ['0s', 0, 0];
 }
 
-/** A length of time, e.g. `12m`; of a few of a unit, where the rest counts, with the next smaller one: `1h 59m`. */
+/** A duration, e.g. `12m`; below ten of a unit with the next smaller one: `1h 59m`. */
 export function duration(seconds: number): string {
   const [text, count, rest] = largestUnit(Math.max(0, Math.round(seconds)));
   if (count >= 10) return text;
@@ -57,24 +57,24 @@ export function duration(seconds: number): string {
   return more === 0 ? text : `${text} ${more}${second?.[0]}`;
 }
 
-/** How long ago, e.g. `3m ago`; clocks that differ a little must not say it is in the future. */
+/** E.g. `3m ago`. Times slightly in the future, from clock skew, become "just now". */
 export const ago = (at: number, now: number): string =>
   now - at < 5 ? 'just now' : `${largestUnit(Math.round(now - at))[0]} ago`;
 
-/** A time as scripts and logs have it: `2026-11-20T08:00:00Z`. Unix seconds. */
+/**
+ * ISO 8601 in seconds: `2026-11-20T08:00:00Z`.
+ * @param at Unix seconds
+ */
 export const timestamp = (at: number): string => new Date(at * 1000).toISOString().replace(/\.\d+Z$/, 'Z');
 
-/** When it was: how long ago, and under `--verbose` the time itself. */
+/** A relative time, or with `--verbose` the time itself. */
 export const when = (at: number, { now, verbose }: Pick<Style, 'now' | 'verbose'>): string =>
   verbose ? timestamp(at) : ago(at, now);
 
-/**
- * An id as a list shows it: on a narrow terminal its end, which differs most, and which names the thing as well as all
- * of it does.
- */
+/** An id in a list. Narrow terminals show its last eight characters, which differ most and still identify the item. */
 export const listedId = (id: string, { width, verbose }: Pick<Style, 'width' | 'verbose'>): string =>
   width === null || width >= 80 || verbose ? id : id.slice(-8);
 
-/** @param count the noun stands in the singular for 1 */
+/** The count with its noun: `1 agent`, `3 agents`. */
 export const counted = (count: number, noun: string, plural = `${noun}s`): string =>
   `${count} ${count === 1 ? noun : plural}`;

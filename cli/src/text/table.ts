@@ -5,28 +5,28 @@ import type { Style } from './style.ts';
 
 export interface Column<Row> {
   heading: string;
-  /** The bare text; it is made safe for the terminal here. Null: a dash. */
+  /** Plain text; it is escaped for the terminal later. Null: a dash. */
   text: (row: Row) => string | null;
-  /** Colours what was made safe and cut. */
+  /** Colors the escaped and cut text. */
   paint?: (text: string, row: Row, style: Style) => string;
   /** May be cut when the line is too long; the widest such column gives way first. */
   flexible?: boolean;
-  /** Columns without which it says little, where it is flexible; 12 unless it is said. */
+  /** Preferred minimum width of a flexible column; 12 by default. */
   wants?: number;
-  /** Left out where the line has no good room for it, the last such column first; `--verbose` keeps it. */
+  /** Hidden on narrow terminals, the last such column first; `--verbose` keeps it. */
   extra?: boolean;
   align?: 'right';
 }
 
 const gap = 2;
 const narrowest = 6;
-/** Below this a flexible column says little: an extra one goes before it comes to that. */
+/** Default preferred width of a flexible column; extra columns are hidden before it gets narrower. */
 const comfortable = 12;
 
 /**
- * Widths that fit: the widest flexible column gives way until the line does, none below 6 or its heading.
- * @param natural what each column would take
- * @param width   of the line; null: there is no limit
+ * Narrows the widest flexible column until the line fits. No column gets narrower than 6 or its heading.
+ * @param natural the full width of each column
+ * @param width of the line; null: no limit
  */
 export function fitWidths(
   natural: readonly number[],
@@ -47,7 +47,7 @@ export function fitWidths(
   return widths;
 }
 
-/** A column with what it takes: all of it, what it can do with, and what it cannot do without. */
+/** A column with its full, preferred, and minimum widths. */
 interface Measured<Row> {
   readonly column: Column<Row>;
   readonly cells: readonly string[];
@@ -67,7 +67,7 @@ function measure<Row>(column: Column<Row>, rows: readonly Row[]): Measured<Row> 
 const lineOf = (widths: readonly number[]): number =>
   widths.reduce((sum, width) => sum + width, 0) + gap * (widths.length - 1);
 
-/** The columns there is good room for: of the extra ones, the last go first. */
+/** Drops extra columns, the last first, until all others have their preferred width. */
 function withRoom<Row>(columns: readonly Measured<Row>[], { width, verbose }: Style): Measured<Row>[] {
   const kept = [...columns];
   while (width !== null && !verbose && lineOf(kept.map(({ good }) => good)) > width) {
@@ -79,8 +79,8 @@ function withRoom<Row>(columns: readonly Measured<Row>[], { width, verbose }: St
 }
 
 /**
- * A table without lines, as wide as the terminal at most; without a limit when `style.width` is null. Where even cut
- * columns do not fit, each row becomes a few lines, one a column, and nothing is cut.
+ * A table without lines, at most as wide as the terminal. If the columns do not fit even when cut, each row becomes a
+ * card with a line for each column, uncut.
  */
 export function renderTable<Row>(all: readonly Column<Row>[], rows: readonly Row[], style: Style): string {
   const measured = withRoom(
@@ -130,7 +130,7 @@ export function renderTable<Row>(all: readonly Column<Row>[], rows: readonly Row
     .join('\n');
 }
 
-/** Rows one below the other, as narrow terminals have them: each column a line, its heading in front. */
+/** Rows as cards for narrow terminals: one line for each column, with its heading. */
 function renderCards<Row>(
   columns: readonly Measured<Row>[],
   rows: readonly Row[],
@@ -142,7 +142,7 @@ function renderCards<Row>(
     let mark = '';
     return columns.flatMap(({ column, cells }) => {
       const cell = cells[at] ?? '';
-      // What has no heading is a mark of what comes next.
+      // A column without a heading is a mark; it becomes a prefix of the next column.
       if (column.heading === '') {
         mark = cell.trim() === '' ? '' : `${cell} `;
         return [];
@@ -160,7 +160,7 @@ function renderCards<Row>(
 }
 
 /**
- * Text in lines of a width at most: broken at spaces, and where there is none within a word.
+ * Breaks text into lines of at most `width` columns, at spaces, or within words that are too long.
  * @param text one line, safe for a terminal
  */
 export function wrap(text: string, width: number): string[] {
@@ -185,7 +185,7 @@ export function wrap(text: string, width: number): string[] {
   return line === '' && lines.length > 0 ? lines : [...lines, line];
 }
 
-/** Cut here rather than by the table, so that the gap between columns stays; right-aligned text gets its gap too. */
+/** Cuts here rather than in the table library, to keep the gap between columns, also after right-aligned text. */
 function cut<Row>(text: string, width: number, at: number, columns: readonly Column<Row>[]): string {
   let kept = text;
   if (stringWidth(text) > width) {

@@ -1,8 +1,8 @@
 import { usageError } from '../exit.ts';
 
-/** Reads what is typed as an argument or option. All throw CliError (usage). */
+/** Parses arguments and options. Every function throws CliError (usage). */
 
-/** `key=value`; the value may hold further equals signs, or be empty. */
+/** `key=value`; the value may be empty or contain equals signs. */
 export function parseTag(text: string): { key: string; value: string } {
   const at = text.indexOf('=');
   if (at < 1) throw usageError(`${JSON.stringify(text)} is not a tag`, 'Tags are written key=value, e.g. role=web.');
@@ -15,29 +15,29 @@ const seconds: Readonly<Record<string, number>> = { s: 1, m: 60, h: 3600, d: 86_
 export function parseDuration(text: string): number {
   const [, count, unit = 's'] = /^(\d{1,9})([smhdw])?$/.exec(text) ?? [];
   if (count === undefined)
-    throw usageError(`${JSON.stringify(text)} is not a length of time`, 'Write it like 90s, 30m, 12h or 7d.');
+    throw usageError(`${JSON.stringify(text)} is not a duration`, 'Write it like 90s, 30m, 12h or 7d.');
   return Number(count) * (seconds[unit] ?? 1);
 }
 
 /**
- * What a moment is asked for: what lies in the past (`since`), what begins (`from`) or what ends (`until`). A length of time
- * counts back from now for the first and ahead for the others; a day is its start, but for `until` all of it.
+ * The use of a moment: in the past (`since`), or the start (`from`) or end (`until`) of something ahead. A duration
+ * counts back for `since`, and ahead for the others. A day means its start, and for `until` its end.
  */
 export type MomentUse = 'since' | 'from' | 'until';
 
 const examples: Readonly<Record<MomentUse, string>> = {
-  since: 'Write how long ago, like 30m, 2h or 7d, or a time like 2026-12-01 or 2026-12-01T22:00:00Z.',
-  from: 'Write in how long, like 30m, 2h or 7d, or a time like 2026-12-01 or 2026-12-01T22:00:00Z.',
+  since: 'Give how long ago, like 30m, 2h or 7d, or a time like 2026-12-01 or 2026-12-01T22:00:00Z.',
+  from: 'Give how long from now, like 30m, 2h or 7d, or a time like 2026-12-01 or 2026-12-01T22:00:00Z.',
   until:
-    'Write in how long, like 30m, 2h or 90d, a day like 2026-12-01, which is then included, or a time like 2026-12-01T22:00:00Z.',
+    'Give how long from now, like 30m, 2h or 90d, a day like 2026-12-01, which is included, or a time like 2026-12-01T22:00:00Z.',
 };
 
-/** The last of the year 9999, which is as far as ISO 8601 writes four digits. Unix seconds. */
+/** End of the year 9999, the last with four digits in ISO 8601. Unix seconds. */
 const latest = 253_402_300_799;
 
 /**
- * A moment as people say it, the one way for all options: a length of time (`2h`, `7d`), a day (`2026-12-01`), or a time as
- * ISO 8601 has it (`2026-12-01T22:00:00Z`). What has no zone is in this machine's.
+ * Parses a moment, for all options: a duration (`2h`, `7d`), a day (`2026-12-01`), or an ISO 8601 time
+ * (`2026-12-01T22:00:00Z`). Without a zone it is local time.
  * @param now Unix seconds
  * @returns Unix seconds
  */
@@ -50,7 +50,7 @@ export function parseMoment(text: string, now: number, use: MomentUse = 'since')
   return moment;
 }
 
-/** The start of a day, or its end, which is the start of the next; NaN when the calendar has no such day, null when it is none. */
+/** The start of a day, or its end, in milliseconds; NaN for a day that the calendar lacks, null for other text. */
 function dayOf(text: string, end: boolean): number | null {
   const [, year, month, day] = /^(\d{4})-(\d\d)-(\d\d)$/.exec(text)?.map(Number) ?? [];
   if (year === undefined || month === undefined || day === undefined) return null;
@@ -64,13 +64,13 @@ function timeOf(text: string): number {
   return Date.parse(text.replace(' ', 'T'));
 }
 
-/** JavaScript takes the 30th of February for the 2nd of March. */
+/** `Date` accepts February 30 as March 2. */
 function hasDay(year: number, month: number, day: number): boolean {
   const date = new Date(Date.UTC(year, month - 1, day));
   return date.getUTCMonth() === month - 1 && date.getUTCDate() === day;
 }
 
-/** A whole number within bounds. */
+/** Parses an integer from `least` to `most`. */
 export function parseCount(option: string, text: string, least: number, most: number): number {
   const count = /^\d{1,9}$/.test(text) ? Number(text) : Number.NaN;
   if (!(count >= least && count <= most))
@@ -78,17 +78,16 @@ export function parseCount(option: string, text: string, least: number, most: nu
   return count;
 }
 
-/** A switch in a variable: a clear yes or no. */
+/** Parses a boolean environment variable. */
 export function parseSwitch(variable: string, text: string | undefined): boolean {
   if (text === undefined || /^(|0|false|no|off)$/i.test(text)) return false;
   if (/^(1|true|yes|on)$/i.test(text)) return true;
   throw usageError(`${variable} is ${JSON.stringify(text)}`, 'Set it to true or false.');
 }
 
-/** One of a few words. */
 export function parseChoice<const C extends string>(option: string, text: string, choices: readonly C[]): C {
   const found = choices.find((choice) => choice === text);
   if (found === undefined)
-    throw usageError(`${option} is ${JSON.stringify(text)}`, `It is one of ${choices.join(', ')}.`);
+    throw usageError(`${option} is ${JSON.stringify(text)}`, `Choose one of ${choices.join(', ')}.`);
   return found;
 }

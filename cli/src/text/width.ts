@@ -1,12 +1,12 @@
 import stringWidth from 'string-width';
 
-/** Text and the columns that it takes on a terminal. */
+/** Cuts and wraps text by its width on a terminal. */
 
-// The escapes of colours, which are all that we write ourselves.
+// Color escapes, the only ones that Muster writes.
 const paint = /\u001b\[[\d;]*m/y;
 
 /**
- * Cut to so many columns, an ellipsis for what is missing. Colours stay, and end where they would have ended.
+ * Cuts text to `width` columns, with an ellipsis. Keeps colors, and resets them at the end.
  * @param width at least 1
  */
 export function cutTo(text: string, width: number): string {
@@ -34,8 +34,8 @@ export function cutTo(text: string, width: number): string {
 }
 
 /**
- * Words over as many lines as they need.
- * @param indent of the lines after the first
+ * Wraps text at spaces.
+ * @param indent prefix of the lines after the first
  */
 export function wrapWords(text: string, width: number, indent: string): string {
   if (stringWidth(text) <= width) return text;

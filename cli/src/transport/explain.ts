@@ -22,30 +22,30 @@ export interface Explanation {
 // What the table says is for whoever speaks HTTP; here the person has this program.
 const remedies: Readonly<Record<string, string>> = {
   unauthenticated: 'Sign in again: muster login',
-  agent_not_found: 'See the agents there are: muster agents list',
+  agent_not_found: 'List the agents: muster agents list',
   agent_not_connected:
-    'See when it was last heard: muster agents list. To have the work done when it comes back: muster apply … --queue',
+    'See when it was last seen: muster agents list. To run the work when it reconnects: muster apply … --queue',
   agent_not_rejected: 'Reject it first: muster agents reject',
   agent_not_approved: 'Approve it first: muster agents approve',
   tag_not_found: 'See its tags: muster agents show AGENT',
-  plan_stale: 'The machine, a module or the desired set has changed since the plan: run the same command again.',
+  plan_stale: 'The machine, a module, or the desired set has changed since the plan. Run the same command again.',
   name_required: 'Give it a name: muster agents approve … --name NAME',
   // Where the table names `errors`, the person reads the faults themselves above.
-  module_unresolved: 'Compare with what the agent says of itself: muster agents show AGENT',
+  module_unresolved: 'Compare with the attributes of the agent: muster agents show AGENT',
   module_conflict: 'Keep the resource in one of the two modules, or make both equal.',
   selector_invalid: 'Terms look like key=value, key!=value, key in (a,b), key, !key.',
   operator_not_found: 'See who you are: muster operator whoami',
-  assignment_not_found: 'See those there are: muster assignments list',
-  run_not_found: 'See those there are: muster runs list',
-  terminal_not_found: 'See those there are: muster terminal list',
-  terminal_ended: 'See what it showed: muster terminal replay SESSION',
-  enrolment_token_not_found: 'See those there are: muster enrolment-tokens list',
+  assignment_not_found: 'List the assignments: muster assignments list',
+  run_not_found: 'List the runs: muster runs list',
+  terminal_not_found: 'List the sessions: muster terminal list',
+  terminal_ended: 'To see the session: muster terminal replay SESSION',
+  enrolment_token_not_found: 'List the tokens: muster enrolment-tokens list',
   unexpected_answer: 'Check the address: --url, MUSTER_URL, or muster profile list.',
 };
 
 function remedyFor(code: string, detail: string): string | undefined {
   if (code === 'module_unresolved' && detail.startsWith('the secret '))
-    return 'See which secrets there are, and where they may go: muster secrets list';
+    return 'List the secrets and the agents that may use them: muster secrets list';
   return Object.hasOwn(remedies, code) ? remedies[code] : undefined;
 }
 
@@ -100,8 +100,8 @@ export function explain(error: unknown): Explanation {
     ...told,
     exit: exits.failed,
     code: 'internal',
-    message: `this program has a fault: ${message}`,
-    remedy: 'Please report it with what --verbose prints.',
+    message: `unexpected error, a bug: ${message}`,
+    remedy: 'Please report it with the output of --verbose.',
     errors: [],
     stack: stack ?? null,
   };

@@ -82,7 +82,7 @@ describe('tags', () => {
     expect(sent('putTags')).toBeUndefined();
     const no = person(80, false);
     expect((await no.types('tags', 'replace', 'web-1', 'role=db', 'a=b')).exit).toBe(1);
-    expect(no.asked).toEqual(['Leave role=db a=b, and take every other tag away, on web-1?']);
+    expect(no.asked).toEqual(['Keep only role=db a=b, and remove every other tag, on web-1?']);
     expect(sent('putTags')).toBeUndefined();
     expect((await person(80, true).types('tags', 'replace', 'web-1', 'role=db', 'a=b')).exit).toBe(0);
     expect(sent('putTags')?.body).toEqual({ tags: { role: 'db', a: 'b' } });
@@ -143,7 +143,7 @@ describe('metrics', () => {
     expect((await json('metrics', 'show', 'web-1')).samples).toHaveLength(1);
     answers.listSamples = () => ({ status: 204, body: undefined });
     expect(await json('metrics', 'show', 'web-1')).toEqual({ node_id: agentExample.node_id, samples: [] });
-    expect((await muster('metrics', 'show', 'web-1')).stderr).toContain('no sample of that time');
+    expect((await muster('metrics', 'show', 'web-1')).stderr).toContain('no samples of that period');
     for (const wrong of [
       ['--since', '5s'],
       ['--step', '5m'],
@@ -208,7 +208,7 @@ describe('the audit log', () => {
   test('that holds says so; one that is broken says where, and ends with 1', async () => {
     expect(await muster('audit', 'verify')).toMatchObject({
       exit: 0,
-      stdout: expect.stringContaining('The chain holds: 1207 events verified.'),
+      stdout: expect.stringContaining('The chain is intact: 1207 events verified.'),
     });
     answers.verifyAudit = ({ route }) => ({
       body: {
@@ -231,7 +231,7 @@ describe('the audit log', () => {
     expect(sent('pruneAudit')).toBeUndefined();
     const no = person(80, false);
     expect((await no.types('audit', 'prune', '--before', '365d')).exit).toBe(1);
-    expect(no.asked).toEqual([expect.stringMatching(/^Remove 4711 events before 20..-..-..T\S+Z for good\?$/)]);
+    expect(no.asked).toEqual([expect.stringMatching(/^Remove 4711 events before 20..-..-..T\S+Z permanently\?$/)]);
     expect(all('pruneAudit').map(({ query }) => query.dry_run)).toEqual(['true']);
     server.seen.length = 0;
     expect(await json('audit', 'prune', '--before', '2026-01-01T00:00:00Z', '--yes')).toMatchObject({ deleted: 4711 });
@@ -335,7 +335,7 @@ describe('operators', () => {
     });
     const told = await muster('operator', 'remove', 'grace', '--yes');
     expect(told.stdout).toContain(
-      'Removed grace. Ended with it: 1 sign-in session, 1 enrollment token (01JD1XM3Z3T8Y4E2W6R5Q7P9AB).',
+      'Removed grace. This also ended 1 sign-in session, 1 enrollment token (01JD1XM3Z3T8Y4E2W6R5Q7P9AB).',
     );
     expect(await json('operator', 'show', 'ada')).toMatchObject({ username: 'ada' });
     expect((await muster('operator', 'show', 'ada', 'nobody')).exit).toBe(6);
@@ -482,7 +482,7 @@ describe('the fleet', () => {
     expect(sent('listDrift')?.query).toEqual({ status: 'drifted', limit: '1' });
     expect(sent('acceptDrift')?.body).toEqual({ reason: 'known' });
     expect(stdout).toContain('accepted: 1 resource');
-    expect(stderr).toContain('An apply still puts it right');
+    expect(stderr).toContain('An apply still repairs the drift');
     expect(await json('drift', 'web-1', '--unaccept')).toMatchObject({ accepted: null });
     for (const wrong of [
       ['--accept', 'x'],

@@ -80,7 +80,7 @@ describeDatabases('what must hold after an apply', (fixture) => {
     expect((await domain.links.nextOperation(agent.id, 1))?.operation.operation_id).toBe(plan);
     expect(await getOperation(context, refused)).toMatchObject({
       status: 'failed',
-      error: expect.stringMatching(/a `verify` section, and the agent web-1 .*protocol 1\) is too old to carry it out/),
+      error: expect.stringMatching(/a `verify` section, and the agent web-1 .*protocol 1\) does not support it/),
     });
     await domain.links.reported(
       agent.id,

@@ -124,7 +124,7 @@ describeDatabases('terminal sessions of a release without recordings', (fixture)
     expect(await terminals.get(id(2))).toMatchObject({
       ...nothing,
       status: 'interrupted',
-      end_reason: 'the orchestrator was started anew',
+      end_reason: 'the orchestrator restarted',
       closed_at: domain.now(),
     });
   });

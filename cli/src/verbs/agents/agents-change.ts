@@ -21,14 +21,14 @@ import { agentLabel } from '../../text/agent-label.ts';
 import { sanitiseLine } from '../../text/sanitize.ts';
 import { parseTag } from '../../text/values.ts';
 
-/** How many agents are changed at one time. */
+/** Maximum number of agents that are changed in parallel. */
 const atOnce = 8;
 
 interface ManyOptions extends AgentOptions {
   yes?: boolean;
 }
 
-/** The verbs of `muster agents` that change what is known of agents. */
+/** Registers the verbs of `muster agents` that change agents. */
 export function registerChanges(command: Command, act: Act): void {
   const many = (name: string, description: string) =>
     command
@@ -37,22 +37,25 @@ export function registerChanges(command: Command, act: Act): void {
       .argument('[agents...]', severalNaming)
       .addOption(selectorOption())
       .option('-y, --yes', 'do not ask');
-  many('approve', 'let agents in; the first time, each gets its name for good')
-    .option('--all-pending', 'every agent that waits for approval')
-    .option('--name <name>', 'the name, of one agent; on a terminal it is asked for, with the hostname proposed')
-    .option('--hostnames', 'name each after the hostname it says it has')
+  many('approve', 'approve agents; at the first approval an agent gets its permanent name')
+    .option('--all-pending', 'approve every pending agent')
+    .option(
+      '--name <name>',
+      'the name, for a single agent; without it you are asked on a terminal, with the hostname proposed',
+    )
+    .option('--hostnames', 'name each agent after the hostname it reports')
     .addHelpText(
       'after',
-      '\nWithout names, a selector picks among the agents that wait for approval.\n\nExamples:\n  $ muster agents approve 3f8c2b --name web-1\n  $ muster agents approve --all-pending --hostnames\n  $ muster agents approve -l attr.distro=debian --hostnames --yes',
+      '\nWithout names, a selector picks among the pending agents.\n\nExamples:\n  $ muster agents approve 3f8c2b --name web-1\n  $ muster agents approve --all-pending --hostnames\n  $ muster agents approve -l attr.distro=debian --hostnames --yes',
     )
     .action(act(approve));
-  many('reject', 'keep agents out: their links are closed, their running work is cancelled')
+  many('reject', 'reject agents: their links are closed, and their running work is cancelled')
     .addHelpText('after', '\nExamples:\n  $ muster agents reject web-1\n  $ muster agents reject -l site=paris')
     .action(act(reject));
-  many('remove', 'forget rejected agents')
+  many('remove', 'remove rejected agents and their records')
     .addHelpText(
       'after',
-      '\nWithout names, a selector picks among the rejected.\n\nExample:\n  $ muster agents remove web-1 --yes',
+      '\nWithout names, a selector picks among the rejected agents.\n\nExample:\n  $ muster agents remove web-1 --yes',
     )
     .action(act(remove));
   command
@@ -68,10 +71,10 @@ export function registerChanges(command: Command, act: Act): void {
     .action(act(tag));
   command
     .command('untag')
-    .description('take tags of agents away')
+    .description('remove tags from agents')
     .argument(
       '[words...]',
-      `agents with commas between them, then keys; with --selector keys alone. An agent: ${agentNaming}`,
+      `agents separated by commas, then keys; with --selector keys alone. An agent: ${agentNaming}`,
     )
     .addOption(selectorOption())
     .option('-y, --yes', 'do not ask')
@@ -82,19 +85,19 @@ export function registerChanges(command: Command, act: Act): void {
     .action(act(untag));
 }
 
-/** What of a hostname can be a name: its first label, if that is one. */
+/** The first label of the hostname if it is a valid name, otherwise empty. */
 function proposedName({ attributes, initial_hostname }: Agent): string {
   const [label = ''] = (attributes.hostname ?? initial_hostname).split('.');
   return isName(label) ? label : '';
 }
 
 const nameFault = (name: string): string | undefined =>
-  isName(name) ? undefined : 'Up to 64 letters, digits, - and _, the first a letter.';
+  isName(name) ? undefined : 'A name has up to 64 letters, digits, - and _, and begins with a letter.';
 
-/** @throws CliError (usage) for what cannot be a name */
+/** @throws CliError (usage) for an invalid name */
 export function requireName(name: string): void {
   const fault = nameFault(name);
-  if (fault !== undefined) throw usageError(`${JSON.stringify(name)} is not a name`, fault);
+  if (fault !== undefined) throw usageError(`${JSON.stringify(name)} is not a valid name`, fault);
 }
 
 interface ApproveOptions extends ManyOptions {
@@ -107,12 +110,15 @@ async function approve(context: Context, typed: string[], options: ApproveOption
   const { out } = context;
   const { name, allPending = false, hostnames = false } = options;
   if (name !== undefined) requireName(name);
-  if (name !== undefined && hostnames) throw usageError('--name and --hostnames say different things');
+  if (name !== undefined && hostnames) throw usageError('--name cannot be combined with --hostnames');
   const choice = { ...options, all: allPending };
   const agents = await chooseAgents(context, typed, choice, { status: 'pending' });
   if (name !== undefined && agents.length > 1)
-    throw usageError(`one name is not for ${agents.length} agents`, 'Name each after its hostname: --hostnames');
-  // Whoever is asked for each name need not be asked whether.
+    throw usageError(
+      `--name works for one agent; ${agents.length} agents match`,
+      'To name each after its hostname: --hostnames',
+    );
+  // Without --hostnames the prompt for each name is the confirmation.
   if (hostnames) await agreeTo(context, agents, { doing: 'Approve', ...options });
   const { call } = await context.connect();
   const approved: Agent[] = [];
@@ -131,7 +137,7 @@ async function approveOne(
 ): Promise<Agent> {
   const { out } = context;
   if (agent.status !== 'approved' && agent.pin_source === 'first_use')
-    out.warn(`${sanitiseLine(agentLabel(agent))} trusted the key of the orchestrator unseen, at its first connection`);
+    out.warn(`${sanitiseLine(agentLabel(agent))} accepted the orchestrator’s key unverified at its first connection`);
   const name = agent.name === null ? (given ?? (await nameFor(context, agent, hostnames))) : given;
   const approved = await call(setAgentStatus, {
     params: { node_id: agent.node_id },
@@ -139,11 +145,13 @@ async function approveOne(
   });
   out.print(`Approved ${out.style.color.bold(sanitiseLine(agentLabel(approved)))} (${approved.node_id}).`);
   if (agent.status === 'rejected')
-    out.note(`It asks again within ${limits.rejectedRetryAfterSecs / 60} minutes; restart the agent to hurry.`);
+    out.note(
+      `The agent reconnects within ${limits.rejectedRetryAfterSecs / 60} minutes; restart it to connect at once.`,
+    );
   return approved;
 }
 
-/** The name of an agent that has none: its hostname, or what a person says. */
+/** Its hostname, or the name that the operator types. */
 async function nameFor({ out, prompt }: Context, agent: Agent, hostnames: boolean): Promise<string> {
   const proposed = proposedName(agent);
   if (hostnames) {
@@ -152,16 +160,16 @@ async function nameFor({ out, prompt }: Context, agent: Agent, hostnames: boolea
     throw new CliError(
       exits.failed,
       'name_required',
-      `its hostname ${hostname} cannot be a name`,
-      `Name it: muster agents approve ${agent.node_id} --name NAME`,
+      `its hostname ${hostname} is not a valid name`,
+      `Give it a name: muster agents approve ${agent.node_id} --name NAME`,
     );
   }
   if (!prompt.interactive || out.json)
-    throw usageError('the agent needs a name', `For example: muster agents approve ${agent.node_id} --name NAME`);
+    throw usageError('a new agent needs a name', `Give it one: muster agents approve ${agent.node_id} --name NAME`);
   out.note(
-    `Agent ${agent.node_id}\n  says it is ${sanitiseLine(agent.initial_hostname)}, from ${sanitiseLine(agent.initial_ip)}`,
+    `Agent ${agent.node_id}\n  hostname ${sanitiseLine(agent.initial_hostname)}, from ${sanitiseLine(agent.initial_ip)}`,
   );
-  return await prompt.ask('Its name, for good:', proposed, nameFault);
+  return await prompt.ask('Permanent name:', proposed, nameFault);
 }
 
 async function reject(context: Context, typed: string[], options: ManyOptions): Promise<Exit> {
@@ -181,7 +189,7 @@ async function reject(context: Context, typed: string[], options: ManyOptions): 
 async function remove(context: Context, typed: string[], options: ManyOptions): Promise<Exit> {
   const { out } = context;
   const agents = await chooseAgents(context, typed, options, { status: 'rejected' });
-  await agreeTo(context, agents, { doing: 'Forget', after: ' for good', always: true, ...options });
+  await agreeTo(context, agents, { doing: 'Forget', after: ` permanently`, always: true, ...options });
   const { call } = await context.connect();
   const removed: string[] = [];
   const exit = await eachOf(context, agents, agentLabel, async (agent) => {
@@ -193,25 +201,25 @@ async function remove(context: Context, typed: string[], options: ManyOptions): 
   return exit;
 }
 
-/** Gives each the tags that are named, and takes all others away. */
+/** Replaces all tags of each agent. */
 export async function replaceTags(context: Context, words: string[], options: ManyOptions): Promise<Exit> {
   const { typed, pairs } = splitWords(words);
   const tags = Object.fromEntries(pairs.map(parseTag).map(({ key, value }) => [key, value]));
   const said = pairs.length === 0 ? 'no tags' : sanitiseLine(pairs.join(' '));
   return await retag(context, typed, options, {
-    doing: `Leave ${said}, and take every other tag away, on`,
+    doing: `Keep only ${said}, and remove every other tag, on`,
     always: true,
     change: async (call, node_id) => void (await call(putTags, { params: { node_id }, body: { tags } })),
   });
 }
 
-/** Agents, then tags: the name of an agent has no equals sign. */
+/** Splits agents from tags: names of agents contain no equals sign. */
 function splitWords(words: readonly string[]): { typed: string[]; pairs: string[] } {
   const first = words.findIndex((word) => word.includes('='));
   return { typed: words.slice(0, first < 0 ? undefined : first), pairs: first < 0 ? [] : words.slice(first) };
 }
 
-/** Changes the tags of each and tells what they are then. */
+/** Changes the tags of each agent and prints the result. */
 async function retag(
   context: Context,
   typed: string[],
@@ -233,7 +241,7 @@ async function retag(
   };
   const exit = await eachOf(context, agents, agentLabel, one, atOnce);
   const [only] = agents;
-  // What they are now, with one request.
+  // Reads all new tags with one request.
   const now =
     agents.length === 1 && only
       ? [await chooseAgent(call, only.node_id)]
@@ -252,7 +260,8 @@ async function retag(
 export async function tag(context: Context, words: string[], options: ManyOptions): Promise<Exit> {
   const { typed, pairs } = splitWords(words);
   const tags = pairs.map(parseTag);
-  if (tags.length === 0) throw usageError('no tag was named', 'Tags are written key=value, e.g. role=web.');
+  if (tags.length === 0)
+    throw usageError('no argument has the form key=value', 'Name agents, then tags: muster agents tag web-1 role=web');
   return await retag(context, typed, options, {
     doing: `Set ${sanitiseLine(pairs.join(' '))} on`,
     change: async (call, node_id) => {
@@ -264,9 +273,10 @@ export async function tag(context: Context, words: string[], options: ManyOption
 export async function untag(context: Context, words: string[], options: ManyOptions): Promise<Exit> {
   const typed = options.selector === undefined ? words.slice(0, 1) : [];
   const keys = words.slice(typed.length);
-  if (keys.length === 0) throw usageError('no tag was named', 'For example: muster agents untag web-1 site');
+  if (keys.length === 0)
+    throw usageError('no tag key was given', 'Name agents, then keys: muster agents untag web-1 site');
   return await retag(context, typed, options, {
-    doing: `Take ${sanitiseLine(keys.join(' '))} from`,
+    doing: `Remove ${sanitiseLine(keys.join(' '))} from`,
     change: async (call, node_id) => {
       for (const key of keys) await call(deleteTag, { params: { node_id, key } });
     },

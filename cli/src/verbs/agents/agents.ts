@@ -21,22 +21,22 @@ export const register: Register = (command, act) => {
   command
     .command('list')
     .description('list agents')
-    .option('--status <status>', 'pending, approved or rejected only')
+    .option('--status <status>', 'only agents of this status: pending, approved or rejected')
     .addOption(selectorOption())
-    .addOption(new Option('--filter <selector>', 'the same as --selector').hideHelp())
-    .option('-q, --query <text>', 'those with this text in their name or hostname')
+    .addOption(new Option('--filter <selector>', 'same as --selector').hideHelp())
+    .option('-q, --query <text>', 'agents with this text in their name or hostname')
     .addHelpText('after', '\nExample:\n  $ muster agents list --status pending')
     .action(act(list));
   command
     .command('show')
-    .description('show agents with their tags and what they say of their machines')
+    .description('show agents with their tags and attributes')
     .argument('[agents...]', severalNaming)
     .addOption(selectorOption())
     .addHelpText('after', '\nExamples:\n  $ muster agents show web-1\n  $ muster agents show -l role=web')
     .action(act(show));
   command
     .command('attributes')
-    .description('show what agents say of their machines: what selectors and modules read as attr.NAME')
+    .description('show the attributes of agents, which selectors and modules read as attr.NAME')
     .argument('[agents...]', severalNaming)
     .addOption(selectorOption())
     .addHelpText('after', '\nExample:\n  $ muster agents attributes web-1')
@@ -45,23 +45,23 @@ export const register: Register = (command, act) => {
   withTokenTerms(
     command
       .command('enroll')
-      .description('make a token that lets an agent enrol, and print the command to paste on its machine'),
+      .description('create a token that enrolls an agent, and print the command to paste on its machine'),
   )
     .addHelpText('after', '\nExample:\n  $ muster agents enroll --name web-2 --tag role=web')
     .action(act(enroll));
 };
 
-/** What is said of a new token. */
+/** Adds the options of a new enrollment token. */
 export const withTokenTerms = (command: Command): Command =>
   command
-    .option('--name <name>', 'the name it gets; for a token of one use')
-    .option('--tag <key=value>', 'a tag it gets; may be repeated', (text: string, tags: string[] | undefined) => [
+    .option('--name <name>', 'the name of the agent; for a token with one use')
+    .option('--tag <key=value>', 'a tag of the agent; may be repeated', (text: string, tags: string[] | undefined) => [
       ...(tags ?? []),
       text,
     ])
-    .option('--expires <when>', 'how long the token is good, e.g. 30m, 12h, 7d, or until when, e.g. 2026-12-01', '1h')
-    .option('--uses <n>', 'how many agents may use it', '1')
-    .option('--no-approve', 'they wait for approval');
+    .option('--expires <when>', 'expiry: a duration such as 30m, 12h or 7d, or a day such as 2026-12-01', '1h')
+    .option('--uses <n>', 'how many agents may use the token', '1')
+    .option('--no-approve', 'leave the agents pending until they are approved');
 
 const shortId = 12;
 
@@ -103,8 +103,8 @@ async function list(
   if (agents.length === 0) {
     out.note(
       status === undefined && filter === undefined && query === undefined
-        ? 'There is no agent yet. Let one in: muster agents enroll'
-        : 'No agent fits.',
+        ? 'There are no agents yet. Enroll one: muster agents enroll'
+        : 'No agent matches.',
     );
     return undefined;
   }
@@ -154,7 +154,7 @@ async function attributes(context: Context, typed: string[], options: AgentOptio
   const agents = await chooseAgents(context, typed, options, { status: 'any' });
   const { call } = await context.connect();
   const [only] = agents;
-  // Of several the list has them already.
+  // The list holds the attributes already.
   const found = new Map(agents.map((agent) => [agent.node_id, agent.attributes]));
   if (only !== undefined && agents.length === 1)
     found.set(only.node_id, await call(getAttributes, { params: { node_id: only.node_id } }));
@@ -165,7 +165,7 @@ async function attributes(context: Context, typed: string[], options: AgentOptio
   for (const [at, agent] of agents.entries()) {
     if (agents.length > 1) out.print(`${at === 0 ? '' : '\n'}${color.bold(sanitiseLine(agentLabel(agent)))}`);
     const rows = Object.entries(found.get(agent.node_id) ?? {}).sort(([one], [other]) => (one < other ? -1 : 1));
-    if (rows.length === 0) out.note(`${sanitiseLine(agentLabel(agent))} has said nothing of its machine yet.`);
+    if (rows.length === 0) out.note(`${sanitiseLine(agentLabel(agent))} has not reported attributes yet.`);
     else
       out.table(
         [
@@ -189,7 +189,7 @@ async function show(context: Context, typed: string[], options: AgentOptions): P
 function describe(agent: Agent, { color, now }: Style): string {
   const { attributes, tags, connected } = agent;
   const link = connected ? `up for ${duration(now - agent.connected_at)}` : `lost ${ago(agent.last_seen_at, now)}`;
-  const unseen = agent.pin_source === 'first_use' ? '; it trusted the key of the orchestrator unseen' : '';
+  const unseen = agent.pin_source === 'first_use' ? '; it accepted the orchestrator’s key unverified' : '';
   const lines = (entries: Record<string, string>): string[] => {
     const names = Object.keys(entries).sort();
     const width = Math.max(...names.map((name) => sanitiseLine(name).length));
@@ -210,7 +210,7 @@ function describe(agent: Agent, { color, now }: Style): string {
   ].join('\n');
 }
 
-/** Makes a token, and prints it with the command to paste. */
+/** Creates an enrollment token and prints the command to paste. */
 export async function enroll(
   context: Context,
   options: { name?: string; tag?: string[]; expires: string; uses: string; approve: boolean },
@@ -233,14 +233,14 @@ export async function enroll(
   });
   if (out.json) out.data(made);
   out.print(sanitiseLine(made.command));
-  const good = `Good for ${duration(Math.ceil((made.expires_at - now()) / 60) * 60)}, ${counted(made.uses_left, 'use')}; the token is not shown again.`;
+  const good = `Valid for ${duration(Math.ceil((made.expires_at - now()) / 60) * 60)}, ${counted(made.uses_left, 'use')}; the token is not shown again.`;
   if (made.command === made.connect_command)
     out.note(
-      `\nType it on the machine, as root, where the program is. ${good}\nIn a clone of Muster’s repository, after npm ci, type it with npx in front: npx muster agent connect …`,
+      `\nType it on the machine, as root, where the program is installed. ${good}\nIn a clone of Muster’s repository, after npm ci, prefix it with npx: npx muster agent connect …`,
     );
   else
     out.note(
-      `\nPaste it on the machine: it installs the agent and connects it, as root or with sudo. ${good}\nWhere the program is installed already:\n  ${sanitiseLine(made.connect_command)}`,
+      `\nPaste it on the machine: it installs the agent and connects it, as root or with sudo. ${good}\nIf the program is installed already:\n  ${sanitiseLine(made.connect_command)}`,
     );
   if (made.note !== null) out.warn(sanitiseLine(made.note));
   return undefined;

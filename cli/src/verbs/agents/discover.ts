@@ -8,17 +8,17 @@ import { parseDuration } from '../../text/values.ts';
 
 export const register: Register = (command, act) => {
   command
-    .argument('[target]', 'host:port of one machine, or the broadcast address of a network further away')
-    .option('--wait <duration>', 'how long to wait for agents that answer the call by connecting', '5s')
+    .argument('[target]', 'host:port of one machine, or the broadcast address of another network')
+    .option('--wait <duration>', 'how long to wait for agents to connect', '5s')
     .addHelpText(
       'after',
-      '\nReaches agents that were started without an address and let themselves be found (UDP port 4747). Without a target\nevery network of the orchestrator’s machine hears it. They wait for approval then.\n\nExample:\n  $ muster discover\n  $ muster discover 192.0.2.40:4747',
+      '\nReaches agents that were started without an address and accept discovery (UDP port 4747). Without a target, the\norchestrator announces itself on every network of its machine. Agents that connect are then pending.\n\nExample:\n  $ muster discover\n  $ muster discover 192.0.2.40:4747',
     )
     .action(act(discover));
 };
 
 const pollMs = 500;
-/** Waiting agents are few: the orchestrator turns further ones away. */
+/** The orchestrator limits pending agents to fewer than this. */
 const mostPending = 10_000;
 
 const pendingAgents = (call: Client): Promise<Agent[]> =>
@@ -37,7 +37,7 @@ async function discover(context: Context, target: string | undefined, options: {
     for (let waited = 0; waited < waitMs; waited += pollMs) {
       await sleep(Math.min(pollMs, waitMs - waited));
       found = (await pendingAgents(call)).filter(({ node_id }) => !before.has(node_id));
-      progress.update(`waiting for agents: ${counted(found.length, 'has', 'have')} come`);
+      progress.update(`waiting for agents: ${found.length} connected`);
     }
   } finally {
     progress.end();
@@ -47,7 +47,7 @@ async function discover(context: Context, target: string | undefined, options: {
     return undefined;
   }
   if (found.length === 0) {
-    if (waitMs > 0) out.note('No new agent has come. One that comes later is in: muster agents list --status pending');
+    if (waitMs > 0) out.note('No new agent has connected. To see later ones: muster agents list --status pending');
     return undefined;
   }
   out.table(

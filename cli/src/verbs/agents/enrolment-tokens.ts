@@ -11,21 +11,21 @@ import { enroll, withTokenTerms } from './agents.ts';
 export const register: Register = (command, act) => {
   command
     .command('list')
-    .description('list the tokens that still let agents in, without their values')
-    .option('--all', 'also those that are used up, revoked or expired, for 30 days')
+    .description('list valid enrolment tokens, without their values')
+    .option('--all', 'also tokens that were used up, revoked or expired in the last 30 days')
     .addHelpText('after', '\nExample:\n  $ muster enrolment-tokens list')
     .action(act(list));
   withTokenTerms(
     command
       .command('create')
-      .description('make a token that lets an agent enrol, and print the command to paste; as agents enroll'),
+      .description('create a token that enrolls an agent, and print the command to paste; same as agents enroll'),
   )
     .addHelpText('after', '\nExample:\n  $ muster enrolment-tokens create --uses 20 --tag role=web --expires 2h')
     .action(act(enroll));
   command
     .command('revoke')
-    .description('make tokens useless; agents that came in by them stay')
-    .argument('<ids...>', 'their ids, or the beginning or end of one if only one fits')
+    .description('revoke tokens; agents that enrolled with them stay')
+    .argument('<ids...>', 'ids of tokens, or the beginning or end of an id if only one matches')
     .addHelpText('after', '\nExample:\n  $ muster enrolment-tokens revoke 01KAGZ3N8V5T1Q6W9X2Y4Z7B8C')
     .action(act(revoke));
 };
@@ -42,7 +42,7 @@ async function list(context: Context, options: { all?: boolean }): Promise<undef
     return undefined;
   }
   if (tokens.length === 0) {
-    out.note('No token lets an agent in. Make one: muster agents enroll');
+    out.note('There is no valid enrolment token. Create one: muster agents enroll');
     return undefined;
   }
   out.table(

@@ -35,41 +35,41 @@ import { explain } from '../../transport/explain.ts';
 export const register: Register = (command, act) => {
   command
     .command('list')
-    .description('the newest sample of each agent')
-    .argument('[agents...]', `these only: ${severalNaming}`)
+    .description('show the newest sample of each agent')
+    .argument('[agents...]', `only these agents: ${severalNaming}`)
     .addOption(selectorOption())
     .option('--ascii', 'draw with plain characters')
     .addHelpText('after', '\nExample:\n  $ muster metrics list --selector role=web')
     .action(act(list));
   command
     .command('show')
-    .description('cpu, memory, disk, load and network of an agent over a time')
+    .description('show cpu, memory, disk, load and network of an agent over time')
     .argument('<agent>', agentNaming)
-    .option('--since <time>', 'how far back: 1h, 24h, 7d, or a time like 2026-12-01', '1h')
-    .option('-f, --follow', 'go on, as samples come')
-    .option('--csv', 'every sample as comma-separated values; what could not be measured is empty')
-    .option('--step <duration>', 'with --csv or --json: averages over this length of time')
+    .option('--since <time>', 'start: 1h, 24h, 7d, or a time like 2026-12-01', '1h')
+    .option('-f, --follow', 'keep updating as samples arrive')
+    .option('--csv', 'print every sample as comma-separated values; missing values are empty')
+    .option('--step <duration>', 'with --csv or --json: average over this duration')
     .option('--ascii', 'draw with plain characters')
     .addHelpText(
       'after',
-      '\nA gap is a time without samples, – a sample without that number: the agent could not measure it.\n\nExamples:\n  $ muster metrics show web-1 --since 24h\n  $ muster metrics show web-1 --since 7d --csv > web-1.csv',
+      '\nA gap means no samples; – means that the agent could not measure the value.\n\nExamples:\n  $ muster metrics show web-1 --since 24h\n  $ muster metrics show web-1 --since 7d --csv > web-1.csv',
     )
     .action(act(show));
   command
     .command('follow')
-    .description('print each sample of an agent as it comes, one a line')
+    .description('print each sample of an agent as it arrives, one a line')
     .argument('<agent>', agentNaming)
-    .option('--since <time>', 'begin with those of the last 10m, 1h, … or since a time')
+    .option('--since <time>', 'start with samples of the last 10m, 1h, … or since a time')
     .option('--csv', 'as comma-separated values')
     .option('--ascii', 'draw with plain characters')
     .addHelpText(
       'after',
-      '\nGoes on until Ctrl-C; with --json each line is a sample.\n\nExample:\n  $ muster metrics follow web-1 --json',
+      '\nRuns until Ctrl-C; with --json each line is a sample.\n\nExample:\n  $ muster metrics follow web-1 --json',
     )
     .action(act(follow));
 };
 
-/** Up to so many are asked for one by one. */
+/** Up to this many agents are requested one by one. */
 const few = 20;
 
 async function newestOf(call: Client, agents: readonly Agent[], filter: string | undefined) {
@@ -103,7 +103,7 @@ async function list(
     return undefined;
   }
   if (agents.length === 0) {
-    out.note('There is no agent yet. Let one in: muster agents enroll');
+    out.note('There are no agents yet. Enroll one: muster agents enroll');
     return undefined;
   }
   const glyphs = glyphsFor(env, options.ascii);
@@ -155,24 +155,29 @@ interface ShowOptions {
   ascii?: boolean;
 }
 
-/** How often somebody who follows asks. Agents take a sample every 30 s unless told otherwise. Milliseconds. */
+/** Polling interval of `follow`, in milliseconds. Agents take a sample every 30 s by default. */
 const askMs = 5_000;
 
-/** How long ago a moment is; a number without a unit is seconds. */
+/** The age of a moment in seconds; a number without a unit is seconds. */
 const secondsBack = (text: string, now: number): number =>
   /^\d+$/.test(text) ? parseDuration(text) : Math.floor(now) - parseMoment(text, now);
 
 async function show(context: Context, wanted: string, options: ShowOptions): Promise<Exit> {
   const { out } = context;
   const since = secondsBack(options.since, context.now());
-  if (since < 60) throw usageError(`--since is ${JSON.stringify(options.since)}`, 'Give a minute or more, e.g. 1h.');
+  if (since < 60)
+    throw usageError(`--since ${JSON.stringify(options.since)} is too short`, 'Give a minute or more, e.g. 1h.');
   const step = options.step === undefined ? undefined : parseDuration(options.step);
   const asData = out.json || options.csv === true;
-  if (options.csv && out.json) throw usageError('--csv and --json exclude each other');
+  if (options.csv && out.json) throw usageError('--csv cannot be combined with --json');
   if (options.follow && out.json)
-    throw usageError('--follow draws; with --json it prints nothing', `Type: muster metrics follow ${wanted} --json`);
-  if (step !== undefined && !asData) throw usageError('--step is for --csv and --json: what is drawn fits the width');
-  if (step !== undefined && options.follow) throw usageError('--step and --follow exclude each other');
+    throw usageError(
+      '--follow draws a chart and cannot be combined with --json',
+      `To follow as JSON: muster metrics follow ${wanted} --json`,
+    );
+  if (step !== undefined && !asData)
+    throw usageError('--step needs --csv or --json: a drawn chart fits its steps to the width');
+  if (step !== undefined && options.follow) throw usageError('--step cannot be combined with --follow');
   if (step !== undefined) parseCount('--step', String(step), 1, 31_536_000);
   const { call } = await context.connect();
   const agent = await chooseAgent(call, wanted);
@@ -186,7 +191,7 @@ async function follow(
   wanted: string,
   { since, ...options }: { since?: string; csv?: boolean; ascii?: boolean },
 ): Promise<Exit> {
-  if (options.csv && context.out.json) throw usageError('--csv and --json exclude each other');
+  if (options.csv && context.out.json) throw usageError('--csv cannot be combined with --json');
   const back = since === undefined ? 0 : secondsBack(since, context.now());
   const { call } = await context.connect();
   return asLines(context, call, await chooseAgent(call, wanted), back, undefined, { ...options, follow: true });
@@ -203,7 +208,7 @@ async function samplesOf(
   return (await call(listSamples, { params: { node_id }, query: typed }))?.samples ?? [];
 }
 
-/** Samples as they are, for programs: what there is, then with `--follow` each that comes. */
+/** Prints samples as lines; with `--follow` also each new one. */
 async function asLines(
   context: Context,
   call: Client,
@@ -236,7 +241,7 @@ async function asLines(
 }
 
 const nothing = (agent: Agent): string =>
-  `${agentLabel(agent)} has no sample of that time. When it was last heard: muster agents show ${agentLabel(agent)}`;
+  `${agentLabel(agent)} has no samples of that period. See when it was last seen: muster agents show ${agentLabel(agent)}`;
 
 async function draw(
   context: Context,
@@ -269,7 +274,7 @@ async function draw(
   out.print(shown);
   while (follow) {
     await sleep(askMs);
-    // An orchestrator that is away for a while is no reason to end: the picture stays.
+    // Keeps the last picture while the orchestrator is unavailable.
     const next = await picture().catch((error: unknown) => {
       if (explain(error).exit !== exits.unreachable) throw error;
       return null;

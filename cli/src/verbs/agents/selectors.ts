@@ -10,8 +10,8 @@ export const register: Register = (command, act) => {
   command
     .command('match')
     .description('show which approved agents a selector matches, as an assignment would')
-    .argument('<selector>', 'e.g. "role=web site in (paris,rome)"; the empty one matches no agent')
-    .option('--exit-code', 'end with 1 when it matches none')
+    .argument('<selector>', 'e.g. "role=web site in (paris,rome)"; an empty selector matches no agent')
+    .option('--exit-code', 'exit with 1 when no agent matches')
     .addHelpText('after', '\nExample:\n  $ muster selectors match "role=web attr.distro=debian"')
     .action(act(match));
 };

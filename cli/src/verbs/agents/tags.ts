@@ -9,8 +9,8 @@ import { replaceTags, tag, untag } from './agents-change.ts';
 export const register: Register = (command, act) => {
   command
     .command('list')
-    .description('list every tag in use: its values, and how many agents have each')
-    .argument('[keys...]', 'these keys only')
+    .description('list every tag in use, with its values and the number of agents')
+    .argument('[keys...]', 'only these keys')
     .addHelpText('after', '\nExample:\n  $ muster tags list role')
     .action(act(list));
   const many = (name: string, description: string, words: string) =>
@@ -20,7 +20,7 @@ export const register: Register = (command, act) => {
       .argument('[words...]', words)
       .addOption(selectorOption())
       .option('-y, --yes', 'do not ask');
-  many('set', 'set tags of agents; as agents tag', `agents, then key=value. An agent: ${agentNaming}`)
+  many('set', 'set tags of agents; same as agents tag', `agents, then key=value. An agent: ${agentNaming}`)
     .addHelpText(
       'after',
       '\nExamples:\n  $ muster tags set web-1 web-2 site=paris\n  $ muster tags set -l attr.distro=debian os=debian',
@@ -28,15 +28,19 @@ export const register: Register = (command, act) => {
     .action(act(tag));
   many(
     'remove',
-    'take tags of agents away; as agents untag',
-    `agents with commas between them, then keys; with --selector keys alone. An agent: ${agentNaming}`,
+    'remove tags from agents; same as agents untag',
+    `agents separated by commas, then keys; with --selector keys alone. An agent: ${agentNaming}`,
   )
     .addHelpText(
       'after',
       '\nExamples:\n  $ muster tags remove web-1,web-2 site\n  $ muster tags remove -l site=paris site',
     )
     .action(act(untag));
-  many('replace', 'give agents these tags, and take all others away', `agents, then key=value, or none`)
+  many(
+    'replace',
+    'give agents exactly these tags, and remove all others',
+    `agents, then key=value; without tags, all are removed`,
+  )
     .addHelpText('after', '\nExample:\n  $ muster tags replace web-1 role=web site=paris')
     .action(act(replaceTags));
 };
@@ -53,7 +57,7 @@ async function list(context: Context, keys: string[]): Promise<undefined> {
       exits.failed,
       'tag_not_found',
       `no agent has a tag ${JSON.stringify(missing)}`,
-      `${near === null ? '' : `Did you mean ${near}? `}See those in use: muster tags list`,
+      `${near === null ? '' : `Did you mean ${near}? `}List the tags in use: muster tags list`,
     );
   }
   if (out.json) {
@@ -75,7 +79,7 @@ async function list(context: Context, keys: string[]): Promise<undefined> {
     [
       {
         heading: 'KEY',
-        // In a pipe each line stands for itself.
+        // Scripts need the key on every line.
         text: ({ key, first }) => (first || out.style.width === null ? key : ''),
         flexible: true,
         paint: (text, _, { color }) => color.bold(text),

@@ -23,6 +23,7 @@ import { eachOf } from '../../execution/each.ts';
 import { agentLabel, agentNames, findAgent } from '../../execution/find-agent.ts';
 import { findId } from '../../execution/find-id.ts';
 import { applyLine } from '../../execution/operation.ts';
+import { removedModules } from '../../execution/removed-modules.ts';
 import { showingFault } from '../../execution/selector-fault.ts';
 import { CliError, type Exit, exits, usageError } from '../../exit.ts';
 import { inBrief, renderDrift, statusPaint, statusWord } from '../../text/drift-text.ts';
@@ -47,20 +48,17 @@ interface Options extends AgentOptions {
 export const register: Register = (command, act) => {
   command
     .argument('[agents...]', `${severalNaming}; without them, the newest check of every agent`)
-    .option('--check', 'with --selector or --all: compare those machines now')
+    .option('--check', 'with --selector or --all: check those machines now')
     .option('--all', 'with --check: every approved agent')
-    .option('--latest', 'show its newest check instead of making one')
-    .option('--history', 'list its checks, newest first, instead of making one')
-    .option('--record <id>', 'show this check: its id is in --history')
-    .option(
-      '--accept <reason>',
-      'of an agent or --record: say that the drift is known and stays; an apply still mends it',
-    )
-    .option('--unaccept', 'of an agent or --record: let accepted drift count as off again')
+    .option('--latest', "show the agent's newest check instead of making one")
+    .option('--history', "list the agent's checks, newest first, instead of making one")
+    .option('--record <id>', 'show this check; --history lists the ids')
+    .option('--accept <reason>', 'for an agent or --record: accept the known drift; an apply still repairs it')
+    .option('--unaccept', 'for an agent or --record: withdraw the acceptance')
     .addOption(selectorOption())
-    .addOption(new Option('--filter <selector>', 'the same as --selector').hideHelp())
-    .option('--status <status>', `of a list: ${driftStatuses.join(', ')}`)
-    .option('--limit <n>', 'of a list: at most so many', '50')
+    .addOption(new Option('--filter <selector>', 'same as --selector').hideHelp())
+    .option('--status <status>', `in a list: ${driftStatuses.join(', ')}`)
+    .option('--limit <n>', 'in a list: maximum number', '50')
     .option('--exit-code', 'exit with 3 when a machine has drifted')
     .addHelpText(
       'after',
@@ -73,22 +71,28 @@ async function drift(context: Context, typed: string[], given: Options): Promise
   const { selector = given.filter } = given;
   const options = { ...given, ...(selector === undefined ? {} : { filter: selector }) };
   if (typed.length > 0 && selector !== undefined)
-    throw usageError('agents are either named or selected', 'Leave the names away, or --selector.');
-  if (options.all && !options.check) throw usageError('--all is for --check; without it all are listed');
+    throw usageError('agent names cannot be combined with --selector', 'Drop the names, or drop --selector.');
+  if (options.all && !options.check)
+    throw usageError('--all needs --check; without --check, every agent is listed anyway');
   const single = typed.length === 1 && !typed[0]?.includes(',') && typed[0] !== '-';
   const wanted = single ? typed[0] : undefined;
   if (options.accept !== undefined || options.unaccept) return judge(context, wanted, options);
   if (options.check || typed.length > 1 || (typed.length === 1 && !single)) {
     if (options.latest || options.history || options.record !== undefined)
-      throw usageError('--latest, --history and --record are of one agent');
+      throw usageError('--latest, --history and --record work for one agent');
     return await checkSeveral(context, typed, options);
   }
   if (wanted === undefined && (options.latest || options.history))
-    throw usageError('--latest and --history are of one agent: muster drift AGENT --history');
-  if (options.latest && options.history) throw usageError('--latest and --history exclude each other');
+    throw usageError(
+      `${options.latest ? '--latest' : '--history'} needs an agent: muster drift AGENT ${options.latest ? '--latest' : '--history'}`,
+    );
+  if (options.latest && options.history) throw usageError('--latest cannot be combined with --history');
   if (options.record !== undefined) {
     if (wanted !== undefined || options.latest || options.history)
-      throw usageError('--record names a check, and with it its agent', 'Leave everything else away.');
+      throw usageError(
+        '--record cannot be combined with an agent, --latest or --history',
+        'The record names its agent. Drop everything else.',
+      );
     return recorded(context, options.record, options);
   }
   if (wanted === undefined) return listOfAll(context, options);
@@ -100,15 +104,21 @@ async function drift(context: Context, typed: string[], given: Options): Promise
     : checkNow(context, call, agentLabel(agent), agent.node_id, options);
 }
 
-/** Accepts what the newest check of an agent that found drift has found, or takes that back. */
+/** Accepts the drift of the newest check that found any, or withdraws the acceptance. */
 async function judge(context: Context, wanted: string | undefined, options: Options): Promise<Exit> {
   const { out } = context;
   const { accept, unaccept, record } = options;
-  if (accept !== undefined && unaccept) throw usageError('--accept and --unaccept exclude each other');
+  if (accept !== undefined && unaccept) throw usageError('--accept cannot be combined with --unaccept');
   if (options.check || options.latest || options.history || options.selector !== undefined)
-    throw usageError('--accept and --unaccept are of one agent, or of a --record', 'Leave everything else away.');
+    throw usageError(
+      '--accept and --unaccept take one agent or one --record, and no other option',
+      'Drop everything else.',
+    );
   if ((wanted === undefined) === (record === undefined))
-    throw usageError('which drift?', 'Name one agent: muster drift AGENT --accept REASON; or one check: --record ID');
+    throw usageError(
+      '--accept and --unaccept need one agent or one --record',
+      'Name an agent: muster drift AGENT --accept REASON; or a check: --record ID',
+    );
   const { call } = await context.connect();
   const drift_id = record === undefined ? await newestDrift(call, wanted ?? '') : await findCheck(call, record);
   const params = { drift_id };
@@ -119,12 +129,12 @@ async function judge(context: Context, wanted: string | undefined, options: Opti
   if (out.json) out.data(judged);
   const names = await agentNames(call, new Set([judged.node_id]));
   const name = out.style.color.bold(sanitiseLine(names.get(judged.node_id) ?? judged.node_id));
-  if (judged.accepted === null) out.print(`What has drifted on ${name} counts as off.`);
+  if (judged.accepted === null) out.print(`The drift of ${name} is no longer accepted.`);
   else {
-    out.print(`What has drifted on ${name} is accepted: ${counted(judged.resources.length, 'resource')}.`);
-    out.note('It counts as off again once a check finds anything else. An apply still puts it right.');
+    out.print(`The drift of ${name} is accepted: ${counted(judged.resources.length, 'resource')}.`);
+    out.note('The acceptance ends when a check finds other drift. An apply still repairs the drift.');
     if (judged.resources.some(({ sensitive }) => sensitive))
-      out.note('A hidden value is among it: that it changes once more would not be noticed.');
+      out.note('It includes a hidden value; another change of that value would not be noticed.');
   }
   return exits.done;
 }
@@ -147,10 +157,10 @@ const findCheck = (call: Client, wanted: string): Promise<string> =>
     (await call(listLatestDrift, { query: { limit: '500' }, atMost: 500 })).map(({ drift_id }) => drift_id),
   );
 
-/** As many machines are compared at one time. */
+/** Maximum number of parallel checks. */
 const atOnce = 8;
 
-/** Compares several machines now: those that have drifted in full, then what it comes to. */
+/** Checks several machines now. Prints the drift of each, then the totals. */
 async function checkSeveral(context: Context, typed: string[], options: Options): Promise<Exit> {
   const { out } = context;
   const agents = await chooseAgents(context, typed, options);
@@ -231,26 +241,28 @@ async function show(
   if (record.status === 'in_sync') return exits.done;
   if (record.status !== 'drifted') return exits.failed;
   if (!out.json && record.trigger !== 'audit')
-    out.note(out.noteColor.dim(`\nTo mend it: ${await mendingLine(call, name, record)}`));
+    out.note(out.noteColor.dim(`\nTo repair it: ${await mendingLine(call, name, record)}`));
   return exitOf(true, options);
 }
 
-/** The apply that wants what the one wanted that drift was measured against: one with fewer modules would remove theirs. */
+/** The apply with the modules of the snapshot's operation; an apply with fewer would remove theirs. */
 async function mendingLine(call: Client, agent: string, record: DriftRecord): Promise<string> {
   const { modules } = await call(getOperation, { params: { operation_id: record.snapshot_operation_id } });
   const assigned = await assignedModules(call, record.node_id, modules);
-  return applyLine(
+  const line = applyLine(
     agent,
     modules.filter((name) => !assigned.has(name)),
   );
+  const gone = await removedModules(call, modules);
+  return gone.length === 0 ? line : `upload ${sanitiseLine(gone.join(', '))} again, then ${line}`;
 }
 
-/** Those of the modules that an apply wants without being told. */
+/** The modules that an apply includes anyway, from assignments. */
 async function assignedModules(call: Client, node_id: string, modules: readonly string[]): Promise<Set<string>> {
   const enforced = (await call(listAssignments, {})).filter(
     (assignment) => assignment.mode === 'enforce' && assignment.modules.some((name) => modules.includes(name)),
   );
-  // It is a hint: where it would take long to make it short, it is long.
+  // For many assignments, print all modules rather than make as many requests.
   if (enforced.length > 8) return new Set();
   const bound = await Promise.all(enforced.map(({ name }) => call(getAssignment, { params: { name } })));
   return new Set(bound.flatMap((each) => (each.matches.includes(node_id) ? each.modules : [])));
@@ -273,7 +285,7 @@ async function history(context: Context, call: Client, node_id: string, options:
   const query = wishOf(options);
   const records = await call(listDrift, { params: { node_id }, query, atMost: Number(query.limit) });
   if (out.json) out.data(records);
-  else if (records.length === 0) out.note('There is no such check.');
+  else if (records.length === 0) out.note('No check found.');
   else out.table([{ heading: 'CHECK', text: ({ drift_id }) => drift_id }, ...columns(out.style.now)], records);
   return exitOf(records[0]?.status === 'drifted', options);
 }
@@ -288,7 +300,9 @@ async function listOfAll(context: Context, options: Options): Promise<Exit> {
   );
   if (out.json) out.data(records);
   else if (records.length === 0)
-    out.note(options.status === undefined ? 'No agent was checked yet: muster drift AGENT' : 'There is no such agent.');
+    out.note(
+      options.status === undefined ? 'No agent has been checked yet: muster drift AGENT' : 'No agent has this status.',
+    );
   else {
     const names = await namesOf(call, records);
     const name = ({ node_id }: DriftRecord) => names.get(node_id) ?? node_id.slice(0, 12);
@@ -300,7 +314,6 @@ async function listOfAll(context: Context, options: Options): Promise<Exit> {
   );
 }
 
-/** The names of a few agents one by one, of many at once. */
 async function namesOf(call: Client, records: readonly DriftRecord[]): Promise<Map<string, string>> {
   const agents =
     records.length > 20

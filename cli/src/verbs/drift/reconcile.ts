@@ -20,13 +20,13 @@ interface Options {
 export const register: Register = (command, act) => {
   command
     .addOption(selectorOption())
-    .option('--reason <reason>', `only agents with this: ${offReasons.join(', ')}`)
-    .option('--accepted', 'also agents whose drift was accepted')
-    .option('--limit <n>', 'at most so many', '50')
-    .option('--exit-code', 'exit with 3 when there is any')
+    .option('--reason <reason>', `only agents with this reason: ${offReasons.join(', ')}`)
+    .option('--accepted', 'include agents whose drift was accepted')
+    .option('--limit <n>', 'maximum number', '50')
+    .option('--exit-code', 'exit with 3 when the list is not empty')
     .addHelpText(
       'after',
-      '\nPut one right with muster apply AGENT; see its drift with muster drift AGENT --latest, and accept that with --accept.\n\nExamples:\n  $ muster reconcile\n  $ muster reconcile --reason apply_failed -l role=web',
+      '\nTo repair an agent: muster apply AGENT. To see its drift: muster drift AGENT --latest; to accept it: --accept.\n\nExamples:\n  $ muster reconcile\n  $ muster reconcile --reason apply_failed -l role=web',
     )
     .action(act(reconcile));
 };
@@ -43,7 +43,7 @@ async function reconcile(context: Context, options: Options): Promise<Exit> {
   const { call } = await context.connect();
   const found = await call(listReconcile, { query }).catch(showingFault(selector ?? ''));
   if (out.json) out.data(found);
-  else if (found.length === 0) out.note('Every agent is as it should be, as far as is known.');
+  else if (found.length === 0) out.note('Every agent is in its desired state, as far as known.');
   else
     out.table<OffAgent>(
       [

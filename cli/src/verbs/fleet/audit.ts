@@ -19,73 +19,73 @@ import { counted } from '../../text/style.ts';
 import { parseCount, parseMoment } from '../../text/values.ts';
 import { auditEventOf, type FollowOptions, follow } from './events.ts';
 
-const times = '\nTimes are how long ago, like 30m, 2h or 7d, or like 2026-12-01 or 2026-12-01T22:00:00Z.\n';
+const times = '\nA time is a duration ago, like 30m, 2h or 7d, or a moment like 2026-12-01 or 2026-12-01T22:00:00Z.\n';
 
 const withFilters = (command: Command): Command =>
   command
-    .option('--agent <agent>', 'what happened to an agent, and what it did')
-    .option('--operator <operator>', 'what an operator did: id or username')
-    .option('--type <type>', 'of one type, e.g. agent.approved')
-    .option('--category <category>', 'of one category, e.g. agent')
-    .option('--since <time>', 'from then on')
-    .option('--until <time>', 'before then');
+    .option('--agent <agent>', 'events of an agent: what happened to it, and what it did')
+    .option('--operator <operator>', 'actions of this operator (id or username)')
+    .option('--type <type>', 'events of one type, e.g. agent.approved')
+    .option('--category <category>', 'events of one category, e.g. agent')
+    .option('--since <time>', 'events from this time on')
+    .option('--until <time>', 'events before this time');
 
 export const register: Register = (command, act) => {
-  withFilters(command.command('list').description('list what happened, newest first'))
-    .option('--limit <n>', 'at most so many', '50')
-    .option('--cursor <cursor>', 'go on where a page ended: its next_cursor')
+  withFilters(command.command('list').description('list events, newest first'))
+    .option('--limit <n>', 'maximum number', '50')
+    .option('--cursor <cursor>', 'continue after a page: its next_cursor')
     .addHelpText('after', `${times}\nExample:\n  $ muster audit list --since 2h --operator ada`)
     .action(act(list));
   command
     .command('follow')
-    .description('show what happens, as it happens')
-    .option('--category <categories>', 'these only, with commas between them')
-    .option('--agent <agent>', 'what happens to one agent, and what it does')
-    .option('--after <place>', 'begin behind this place of the log, instead of now')
+    .description('show events as they happen')
+    .option('--category <categories>', 'only these categories, separated by commas')
+    .option('--agent <agent>', 'events of one agent')
+    .option('--after <place>', 'start after this place in the log instead of now')
     .addHelpText(
       'after',
-      '\nGoes on until Ctrl-C; a connection that is lost is made again and nothing is missed. With --json a line is an event\nas `audit export` has it.\n\nExample:\n  $ muster audit follow --category auth,operator',
+      '\nRuns until Ctrl-C. It reconnects after a lost connection and misses no event. With --json each line is an event in the\nformat of `audit export`.\n\nExample:\n  $ muster audit follow --category auth,operator',
     )
     .action(act(followLog));
   command
     .command('verify')
-    .description('compute every hash of the log anew, and say whether the chain holds')
+    .description('recompute every hash of the log, and report whether the chain is intact')
     .addHelpText(
       'after',
-      '\nEnds with 1 when it does not. Keep place and hash of the head elsewhere: a log that was rewritten as a whole fits\nitself, but no longer has that hash at that place.\n\nExample:\n  $ muster audit verify',
+      '\nExits with 1 when it is not. Keep the place and the hash of the head elsewhere: a log that was rewritten as a whole is\nconsistent, but no longer has that hash at that place.\n\nExample:\n  $ muster audit verify',
     )
     .action(act(verify));
   withFilters(command.command('export').description('write the log as JSON lines, in the order of its chain'))
-    .option('-o, --output <file>', 'where to; - is standard output', '-')
+    .option('-o, --output <file>', 'output file; - is standard output', '-')
     .addHelpText(
       'after',
-      `${times}\nA file is there whole or not at all; on standard output the exit code says whether all of it came.\n\nExample:\n  $ muster audit export --since 30d -o audit.jsonl`,
+      `${times}\nThe file is written completely or not at all; with standard output the exit code says whether the log was complete.\n\nExample:\n  $ muster audit export --since 30d -o audit.jsonl`,
     )
     .action(act(exportLog));
   command
     .command('prune')
-    .description('remove old events for good; the rest can still be verified')
-    .requiredOption('--before <time>', 'those that are older')
-    .option('--dry-run', 'say how many would go, and remove none')
+    .description('remove old events permanently; the rest can still be verified')
+    .requiredOption('--before <time>', 'remove events older than this')
+    .option('--dry-run', 'print how many events would be removed, and remove none')
     .option('-y, --yes', 'do not ask')
     .addHelpText('after', `${times}\nExample:\n  $ muster audit prune --before 365d`)
     .action(act(prune));
-  const retention = command.command('retention').description('for how long events are kept');
+  const retention = command.command('retention').description('how long events are kept');
   retention
     .command('show')
-    .description('for how many days events are kept, where that was set here')
+    .description('show the number of days that was set here, if any')
     .addHelpText('after', '\nExample:\n  $ muster audit retention show')
     .action(act(showRetention));
   retention
     .command('set')
-    .description('keep events for so many days, whatever the configuration says')
+    .description('keep events for this many days, overriding the configuration')
     .argument('<days>')
     .option('-y, --yes', 'do not ask')
     .addHelpText('after', '\nExample:\n  $ muster audit retention set 365')
     .action(act(setRetention));
   retention
     .command('clear')
-    .description('keep events as the configuration says: audit.retention_days')
+    .description('keep events as configured: audit.retention_days')
     .option('-y, --yes', 'do not ask')
     .addHelpText('after', '\nExample:\n  $ muster audit retention clear')
     .action(act((context: Context, options: { yes?: boolean }) => keep(context, null, options)));
@@ -103,11 +103,11 @@ interface Filters {
 
 const rfc3339 = (seconds: number): string => new Date(seconds * 1000).toISOString();
 
-/** The filters as the API takes them. An agent that is gone is still found in the log, by its whole id. */
+/** The filters as the API takes them. A removed agent is found by its whole id. */
 async function queryOf(context: Context, options: Filters): Promise<Record<string, string>> {
   const { now } = context;
   const { operator, type, category, since, until } = options;
-  // Read before anything is sent: a typo costs no sign-in.
+  // Parsed first, so that a typo fails before the sign-in.
   const after = since === undefined ? undefined : rfc3339(parseMoment(since, now()));
   const before = until === undefined ? undefined : rfc3339(parseMoment(until, now()));
   let { agent } = options;
@@ -148,7 +148,7 @@ async function list(context: Context, options: Filters & { limit: string; cursor
     return undefined;
   }
   if (found.length === 0) {
-    out.note(Object.keys(filter).length === 0 ? 'Nothing has happened yet.' : 'There is no such event.');
+    out.note(Object.keys(filter).length === 0 ? 'There are no events yet.' : 'No event matches.');
     return undefined;
   }
   out.table(
@@ -165,7 +165,7 @@ async function list(context: Context, options: Filters & { limit: string; cursor
     ],
     found,
   );
-  if (hasMore) out.note('\nThere are more: --limit, --since, or muster audit export');
+  if (hasMore) out.note('\nThere are more events: use --limit, --since, or muster audit export');
   return undefined;
 }
 
@@ -173,7 +173,7 @@ const followLog = (context: Context, options: FollowOptions): Promise<undefined>
   const { out } = context;
   return follow(context, options, async (frame) => {
     if (frame.event === 'gap') {
-      out.warn('some of the log is not there any more, or never was: what follows begins behind it');
+      out.warn('some events are missing (removed, or never recorded); continuing after them');
       return;
     }
     const event = auditEventOf(frame);
@@ -196,17 +196,17 @@ async function verify(context: Context): Promise<Exit> {
   const { ok, verified, anchor, head, unchained, fault } = verdict;
   out.print(
     ok
-      ? `${color.green('The chain holds:')} ${counted(verified, 'event')} verified.`
+      ? `${color.green('The chain is intact:')} ${counted(verified, 'event')} verified.`
       : `${color.red('The chain is broken')} at place ${fault?.place ?? verified + anchor.place + 1}: ${sanitiseLine(fault?.message ?? 'no reason was given')}`,
   );
   if (fault !== null) {
     if (fault.event_id !== null) out.print(`event   ${sanitiseLine(fault.event_id)}`);
-    out.print(`before  ${counted(verified, 'event')} from the oldest on ${verified === 1 ? 'fits' : 'fit'}`);
+    out.print(`before  ${counted(verified, 'event')} after the oldest ${verified === 1 ? 'is' : 'are'} intact`);
   }
   out.print(
     anchor.place === 0
-      ? 'begins  with the first event there ever was'
-      : `begins  behind place ${anchor.place}, up to where it was pruned (${sanitiseLine(anchor.hash)})`,
+      ? 'begins  with the first recorded event'
+      : `begins  after place ${anchor.place}, where it was pruned (${sanitiseLine(anchor.hash)})`,
   );
   out.print(`head    place ${head.place}, ${sanitiseLine(head.hash)}`);
   if (unchained > 0) out.print(`newest  ${counted(unchained, 'event')} without a place yet`);
@@ -227,7 +227,7 @@ async function exportLog(context: Context, options: Filters & { output: string }
   }
   if (options.output === '-') {
     const terminal = await context.terminal();
-    // A pipe gets the very bytes; a terminal only what is safe there.
+    // A pipe gets the exact bytes; a terminal gets escaped text.
     const decoder = new TextDecoder();
     for await (const piece of counting())
       if (terminal.hasScreen) out.raw(sanitise(decoder.decode(piece, { stream: true })));
@@ -250,8 +250,8 @@ async function prune(
   const before = rfc3339(parseMoment(options.before, now()));
   if (!options.dryRun && !options.yes && (!context.prompt.interactive || out.json))
     throw usageError(
-      `audit events before ${before} would be removed for good`,
-      'See how many: --dry-run. Say that you mean it: --yes',
+      `audit events before ${before} would be removed permanently`,
+      'Count them with --dry-run. Confirm with --yes.',
     );
   const { call } = await context.connect();
   if (options.dryRun || !options.yes) {
@@ -265,7 +265,7 @@ async function prune(
       out.print(`No event is older than ${before}.`);
       return undefined;
     }
-    const question = `Remove ${counted(deleted, 'event')} before ${before} for good?`;
+    const question = `Remove ${counted(deleted, 'event')} before ${before} permanently?`;
     await confirmed(context, false, { question, what: question });
   }
   const progress = out.progress('removing events');
@@ -279,7 +279,7 @@ const tellRetention = ({ out }: Context, days: number | null): void => {
   if (out.json) out.data({ retention_days: days });
   out.print(
     days === null
-      ? 'Events are kept as the configuration says: audit.retention_days (muster settings show).'
+      ? 'Events are kept as configured: audit.retention_days (muster settings show).'
       : `Events are kept for ${counted(days, 'day')}.`,
   );
 };
@@ -294,10 +294,10 @@ const setRetention = (context: Context, typed: string, options: { yes?: boolean 
   keep(context, parseCount('the number of days', typed, 1, 1_000_000), options);
 
 async function keep(context: Context, days: number | null, { yes }: { yes?: boolean }): Promise<undefined> {
-  const rule = days === null ? 'for as long as the configuration says' : `for ${counted(days, 'day')}`;
+  const rule = days === null ? 'as long as the configuration says' : `for ${counted(days, 'day')}`;
   await confirmed(context, yes, {
-    question: `Keep audit events ${rule}, and remove older ones for good from now on?`,
-    what: `audit events would be kept ${rule}, and older ones removed for good`,
+    question: `Keep audit events ${rule}, and remove older ones permanently from now on?`,
+    what: `audit events would be kept ${rule}, and older ones removed permanently`,
   });
   const { call } = await context.connect();
   const kept = await call(setAuditRetention, { body: days === null ? {} : { retention_days: days } });

@@ -23,34 +23,37 @@ import { sanitiseLine } from '../../text/sanitize.ts';
 import { timestamp, when } from '../../text/style.ts';
 import { parseChoice } from '../../text/values.ts';
 
-const naming = '\nA channel is named by its name, its id, or the beginning or end of the id if only one fits.\n';
+const naming = '\nName a channel by its name, its id, or the beginning or end of its id if only one matches.\n';
 const secrets =
-  '\nWhat is secret is read from a file, - being standard input: what stands on a command line, others on the machine can read.\n';
+  '\nSecrets are read from a file, or from standard input with -: other users of the machine can read a command line.\n';
 
 const withConfig = (command: Command): Command =>
   command
-    .option('--to <address>', 'where to: of webhook, discord and slack; of ntfy a server other than https://ntfy.sh')
-    .option('--to-file <file>', 'the same, read from a file')
-    .option('--topic <topic>', 'of ntfy')
-    .option('--secret-file <file>', 'of a webhook: the key that each message is signed with')
-    .option('--token-file <file>', 'of ntfy: the access token');
+    .option(
+      '--to <address>',
+      'URL of a webhook, discord or slack channel; for ntfy a server other than https://ntfy.sh',
+    )
+    .option('--to-file <file>', 'same as --to, read from a file')
+    .option('--topic <topic>', 'ntfy: the topic')
+    .option('--secret-file <file>', 'webhook: file with the key that signs each message')
+    .option('--token-file <file>', 'ntfy: file with the access token');
 
 export const register: Register = (command, act) => {
   command
     .command('list')
-    .description('list channels: where notifications are sent to')
+    .description('list channels, which notifications are sent to')
     .addHelpText('after', '\nExample:\n  $ muster channels list')
     .action(act(list));
   command
     .command('show')
-    .description('show a channel; what is secret in it is masked')
+    .description('show a channel, with its secrets masked')
     .argument('<channel>')
     .addHelpText('after', `${naming}\nExample:\n  $ muster channels show on-call`)
     .action(act(show));
   withConfig(
     command
       .command('add')
-      .description('send every notification from now on somewhere')
+      .description('add a channel, which every notification is sent to from now on')
       .argument('<name>')
       .argument('<type>', 'webhook, discord, slack or ntfy'),
   )
@@ -59,10 +62,10 @@ export const register: Register = (command, act) => {
       `${secrets}\nExamples:\n  $ muster channels add on-call webhook --to https://hooks.example/muster --secret-file ./hook.key\n  $ muster channels add phone ntfy --topic my-fleet`,
     )
     .action(act(add));
-  withConfig(command.command('update').description('change a channel; what is not named stays').argument('<channel>'))
-    .option('--name <name>', 'another name')
-    .option('--no-secret', 'do not sign any more')
-    .option('--no-token', 'use no access token any more')
+  withConfig(command.command('update').description('change the named fields of a channel').argument('<channel>'))
+    .option('--name <name>', 'new name')
+    .option('--no-secret', 'stop signing messages')
+    .option('--no-token', 'stop using an access token')
     .addHelpText(
       'after',
       `${naming}${secrets}\nExample:\n  $ muster channels update on-call --to https://hooks.example/v2`,
@@ -70,14 +73,14 @@ export const register: Register = (command, act) => {
     .action(act(update));
   command
     .command('remove')
-    .description('remove channels with what waits to be sent to them')
+    .description('remove channels, with all notifications that wait to be sent to them')
     .argument('<channels...>')
     .option('-y, --yes', 'do not ask')
     .addHelpText('after', `${naming}\nExample:\n  $ muster channels remove on-call`)
     .action(act(remove));
   command
     .command('test')
-    .description('send a test to channels, now')
+    .description('send a test notification now')
     .argument('<channels...>')
     .addHelpText('after', `${naming}\nExample:\n  $ muster channels test on-call`)
     .action(act(test));
@@ -89,28 +92,29 @@ interface ConfigOptions {
   topic?: string;
   secretFile?: string;
   tokenFile?: string;
-  /** Commander's: false when `--no-…` was typed. */
+  /** Commander sets these to false for `--no-…`. */
   secret?: boolean;
   token?: boolean;
 }
 
-/** Without the line break that editors and `echo` leave behind. */
+/** Drops the trailing newline that editors and `echo` add. */
 async function readSecret({ stdin }: Context, file: string): Promise<string> {
   const text =
     file === '-'
       ? await stdin()
       : await readFile(file, 'utf8').catch((error: NodeJS.ErrnoException) => {
-          throw usageError(`${file} cannot be read: ${error.code ?? error.message}`);
+          throw usageError(`cannot read ${file}: ${error.code ?? error.message}`);
         });
   return text.replace(/\r?\n$/, '');
 }
 
-/** The fields that were named; null: to be taken out. */
+/** The fields to change; null removes one. */
 async function configOf(context: Context, type: Channel['channel_type'], options: ConfigOptions) {
   const { topic } = options;
-  if (options.to !== undefined && options.toFile !== undefined) throw usageError('--to and --to-file are the same');
+  if (options.to !== undefined && options.toFile !== undefined)
+    throw usageError('--to cannot be combined with --to-file');
   if ([options.toFile, options.secretFile, options.tokenFile].filter((file) => file === '-').length > 1)
-    throw usageError('standard input can be read once only');
+    throw usageError('only one option can read standard input (-)');
   const url = options.toFile === undefined ? options.to : await readSecret(context, options.toFile);
   const secret = options.secret === false ? null : options.secretFile;
   const token = options.token === false ? null : options.tokenFile;
@@ -123,7 +127,10 @@ async function configOf(context: Context, type: Channel['channel_type'], options
   const typed = { '--topic': topic, '--secret-file': secret, '--token-file': token };
   for (const [flag, value] of Object.entries(typed))
     if (value !== undefined && !allowed[type].includes(flag))
-      throw usageError(`a channel of type ${type} takes no ${flag}`, `It takes ${allowed[type].join(', ')}.`);
+      throw usageError(
+        `${flag} does not apply to ${type} channels`,
+        `Options of ${type} channels: ${allowed[type].join(', ')}.`,
+      );
   return {
     ...(url === undefined ? {} : { [type === 'discord' || type === 'slack' ? 'webhook_url' : 'url']: url }),
     ...(topic === undefined ? {} : { topic }),
@@ -141,8 +148,8 @@ async function findChannel(call: Client, wanted: string): Promise<Channel> {
     throw new CliError(
       exits.failed,
       'id_ambiguous',
-      `${named.length} channels are called ${JSON.stringify(wanted)}`,
-      `Name it by its id: ${named.map(({ id }) => id).join(', ')}`,
+      `${named.length} channels have the name ${JSON.stringify(wanted)}`,
+      `Use the id: ${named.map(({ id }) => id).join(', ')}`,
     );
   const near = nearest(
     wanted,
@@ -155,7 +162,7 @@ async function findChannel(call: Client, wanted: string): Promise<Channel> {
       exits.failed,
       'channel_not_found',
       `there is no channel ${JSON.stringify(wanted)}`,
-      `Did you mean ${near}? See those there are: muster channels list`,
+      `Did you mean ${near}? List the channels: muster channels list`,
     );
   });
   const found = channels.find((channel) => channel.id === id);
@@ -164,11 +171,11 @@ async function findChannel(call: Client, wanted: string): Promise<Channel> {
     exits.failed,
     'channel_not_found',
     `there is no channel ${JSON.stringify(wanted)}`,
-    'See those there are: muster channels list',
+    'List the channels: muster channels list',
   );
 }
 
-/** Where it leads, as far as that is shown. */
+/** The destination; secret parts are masked. */
 const leadsTo = ({ config }: Channel): string =>
   [config.topic, config.url ?? config.webhook_url].filter((part) => part !== undefined).join(' at ') ||
   'https://ntfy.sh';
@@ -182,7 +189,7 @@ async function list(context: Context): Promise<undefined> {
     return undefined;
   }
   if (channels.length === 0) {
-    out.note('Notifications are sent nowhere yet: muster channels add NAME TYPE --to URL');
+    out.note('There are no channels yet. Add one: muster channels add NAME TYPE --to URL');
     return undefined;
   }
   out.table(
@@ -226,14 +233,14 @@ async function add(context: Context, name: string, typed: string, options: Confi
   const config = await configOf(context, channel_type, options);
   const needed = channel_type === 'ntfy' ? 'topic' : channel_type === 'webhook' ? 'url' : 'webhook_url';
   if (!(needed in config))
-    throw usageError(`a channel of type ${channel_type} needs ${channel_type === 'ntfy' ? '--topic' : '--to'}`);
+    throw usageError(`a ${channel_type} channel needs ${channel_type === 'ntfy' ? '--topic' : '--to'}`);
   const { call } = await context.connect();
-  // Which fields go together is said above and checked by the orchestrator.
+  // `configOf` and the orchestrator check which fields belong together.
   const body = { name, channel_type, config } as Parameters<typeof call<typeof createChannel>>[1]['body'];
   const channel = await call(createChannel, { body });
   if (out.json) out.data(channel);
   out.print(
-    `Added ${out.style.color.bold(sanitiseLine(channel.name))}; try it: muster channels test ${sanitiseLine(channel.id)}`,
+    `Added ${out.style.color.bold(sanitiseLine(channel.name))}. Test it: muster channels test ${sanitiseLine(channel.id)}`,
   );
   return undefined;
 }
@@ -248,10 +255,10 @@ async function update(
   const { id, channel_type, config } = await findChannel(call, wanted);
   const changed = await configOf(context, channel_type, options);
   if (options.name === undefined && Object.keys(changed).length === 0)
-    throw usageError('nothing is to be changed', 'Name what: --name, --to, --topic, --secret-file, --token-file …');
+    throw usageError('no change was given', 'Give at least one of --name, --to, --topic, --secret-file, --token-file.');
   const body = {
     ...(options.name === undefined ? {} : { name: options.name }),
-    // What is masked in it is sent back so, and keeps its value.
+    // A masked value that is sent back keeps its stored value.
     ...(Object.keys(changed).length === 0 ? {} : { config: { ...config, ...changed } }),
   };
   const channel = await call(updateChannel, { params: { id }, body });
@@ -293,7 +300,7 @@ async function test(context: Context, wanted: string[]): Promise<Exit> {
       const progress = out.progress(`sending a test to ${sanitiseLine(name)}`);
       const answer = await call(testChannel, { params: { id } }).finally(() => progress.end());
       tested.push({ id, ...answer });
-      out.print(`${sanitiseLine(name)} took it: the far end answered ${answer.status}.`);
+      out.print(`${sanitiseLine(name)} accepted the test with status ${answer.status}.`);
     },
   );
   if (out.json) out.data(tested);

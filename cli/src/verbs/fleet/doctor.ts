@@ -22,13 +22,13 @@ interface Options {
 
 export const register: Register = (command, act) => {
   command
-    .option('--agent', 'there is an agent on this machine; it is found by itself in its usual place')
-    .option('--orchestrator', 'there is an orchestrator on this machine; likewise')
-    .option('--data-dir <directory>', 'with --agent or --orchestrator: where its data is')
-    .option('--audit', 'verify the chain of the audit log too')
+    .option('--agent', 'check the agent of this machine; only needed if it is not in its usual place')
+    .option('--orchestrator', 'check the orchestrator of this machine; only needed if it is not in its usual place')
+    .option('--data-dir <directory>', 'with --agent or --orchestrator: its data directory')
+    .option('--audit', 'also verify the chain of the audit log')
     .addHelpText(
       'after',
-      '\nLooks at your files, the way to the orchestrator, the orchestrator, its agents, and what of Muster is on this machine.\nChanges nothing. The exit code is 1 when there is a problem. Run it as root on a machine to see its data directories.\n\nExamples:\n  $ muster doctor\n  $ muster doctor --agent --data-dir /var/lib/muster-agent --json',
+      '\nChecks your files, the connection to the orchestrator, the orchestrator, its agents, and Muster’s files on this machine.\nChanges nothing. Exits with 1 when there is a problem. Run it as root to check data directories.\n\nExamples:\n  $ muster doctor\n  $ muster doctor --agent --data-dir /var/lib/muster-agent --json',
     )
     .action(act(doctor));
 };
@@ -37,7 +37,7 @@ async function doctor(context: Context, options: Options): Promise<Exit> {
   const { out } = context;
   const { agent, orchestrator, dataDir } = options;
   if (dataDir !== undefined && agent === orchestrator)
-    throw usageError('--data-dir is of one program', 'Say of which: --agent or --orchestrator');
+    throw usageError('--data-dir needs either --agent or --orchestrator', 'Add --agent or --orchestrator.');
   const progress = out.progress('looking');
   const findings: Finding[] = [];
   try {
@@ -45,7 +45,7 @@ async function doctor(context: Context, options: Options): Promise<Exit> {
     const publicKey = await askOrchestrator(context, options, findings);
     for (const program of ['agent', 'orchestrator'] as const) {
       const isNamed = options[program] === true;
-      // Whoever says which one it is does not mean the other.
+      // If one program is named, the other is not checked.
       if (!isNamed && (agent || orchestrator)) continue;
       const facts = await collectMachine(
         program,
@@ -64,9 +64,9 @@ async function doctor(context: Context, options: Options): Promise<Exit> {
   return problems === 0 ? exits.done : exits.failed;
 }
 
-const timedOut = Object.assign(new Error('no answer in time'), { code: 'ETIMEDOUT' });
+const timedOut = Object.assign(new Error('no answer within the time limit'), { code: 'ETIMEDOUT' });
 
-/** @returns the identity of the orchestrator; null when it was not reached */
+/** @returns the public key of the orchestrator; null if it was not reached */
 async function askOrchestrator(context: Context, options: Options, findings: Finding[]): Promise<string | null> {
   const target = await context.target().catch(() => null);
   if (target === null) return null;
@@ -84,7 +84,7 @@ async function askOrchestrator(context: Context, options: Options, findings: Fin
   } catch (error) {
     const { message, remedy } = explain(error);
     findings.push(
-      findingsOf('orchestrator').problem('signed_in', message, 'What needs a sign-in was not looked at.', remedy),
+      findingsOf('orchestrator').problem('signed_in', message, 'Checks that need a sign-in were skipped.', remedy),
     );
   }
   return publicKey;

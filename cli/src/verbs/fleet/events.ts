@@ -13,12 +13,12 @@ import { timestamp } from '../../text/style.ts';
 
 export const register: Register = (command, act) => {
   command
-    .option('--category <categories>', 'these only, with commas between them: agent, state, run, drift, auth, …')
-    .option('--agent <agent>', 'what happens to one agent, and what it does')
-    .option('--after <place>', 'begin behind this place of the audit log, instead of now')
+    .option('--category <categories>', 'only these categories, separated by commas: agent, state, run, drift, auth, …')
+    .option('--agent <agent>', 'events of one agent')
+    .option('--after <place>', 'start after this place in the audit log instead of now')
     .addHelpText(
       'after',
-      '\nGoes on until Ctrl-C. A connection that is lost is made again, and no event of the audit log is missed. What has no\nplace there, that an operation has ended say, is shown as it passes. With --json each line is {"event", "data"}.\n\nExamples:\n  $ muster events\n  $ muster events --category agent,drift --json',
+      '\nRuns until Ctrl-C. It reconnects after a lost connection and misses no event of the audit log. Events outside the log,\nsuch as the end of an operation, are shown only live. With --json each line is {"event", "data"}.\n\nExamples:\n  $ muster events\n  $ muster events --category agent,drift --json',
     )
     .action(act(events));
 };
@@ -29,21 +29,21 @@ export interface FollowOptions {
   after?: string;
 }
 
-/** Writes each event that comes, up to the end of the program. */
+/** Passes each event to `write` until the program ends. */
 export async function follow(
   context: Context,
   { category, agent, after }: FollowOptions,
   write: (frame: EventFrame, call: Client) => Promise<void>,
 ): Promise<undefined> {
   if (after !== undefined && !/^\d{1,16}$/.test(after))
-    throw usageError(`--after is ${JSON.stringify(after)}`, 'It is the place of an event, a whole number.');
+    throw usageError(`--after cannot be ${JSON.stringify(after)}`, 'Give the place of an event, a whole number.');
   const { call } = await context.connect();
   const node_id = agent === undefined ? undefined : (await chooseAgent(call, agent)).node_id;
   for await (const frame of followStream(context, call, { category, node_id, after })) await write(frame, call);
   return undefined;
 }
 
-/** An event of the log; null: one of the others. Whatever it is, it is shown as data only. */
+/** An event of the log; null for other events, which are shown as data only. */
 export function auditEventOf({ event, data }: EventFrame): AuditEvent | null {
   if (event !== 'message') return null;
   const read = chainedEventSchema.safeParse(parsed(data));
@@ -73,7 +73,7 @@ const events = (context: Context, options: FollowOptions): Promise<undefined> =>
   });
 };
 
-/** What has no place in the log: for a person one dim line. */
+/** Prints an event outside the log as one dim line. */
 async function passing(
   { out }: Context,
   { event, data }: EventFrame,
@@ -86,7 +86,7 @@ async function passing(
   const told = Object.entries(rest).flatMap(([name, value]) => (value === null ? [] : [`${name} ${String(value)}`]));
   if (typeof node_id === 'string') {
     if (!names.has(node_id)) {
-      // One that is gone is asked for once as well.
+      // Stores unknown agents too, so that each is requested once.
       names.set(node_id, (await agentNames(call, new Set([node_id]))).get(node_id) ?? node_id);
     }
     told.unshift(names.get(node_id) ?? node_id);

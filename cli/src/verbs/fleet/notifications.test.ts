@@ -75,10 +75,10 @@ describe('channels', () => {
     [['add', 'x', 'pager', '--to', 'https://h.example'], 'one of webhook, discord, slack, ntfy'],
     [['add', 'x', 'webhook'], '--to'],
     [['add', 'x', 'ntfy'], '--topic'],
-    [['add', 'x', 'slack', '--to', 'https://h.example', '--token-file', 'x'], 'takes no --token-file'],
-    [['add', 'x', 'webhook', '--to', 'https://h.example', '--to-file', 'x'], 'the same'],
-    [['add', 'x', 'webhook', '--to', 'https://h.example', '--secret-file', '/no/such/file'], 'cannot be read'],
-    [['update', 'on-call'], 'nothing is to be changed'],
+    [['add', 'x', 'slack', '--to', 'https://h.example', '--token-file', 'x'], '--token-file does not apply to slack'],
+    [['add', 'x', 'webhook', '--to', 'https://h.example', '--to-file', 'x'], '--to cannot be combined with --to-file'],
+    [['add', 'x', 'webhook', '--to', 'https://h.example', '--secret-file', '/no/such/file'], 'cannot read'],
+    [['update', 'on-call'], 'no change was given'],
   ])('%s is refused before anything is sent', async (args, message) => {
     const ran = await muster('channels', ...args);
     expect(ran.exit).toBe(2);
@@ -103,7 +103,7 @@ describe('channels', () => {
       params.id === chat.id ? { code: 'channel_failed', detail: 'the far end answered 404' } : undefined;
     const tested = await muster('channels', 'test', 'on-call', 'chat');
     expect(tested.exit).toBe(6);
-    expect(tested.stdout).toContain('on-call took it: the far end answered 200.');
+    expect(tested.stdout).toContain('on-call accepted the test with status 200.');
     expect(tested.stderr).toContain('the far end answered 404');
     expect(JSON.parse((await muster('channels', 'remove', 'on-call', 'chat', '--yes', '--json')).stdout)).toEqual({
       removed: [hook.id, chat.id],

@@ -11,16 +11,19 @@ import { parseCount } from '../../text/values.ts';
 export const register: Register = (command, act) => {
   command
     .command('list')
-    .description('list what happened that you should know, newest first')
-    .option('--unread', 'only what you have not read')
-    .option('--limit <n>', 'at most so many', '50')
+    .description('list notifications, newest first')
+    .option('--unread', 'only those you have not read')
+    .option('--limit <n>', 'maximum number', '50')
     .addHelpText('after', '\nExample:\n  $ muster notifications list --unread')
     .action(act(list));
   command
     .command('read')
-    .description('mark notifications as read, for yourself')
-    .argument('[ids...]', 'their ids, or the beginning or end of one if only one recent notification fits')
-    .option('--all', 'all there are')
+    .description('mark notifications as read for you')
+    .argument(
+      '[ids...]',
+      'ids of notifications, or the beginning or end of an id if only one recent notification matches',
+    )
+    .option('--all', 'mark all notifications')
     .addHelpText('after', '\nExample:\n  $ muster notifications read --all')
     .action(act(read));
 };
@@ -37,7 +40,7 @@ async function list(context: Context, options: { unread?: boolean; limit: string
     return undefined;
   }
   if (page.notifications.length === 0) {
-    out.note(options.unread ? 'You have read everything.' : 'Nothing has happened yet that you should know.');
+    out.note(options.unread ? 'You have no unread notifications.' : 'There are no notifications yet.');
     return undefined;
   }
   out.table(
@@ -71,7 +74,10 @@ async function list(context: Context, options: { unread?: boolean; limit: string
 async function read(context: Context, wanted: string[], options: { all?: boolean }): Promise<Exit> {
   const { out } = context;
   if (options.all === true ? wanted.length > 0 : wanted.length === 0)
-    throw usageError('say which, or --all', 'See those there are: muster notifications list --unread');
+    throw usageError(
+      'no notification was named',
+      'Name some, or use --all. List them: muster notifications list --unread',
+    );
   const { call } = await context.connect();
   if (options.all) {
     await call(readAllNotifications, {});

@@ -17,11 +17,11 @@ async function overview(context: Context): Promise<Exit> {
   if (out.json) out.data(found);
   else
     for (const [word, text] of linesOf(found, out.style.color, out.style.now)) out.print(`${word.padEnd(10)}${text}`);
-  if (found.off.agents > 0) out.note(out.noteColor.dim('\nSee what is off: muster reconcile'));
+  if (found.off.agents > 0) out.note(out.noteColor.dim('\nTo see which agents are off: muster reconcile'));
   return exits.done;
 }
 
-/** Counts with their words; those of nothing are left out. */
+/** Joins the counts above zero with their words. */
 const present = (counts: readonly (readonly [number, string])[]): string =>
   counts
     .filter(([count]) => count > 0)
@@ -53,7 +53,7 @@ function linesOf(found: Overview, color: Colors, now: number): [string, string][
         [drift.accepted, 'drifted and accepted'],
         [drift.failed, 'failed'],
         [drift.unchecked, 'never checked'],
-      ]) || 'no agent yet',
+      ]) || 'no agents yet',
     ],
     ['off', off.agents === 0 ? 'none' : color.yellow(`${counted(off.agents, 'agent')}: ${reasons}`)],
     ['work', work || 'none'],

@@ -42,7 +42,7 @@ test('a value comes from standard input without its last newline, and is not pri
     restriction: { tags: 'role=web' },
   });
   expect(ran.stdout + ran.stderr).not.toContain('hunter2');
-  expect(ran.stdout).toBe('Created x; it may go to role=web.\n');
+  expect(ran.stdout).toBe('Created x; available to role=web.\n');
 });
 
 test('one that is there gets a new value; what is not said stays', async () => {
@@ -62,7 +62,7 @@ test('a file is taken to its last byte, and must be text', async () => {
   const binary = await muster(['set', 'x', '--file', file]);
   expect(binary).toMatchObject({ exit: 1 });
   expect(binary.stderr).toContain('base64');
-  expect((await muster(['set', 'x', '--file', `${file}.no`])).stderr).toContain('there is no such file');
+  expect((await muster(['set', 'x', '--file', `${file}.no`])).stderr).toContain('no such file');
 });
 
 test('at a terminal the value is asked for', async () => {
@@ -96,7 +96,7 @@ test('what cannot be a value is a fault of usage, and nothing is sent', async ()
 test('a value is not sent in the open', async () => {
   const ran = await run(['secrets', 'set', 'x', '--url', 'http://muster.example:1'], env, 'hunter2');
   expect(ran.exit).toBe(1);
-  expect(ran.stderr).toContain('in the open');
+  expect(ran.stderr).toContain('refusing to send a secret unencrypted');
   expect(server.seen).toEqual([]);
 });
 
@@ -146,13 +146,13 @@ test('removing several goes on after one that fails', async () => {
 test('rotating the key says what became of it; unreadable ones are told with 6', async () => {
   const ran = await muster(['rotate-key']);
   expect(ran.exit).toBe(0);
-  expect(ran.stdout).toContain('12 values encrypted anew; all are under');
-  expect(ran.stdout).toContain('Nothing needs key 7d793037a0760186');
+  expect(ran.stdout).toContain('Re-encrypted 12 values; all values now use key');
+  expect(ran.stdout).toContain('No value needs key 7d793037a0760186');
   answers.rotateSecretsKey = ({ route }) => ({ body: { ...(route.example.answer as object), unreadable: ['x'] } });
   expect(await muster(['rotate-key'])).toMatchObject({
     exit: 6,
-    stderr: expect.stringContaining('1 value cannot be decrypted'),
-    stdout: expect.stringContaining('all others are under'),
+    stderr: expect.stringContaining('failed to decrypt 1 value'),
+    stdout: expect.stringContaining('all other values now use key'),
   });
 });
 

@@ -38,48 +38,50 @@ export const register: Register = (command, act) => {
     .action(act(list));
   command
     .command('get')
-    .description('show what is known of a secret; its value is given back to nobody')
+    .description('show the metadata of a secret; its value is never shown')
     .argument('<name>')
     .addHelpText('after', '\nExample:\n  $ muster secrets get db_password')
     .action(act(get));
   const terms = (verb: ReturnType<typeof command.command>) =>
     verb
-      .option('--description <text>', 'for people; empty: none')
+      .option('--description <text>', 'description; an empty text removes it')
       .option(
         '--expires <when>',
-        'like 90d, the end of a day like 2027-01-31, or a time like 2027-01-31T08:00:00Z; never: does not expire',
+        'a duration like 90d, a day like 2027-01-31, whose end it is, or a time like 2027-01-31T08:00:00Z; never: no expiry',
       )
-      .option('--agent <agents...>', 'only these agents may have it')
-      .option('--selector <selector>', 'only agents that match may have it')
-      .option('--anyone', 'every approved agent may have it');
+      .option('--agent <agents...>', 'only these agents may use it')
+      .option('--selector <selector>', 'only matching agents may use it')
+      .option('--anyone', 'every approved agent may use it');
   terms(
     command
       .command('set')
-      .description('keep a secret, or give one a new value; what is not said about it stays as it is')
+      .description('create a secret, or change its value; other properties stay unless you give them')
       .argument('<name>')
-      .option('--file <file>', 'the value is all of this file, its last newline included'),
+      .option('--file <file>', 'read the value from this file, including a last newline'),
   )
     .addHelpText(
       'after',
-      '\nWithout --file the value is asked for, unseen, or read from standard input when that is no terminal; the newline\nat its end is then left out. A value is never an argument: others would see it in the list of processes.\n\nExamples:\n  $ muster secrets set db_password --selector role=web\n  $ pwgen 32 1 | muster secrets set db_password --expires 90d\n  $ muster secrets set site_key --file site.pem --agent web-1',
+      '\nWithout --file the value is asked for without echo, or read from standard input when that is not a terminal; a last\nnewline is then dropped. A value is never an argument: others could see it in the process list.\n\nExamples:\n  $ muster secrets set db_password --selector role=web\n  $ pwgen 32 1 | muster secrets set db_password --expires 90d\n  $ muster secrets set site_key --file site.pem --agent web-1',
     )
     .action(act(set));
-  terms(command.command('update').description('change what is known of a secret, its value apart').argument('<name>'))
+  terms(
+    command.command('update').description('change the properties of a secret, but not its value').argument('<name>'),
+  )
     .addHelpText('after', '\nExample:\n  $ muster secrets update db_password --expires 90d')
     .action(act(update));
   command
     .command('remove')
-    .description('remove secrets; what was put on machines with them stays there')
+    .description('remove secrets; files that contain their values stay on the machines')
     .argument('<names...>')
     .option('-y, --yes', 'do not ask')
     .addHelpText('after', '\nExample:\n  $ muster secrets remove db_password')
     .action(act(remove));
   command
     .command('rotate-key')
-    .description('encrypt every secret, and every config of a channel, anew, under another key')
+    .description('re-encrypt all secrets and channel configurations with a new key')
     .addHelpText(
       'after',
-      '\nThe orchestrator does it while it runs. Make a copy of its keys afterwards: docs/operations.md says where they are.\n\nExample:\n  $ muster secrets rotate-key',
+      '\nThe orchestrator keeps working. Back up its keys afterwards: docs/operations.md says where they are.\n\nExample:\n  $ muster secrets rotate-key',
     )
     .action(act(rotateKey));
 };
@@ -94,7 +96,7 @@ async function every(call: Client): Promise<Secret[]> {
   }
 }
 
-/** Says which secret was probably meant. */
+/** Adds the nearest name to the error. */
 async function suggest(call: Client, wanted: string, error: unknown): Promise<never> {
   if (!(error instanceof ApiError) || error.problem.code !== 'secret_not_found') throw error;
   const near = nearest(
@@ -105,7 +107,7 @@ async function suggest(call: Client, wanted: string, error: unknown): Promise<ne
     exits.failed,
     'secret_not_found',
     `there is no secret ${JSON.stringify(wanted)}`,
-    `${near === null ? '' : `Did you mean ${near}? `}See the secrets there are: muster secrets list`,
+    `${near === null ? '' : `Did you mean ${near}? `}List the secrets: muster secrets list`,
     { cause: error },
   );
 }
@@ -135,7 +137,7 @@ async function list(context: Context): Promise<undefined> {
     return undefined;
   }
   if (secrets.length === 0) {
-    out.note('There is no secret yet: muster secrets set NAME');
+    out.note('There are no secrets yet. Create one: muster secrets set NAME');
     return undefined;
   }
   out.table(
@@ -173,11 +175,11 @@ async function get(context: Context, name: string): Promise<undefined> {
   return undefined;
 }
 
-/** What the options say, as the API has it; absent: unchanged. */
+/** The typed properties as the API takes them; absent ones stay unchanged. */
 async function termsOf(call: Client, { now }: Context, options: Terms) {
   const { description, expires, agent, selector, anyone } = options;
   if (anyone && (agent !== undefined || selector !== undefined))
-    throw usageError('--anyone and --agent or --selector contradict each other');
+    throw usageError('--anyone cannot be combined with --agent or --selector');
   const expires_at =
     expires === undefined || expires === 'never'
       ? expires
@@ -205,8 +207,8 @@ async function termsOf(call: Client, { now }: Context, options: Terms) {
 async function readValue(context: Context, name: string, file: string | undefined): Promise<string> {
   if (file !== undefined) {
     const bytes = await readFile(file).catch((error: NodeJS.ErrnoException) => {
-      const why = error.code === 'ENOENT' ? 'there is no such file' : error.message;
-      throw new CliError(exits.failed, 'file_unreadable', `${file} cannot be read: ${why}`, null, { cause: error });
+      const why = error.code === 'ENOENT' ? 'no such file' : error.message;
+      throw new CliError(exits.failed, 'file_unreadable', `cannot read ${file}: ${why}`, null, { cause: error });
     });
     if (!isUtf8(bytes)) throw notText(file);
     return bytes.toString('utf8');
@@ -221,19 +223,19 @@ const notText = (where: string): CliError =>
   new CliError(
     exits.failed,
     'not_text',
-    `${where} is not text in UTF-8`,
-    'Encode it as text first, for example with base64, and decode it where it is used.',
+    `${where} is not UTF-8 text`,
+    'Encode it as text first, e.g. with base64, and decode it where it is used.',
   );
 
-/** What is sent in the open is read on the way, whatever the orchestrator answers. */
+/** Over plain HTTP others could read the secret. */
 function requireConfidence({ target }: Connection): void {
   const { protocol, hostname } = new URL(target.url);
   if (protocol === 'https:' || /^(127(\.\d+){3}|\[::1\]|localhost)$/i.test(hostname)) return;
   throw new CliError(
     exits.failed,
     'plaintext_refused',
-    `a secret is not sent in the open, to ${target.url}`,
-    'Name the orchestrator by an https:// address, or run this on its machine.',
+    `refusing to send a secret unencrypted to ${target.url}`,
+    'Use an https:// address of the orchestrator, or run this on its machine.',
   );
 }
 
@@ -244,7 +246,7 @@ async function set(context: Context, name: string, options: Terms & { file?: str
   const { call } = connection;
   const terms = await termsOf(call, context, options);
   const value = await readValue(context, name, options.file);
-  if (value === '') throw usageError('the value is empty', 'Type it, pipe it in, or name a file that holds it: --file');
+  if (value === '') throw usageError('the value is empty', 'Type it, pipe it in, or read it from a file with --file.');
   if (Buffer.byteLength(value) > maximumSecretBytes)
     throw usageError(`the value is longer than ${maximumSecretBytes / 1024} KiB`);
   const there = await call(getSecret, { params: { name } }).catch((error: unknown) => {
@@ -257,7 +259,7 @@ async function set(context: Context, name: string, options: Terms & { file?: str
       : await call(updateSecret, { params: { name }, body: { value, ...terms } });
   if (out.json) out.data(secret);
   const done = there === null ? 'Created' : 'Changed';
-  out.print(`${done} ${out.style.color.bold(sanitiseLine(name))}; it may go to ${sanitiseLine(holders(secret))}.`);
+  out.print(`${done} ${out.style.color.bold(sanitiseLine(name))}; available to ${sanitiseLine(holders(secret))}.`);
   if (there === null) out.note(`Modules use it as \${{ secrets.${sanitiseLine(name)} }}`);
   return undefined;
 }
@@ -267,12 +269,12 @@ async function update(context: Context, name: string, options: Terms): Promise<u
   const { call } = await context.connect();
   const body = await termsOf(call, context, options);
   if (Object.keys(body).length === 0)
-    throw usageError('nothing was said that should change', 'A new value is given by: muster secrets set');
+    throw usageError('no change was given', 'To change the value: muster secrets set');
   const secret = await call(updateSecret, { params: { name }, body }).catch((error: unknown) =>
     suggest(call, name, error),
   );
   if (out.json) out.data(secret);
-  out.print(`Changed ${out.style.color.bold(sanitiseLine(name))}; it may go to ${sanitiseLine(holders(secret))}.`);
+  out.print(`Changed ${out.style.color.bold(sanitiseLine(name))}; available to ${sanitiseLine(holders(secret))}.`);
   return undefined;
 }
 
@@ -286,22 +288,22 @@ async function remove(context: Context, names: string[], { yes }: { yes?: boolea
 async function rotateKey(context: Context): Promise<Exit> {
   const { out } = context;
   const { call } = await context.connect();
-  const progress = out.progress('encrypting every secret anew');
+  const progress = out.progress('re-encrypting all secrets');
   const rotation = await call(rotateSecretsKey, {}).finally(() => progress.end());
   if (out.json) out.data(rotation);
-  const rest = rotation.unreadable.length === 0 ? 'all are' : 'all others are';
+  const rest = rotation.unreadable.length === 0 ? 'all values' : 'all other values';
   out.print(
-    `${counted(rotation.reencrypted, 'value')} encrypted anew; ${rest} under key ${sanitiseLine(rotation.key_id)} now.`,
+    `Re-encrypted ${counted(rotation.reencrypted, 'value')}; ${rest} now use key ${sanitiseLine(rotation.key_id)}.`,
   );
   if (rotation.retired.length > 0)
     out.print(
-      `Nothing needs ${rotation.retired.length === 1 ? 'key' : 'keys'} ${sanitiseLine(rotation.retired.join(', '))} any more.`,
+      `No value needs ${rotation.retired.length === 1 ? 'key' : 'keys'} ${sanitiseLine(rotation.retired.join(', '))} any longer.`,
     );
-  out.note('Make a copy of the keys now: a backup of the database from here on needs it.');
+  out.note('Back up the keys now: later database backups need the new one.');
   if (rotation.unreadable.length === 0) return exits.done;
   const some = rotation.unreadable.slice(0, 10).join(', ');
   out.warn(
-    `${counted(rotation.unreadable.length, 'value')} cannot be decrypted and stay as they are: ${sanitiseLine(some)}${rotation.unreadable.length > 10 ? ', …' : ''}. Put their key back, or set them anew.`,
+    `failed to decrypt ${counted(rotation.unreadable.length, 'value')}, left unchanged: ${sanitiseLine(some)}${rotation.unreadable.length > 10 ? ', …' : ''}. Restore their key, or set them again.`,
   );
   return exits.partly;
 }

@@ -7,9 +7,9 @@ import { nearest } from '../../text/nearest.ts';
 export const register: Register = (command, act) => {
   command
     .command('show')
-    .description('show the configuration in force, and where each value comes from')
-    .argument('[keys...]', 'these only; drift stands for all of drift.…')
-    .option('--changed', 'only what is not the default')
+    .description('show the effective configuration and the source of each value')
+    .argument('[keys...]', 'only these keys; drift means all of drift.…')
+    .option('--changed', 'only values that differ from the default')
     .addHelpText('after', '\nExamples:\n  $ muster settings show --changed\n  $ muster settings show drift')
     .action(act(show));
 };
@@ -20,7 +20,7 @@ interface Row {
   readonly source: string;
 }
 
-/** Every key with dots, as `sources` has it. */
+/** Every setting by its dotted key, as in `sources`. */
 export function flatten({ settings, sources }: Settings): Row[] {
   const rows: Row[] = [];
   const add = (value: unknown, key: string) => {
@@ -56,7 +56,7 @@ async function show(context: Context, keys: string[], options: { changed?: boole
         exits.failed,
         'setting_not_found',
         `there is no setting ${JSON.stringify(wanted)}`,
-        `${near === null ? '' : `Did you mean ${near}? `}See them all: muster settings show`,
+        `${near === null ? '' : `Did you mean ${near}? `}List the settings: muster settings show`,
       );
     }
   const rows = all.filter(
@@ -71,7 +71,7 @@ async function show(context: Context, keys: string[], options: { changed?: boole
     return undefined;
   }
   if (rows.length === 0) {
-    out.note('Everything is as the defaults have it.');
+    out.note('Every setting has its default.');
     return undefined;
   }
   out.table<Row>(

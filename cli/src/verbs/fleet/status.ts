@@ -8,7 +8,7 @@ export const register: Register = (command, act) => {
   command
     .addHelpText(
       'after',
-      '\nNeeds no sign-in. The exit code is 1 when the orchestrator says it is degraded.\n\nExample:\n  $ muster status',
+      '\nNeeds no sign-in. Exits with 1 when the orchestrator reports that it is degraded.\n\nExample:\n  $ muster status',
     )
     .action(act(status));
 };
@@ -28,8 +28,8 @@ async function status(context: Context): Promise<Exit> {
 }
 
 const troubles = {
-  database: 'its database takes no writes: see its log',
-  secrets_key: 'a key for secrets is missing: some of them cannot be used',
-  metrics: 'samples of the machines cannot be stored; agents keep theirs: see its log',
-  disk: 'its disk is nearly full: new work is refused until there is room',
+  database: 'the database does not accept writes; see the log',
+  secrets_key: 'a key for secrets is missing; some secrets cannot be used',
+  metrics: 'samples cannot be stored, and agents keep theirs; see the log',
+  disk: 'the disk is nearly full; new work is refused until space is free',
 } as const;

@@ -11,26 +11,26 @@ import { sanitiseLine } from '../../text/sanitize.ts';
 import { duration, listedId, timestamp } from '../../text/style.ts';
 import { parseDuration, parseMoment } from '../../text/values.ts';
 
-const naming = '\nA window is named by its id, or the beginning or end of it if only one fits.\n';
+const naming = '\nName a window by its id, or the beginning or end of the id if only one matches.\n';
 const times =
-  '\nTimes are like 2026-12-01T22:00:00Z, a day like 2026-12-01, or from now, like 2h; without Z or +01:00 they are those of this\nmachine. --until with a day includes that day.\n';
+  '\nA time is like 2026-12-01T22:00:00Z, a day like 2026-12-01, or a duration from now like 2h. Without Z or +01:00 it is\nlocal time. With a day, --until includes that day.\n';
 
 export const register: Register = (command, act) => {
   command
     .command('list')
-    .description('list maintenance windows, the one that starts last first')
+    .description('list maintenance windows, the latest start first')
     .addHelpText('after', '\nExample:\n  $ muster windows list')
     .action(act(list));
   command
     .command('add')
     .description(
-      'plan a maintenance window: no channel is told of its agents, and what waits for windows may be applied',
+      'add a maintenance window: its agents send no notifications to channels, and window-only assignments may be applied',
     )
     .argument('<reason>')
-    .option('--from <time>', 'when it starts; now when absent')
-    .option('--until <time>', 'when it ends')
+    .option('--from <time>', 'start; now by default')
+    .option('--until <time>', 'end')
     .option('--for <duration>', 'how long it lasts, e.g. 2h')
-    .option('--selector <selector>', 'which agents it is for; all when absent')
+    .option('--selector <selector>', 'agents of the window; all by default')
     .addHelpText('after', `${times}\nExample:\n  $ muster windows add "kernel updates" --for 2h --selector site=paris`)
     .action(act(add));
   command
@@ -41,14 +41,14 @@ export const register: Register = (command, act) => {
     .action(act(show));
   command
     .command('update')
-    .description('let a maintenance window end at another time, or give another reason')
+    .description('change the end or the reason of a maintenance window')
     .argument('<window>')
-    .option('--until <time>', 'when it ends')
-    .option('--for <duration>', 'how long it lasts from its start, e.g. 4h')
-    .option('--reason <text>', 'another reason')
+    .option('--until <time>', 'new end')
+    .option('--for <duration>', 'new duration from its start, e.g. 4h')
+    .option('--reason <text>', 'new reason')
     .addHelpText(
       'after',
-      `${naming}${times}\nWhen it starts, and which agents it is for, stays: remove it and add another.\n\nExample:\n  $ muster windows update 01KAGZ8S4F6G7H8J9K0M1N2P3Q --for 4h`,
+      `${naming}${times}\nTo change the start or the agents, remove the window and add another.\n\nExample:\n  $ muster windows update 01KAGZ8S4F6G7H8J9K0M1N2P3Q --for 4h`,
     )
     .action(act(update));
   command
@@ -59,7 +59,7 @@ export const register: Register = (command, act) => {
     .action(act(end));
   command
     .command('remove')
-    .description('remove maintenance windows, as if they had not been planned')
+    .description('remove maintenance windows')
     .argument('<windows...>')
     .option('-y, --yes', 'do not ask')
     .addHelpText('after', `${naming}\nExample:\n  $ muster windows remove 01KAGZ8S4F6G7H8J9K0M1N2P3Q`)
@@ -84,7 +84,7 @@ async function list(context: Context): Promise<undefined> {
     return undefined;
   }
   if (windows.length === 0) {
-    out.note('There is no maintenance window: muster windows add REASON --for 2h');
+    out.note('There are no maintenance windows. Add one: muster windows add REASON --for 2h');
     return undefined;
   }
   out.table(
@@ -112,8 +112,10 @@ interface AddOptions {
 
 async function add(context: Context, reason: string, options: AddOptions): Promise<undefined> {
   const { out } = context;
-  if ((options.until === undefined) === (options.for === undefined))
-    throw usageError('say when it ends', 'Give --until with a time, or --for with a length of time.');
+  if (options.until !== undefined && options.for !== undefined)
+    throw usageError('--until cannot be combined with --for', 'Drop one of them.');
+  if (options.until === undefined && options.for === undefined)
+    throw usageError('a maintenance window needs an end', 'Give either --until with a time, or --for with a duration.');
   const starts_at =
     options.from === undefined ? Math.floor(context.now()) : parseMoment(options.from, context.now(), 'from');
   const ends_at =
@@ -126,7 +128,7 @@ async function add(context: Context, reason: string, options: AddOptions): Promi
     body: { starts_at, ends_at, reason, ...(selector === undefined ? {} : { selector }) },
   });
   if (out.json) out.data(window);
-  out.print(`Planned ${sanitiseLine(window.id)}: ${stateOf(window, out.style.now)}.`);
+  out.print(`Added ${sanitiseLine(window.id)}: ${stateOf(window, out.style.now)}.`);
   warnOf(out, window);
   return undefined;
 }
@@ -165,9 +167,9 @@ async function update(
 ): Promise<undefined> {
   const { out } = context;
   const { until, reason } = options;
-  if (until !== undefined && options.for !== undefined) throw usageError('--until and --for are the same');
+  if (until !== undefined && options.for !== undefined) throw usageError('--until cannot be combined with --for');
   if (until === undefined && options.for === undefined && reason === undefined)
-    throw usageError('say what to change', 'Give --until or --for, --reason, or both.');
+    throw usageError('no change was given', 'Give --until, --for, or --reason.');
   const lasts = options.for === undefined ? undefined : parseDuration(options.for);
   const end = until === undefined ? undefined : parseMoment(until, context.now(), 'until');
   const { call } = await context.connect();

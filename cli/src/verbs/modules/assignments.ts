@@ -39,73 +39,73 @@ export const register: Register = (command, act) => {
     .action(act(list));
   command
     .command('show')
-    .description('show an assignment with the agents it matches now')
+    .description('show an assignment and the agents that it matches now')
     .argument('<name>')
     .addHelpText('after', '\nExample:\n  $ muster assignments show base')
     .action(act(show));
   command
     .command('create')
-    .description('bind modules to the agents that a selector matches; changes no machine by itself')
+    .description('assign modules to the agents that a selector matches; changes no machine by itself')
     .argument('<name>')
     .addOption(moduleOption('a module; may be repeated').makeOptionMandatory())
     .requiredOption(
       '--selector <selector>',
-      'which agents, e.g. "role=web site in (paris,rome)"; an empty one matches none',
+      'which agents, e.g. "role=web site in (paris,rome)"; an empty selector matches none',
     )
-    .option('--audit', 'only look for drift, never apply')
-    .option('--window-only', 'applied only within maintenance windows')
+    .option('--audit', 'only check for drift, never apply')
+    .option('--window-only', 'apply only in maintenance windows')
     .option('--parameters <file>', 'JSON: {"module": {"parameter": value}}; - is standard input')
-    .option('--description <text>', 'for people')
+    .option('--description <text>', 'description')
     .addHelpText('after', '\nExample:\n  $ muster assignments create base -m motd --selector role=web')
     .action(act(create));
   command
     .command('update')
     .description('change an assignment; changes no machine by itself')
     .argument('<name>')
-    .addOption(moduleOption('a module; may be repeated, and then these take the place of all there were'))
-    .option('--selector <selector>', 'which agents')
-    .option('--audit', 'only look for drift, never apply')
-    .option('--enforce', 'apply, after --audit')
-    .option('--window-only', 'applied only within maintenance windows')
-    .option('--any-time', 'applied whenever it is asked for, after --window-only')
-    .option('--parameters <file>', 'JSON: {"module": {"parameter": value}}, all of them; - is standard input')
-    .option('--description <text>', 'for people; "" takes it away')
+    .addOption(moduleOption('a module; may be repeated; replaces all earlier modules'))
+    .option('--selector <selector>', 'agents')
+    .option('--audit', 'only check for drift, never apply')
+    .option('--enforce', 'apply again, after --audit')
+    .option('--window-only', 'apply only in maintenance windows')
+    .option('--any-time', 'apply at any time, after --window-only')
+    .option('--parameters <file>', 'all parameters as JSON: {"module": {"parameter": value}}; - is standard input')
+    .option('--description <text>', 'description; "" removes it')
     .addHelpText(
       'after',
-      '\nWhat is not named stays as it is.\n\nExample:\n  $ muster assignments update base --selector "role in (web,proxy)"',
+      '\nOptions that you do not give leave their property unchanged.\n\nExample:\n  $ muster assignments update base --selector "role in (web,proxy)"',
     )
     .action(act(update));
   command
     .command('remove')
-    .description('remove assignments; what they put on machines stays until the next apply there')
+    .description('remove assignments; their resources stay on machines until the next apply there')
     .argument('<names...>')
     .option('-y, --yes', 'do not ask')
     .addHelpText('after', '\nExample:\n  $ muster assignments remove base')
     .action(act(remove));
   command
     .command('plan')
-    .description('see what an apply would do on every agent it matches')
+    .description('show what an apply would do on every matching agent')
     .argument('<name>')
     .option('--exit-code', 'exit with 3 when an apply would change something')
     .addHelpText('after', '\nExample:\n  $ muster assignments plan base')
     .action(act(plan));
   paceOptions(command.command('apply'))
-    .description('apply on every agent it matches, after showing the plan and asking')
+    .description('show the plan, ask, and apply on every matching agent')
     .argument('<name>')
     .option('-y, --yes', 'apply at once, without showing the plan and asking')
-    .option('--remove', 'with --yes: what is no longer wanted may be removed')
-    .option('--offline <how>', 'agents that are not connected: report (the default) or queue')
-    .option('--queue', 'the same as --offline queue: they get it when they come back')
-    .option('--ttl <duration>', 'how long it may wait for them, e.g. 12h; with --queue')
-    .option('--plan-run <run>', 'do exactly what this plan of the assignment says, or nothing')
+    .option('--remove', 'with --yes: allow removals')
+    .option('--offline <how>', 'for agents that are offline: report (default) or queue')
+    .option('--queue', 'same as --offline queue: offline agents apply when they reconnect')
+    .option('--ttl <duration>', 'with --queue: how long to wait for offline agents, e.g. 12h')
+    .option('--plan-run <run>', 'apply exactly this plan of the assignment, or fail')
     .addHelpText(
       'after',
-      '\nShows the plan and asks; what is applied then is that plan, and where something has changed since, nothing.\nWithout a terminal there is nobody to ask: it needs --yes, and --remove if something would be removed.\n\nExamples:\n  $ muster assignments apply base --canary 2 --batch 25% --max-failures 3\n  $ muster assignments apply base --yes',
+      '\nShows the plan, asks, and applies exactly that plan; if anything has changed since, nothing is applied.\nWithout a terminal it cannot ask and needs --yes, and --remove if something would be removed.\n\nExamples:\n  $ muster assignments apply base --canary 2 --batch 25% --max-failures 3\n  $ muster assignments apply base --yes',
     )
     .action(act(apply));
 };
 
-/** Says which assignment was probably meant. */
+/** Adds the nearest name to the error. */
 const suggest =
   (call: Client, wanted: string) =>
   async (error: unknown): Promise<never> => {
@@ -118,12 +118,12 @@ const suggest =
       exits.failed,
       'assignment_not_found',
       `there is no assignment ${JSON.stringify(wanted)}`,
-      `${near === null ? '' : `Did you mean ${near}? `}See those there are: muster assignments list`,
+      `${near === null ? '' : `Did you mean ${near}? `}List the assignments: muster assignments list`,
       { cause: error },
     );
   };
 
-/** Of several modules, says which one was probably meant. */
+/** Suggests a name for the first unknown module. */
 const missingModule =
   (call: Client, wanted: readonly string[]) =>
   async (error: unknown): Promise<never> => {
@@ -141,7 +141,7 @@ async function list(context: Context): Promise<undefined> {
     return undefined;
   }
   if (assignments.length === 0) {
-    out.note('There is no assignment yet: muster assignments create NAME -m MODULE --selector SELECTOR');
+    out.note('There are no assignments yet. Create one: muster assignments create NAME -m MODULE --selector SELECTOR');
     return undefined;
   }
   out.table(
@@ -169,8 +169,8 @@ async function show(context: Context, name: string): Promise<undefined> {
   const agents = await call(listAgents, { query: { status: 'approved' } });
   const names = new Map(agents.map((agent) => [agent.node_id, agentLabel(agent)]));
   out.print(`${color.bold(sanitiseLine(found.name))}${description === null ? '' : `: ${sanitiseLine(description)}`}`);
-  out.print(`mode        ${mode}${window_only ? ', within maintenance windows only' : ''}`);
-  out.print(`selector    ${sanitiseLine(selector) || 'empty: it matches no agent'}`);
+  out.print(`mode        ${mode}${window_only ? ', only in maintenance windows' : ''}`);
+  out.print(`selector    ${sanitiseLine(selector) || 'empty; matches no agent'}`);
   out.print(`modules     ${modules.map(sanitiseLine).join(', ')}`);
   for (const [module, values] of Object.entries(parameters))
     out.print(`parameters  ${sanitiseLine(`${module}: ${JSON.stringify(values)}`)}`);
@@ -205,8 +205,8 @@ async function create(context: Context, name: string, options: CreateOptions): P
     },
   }).catch(missingModule(call, modules));
   if (out.json) out.data(made);
-  out.print(`Created ${out.style.color.bold(sanitiseLine(made.name))}. No machine has changed.`);
-  out.note(`See what it would do: muster assignments plan ${sanitiseLine(made.name)}`);
+  out.print(`Created ${out.style.color.bold(sanitiseLine(made.name))}. No machine was changed.`);
+  out.note(`To see what it would do: muster assignments plan ${sanitiseLine(made.name)}`);
   return undefined;
 }
 
@@ -218,8 +218,8 @@ interface UpdateOptions extends Partial<CreateOptions> {
 async function update(context: Context, name: string, options: UpdateOptions): Promise<undefined> {
   const { out } = context;
   const { module: modules, selector, description, audit, enforce, windowOnly, anyTime } = options;
-  if (audit && enforce) throw usageError('--audit and --enforce exclude each other');
-  if (windowOnly && anyTime) throw usageError('--window-only and --any-time exclude each other');
+  if (audit && enforce) throw usageError('--audit cannot be combined with --enforce');
+  if (windowOnly && anyTime) throw usageError('--window-only cannot be combined with --any-time');
   const parameters = options.parameters === undefined ? undefined : await readParameters(context, options.parameters);
   const body = {
     ...(modules === undefined ? {} : { modules }),
@@ -230,29 +230,32 @@ async function update(context: Context, name: string, options: UpdateOptions): P
     ...(description === undefined ? {} : { description }),
   };
   if (Object.keys(body).length === 0)
-    throw usageError('nothing to change was named', 'Say what: muster assignments update --help');
+    throw usageError('no change was given', 'See the options: muster assignments update --help');
   const { call } = await context.connect();
   const made = await call(updateAssignment, { params: { name }, body })
     .catch(missingModule(call, modules ?? []))
     .catch(suggest(call, name));
   if (out.json) out.data(made);
-  out.print(`Changed ${out.style.color.bold(sanitiseLine(made.name))}. No machine has changed.`);
-  out.note(`See what it would do: muster assignments plan ${sanitiseLine(made.name)}`);
+  out.print(`Changed ${out.style.color.bold(sanitiseLine(made.name))}. No machine was changed.`);
+  out.note(`To see what it would do: muster assignments plan ${sanitiseLine(made.name)}`);
   return undefined;
 }
 
-/** @throws CliError for what is not JSON; what is in it is the orchestrator's to judge */
+/** Checks the JSON syntax only; the orchestrator checks the values. @throws CliError */
 async function readParameters(context: Context, file: string): Promise<Assignment['parameters']> {
   const text =
     file === '-'
       ? await context.stdin()
       : await readFile(file, 'utf8').catch((error: Error) => {
-          throw new CliError(exits.failed, 'file_unreadable', `${file} cannot be read: ${error.message}`);
+          throw new CliError(exits.failed, 'file_unreadable', `cannot read ${file}: ${error.message}`);
         });
   try {
     return JSON.parse(text);
   } catch (error) {
-    throw usageError(`${file} is not JSON: ${(error as Error).message}`, 'Write {"module": {"parameter": value}}.');
+    throw usageError(
+      `${file} is not JSON: ${(error as Error).message}`,
+      'The format is {"module": {"parameter": value}}.',
+    );
   }
 }
 
@@ -269,13 +272,13 @@ async function plan(context: Context, name: string, options: { exitCode?: boolea
   const run = await planThrough(context, call, name);
   if (out.json) out.data(run);
   else await showPlans(context, call, run);
-  out.note(out.noteColor.dim(`See it again: muster runs show ${sanitiseLine(run.run_id)}`));
+  out.note(out.noteColor.dim(`To see it again: muster runs show ${sanitiseLine(run.run_id)}`));
   const exit = exitOfRun(run);
   if (exit === exits.done && options.exitCode && runChanges(run)) return exits.pending;
   return exit;
 }
 
-/** Plans on every agent it matches, and waits for that. */
+/** Plans on every matching agent and waits for the end. */
 const planThrough = (context: Context, call: Client, name: string): Promise<Run> =>
   seeRunThrough(context, call, {
     doing: `Planning ${sanitiseLine(name)}:`,
@@ -294,12 +297,12 @@ async function apply(context: Context, name: string, options: ApplyOptions): Pro
   const { out, prompt } = context;
   if (!options.yes && (!prompt.interactive || out.json))
     throw usageError(
-      'there is nobody to agree to the plan',
-      'Say that it may be applied at once: --yes. To see the plan first: muster assignments plan',
+      'the plan needs confirmation, but there is no terminal to ask on',
+      'To apply without asking: --yes. To see the plan first: muster assignments plan',
     );
   const how =
     options.offline === undefined ? undefined : parseChoice('--offline', options.offline, ['report', 'queue']);
-  if (how === 'report' && options.queue) throw usageError('--offline report and --queue say different things');
+  if (how === 'report' && options.queue) throw usageError('--offline report cannot be combined with --queue');
   const queue = options.queue === true || how === 'queue';
   const pace = paceOf(options);
   const body = { ...pace, ...waitOf(options, queue) };
@@ -308,9 +311,9 @@ async function apply(context: Context, name: string, options: ApplyOptions): Pro
   if (!options.yes && plan !== null) {
     await showPlans(context, call, plan);
     const agents = counted(changingIn(plan).length, 'agent');
-    // Who is away has no plan yet, and gets it all the same.
+    // Offline agents have no plan yet, but get the apply.
     if (!queue && !(await agreeToPlans(context, plan, `${sanitiseLine(name)} on ${agents}`))) return exitOfRun(plan);
-    if (queue && !(await prompt.confirm(`Apply ${sanitiseLine(name)} also on those that are away?`)))
+    if (queue && !(await prompt.confirm(`Apply ${sanitiseLine(name)} on offline agents too?`)))
       throw new CliError(exits.failed, 'cancelled', 'cancelled; nothing was changed');
   } else if (plan !== null && options.planRun === undefined) refuseRemovals(plan, name);
   const bound = plan !== null && (await isBound(call, name, options, queue)) ? plan.run_id : undefined;
@@ -320,20 +323,21 @@ async function apply(context: Context, name: string, options: ApplyOptions): Pro
       body: { ...body, ...(bound === undefined ? {} : { plan_run_id: bound }) },
       respondAsync: true,
     }).catch(suggest(call, name));
-  // Whoever queues for agents that are away does not wait for them.
+  // Does not wait for offline agents.
   const run = queue
     ? await begin()
     : await seeRunThrough(context, call, { doing: `Applying ${sanitiseLine(name)}:`, pace, begin });
   if (out.json) out.data(run);
   else if (queue) printRun(run, out);
   else await showOutcome(context, call, run);
-  if (queue) out.note(`See what becomes of it: muster runs show ${run.run_id}`);
+  if (queue) out.note(`To see the progress: muster runs show ${run.run_id}`);
   return queue ? exits.done : exitOfRun(run);
 }
 
 /**
- * What was shown, or found to remove nothing, is what is done, since what is wanted may change in between. Not so where who
- * is away was shown nothing; nor, unless it was shown, what is for maintenance windows: a plan is of the next one.
+ * True if the apply must match the plan that was shown, or checked for removals, since the desired set may change
+ * meanwhile. False with --queue, since offline agents have no plan, and for window-only assignments that were not
+ * shown, whose plan is of the next window.
  */
 async function isBound(call: Client, name: string, options: ApplyOptions, queue: boolean): Promise<boolean> {
   if (options.planRun !== undefined) return true;
@@ -341,14 +345,14 @@ async function isBound(call: Client, name: string, options: ApplyOptions, queue:
   return !(await call(getAssignment, { params: { name } }).catch(suggest(call, name))).window_only;
 }
 
-/** The plan that is shown, checked for removals or followed; null when none is needed. */
+/** The plan to show, to check for removals, or to follow; null if none is needed. */
 async function planToFollow(context: Context, call: Client, name: string, options: ApplyOptions): Promise<Run | null> {
   if (options.planRun !== undefined) return call(getRun, { params: { run_id: await findRun(call, options.planRun) } });
   if (options.yes && options.remove) return null;
   return planThrough(context, call, name);
 }
 
-/** Refuses what takes something away from machines without anybody having seen it. */
+/** Refuses removals that no one has seen. */
 function refuseRemovals(plan: Run, name: string): void {
   const removed = removedIn(plan);
   if (removed === 0) return;

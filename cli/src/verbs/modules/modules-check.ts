@@ -16,24 +16,24 @@ import { onlyOneStdin, readSource } from './modules-source.ts';
 
 const collect = (text: string, before: string[] | undefined) => [...(before ?? []), text];
 
-/** The verbs of `muster modules` that ask the orchestrator what it makes of modules. */
+/** Registers the verbs of `muster modules` that have the orchestrator check or resolve modules. */
 export function registerChecks(command: Command, act: Act): void {
   command
     .command('check')
-    .description('have the orchestrator check modules, and show each fault where it is')
+    .description('check modules on the orchestrator, and show the position of each fault')
     .argument('<files...>', 'YAML files; - is standard input')
     .addHelpText(
       'after',
-      '\nNothing is stored. Without an orchestrator, and in lines for editors: muster modules validate.\n\nExample:\n  $ muster modules check motd.yml',
+      '\nStores nothing. To check without an orchestrator, with output for editors: muster modules validate.\n\nExample:\n  $ muster modules check motd.yml',
     )
     .action(act(check));
   command
     .command('deps')
-    .description('show in which order the resources of modules come, and what waits for what')
+    .description('show the order of the resources of modules, and their dependencies')
     .argument('<names...>')
-    .option('--agent <agent>', 'as they resolve for this agent')
-    .option('--attribute <name=value>', 'as they would for an agent with this attribute; may be repeated', collect)
-    .option('--tag <key=value>', 'as they would for an agent with this tag; may be repeated', collect)
+    .option('--agent <agent>', 'resolve for this agent')
+    .option('--attribute <name=value>', 'resolve for an agent with this attribute; may be repeated', collect)
+    .option('--tag <key=value>', 'resolve for an agent with this tag; may be repeated', collect)
     .addHelpText('after', '\nExample:\n  $ muster modules deps base nginx --agent web-1')
     .action(act(deps));
 }
@@ -60,7 +60,7 @@ async function check(context: Context, files: string[]): Promise<Exit> {
         ...faults.map((each) => [each, false] as const),
         ...warnings.map((each) => [each, true] as const),
       ]) {
-        // The field may be absent, and is not undefined then.
+        // With `exactOptionalPropertyTypes` an absent field cannot be undefined.
         const fault = {
           path: one.path,
           message: one.message,
@@ -95,7 +95,10 @@ async function deps(
   const attributes = pairs(options.attribute);
   const tags = pairs(options.tag);
   if (options.agent !== undefined && (attributes !== undefined || tags !== undefined))
-    throw usageError('--agent has its own attributes and tags', 'Name an agent, or what one could have.');
+    throw usageError(
+      '--agent cannot be combined with --attribute or --tag',
+      'Name an agent, or describe one with --attribute and --tag.',
+    );
   const { call } = await context.connect();
   const agent = options.agent === undefined ? undefined : await chooseAgent(call, options.agent);
   const order = await call(orderModules, {
@@ -118,18 +121,18 @@ async function deps(
 
 type Resource = ModuleOrder['resources'][number];
 
-/** What a resource is called where others name it. */
+/** The label by which other lines refer to a resource. */
 const placeOf = ({ module, id }: Resource, at: number): string =>
   id === null ? `${module} #${at + 1}` : `${module}/${id}`;
 
-/** One line a resource; below it what it waits for, and what of that also starts it. */
+/** One line for each resource, with its dependencies and triggers below. */
 function orderLines({ resources }: ModuleOrder, color: Colors): string[] {
   const width = String(resources.length).length;
   const names = resources.map((resource, at) => sanitiseLine(placeOf(resource, at)));
   const longest = Math.min(32, Math.max(0, ...names.map((name) => name.length)));
   return resources.flatMap((resource, at) => {
     const { type, identity, depends_on, reload_on, restart_on, rerun_on } = resource;
-    const head = `${color.dim(String(at + 1).padStart(width))}  ${color.bold((names[at] ?? '').padEnd(longest))}  ${sanitiseLine([type ?? 'differs by machine', identity].filter(Boolean).join(' '))}`;
+    const head = `${color.dim(String(at + 1).padStart(width))}  ${color.bold((names[at] ?? '').padEnd(longest))}  ${sanitiseLine([type ?? 'depends on machine', identity].filter(Boolean).join(' '))}`;
     const kinds: readonly [string, readonly number[]][] = [
       ['reloads on', reload_on],
       ['restarts on', restart_on],

@@ -11,23 +11,23 @@ import { when } from '../../text/style.ts';
 import { parseCount } from '../../text/values.ts';
 import { missingModule, readSource } from './modules-source.ts';
 
-/** The verbs of `muster modules` that are about what a module was before. */
+/** Registers the verbs of `muster modules` for revisions. */
 export function registerRevisions(command: Command, act: Act): void {
   command
     .command('history')
     .description('list the revisions of a module, newest first')
     .argument('<name>')
-    .option('--limit <n>', 'at most so many', '50')
+    .option('--limit <n>', 'maximum number', '50')
     .addHelpText('after', '\nExample:\n  $ muster modules history motd')
     .action(act(history));
   command
     .command('diff')
-    .description('compare two revisions of a module, or what is stored with a local file')
+    .description('compare two revisions of a module, or the stored module with a local file')
     .argument('<name>')
-    .argument('[from]', 'a revision; the one before the newest, or with --file the newest, when absent')
-    .argument('[to]', 'another; the newest when absent')
-    .option('--file <file>', 'compare with this file, as it would be uploaded; - is standard input')
-    .option('-U, --context <n>', 'lines shown around what differs', '3')
+    .argument('[from]', 'a revision; by default the one before the newest, with --file the newest')
+    .argument('[to]', 'another revision; the newest by default')
+    .option('--file <file>', 'compare with this file instead; - is standard input')
+    .option('-U, --context <n>', 'lines of context', '3')
     .option('--exit-code', 'exit with 3 when they differ')
     .addHelpText(
       'after',
@@ -62,7 +62,7 @@ async function history(context: Context, name: string, options: { limit: string 
     ],
     revisions,
   );
-  if (revisions.length > 1) out.note(out.noteColor.dim(`\nWhat changed last: muster modules diff ${name}`));
+  if (revisions.length > 1) out.note(out.noteColor.dim(`\nTo see the last change: muster modules diff ${name}`));
   return undefined;
 }
 
@@ -72,7 +72,6 @@ interface DiffOptions {
   exitCode?: boolean;
 }
 
-/** One of the two that are compared. */
 interface Side {
   readonly label: string;
   readonly revision: number | null;
@@ -98,11 +97,11 @@ async function stored(call: Client, name: string, revision?: number): Promise<Si
 async function local(context: Context, name: string, typed: string): Promise<Side> {
   const { file, bytes } = await readSource(context, typed);
   const parsed = parseModule(bytes);
-  // A file with faults can be compared all the same; one of another module is a mistake.
+  // A file with faults can be compared; a file of another module is a mistake.
   if (parsed.ok && parsed.module.name !== name)
     throw usageError(
-      `${file} is of the module ${JSON.stringify(parsed.module.name)}`,
-      `Compare it with that: muster modules diff ${parsed.module.name} --file ${file}`,
+      `${file} contains the module ${JSON.stringify(parsed.module.name)}`,
+      `To compare with that module: muster modules diff ${parsed.module.name} --file ${file}`,
     );
   return { label: file, revision: null, file, content: new TextDecoder().decode(bytes) };
 }
@@ -120,13 +119,13 @@ async function diff(
   const first = from === undefined ? undefined : revisionOf(from);
   const second = to === undefined ? undefined : revisionOf(to);
   if (options.file !== undefined && second !== undefined)
-    throw usageError('--file stands for the second revision', 'Leave one of them away.');
+    throw usageError('--file replaces the second revision', 'Drop one of them.');
   const mine = options.file === undefined ? undefined : await local(context, name, options.file);
   const { call } = await context.connect();
   const newer = mine ?? (await stored(call, name, second));
   if (mine === undefined && first === undefined && newer.revision === 1) {
     if (out.json) out.data({ name, from: null, to: side(newer), equal: true, diff: '' });
-    else out.note(`${name} has one revision only. See it: muster modules show ${name}`);
+    else out.note(`${name} has only one revision. To see it: muster modules show ${name}`);
     return exits.done;
   }
   const older = await stored(call, name, first ?? (mine === undefined ? (newer.revision ?? 2) - 1 : undefined));

@@ -5,10 +5,10 @@ import type { Context } from '../../context/context.ts';
 import { CliError, exits, usageError } from '../../exit.ts';
 import { nearest } from '../../text/nearest.ts';
 
-/** Modules as they are named: files that are read, and names of those that are stored. */
+/** Reads module files, and explains errors about stored modules. */
 
 interface Source {
-  /** As it is told to the person. */
+  /** The name in messages. */
   file: string;
   bytes: Uint8Array;
 }
@@ -20,19 +20,25 @@ export async function readSource({ stdin }: Pick<Context, 'stdin'>, file: string
     return { file, bytes: await readFile(file) };
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException;
-    const why = code === 'ENOENT' ? 'there is no such file' : code === 'EISDIR' ? 'it is a directory' : message;
-    throw new CliError(exits.failed, 'file_unreadable', `${file} cannot be read: ${why}`, null, { cause: error });
+    const why = code === 'ENOENT' ? 'no such file' : code === 'EISDIR' ? 'it is a directory' : message;
+    throw new CliError(
+      exits.failed,
+      'file_unreadable',
+      `cannot read ${file}: ${why}`,
+      'Name a YAML file, or - for standard input.',
+      { cause: error },
+    );
   }
 }
 
 export function onlyOneStdin(files: readonly string[]): void {
-  if (files.filter((file) => file === '-').length > 1) throw usageError('standard input can be read once only');
+  if (files.filter((file) => file === '-').length > 1) throw usageError('standard input (-) can be named only once');
 }
 
-/** Of a path, and of a body that names modules. */
+/** The first for a module in a path, the second for one in a request body. */
 export const isMissing: ReadonlySet<string> = new Set(['module_not_found', 'unknown_module']);
 
-/** Says which module was probably meant. */
+/** Adds the nearest name to the error. */
 export async function suggestModule(call: Client, wanted: string, error: unknown): Promise<never> {
   if (!(error instanceof ApiError) || !isMissing.has(error.problem.code)) throw error;
   const near = nearest(
@@ -43,12 +49,12 @@ export async function suggestModule(call: Client, wanted: string, error: unknown
     exits.failed,
     error.problem.code,
     `there is no module ${JSON.stringify(wanted)}`,
-    `${near === null ? '' : `Did you mean ${near}? `}See the modules there are: muster modules list`,
+    `${near === null ? '' : `Did you mean ${near}? `}List the modules: muster modules list`,
     { cause: error },
   );
 }
 
-/** Of a module that is there, what is not is the revision. */
+/** If the module exists, the error says that its revision does not. */
 export async function missingModule(
   call: Client,
   name: string,

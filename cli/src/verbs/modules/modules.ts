@@ -18,7 +18,7 @@ import { missingModule, onlyOneStdin, readSource, suggestModule } from './module
 export const register: Register = (command, act) => {
   command
     .command('upload')
-    .description('check modules and upload them; one that is there already gets a new revision')
+    .description('check modules and upload them; an existing module gets a new revision')
     .argument('<files...>', 'YAML files; - is standard input')
     .addHelpText('after', '\nExample:\n  $ muster modules upload motd.yml')
     .action(act(upload));
@@ -31,12 +31,12 @@ export const register: Register = (command, act) => {
     .command('show')
     .description('print the content of a module')
     .argument('<name>')
-    .option('--revision <n>', 'an earlier revision')
+    .option('--revision <n>', 'an older revision')
     .addHelpText('after', '\nExample:\n  $ muster modules show motd > motd.yml')
     .action(act(show));
   command
     .command('remove')
-    .description('remove modules; what they put on machines stays until the next apply there')
+    .description('remove modules; their resources stay on machines until the next apply there')
     .argument('<names...>')
     .option('-y, --yes', 'do not ask')
     .addHelpText('after', '\nExample:\n  $ muster modules remove motd')
@@ -47,7 +47,7 @@ export const register: Register = (command, act) => {
     .argument('<files...>', 'YAML files; - is standard input')
     .addHelpText(
       'after',
-      '\nFaults are printed as file:line:column message, on standard output.\n\nExample:\n  $ muster modules validate *.yml',
+      '\nPrints faults as file:line:column message on standard output.\n\nExample:\n  $ muster modules validate *.yml',
     )
     .action(act(validate));
   command
@@ -59,14 +59,14 @@ export const register: Register = (command, act) => {
   registerChecks(command, act);
 };
 
-/** Faults that stop a file, told at once; the error then only counts them. */
+/** The faults are printed before; the error only counts them. */
 class FaultyModule extends CliError {
   constructor(file: string, faults: readonly Fault[]) {
     super(
       exits.failed,
       'module_invalid',
       `${file} has ${counted(faults.length, 'fault')}`,
-      'Mend each at the place it is told for.',
+      'Fix the faults at the positions above.',
       {
         faults,
       },
@@ -84,7 +84,7 @@ async function upload(context: Context, files: string[]): Promise<Exit> {
     (file) => file,
     async (name) => {
       const { file, bytes } = await readSource(context, name);
-      // Checked here first: the same rules, and no sign-in needed to learn of a typo.
+      // Checked locally first with the same rules, so that a typo needs no sign-in.
       const parsed = parseModule(bytes);
       for (const warning of parsed.warnings) out.note(faultLine(file, warning, out.noteColor, true));
       if (!parsed.ok) throw told(context, file, parsed.faults);
@@ -109,7 +109,7 @@ async function upload(context: Context, files: string[]): Promise<Exit> {
   return exit;
 }
 
-/** Tells the faults as a compiler would; under `--json` they are in the error. */
+/** Prints the faults in the format of compilers; with `--json` the error contains them. */
 function told({ out }: Context, file: string, faults: readonly Fault[]): CliError {
   if (out.json) return new FaultyModule(file, faults);
   for (const fault of faults) out.note(faultLine(file, fault, out.noteColor));
@@ -126,7 +126,7 @@ async function list(context: Context): Promise<undefined> {
     return undefined;
   }
   if (modules.length === 0) {
-    out.note('There is no module yet: muster modules upload FILE');
+    out.note('There are no modules yet. Upload one: muster modules upload FILE');
     return undefined;
   }
   const names = await operatorNames(call);
@@ -151,7 +151,7 @@ async function show(context: Context, name: string, options: { revision?: string
     query: revision === undefined ? {} : { revision: String(revision) },
   }).catch((error: unknown) => missingModule(call, name, revision, error));
   if (out.json) out.data(module);
-  // A pipe or file gets the very bytes; a terminal only what is safe there.
+  // A pipe or file gets the exact bytes; a terminal gets escaped text.
   else out.raw(out.style.width === null ? module.content : sanitise(module.content));
   return undefined;
 }

@@ -7,10 +7,10 @@ import { nearest } from '../../text/nearest.ts';
 
 export const register: Register = (command, act) => {
   command
-    .argument('[verb...]', 'of one verb, by its words; error: of errors. Without it: of all')
+    .argument('[verb...]', 'the words of a verb, or error for the schema of errors; all verbs by default')
     .addHelpText(
       'after',
-      '\nA verb that prints one JSON value a line, as it comes, has the schema of one line.\n\nExamples:\n  $ muster schema agents list\n  $ muster schema error\n  $ muster schema > muster-output.schema.json',
+      '\nFor a verb that streams JSON, one value a line, the schema describes one line.\n\nExamples:\n  $ muster schema agents list\n  $ muster schema error\n  $ muster schema > muster-output.schema.json',
     )
     .action(act(schema));
 };
@@ -37,9 +37,9 @@ function unknown(verb: string, known: readonly string[], isKnown: boolean): CliE
     'usage',
     `there is no verb ${JSON.stringify(verb)}`,
     below.length > 0
-      ? `Name one of its verbs: ${below.join(', ')}`
+      ? `Verbs below it: ${below.join(', ')}`
       : near === null
-        ? 'See those there are: muster --help'
+        ? 'List the verbs: muster --help'
         : `Did you mean ${near}?`,
   );
 }

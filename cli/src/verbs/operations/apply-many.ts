@@ -15,13 +15,13 @@ interface Wish {
   yes: boolean;
   remove: boolean;
   queue: boolean;
-  /** Seconds that agents that are away are waited for. */
+  /** Seconds to wait for offline agents. */
   ttl: number | undefined;
 }
 
 /**
- * An apply on several agents: their plans, one question, then exactly those plans as one run. Who has nothing to do, and
- * whose plan failed, is left out.
+ * Applies on several agents: shows their plans, asks once, then runs exactly these plans. Leaves out agents without
+ * changes or with a failed plan.
  */
 export async function applyToMany(
   context: Context,
@@ -34,8 +34,8 @@ export async function applyToMany(
   if (queue) {
     const run = await beginFleet(call, agents, { ...wish, offline: 'queue', ...(ttl === undefined ? {} : { ttl }) });
     if (out.json) out.data(run);
-    out.print(`Handed over to ${counted(agents.length, 'agent')} as run ${sanitiseLine(run.run_id)}.`);
-    out.note(`See what becomes of it: muster runs show ${sanitiseLine(run.run_id)}`);
+    out.print(`Queued for ${counted(agents.length, 'agent')} as run ${sanitiseLine(run.run_id)}.`);
+    out.note(`To see the progress: muster runs show ${sanitiseLine(run.run_id)}`);
     return exits.done;
   }
   const isGuarded = modules.length === 0 && !remove;
@@ -50,7 +50,7 @@ export async function applyToMany(
       if (!(await agreeToPlans(context, plan, `this on ${which}`))) return exitOfRun(plan);
     }
   }
-  // What was agreed to, or found to remove nothing, is what is done: what is wanted may change in between.
+  // Binds the apply to the confirmed or checked plan, since the desired set may change meanwhile.
   const chosen = plan === null ? agents : yes ? plannedIn(context, plan) : changingIn(plan);
   const bound = plan === null ? {} : { plan_run_id: plan.run_id };
   const run = await seeRunThrough(context, call, {
@@ -61,11 +61,11 @@ export async function applyToMany(
   if (out.json) out.data(run);
   else await showOutcome(context, call, run);
   const exit = exitOfRun(run);
-  // Who could not be planned was asked for, and has nothing of it.
+  // An agent without a successful plan got no apply, which is a failure.
   return exit === exits.done && plan !== null ? exitOfRun(plan) : exit;
 }
 
-/** Who can be held to a plan; the others are told of, and left out. */
+/** The agents whose plan succeeded; reports the others and leaves them out. */
 function plannedIn({ out }: Context, { results, run_id }: Run): Run['results'] {
   const planned = results.filter(({ status }) => status === 'succeeded');
   const others = results.filter(({ status }) => status !== 'succeeded');
@@ -75,16 +75,16 @@ function plannedIn({ out }: Context, { results, run_id }: Run): Run['results'] {
       exits.failed,
       'plan_failed',
       'no plan succeeded, so nothing was applied',
-      `See why: muster runs show ${sanitiseLine(run_id)}`,
+      `To see why: muster runs show ${sanitiseLine(run_id)}`,
     );
   if (others.length > 0)
     out.note(
-      `Left out, since it is not sure that nothing would be removed there: ${counted(others.length, 'agent')}. Name the modules with -m, or add --remove.`,
+      `Left out ${counted(others.length, 'agent')}: without a plan, removals there are unknown. Name the modules with -m, or add --remove.`,
     );
   return planned;
 }
 
-/** Refuses what takes something away from machines without anybody having named what stays. */
+/** Refuses removals unless the operator named modules or used --remove. */
 function refuseRemovals(plan: Run, yes: boolean): void {
   const removed = removedIn(plan);
   if (removed === 0) return;
@@ -93,6 +93,6 @@ function refuseRemovals(plan: Run, yes: boolean): void {
     exits.failed,
     'removal_not_agreed',
     `without -m this would remove ${counted(removed, 'resource')} on ${counted(agents, 'agent')}; nothing was changed`,
-    `To keep what is there, name its modules with -m. To remove it, add --remove${yes ? '' : ': you are asked again'}.\nSee which: muster runs show ${sanitiseLine(plan.run_id)}`,
+    `To keep them, name their modules with -m. To remove them, add --remove${yes ? '' : '; you are asked again'}.\nSee which: muster runs show ${sanitiseLine(plan.run_id)}`,
   );
 }

@@ -11,9 +11,11 @@ import {
   severalNaming,
 } from '../../execution/choose-agents.ts';
 import { applyLine, applyThrough, exitOfOperation, planThrough, workRefused } from '../../execution/operation.ts';
+import { removedModules } from '../../execution/removed-modules.ts';
 import { CliError, type Exit, exits, usageError } from '../../exit.ts';
 import { agentLabel } from '../../text/agent-label.ts';
 import { hasChanges, removalsOf, renderOperation } from '../../text/plan-text.ts';
+import { sanitiseLine } from '../../text/sanitize.ts';
 import { counted } from '../../text/style.ts';
 import { applyToMany } from './apply-many.ts';
 import { findOperation } from './find-operation.ts';
@@ -26,15 +28,15 @@ export const register: Register = (command, act) => {
     .addOption(selectorOption())
     .addOption(moduleOption())
     .option('-y, --yes', 'apply at once, without showing the plan and asking')
-    .option('--remove', 'without -m: what is no longer wanted may be removed')
-    .option('--plan <operation>', 'do exactly what this plan of the agent says, or nothing')
-    .addOption(new Option('--plan-id <operation>', 'the same as --plan').hideHelp())
-    .option('--queue', 'do not wait: hand it over, also to an agent that is not connected')
-    .option('--ttl <duration>', 'how long it may wait for the agent, e.g. 12h; with --queue');
+    .option('--remove', 'without -m: allow removals')
+    .option('--plan <operation>', 'apply exactly this plan of the agent, or fail')
+    .addOption(new Option('--plan-id <operation>', 'same as --plan').hideHelp())
+    .option('--queue', 'do not wait: queue the apply, also for an offline agent')
+    .option('--ttl <duration>', 'with --queue: how long to wait for the agent, e.g. 12h');
   paceOptions(command)
     .addHelpText(
       'after',
-      '\nShows the plan and asks; what is applied then is that plan, and when something has changed since, nothing.\nWithout a terminal there is nobody to ask: it needs --yes.\n\nWhat an earlier apply put on the machine and this one does not want is removed. Without -m that may be everything,\nso such an apply needs --remove.\n\nOn several agents it goes on by itself as a run: see muster runs. Of a number of agents that are to fail at most, and of\ncanaries, what had no turn yet when it is halted is not tried.\n\nExamples:\n  $ muster apply web-1 -m motd\n  $ muster apply web-1 -m motd --yes --json\n  $ muster apply web-1 --remove\n  $ muster apply -l role=web -m nginx --canary 1 --batch 25% --max-failures 2\n  $ muster apply web-1 --plan 01KAGZ4D3E5F6G7H8J9K0M1N2P --yes',
+      '\nShows the plan, asks, and applies exactly that plan; if anything has changed since, nothing is applied.\nWithout a terminal it cannot ask and needs --yes.\n\nResources of an earlier apply that this one does not include are removed. Without -m that may be all of them, so such an\napply needs --remove.\n\nOn several agents the apply is a run, which continues without this program: see muster runs. If --max-failures or a canary\nhalts the run, the remaining agents are not tried.\n\nExamples:\n  $ muster apply web-1 -m motd\n  $ muster apply web-1 -m motd --yes --json\n  $ muster apply web-1 --remove\n  $ muster apply -l role=web -m nginx --canary 1 --batch 25% --max-failures 2\n  $ muster apply web-1 --plan 01KAGZ4D3E5F6G7H8J9K0M1N2P --yes',
     )
     .action(act(apply));
 };
@@ -51,33 +53,35 @@ interface Options extends AgentOptions, PaceOptions {
 async function apply(context: Context, typed: string[], options: Options): Promise<Exit> {
   const { out, prompt } = context;
   const modules = options.module ?? [];
-  // Whoever names modules knows that the apply is about modules; who forgot to must not lose what they had.
-  // A plan says itself what it removes.
+  // Without -m, forgotten modules would be removed. With -m the operator thought of modules, and a plan lists its
+  // removals.
   const given = options.plan ?? options.planId;
   const guarded = modules.length === 0 && !options.remove && given === undefined;
   if (!options.yes && (!prompt.interactive || out.json || options.queue))
     throw usageError(
-      options.queue ? 'with --queue there is no plan to agree to' : 'there is nobody to agree to the plan',
-      'Say that it may be applied at once: --yes. To see the plan first: muster plan',
+      options.queue
+        ? '--queue shows no plan to confirm'
+        : 'the plan needs confirmation, but there is no terminal to ask on',
+      'To apply without asking: --yes. To see the plan first: muster plan',
     );
   if (given !== undefined && modules.length > 0)
-    throw usageError('--plan and -m say different things', 'The plan has its modules: leave -m away.');
+    throw usageError('--plan cannot be combined with -m', 'The plan already names its modules; drop -m.');
   const { ttl } = waitOf(options, options.queue === true);
   const pace = paceOf(options);
   if (options.queue && guarded)
     throw usageError(
-      'with --queue and without -m nobody sees what would be removed',
-      'Name the modules with -m, or say that what is no longer wanted may go: --remove',
+      'with --queue and without -m, removals would go unseen',
+      'Name the modules with -m, or allow removals with --remove.',
     );
   const agents = await chooseAgents(context, typed, options);
   const { call } = await context.connect();
   const [agent] = agents;
   if (agent === undefined || !isOneNamed(typed, agents)) {
-    if (given !== undefined) throw usageError('a plan is of one agent', 'Name that agent alone.');
+    if (given !== undefined) throw usageError('--plan works for one agent', 'Name only the agent of the plan.');
     const { yes = false, remove = false, queue = false } = options;
     return await applyToMany(context, call, agents, { modules, pace, yes, remove, queue, ttl });
   }
-  if (Object.keys(pace).length > 0) throw usageError('--canary, --batch and --max-failures are for several agents');
+  if (Object.keys(pace).length > 0) throw usageError('--canary, --batch and --max-failures need several agents');
   const name = agentLabel(agent);
 
   let bound = given === undefined ? undefined : await findOperation(call, given);
@@ -89,62 +93,65 @@ async function apply(context: Context, typed: string[], options: Options): Promi
   } else if (bound === undefined && (!options.yes || guarded)) {
     plan = await planThrough(context, call, agent, modules);
     if (!options.yes) out.print(renderOperation(plan, name, out.style));
-    if (guarded) refuseRemovals(plan, name, options.yes === true);
+    if (guarded) await refuseRemovals(call, plan, name, options.yes === true);
     if (options.yes) requireWhole(plan, name);
     else if (!(await agreed(context, name, plan))) return exits.done;
-    // What was agreed to, or found to remove nothing, is what is done: what is wanted may change in between.
+    // Binds the apply to the confirmed or checked plan, since the desired set may change meanwhile.
     bound = plan.operation_id;
   }
   if (options.queue) {
     const started = await handOver(call, agent, { modules, ttl, bound });
     if (out.json) out.data(started);
-    out.print(`Handed over as ${started.operation_id}, ${started.status}.`);
-    out.note(`See what became of it: muster operations show ${started.operation_id}`);
+    out.print(`Queued as ${started.operation_id}, ${started.status}.`);
+    out.note(`To see the result: muster operations show ${started.operation_id}`);
     return exits.done;
   }
   const started = await applyThrough(context, call, agent, { modules, plan_id: bound, plan });
   if (out.json) out.data(started);
   else out.print(renderOperation(started, name, out.style, options.yes === true));
   if (exitOfOperation(started) !== exits.done && started.resources.some(({ type }) => type === 'script'))
-    out.note(out.noteColor.dim(`What its scripts printed: muster operations show ${started.operation_id} --output`));
+    out.note(
+      out.noteColor.dim(`To see the output of its scripts: muster operations show ${started.operation_id} --output`),
+    );
   return exitOfOperation(started);
 }
 
-/** Refuses a plan that takes something away, and names the two lines of which one was probably meant. */
-function refuseRemovals(plan: Operation, agent: string, yes: boolean): void {
+/** Refuses a plan with removals, and shows the two commands that may have been meant. */
+async function refuseRemovals(call: Client, plan: Operation, agent: string, yes: boolean): Promise<void> {
   const removals = removalsOf(plan);
   if (removals.length === 0) return;
-  // Removals run backwards: the other way round is the order in which they were applied.
+  // Removals are in reverse order of the applies.
   const modules = [...new Set(removals.map(({ module }) => module).reverse())];
+  const gone = await removedModules(call, modules);
   const flags = yes ? ['--yes'] : [];
   throw new CliError(
     exits.failed,
     'removal_not_agreed',
     `without -m this would remove ${counted(removals.length, 'resource')}; nothing was changed`,
-    `To keep what is there: ${applyLine(agent, modules, ...flags)}\nTo remove it: ${applyLine(agent, [], '--remove', ...flags)}`,
+    `${gone.length === 0 ? `To keep them: ${applyLine(agent, modules, ...flags)}` : `To keep them, upload ${sanitiseLine(gone.join(', '))} again, since removed modules cannot be applied`}\nTo remove them: ${applyLine(agent, [], '--remove', ...flags)}`,
   );
 }
 
-/** What a plan that did not get through would remove, nobody knows: it may not have got that far. */
+/** A failed plan may have stopped before it found all removals. */
 function requireWhole({ status, operation_id, modules }: Operation, agent: string): void {
   if (status === 'succeeded') return;
   const whatCan = [...(modules.length === 0 ? [] : [applyLine(agent, modules, '--yes')])];
   throw new CliError(
     exits.failed,
     'plan_failed',
-    'the plan did not succeed, so it is not sure that nothing would be removed; nothing was changed',
-    `See why: muster operations show ${operation_id}\nTo apply what can be applied: ${[...whatCan, applyLine(agent, [], '--remove', '--yes')].join('\nor: ')}`,
+    'the plan failed, so removals are not known; nothing was changed',
+    `To see why: muster operations show ${operation_id}\nTo apply as far as possible: ${[...whatCan, applyLine(agent, [], '--remove', '--yes')].join('\nor: ')}`,
   );
 }
 
-/** @returns true when the person agreed to the plan, false when there is nothing to do; throws when they did not */
+/** @returns true if the operator confirmed the plan, false if it has no changes; throws if the operator declined */
 async function agreed({ out, prompt }: Context, name: string, plan: Operation): Promise<boolean> {
   if (plan.status !== 'succeeded')
     throw new CliError(
       exits.failed,
       'plan_failed',
-      'the plan did not succeed, so nothing was applied',
-      'Mend what it names; or apply what can be applied with --yes.',
+      'the plan failed, so nothing was applied',
+      'Fix the errors above, or apply as far as possible with --yes.',
     );
   if (!hasChanges(plan)) return false;
   const removals = removalsOf(plan).length;
@@ -154,7 +161,7 @@ async function agreed({ out, prompt }: Context, name: string, plan: Operation): 
   return true;
 }
 
-/** Asks for an apply that waits for its agent, and does not wait itself. */
+/** Queues an apply for its agent without waiting for it. */
 async function handOver(
   call: Client,
   agent: Agent,

@@ -8,17 +8,17 @@ import { newText } from '../../text/output-text.ts';
 import { sanitise, sanitiseLine } from '../../text/sanitize.ts';
 import { findOperation } from './find-operation.ts';
 
-/** How often it is asked for more. What is printed reaches the orchestrator about once a second. Milliseconds. */
+/** Polling interval in milliseconds. Script output reaches the orchestrator about once a second. */
 const askMs = 1_000;
 
-/** What the scripts of an operation printed; with `--follow` as they print it, up to its end. */
+/** Prints the output of an operation's scripts; with `--follow` until the operation ends. */
 export async function output(context: Context, id: string, options: { follow?: boolean }): Promise<Exit> {
   const { out, sleep } = context;
   const { call } = await context.connect();
   const operation_id = await findOperation(call, id);
   const shown = new Shown(context);
   for (;;) {
-    // In this order: once it has ended, all that there will be is there.
+    // In this order: after the end the output is complete.
     const operation = await call(getOperation, { params: { operation_id } });
     const { node_id } = operation;
     const answer = await call(getOperationOutput, { params: { node_id, operation_id } });
@@ -26,14 +26,14 @@ export async function output(context: Context, id: string, options: { follow?: b
     if (!out.json) shown.show(answer.output);
     else if (isOver) out.data(answer);
     if (isOver) {
-      if (!out.json && Object.keys(answer.output).length === 0) out.note('No script of it has printed anything.');
+      if (!out.json && Object.keys(answer.output).length === 0) out.note('Its scripts have printed nothing.');
       return options.follow ? exitOfOperation(operation) : 0;
     }
     await sleep(askMs);
   }
 }
 
-/** Shows what an operation prints, up to its end. Under `--json` it only waits. */
+/** Prints the output of an operation until it ends. With `--json` it only waits. */
 export async function followOutput(
   context: Context,
   call: Client,
@@ -45,7 +45,7 @@ export async function followOutput(
   for (;;) {
     const { node_id, status } = await call(getOperation, { params: { operation_id } });
     const { output } = await call(getOperationOutput, { params: { node_id, operation_id } });
-    // What is printed and what spins must not stand in one line.
+    // The spinner would share a line with the output.
     if (Object.keys(output).length > 0) progress.end();
     if (!out.json) shown.show(output);
     if (hasEnded(status)) return;
@@ -56,7 +56,7 @@ export async function followOutput(
 
 type One = OperationOutput['output'][string];
 
-/** What was shown so far, so that only what is new is added. */
+/** Remembers the output that was shown, to print only what is new. */
 class Shown {
   readonly #context: Context;
   readonly #before = new Map<string, One>();
@@ -75,10 +75,10 @@ class Shown {
       this.#before.set(place, now);
       this.#write(place, 'stdout', newText(before?.stdout ?? '', now.stdout), (text) => text);
       this.#write(place, 'stderr', newText(before?.stderr ?? '', now.stderr), color.red);
-      // Its end is told once.
+      // Prints the end once.
       if (now.running || (before !== undefined && !before.running)) continue;
       this.#head(place);
-      this.#line(color.dim(`${now.truncated ? '(some of it was cut) ' : ''}${endOf(now)}`));
+      this.#line(color.dim(`${now.truncated ? '(output was cut) ' : ''}${endOf(now)}`));
     }
   }
 
@@ -97,7 +97,7 @@ class Shown {
   #write(place: string, stream: 'stdout' | 'stderr', text: string, paint: (text: string) => string): void {
     if (text === '') return;
     this.#head(place);
-    // What one stream began the other does not end.
+    // Each stream starts on its own line.
     if (this.#isLineOpen && this.#stream !== stream) this.#context.out.raw('\n');
     this.#stream = stream;
     this.#context.out.raw(paint(sanitise(text)));

@@ -22,43 +22,41 @@ import { parseChoice, parseCount } from '../../text/values.ts';
 import { findOperation } from './find-operation.ts';
 import { followOutput, output } from './operation-output.ts';
 
-const naming = 'its id, or the beginning or end of it if only one recent operation fits';
+const naming = 'the id, or the beginning or end of it if only one recent operation matches';
 
 export const register: Register = (command, act) => {
   command
     .command('list')
     .description('list operations, newest first')
-    .option('--agent <agent>', 'of one agent')
+    .option('--agent <agent>', 'only operations of this agent')
     .option('--status <status>', operationStatuses.join(', '))
-    .option('--kind <kind>', 'apply or plan')
-    .option('--limit <n>', 'at most so many', '50')
+    .option('--kind <kind>', 'only this kind: apply or plan')
+    .option('--limit <n>', 'maximum number', '50')
     .addHelpText('after', '\nExample:\n  $ muster operations list --agent web-1 --status failed')
     .action(act(list));
   command
     .command('show')
     .description('show an operation with its resources')
     .argument('<operation>', naming)
-    .option('--output', 'what its scripts printed')
+    .option('--output', 'include the output of its scripts')
     .addHelpText('after', '\nExample:\n  $ muster operations show 01KAGZ4D3E5F6G7H8J9K0M1N2P --output')
     .action(act(show));
   command
     .command('output')
-    .description('what the scripts of an operation printed, and of those that run what they have printed so far')
+    .description('show the output of an operation’s scripts, including what running ones have printed so far')
     .argument('<operation>', naming)
-    .option('-f, --follow', 'show it as it comes, until the operation has ended')
+    .option('-f, --follow', 'show output as it is printed, until the operation has ended')
     .addHelpText('after', '\nExample:\n  $ muster operations output 01KAGZ4D3E5F6G7H8J9K0M1N2P --follow')
     .action(act(output));
   command
     .command('follow')
-    .description(
-      'wait for the end of an operation, show what its scripts print, and what came of it; ends with its exit code',
-    )
+    .description('wait for the end of an operation, showing script output and the result; exits with its exit code')
     .argument('<operation>', naming)
     .addHelpText('after', '\nExample:\n  $ muster operations follow 01KAGZ4D3E5F6G7H8J9K0M1N2P')
     .action(act(follow));
   command
     .command('cancel')
-    .description('cancel operations: a queued one ends at once, a running one after the resource it is at')
+    .description('cancel operations: a queued one ends at once, a running one after its current resource')
     .argument('<operations...>', naming)
     .addHelpText('after', '\nExample:\n  $ muster operations cancel 01KAGZ4D3E5F6G7H8J9K0M1N2P')
     .action(act(cancel));
@@ -89,7 +87,7 @@ async function list(
   }
   const { operations } = page;
   if (operations.length === 0) {
-    out.note('There is no such operation.');
+    out.note('No operation found.');
     return undefined;
   }
   const names = await agentNames(call, new Set(operations.map(({ node_id }) => node_id)));
@@ -108,7 +106,7 @@ async function list(
     ],
     operations,
   );
-  if (page.has_more) out.note(`\nThere are more: --limit (up to 500)`);
+  if (page.has_more) out.note(`\nThere are more operations: use --limit (up to 500)`);
   return undefined;
 }
 
@@ -143,7 +141,7 @@ async function show(context: Context, id: string, options: { output?: boolean })
   const names = await agentNames(call, new Set([node_id]));
   const { created_at, started_at, finished_at, status } = operation;
   const took = started_at === null || finished_at === null ? '' : `, took ${duration(finished_at - started_at)}`;
-  out.print(color.dim(`${sanitiseLine(operation_id)}  ${status}, asked for ${ago(created_at, out.style.now)}${took}`));
+  out.print(color.dim(`${sanitiseLine(operation_id)}  ${status}, requested ${ago(created_at, out.style.now)}${took}`));
   out.print(renderOperation(operation, names.get(node_id) ?? node_id, out.style));
   for (const [place, { stdout, stderr, exit_code, truncated }] of Object.entries(output ?? {})) {
     out.print(
@@ -151,7 +149,7 @@ async function show(context: Context, id: string, options: { output?: boolean })
     );
     if (stdout !== '') out.print(sanitise(stdout));
     if (stderr !== '') out.print(color.red(sanitise(stderr.trimEnd())));
-    if (truncated) out.print(color.dim('(the rest was cut)'));
+    if (truncated) out.print(color.dim('(output was cut)'));
   }
   return undefined;
 }
@@ -171,7 +169,7 @@ async function cancel(context: Context, wanted: string[]): Promise<Exit> {
       out.print(
         status === 'cancelled'
           ? `Cancelled ${sanitiseLine(operation_id)}.`
-          : `${sanitiseLine(operation_id)} is ${status} and ends after the resource it is at.`,
+          : `${sanitiseLine(operation_id)} is ${status} and ends after its current resource.`,
       );
     },
   );

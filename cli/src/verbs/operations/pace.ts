@@ -3,7 +3,7 @@ import type { Pace } from '../../execution/apply-view.ts';
 import { usageError } from '../../exit.ts';
 import { parseCount, parseDuration } from '../../text/values.ts';
 
-/** How an apply on many agents is to go: the options of it, and what the API takes for them. */
+/** Options that pace an apply on many agents, and their values for the API. */
 
 export interface PaceOptions {
   canary?: string;
@@ -16,11 +16,11 @@ const mostAgents = 1_000_000;
 
 export const paceOptions = (command: Command): Command =>
   command
-    .option('--canary <n>', 'so many agents first, the others only once all of these have succeeded')
-    .option('--batch <n>', 'at most so many agents at one time: a number, or a share such as 25%')
-    .option('--max-failures <n>', 'halt when more agents than that have failed');
+    .option('--canary <n>', 'apply to this many agents first; continue only if all succeed')
+    .option('--batch <n>', 'maximum number of agents at the same time: a number, or a share such as 25%')
+    .option('--max-failures <n>', 'halt after more failures than this');
 
-/** What the options say. @throws CliError (usage) */
+/** Parses the pacing options. @throws CliError (usage) */
 export function paceOf({ canary, batch, maxFailures }: PaceOptions): Pace & { max_failures?: number } {
   const share = batch !== undefined && /^([1-9]\d?|100)%$/.test(batch);
   return {
@@ -30,9 +30,9 @@ export function paceOf({ canary, batch, maxFailures }: PaceOptions): Pace & { ma
   };
 }
 
-/** What becomes of agents that are away. @throws CliError (usage) */
+/** Parses the options for offline agents. @throws CliError (usage) */
 export function waitOf({ ttl }: PaceOptions, queue: boolean): { offline?: 'queue'; ttl?: number } {
-  if (ttl !== undefined && !queue) throw usageError('--ttl is for --queue');
+  if (ttl !== undefined && !queue) throw usageError('--ttl needs --queue');
   return {
     ...(queue ? { offline: 'queue' as const } : {}),
     ...(ttl === undefined ? {} : { ttl: parseDuration(ttl) }),

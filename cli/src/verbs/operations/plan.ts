@@ -18,7 +18,7 @@ import { hasChanges, removalsOf, renderOperation } from '../../text/plan-text.ts
 import { sanitiseLine } from '../../text/sanitize.ts';
 
 /** `-m a -m b`; also `-m a,b`. */
-export const moduleOption = (description = 'a module besides those that assignments give; may be repeated'): Option =>
+export const moduleOption = (description = 'a module in addition to those of assignments; may be repeated'): Option =>
   new Option('-m, --module <name>', description).argParser((text, all: string[] | undefined) => [
     ...(all ?? []),
     ...text.split(',').filter(Boolean),
@@ -33,7 +33,7 @@ export const register: Register = (command, act) => {
     .option('--exit-code', 'exit with 3 when an apply would change something')
     .addHelpText(
       'after',
-      '\nOf several agents the plans that are alike are shown once.\n\nExamples:\n  $ muster plan web-1 -m motd\n  $ muster plan web-1 --exit-code --json\n  $ muster plan -l role=web -m nginx\n  $ muster plan --all --exit-code',
+      '\nFor several agents, equal plans are shown once.\n\nExamples:\n  $ muster plan web-1 -m motd\n  $ muster plan web-1 --exit-code --json\n  $ muster plan -l role=web -m nginx\n  $ muster plan --all --exit-code',
     )
     .action(act(plan));
 };
@@ -53,7 +53,7 @@ async function plan(context: Context, typed: string[], options: Options): Promis
     const run = await planFleet(context, call, agents, modules);
     if (out.json) out.data(run);
     else await showPlans(context, call, run);
-    out.note(out.noteColor.dim(`See it again: muster runs show ${sanitiseLine(run.run_id)}`));
+    out.note(out.noteColor.dim(`To see it again: muster runs show ${sanitiseLine(run.run_id)}`));
     const exit = exitOfRun(run);
     return exit === exits.done && options.exitCode && runChanges(run) ? exits.pending : exit;
   }
@@ -67,7 +67,7 @@ async function plan(context: Context, typed: string[], options: Options): Promis
   if (pending)
     out.note(
       out.noteColor.dim(
-        `To do it: ${applyLine(name, modules, ...(modules.length === 0 && removalsOf(operation).length > 0 ? ['--remove'] : []))}`,
+        `To apply it: ${applyLine(name, modules, ...(modules.length === 0 && removalsOf(operation).length > 0 ? ['--remove'] : []))}`,
       ),
     );
   return pending && options.exitCode ? exits.pending : exits.done;

@@ -16,31 +16,31 @@ export const register: Register = (command, act) => {
     .command('list')
     .description('list runs, newest first')
     .option('--status <status>', runStatuses.join(', '))
-    .option('--assignment <name>', 'of one assignment')
-    .option('--limit <n>', 'at most so many', '50')
+    .option('--assignment <name>', 'only runs of this assignment')
+    .option('--limit <n>', 'maximum number', '50')
     .addHelpText('after', '\nExample:\n  $ muster runs list --status halted')
     .action(act(list));
   command
     .command('show')
     .description('show a run with the outcome of each agent')
-    .argument('<run>', 'its id, or the beginning or end of it if only one recent run fits')
+    .argument('<run>', 'the id, or the beginning or end of it if only one recent run matches')
     .addHelpText('after', '\nExample:\n  $ muster runs show 01KAGZ5R3E5F6G7H8J9K0M1N2P')
     .action(act(show));
   command
     .command('follow')
-    .description('wait for the end of a run, and say what becomes of each agent; ends with its exit code')
-    .argument('<run>', 'its id, or the beginning or end of it if only one recent run fits')
+    .description('wait for the end of a run, showing the outcome of each agent; exits with its exit code')
+    .argument('<run>', 'the id, or the beginning or end of it if only one recent run matches')
     .addHelpText('after', '\nExample:\n  $ muster runs follow 01KAGZ5R3E5F6G7H8J9K0M1N2P')
     .action(act(follow));
   command
     .command('cancel')
-    .description('cancel runs: who has not had its turn is not tried, who has an operation is asked to end it')
-    .argument('<runs...>', 'their ids, or the beginning or end of one if only one recent run fits')
+    .description('cancel runs: waiting agents are not tried, running operations are cancelled')
+    .argument('<runs...>', 'their ids, or the beginning or end of one if only one recent run matches')
     .addHelpText('after', '\nExample:\n  $ muster runs cancel 01KAGZ5R3E5F6G7H8J9K0M1N2P')
     .action(act(cancel));
 };
 
-/** Whole ids are taken as they are; parts of them are looked for among the newest. */
+/** Completes the id of a run; a part of an id is looked up in the newest 500. */
 export const findRun = (call: Client, wanted: string): Promise<string> =>
   findId('run', 'muster runs list', wanted, async () => (await recent(call, 500)).map(({ run_id: id }) => id));
 
@@ -64,7 +64,9 @@ async function list(
   }
   if (runs.length === 0) {
     out.note(
-      Object.keys(filter).length > 0 ? 'There is no such run.' : 'There is no run yet: muster assignments plan NAME',
+      Object.keys(filter).length > 0
+        ? 'No run matches.'
+        : 'There are no runs yet. Start one: muster assignments plan NAME',
     );
     return undefined;
   }
@@ -121,7 +123,7 @@ async function cancel(context: Context, wanted: string[]): Promise<Exit> {
       cancelled.push(run);
       const left = run.results.filter(({ status }) => status === 'running' || status === 'queued').length;
       const rest =
-        left === 0 ? '' : ` ${left === 1 ? '1 agent ends' : `${left} agents end`} after the resource it is at.`;
+        left === 0 ? '' : ` ${left === 1 ? '1 agent stops' : `${left} agents stop`} after the current resource.`;
       out.print(`Cancelled ${sanitiseLine(run.run_id)}.${rest}`);
     },
   );

@@ -10,7 +10,7 @@ import type { Column } from '../../text/table.ts';
 export const register: Register = (command, act) => {
   command
     .command('show')
-    .description('show what is applied on a machine, what waits to be removed and what could not be applied')
+    .description('show the applied resources of a machine, its pending removals, and resources that were not applied')
     .argument('<agent>', agentNaming)
     .addHelpText('after', '\nExample:\n  $ muster state show web-1')
     .action(act(show));
@@ -32,7 +32,7 @@ async function show(context: Context, wanted: string): Promise<undefined> {
   const name = sanitiseLine(agentLabel(agent));
   const { applied, pending_removals, unapplied, snapshot_operation_id } = state;
   if (applied.length + pending_removals.length + unapplied.length === 0) {
-    out.note(`Nothing was applied on ${name} yet: muster plan ${name} -m MODULE`);
+    out.note(`Nothing was applied on ${name} yet. To see what would be: muster plan ${name} -m MODULE`);
     return undefined;
   }
   out.print(
@@ -53,7 +53,7 @@ async function show(context: Context, wanted: string): Promise<undefined> {
     out.table(columns, entries);
   };
   section('Applied', applied, color.green);
-  section('To be removed by the next apply', pending_removals, color.yellow);
-  section('Wanted, and not applied', unapplied, color.red);
+  section('Removed by the next apply', pending_removals, color.yellow);
+  section('Desired but not applied', unapplied, color.red);
   return undefined;
 }

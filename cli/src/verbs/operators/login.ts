@@ -9,7 +9,7 @@ export const register: Register = (command, act) => {
   command
     .addHelpText(
       'after',
-      '\nEvery verb signs in by itself when it needs to; this one shows that it works, and trusts a certificate that was\nnamed by --fingerprint.\n\nExample:\n  $ muster login --url https://orchestrator.example:4748 --fingerprint 9F:86:D0:81…',
+      '\nEvery verb signs in by itself; this one checks that it works, and stores the certificate named by --fingerprint.\n\nExample:\n  $ muster login --url https://orchestrator.example:4748 --fingerprint 9F:86:D0:81…',
     )
     .action(act(login));
 };
@@ -19,7 +19,7 @@ async function login(context: Context): Promise<undefined> {
   const key = await context.key();
   const { call, session, target } = await context.connect();
   const { expires_at } = await session.signIn();
-  // Only now: a certificate that did not match has stopped the connection.
+  // Stored after the sign-in, since a wrong certificate has failed the connection before.
   if (target.given !== null && target.given !== target.stored) await trustServer(env, target.url, target.given, now);
   const operator = await call(getOperator, { params: { operator_id: key.operatorId } });
   if (out.json)

@@ -20,30 +20,30 @@ import { sanitiseLine } from '../../text/sanitize.ts';
 import { counted, timestamp, when } from '../../text/style.ts';
 import { parseChoice } from '../../text/values.ts';
 
-const naming = '\nAn operator is named by username or operator id.\n';
+const naming = '\nName an operator by username or operator id.\n';
 
-/** The verbs of `muster operator` about those who may sign in. */
+/** Registers the verbs of `muster operator` that manage operators. */
 export function registerPeople(command: Command, act: Act): void {
   command
     .command('list')
-    .description('list those who may sign in')
-    .option('--all', 'removed ones too')
+    .description('list operators')
+    .option('--all', 'include removed operators')
     .addHelpText('after', '\nExample:\n  $ muster operator list')
     .action(act(list));
   command
     .command('show')
-    .description('show operators, also removed ones')
+    .description('show operators, including removed ones')
     .argument('<operators...>')
     .addHelpText('after', `${naming}\nExample:\n  $ muster operator show ada`)
     .action(act(show));
   command
     .command('add')
-    .description('let somebody sign in, by an Ed25519 public key')
-    .argument('<username>', 'for good: a name is not given twice')
+    .description('add an operator by an Ed25519 public key')
+    .argument('<username>', 'permanent; a name is used only once')
     .argument('[key]', 'the public key, 64 hexadecimal characters: muster operator whoami --public-key')
     .option(
       '--from-ssh <file>',
-      'the public key of OpenSSH in this file (id_ed25519.pub), or such a line itself; - is standard input',
+      'an OpenSSH public key: a file (id_ed25519.pub), the line itself, or - for standard input',
     )
     .option('--role <role>', roles.join(', '), 'operator')
     .addHelpText(
@@ -53,9 +53,7 @@ export function registerPeople(command: Command, act: Act): void {
     .action(act(add));
   command
     .command('remove')
-    .description(
-      'let operators sign in no more: their sessions, terminals, enrollment tokens and links for the console end',
-    )
+    .description('remove operators: ends their sign-in sessions, terminals, enrollment tokens and console links')
     .argument('<operators...>')
     .option('-y, --yes', 'do not ask')
     .addHelpText('after', `${naming}\nExample:\n  $ muster operator remove grace`)
@@ -65,7 +63,7 @@ export function registerPeople(command: Command, act: Act): void {
 const everybody = (call: Client): Promise<Operator[]> =>
   call(listOperators, { query: { include_removed: 'true' }, all: true });
 
-/** By username or id. A name that is there twice is that of one who was removed: who may sign in comes first. */
+/** By username or id. If a removed operator has the same name, the present one wins. */
 function findOperator(wanted: string, operators: readonly Operator[]): Operator {
   const isMeant = ({ username, operator_id }: Operator) =>
     username === wanted || (isKeyId(wanted.toLowerCase()) && operator_id === wanted.toLowerCase());
@@ -79,7 +77,7 @@ function findOperator(wanted: string, operators: readonly Operator[]): Operator 
     exits.failed,
     'operator_not_found',
     `there is no operator ${JSON.stringify(wanted)}`,
-    `${near === null ? '' : `Did you mean ${near}? `}See those there are: muster operator list`,
+    `${near === null ? '' : `Did you mean ${near}? `}List the operators: muster operator list`,
   );
 }
 
@@ -152,20 +150,19 @@ async function show(context: Context, wanted: string[]): Promise<Exit> {
   return exit;
 }
 
-/** The public key that was named, as hex. */
+/** The given public key as hex. */
 async function keyOf(context: Context, key: string | undefined, fromSsh: string | undefined): Promise<string> {
   if ((key === undefined) === (fromSsh === undefined))
     throw usageError(
-      'say which public key',
-      'Give it as 64 hexadecimal characters, or a key of OpenSSH: --from-ssh id_ed25519.pub',
+      'give one public key',
+      'Give 64 hexadecimal characters, or an OpenSSH key: --from-ssh id_ed25519.pub',
     );
   if (key !== undefined) {
-    if (key.startsWith('ssh-'))
-      throw usageError('that is a key of OpenSSH', `Say so: --from-ssh ${JSON.stringify(key)}`);
+    if (key.startsWith('ssh-')) throw usageError('this is an OpenSSH key', `Use --from-ssh ${JSON.stringify(key)}`);
     if (!/^[0-9a-f]{64}$/i.test(key))
       throw usageError(
         'a public key is 64 hexadecimal characters',
-        'It is what `muster operator whoami --public-key` prints. One of OpenSSH: --from-ssh FILE',
+        'Print it with `muster operator whoami --public-key`. For an OpenSSH key: --from-ssh FILE',
       );
     return key.toLowerCase();
   }
@@ -176,18 +173,18 @@ async function keyOf(context: Context, key: string | undefined, fromSsh: string 
     : typed === '-'
       ? await context.stdin()
       : await readFile(typed, 'utf8').catch((error: NodeJS.ErrnoException) => {
-          throw usageError(`${typed} cannot be read: ${error.code ?? error.message}`);
+          throw usageError(`cannot read ${typed}: ${error.code ?? error.message}`);
         });
   if (text.includes('PRIVATE KEY'))
-    throw usageError(`${typed} is a private key: it stays where it is`, `Name its public half: ${typed}.pub`);
+    throw usageError(`${typed} is a private key, which must stay secret`, `Give its public key: ${typed}.pub`);
   const found = text.split('\n').flatMap((line) => readPublicLine(line) ?? []);
   const [only] = found;
   if (only === undefined)
     throw usageError(
-      'there is no Ed25519 public key of OpenSSH',
-      'Its line begins with ssh-ed25519; other kinds of keys cannot sign in. Make one: ssh-keygen -t ed25519',
+      'no Ed25519 public key of OpenSSH found',
+      'Its line begins with ssh-ed25519; other types cannot sign in. Create one: ssh-keygen -t ed25519',
     );
-  if (found.length > 1) throw usageError(`there are ${found.length} Ed25519 keys`, 'Give the line of one of them.');
+  if (found.length > 1) throw usageError(`found ${found.length} Ed25519 keys`, 'Give the line of one key.');
   return only.key.toString('hex');
 }
 
@@ -206,7 +203,7 @@ async function add(
   out.print(
     `Added ${out.style.color.bold(sanitiseLine(added.username))} (${added.role}), ${sanitiseLine(added.operator_id)}.`,
   );
-  out.note(`They sign in with: muster login --url ${target.url}`);
+  out.note(`The operator signs in with: muster login --url ${target.url}`);
   return undefined;
 }
 
@@ -214,12 +211,12 @@ async function remove(context: Context, wanted: string[], { yes }: { yes?: boole
   const { out } = context;
   const { call } = await context.connect();
   const all = await everybody(call);
-  // A name that is wrong is told before anybody is asked, and before anybody goes.
+  // A wrong name fails before the question and before any removal.
   const operators = wanted.map((name) => findOperator(name, all));
   const names = sanitiseLine(operators.map(({ username }) => username).join(', '));
   await confirmed(context, yes, {
-    question: `Let ${names} sign in no more? The name and the key cannot be used again.`,
-    what: `${names} could sign in no more, and neither name nor key could be used again`,
+    question: `Remove ${names}? The name and the key cannot be used again.`,
+    what: `${names} would be removed, and neither the name nor the key can be used again`,
   });
   const removed: string[] = [];
   const ended: Removed[] = [];
@@ -234,9 +231,9 @@ async function remove(context: Context, wanted: string[], { yes }: { yes?: boole
       out.print(`Removed ${sanitiseLine(username)}.${endedText(answer)}`);
       const added = answer.operators_added.map((each) => sanitiseLine(each.username)).join(', ');
       if (added !== '')
-        out.note(`${sanitiseLine(username)} had added ${added}, who may still sign in: remove those that should not.`);
+        out.note(`${sanitiseLine(username)} had added ${added}, who can still sign in. Remove those who should not.`);
       const left = leftText(answer);
-      if (left !== '') out.note(`What ${sanitiseLine(username)} made goes on; look at it:\n${left}`);
+      if (left !== '') out.note(`Objects of ${sanitiseLine(username)} that stay; check them:\n${left}`);
     },
   );
   if (out.json) out.data({ removed, ended });
@@ -263,11 +260,11 @@ function endedText({ ended }: Removed): string {
   const parts = [
     [ended.sessions, 'sign-in session'],
     [ended.terminals.length, 'terminal'],
-    [ended.web_logins, 'link for the console', 'links for the console'],
+    [ended.web_logins, 'console link', 'console links'],
     [ended.enrolment_tokens.length, 'enrollment token'],
   ] as const;
   const some = parts.flatMap(([count, noun, plural]) => (count === 0 ? [] : [counted(count, noun, plural)]));
   if (some.length === 0) return '';
   const ids = ended.enrolment_tokens.map(({ id }) => id).join(', ');
-  return ` Ended with it: ${some.join(', ')}${ids === '' ? '' : ` (${ids})`}.`;
+  return ` This also ended ${some.join(', ')}${ids === '' ? '' : ` (${ids})`}.`;
 }

@@ -14,12 +14,12 @@ import { registerPeople } from './operator-people.ts';
 export const register: Register = (command, act) => {
   command
     .command('init')
-    .description('make an operator key, or use one of OpenSSH, and print its public half')
-    .option('--force', 'make another although there is one; the old one is kept under another name')
-    .option('--passphrase', 'ask for a passphrase, which is then needed at each sign-in')
-    .option('--passphrase-file <file>', 'take the passphrase from the first line of this file')
-    .option('--from-ssh [file]', 'use this key of OpenSSH where it is, ~/.ssh/id_ed25519 unless named')
-    .option('--ssh-agent [key]', 'use a key that ssh-agent holds: the only Ed25519 one, or the one of this comment')
+    .description('create an operator key, or use an OpenSSH key, and print its public key')
+    .option('--force', 'replace an existing key; the old one is kept under another name')
+    .option('--passphrase', 'ask for a passphrase, which each sign-in then needs')
+    .option('--passphrase-file <file>', 'read the passphrase from the first line of this file')
+    .option('--from-ssh [file]', 'use this OpenSSH key in place; ~/.ssh/id_ed25519 by default')
+    .option('--ssh-agent [key]', 'use an Ed25519 key of ssh-agent: the only one, or the one with this comment')
     .addHelpText(
       'after',
       '\nExamples:\n  $ muster operator init\n  $ muster operator init --from-ssh\n  $ muster orchestrator --bootstrap-key "$(muster operator whoami --public-key)" --bootstrap-username ada',
@@ -27,15 +27,15 @@ export const register: Register = (command, act) => {
     .action(act(init));
   command
     .command('passphrase')
-    .description('give the operator key another passphrase, or none')
-    .option('--remove', 'none from now on')
-    .option('--passphrase-file <file>', 'take the new one from the first line of this file')
+    .description('change or remove the passphrase of the operator key')
+    .option('--remove', 'remove the passphrase')
+    .option('--passphrase-file <file>', 'read the new passphrase from the first line of this file')
     .addHelpText('after', '\nExample:\n  $ muster operator passphrase')
     .action(act(passphrase));
   command
     .command('whoami')
-    .description('show the key in use and whose it is')
-    .option('--public-key', 'print the public key only, without asking the orchestrator')
+    .description('show the key in use and its operator')
+    .option('--public-key', 'print only the public key, without asking the orchestrator')
     .addHelpText('after', '\nExample:\n  $ muster operator whoami')
     .action(act(whoami));
   registerPeople(command, act);
@@ -57,20 +57,21 @@ async function init(context: Context, options: InitOptions): Promise<undefined> 
     out.data({ public_key: key.publicKey, operator_id: key.operatorId, key_file: key.path, former_key_file: former });
   out.print(key.publicKey);
   out.note(whereKept(key));
-  if (former !== null) out.note(`The former key is kept in ${former}.`);
-  // In $(…) the key goes where it is needed at once: nothing is to be done with it next.
+  if (former !== null) out.note(`The previous key is kept in ${former}.`);
+  // In $(…) the output goes to another command, so next steps would be noise.
   if (out.style.width === null) return undefined;
   out.note(
-    `Next, on the machine of an orchestrator that has no admin yet:\n  sudo muster orchestrator init --username NAME --operator-key ${key.publicKey}\n` +
-      `or have an admin let you in:\n  muster operator add NAME ${key.publicKey}`,
+    `Next: if the orchestrator has no admin yet, run on its machine:\n  sudo muster orchestrator init --username NAME --operator-key ${key.publicKey}\n` +
+      `Otherwise ask an admin to run:\n  muster operator add NAME ${key.publicKey}`,
   );
   return undefined;
 }
 
 function whereKept({ kept, path }: OperatorKey): string {
-  if (kept === 'agent') return `ssh-agent has the key; ${path} only names it.`;
-  if (kept === 'sealed') return `The key is in ${path}; whoever has that file and its passphrase is you.`;
-  return `The key is in ${path}; whoever has that file is you.`;
+  if (kept === 'agent') return `The key is in ssh-agent; ${path} only names it.`;
+  if (kept === 'sealed')
+    return `The key is in ${path}. That file and its passphrase are all one needs to sign in as you.`;
+  return `The key is in ${path}. That file is all one needs to sign in as you.`;
 }
 
 async function placeKey(
@@ -81,10 +82,10 @@ async function placeKey(
   const place = { replace: force === true, now: context.now };
   const sealed = passphrase === true || passphraseFile !== undefined;
   if ([sealed, fromSsh !== undefined, sshAgent !== undefined].filter(Boolean).length > 1)
-    throw usageError('a passphrase, --from-ssh and --ssh-agent say different things', 'Name one of them.');
+    throw usageError('a passphrase, --from-ssh and --ssh-agent cannot be combined', 'Use only one of them.');
   if (fromSsh !== undefined) {
     const file = resolve(fromSsh === true ? join(context.env.HOME || homedir(), '.ssh', 'id_ed25519') : fromSsh);
-    // Refused here rather than at the first sign-in.
+    // Fails here rather than at the first sign-in.
     await readKey(file, keyOptions(context));
     const former = await useFile(path, file, place);
     return { key: await readKey(path, keyOptions(context)), former };
@@ -110,7 +111,7 @@ async function chooseFromAgent({ env }: Context, comment: string | null) {
   const failed = (message: string, remedy: string, cause?: unknown) =>
     new CliError(exits.failed, 'ssh_agent_failed', message, remedy, { cause });
   if (!env.SSH_AUTH_SOCK)
-    throw failed('no ssh-agent is running here', 'Start one: eval "$(ssh-agent)"; then add a key with ssh-add.');
+    throw failed('ssh-agent is not running', 'Start one: eval "$(ssh-agent)"; then add a key with ssh-add.');
   const held = await keysOfAgent(env.SSH_AUTH_SOCK).catch((error: unknown) => {
     throw failed(`ssh-agent does not answer at ${env.SSH_AUTH_SOCK}`, 'Check SSH_AUTH_SOCK.', error);
   });
@@ -123,12 +124,12 @@ async function chooseFromAgent({ env }: Context, comment: string | null) {
         : `ssh-agent holds no Ed25519 key with the comment "${sanitiseLine(comment)}"`,
       held.length === 0
         ? 'Make one with `ssh-keygen -t ed25519`, and add it with ssh-add.'
-        : `It holds: ${held.map((each) => sanitiseLine(each.comment)).join(', ')}`,
+        : `Its keys: ${held.map((each) => sanitiseLine(each.comment)).join(', ')}`,
     );
   if (fitting.length > 1)
     throw failed(
-      `ssh-agent holds ${fitting.length} such keys`,
-      `Name one by its comment: ${fitting.map((each) => sanitiseLine(each.comment)).join(', ')}`,
+      `ssh-agent holds ${fitting.length} matching keys`,
+      `Choose one by its comment: ${fitting.map((each) => sanitiseLine(each.comment)).join(', ')}`,
     );
   return only;
 }
@@ -138,7 +139,7 @@ async function passphrase(
   options: { remove?: boolean; passphraseFile?: string },
 ): Promise<undefined> {
   if (options.remove && options.passphraseFile !== undefined)
-    throw usageError('--remove and --passphrase-file say different things');
+    throw usageError('--remove cannot be combined with --passphrase-file');
   const { keyFile } = await context.target();
   const key = await readPrivate(keyFile, keyOptions(context));
   const fresh = options.remove ? null : await newPassphrase(context.prompt, options.passphraseFile);
@@ -147,8 +148,8 @@ async function passphrase(
   if (out.json) out.data({ key_file: keyFile, passphrase: fresh !== null });
   out.note(
     fresh === null
-      ? `${keyFile} has no passphrase any more: whoever has that file is you.`
-      : `${keyFile} has a new passphrase; copies of it made before keep the old one, or none.`,
+      ? `Removed the passphrase of ${keyFile}. That file is now all one needs to sign in as you.`
+      : `${keyFile} has a new passphrase; earlier copies keep the old one, or none.`,
   );
   return undefined;
 }
@@ -164,7 +165,11 @@ async function whoami(context: Context, options: { publicKey?: boolean }): Promi
   const { call, target } = await context.connect();
   const operator = await call(getOperator, { params: { operator_id: key.operatorId } }).catch((error: unknown) => {
     if (error instanceof ApiError && error.problem.code === 'operator_not_found')
-      throw new CliError(exits.signIn, 'operator_unknown', `the key ${key.path} is not an operator’s here`);
+      throw new CliError(
+        exits.signIn,
+        'operator_unknown',
+        `the key ${key.path} belongs to no operator of this orchestrator`,
+      );
     throw error;
   });
   if (out.json) out.data({ ...operator, public_key: key.publicKey, key_file: key.path, url: target.url });

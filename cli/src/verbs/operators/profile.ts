@@ -14,10 +14,10 @@ import { showFingerprint } from '../../transport/trust.ts';
 export const register: Register = (command, act) => {
   command
     .command('create')
-    .description('name an orchestrator; takes --url, --key-file and --fingerprint')
+    .description('add an orchestrator under a name; takes --url, --key-file and --fingerprint')
     .argument('<name>')
-    .option('--replace', 'bring a profile of that name up to date')
-    .option('--use', 'use it from now on when none is named; the first one is anyway')
+    .option('--replace', 'update an existing profile')
+    .option('--use', 'use it by default; the first profile always becomes the default')
     .addHelpText(
       'after',
       '\nExample:\n  $ muster profile create prod --url https://orchestrator.example:4748 --fingerprint 9F:86:D0:81…',
@@ -25,10 +25,10 @@ export const register: Register = (command, act) => {
     .action(act(create));
   command
     .command('update')
-    .description('change a profile: what is named by --url, --key-file and --fingerprint; the rest stays')
+    .description('change the given --url, --key-file and --fingerprint of a profile; the rest stays')
     .argument('<name>')
-    .option('--usual-key', 'use the usual key from now on, and none of its own')
-    .option('--rename <name>', 'another name')
+    .option('--usual-key', 'use the default key instead of a key of its own')
+    .option('--rename <name>', 'new name')
     .addHelpText(
       'after',
       '\nExample:\n  $ muster profile update prod --url https://new.example:4748 --fingerprint 9F:86:D0:81…',
@@ -36,18 +36,18 @@ export const register: Register = (command, act) => {
     .action(act(update));
   command
     .command('list')
-    .description('list the profiles there are')
+    .description('list profiles')
     .addHelpText('after', '\nExample:\n  $ muster profile list')
     .action(act(list));
   command
     .command('use')
-    .description('use a profile from now on when none is named')
+    .description('use a profile by default')
     .argument('<name>')
     .addHelpText('after', '\nExample:\n  $ muster profile use prod')
     .action(act(use));
   command
     .command('remove')
-    .description('forget a profile, and the certificate of its address if no other profile has it')
+    .description('remove a profile, and the certificate of its address unless another profile uses it')
     .argument('<name>')
     .addHelpText('after', '\nExample:\n  $ muster profile remove prod')
     .action(act(remove));
@@ -91,13 +91,16 @@ async function update(
   const { out, env, now } = context;
   const { url, keyFile, fingerprint } = context.options;
   const { usualKey = false, rename } = options;
-  if (usualKey && keyFile !== undefined) throw usageError('--usual-key and --key-file say different things');
+  if (usualKey && keyFile !== undefined) throw usageError('--usual-key cannot be combined with --key-file');
   if (url === undefined && keyFile === undefined && fingerprint === undefined && !usualKey && rename === undefined)
-    throw usageError('nothing is to be changed', 'Name what: --url, --key-file, --usual-key, --fingerprint, --rename');
+    throw usageError(
+      'no change was given',
+      'Give at least one of --url, --key-file, --usual-key, --fingerprint, --rename.',
+    );
   const { profiles, profile } = await known(context, name);
   const next = rename ?? name;
   if (next !== name && profiles.profiles[next])
-    throw usageError(`there is a profile ${next} already`, 'See those there are: muster profile list');
+    throw usageError(`the profile ${next} exists already`, 'List the profiles: muster profile list');
   const changed = await createProfile(
     env,
     {
@@ -110,7 +113,7 @@ async function update(
     },
     now,
   );
-  // The certificate of an address that nobody goes to any more is forgotten with it.
+  // Also drops the certificate of an address that no profile uses any longer.
   const after = await readProfiles(env);
   if (next !== name) delete after.profiles[name];
   forgetServer(after, profile.url);
@@ -120,7 +123,7 @@ async function update(
   return undefined;
 }
 
-/** Forgets the certificate of an address, unless a profile goes there. */
+/** Drops the certificate of an address unless a profile uses it. */
 function forgetServer(profiles: Profiles, url: string): void {
   const { origin } = new URL(url);
   if (!Object.values(profiles.profiles).some((each) => new URL(each.url).origin === origin))
@@ -141,7 +144,7 @@ async function list(context: Context): Promise<undefined> {
     return undefined;
   }
   if (rows.length === 0) {
-    out.note('There is no profile yet: muster profile create NAME --url https://…');
+    out.note('There are no profiles yet. Create one: muster profile create NAME --url https://…');
     return undefined;
   }
   out.table(
@@ -181,7 +184,7 @@ async function use(context: Context, name: string): Promise<undefined> {
   profiles.current = name;
   await writeProfiles(env, profiles);
   if (out.json) out.data({ name, ...profile });
-  out.print(`In use from now on: ${name}, ${profile.url}.`);
+  out.print(`Default profile: ${name}, ${profile.url}.`);
   return undefined;
 }
 

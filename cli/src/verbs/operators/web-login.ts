@@ -7,7 +7,7 @@ export const register: Register = (command, act) => {
   command
     .addHelpText(
       'after',
-      '\nPrints the link and opens nothing: whoever opens it first, within 60 s, is you in that browser.\n\nExample:\n  $ muster web-login',
+      '\nPrints a link and does not open it. Opening it, once and within 60 s, signs in to the console as you.\n\nExample:\n  $ muster web-login',
     )
     .action(act(login));
 };
@@ -18,6 +18,6 @@ async function login(context: Context): Promise<undefined> {
   const made = await call(webLogin, {});
   if (out.json) out.data(made);
   out.print(sanitiseLine(made.url));
-  out.note('Good once, within 60 s: whoever opens it is you in that browser.');
+  out.note('Valid once, within 60 s. Opening it signs in to the console as you.');
   return undefined;
 }

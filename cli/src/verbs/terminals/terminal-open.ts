@@ -11,11 +11,11 @@ import { sanitiseLine } from '../../text/sanitize.ts';
 import { explain } from '../../transport/explain.ts';
 import { findTerminal } from './find-terminal.ts';
 
-/** A terminal on an agent, here: opened, or attached to. */
+/** Opens a terminal on an agent, or attaches to one. */
 
 export async function open(context: Context, wanted: string, { shell }: { shell?: string }): Promise<number> {
   if (shell !== undefined && !shell.startsWith('/'))
-    throw usageError(`--shell is ${JSON.stringify(shell)}`, 'Give its whole path, e.g. --shell /bin/sh');
+    throw usageError(`--shell cannot be ${JSON.stringify(shell)}`, 'Give an absolute path, e.g. --shell /bin/sh');
   const { call } = await context.connect();
   const agent = await findAgent(call, wanted);
   const size = (await context.terminal()).size();
@@ -33,7 +33,7 @@ export async function open(context: Context, wanted: string, { shell }: { shell?
 
 export async function attach(context: Context, wanted: string, { view }: { view?: boolean }): Promise<number> {
   const { call } = await context.connect();
-  // Of one that has ended the orchestrator says so.
+  // For an ended session the orchestrator answers with the reason.
   const session_id = await findTerminal(call, wanted, 'active').catch((error: unknown) => {
     if (error instanceof CliError && error.code === 'id_unknown') return findTerminal(call, wanted);
     throw error;
@@ -45,26 +45,26 @@ export async function attach(context: Context, wanted: string, { view }: { view?
   return follow(context, first, mode, names.get(node_id) ?? node_id.slice(0, 12));
 }
 
-/** What an agent refuses is changed on its machine: says which. */
+/** Adds which setting of the agent to change. */
 function refusedBy(agent: Agent, error: unknown): unknown {
   if (!(error instanceof ApiError)) return error;
   const { code } = error.problem;
   const label = sanitiseLine(agentLabel(agent));
-  const file = `in the configuration of the agent on ${label} (/etc/muster/agent.yml where a package was installed, data/agent.yml of npm start, or what its --config names)`;
+  const file = `in the configuration of the agent on ${label} (/etc/muster/agent.yml of a package, data/agent.yml of npm start, or the file of its --config)`;
   const remedies: Readonly<Record<string, string>> = {
     terminal_disabled: `Set remote_terminal.enabled: true ${file}.`,
-    terminal_shell_refused: `Leave --shell away, or set remote_terminal.allow_operator_shell_override: true ${file}.`,
-    terminal_limit: `End one that is no longer needed (muster terminal list --status active), or raise remote_terminal.max_sessions ${file}.`,
-    terminal_failed: `Check remote_terminal ${file}; its log says more.`,
-    agent_offline: 'See when it was last heard: muster agents list',
+    terminal_shell_refused: `Drop --shell, or set remote_terminal.allow_operator_shell_override: true ${file}.`,
+    terminal_limit: `End a session (muster terminal list --status active), or raise remote_terminal.max_sessions ${file}.`,
+    terminal_failed: `Check remote_terminal ${file}; see also its log.`,
+    agent_offline: 'See when it was last seen: muster agents list',
   };
   const { exit, message } = explain(error);
   const remedy =
     code === 'terminal_shell_refused' && message.includes('/etc/shells')
-      ? 'Name one of those with --shell, or leave it away.'
+      ? 'Give one of these with --shell, or drop --shell.'
       : remedies[code];
   if (remedy === undefined) return error;
-  // An agent of an older release has none to turn on, and the answer says so.
+  // An agent of an older release has no terminals to enable; the answer says so.
   if (code === 'terminal_disabled' && /\brelease\b/.test(message)) return error;
   return new CliError(exit, code, message, remedy, { cause: error });
 }
@@ -97,29 +97,31 @@ interface About {
   label: string;
 }
 
-/** Says how it ended; the terminal is as it was before. */
+/** Prints how the session ended; the local terminal is restored already. */
 async function conclude(context: Context, ending: Ending, about: About): Promise<number> {
   const { out } = context;
   const { session_id, mode, label } = about;
-  const looksOnNoMore = `looks on no more at ${label}`;
+  const looksOnNoMore = `no longer viewing the session on ${label}`;
   const left = (goesOn = false) =>
     goesOn
-      ? `the orchestrator did not answer: the session on ${label} goes on for a while: muster terminal close ${session_id}`
+      ? `the orchestrator did not answer, so the session on ${label} continues for a while; to end it: muster terminal close ${session_id}`
       : `the session on ${label} has ended`;
   switch (ending.kind) {
     case 'exit': {
       if (ending.code !== null) return ending.code;
       const number = constants.signals[ending.signal as NodeJS.Signals];
-      out.note(`the shell on ${label} was ended${ending.signal === null ? '' : ` by ${sanitiseLine(ending.signal)}`}`);
+      out.note(
+        `the shell on ${label} ended${ending.signal === null ? '' : ` by signal ${sanitiseLine(ending.signal)}`}`,
+      );
       return number === undefined ? exits.failed : 128 + number;
     }
     case 'told':
       throw told(ending.code, ending.message, about);
     case 'left':
       if (ending.how === 'detach' && mode === 'control')
-        out.note(`left; the session on ${label} goes on for a while: muster terminal attach ${session_id}`);
+        out.note(`detached; the session on ${label} continues for a while: muster terminal attach ${session_id}`);
       else out.note(mode === 'view' ? looksOnNoMore : `left; ${left(ending.goesOn)}`);
-      // How the shell would have ended nobody knows.
+      // The exit code of the shell is unknown.
       return ending.how === 'detach' || mode === 'view' ? exits.done : exits.failed;
     case 'signal':
       out.note(`${ending.signal}; ${mode === 'view' ? looksOnNoMore : left(ending.goesOn)}`);
@@ -131,14 +133,14 @@ async function conclude(context: Context, ending: Ending, about: About): Promise
   }
 }
 
-/** In the words of the table of errors, with what to type. */
+/** The error for a code of the orchestrator, with a command to continue. */
 function told(code: string, message: string, { session_id }: About): CliError {
   const known = Object.hasOwn(errorKinds, code) ? errorKinds[code as ErrorCode] : null;
   const again = `muster terminal attach ${session_id}`;
-  const shown = `See what it showed: muster terminal replay ${session_id}`;
+  const shown = `To see the session: muster terminal replay ${session_id}`;
   const remedies: Readonly<Record<string, string>> = {
-    terminal_taken_over: `Take it back: ${again}. To look on, add --view.`,
-    terminal_too_slow: `Look on again: ${again} --view`,
+    terminal_taken_over: `Take it back: ${again}. To view only, add --view.`,
+    terminal_too_slow: `View it again: ${again} --view`,
     terminal_interrupted: shown,
     terminal_closed: shown,
     terminal_ended: shown,
@@ -147,7 +149,7 @@ function told(code: string, message: string, { session_id }: About): CliError {
   return new CliError(exit, code, message || (known?.title ?? code), remedies[code] ?? known?.remedy ?? null);
 }
 
-/** It did not come back: because it has ended meanwhile, or because nobody could be asked. */
+/** The error after failed reconnects: the session has ended, or the orchestrator is unreachable. */
 async function lost(context: Context, error: unknown, about: About): Promise<Error> {
   const { session_id, label } = about;
   const code = error instanceof ApiError ? error.problem.code : null;
@@ -156,7 +158,7 @@ async function lost(context: Context, error: unknown, about: About): Promise<Err
     const session = await call(getTerminal, { params: { session_id } }).catch(() => null);
     return session?.status === 'interrupted'
       ? told('terminal_interrupted', `the session on ${label} was interrupted`, about)
-      : told('terminal_ended', `the session on ${label} has ended while the connection was lost`, about);
+      : told('terminal_ended', `the session on ${label} ended while the connection was lost`, about);
   }
   const { message, remedy, exit } = explain(error);
   const isUnreachable = exit === exits.unreachable;
@@ -164,7 +166,7 @@ async function lost(context: Context, error: unknown, about: About): Promise<Err
     exit,
     'connection_lost',
     `the connection to the session on ${label} was lost: ${message}`,
-    isUnreachable ? `If the session still goes on: muster terminal attach ${session_id}` : remedy,
+    isUnreachable ? `If the session continues: muster terminal attach ${session_id}` : remedy,
     { cause: error },
   );
 }

@@ -16,11 +16,14 @@ interface ReplayOptions {
   raw?: boolean;
 }
 
-/** A number above zero, with or without a fraction. */
+/** Parses a positive decimal number. */
 function parseFactor(option: string, text: string, most: number): number {
   const number = /^\d{1,6}(\.\d{1,6})?$/.test(text) ? Number(text) : Number.NaN;
   if (!(number > 0 && number <= most))
-    throw usageError(`${option} is ${JSON.stringify(text)}`, `Give a number above 0, up to ${most}, e.g. 2 or 0.5.`);
+    throw usageError(
+      `${option} cannot be ${JSON.stringify(text)}`,
+      `Give a number above 0, at most ${most}, e.g. 2 or 0.5.`,
+    );
   return number;
 }
 
@@ -32,8 +35,8 @@ export async function replay(context: Context, wanted: string, options: ReplayOp
   const terminal = await context.terminal();
   if (options.raw === true && terminal.hasScreen)
     throw usageError(
-      'the bytes of a session may do anything to a terminal',
-      `Without --raw they are played safely; or into a file: muster terminal download ${session_id} --format raw -o FILE`,
+      'raw output of a session is unsafe on a terminal',
+      `Drop --raw to play it safely, or write it to a file: muster terminal download ${session_id} --format raw -o FILE`,
     );
   const format = options.raw === true ? 'raw' : 'asciicast';
   const { body } = await call(getTranscript, { params: { session_id }, query: { format } });
@@ -43,7 +46,7 @@ export async function replay(context: Context, wanted: string, options: ReplayOp
     if (end !== 'end') return end === 'left' ? exits.done : 128 + constants.signals[end];
     const session = await call(getTerminal, { params: { session_id } }).catch(() => null);
     if (session?.status === 'active')
-      context.out.note(`The session goes on. To look on: muster terminal attach ${session_id} --view`);
+      context.out.note(`The session continues. To view it: muster terminal attach ${session_id} --view`);
   } else await printText(terminal, body);
   return exits.done;
 }
@@ -75,7 +78,7 @@ async function play(
     tooLarge: (cols, rows) => {
       const size = terminal.size();
       const first = tooLarge === null;
-      tooLarge = `The recording is ${cols}×${rows} and this window ${size?.cols}×${size?.rows}: make it larger to see it right.`;
+      tooLarge = `The recording is ${cols}×${rows}, and this terminal is ${size?.cols}×${size?.rows}: enlarge it to see all.`;
       if (first) void terminal.say(tooLarge);
     },
     clock: () => performance.now(),

@@ -88,14 +88,14 @@ test('a shell that a signal ended, and a session that was ended, say so after al
   };
   const killed = await open('x\n');
   expect(killed).toMatchObject({ exit: 137, stdout: 'last words\u001b[?1049h' });
-  expect(killed.stderr).toBe('the shell on web-1 was ended by SIGKILL\n');
+  expect(killed.stderr).toBe('the shell on web-1 ended by signal SIGKILL\n');
   onTyped = (send) =>
     send(JSON.stringify({ type: 'error', code: 'terminal_interrupted', message: 'the agent \u001b[31mis gone' }));
   typed = '';
   const cut = await open('x\n');
   expect(cut.exit).toBe(5);
   expect(cut.stderr).toMatch(
-    /^error: the agent \\x1b\[31mis gone\nto do: See what it showed: muster terminal replay 01K/,
+    /^error: the agent \\x1b\[31mis gone\nto do: To see the session: muster terminal replay 01K/,
   );
 });
 
@@ -113,7 +113,9 @@ test('what an agent refuses names the key and the machine', async () => {
   }
   expect(sent('openTerminal')[0]?.query).toEqual({ shell: '/bin/sh' });
   answers.openTerminal = () => ({ code: 'terminal_shell_refused', detail: '"/bin/x" is not in /etc/shells of web-1' });
-  expect((await muster('open', 'web-1', '--shell', '/bin/x')).stderr).toContain('to do: Name one of those');
+  expect((await muster('open', 'web-1', '--shell', '/bin/x')).stderr).toContain(
+    'to do: Give one of these with --shell',
+  );
   answers.openTerminal = () => ({
     code: 'terminal_disabled',
     detail: 'the release of web-1 has no terminals: update its agent',
@@ -134,7 +136,7 @@ test('the list names agents, operators and who is attached', async () => {
   const ran = await muster('list', '--status', 'active');
   const lines = ran.stdout.split('\n');
   expect(lines[0]).toMatch(/^SESSION +AGENT +OPERATOR +STATUS +OPENED +LASTED +ATTACHED/);
-  expect(lines[1]).toMatch(/^01KAGZ7Q4W8E2R5T6Y9V0P3A1S +web-1 +ada +active .* ada, b\\x1bob \(looks on\)$/);
+  expect(lines[1]).toMatch(/^01KAGZ7Q4W8E2R5T6Y9V0P3A1S +web-1 +ada +active .* ada, b\\x1bob \(view only\)$/);
   expect(lines[2]).toMatch(/ closed .* 1m 30s +-$/);
   expect(sent('listTerminals')[0]?.query).toEqual({ limit: '50', status: 'active' });
   expect(await muster('list', '--status', 'open')).toMatchObject({ exit: 2 });
@@ -150,7 +152,7 @@ test('a session is named by the beginning or end of its id, if only one fits', a
   expect(sent('closeTerminal')[0]?.params).toEqual({ session_id: '01KAGZ7Q4W8E2R5T6Y9V0P3A1S' });
   const both = await muster('close', '01KAG');
   expect(both).toMatchObject({ exit: 1 });
-  expect(both.stderr).toContain('2 ids of terminal sessions');
+  expect(both.stderr).toContain('2 terminal session ids');
   const partly = await muster('close', 'a1s', 'nope', '--json');
   expect(partly).toMatchObject({ exit: 6, stdout: '{\n  "closed": [\n    "01KAGZ7Q4W8E2R5T6Y9V0P3A1S"\n  ]\n}\n' });
 });

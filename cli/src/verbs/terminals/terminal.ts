@@ -19,54 +19,54 @@ import { ago, type Colors, counted, duration, listedId, when } from '../../text/
 import { parseChoice, parseCount } from '../../text/values.ts';
 import { findTerminal } from './find-terminal.ts';
 
-const naming = 'its id, or the beginning or end of it if only one recent session fits';
+const naming = 'the id, or the beginning or end of it if only one recent session matches';
 
 const keys = `
-At the beginning of a line ~. leaves and ends the session, ~d leaves it running for a while, ~~ types one ~, ~? helps. All
-other keys, Ctrl-C among them, go to the agent.
+At the start of a line, ~. ends the session and leaves, ~d detaches and keeps it running for a while, ~~ types a ~, and ~?
+shows help. All other keys, including Ctrl-C, go to the agent.
 `;
 
 export const register: Register = (command, act) => {
   command
     .command('open')
-    .description('open a shell on an agent, here; it ends with the exit code of that shell')
+    .description('open a shell on an agent; exits with the exit code of the shell')
     .argument('<agent>')
-    .option('--shell <path>', 'another shell than the agent is configured for, where it allows that')
+    .option('--shell <path>', 'another shell than the configured one, if the agent allows it')
     .addHelpText(
       'after',
-      `${keys}\nWithout a terminal on standard input, what comes there is typed, and its end is Ctrl-D.\n\nExample:\n  $ muster terminal open web-1\n  $ echo uptime | muster terminal open web-1`,
+      `${keys}\nIf standard input is not a terminal, its content is typed, and its end is Ctrl-D.\n\nExample:\n  $ muster terminal open web-1\n  $ echo uptime | muster terminal open web-1`,
     )
     .action(act(async (...words: [Context, string, { shell?: string }]) => (await shells()).open(...words)));
   command
     .command('attach')
-    .description('take a session over that is open elsewhere, or look on')
+    .description('take over a session that is open elsewhere, or view it')
     .argument('<session>', naming)
-    .option('--view', 'look on: nothing is typed there; Ctrl-C leaves')
+    .option('--view', 'view only; Ctrl-C leaves')
     .addHelpText('after', `${keys}\nExample:\n  $ muster terminal attach 01KAGZ7Q4W8E2R5T6Y9V0P3A1S --view`)
     .action(act(async (...words: [Context, string, { view?: boolean }]) => (await shells()).attach(...words)));
   command
     .command('list')
-    .description('list sessions, newest first, and who is attached to them')
+    .description('list sessions, newest first, with attached operators')
     .option('--status <status>', terminalStatuses.join(', '))
-    .option('--limit <n>', 'at most so many', '50')
+    .option('--limit <n>', 'maximum number', '50')
     .addHelpText('after', '\nExample:\n  $ muster terminal list --status active')
     .action(act(list));
   command
     .command('show')
-    .description('show a session: whose, where, when, how it ended, and its transcript')
+    .description('show a session: operator, agent, times, end, and transcript')
     .argument('<session>', naming)
     .addHelpText('after', '\nExample:\n  $ muster terminal show 01KAGZ7Q4W8E2R5T6Y9V0P3A1S')
     .action(act(show));
   command
     .command('replay')
-    .description('play what a session showed')
+    .description('replay a session')
     .argument('<session>', naming)
-    .option('--speed <n>', 'so many times as fast', '1')
-    .option('--idle-limit <secs>', 'no pause is longer than so many seconds')
-    .option('--raw', 'the very bytes that were shown, at once, for a file or a pipe')
+    .option('--speed <n>', 'playback speed', '1')
+    .option('--idle-limit <secs>', 'shorten pauses to this many seconds')
+    .option('--raw', 'print the exact bytes at once, for a file or a pipe')
     .addHelpText(
       'after',
-      '\nSpace pauses, the right and left arrows skip 5 s, q leaves. In a pipe it is the text alone, at once.\n\nExample:\n  $ muster terminal replay 01KAGZ7Q4W8E2R5T6Y9V0P3A1S --speed 4 --idle-limit 2',
+      '\nSpace pauses, the arrow keys skip 5 s, q leaves. In a pipe only the text is printed, at once.\n\nExample:\n  $ muster terminal replay 01KAGZ7Q4W8E2R5T6Y9V0P3A1S --speed 4 --idle-limit 2',
     )
     .action(
       act(async (...words: [Context, string, { speed: string; idleLimit?: string; raw?: boolean }]) =>
@@ -77,13 +77,13 @@ export const register: Register = (command, act) => {
     .command('download')
     .description('write the transcript of a session to a file')
     .argument('<session>', naming)
-    .option('--format <format>', 'asciicast, for players; raw, the very bytes that were shown', 'asciicast')
-    .requiredOption('-o, --output <file>', 'where to; - is standard output')
+    .option('--format <format>', 'asciicast, for players; raw, the exact bytes', 'asciicast')
+    .requiredOption('-o, --output <file>', 'output file; - is standard output')
     .addHelpText('after', '\nExample:\n  $ muster terminal download 01KAGZ7Q4W8E2R5T6Y9V0P3A1S -o session.cast')
     .action(act(download));
   command
     .command('close')
-    .description('end sessions, and with them the shells and what runs in them')
+    .description('end sessions, with their shells and all their processes')
     .argument('<sessions...>', naming)
     .addHelpText('after', '\nExample:\n  $ muster terminal close 01KAGZ7Q4W8E2R5T6Y9V0P3A1S')
     .action(act(close));
@@ -111,8 +111,8 @@ async function list(context: Context, options: { status?: string; limit: string 
   if (sessions.length === 0) {
     out.note(
       status === undefined
-        ? 'There is no terminal session yet: muster terminal open AGENT'
-        : 'There is no such terminal session.',
+        ? 'There are no terminal sessions yet. Open one: muster terminal open AGENT'
+        : 'No terminal session matches.',
     );
     return undefined;
   }
@@ -143,9 +143,9 @@ async function list(context: Context, options: { status?: string; limit: string 
   return undefined;
 }
 
-/** @returns null when it is nobody */
+/** @returns null if no one is attached */
 const attachedTo = (attached: TerminalSession['attached']): string | null =>
-  attached.map(({ username, mode }) => (mode === 'view' ? `${username} (looks on)` : username)).join(', ') || null;
+  attached.map(({ username, mode }) => (mode === 'view' ? `${username} (view only)` : username)).join(', ') || null;
 
 const lasted = ({ opened_at, closed_at }: TerminalSession, now: number): string =>
   duration((closed_at ?? now) - opened_at);
@@ -167,8 +167,8 @@ async function show(context: Context, wanted: string): Promise<undefined> {
   const time = (at: number) => `${new Date(at * 1000).toISOString().replace('.000Z', 'Z')}, ${ago(at, now)}`;
   const lines: [string, string][] = [
     ['session', session_id],
-    ['agent', `${agent === null ? 'one that is gone' : agentLabel(agent)} (${node_id})`],
-    ['operator', `${operators.get(operator_id) ?? 'one that is gone'} (${operator_id})`],
+    ['agent', `${agent === null ? 'a removed one' : agentLabel(agent)} (${node_id})`],
+    ['operator', `${operators.get(operator_id) ?? 'a removed one'} (${operator_id})`],
     ['status', status],
     ['opened', time(opened_at)],
     ['ended', closed_at === null ? 'not yet' : `${time(closed_at)}${end_reason === null ? '' : `: ${end_reason}`}`],
@@ -189,7 +189,7 @@ async function show(context: Context, wanted: string): Promise<undefined> {
 }
 
 function transcriptOf({ transcript_path, transcript_bytes, session_id }: TerminalSessionDetail): string {
-  if (transcript_path === null) return 'none is kept';
+  if (transcript_path === null) return 'not kept';
   const size = transcript_bytes === null ? '' : `${counted(transcript_bytes, 'byte')}: `;
   return `${size}muster terminal replay ${session_id}`;
 }
@@ -208,7 +208,7 @@ async function download(
     const terminal = await context.terminal();
     if (terminal.hasScreen)
       throw usageError(
-        'what a session showed may do anything to a terminal',
+        'raw output of a session is unsafe on a terminal',
         `Play it: muster terminal replay ${session_id}`,
       );
     for await (const piece of body) await terminal.write(piece);

@@ -218,7 +218,7 @@ resources:
       expect(await getOperation(context, refused)).toMatchObject({
         status: 'failed',
         error:
-          'a module has a resource with `only_if`, and the agent web-1 (version 0.1.0, protocol 5) is too old to carry it out; install a newer agent there, then request the operation again',
+          'a module has a resource with `only_if`, and the agent web-1 (version 0.1.0, protocol 5) does not support it; install a newer agent there, then request the operation again',
       });
     }
     const other = await submitFor('apply', ['motd']);

@@ -151,7 +151,7 @@ function unknownTo(version: number, verifies: boolean, resources: readonly Resol
 async function tooOld({ db }: Context, { node_id, label }: Marked, version: number, unknown: string) {
   const agent = await db.get(agentById, { node_id });
   const release = agent === undefined ? '' : `version ${agent.agent_version}, `;
-  const error = `a module has ${unknown}, and the agent ${label} (${release}protocol ${version}) is too old to carry it out; install a newer agent there, then request the operation again`;
+  const error = `a module has ${unknown}, and the agent ${label} (${release}protocol ${version}) does not support it; install a newer agent there, then request the operation again`;
   return { ok: false, error } as const;
 }
 

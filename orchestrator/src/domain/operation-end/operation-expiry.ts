@@ -18,7 +18,7 @@ export async function expireQueued(context: Context): Promise<void> {
     const due = await context.db.all(expiredQueued, { now: seconds(context.now()), limit: atOnce });
     const ending = {
       status: 'expired',
-      error: 'the agent did not come in time',
+      error: 'the agent did not connect in time',
       summary: null,
       startedAt: null,
     } as const;

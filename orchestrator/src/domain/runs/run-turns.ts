@@ -116,7 +116,7 @@ export async function giveTurns(
  * @throws MusterError operation_finished when the run does not continue
  */
 export async function expireTurns(context: Context, terms: RunTerms, nodeIds: readonly string[]): Promise<Turn[]> {
-  const error = 'the agent did not come in time';
+  const error = 'the agent did not connect in time';
   const turns = nodeIds.map((node_id): Turn => ({ node_id, operation_id: null, status: 'expired', error }));
   await write(context, terms, turns, [], new Map());
   return turns;

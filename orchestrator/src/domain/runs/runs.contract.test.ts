@@ -452,7 +452,7 @@ describeDatabases('runs in waves', (fixture) => {
     await carryOut(agents[2]!);
     await domain.conductor.sweep();
     await domain.conductor.sweep();
-    expect(await outcomes(id)).toEqual(['succeeded', 'expired: the agent did not come in time', 'succeeded']);
+    expect(await outcomes(id)).toEqual(['succeeded', 'expired: the agent did not connect in time', 'succeeded']);
     expect((await getRun(context, id)).status).toBe('failed');
   });
 
@@ -575,7 +575,7 @@ resources:
     const upkeep = startUpkeep(context, domain.clock);
     await upkeep.round();
     expect((await getOperation(context, operation)).status).toBe('expired');
-    expect(await outcomes(id)).toEqual(['expired: the agent did not come in time']);
+    expect(await outcomes(id)).toEqual(['expired: the agent did not connect in time']);
     await upkeep.stop();
   });
 

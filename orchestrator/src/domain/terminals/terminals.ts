@@ -388,7 +388,7 @@ export function createTerminals(context: Context, parts: TerminalParts): Termina
 
     async interruptLeftovers() {
       const rows = await db.all(activeTerminals, {});
-      const end = interrupted('the orchestrator was started anew');
+      const end = interrupted('the orchestrator restarted');
       const record = async () => {
         for (const row of rows) {
           const { session_id, node_id } = row;
