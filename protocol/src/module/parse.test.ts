@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { parseModule } from './parse.ts';
 
 /** `line:column path` of each fault, and its message. */
@@ -19,7 +19,7 @@ const withResources = (...resources: string[]): string =>
 const motd = 'resource: { file-unix: { path: /etc/motd } }';
 
 describe('a module that is right', () => {
-  it('needs nothing but a name', () => {
+  test('needs nothing but a name', () => {
     const parsed = parseModule('name: m');
     expect(parsed).toEqual({
       ok: true,
@@ -30,12 +30,12 @@ describe('a module that is right', () => {
     });
   });
 
-  it('comes as bytes, with a byte order mark and line ends of Windows', () => {
+  test('comes as bytes, with a byte order mark and line ends of Windows', () => {
     const parsed = parseModule(new TextEncoder().encode('\uFEFFname: m\r\nsupports: [{ platform: linux }]\r\n'));
     expect(parsed).toMatchObject({ ok: true, module: { name: 'm' }, warnings: [] });
   });
 
-  it('may have null for whatever may be absent', () => {
+  test('may have null for whatever may be absent', () => {
     const source = `
 name: m
 supports: null
@@ -55,7 +55,7 @@ resources:
     ]);
   });
 
-  it('may hold keys that start with x- at every level', () => {
+  test('may hold keys that start with x- at every level', () => {
     const source = `
 name: m
 x-note: { any: [thing, 1] }
@@ -72,11 +72,11 @@ verify: [{ x-a: 1, tcp: { port: 22, x-a: 1 } }]
     expect(JSON.stringify(parsed)).not.toContain('x-a');
   });
 
-  it('has its columns counted from after a byte order mark', () => {
+  test('has its columns counted from after a byte order mark', () => {
     expect(faultsOf('\uFEFFname: a/b\n')).toEqual(['1:7 /name must not hold "/"']);
   });
 
-  it('may use anchors within the caps', () => {
+  test('may use anchors within the caps', () => {
     const source = withResources(
       '{ id: a, resource: { user-unix: { name: a, additional_groups: &groups [audio, video] } } }',
       '{ id: b, resource: { user-unix: { name: b, additional_groups: *groups } } }',
@@ -437,11 +437,11 @@ describe('refused at upload, with path, line and column', () => {
     ],
   ];
 
-  it.each(cases)('%s', (_, source, faults) => {
+  test.each(cases)('%s', (_, source, faults) => {
     expect(faultsOf(source)).toEqual(faults);
   });
 
-  it('names every fault at once, in order of position', () => {
+  test('names every fault at once, in order of position', () => {
     const found = faultsOf(`name: a/b
 supprts: []
 resources:
@@ -459,7 +459,7 @@ resources:
     ]);
   });
 
-  it('stops naming faults after 500', () => {
+  test('stops naming faults after 500', () => {
     const found = faultsOf(`name: m\n${Array.from({ length: 600 }, (_, index) => `k${index}: 1\n`).join('')}`);
     expect(found).toHaveLength(501);
     expect(found.at(-1)).toContain('and 100 more faults from here on');
@@ -467,7 +467,7 @@ resources:
 });
 
 describe('what is certain and what is not', () => {
-  it('lets one identity stand twice where no agent gets both', () => {
+  test('lets one identity stand twice where no agent gets both', () => {
     const exclusive = [
       withResources(`{ when: { distro: debian }, ${motd} }`, `{ when: { distro: fedora }, ${motd} }`),
       withResources(`{ variants: [{ when: { arch: armv7 }, ${motd} }, { when: { arch: x86_64 }, ${motd} }] }`),
@@ -482,7 +482,7 @@ describe('what is certain and what is not', () => {
     for (const source of exclusive) expect(faultsOf(source)).toEqual([]);
   });
 
-  it('refuses one identity twice where some agent gets both', () => {
+  test('refuses one identity twice where some agent gets both', () => {
     const overlapping = [
       withResources(`{ when: { distro: debian }, ${motd} }`, `{ when: { tag.role: web }, ${motd} }`),
       withResources(`{ variants: [{ when: { arch: armv7 }, ${motd} }] }`, `{ when: { platform: linux }, ${motd} }`),
@@ -498,7 +498,7 @@ describe('what is certain and what is not', () => {
     for (const source of overlapping) expect(faultsOf(source)).toHaveLength(1);
   });
 
-  it('does not call a tie certain when a narrower variant may win', () => {
+  test('does not call a tie certain when a narrower variant may win', () => {
     const narrower = `name: m
 supports: [{ platform: linux, distro: debian }]
 resources:
@@ -510,7 +510,7 @@ resources:
     expect(faultsOf(narrower)).toEqual([]);
   });
 
-  it('only warns of a cycle through variants that may never meet', () => {
+  test('only warns of a cycle through variants that may never meet', () => {
     const source = withResources(
       '{ id: a, variants: [{ when: { distro: debian }, resource: { service-systemd: { name: a, restart_on: [b] } } }, { resource: { hostname: { name: a } } }] }',
       '{ id: b, variants: [{ when: { distro: fedora }, resource: { service-systemd: { name: b, restart_on: [a] } } }, { resource: { timezone: { name: UTC } } }] }',
@@ -519,7 +519,7 @@ resources:
     expect(warningsOf(source)).toEqual(['4:5 these wait for each other: a -> b -> a, where all of them apply']);
   });
 
-  it('warns of a file without content, which is made empty where it is not there', () => {
+  test('warns of a file without content, which is made empty where it is not there', () => {
     const empty = [
       '4:30 declares no content: where the file is not there, an empty one is made; `only_if: { exists }` beside `resource` skips it there',
     ];
@@ -531,7 +531,7 @@ resources:
       expect(warningsOf(withResources(`{ resource: { file-unix: { path: /a, ${body} } } }`)), body).toEqual([]);
   });
 
-  it('takes a condition that the machine decides, and refuses what is not one', () => {
+  test('takes a condition that the machine decides, and refuses what is not one', () => {
     const resource = 'resource: { hostname: { name: a } }';
     const faults = (onlyIf: string) => faultsOf(withResources(`{ only_if: ${onlyIf}, ${resource} }`));
     for (const path of ['/', '/etc/nginx', '/etc/nginx/', '"${{ param.path }}/x"'])
@@ -555,7 +555,7 @@ resources:
     expect(faults('{ exists: "/${{ each }}" }')).toEqual([expect.stringContaining('"each"')]);
   });
 
-  it('warns of what is probably meant otherwise', () => {
+  test('warns of what is probably meant otherwise', () => {
     expect(warningsOf('name: m\ntemplates:\n  - { id: t, content: a }\n')).toEqual([
       '1:1 the module has no supports clause, so it matches no agent',
       '3:5 no resource uses the template "t"',
@@ -616,18 +616,18 @@ describe('YAML that is refused', () => {
     ],
   ];
 
-  it.each(cases)('%s', (_, source, faults) => {
+  test.each(cases)('%s', (_, source, faults) => {
     expect(faultsOf(source)).toEqual(faults);
   });
 
-  it('bytes that are not UTF-8, at their place', () => {
+  test('bytes that are not UTF-8, at their place', () => {
     const bytes = new TextEncoder().encode('name: m\nx-ä: a?b\n');
     bytes[bytes.indexOf(0x3f)] = 0xff;
     expect(faultsOf(bytes)).toEqual(['2:7  the module is not UTF-8: save it in that encoding']);
     expect(faultsOf(Uint8Array.of(0x6e, 0xc3))).toEqual(['1:2  the module is not UTF-8: save it in that encoding']);
   });
 
-  it('an alias bomb, without making it', () => {
+  test('an alias bomb, without making it', () => {
     const names = [...'abcdefghijklmnopqrstuvwxyz'];
     const steps = names.slice(1).map((name, index) => `x-${name}: &${name} [${`*${names[index]},`.repeat(9)}]`);
     const bomb = `name: m\nx-a: &a [1,1,1,1,1,1,1,1,1]\n${steps.join('\n')}\n`;
@@ -636,12 +636,12 @@ describe('YAML that is refused', () => {
     ]);
   });
 
-  it('text that aliases multiply', () => {
+  test('text that aliases multiply', () => {
     const source = `name: m\nx-a: &a "${'y'.repeat(1_000_000)}"\nx-b: [${'*a,'.repeat(100)}]\n`;
     expect(faultsOf(source)).toEqual(['1:1  too much text once aliases are followed: use each anchor less often']);
   });
 
-  it('more than 10,000 values, and not one less', () => {
+  test('more than 10,000 values, and not one less', () => {
     const list = (values: number) => `name: m\nx-a:\n${'- a\n'.repeat(values)}`;
     // The mapping, the name and the list are values too.
     expect(faultsOf(list(9_997))).toEqual([]);
@@ -649,7 +649,7 @@ describe('YAML that is refused', () => {
     expect(faultsOf(list(300_000))).toEqual(['10001:1  more than 10000 values: split the module']);
   });
 
-  it('more than 32 levels, and not one less', () => {
+  test('more than 32 levels, and not one less', () => {
     const nested = (levels: number) => `name: m\nx-a: ${'['.repeat(levels - 1)}${']'.repeat(levels - 1)}\n`;
     expect(faultsOf(nested(32))).toEqual([]);
     expect(faultsOf(nested(33))).toEqual([expect.stringContaining('nested deeper than 32 levels')]);
@@ -658,7 +658,7 @@ describe('YAML that is refused', () => {
     expect(faultsOf(byAlias)).toEqual([expect.stringContaining('nested deeper than 32 levels')]);
   });
 
-  it('more than 2 MiB, and not one byte less', () => {
+  test('more than 2 MiB, and not one byte less', () => {
     const limit = 2 * 1024 * 1024;
     const prefix = 'name: m\nx-a: ';
     expect(faultsOf(prefix + 'y'.repeat(limit - prefix.length))).toEqual([]);

@@ -634,7 +634,7 @@ describe('a condition that the machine decides', () => {
   const source = (onlyIf: string, more = '') =>
     `${more}\nresources:\n  - { id: f, only_if: { exists: ${onlyIf} }, resource: { file-unix: { path: /f, content: a } } }\n`;
 
-  it('is handed on with its path filled in, for each element, beside `when`', () => {
+  test('is handed on with its path filled in, for each element, beside `when`', () => {
     expect(resourcesOf(resolve(source('/etc/x/')))[0]).toMatchObject({ only_if: { exists: '/etc/x' } });
     const each = `
 parameters: { sites: { type: list, default: [a, b] } }
@@ -654,7 +654,7 @@ resources:
     expect(resourcesOf(resolve(file('a')))[0]).not.toHaveProperty('only_if');
   });
 
-  it('is refused when its path comes to something else', () => {
+  test('is refused when its path comes to something else', () => {
     const path = 'parameters: { path: { type: string, default: etc } }';
     expect(faultsOf(resolve(source('"${{ param.path }}"', path)))).toEqual([
       'module_unresolved',
@@ -663,7 +663,7 @@ resources:
     expect(faultsOf(resolve(source('"/${{ attr.none }}"')))).toEqual(['module_unresolved', expect.any(String)]);
   });
 
-  it('is a part of the declaration that two modules must agree on', () => {
+  test('is a part of the declaration that two modules must agree on', () => {
     const laid = (...paths: string[]) =>
       resolveDesiredSet({ modules: paths.map((path, i) => moduleOf(source(path), `m${i}`)), agent });
     expect(resourcesOf(laid('/a', '/a'))).toHaveLength(1);
