@@ -66,4 +66,4 @@ export class ChainCheck {
 }
 
 const broken = (place: number, why: string) =>
-  new TransferRefused(`the audit log in the backup is not what was written: at place ${place} ${why}`);
+  new TransferRefused(`the audit log in the backup was modified: at place ${place} ${why}`);

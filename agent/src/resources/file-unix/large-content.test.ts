@@ -61,7 +61,7 @@ describe('a file too large for memory', () => {
     const kept = await copies.keep({ openFd: fd });
     expect(kept).toEqual({ size: large, sha256: createHash('sha256').update(Buffer.alloc(large)).digest('hex') });
     truncateSync(path, maxCopy + 1);
-    await expect(copies.keep({ openFd: fd })).rejects.toThrow(/larger than 256 MiB.*nothing is changed/);
+    await expect(copies.keep({ openFd: fd })).rejects.toThrow(/larger than 256 MiB.*nothing was changed/);
     closeSync(fd);
     expect(readdirSync(`${directory}/copies`)).toEqual([kept.sha256]);
   });
