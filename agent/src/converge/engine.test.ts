@@ -192,7 +192,7 @@ describe('failures and triggers', () => {
     expect(told.results.map(({ status }) => status)).toEqual(['failed', 'skipped', 'skipped', 'changed']);
     expect(planned.results.map(({ status }) => status)).toEqual(['failed', 'skipped', 'skipped', 'would_change']);
     expect(byId(told.results, 'svc')).toMatchObject({
-      message: expect.stringContaining('cannot carry out package-brew'),
+      message: expect.stringContaining('cannot apply package-brew'),
     });
     expect(byId(told.results, 'b')).toMatchObject({ message: 'skipped, because `a` was skipped' });
     expect(told.finished).toMatchObject({ status: 'failed', summary: { failed: 1, skipped: 2, changed: 1 } });

@@ -6,7 +6,7 @@ import { directory, file, line, operation } from '../converge/test/desired.ts';
 import { useAgent } from '../converge/test/harness.ts';
 import { cleanEnvironment } from '../host/clean-environment.ts';
 
-/** A user can set ACLs on what is his. What the agent puts there for others, or takes over, must not keep them. */
+/** A user can set ACLs on his own files. Files that the agent writes there for others, or takes over, must not keep them. */
 
 const h = useAgent();
 const user = 41_000;
@@ -176,7 +176,7 @@ describe.runIf(canTry)('the default ACL of a directory of a user', () => {
 });
 
 describe.runIf(canTry)('an ACL of the former owner', () => {
-  /** What the former owner lets himself keep. */
+  /** Sets ACLs that keep the access of the former owner. */
   const keep = (path: string, isDirectory: boolean): void => {
     setAcl('access', path, open, user);
     if (isDirectory) setAcl('default', path, open, user);

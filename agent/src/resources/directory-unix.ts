@@ -41,7 +41,7 @@ export interface SeenDirectory {
   isEmpty?: boolean;
 }
 
-/** What a directory was before the agent first changed it. */
+/** State of a directory before the agent first changed it. */
 export type DirectoryBefore =
   | { was: 'absent' }
   /** `inode` of the directory that had this owner. Absent: recorded by release 0.1 or before. */

@@ -30,7 +30,7 @@ describe('what was private comes back private', () => {
     chmodSync(key(), 0o600);
   };
 
-  test('a file that was deleted and made anew', async () => {
+  test('a file that was deleted and created again', async () => {
     prepareKey();
     const before = snapshotTree(h.root);
     await apply(file(key(), { content: 'ours\n' }));
@@ -115,7 +115,7 @@ describe('what was as declared when the agent came', () => {
     expect(existsSync(`${h.root}.there`)).toBe(true);
   });
 
-  test('comes back when it is declared differently, unless it had been changed by then', async () => {
+  test('restores a file that was as declared after another declaration, unless it had drifted before', async () => {
     const [g, hh] = [`${h.root}/g`, `${h.root}/h`];
     for (const path of [g, hh]) writeFileSync(path, 'good\n');
     await apply(file(g, { content: 'good\n' }), file(hh, { content: 'good\n' }));

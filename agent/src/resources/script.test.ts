@@ -15,7 +15,7 @@ describe.each(['sh', 'bash'] as const)('a script of %s', (program) => {
     expect(`${output?.stdout}${output?.stderr}`).not.toContain('#!/bin/sh');
   });
 
-  test('is told of by its line, not by where it was kept', async () => {
+  test('reports an error by its line, not by the path of the script', async () => {
     const told = await h.agent.run(operation('apply', [script('s', { program, apply: 'true\nno-such-program' })]));
     expect(told.results[0]?.message).toMatch(/exit code 127: (line )?2: no-such-program: .*not found$/);
     expect(told.outputs[0]?.stderr).not.toContain('/proc');

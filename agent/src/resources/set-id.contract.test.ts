@@ -23,7 +23,7 @@ import { block, directory, file, line, operation } from '../converge/test/desire
 import { useAgent } from '../converge/test/harness.ts';
 import { snapshotTree } from '../converge/test/tree.ts';
 
-/** What a user may put into a file that he owns must never run as somebody else, whatever the agent does with the file. */
+/** Content that a user can write into his own file must never run as another user, after any change by the agent. */
 
 const h = useAgent();
 const user = 41_000;
@@ -111,7 +111,7 @@ describe.runIf(process.geteuid?.() === 0)('a set-user-ID or set-group-ID bit tha
     expect(stateOf(path)).toBe('41000:41000 0755');
   });
 
-  test('does not survive declared content that is there already, when the owner changes', async () => {
+  test('does not survive a change of owner of a file that already has the declared content', async () => {
     const path = lay('tool', 'ours\n', user, 0o6777);
     const held = openSync(path, 'r+');
     await apply(file(path, { content: 'ours\n', owner: 'root', group: 'root' }));
@@ -221,7 +221,7 @@ describe.runIf(process.geteuid?.() === 0)('a file that is given back', () => {
     await refused(/tool.*content/s);
   });
 
-  test('goes to a user whatever root wrote into it, without a set-user-ID bit', async () => {
+  test('goes back to a user without a set-user-ID bit after root wrote into it', async () => {
     const path = lay('tool', 'theirs\n', user, 0o4755);
     await apply(file(path, { owner: 'root' }));
     writeFileSync(path, 'of root\n');
@@ -411,7 +411,7 @@ describe.runIf(process.geteuid?.() === 0)(
   },
 );
 
-/** What a module declares of the file. */
+/** Declarations of the file. */
 const bodies = [
   { owner: String(user) },
   { owner: 'root' },
@@ -422,7 +422,7 @@ const bodies = [
   { ensure: 'absent' as const },
   null,
 ];
-/** What the user may do to a file of his own, in a directory that is not. */
+/** Changes by the user to his own file in another user's directory. */
 const deeds: ((path: string) => void)[] = [
   () => {},
   (path) => writeFileSync(path, 'evil\n'),

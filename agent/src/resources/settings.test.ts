@@ -6,7 +6,7 @@ import { diffHostname } from './hostname.ts';
 import { diffParameter, type SeenParameter } from './sysctl.ts';
 import { diffTimezone, type SeenTimezone } from './timezone.ts';
 
-/** What is to be done about settings of the machine, on values: the running one, and the one that is kept. */
+/** Differences of machine settings, as values: the running setting, and the persisted one. */
 
 const declared = <T extends ResourceType>(
   type: T,
@@ -74,7 +74,7 @@ describe('a kernel parameter', () => {
 describe('the name of the machine', () => {
   const web = declared('hostname', { name: 'web-1' });
 
-  test('is the running one and the one in the file, whatever else is in that', () => {
+  test('compares the running host name and the one in the file, and ignores other lines', () => {
     const seen = (running: string, persisted: string | null) => ({
       running,
       persisted,

@@ -29,7 +29,7 @@ export interface SeenKey {
   ownership: Ownership | null;
   /** Whether the file contains anything besides lines with the key. */
   hasMore: boolean;
-  /** What an apply would create for it. */
+  /** The file and directory that an apply would create. */
   makes: { file: boolean; directory: boolean };
   /** Whether the file lacks a final line break. */
   open: boolean;

@@ -17,7 +17,7 @@ import { listDrift, submitDriftCheck } from './drift/drift.ts';
 import { uploadModule } from './modules/modules.ts';
 import { submitOperation } from './operations/operations.ts';
 
-/** What a compromised agent can make the orchestrator store: what it was sent, within its limits, and nothing else. */
+/** A compromised agent can make the orchestrator store only what the agent was sent, within its limits. */
 
 const instance = '01'.repeat(16);
 const mebibyte = 1024 * 1024;
@@ -347,7 +347,7 @@ describeDatabases('the event of a daily limit', (fixture) => {
     expect(await limited()).toEqual(['bytes']);
   });
 
-  test('is recorded once a day, whatever restarts and limits there are', async () => {
+  test('records an exceeded daily limit once a day, across restarts and changes of the limit', async () => {
     const { domain, agent, started, limited, rules } = await withLinks(samplesBytes);
     await started().sampled(agent.id, samples);
     const restarted = started();

@@ -11,7 +11,7 @@ const intervalMs = 1_000;
 const pullInMs = 3_600_000;
 
 export interface DriftSweepOptions extends SweepRules {
-  /** Of all processes that share the database, only the holder of the lease sweeps. */
+  /** Only the holder of the lease sweeps, among all processes that share the database. */
   readonly lease: Lease;
   /** Nothing is queued while it returns true. */
   readonly paused?: () => boolean;

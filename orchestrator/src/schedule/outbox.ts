@@ -43,7 +43,7 @@ export interface OutboxOptions {
   readonly retentionDays: number;
   /** Milliseconds for one attempt. */
   readonly timeoutMs?: number;
-  /** Of all processes that share the database, only the holder of the lease sends. */
+  /** Only the holder of the lease sends, among all processes that share the database. */
   readonly lease: Lease;
 }
 

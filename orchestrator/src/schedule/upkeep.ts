@@ -18,7 +18,7 @@ import { createHealth, type Health } from '../domain/shared/health.ts';
 const intervalMs = 5_000;
 /** Rounds between deletions of sign-in sessions. An expired session is refused in any case. */
 const sessionsEvery = 60;
-/** Rounds between two prunings. */
+/** Rounds between deletions of old payloads, tokens, history, and recordings. */
 const pruneEvery = 720;
 /** Rounds between two searches for former secret values that no machine needs anymore. */
 const formerSecretsEvery = 12;

@@ -1,6 +1,6 @@
 import type { ResolvedResource } from '@muster/protocol/module';
 import { bodyFault } from '../../resources/provider/body-shape.ts';
-import { whyNotCarriedOut } from '../../resources/provider/foreign.ts';
+import { whyNotApplicable } from '../../resources/provider/foreign.ts';
 import type { Provider } from '../../resources/provider/provider.ts';
 import { providerOf } from '../../resources/provider/registry.ts';
 
@@ -31,4 +31,4 @@ export const providerFor = ({
 }): Provider | null => (kind === 'apply' && faultOf(resource) !== null ? null : providerOf(resource.type));
 
 export const whyNoProvider = (resource: ResolvedResource): string =>
-  (providerOf(resource.type) === null ? null : faultOf(resource)) ?? whyNotCarriedOut(resource.type);
+  (providerOf(resource.type) === null ? null : faultOf(resource)) ?? whyNotApplicable(resource.type);

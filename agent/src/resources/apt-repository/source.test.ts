@@ -22,7 +22,7 @@ describe('a source', () => {
     expect(renderKey(`\r\n${key.replaceAll('\n', '\r\n')}\r\n\r\n`)).toBe(`${key}\n`);
   });
 
-  test('that apt would not take is refused, and nothing of it is told', () => {
+  test('refuses a source that apt would not accept, without repeating its value', () => {
     expect(sourceFault({ ...body, signed_by: key })).toBeNull();
     expect(sourceFault({ ...body, suites: ['./'], components: [] })).toBeNull();
     expect(sourceFault({ ...body, uris: ['//user:secret@example.org'] })).toBe(
@@ -34,7 +34,7 @@ describe('a source', () => {
     expect(sourceFault({ ...body, signed_by: 'b25l' })).toMatch(/gpg --armor --export$/);
   });
 
-  test('that differs is told by its fields', () => {
+  test('reports the fields in which a source differs', () => {
     const text = renderSource({ ...body, signed_by: key });
     const without = renderSource(body);
     expect(sourceChanges(text, text)).toEqual([]);

@@ -52,7 +52,7 @@ export function diffBlockRemoval(resource: ResolvedResource, before: BlockBefore
   if (seen.type === 'absent') return nothing('already gone, with the file it was in');
   if (seen.type !== 'file') {
     if (before.was === 'present') throw notAFile(resource, seen);
-    return nothing('already gone; what is there now is no file');
+    return nothing('already gone; the path now has something other than a file');
   }
   if (seen.found.is === 'broken') throw brokenBlock(resource, seen.found.how);
   const { restored } = seen;

@@ -24,7 +24,7 @@ const awkward = fc.string({ unit: fc.constantFrom('%', '\\', 'a', ' ', '"', "'",
 const oneLine = fc.oneof(awkward, fc.string({ unit: 'grapheme' })).filter((text) => !/[\n\r\0]/.test(text));
 
 describe('a command', () => {
-  test('comes out of cron as it was declared, whatever is in it', () => {
+  test('escapes any command so that cron runs it as declared', () => {
     fc.assert(
       fc.property(oneLine, (command) => {
         expect(asCronReads(escapeCommand(command))).toEqual({ command: command.trim(), input: null });

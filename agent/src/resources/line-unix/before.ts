@@ -3,7 +3,7 @@ import { findPlace, insertLines, isAt, type Place, removeLines, type TextLine } 
 import { isAbsent } from '../text-edit/text-file.ts';
 import { type Hit, hitsIn, lineOf, type SeenLine, wantedFor } from './seen.ts';
 
-/** What a line resource replaced in a file. */
+/** The lines of a file that a line resource replaced. */
 export type LineBefore = {
   /** The line that the agent last wrote; null if it was declared absent then. */
   put: string | null;

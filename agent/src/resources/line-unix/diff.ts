@@ -68,7 +68,7 @@ export function diffLineRemoval(resource: ResolvedResource, before: LineBefore, 
   if (seen.type === 'absent') return nothing('already gone, with the file it was in');
   if (seen.type !== 'file') {
     if (before.lost.some(({ text }) => text !== null)) throw notAFile(resource, seen);
-    return nothing('already gone; what is there now is no file');
+    return nothing('already gone; the path now has something other than a file');
   }
   const { restored } = seen;
   if (restored === null) return nothing('as it was before');

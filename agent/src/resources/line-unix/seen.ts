@@ -50,7 +50,7 @@ function* readableLines(lines: readonly TextLine[]): Generator<string> {
   for (const { text } of lines) yield readable(text);
 }
 
-/** Of a line to be present the last hit; of a line to be absent all hits. */
+/** @returns the last hit for a line to be present, all hits for a line to be absent */
 export function meant(resource: ResolvedResource, previous: string | null, lines: readonly TextLine[]): number[] {
   const hits = hitsIn(resource, previous, lines);
   return isAbsent(resource) ? hits : hits.slice(-1);

@@ -118,7 +118,7 @@ describe('a package', () => {
     expect(() => diffPackageRemoval('foo', before, needed)).toThrow(/^foo is not removed/);
   });
 
-  test('that dpkg did not finish with is mended', () => {
+  test('repairs a package that dpkg did not finish to configure', () => {
     expect(diff({}, seen({ state: 'half-configured', whole: false })).changes).toEqual([
       { field: 'state', from: 'half-configured', to: 'installed' },
     ]);

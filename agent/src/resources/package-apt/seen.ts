@@ -23,7 +23,7 @@ export type SeenPackage = {
   version: string | null;
   held: boolean;
   auto: boolean;
-  /** What the sources offer, if the decision depends on it. */
+  /** Versions and providers that the sources offer, if the decision depends on them. */
   offer: { candidate: string | null; offered: string[]; providers: string[]; trouble: string | null } | null;
   /** For a package to remove: why it must not be removed. */
   vital?: string;

@@ -67,7 +67,7 @@ function delivered(): DpkgDatabase {
 }
 
 describe('what is left of a package goes', () => {
-  test('when all of it is as it came, also what was written anew with the same content', () => {
+  test('when all of it is unchanged, or was rewritten with the same content', () => {
     const [before, known] = [trace(), delivered()];
     writeFileSync(`${root}/web/made`, 'by a script\n');
     expect(keptBecause(['web:all'], before, now(...all()), known)).toBeNull();

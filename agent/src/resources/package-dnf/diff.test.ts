@@ -86,7 +86,7 @@ describe('what is to be done about a package of rpm', () => {
     expect(why({}, seen(null, null, { offer: { ...offer, providers: [] } }))).toContain('no network');
   });
 
-  test('nothing to what is locked, which is drift all the same', () => {
+  test('refuses to change a locked package, but still reports its drift', () => {
     const locked = seen('1.0-1', offered, { locked: true });
     expect(() => diff({ version: '1.1' }, locked)).toThrow('dnf versionlock delete hello');
     expect(() => diff({ ensure: 'absent' }, locked)).toThrow('versionlock');

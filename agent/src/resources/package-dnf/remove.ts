@@ -26,7 +26,7 @@ const maxAttempts = 5;
 
 /**
  * Removes packages in one transaction, with the dependencies that came with them and that nothing else needs. Removes
- * nothing else, whatever others install meanwhile.
+ * nothing else, even if others install packages meanwhile.
  * @returns by name: why it is still installed, or a note about its removal
  */
 export async function removeAll(removals: readonly PackageRemoval[], machine: Machine): Promise<Map<string, Outcome>> {

@@ -3,7 +3,7 @@ import { kinds, type ResolvedResource, type ResourceType, resourceTypes } from '
 import { expect, test } from 'vitest';
 import { file, operation, script } from '../../converge/test/desired.ts';
 import { useAgent } from '../../converge/test/harness.ts';
-import { whyNotCarriedOut } from './foreign.ts';
+import { whyNotApplicable } from './foreign.ts';
 import { providerOf } from './registry.ts';
 
 const h = useAgent();
@@ -50,7 +50,7 @@ test('a kind of another platform is refused by its name and platform, in plan an
 });
 
 test('a kind that is for Linux and not known here is called that', () => {
-  expect(whyNotCarriedOut('nonsense' as ResourceType)).toMatch(/cannot carry out nonsense yet/);
+  expect(whyNotApplicable('nonsense' as ResourceType)).toMatch(/cannot apply nonsense yet/);
 });
 
 test.each(['pwsh', 'powershell', 'cmd'] as const)('a script of %s is refused with what it needs', async (program) => {

@@ -18,11 +18,11 @@ const shells: Readonly<Record<string, string>> = { powershell: 'Windows', cmd: '
 const here = (): string => (process.platform === 'linux' ? 'Linux' : process.platform);
 
 /** Why this agent supports no resource of a type. */
-export function whyNotCarriedOut(type: ResourceType): string {
+export function whyNotApplicable(type: ResourceType): string {
   const platform = platforms[type];
   if (platform !== undefined)
-    return `this agent cannot carry out ${type}: it is for ${platform}, and this machine runs ${here()}. Give it a \`when\`, or a variant for each platform; the other resources are not affected`;
-  return `this agent cannot carry out ${type} yet; the other resources are not affected`;
+    return `this agent cannot apply ${type}: it is for ${platform}, and this machine runs ${here()}. Give it a \`when\`, or a variant for each platform; the other resources are not affected`;
+  return `this agent cannot apply ${type} yet; the other resources are not affected`;
 }
 
 /** Why this agent runs no script of a shell. */

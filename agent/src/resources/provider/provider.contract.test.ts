@@ -10,7 +10,7 @@ import { snapshotTree } from '../../converge/test/tree.ts';
 /** Kinds that manage files, in a folder of their own. Those that manage the machine have theirs in `e2e/hosts/subjects`. */
 interface Subject {
   name: string;
-  /** What is there before the agent comes. */
+  /** Creates the state before the first apply. */
   prepare(root: string): void;
   desired(root: string): ResolvedResource;
   /** The same resource, declared differently. */

@@ -25,7 +25,7 @@ const fields = (seen: SeenRc, body: object, more = {}) =>
     ({ field, from, to }) => `${field} ${from} ${to}`,
   );
 
-test('what rc-status prints is read, whatever it says beside the state', () => {
+test('reads the output of rc-status, and ignores text beside the state', () => {
   const text =
     ' web        [  started 00:00:12 (0) ]\n hwclock.sh   [  stopped  ]\n db [  crashed  ]\n\nDynamic Runlevel: x\n';
   expect([...parseServices(text)]).toEqual([

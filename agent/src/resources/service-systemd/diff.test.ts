@@ -88,7 +88,7 @@ describe('a trigger', () => {
     );
   });
 
-  test('was served before a kill when the unit was started anew, or its state changed', () => {
+  test('counts a trigger as served before a kill if the unit was restarted or its state changed', () => {
     const wasApplied = (now: Record<string, string>, action: Difference['action'], body: Partial<Body> = {}) =>
       serviceSystemd.wasApplied?.(service(body), serviceSystemd.inBrief(seen()), seen(now), {
         action,
@@ -119,7 +119,7 @@ describe('whether it starts with the machine', () => {
   });
 });
 
-test('one that has run and ends runs once, again only when it is declared anew or had failed', () => {
+test('starts a oneshot unit once, and again only if its declaration changes or it failed', () => {
   const once = { ...stopped, Type: 'oneshot' };
   const action = (values: Record<string, string>, succeeded: ResolvedResource | null = null) =>
     diffService(service({ running: true }), seen({ ...once, ...values }), { ...circumstances, succeeded }).action;

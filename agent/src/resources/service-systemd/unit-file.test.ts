@@ -71,7 +71,7 @@ describe('a unit', () => {
     .oneof(awkward, fc.string({ unit: 'grapheme' }))
     .filter((text) => unitFault(unit({ environment: { A: text } })) === null);
 
-  test('says what it was made of, whatever is in the values', () => {
+  test('reads back the fields of a written unit, with any values', () => {
     fc.assert(
       fc.property(value, value, value, (description, one, two) => {
         const line = description.replaceAll(/[\r\n]/g, '');

@@ -57,7 +57,7 @@ const linesOf = (text: string): string[] => {
 };
 const textOf = (lines: readonly string[]): string => lines.map((line) => `${line}\n`).join('');
 
-/** Every line with this key, whatever its options and comment. */
+/** @returns every line with this key, with any options and comment */
 export function linesWith(text: string, key: string): PlacedLine[] {
   const lines = linesOf(text);
   return lines.flatMap((line, index) =>

@@ -3,7 +3,7 @@ import { laterFile, valueIn } from './files.ts';
 
 const path = 'net/ipv4/conf/eth0/rp_filter';
 
-test('the last value that a file sets counts, whatever the spelling of the key', () => {
+test('reads the last value that a file sets, with any spelling of the key', () => {
   expect(valueIn('net.ipv4.conf.eth0.rp_filter = 1\n-net/ipv4/conf/eth0/rp_filter=2\n', path)).toBe('2');
   expect(valueIn('net.ipv4.conf.*.rp_filter = 3 4\t5', path)).toBe('3 4 5');
   expect(

@@ -151,7 +151,7 @@ describe('captures', () => {
     expect(read()).toBe('port = 80\nport = 8080\n');
   });
 
-  test('of a line that is no text are refused', async () => {
+  test('refuses captures of a line that is not UTF-8', async () => {
     write('a \xff\n');
     expect(await apply(line(path(), 'b \\1', { match: '^a (.*)$', backrefs: true }))).toMatchObject([
       { status: 'failed', message: expect.stringContaining('is not UTF-8') },
@@ -172,7 +172,7 @@ describe('validate', () => {
     expect(read()).toBe('ok\ngood\n');
   });
 
-  test('by a program that is not there is told beforehand', async () => {
+  test('reports a missing program of `validate` in the plan', async () => {
     write('ok\n');
     expect(await plan(line(path(), 'x', { validate: 'no-such-program-here %' }))).toMatchObject([
       { status: 'failed', message: expect.stringContaining('`validate` needs no-such-program-here') },
@@ -181,7 +181,7 @@ describe('validate', () => {
 });
 
 describe('which line', () => {
-  test('is meant: the last that matches; one that is there already stays where it is', async () => {
+  test('replaces the last line that matches, and leaves an existing line where it is', async () => {
     write('#UMASK 022\nUMASK 022\nUMASK 077\nend\n');
     await apply(line(path(), 'UMASK 027', { match: '^#?UMASK' }));
     expect(read()).toBe('#UMASK 022\nUMASK 022\nUMASK 027\nend\n');
@@ -204,7 +204,7 @@ describe('which line', () => {
     expect(read()).toBe('#Port 22\n');
   });
 
-  test('matches letters beyond ASCII as letters, next to bytes that are none', async () => {
+  test('matches letters beyond ASCII as letters, next to bytes that are not UTF-8', async () => {
     writeFileSync(path(), Buffer.concat([Buffer.from([0xff, 0xfe, 0x0a]), Buffer.from('name=zoë\n')]));
     await apply(line(path(), 'name=Ünal', { match: '^name=\\p{L}{3}$' }));
     expect(readFileSync(path())).toEqual(Buffer.concat([Buffer.from([0xff, 0xfe, 0x0a]), Buffer.from('name=Ünal\n')]));

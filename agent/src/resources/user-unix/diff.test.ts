@@ -99,7 +99,7 @@ describe('what is declared of an account', () => {
     expect(() => diffUser(declared(), elsewhere, plan)).toThrow(/not in \/etc\/passwd.*sss/);
   });
 
-  test('does not remove the superuser, whatever it is called', () => {
+  test('does not remove the superuser under any name', () => {
     expect(() => diff({ ...ann, uid: 0 }, { ensure: 'absent' })).toThrow(/superuser/);
   });
 });

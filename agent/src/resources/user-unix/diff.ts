@@ -84,7 +84,7 @@ export function diffUserRemoval(resource: ResolvedResource, before: UserBefore, 
       changes: [{ field: 'ensure', from: 'present', to: 'absent' }],
       diff: null,
     };
-    if (user?.uid === 0) throw new HostFailure(`${name} has number 0 by now: the superuser is not removed`);
+    if (user?.uid === 0) throw new HostFailure(`${name} now has number 0: the superuser is not removed`);
     return before.made === null
       ? gone
       : { ...gone, message: `its home directory ${before.made.home} goes only if nothing was put into it` };

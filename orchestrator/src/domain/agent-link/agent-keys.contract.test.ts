@@ -66,7 +66,7 @@ describeDatabases('the keys of an agent', (fixture) => {
     domain.clock.advance(1000);
     expect(await hello(first)).toBe('key_replaced');
     expect(await hello(second)).toBe(first.id);
-    // Permanently, whatever it sends.
+    // Permanent: later hellos do not change it.
     domain.clock.advance(400 * day * 1000);
     expect(await hello(first)).toBe('key_replaced');
     expect(await hello(first, said(second, first))).toBe('key_replaced');

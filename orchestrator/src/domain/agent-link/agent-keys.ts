@@ -141,7 +141,7 @@ const statementsOf = ({ key_statement, earlier_statements }: Shown): ShownStatem
 /**
  * Follows the statements, newest first, to a key on record. Continues past the key of an unapproved agent, because
  * anybody with a copy of a replaced key could have enrolled it. A statement counts only once its signature is verified:
- * nobody else speaks for the agent of the key it names, or learns whether that agent exists.
+ * without the key, a client can neither speak for the agent that a statement names, nor learn whether that agent exists.
  * @returns the key, and the statements up to its own, newest first
  */
 function follow(

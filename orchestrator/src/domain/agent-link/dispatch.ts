@@ -33,7 +33,7 @@ type Marked = Pick<Row, 'kind' | 'trigger' | 'payload_digest' | 'snapshot_operat
 
 /** Protocol version of the first agents that support verification. Older ones would ignore it. */
 const verifiesSince = 2;
-/** The same for `only_if`. Older ones would apply the resource whatever its condition. */
+/** The same for `only_if`. Older ones would ignore the condition and apply the resource. */
 const conditionsSince = 6;
 
 /**

@@ -120,7 +120,7 @@ export function parseTarget(text: string): { host: string; port: number } {
   const right =
     bracketed === undefined ? !host.includes('%') : address.includes(':') && /^[\w.-]{1,15}$/.test(scope ?? 'x');
   if (!right || !isAnnounceableHost(address))
-    throw fault(`has ${JSON.stringify(host)}, which is no host name or address`);
+    throw fault(`has ${JSON.stringify(host)}, which is neither a host name nor an address`);
   return { host, port };
 }
 

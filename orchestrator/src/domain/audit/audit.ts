@@ -38,7 +38,7 @@ export function audited<T extends EventType>(context: Context, happening: Happen
     target_type: target.type,
     target_id: target.id,
     target_name: target.name,
-    // It may contain names that machines chose, and is displayed by whatever reads the log.
+    // It may contain names that machines chose, and terminals and browsers display it.
     summary: visibleLine(happening.summary),
     metadata: toJson(happening.metadata ?? {}),
   };

@@ -52,7 +52,7 @@ const together = (one: Drifted, other: Drifted): Drifted => {
 type StateRow = NonNullable<Awaited<ReturnType<typeof findState>>>;
 const findState = ({ db }: Context, { node_id, scope }: Subject) => db.get(driftState, { node_id, scope });
 
-/** Guard: fails when an operator accepts or unaccepts the deviation concurrently; the caller reads everything again. */
+/** Guard: fails when an operator concurrently changes whether the deviation is accepted. The caller then reads all again. */
 const unlessJudged = ({ node_id, scope, accepted }: StateRow): Statement =>
   statement(
     stillAccepted,

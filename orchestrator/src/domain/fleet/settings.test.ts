@@ -59,7 +59,7 @@ describe('shown settings', () => {
     });
   });
 
-  test('never shows a password, whatever its characters', () => {
+  test('never shows a password of the database URL, with any characters', () => {
     fc.assert(
       fc.property(fc.string({ minLength: 6 }), (password) => {
         const url = `postgres://muster:${encodeURIComponent(`~${password}~`)}@db.example/muster`;

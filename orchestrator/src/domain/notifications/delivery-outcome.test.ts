@@ -20,7 +20,7 @@ describe('after a failed attempt', () => {
     expect(waitOf({ ...fresh, failures: 1e9 }, 1)).toBe(600_000);
   });
 
-  test('waits at least half a step and at most an hour, whatever the far end asks', () => {
+  test('waits at least half a step and at most an hour, even if the receiver asks for another delay', () => {
     fc.assert(
       fc.property(
         fc.nat(),

@@ -145,7 +145,7 @@ describeDatabases('notifications', (fixture) => {
     expect(await all()).toHaveLength(1);
   });
 
-  test('mutes notifications of agents in a maintenance window for good', async () => {
+  test('mutes notifications of agents in a maintenance window permanently', async () => {
     const { happen, context, actor, domain, clock, waiting, all, now } = await open();
     const channel = await createChannel(context, actor, rule, hook('one'));
     const agent = await newAgent(domain, actor, 'web-1');

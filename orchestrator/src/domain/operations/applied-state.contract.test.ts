@@ -103,7 +103,7 @@ describeDatabases('applied state', (fixture) => {
     }
   });
 
-  test('contains nothing that no operation contained, whatever an agent reports', async () => {
+  test('ignores reported resources that no operation contained', async () => {
     const { context, actor, domain, report, submit } = await open(fixture);
     const agent = await newAgent(domain, actor, 'web-1');
     const made = Array.from({ length: 50 }, (_, i) =>

@@ -94,7 +94,7 @@ const isHealthy = ({ status }: ResourceResult): boolean => status === 'unchanged
 /**
  * Takes the results of one apply, in pages.
  * @param now Unix seconds
- * @param ending how the apply ended: one that was cancelled skips resources whatever their condition
+ * @param ending how the apply ended: a cancelled one also skips resources whose condition holds
  */
 export function createAppliedChanges(
   set: SentSet,

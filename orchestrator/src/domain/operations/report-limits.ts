@@ -5,8 +5,8 @@ import { bare, rowBytes, weightOf } from './kept-results.ts';
 import { outputName, printOf, type SentNames } from './sent-names.ts';
 
 /**
- * Decides how much of an operation's reports is stored. Pure functions. Every operation reaches an end whatever its
- * agent reports: beyond the limits results lose their details, outputs their text, and removals their rows.
+ * Decides how much of an operation's reports is stored. Pure functions. Every operation reaches an end, even if
+ * its agent reports too much: beyond the limits results lose their details, outputs their text, and removals their rows.
  */
 
 export interface ReportLimits {
@@ -23,7 +23,7 @@ const mebibyte = 1024 * 1024;
 export const usualLimits: ReportLimits = {
   operationBytes: 32 * mebibyte,
   removalBytes: 8 * mebibyte,
-  because: `those of this operation come to more than ${32} MiB`,
+  because: `those of this operation total more than ${32} MiB`,
 };
 
 /** For an agent that has exceeded its daily limit, and for all agents while the disk is nearly full. */

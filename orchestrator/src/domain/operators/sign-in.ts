@@ -98,7 +98,7 @@ export function createSignIn(
   };
 }
 
-/** What a valid signature proves. */
+/** The result of a valid signature. */
 interface Proved {
   readonly operator: SignedIn['operator'];
   /** Ends the sentence that the operator signed in. */

@@ -530,7 +530,7 @@ describeDatabases('secrets', (fixture) => {
     expect(await context.db.get(rawSecret, { name: 'x' })).toEqual(row);
     expect(await changeSecret(context, actor, 'x', { description: 'lost' })).toMatchObject({ description: 'lost' });
 
-    // Another key; the first one is lost for good.
+    // Another key replaces the first one, which is lost.
     Object.assign(context, { secretKeys: new SecretKeys([Buffer.alloc(32, 8)]) });
     expect(await rotateSecretsKey(context, actor)).toMatchObject({ reencrypted: 0, unreadable: ['x'] });
     const url = 'https://hooks.example/x';

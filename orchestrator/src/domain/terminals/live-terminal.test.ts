@@ -493,7 +493,7 @@ test('makes the program redraw the alternate screen without clients noticing', a
   expect(shell.sizes).toEqual([]);
 });
 
-test('builds a screen from what was shown, whatever waits for the disk', () => {
+test('builds a screen from shown output while the recording waits for the disk', () => {
   const { shell, join, recording, sources } = begun();
   join('control').told.left();
   shell.says('shown');
