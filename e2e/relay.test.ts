@@ -75,7 +75,7 @@ test('gives nothing to somebody on the path who answers at the address of the or
   const relay = await startRelay(orchestrator.url, { port: forward.port });
   const held = await muster('agents', 'list');
   expect(held.code).not.toBe(0);
-  expect(held.said).toContain('is not the one that was trusted');
+  expect(held.said).toContain('is not the trusted one');
   // Nor to somebody whom the person trusts after all: the name of the address is right, and the key is not.
   for (const trust of [['--insecure-skip-verify'], ['--fingerprint', relay.fingerprint]]) {
     const trusted = await muster('agents', 'list', ...trust);

@@ -74,7 +74,7 @@ test('a terminal on an agent, typed into as a person does: it is put right at it
   person.type(`printf '\\033[?1049h\\033[?1000h\\033[6nEDIT%s' OR; echo\r`);
   await person.sees('EDITOR');
   line.cut();
-  await person.sees('connection lost, reattaching …');
+  await person.sees('connection lost, reconnecting …');
   await eventually('it is attached again', async () => {
     const [session] = await orchestrator.call(listTerminals, { query: { status: 'active' } });
     return session?.attached.length === 1 ? true : null;

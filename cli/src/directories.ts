@@ -5,20 +5,20 @@ import { writePrivateFile as writeSynced } from '../../lib/src/private-file.ts';
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 
-/** An XDG directory: the variable counts only when it holds an absolute path, as the specification has it. */
+/** An XDG directory. As specified, a relative path in the variable is ignored. */
 function xdg(env: Environment, variable: string, fallback: string): string {
   const named = env[variable];
   const base = named !== undefined && isAbsolute(named) ? named : join(env.HOME || homedir(), fallback);
   return join(base, 'muster');
 }
 
-/** Where profiles, trusted certificates and the operator key are. */
+/** Directory of the profiles, trusted certificates, and the operator key. */
 export const configDirectory = (env: Environment): string => xdg(env, 'XDG_CONFIG_HOME', '.config');
 
-/** Where session tokens are: losing them costs a sign-in. */
+/** Directory of the session tokens; losing it costs a sign-in. */
 export const cacheDirectory = (env: Environment): string => xdg(env, 'XDG_CACHE_HOME', '.cache');
 
-/** Makes a directory that only its owner enters, and its parents. One that is there keeps its mode. */
+/** Creates a directory with mode 0700, and its parents. An existing one keeps its mode. */
 export async function makePrivateDirectory(path: string): Promise<void> {
   const made = await mkdir(path, { recursive: true, mode: 0o700 });
   if (made !== undefined) await chmod(path, 0o700);

@@ -186,7 +186,7 @@ test('a disk without room is told, and is a failure', async () => {
     expect(await start(['agents', 'list', '--json'], full).ended).toEqual({
       exit: exits.failed,
       signal: null,
-      stderr: 'error: standard output cannot be written: no space is left\n',
+      stderr: 'error: cannot write to standard output: no space left\n',
     });
   } finally {
     closeSync(full);

@@ -1,6 +1,6 @@
 import type { Fault } from '@muster/protocol';
 
-/** What scripts can tell apart. */
+/** The exit codes. */
 export const exits = {
   done: 0,
   failed: 1,
@@ -12,7 +12,7 @@ export const exits = {
 } as const;
 export type Exit = (typeof exits)[keyof typeof exits];
 
-/** What each means, as the documentation has it. */
+/** The meaning of each, as in docs/cli.md. */
 export const exitMeanings: Readonly<Record<keyof typeof exits, string>> = {
   done: 'success',
   failed: 'failure: the orchestrator refused, a resource failed, a module has errors, or you answered no',
@@ -25,12 +25,12 @@ export const exitMeanings: Readonly<Record<keyof typeof exits, string>> = {
   partly: 'partial failure: some of several succeeded',
 };
 
-/** Something that stops a verb, in words for the person who typed it. */
+/** Ends a verb, with a message for the operator. */
 export class CliError extends Error {
   readonly exit: Exit;
-  /** Stable, snake_case: what `--json` and `--verbose` show. */
+  /** Stable, snake_case; shown with `--json` and `--verbose`. */
   readonly code: string;
-  /** What to do about it; null when the message says it all. */
+  /** What to do; null if the message suffices. */
   readonly remedy: string | null;
   readonly faults: readonly Fault[];
 
@@ -54,9 +54,9 @@ export class CliError extends Error {
   }
 }
 
-/** Whoever read what is printed went away, as `head` does: an end without a word. */
+/** The reader closed stdout, as `head` does. The program ends silently. */
 export class ReaderGone extends Error {}
 
-/** What was typed cannot be meant so. */
+/** An error in the command line. */
 export const usageError = (message: string, remedy: string | null = null): CliError =>
   new CliError(exits.usage, 'usage', message, remedy);

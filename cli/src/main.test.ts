@@ -96,7 +96,7 @@ describe('keys and sessions', () => {
     server.seen.length = 0;
     const wrong = await run(['agents', 'list', '--fingerprint', 'ab'.repeat(32)], own);
     expect(wrong.exit).toBe(5);
-    expect(wrong.stderr).toContain('is not the one you named');
+    expect(wrong.stderr).toContain('is not the one from --fingerprint');
     expect(server.seen).toEqual([]);
   });
 
@@ -104,7 +104,7 @@ describe('keys and sessions', () => {
     const { MUSTER_FINGERPRINT: _, ...bare } = env;
     const ran = await run(['status', '--insecure-skip-verify'], { ...bare, XDG_CONFIG_HOME: join(home.path, 'none') });
     expect(ran.exit).toBe(0);
-    expect(ran.stderr).toContain('is not checked');
+    expect(ran.stderr).toContain('is not verified');
   });
 
   test('an unknown operator is told which key it was', async () => {
@@ -1303,7 +1303,7 @@ describe('at a terminal', () => {
     expect(server.seen).toEqual([]);
     const yes = person(true);
     expect((await run(['status'], own, '', yes.terminal)).exit).toBe(0);
-    expect(yes.asked).toEqual(['Trust this certificate from now on?']);
+    expect(yes.asked).toEqual(['Trust this certificate?']);
     expect((await run(['status'], own)).exit).toBe(0);
 
     const other = await standIn({ tls: await makeCertificate() });
@@ -1313,7 +1313,7 @@ describe('at a terminal', () => {
     await writeFile(path, moved);
     const changed = await run(['status', '--url', other.url], own, '', person().terminal);
     expect(changed.exit).toBe(5);
-    expect(changed.stderr).toContain('is not the one that was trusted');
+    expect(changed.stderr).toContain('is not the trusted one');
     expect(other.seen).toEqual([]);
     await other.close();
   });

@@ -1,23 +1,23 @@
 import { runProgram } from './program/program.ts';
 
-// What is imported here is paid for by every `muster --help`: commander, and nothing else.
+// Imports here slow down every start, so there is only commander.
 
 const { argv, env, stdout, stderr } = process;
 
-// `muster … | head` ends us without a fuss; any other fault of a stream is one.
+// Ends silently when the reader closes the pipe, as in `muster … | head`.
 stderr.on('error', (error: NodeJS.ErrnoException) => process.exit(error.code === 'EPIPE' ? 0 : 1));
 stdout.on('error', (error: NodeJS.ErrnoException) => {
   if (error.code === 'EPIPE') process.exit(0);
-  const why = error.code === 'ENOSPC' ? 'no space is left' : error.message;
-  stderr.write(`error: standard output cannot be written: ${why}\n`);
+  const why = error.code === 'ENOSPC' ? 'no space left' : error.message;
+  stderr.write(`error: cannot write to standard output: ${why}\n`);
   process.exit(1);
 });
 
-// An end before the answer is none that went well.
+// Until there is a result, an exit is a failure.
 process.exitCode = 1;
 void runProgram(argv.slice(2), {
   env,
-  // Opened when it is read: few verbs read it, and its code costs a start several milliseconds.
+  // Opened on demand, since it costs several milliseconds and few verbs need it.
   get stdin() {
     return process.stdin;
   },
@@ -29,7 +29,7 @@ void runProgram(argv.slice(2), {
   onInterrupt: (say) => {
     const leave = () => {
       process.off('SIGINT', heard);
-      // Ended by the signal itself, so that a shell sees why.
+      // Ends by the signal, so that the shell sees it.
       process.kill(process.pid, 'SIGINT');
     };
     const heard = () => {
@@ -48,7 +48,7 @@ void runProgram(argv.slice(2), {
       try {
         say();
       } catch {
-        // The terminal is gone: there is nothing left to put right.
+        // The terminal is gone; there is nothing to restore.
       }
       process.kill(process.pid, signal);
     };
@@ -57,6 +57,6 @@ void runProgram(argv.slice(2), {
   },
 }).then((exit) => {
   process.exitCode = exit;
-  // Whoever completes a line does not wait for an answer that comes too late.
+  // Does not wait for a late answer of the orchestrator.
   if (argv[2] === '__complete') process.exit();
 });

@@ -7,15 +7,15 @@ import { readProfiles } from '../context/profile.ts';
 import { cacheDirectory, writePrivateFile } from '../directories.ts';
 import type { Candidate, Source } from './wanted.ts';
 
-/** How long an answer is good enough not to ask again. Seconds. */
+/** Answers younger than this are reused. Seconds. */
 const freshSecs = 20;
-/** A line has to be completed while somebody waits. */
+/** Limits the answer, since someone waits for the completion. */
 const most = '500';
 
 const named = (value: string, about = ''): Candidate => ({ value, about });
 const recent = { query: { limit: '50' } };
 
-/** One request each; what it takes is loaded only now. */
+/** One request each. Routes are imported on demand, to keep the start fast. */
 const asks: Readonly<Record<Exclude<Source, 'profiles'>, (call: Client) => Promise<Candidate[]>>> = {
   agents: async (call) => {
     const { listAgents } = await import('@muster/protocol/http');
@@ -78,7 +78,7 @@ interface Kept {
 
 async function read(path: string): Promise<Kept | null> {
   try {
-    // What others may have written is not put before a shell.
+    // Ignores a file that other users can write: its content would reach the shell.
     const { mode, uid } = await stat(path);
     if ((mode & 0o022) !== 0 || uid !== process.getuid?.()) return null;
     const { at, candidates } = JSON.parse(await readFile(path, 'utf8')) as Kept;
@@ -89,8 +89,8 @@ async function read(path: string): Promise<Kept | null> {
 }
 
 /**
- * What there is of a kind, from the orchestrator or as it was a moment ago.
- * @param limitMs after which what was known before has to do
+ * The candidates of a kind, from the orchestrator or from the cache.
+ * @param limitMs time limit, after which older cached candidates are used
  */
 export async function live(context: Context, source: Source, limitMs: number): Promise<Candidate[]> {
   const { env, now } = context;
@@ -103,7 +103,7 @@ export async function live(context: Context, source: Source, limitMs: number): P
   if (kept !== null && Math.abs(now() - kept.at) < freshSecs) return kept.candidates;
   const asked = (async () => {
     const { call, session } = await context.connect();
-    // A key may be in a token that has to be touched, and each sign-in is in the audit log: pressing Tab asks for none.
+    // Completion never signs in: a key may need a touch, and each sign-in is in the audit log.
     if (!(await session.isOpen())) return null;
     const candidates = (await asks[source](call)).filter(({ value }) => /^[^-]/.test(value));
     await writePrivateFile(path, JSON.stringify({ at: now(), candidates } satisfies Kept));

@@ -1,4 +1,4 @@
-/** What a shell runs to complete lines of `muster`. They ask `muster __complete -- WORDS…`, the last word being completed. */
+/** The completion scripts of the shells. They run `muster __complete -- WORDS…`, whose last word is to be completed. */
 
 const bash = `# Completion of muster in bash. Put this into ~/.local/share/bash-completion/completions/muster, or into ~/.bashrc:
 #   source <(muster completion bash)

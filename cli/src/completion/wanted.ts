@@ -1,6 +1,6 @@
 import type { Argument, Command, Option } from 'commander';
 
-/** What is live: asked of the orchestrator, or of the profiles here. */
+/** Kinds of candidates that are read from the orchestrator, or from the local profiles. */
 export const sources = [
   'agents',
   'modules',
@@ -19,27 +19,27 @@ export type Source = (typeof sources)[number];
 
 export interface Candidate {
   value: string;
-  /** Empty: nothing to say. */
+  /** Description; may be empty. */
   about: string;
 }
 
-/** What may stand where the cursor is. */
+/** What can be completed at the cursor. */
 export interface Wanted {
-  /** Of the word, what stands before what is completed: `a,b,` of a list, `--flag=`. */
+  /** The part of the word before the completed value: `a,b,` of a list, `--flag=`. */
   before: string;
-  /** What candidates begin with. */
+  /** Prefix of the candidates. */
   begins: string;
-  /** Known without asking anybody. */
+  /** Candidates that need no request. */
   fixed: readonly Candidate[];
-  /** Null: nothing live. */
+  /** Null: no live candidates. */
   source: Source | null;
-  /** Already in the list, not to be named twice. */
+  /** Values already in the list, which are not offered again. */
   named: readonly string[];
-  /** Names of files, which the shell completes itself. */
+  /** The shell completes file names itself. */
   files: boolean;
 }
 
-/** By the name of an argument or of an option’s value. */
+/** By the name of an argument, or of an option's value. */
 const byWord: Readonly<Record<string, Source>> = {
   agent: 'agents',
   agents: 'agents',
@@ -63,7 +63,7 @@ const byWord: Readonly<Record<string, Source>> = {
   operators: 'operators',
 };
 
-/** By the noun, where an argument is only called `name`, `names`, `ids` or `words`. */
+/** By the noun, for arguments named `name`, `names`, `ids`, or `words`. */
 const byNoun: Readonly<Record<string, Source>> = {
   agents: 'agents',
   tags: 'agents',
@@ -83,12 +83,12 @@ const byOption: Readonly<Record<string, Source>> = {
   '--plan': 'operations',
   '--plan-run': 'runs',
 };
-/** What these name is not there yet. */
+/** These verbs take a name that does not exist yet. */
 const making = new Set(['create', 'add', 'init']);
 
 const isFile = (word: string): boolean => /^(files?|path|paths|out)$/.test(word);
 
-/** Choices as help has them: `pending, approved or rejected only`, `of a list: in_sync, drifted`. */
+/** Choices in a help text: `only this kind: apply or plan`, `in a list: in_sync, drifted`. */
 export function choicesIn(description: string): string[] {
   const [, list] = /(?:^|: )([a-z][a-z_]*(?:(?:, | or |, or )[a-z][a-z_]*)+)/.exec(description) ?? [];
   return list?.split(/, or |, | or /) ?? [];
@@ -100,7 +100,7 @@ const plain = (values: readonly string[]): Candidate[] => values.map((value) => 
 
 const firstLine = (text: string): string => text.split(/[\n;:]/)[0]?.trim() ?? '';
 
-/** The place of one value, after what the list before the last comma names. */
+/** Completes one value of a comma-separated list. */
 function placeOf(word: string, fill: Pick<Wanted, 'fixed' | 'source' | 'files'>, used: readonly string[]): Wanted {
   const at = fill.source === null ? 0 : word.lastIndexOf(',') + 1;
   const named = [...used, ...word.slice(0, at).split(',')].flatMap((part) => part.split(',')).filter((part) => part);
@@ -125,12 +125,12 @@ function valueOfArgument(argument: Argument, command: Command, word: string, use
 const nothing: Wanted = { before: '', begins: '', fixed: [], source: null, named: [], files: false };
 
 /**
- * What fits at the end of a line.
- * @param program its verbs loaded, at least of the noun that was typed
- * @param typed the words after `muster`; the last is the one to complete, and may be empty
+ * The completion at the end of a line.
+ * @param program with at least the verbs of the typed noun loaded
+ * @param typed the words after `muster`; the last is completed and may be empty
  */
 export function wantedBy(program: Command, typed: readonly string[]): Wanted {
-  // bash takes `--flag=value` apart.
+  // bash splits `--flag=value` into three words.
   const words = typed.filter((word, at) => !(word === '=' && typed[at - 1]?.startsWith('--')));
   const last = words.at(-1) ?? '';
   let command = program;

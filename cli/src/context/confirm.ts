@@ -3,9 +3,9 @@ import { sanitiseLine } from '../text/sanitize.ts';
 import type { Context } from './context.ts';
 
 /**
- * Asks before something is destroyed. Nobody there to ask: it has to be said on the command line.
- * @param what told in place of the question: what would happen
- * @throws CliError when nobody can be asked, and when the answer is no
+ * Asks before something is destroyed. Without a terminal it requires `--yes`.
+ * @param what the message without a terminal: what would happen
+ * @throws CliError without a terminal, or if the answer is no
  */
 export async function confirmed(
   { out, prompt }: Pick<Context, 'out' | 'prompt'>,
@@ -19,8 +19,8 @@ export async function confirmed(
 }
 
 /**
- * Asks before things are removed.
- * @param noun what one of them is
+ * Asks before items are removed.
+ * @param noun kind of the items
  */
 export async function confirmRemoval(
   context: Pick<Context, 'out' | 'prompt'>,

@@ -17,18 +17,18 @@ import { trustServer } from './profile.ts';
 const isLoopback = (host: string): boolean => /^(localhost|127(\.\d+){3}|\[::1\])$/i.test(host);
 
 /**
- * Connects a verb to its orchestrator: the certificate judged, the session opened when first needed, and signed in
- * once more when the server has forgotten it.
- * @param atEnd called with what ends the connections
+ * Connects a verb to its orchestrator: checks the certificate, signs in on demand, and signs in again if the session
+ * has ended on the server.
+ * @param atEnd takes functions that close the connections
  */
 export async function connectTo(context: Context, atEnd: (close: () => void) => void): Promise<Connection> {
   const { out } = context;
   const target = await context.target();
   const { protocol, hostname, origin } = new URL(target.url);
   const policy = choosePolicy(target);
-  if (policy.kind === 'anything') out.warn(`the certificate of ${origin} is not checked (--insecure-skip-verify)`);
+  if (policy.kind === 'anything') out.warn(`the certificate of ${origin} is not verified (--insecure-skip-verify)`);
   if (protocol === 'http:' && !isLoopback(hostname))
-    out.warn(`${origin} is plain HTTP: everybody on the way can read the session token`);
+    out.warn(`${origin} is plain HTTP: others on the network can read the session token`);
 
   const open = (held: TrustPolicy): Link => {
     const link = linkTo(context, target.url, held);
@@ -36,7 +36,7 @@ export async function connectTo(context: Context, atEnd: (close: () => void) => 
     return link;
   };
   let link = open(policy);
-  /** After a decision everything begins again: a token of before must not reach the server that was trusted. */
+  /** After the operator trusted a certificate, uses a new link: tokens of the old one must not reach the new server. */
   const linked = async <T>(use: (link: Link) => Promise<T>): Promise<T> => {
     const used = link;
     try {
@@ -64,7 +64,7 @@ interface Link extends Omit<Connection, 'target'> {
   close(): void;
 }
 
-/** Connections that go by one policy, and the session that is good there. */
+/** Connections under one trust policy, with their session. */
 function linkTo(context: Context, url: string, policy: TrustPolicy): Link {
   const { env, now } = context;
   const { transport, agentFor, close, serversOf } = openTransport({
@@ -75,7 +75,7 @@ function linkTo(context: Context, url: string, policy: TrustPolicy): Link {
     createClient({ url, transport, ...(token ? { token } : {}) });
   const servers = () => serversOf(new URL(url));
   const trust = async () => {
-    // An unchecked server is known by its key, which a first request shows.
+    // An unverified server is identified by its key, which the first request shows.
     if (policy.kind === 'anything' && servers().length === 0) await client(null)(getStatus, {});
     return trustName(policy, servers());
   };
@@ -95,11 +95,11 @@ function linkTo(context: Context, url: string, policy: TrustPolicy): Link {
         throw new CliError(
           exits.unreachable,
           'unexpected_answer',
-          `what answers at ${new URL(url).origin} does not answer in JSON`,
+          `the server at ${new URL(url).origin} does not answer in JSON`,
           'Is this the address of an orchestrator? Name another with --url or --profile.',
           { cause: error },
         );
-      // The orchestrator may have ended the session; the request was refused before anything was done.
+      // The orchestrator may have ended the session. It refused the request before doing anything, so a retry is safe.
       if (!(error instanceof ApiError) || error.problem.code !== 'unauthenticated') throw error;
       await session.forget();
       return await signedIn(route, request);
@@ -109,17 +109,17 @@ function linkTo(context: Context, url: string, policy: TrustPolicy): Link {
 }
 
 const reasons: Readonly<Record<string, string>> = {
-  DEPTH_ZERO_SELF_SIGNED_CERT: 'no authority vouches for it',
-  SELF_SIGNED_CERT_IN_CHAIN: 'no authority known here vouches for it',
-  UNABLE_TO_GET_ISSUER_CERT: 'no authority known here vouches for it',
-  UNABLE_TO_GET_ISSUER_CERT_LOCALLY: 'no authority known here vouches for it',
-  UNABLE_TO_VERIFY_LEAF_SIGNATURE: 'no authority known here vouches for it',
+  DEPTH_ZERO_SELF_SIGNED_CERT: 'it is self-signed',
+  SELF_SIGNED_CERT_IN_CHAIN: 'no known authority signed it',
+  UNABLE_TO_GET_ISSUER_CERT: 'no known authority signed it',
+  UNABLE_TO_GET_ISSUER_CERT_LOCALLY: 'no known authority signed it',
+  UNABLE_TO_VERIFY_LEAF_SIGNATURE: 'no known authority signed it',
   ERR_TLS_CERT_ALTNAME_INVALID: 'it is for another name',
   CERT_HAS_EXPIRED: 'it has expired',
   CERT_NOT_YET_VALID: 'it is not valid yet',
 };
 
-/** Shows the fingerprint and asks; without anybody to ask, refuses and says how to name it. */
+/** Shows the fingerprint and asks whether to trust it. Without a terminal, fails with the flag to use. */
 async function trustAtFirstUse(context: Context, certificate: UnknownCertificate): Promise<void> {
   const { origin, reason, subject } = certificate;
   const fingerprint = showFingerprint(certificate.fingerprint);
@@ -136,7 +136,7 @@ async function trustAtFirstUse(context: Context, certificate: UnknownCertificate
       `  ${fingerprint}\n  ${sanitiseLine(subject)}\n` +
       `Compare it with ${whereToldFingerprint}.`,
   );
-  if (!(await context.prompt.confirm('Trust this certificate from now on?')))
+  if (!(await context.prompt.confirm('Trust this certificate?')))
     throw new CliError(exits.unreachable, 'certificate_refused', 'the certificate was not trusted; nothing was sent');
   await trustServer(context.env, url, certificate.fingerprint, context.now);
 }

@@ -8,10 +8,10 @@ import type { Session } from '../transport/session.ts';
 import type { Output } from './output.ts';
 import type { Target, TargetOptions } from './profile.ts';
 
-/** @returns `stay`: the program goes on, and `leave` ends it later as Ctrl-C would have */
+/** @returns `stay` to keep the program running; `leave` then ends it later as Ctrl-C would */
 export type Interrupted = (leave: () => void) => 'stay' | undefined;
 
-/** Everything a verb is handed: nothing in it reaches for the process. */
+/** Everything a verb needs, so that it does not touch the process. */
 export interface Context {
   readonly env: Environment;
   readonly out: Output;
@@ -19,19 +19,21 @@ export interface Context {
   readonly options: TargetOptions;
   /** Unix seconds. */
   readonly now: () => number;
-  /** Waits, or is cut short by the end of the program. */
+  /** Ends early when the program ends. */
   readonly sleep: (milliseconds: number) => Promise<void>;
-  readonly stdin: (how?: { /** Never typed where it shows. */ unseen?: boolean }) => Promise<string>;
-  /** The terminal, or the pipes, that the program was started on, to be held by a verb until its end. */
+  readonly stdin: (how?: {
+    /** Fails rather than read a typed secret that would be echoed. */ unseen?: boolean;
+  }) => Promise<string>;
+  /** The program's terminal or pipes, held by one verb. */
   readonly terminal: () => Promise<LocalTerminal>;
   /**
-   * Does something when Ctrl-C is typed, before that ends the program; or keeps it from that.
-   * @returns what takes that back
+   * Calls `say` on Ctrl-C, before the program ends; its result may prevent the end.
+   * @returns a function that removes the handler
    */
   readonly onInterrupt: (say: Interrupted) => () => void;
-  /** The orchestrator, connected to when first called. */
+  /** The orchestrator; connects at the first call. */
   connect(): Promise<Connection>;
-  /** The operator key that is in use. */
+  /** The operator key in use. */
   key(): Promise<OperatorKey>;
   target(): Promise<Target>;
   close(): void;
@@ -41,7 +43,7 @@ export interface Connection {
   readonly target: Target;
   readonly call: Client;
   readonly session: Session;
-  /** What a WebSocket to the orchestrator goes over: the certificate is judged as for requests. */
+  /** The agent for a WebSocket to the orchestrator, with the same certificate check as requests. */
   readonly agentFor: AgentFor;
 }
 

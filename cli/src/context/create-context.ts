@@ -2,7 +2,7 @@ import type { OperatorKey } from '../keys/key.ts';
 import type { Connection, Context, Parts } from './context.ts';
 import { chooseTarget, readProfiles, type Target } from './profile.ts';
 
-/** What needs the network is loaded only by the verbs that do. */
+/** Network code is imported on demand, to keep the start of other verbs fast. */
 export function createContext(parts: Parts): Context {
   const closing: (() => void)[] = [];
   let target: Promise<Target> | undefined;

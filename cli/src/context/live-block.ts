@@ -3,29 +3,28 @@ import { cutTo } from '../text/width.ts';
 import type { Sink } from './sink.ts';
 
 /**
- * Lines at the end of what a terminal shows that are drawn anew as things go on, and are gone at the end. Each is cut to
- * the window, so that what was drawn can be found again; the cursor stays where it can be seen.
+ * Lines at the end of a terminal's output that are redrawn, and removed at the end. Each is cut to the window width, so
+ * that the block can be found again.
  */
 export interface LiveBlock {
-  /** Somebody sees it. */
+  /** False: not a terminal that a person watches. */
   readonly isSeen: boolean;
-  /** What the window holds. */
   size(): { columns: number; rows: number };
-  /** Draws these lines in place of those before. */
+  /** Replaces the drawn lines. */
   draw(lines: readonly string[]): void;
-  /** Takes them away until they are drawn again. */
+  /** Removes the lines until the next draw. */
   clear(): void;
 }
 
 /**
- * @param stream of a terminal; `isSeen` false: nothing is ever drawn
- * @param isHeld true while something else has the screen: nothing is drawn then
+ * @param stream of a terminal; with `isSeen` false nothing is drawn
+ * @param isHeld true while something else uses the screen; then nothing is drawn
  */
 export function createLiveBlock(stream: Sink, isSeen: boolean, isHeld: () => boolean = () => false): LiveBlock {
   let drawn: string[] = [];
   const size = () => ({ columns: Math.max(20, stream.columns ?? 80), rows: Math.max(4, stream.rows ?? 24) });
 
-  /** Upwards over what was drawn: in a window that is narrower by now its lines may take more than one row each. */
+  /** Moves up over the drawn lines. A narrower window may have wrapped them. */
   const back = (): string => {
     if (drawn.length === 0) return '';
     const { columns, rows } = size();
@@ -41,7 +40,7 @@ export function createLiveBlock(stream: Sink, isSeen: boolean, isHeld: () => boo
       const { columns, rows } = size();
       const room = rows - 1;
       const next = lines.slice(0, room).map((line) => cutTo(line, columns - 1));
-      // In one piece: nothing else may come in between.
+      // One write, so that no other output gets in between.
       stream.write(`${back()}${next.map((line) => `${line}\n`).join('')}`);
       drawn = next;
     },

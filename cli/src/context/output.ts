@@ -11,44 +11,44 @@ export interface OutputOptions {
   env: Environment;
   json: boolean;
   verbose: boolean;
-  /** Leave out what a person may like to know besides the data. */
+  /** Leave out notes. */
   quiet?: boolean;
   /** Unix seconds. */
   now: () => number;
 }
 
 interface Progress {
-  /** Somebody sees it. */
+  /** True on a terminal that a person watches. */
   readonly isSeen: boolean;
   update(text: string): void;
-  /** Takes the line away again. */
+  /** Removes the line. */
   end(): void;
 }
 
-/** Where a verb writes: data to stdout, everything else to stderr. */
+/** The output of a verb: data on stdout, everything else on stderr. */
 export interface Output {
   readonly json: boolean;
   readonly verbose: boolean;
-  /** For what goes to stdout. */
+  /** For stdout. */
   readonly style: Style;
-  /** For what goes to stderr. */
+  /** For stderr. */
   readonly noteColor: Colors;
-  /** A piece of data for people, with its newline added. Not under `--json`. */
+  /** Prints data for people, with a newline. Silent with `--json`. */
   print(text: string): void;
-  /** Data as it is, nothing added: the content of a module, say. */
+  /** Prints data unchanged, e.g. the content of a module. */
   raw(text: string): void;
-  /** The answer for programs. */
+  /** Prints the answer for programs, with `--json`. */
   data(value: unknown): void;
-  /** What a person may like to know besides the data. Silent under `--json` and `--quiet`. */
+  /** Prints additional information for people. Silent with `--json` and `--quiet`. */
   note(text: string): void;
-  /** What a person must know: also under `--json`. */
+  /** Prints a warning, also with `--json`. */
   warn(text: string): void;
   table<Row>(columns: readonly Column<Row>[], rows: readonly Row[]): void;
-  /** Says on a terminal that something is under way, once it takes more than a second. */
+  /** Shows a progress line on a terminal, after one second. */
   progress(text: string): Progress;
-  /** Lines on standard error that follow what goes on; seen on a terminal that is no log of a build. */
+  /** Redrawn lines on stderr; only on a terminal outside CI. */
   live(): LiveBlock;
-  /** Takes away what is drawn, and draws nothing while a question is on the screen. @returns lets it go on */
+  /** Clears and pauses all drawing while a question is on the screen. @returns a function that resumes it */
   holdDrawing(): () => void;
 }
 

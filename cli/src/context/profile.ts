@@ -6,14 +6,14 @@ import { nearest } from '../text/nearest.ts';
 import { parseSwitch } from '../text/values.ts';
 import { type Fingerprint, parseFingerprint } from '../transport/trust.ts';
 
-/** An orchestrator that is named rather than spelled out. */
+/** A named orchestrator. */
 export interface Profile {
   url: string;
-  /** Absolute; null: the usual key. */
+  /** Absolute; null: the default key. */
   key_file: string | null;
 }
 
-/** The content of `profiles.json`: who is known, and which certificates are trusted, by origin. */
+/** The content of `profiles.json`: profiles, and trusted certificates by origin. */
 export interface Profiles {
   version: 1;
   current: string | null;
@@ -26,15 +26,15 @@ const defaultKeyPath = (env: Environment): string => join(configDirectory(env), 
 export const defaultUrl = 'https://127.0.0.1:4748';
 
 const none = (): Profiles => ({ version: 1, current: null, profiles: named(), servers: named() });
-/** A record whose keys people choose: `__proto__` is a key like any other. */
+/** Without a prototype, since users choose the keys: `__proto__` is a key like any other. */
 const named = <T>(entries: Iterable<readonly [string, T]> = []): Record<string, T> =>
   Object.assign(Object.create(null), Object.fromEntries(entries));
 
 const nameShape = /^[\p{L}\p{Nd}][\p{L}\p{Nd}._-]{0,63}$/u;
 
 /**
- * @throws CliError (usage) for what is not the address of an orchestrator
- * @returns scheme, host and port, and a path if a proxy adds one, without a slash at the end
+ * @returns scheme, host, port, and the path that a proxy may add, without a trailing slash
+ * @throws CliError (usage) for an invalid address
  */
 export function parseUrl(text: string): string {
   const remedy = `An address looks like ${defaultUrl}.`;
@@ -47,7 +47,7 @@ export function parseUrl(text: string): string {
   if (url.protocol !== 'https:' && url.protocol !== 'http:')
     throw usageError(`the address ${JSON.stringify(text)} is neither https nor http`, remedy);
   if (url.username || url.password || url.search || url.hash)
-    throw usageError(`the address ${JSON.stringify(text)} holds more than host, port and path`, remedy);
+    throw usageError(`the address ${JSON.stringify(text)} may only have a host, a port and a path`, remedy);
   return url.origin + url.pathname.replace(/\/+$/, '');
 }
 
@@ -56,7 +56,7 @@ function faulty(path: string, what: string, cause?: unknown): CliError {
     exits.usage,
     'profiles_invalid',
     `${path} is not usable: ${what}`,
-    'Mend the file, or move it away and make the profiles again (`muster profile create`).',
+    'Fix the file, or move it away and create the profiles again (`muster profile create`).',
     { cause },
   );
 }
@@ -64,14 +64,14 @@ function faulty(path: string, what: string, cause?: unknown): CliError {
 const isRecord = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
-/** Says which profile was probably meant. */
+/** The error for an unknown profile, with the nearest name. */
 export function missingProfile(wanted: string, { profiles }: Profiles): CliError {
   const near = nearest(wanted, Object.keys(profiles));
   const remedy = `${near === null ? '' : `Did you mean ${near}? `}List the profiles: muster profile list`;
   return usageError(`there is no profile ${JSON.stringify(wanted)}`, remedy);
 }
 
-/** @returns none when there is no file yet */
+/** @returns no profiles if the file does not exist */
 export async function readProfiles(env: Environment): Promise<Profiles> {
   const path = profilesPath(env);
   let text: string;
@@ -102,8 +102,8 @@ function checked(path: string, value: unknown): Profiles {
   const servers = Object.entries(value.servers).map(([origin, server]) => {
     const fingerprint =
       isRecord(server) && typeof server.fingerprint === 'string' ? parseFingerprint(server.fingerprint) : null;
-    // A pin that cannot be read must not turn into no pin.
-    if (!isRecord(server) || fingerprint === null) throw faulty(path, `the fingerprint of ${origin} is not one`);
+    // An unreadable pin must not become no pin.
+    if (!isRecord(server) || fingerprint === null) throw faulty(path, `the fingerprint of ${origin} is invalid`);
     return [origin, { fingerprint, trusted_at: String(server.trusted_at ?? '') }] as const;
   });
   const current = typeof value.current === 'string' ? value.current : null;
@@ -114,7 +114,7 @@ export async function writeProfiles(env: Environment, profiles: Profiles): Promi
   await writePrivateFile(profilesPath(env), `${JSON.stringify(profiles, null, 2)}\n`);
 }
 
-/** Remembers the certificate of an address from now on. */
+/** Stores the certificate of an address as trusted. */
 export async function trustServer(
   env: Environment,
   url: string,
@@ -129,33 +129,33 @@ export async function trustServer(
 export interface NewProfile {
   name: string;
   url: string;
-  /** Null: the usual key. A relative one is taken from the working directory. */
+  /** Null: the default key. A relative path starts at the working directory. */
   keyFile?: string | null;
-  /** Trusted from now on for this address. */
+  /** Stored as trusted for this address. */
   fingerprint?: string | null;
-  /** Write over a profile of that name. */
+  /** Replace an existing profile of this name. */
   replace?: boolean;
-  /** Make it the one that is used when none is named; the first profile is in any case. */
+  /** Make it the default; the first profile always becomes the default. */
   use?: boolean;
 }
 
 /**
- * Adds a profile, or with `replace` brings one up to date.
+ * Adds a profile, or with `replace` updates one.
  * @param now Unix seconds
- * @throws CliError (usage) for a bad name, address, fingerprint, or a name that is taken
+ * @throws CliError (usage) for an invalid name, address, or fingerprint, or an existing name
  */
 export async function createProfile(env: Environment, profile: NewProfile, now: () => number): Promise<Profile> {
   if (!nameShape.test(profile.name))
     throw usageError(
-      `${JSON.stringify(profile.name)} is not a name for a profile`,
-      'Use up to 64 letters, digits, dots, dashes, underscores.',
+      `${JSON.stringify(profile.name)} is not a valid profile name`,
+      'Use up to 64 letters, digits, dots, dashes and underscores.',
     );
   const url = parseUrl(profile.url);
   const fingerprint = profile.fingerprint ? requireFingerprint(profile.fingerprint) : null;
   const profiles = await readProfiles(env);
   if (profiles.profiles[profile.name] && !profile.replace)
     throw usageError(
-      `there is a profile ${profile.name} already`,
+      `the profile ${profile.name} exists already`,
       `Change it with: muster profile create ${profile.name} --replace …`,
     );
   const made: Profile = { url, key_file: profile.keyFile ? resolve(profile.keyFile) : null };
@@ -167,18 +167,18 @@ export async function createProfile(env: Environment, profile: NewProfile, now: 
   return made;
 }
 
-/** @throws CliError (usage) for what is not a fingerprint */
+/** @throws CliError (usage) for an invalid fingerprint */
 function requireFingerprint(text: string): Fingerprint {
   const fingerprint = parseFingerprint(text);
   if (fingerprint === null)
     throw usageError(
-      `${JSON.stringify(text)} is not the fingerprint of a certificate`,
-      'It is the SHA-256 of the certificate, 64 hexadecimal digits with or without colons, as the orchestrator prints it at its start.',
+      `${JSON.stringify(text)} is not a certificate fingerprint`,
+      'It is the SHA-256 of the certificate: 64 hexadecimal digits, with or without colons, as the orchestrator prints it when it starts.',
     );
   return fingerprint;
 }
 
-/** What was said about where to go, by flags and variables. */
+/** The target as typed, in flags and variables. */
 export interface TargetOptions {
   url?: string | undefined;
   keyFile?: string | undefined;
@@ -187,7 +187,7 @@ export interface TargetOptions {
   insecureSkipVerify?: boolean | undefined;
 }
 
-/** Which orchestrator a verb speaks to, as which operator, and what certificate is expected. */
+/** The orchestrator of a verb, the operator key, and the expected certificate. */
 export interface Target {
   url: string;
   keyFile: string;
@@ -198,8 +198,8 @@ export interface Target {
 }
 
 /**
- * Flags win over variables, variables over the profile, the profile over the defaults. An address that was spelled out
- * leaves the current profile aside, key included, unless a profile was named as well.
+ * Flags override variables, variables the profile, the profile the defaults. An explicit address ignores the current
+ * profile and its key, unless a profile is named too.
  */
 export function chooseTarget(options: TargetOptions, env: Environment, profiles: Profiles): Target {
   const url = options.url ?? (env.MUSTER_URL || undefined);

@@ -1,4 +1,4 @@
-/** The part of a stream that is written to. */
+/** The part of an output stream that is used. */
 export interface Sink {
   write(text: string): unknown;
   isTTY?: boolean | undefined;

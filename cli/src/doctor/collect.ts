@@ -18,7 +18,7 @@ import type { HereFacts } from './here.ts';
 import type { MachineFacts } from './machine.ts';
 import type { FleetFacts, ReachFacts } from './orchestrator.ts';
 
-/** Collecting only: what it means is judged elsewhere. */
+/** Collects facts; here.ts, machine.ts, and orchestrator.ts judge them. */
 
 const limitMs = 5_000;
 
@@ -48,11 +48,11 @@ export async function collectHere(context: Context): Promise<HereFacts> {
   const sessions = join(cacheDirectory(env), 'sessions');
   const tokens = await readdir(sessions).catch(() => []);
   const places = [
-    placeOf(configDirectory(env), 'your key and what you trust'),
-    placeOf(join(configDirectory(env), 'profiles.json'), 'which certificates you trust'),
+    placeOf(configDirectory(env), 'your key and trusted certificates'),
+    placeOf(join(configDirectory(env), 'profiles.json'), 'trusted certificates'),
     placeOf(sessions, 'session tokens'),
     ...tokens.slice(0, 100).map((name) => placeOf(join(sessions, name), 'a session token')),
-    // A key that is refused for its mode has said so already.
+    // A key with a loose mode has failed before.
     ...('publicKey' in key && key.kept !== 'agent' ? [placeOf(key.path, 'your operator key')] : []),
   ];
   return {
@@ -74,7 +74,7 @@ interface Raw {
   certificate: ReachFacts['certificate'];
 }
 
-/** One request that carries nothing of the operator: the certificate is looked at, whatever it is. */
+/** One request without any data of the operator, with any certificate. */
 function ask(url: URL, limit: number): Promise<Raw> {
   return new Promise((resolve, reject) => {
     const fail = (error: NodeJS.ErrnoException) =>
@@ -82,7 +82,7 @@ function ask(url: URL, limit: number): Promise<Raw> {
     const secure = url.protocol === 'https:';
     const request = (secure ? secureRequest : plainRequest)(
       url,
-      // In all, not between two bytes: something that drips would be waited for without end.
+      // Limits the whole request: a server that sends single bytes would never hit an idle timeout.
       { agent: false, signal: AbortSignal.timeout(limit), ...(secure ? { rejectUnauthorized: false } : {}) },
       (answer) => {
         answer.on('error', fail);
@@ -129,7 +129,7 @@ function statusIn(text: string): (ReachFacts['status'] & { public_key?: unknown 
 
 /**
  * @param limit milliseconds for an answer
- * @returns what was seen, and the identity that the orchestrator says it has
+ * @returns the facts, and the public key that the orchestrator reports
  */
 export async function collectReach(
   { now, env }: Pick<Context, 'now' | 'env'>,
@@ -156,7 +156,10 @@ export async function collectReach(
         facts: {
           ...base,
           ...nothing,
-          unreachable: { message: `what answers at ${url} is no orchestrator`, remedy: 'Name its address with --url.' },
+          unreachable: {
+            message: `the server at ${url} is not an orchestrator`,
+            remedy: 'Give the address with --url.',
+          },
         },
         publicKey: null,
       };
@@ -179,11 +182,11 @@ export async function collectReach(
   }
 }
 
-/** @returns null when somebody takes the connection, else why not */
+/** @returns null if the connection succeeds, otherwise the reason */
 function dial(host: string, port: number): Promise<string | null> {
   return new Promise((resolve) => {
     if (!Number.isInteger(port) || port < 1 || port > 65_535) {
-      resolve('there is no such port');
+      resolve('invalid port');
       return;
     }
     const socket = connectTcp({ host, port, timeout: limitMs });
@@ -192,14 +195,14 @@ function dial(host: string, port: number): Promise<string | null> {
       resolve(why);
     };
     socket.on('connect', () => end(null));
-    socket.on('timeout', () => end('no answer in time'));
+    socket.on('timeout', () => end('no answer within the time limit'));
     socket.on('error', (error: NodeJS.ErrnoException) => end(error.code ?? error.message));
   });
 }
 
 type AuditPage = AnswerOf<typeof listAudit>;
 
-/** Pages of sign-ins that are looked at: 500 each. */
+/** Maximum pages of sign-ins to read, 500 each. */
 const mostPages = 20;
 
 /** Sign-ins of the last seven days whose signature named no server. */
@@ -223,7 +226,7 @@ async function collectBareSignIns(call: Client, now: number): Promise<FleetFacts
   return { count, usernames: [...usernames].sort() };
 }
 
-/** Asks as the operator. @throws what a call throws */
+/** Asks the orchestrator as the operator. @throws errors of the calls */
 export async function collectFleet(
   context: Context,
   version: string | null,
@@ -231,14 +234,14 @@ export async function collectFleet(
 ): Promise<FleetFacts> {
   const http = await import('@muster/protocol/http');
   const { call, target } = await context.connect();
-  // Alone, as the first one signs in.
+  // First alone, since it signs in.
   const health = await call(http.getHealth, {});
   const [agents, secrets, notifications] = await Promise.all([
     call(http.listAgents, { query: { sort: 'name' } }),
     call(http.listSecrets, { query: { limit: '1000' } }),
     call(http.listNotifications, { query: { limit: '100', unread: 'true' } }),
   ]);
-  // For admins only: whoever is none and asks is written down in the audit log.
+  // Settings are for admins; a refused request would be in the audit log.
   const { operatorId } = await context.key();
   const { role } = await call(http.getOperator, { params: { operator_id: operatorId } });
   const settings = role === 'admin' ? (await call(http.getSettings, {})).settings : null;
@@ -299,13 +302,13 @@ function diskOf(path: string): Disk | null {
 const keptIn: Readonly<Record<MachineFacts['program'], readonly [name: string, what: string][]>> = {
   agent: [
     ['agent.key', 'the key of this machine'],
-    ['orchestrator.json', 'where the agent belongs'],
+    ['orchestrator.json', 'the agent’s orchestrator'],
   ],
   orchestrator: [
     ['identity.key', 'its identity, which agents pin'],
     ['secrets.keys', 'the keys that secrets are encrypted under'],
     ['api.key', 'the key of its certificate'],
-    ['muster.db', 'everything it knows'],
+    ['muster.db', 'the database'],
   ],
 };
 
@@ -317,11 +320,11 @@ export const usualDirectories = {
 const usualConfig = '/etc/muster/orchestrator.yml';
 
 const usualPorts = [
-  { port: 4747, what: 'of agents' },
-  { port: 4748, what: 'of the API' },
+  { port: 4747, what: 'for agents' },
+  { port: 4748, what: 'for the API' },
 ];
 
-/** @param isNamed whoever says that it is here wants to know when it is not */
+/** @param isNamed also report a program that is missing */
 export async function collectMachine(
   program: MachineFacts['program'],
   directory: string,

@@ -296,10 +296,10 @@ describe('the verb', () => {
     const ran = await musterHere(['doctor', '--agent', '--data-dir', directory], env);
     listening.close();
     expect(ran.exit).toBe(1);
-    expect(ran.stdout).toContain(`problem  ${directory}/orchestrator.json is 0644: others can get at it\n`);
+    expect(ran.stdout).toContain(`problem  ${directory}/orchestrator.json is 0644: other users have access\n`);
     expect(ran.stdout).toContain(`to do: chmod 600 ${directory}/orchestrator.json\n`);
     expect(ran.stdout).toContain(`ok       its orchestrator at 127.0.0.1:${port} answers\n`);
-    expect(ran.stdout).toContain('the key that it pinned is that of the orchestrator asked here');
+    expect(ran.stdout).toContain('the agent’s pinned key is that of this orchestrator');
     expect((await musterHere(['doctor', '--data-dir', directory], env)).exit).toBe(2);
   });
 
@@ -344,7 +344,9 @@ describe('the verb', () => {
       return facts.unreachable?.message;
     };
     let dripping: NodeJS.Timeout | undefined;
-    expect(await what((response) => (dripping = setInterval(() => response.write(' '), 20)))).toContain('in time');
+    expect(await what((response) => (dripping = setInterval(() => response.write(' '), 20)))).toContain(
+      'within the time limit',
+    );
     clearInterval(dripping);
     expect(await what((response) => response.writeHead(200).write('{', () => void response.destroy()))).toContain(
       'no orchestrator',

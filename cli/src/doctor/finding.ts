@@ -1,14 +1,13 @@
-/** One thing that was looked at. */
+/** The result of one check. */
 export interface Finding {
-  /** What it is about. */
   area: 'here' | 'orchestrator' | 'fleet' | 'machine';
-  /** Stable, snake_case: what was looked at. */
+  /** Stable name of the check, snake_case. */
   check: string;
   verdict: 'ok' | 'warning' | 'problem';
   what: string;
-  /** Why it matters; null when all is well. */
+  /** Why it matters; null if all is well. */
   why: string | null;
-  /** What to type or do; null when there is nothing. */
+  /** What to do; null if there is nothing. */
   remedy: string | null;
 }
 
@@ -35,13 +34,13 @@ export const findingsOf = (area: Area) => ({
   }),
 });
 
-/** A file or directory as it was found. */
+/** A file or directory with its permissions. */
 export interface Place {
   path: string;
-  /** What is in it, for people. */
+  /** A description of the content, for people. */
   what: string;
   isDirectory: boolean;
-  /** Permission bits; null: it is not there. */
+  /** Permission bits; null if it does not exist. */
   mode: number | null;
   uid: number;
 }
@@ -49,8 +48,8 @@ export interface Place {
 const octal = (mode: number): string => mode.toString(8).padStart(4, '0');
 
 /**
- * Whether only its owner can get at a file or directory.
- * @param uid who should own it
+ * Checks that only the owner has access.
+ * @param owner the expected owner's uid
  */
 export function judgePlace(area: Area, { path, what, isDirectory, mode, uid }: Place, owner: number): Finding | null {
   const { ok, problem } = findingsOf(area);
@@ -59,20 +58,20 @@ export function judgePlace(area: Area, { path, what, isDirectory, mode, uid }: P
     return problem(
       'file_owner',
       `${path} belongs to the user ${uid}, not ${owner}`,
-      `It holds ${what}: whoever owns it can change it.`,
+      `It holds ${what}, and its owner can change it.`,
       `chown ${owner} ${path}`,
     );
   const wanted = isDirectory ? 0o700 : 0o600;
   if ((mode & 0o077) === 0) return ok('file_mode', `${path} is ${octal(mode)}`);
   return problem(
     'file_mode',
-    `${path} is ${octal(mode)}: others can get at it`,
+    `${path} is ${octal(mode)}: other users have access`,
     `It holds ${what}.`,
     `chmod ${octal(wanted).slice(1)} ${path}`,
   );
 }
 
-/** Room on a file system. */
+/** Space of a file system, in bytes. */
 export interface Disk {
   path: string;
   size: number;
@@ -82,9 +81,9 @@ export interface Disk {
 export function judgeDisk(area: Area, { path, size, free }: Disk): Finding {
   const { ok, warning, problem } = findingsOf(area);
   const mib = Math.floor(free / 1024 ** 2);
-  const told = `${mib} MiB are free where ${path} is, of ${Math.floor(size / 1024 ** 2)} MiB`;
-  const remedy = `See what takes it: du -xh ${path} | sort -h | tail`;
-  const why = 'Without room nothing can be written, and a full disk stops more than Muster.';
+  const told = `${mib} MiB of ${Math.floor(size / 1024 ** 2)} MiB are free on the disk of ${path}`;
+  const remedy = `See what uses the space: du -xh ${path} | sort -h | tail`;
+  const why = 'A full disk stops all writes, also of other programs.';
   if (mib < 64) return problem('disk', told, why, remedy);
   return mib < 512 || free < size / 50 ? warning('disk', told, why, remedy) : ok('disk', told);
 }

@@ -1,34 +1,33 @@
 import { type Finding, findingsOf, judgePlace, type Place } from './finding.ts';
 
-/** What was found on the side of the operator, without asking anybody. */
+/** Facts about the operator's side, collected without a request. */
 export interface HereFacts {
   uid: number;
   places: readonly Place[];
-  /** What is wrong with the profiles or with what was typed; null: they can be read. */
+  /** The fault of the profiles or of the command line; null if there is none. */
   configuration: { message: string; remedy: string | null } | null;
   key:
     | { path: string; publicKey: string; kept: 'plain' | 'sealed' | 'agent' }
     | { path: string | null; message: string; remedy: string | null };
-  /** Variables that are set and change how connections are made. */
+  /** Set variables that change how connections are made. */
   variables: readonly string[];
 }
 
 const { ok, warning, problem } = findingsOf('here');
 
-const kept = { plain: 'in the file as it is', sealed: 'under a passphrase', agent: 'in ssh-agent' };
+const kept = { plain: 'unencrypted in the file', sealed: 'encrypted with a passphrase', agent: 'in ssh-agent' };
 
-/** What is to be said of this side. */
 export function judgeHere({ uid, places, configuration, key, variables }: HereFacts): Finding[] {
   const findings: Finding[] = [];
   findings.push(
     configuration === null
-      ? ok('configuration', 'the profiles and what was typed can be read')
-      : problem('configuration', configuration.message, 'No verb can tell where to go.', configuration.remedy),
+      ? ok('configuration', 'the profiles and the command line are valid')
+      : problem('configuration', configuration.message, 'No verb can find the orchestrator.', configuration.remedy),
   );
   findings.push(
     'publicKey' in key
-      ? ok('operator_key', `${key.path} is the key ${key.publicKey}, ${kept[key.kept]}`)
-      : problem('operator_key', key.message, 'Without a key nobody is signed in.', key.remedy),
+      ? ok('operator_key', `${key.path} holds the key ${key.publicKey}, ${kept[key.kept]}`)
+      : problem('operator_key', key.message, 'Without a key you cannot sign in.', key.remedy),
   );
   findings.push(...places.flatMap((place) => judgePlace('here', place, uid) ?? []));
   if (variables.includes('NODE_TLS_REJECT_UNAUTHORIZED'))
@@ -36,7 +35,7 @@ export function judgeHere({ uid, places, configuration, key, variables }: HereFa
       warning(
         'tls_variable',
         'NODE_TLS_REJECT_UNAUTHORIZED is set',
-        'Other programs of this shell then believe any certificate; muster goes by what it trusts all the same.',
+        'Other programs of this shell then accept any certificate; muster ignores the variable.',
         'unset NODE_TLS_REJECT_UNAUTHORIZED',
       ),
     );
@@ -45,7 +44,7 @@ export function judgeHere({ uid, places, configuration, key, variables }: HereFa
       warning(
         'certificate_unchecked',
         'MUSTER_INSECURE_SKIP_VERIFY is set',
-        'Whoever stands between you and the orchestrator can read the session token.',
+        'Anyone between you and the orchestrator can read the session token.',
         'unset MUSTER_INSECURE_SKIP_VERIFY, and trust the certificate: muster login --fingerprint …',
       ),
     );

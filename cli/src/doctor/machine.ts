@@ -1,50 +1,49 @@
 import { type Disk, type Finding, findingsOf, judgeDisk, judgePlace, type Place } from './finding.ts';
 
-/** A program of Muster on this machine: what was found of it. */
+/** Facts about a program of Muster on this machine. */
 export interface MachineFacts {
   program: 'agent' | 'orchestrator';
   directory: string;
-  /** Who looks: only root and the owner see what is inside. */
+  /** The uid of this process; only root and the owner can look inside. */
   uid: number;
   readable: boolean;
-  /** The data directory cannot even be looked for, such as that of a service with a user of its own. */
+  /** Searching for the data directory is not permitted, e.g. below a directory of another user. */
   closed: boolean;
-  /** Of the data directory; null: it is not there, or cannot be looked for. */
+  /** Owner of the data directory; null if it does not exist or cannot be found. */
   owner: number | null;
   places: readonly Place[];
-  /** Of an orchestrator: its configuration file; null: there is none in the usual place. */
+  /** Configuration file of an orchestrator; null if it is not in the usual place. */
   config: { path: string; mode: number } | null;
-  /** What systemd says of its unit; null: there is no such unit, or no systemd. */
+  /** State of the systemd unit; null without the unit or systemd. */
   unit: { name: string; state: string; enabled: string } | null;
   disk: Disk | null;
-  /** Of an agent: where it belongs. */
+  /** The orchestrator of an agent. */
   belongs: { address: string; key: string | null; error: string | null } | null;
-  /** Of an agent: the file that says where it belongs is there, and does not say it. */
+  /** True if the agent's file about its orchestrator is invalid. */
   damaged: boolean;
-  /** The identity of the orchestrator that was asked; null: none was. */
+  /** Public key of the orchestrator that was asked; null if none was. */
   orchestratorKey: string | null;
-  /** Of an orchestrator: its usual ports, and whether something listens. */
+  /** Usual ports of an orchestrator, and whether something listens there. */
   ports: readonly { port: number; what: string; listening: boolean }[];
 }
 
 const { ok, warning, problem } = findingsOf('machine');
 
-/** Whether users of the machine can read a configuration that may hold passwords, or change it. */
+/** Checks whether other users can read or change a configuration, which may hold passwords. */
 function judgeConfig({ path, mode }: NonNullable<MachineFacts['config']>): Finding {
   const shown = `${path} is ${mode.toString(8).padStart(4, '0')}`;
   if ((mode & 0o027) === 0) return ok('config_mode', shown);
   const change = (mode & 0o022) !== 0;
   return problem(
     'config_mode',
-    `${shown}: others can ${change ? 'change' : 'read'} it`,
+    `${shown}: other users can ${change ? 'change' : 'read'} it`,
     change
-      ? 'It decides who is the first admin and where notifications go.'
-      : 'It may hold passwords, such as those of the database and of mail.',
+      ? 'It sets the first admin and the destinations of notifications.'
+      : 'It may hold passwords, e.g. of the database and of mail.',
     `sudo chgrp muster ${path} && sudo chmod 640 ${path}`,
   );
 }
 
-/** What is to be said of a program that is, or should be, on this machine. */
 export function judgeMachine(facts: MachineFacts): Finding[] {
   const { program, directory, readable, closed, owner, places, unit, disk, belongs, damaged, orchestratorKey, ports } =
     facts;
@@ -54,14 +53,14 @@ export function judgeMachine(facts: MachineFacts): Finding[] {
     const log = `systemctl status ${unit.name}; journalctl -u ${unit.name} -n 50`;
     if (unit.state !== 'active')
       findings.push(
-        problem('unit', told, `The ${program} of this machine does not run.`, `systemctl start ${unit.name}; ${log}`),
+        problem('unit', told, `The ${program} of this machine is not running.`, `systemctl start ${unit.name}; ${log}`),
       );
     else if (unit.enabled !== 'enabled')
       findings.push(
         warning(
           'unit',
           `${told}, and ${unit.enabled}`,
-          'It will not be there after a restart.',
+          'It will not start when the machine does.',
           `systemctl enable ${unit.name}`,
         ),
       );
@@ -71,8 +70,8 @@ export function judgeMachine(facts: MachineFacts): Finding[] {
   const unseen = () =>
     warning(
       'data_directory',
-      `${directory} is closed to you`,
-      'What is in it was not looked at.',
+      `you have no access to ${directory}`,
+      'Its content was not checked.',
       'sudo muster doctor',
     );
   if (owner === null) {
@@ -80,9 +79,9 @@ export function judgeMachine(facts: MachineFacts): Finding[] {
     findings.push(
       problem(
         'data_directory',
-        `there is no ${directory}`,
-        `The ${program} never ran here, or with another --data-dir.`,
-        program === 'agent' ? 'Let it in: muster agents enroll' : 'Name the directory: --data-dir',
+        `${directory} does not exist`,
+        `The ${program} never ran here, or uses another --data-dir.`,
+        program === 'agent' ? 'Enroll it: muster agents enroll' : 'Give its directory: --data-dir',
       ),
     );
     return findings;
@@ -94,9 +93,9 @@ export function judgeMachine(facts: MachineFacts): Finding[] {
     findings.push(
       problem(
         'agent_orchestrator',
-        `${directory}/orchestrator.json is damaged`,
-        'The agent does not know where it belongs.',
-        `rm ${directory}/orchestrator.json, then muster agents enroll, and paste the line on this machine`,
+        `${directory}/orchestrator.json is invalid`,
+        'The agent does not know its orchestrator.',
+        `rm ${directory}/orchestrator.json, then muster agents enroll, and paste the command on this machine`,
       ),
     );
   if (belongs !== null) {
@@ -107,41 +106,41 @@ export function judgeMachine(facts: MachineFacts): Finding[] {
             'agent_orchestrator',
             `its orchestrator at ${belongs.address} does not answer: ${belongs.error}`,
             'The agent cannot connect.',
-            'Is it running, is the port open? Another address: muster agent connect HOST:PORT',
+            'Check that it runs and that the port is open. To use another address: muster agent connect HOST:PORT',
           ),
     );
     if (belongs.key === null)
       findings.push(
-        warning('agent_pin', 'it has not pinned the key of its orchestrator yet', 'It never was connected.', null),
+        warning('agent_pin', 'the agent has not pinned an orchestrator key yet', 'It has never connected.', null),
       );
     else if (orchestratorKey !== null)
       findings.push(
         belongs.key === orchestratorKey
-          ? ok('agent_pin', 'the key that it pinned is that of the orchestrator asked here')
+          ? ok('agent_pin', 'the agent’s pinned key is that of this orchestrator')
           : warning(
               'agent_pin',
-              'the key that it pinned is not that of the orchestrator asked here',
-              'It belongs to another one, or that one was made anew and it refuses to connect.',
-              'If it should belong here: muster agents enroll, and paste the line on this machine',
+              'the agent’s pinned key is not that of this orchestrator',
+              'It belongs to another orchestrator, or this one has a new key and the agent refuses it.',
+              'If it should belong here: muster agents enroll, and paste the command on this machine',
             ),
       );
   }
   const runs = unit?.state === 'active';
   for (const { port, what, listening } of unit === null ? [] : ports) {
-    const who = `See who: ss -ltnp 'sport = :${port}'`;
-    if (runs && listening) findings.push(ok('port', `port ${port}, ${what}, is open`));
+    const who = `See which program listens: ss -ltnp 'sport = :${port}'`;
+    if (runs && listening) findings.push(ok('port', `port ${port} (${what}) is open`));
     else if (runs)
       findings.push(
         warning(
           'port',
-          `nothing listens on port ${port}, ${what}`,
-          'Unless it is configured otherwise, nobody can connect.',
+          `nothing listens on port ${port} (${what})`,
+          'Unless another port is configured, no one can connect.',
           who,
         ),
       );
     else if (listening)
       findings.push(
-        problem('port', `something else listens on port ${port}, ${what}`, `The ${program} cannot start there.`, who),
+        problem('port', `another program listens on port ${port} (${what})`, `The ${program} cannot start.`, who),
       );
   }
   return findings;

@@ -5,28 +5,28 @@ import { counted, duration } from '../text/style.ts';
 import { type Fingerprint, showFingerprint, whereToldFingerprint } from '../transport/trust.ts';
 import { type Finding, findingsOf, judgeDisk } from './finding.ts';
 
-/** What an orchestrator said to somebody who is not signed in. Times are Unix seconds. */
+/** What an orchestrator answers without a sign-in. Times are Unix seconds. */
 export interface ReachFacts {
   url: string;
   now: number;
-  /** Null: it was reached. */
+  /** Null if it was reached. */
   unreachable: { message: string; remedy: string | null } | null;
-  /** Null: it does not speak TLS. */
+  /** Null without TLS. */
   certificate: {
     fingerprint: Fingerprint;
     validFrom: number;
     validTo: number;
-    /** An authority that this machine trusts vouches for it. */
+    /** Signed by an authority that this machine trusts. */
     vouched: boolean;
   } | null;
   /** The certificate that was named or trusted before. */
   expected: Fingerprint | null;
-  /** By its `Date` header; null: it sends none. */
+  /** From its `Date` header; null without one. */
   serverTime: number | null;
   status: { status: string; version: string; protocol_version: number; reasons: readonly string[] } | null;
   /** HTTP status of `/readyz`; null: no answer. */
   ready: number | null;
-  /** Proxy variables that are set. */
+  /** Set proxy variables. */
   proxies: readonly string[];
   own: { version: string; protocol: number };
 }
@@ -34,16 +34,16 @@ export interface ReachFacts {
 const { ok, warning, problem } = findingsOf('orchestrator');
 
 const reasons: Readonly<Record<string, [what: string, remedy: string]>> = {
-  database: ['its database takes no writes', 'Look at its log and at the disk of its data directory.'],
-  secrets_key: ['a key for secrets is missing', 'Put secrets.keys back into its data directory, from the backup.'],
+  database: ['the database does not accept writes', 'Check its log and the disk of its data directory.'],
+  secrets_key: ['a key for secrets is missing', 'Restore secrets.keys to its data directory, from the backup.'],
   metrics: [
-    'samples of the machines cannot be stored',
-    'Its log says why, and what to do with a file that is damaged; agents keep their samples for a day.',
+    'samples cannot be stored',
+    'Its log gives the reason, and how to handle a damaged file. Agents keep their samples for a day.',
   ],
-  disk: ['its disk is nearly full', 'Make room on the disk of its data directory: df -h'],
+  disk: ['the disk is nearly full', 'Free space on the disk of its data directory: df -h'],
 };
 
-/** Whether the certificate is the one that is trusted: only then anything is sent. */
+/** True if the certificate is trusted; otherwise nothing more is sent. */
 export function isTrusted({ certificate, expected }: Pick<ReachFacts, 'certificate' | 'expected'>): boolean {
   if (certificate === null) return true;
   return expected === null ? certificate.vouched : certificate.fingerprint === expected;
@@ -54,37 +54,35 @@ function judgeCertificate({ certificate, expected, url, now }: ReachFacts): Find
     return [
       warning(
         'certificate',
-        `${url} speaks plain HTTP`,
-        'Everybody on the way can read the session token.',
-        'Use https://, or put a proxy that speaks TLS in front.',
+        `${url} uses plain HTTP`,
+        'Others on the network can read the session token.',
+        'Use https://, or a TLS proxy in front.',
       ),
     ];
   const shown = showFingerprint(certificate.fingerprint);
   const trust = `muster login --url ${url} --fingerprint ${shown}`;
   const compare = `Compare it with ${whereToldFingerprint}, then: ${trust}`;
   const findings: Finding[] = [];
-  if (isTrusted({ certificate, expected }))
-    findings.push(ok('certificate', `its certificate is the trusted one: ${shown}`));
+  if (isTrusted({ certificate, expected })) findings.push(ok('certificate', `its certificate is trusted: ${shown}`));
   else if (expected === null)
-    findings.push(
-      problem('certificate', `its certificate is not trusted yet: ${shown}`, 'Every verb is refused.', compare),
-    );
+    findings.push(problem('certificate', `its certificate is not trusted yet: ${shown}`, 'Every verb fails.', compare));
   else
     findings.push(
       problem(
         'certificate',
-        `its certificate is not the one that was trusted: ${shown}`,
-        'It was replaced, or somebody stands in between.',
+        `its certificate is not the trusted one: ${shown}`,
+        'It was replaced, or someone intercepts the connection.',
         compare,
       ),
     );
   const left = certificate.validTo - now;
-  const renew = 'Replace it (tls_cert, tls_key in its configuration), then trust the new one.';
-  const pinned = 'Browsers and agents’ installation refuse an expired certificate; muster goes by the fingerprint.';
+  const renew = 'Replace it (tls_cert and tls_key of its configuration), then trust the new one.';
+  const pinned =
+    'Browsers and the installation of agents refuse an expired certificate; muster checks only the fingerprint.';
   if (left <= 0) findings.push(problem('certificate_expiry', `it expired ${duration(-left)} ago`, pinned, renew));
   else if (certificate.validFrom > now)
     findings.push(
-      problem('certificate_expiry', 'it is not valid yet', 'A clock is wrong, here or there.', 'timedatectl'),
+      problem('certificate_expiry', 'it is not valid yet', 'The clock here or there is wrong.', 'timedatectl'),
     );
   else if (left < 30 * 86_400)
     findings.push(warning('certificate_expiry', `it expires in ${duration(left)}`, pinned, renew));
@@ -96,54 +94,54 @@ function judgeClock({ serverTime, now }: ReachFacts): Finding[] {
   if (serverTime === null) return [];
   const skew = Math.abs(serverTime - now);
   const told = `the clocks differ by ${duration(skew)}`;
-  const why = 'Ages are told wrongly; sessions, tokens and certificates seem too old or too young.';
-  const remedy = 'See both: timedatectl. Let them be set by NTP: timedatectl set-ntp true';
+  const why = 'Shown ages are wrong; sessions, tokens, and certificates may seem expired or not yet valid.';
+  const remedy = 'Compare both with timedatectl. To sync with NTP: timedatectl set-ntp true';
   if (skew > 300) return [problem('clock', told, why, remedy)];
   return [skew > 10 ? warning('clock', told, why, remedy) : ok('clock', 'the clocks agree')];
 }
 
-/** What is to be said of the way to the orchestrator, and of what it says to everybody. */
+/** Judges the connection to the orchestrator, and its public status. */
 export function judgeReach(facts: ReachFacts): Finding[] {
   const { url, unreachable, status, ready, proxies, own } = facts;
   if (unreachable !== null)
     return [
-      problem('reachable', unreachable.message, 'Nothing can be done from here.', unreachable.remedy),
+      problem('reachable', unreachable.message, 'Nothing works from here.', unreachable.remedy),
       ...(proxies.length === 0
         ? []
         : [
             warning(
               'proxy',
-              `${proxies.join(', ')} is set, and muster uses no proxy`,
-              'Where only the proxy gets out, the orchestrator cannot be reached from here.',
-              'Use a way that needs none: ssh -L 4748:127.0.0.1:4748 HOST, then --url https://127.0.0.1:4748',
+              `${proxies.join(', ')} is set, but muster does not use proxies`,
+              'If only the proxy has access, the orchestrator is unreachable from here.',
+              'Use a tunnel: ssh -L 4748:127.0.0.1:4748 HOST, then --url https://127.0.0.1:4748',
             ),
           ]),
     ];
   const findings = [ok('reachable', `${url} answers`), ...judgeCertificate(facts), ...judgeClock(facts)];
   if (ready === 503)
     findings.push(
-      problem('ready', `it is not ready (/readyz says ${ready})`, 'It is starting or stopping.', 'Look at its log.'),
+      problem('ready', `it is not ready (/readyz answers ${ready})`, 'It is starting or stopping.', 'Check its log.'),
     );
   if (status === null) return findings;
   for (const reason of status.reasons) {
-    // Whatever it says: `constructor` is no reason of the table.
+    // Own properties only: the reason could be `constructor`.
     const known = Object.hasOwn(reasons, reason) ? reasons[reason] : undefined;
-    const [what, remedy] = known ?? [`it says it is degraded: ${sanitiseLine(reason)}`, 'Look at its log.'];
-    findings.push(problem('health', what, 'Work is refused, or cannot be recorded.', remedy));
+    const [what, remedy] = known ?? [`it reports that it is degraded: ${sanitiseLine(reason)}`, 'Check its log.'];
+    findings.push(problem('health', what, 'New work is refused, or cannot be recorded.', remedy));
   }
-  if (status.status === 'ok') findings.push(ok('health', 'it says it is well'));
+  if (status.status === 'ok') findings.push(ok('health', 'it reports that it is healthy'));
   else if (status.reasons.length === 0)
-    findings.push(problem('health', 'it says it is degraded', 'Work may be refused.', 'Look at its log.'));
-  const versions = `muster ${own.version} here, ${sanitiseLine(status.version)} there`;
+    findings.push(problem('health', 'it reports that it is degraded', 'New work may be refused.', 'Check its log.'));
+  const versions = `muster ${own.version} here, ${sanitiseLine(status.version)} on the orchestrator`;
   findings.push(
     status.version === own.version
       ? ok('version', versions)
-      : warning('version', versions, 'What one knows, the other may not.', 'Install the same version on both.'),
+      : warning('version', versions, 'One may lack features of the other.', 'Install the same version on both.'),
   );
   return findings;
 }
 
-/** What somebody who is signed in can see. Null: it could not be asked, or not by this operator. */
+/** What a signed-in operator can see. Null: not available, or not to this operator. */
 export interface FleetFacts {
   now: number;
   version: string | null;
@@ -153,11 +151,11 @@ export interface FleetFacts {
   secretsReadable: boolean;
   database: { kind: string; writable: boolean };
   unreadCritical: number;
-  /** Sign-ins of the last seven days whose signature named no server, and the operators whose keys they were. */
+  /** Sign-ins of the last seven days whose signature named no server, and their operators. */
   bareSignIns: { count: number; usernames: readonly string[] };
-  /** Where agents dial, tried from here. */
+  /** The address that agents connect to, tried from here. */
   channel: { address: string; error: string | null } | null;
-  /** Only when asked for. */
+  /** Only on request. */
   audit: { ok: boolean; verified: number; fault: string | null } | null;
 }
 
@@ -175,7 +173,7 @@ function judgeAgents({ agents, version }: FleetFacts): Finding[] {
       fleet.warning(
         'agents_pending',
         `${counted(pending.length, 'agent waits', 'agents wait')} for approval: ${fewNames(pending)}`,
-        'Nothing is done on their machines.',
+        'Nothing is applied on their machines.',
         'muster agents list --status pending',
       ),
     );
@@ -183,8 +181,8 @@ function judgeAgents({ agents, version }: FleetFacts): Finding[] {
     findings.push(
       fleet.warning(
         'agents_lost',
-        `${counted(lost.length, 'agent is', 'agents are')} not connected: ${fewNames(lost)}`,
-        'Their machines are not watched, and nothing can be applied on them.',
+        `${counted(lost.length, 'agent is', 'agents are')} offline: ${fewNames(lost)}`,
+        'Their machines are not monitored, and nothing can be applied there.',
         'On the machine: muster doctor; systemctl status muster-agent',
       ),
     );
@@ -192,9 +190,9 @@ function judgeAgents({ agents, version }: FleetFacts): Finding[] {
     findings.push(
       fleet.warning(
         'agents_version',
-        `${counted(other.length, 'agent has', 'agents have')} another version than the orchestrator: ${fewNames(other)}`,
-        'What the newer one knows, the older may not.',
-        `Install version ${version} of muster-agent there.`,
+        `${counted(other.length, 'agent has', 'agents have')} a different version than the orchestrator: ${fewNames(other)}`,
+        'The older version may lack features.',
+        `Install version ${version} of muster-agent on them.`,
       ),
     );
   if (findings.length === 0) findings.push(fleet.ok('agents', `${counted(approved.length, 'agent')}, all connected`));
@@ -211,27 +209,32 @@ function judgeSecrets({ secrets, now }: FleetFacts): Finding[] {
   const remedy = `muster secrets set ${sanitiseLine(first)} --expires 90d`;
   if (expired.length > 0)
     findings.push(
-      fleet.problem('secrets_expired', `expired: ${named(expired)}`, 'What uses them is not applied.', remedy),
+      fleet.problem('secrets_expired', `expired: ${named(expired)}`, 'Modules that use them are not applied.', remedy),
     );
   if (soon.length > 0)
     findings.push(
-      fleet.warning('secrets_expiring', `expire within 14 days: ${named(soon)}`, 'What uses them will fail.', remedy),
+      fleet.warning(
+        'secrets_expiring',
+        `expire within 14 days: ${named(soon)}`,
+        'Modules that use them will then fail.',
+        remedy,
+      ),
     );
   return findings;
 }
 
-/** What is to be said of what the orchestrator keeps, and of its agents. */
+/** Judges the orchestrator's data and its agents. */
 export function judgeFleet(facts: FleetFacts): Finding[] {
   const { database, secretsReadable, disk, unreadCritical, bareSignIns, channel, audit } = facts;
   const findings: Finding[] = [];
   findings.push(
     database.writable
-      ? ok('database', `its database (${database.kind}) takes writes`)
+      ? ok('database', `the database (${database.kind}) accepts writes`)
       : problem(
           'database',
-          `its database (${database.kind}) takes no writes`,
+          `the database (${database.kind}) does not accept writes`,
           'Nothing is recorded.',
-          'Look at its log.',
+          'Check its log.',
         ),
   );
   if (!secretsReadable)
@@ -239,7 +242,7 @@ export function judgeFleet(facts: FleetFacts): Finding[] {
       problem(
         'secrets_key',
         'a key for secrets is missing',
-        'Those secrets are lost without it.',
+        'Without it those secrets cannot be decrypted.',
         reasons.secrets_key?.[1] ?? null,
       ),
     );
@@ -251,21 +254,21 @@ export function judgeFleet(facts: FleetFacts): Finding[] {
     });
     findings.push(
       disk.low
-        ? { ...judged, verdict: 'problem', why: 'What would grow is refused.', remedy: 'Make room on that disk: df -h' }
+        ? { ...judged, verdict: 'problem', why: 'New data is refused.', remedy: 'Free space on that disk: df -h' }
         : judged.remedy === null
           ? judged
-          : { ...judged, remedy: 'Make room on that disk: df -h' },
+          : { ...judged, remedy: 'Free space on that disk: df -h' },
     );
   }
   if (channel !== null)
     findings.push(
       channel.error === null
-        ? ok('channel_port', `agents’ port ${channel.address} answers`)
+        ? ok('channel_port', `the port for agents, ${channel.address}, answers`)
         : problem(
             'channel_port',
-            `agents’ port ${channel.address} does not answer: ${channel.error}`,
-            'Agents cannot connect, if it is so for them as well.',
-            'Open it in the firewall in front of the orchestrator; see agent_port and advertised_host: muster settings show',
+            `the port for agents, ${channel.address}, does not answer: ${channel.error}`,
+            'Agents cannot connect, if the same holds for them.',
+            'Open it in the orchestrator’s firewall; for agent_port and advertised_host see muster settings show',
           ),
     );
   findings.push(...judgeAgents(facts), ...judgeSecrets(facts));
@@ -274,7 +277,7 @@ export function judgeFleet(facts: FleetFacts): Finding[] {
       fleet.warning(
         'notifications',
         `${counted(unreadCritical, 'critical notification')} unread`,
-        'Something happened that you should know.',
+        'They may need your attention.',
         'muster notifications list --unread',
       ),
     );
@@ -282,19 +285,19 @@ export function judgeFleet(facts: FleetFacts): Finding[] {
     findings.push(
       fleet.warning(
         'sign_ins_unbound',
-        `${counted(bareSignIns.count, 'sign-in')} of the last 7 days named no server: ${sanitiseLine(bareSignIns.usernames.join(', '))}`,
-        'A server that relays such a sign-in gets a session here.',
-        'Update what signs in with these keys, then set sign_in.require_bound in the configuration of the orchestrator.',
+        `${counted(bareSignIns.count, 'sign-in')} in the last 7 days named no server: ${sanitiseLine(bareSignIns.usernames.join(', '))}`,
+        'A malicious server can relay such a sign-in and get a session here.',
+        'Update the clients that use these keys, then set sign_in.require_bound in the orchestrator’s configuration.',
       ),
     );
   if (audit !== null)
     findings.push(
       audit.ok
-        ? ok('audit_chain', `the audit log fits its chain, ${counted(audit.verified, 'event')}`)
+        ? ok('audit_chain', `the chain of the audit log is intact, ${counted(audit.verified, 'event')}`)
         : problem(
             'audit_chain',
-            `the audit log does not fit its chain: ${audit.fault ?? 'unknown'}`,
-            'Somebody or something changed what was recorded.',
+            `the chain of the audit log is broken: ${audit.fault ?? 'unknown'}`,
+            'Recorded events were changed.',
             'muster audit verify',
           ),
     );

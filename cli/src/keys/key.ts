@@ -18,39 +18,38 @@ import {
 /** An operator's key, ready to sign. */
 export interface OperatorKey {
   readonly path: string;
-  /** 64 lower-case hexadecimal characters. */
+  /** 64 lowercase hexadecimal characters. */
   readonly publicKey: string;
   readonly operatorId: string;
-  /** Where its private half is: in the file as it is, in the file under a passphrase, or in an agent alone. */
+  /** The place of the private key: unencrypted in the file, encrypted in the file, or only in ssh-agent. */
   readonly kept: 'plain' | 'sealed' | 'agent';
   /**
-   * Asks for the passphrase where there is one, once.
+   * Asks for the passphrase at most once, if there is one.
    * @returns the 64 bytes of an Ed25519 signature
    */
   sign(message: Uint8Array): Promise<Uint8Array>;
 }
 
-/** What may be needed to sign. */
 export interface KeyOptions {
-  /** Asked for no sooner than something is to be signed. */
+  /** Asked only when something is signed. */
   passphrases: Passphrases;
-  /** SSH_AUTH_SOCK; undefined: there is no agent. */
+  /** SSH_AUTH_SOCK; undefined without an agent. */
   agentSocket: string | undefined;
 }
 
-/** Above a sealed key, so that it says whose it is without its passphrase. */
+/** A line above an encrypted key, so that the public key needs no passphrase. */
 export const publicKeyLabel = 'Public-Key: ';
 
 function unusable(path: string, why: string, remedy: string, cause?: unknown): CliError {
   return new CliError(exits.signIn, 'key_unusable', `the operator key ${path} ${why}`, remedy, { cause });
 }
 const forms =
-  'It must be an Ed25519 key: PKCS#8 in PEM, the form of OpenSSH, its public line for a key in ssh-agent, or 64 hexadecimal characters of seed.';
+  'Use an Ed25519 key: PKCS#8 in PEM, an OpenSSH key, the public line of a key in ssh-agent, or a seed of 64 hexadecimal characters.';
 
 /**
- * Reads a key: PKCS#8 in PEM, as `muster operator init` and `openssl genpkey -algorithm ed25519` write it, with a
- * passphrase or without; OpenSSH's own form; the public line of a key that an ssh-agent holds; or the seed as 64
- * hexadecimal characters. A file with a private half that others may read or write is refused.
+ * Reads a key in one of four forms: PKCS#8 in PEM, with or without a passphrase, as `muster operator init` and `openssl
+ * genpkey -algorithm ed25519` write it; an OpenSSH private key; the public line of a key in ssh-agent; or a seed of 64
+ * hexadecimal characters. Refuses a private key that other users can access.
  * @throws CliError (sign-in) with what to do
  */
 export async function readKey(path: string, options: KeyOptions): Promise<OperatorKey> {
@@ -61,8 +60,8 @@ export async function readKey(path: string, options: KeyOptions): Promise<Operat
   if (process.platform !== 'win32' && (mode & 0o077) !== 0)
     throw unusable(
       path,
-      `may be used by others (mode ${(mode & 0o777).toString(8).padStart(4, '0')})`,
-      `Close it: chmod 600 ${path}. If others could read it, make a new one.`,
+      `is accessible to other users (mode ${(mode & 0o777).toString(8).padStart(4, '0')})`,
+      `Run chmod 600 ${path}. If others could read it, create a new key.`,
     );
   if (isPrivateFile(text)) return await readOpenSsh(path, text, options);
   if (text.includes('-----BEGIN ENCRYPTED PRIVATE KEY-----')) return await readSealed(path, text, options);
@@ -70,7 +69,7 @@ export async function readKey(path: string, options: KeyOptions): Promise<Operat
   return await keyOf(path, publicHalf(key), 'plain', async (message) => sign(null, message, key));
 }
 
-/** @throws CliError (sign-in) when the file cannot be a key's */
+/** @throws CliError (sign-in) if the file cannot hold a key */
 async function readFileOfKey(path: string): Promise<{ text: string; mode: number }> {
   let file: Awaited<ReturnType<typeof open>>;
   try {
@@ -82,15 +81,15 @@ async function readFileOfKey(path: string): Promise<{ text: string; mode: number
         exits.signIn,
         'key_missing',
         `there is no operator key at ${path}`,
-        'Make one with `muster operator init`, or name another with --key-file.',
+        'Create one with `muster operator init`, or name another with --key-file.',
         { cause: error },
       );
     throw unusable(path, `cannot be read (${code ?? 'unknown reason'})`, 'Check its owner and mode.', error);
   }
   try {
     const stat = await file.stat();
-    if (!stat.isFile()) throw unusable(path, 'is not a file', 'Name the file itself with --key-file.');
-    if (stat.size > 65_536) throw unusable(path, 'is too large for a key', 'Name another with --key-file.');
+    if (!stat.isFile()) throw unusable(path, 'is not a file', 'Give the file itself with --key-file.');
+    if (stat.size > 65_536) throw unusable(path, 'is too large for a key', 'Give another file with --key-file.');
     return { text: await file.readFile('utf8'), mode: stat.mode };
   } finally {
     await file.close();
@@ -115,7 +114,7 @@ function parsePrivate(path: string, text: string): KeyObject {
 
 function ed25519Of(path: string, key: KeyObject): KeyObject {
   if (key.asymmetricKeyType === 'ed25519') return key;
-  throw unusable(path, `is of the type ${key.asymmetricKeyType}`, 'It must be an Ed25519 key: muster operator init');
+  throw unusable(path, `has the type ${key.asymmetricKeyType}`, 'It must be an Ed25519 key: muster operator init');
 }
 
 async function readSealed(path: string, text: string, { passphrases }: KeyOptions): Promise<OperatorKey> {
@@ -125,18 +124,18 @@ async function readSealed(path: string, text: string, { passphrases }: KeyOption
     return opened;
   };
   const label = new RegExp(`^${publicKeyLabel}([0-9a-f]{64})\\s*$`, 'm').exec(text)?.[1];
-  // One that `openssl` made says nothing of itself.
+  // Keys made by `openssl` lack this line.
   const said = label === undefined ? publicHalf(await unlock()) : Buffer.from(label, 'hex');
   return await keyOf(path, said, 'sealed', async (message) => {
     const key = await unlock();
     if (!publicHalf(key).equals(said))
-      throw unusable(path, 'is another than it says', `Mend its line ${publicKeyLabel.trim()} or take it out.`);
+      throw unusable(path, 'does not match its public key', `Fix its line ${publicKeyLabel.trim()} or remove it.`);
     return sign(null, message, key);
   });
 }
 
 /**
- * Opens PKCS#8 under a passphrase, asking again where somebody can answer.
+ * Decrypts PKCS#8, asking again for a wrong passphrase on a terminal.
  * @throws CliError (sign-in)
  */
 async function openSealed(path: string, text: string, passphrases: Passphrases): Promise<KeyObject> {
@@ -152,7 +151,7 @@ async function openSealed(path: string, text: string, passphrases: Passphrases):
 
 async function readOpenSsh(path: string, text: string, options: KeyOptions): Promise<OperatorKey> {
   const head = readPrivateHead(text);
-  if (head === null) throw unusable(path, 'is broken, or not of the type Ed25519', forms);
+  if (head === null) throw unusable(path, 'is damaged, or not an Ed25519 key', forms);
   let signs: Awaited<ReturnType<typeof openPrivateFile>> = null;
   const unlock = async (): Promise<NonNullable<typeof signs>> => {
     const open = (passphrase: string | null) =>
@@ -164,7 +163,7 @@ async function readOpenSsh(path: string, text: string, options: KeyOptions): Pro
     return signs;
   };
   return await keyOf(path, head.key, head.sealed ? 'sealed' : 'plain', async (message) => {
-    // As ssh does: nobody types the passphrase of a key that their agent has open.
+    // As ssh does: a key that the agent holds needs no passphrase.
     if (head.sealed && signs === null && (await isInAgent(head.key, options)))
       return await byAgent(path, head.key, message, options);
     return (await unlock())(message);
@@ -183,14 +182,14 @@ async function byAgent(path: string, key: PublicKey, message: Uint8Array, { agen
       cause,
     });
   if (!agentSocket)
-    throw failed('and none is running here', 'Start one (`eval "$(ssh-agent)"`) and add the key with ssh-add.');
+    throw failed('which is not running', 'Start one (`eval "$(ssh-agent)"`) and add the key with ssh-add.');
   const held = await keysOfAgent(agentSocket).catch((error: unknown) => {
     throw failed(`which does not answer at ${agentSocket}`, 'Check SSH_AUTH_SOCK.', error);
   });
   if (!held.some((each) => each.key.equals(key)))
-    throw failed('which does not have it', 'Add it with ssh-add; `ssh-add -L` lists what is there.');
+    throw failed('which does not hold it', 'Add it with ssh-add; `ssh-add -L` lists the keys.');
   return await signByAgent(agentSocket, key, message).catch((error: unknown) => {
-    throw failed('which would not sign', 'It may be locked, or waiting for a touch or a yes.', error);
+    throw failed('which refused to sign', 'The agent may be locked, or wait for a touch or a confirmation.', error);
   });
 }
 
@@ -215,8 +214,8 @@ export async function keyOf(
 }
 
 /**
- * Reads the private half out of a file of this program's own forms, to write it anew.
- * @throws CliError when it is not in the file, or not in PKCS#8
+ * Reads the private key from a file of Muster's own formats, to write it again.
+ * @throws CliError if the file has no private key, or another format
  */
 export async function readPrivate(path: string, options: KeyOptions): Promise<KeyObject> {
   const { text } = await readFileOfKey(path);
@@ -224,8 +223,8 @@ export async function readPrivate(path: string, options: KeyOptions): Promise<Ke
     throw new CliError(
       exits.failed,
       'key_of_ssh',
-      `${path} is a key of OpenSSH`,
-      'Its passphrase is changed with `ssh-keygen -p`.',
+      `${path} is an OpenSSH key`,
+      'Change its passphrase with `ssh-keygen -p`.',
     );
   return text.includes('-----BEGIN ENCRYPTED PRIVATE KEY-----')
     ? await openSealed(path, text, options.passphrases)

@@ -8,17 +8,17 @@ import { sealKey } from './sealed-key.ts';
 import { type PublicKey, publicLine } from './ssh-key.ts';
 
 interface PlaceOptions {
-  /** Put an existing key aside under another name instead of refusing. */
+  /** Rename an existing key instead of failing. */
   replace: boolean;
-  /** Unix seconds: part of that name. */
+  /** Unix seconds; part of the new name. */
   now: () => number;
 }
 
 /**
- * Makes a new key, mode 0600, in a directory that is made 0700 if it is missing.
- * @param options.passphrase null: the file alone opens everything
- * @throws CliError when there is one already
- * @returns the key, and where the former one is now
+ * Creates a key with mode 0600, and its directory with 0700.
+ * @param options.passphrase null: not encrypted
+ * @returns the key, and the new path of the previous one
+ * @throws CliError if a key exists
  */
 export async function makeKey(
   path: string,
@@ -32,7 +32,7 @@ export async function makeKey(
   return { key: await keyOf(path, publicHalf(privateKey), kept, signs), former };
 }
 
-/** Uses a key of an ssh-agent from now on: only its public line is kept. @returns where the former key is now */
+/** Uses a key of an ssh-agent; stores only its public line. @returns the new path of the previous key */
 export async function usePublicLine(
   path: string,
   { key, comment }: { key: PublicKey; comment: string },
@@ -41,12 +41,12 @@ export async function usePublicLine(
   return await place(path, options, (fresh) => writePrivateFile(fresh, publicLine(key, comment)));
 }
 
-/** Uses a file that is kept elsewhere from now on, without a copy of it. @returns where the former key is now */
+/** Uses a key file in place, through a link. @returns the new path of the previous key */
 export async function useFile(path: string, target: string, options: PlaceOptions): Promise<string | null> {
   return await place(path, options, (fresh) => symlink(target, fresh));
 }
 
-/** Writes a key anew, under another passphrase or none: old or new, whatever happens. */
+/** Writes a key with another passphrase, or none; atomically. */
 export async function resealKey(path: string, key: KeyObject, passphrase: string | null): Promise<void> {
   await writePrivateFile(path, await contentOf(key, passphrase));
 }
@@ -56,10 +56,7 @@ async function contentOf(key: KeyObject, passphrase: string | null): Promise<str
   return `${publicKeyLabel}${publicHalf(key).toString('hex')}\n${await sealKey(key, passphrase)}`;
 }
 
-/**
- * Puts a key where the program looks for it. It is made beside and linked into place: it is never there in part, and
- * never takes the place of another.
- */
+/** Puts a key into place with a hard link: it appears completely, and never overwrites another key. */
 async function place(
   path: string,
   { replace, now }: PlaceOptions,
@@ -72,15 +69,15 @@ async function place(
   let former: string | null = null;
   try {
     if (replace) former = await putAside(path, now());
-    // The link itself, where it is one.
+    // Links a symbolic link itself.
     await link(fresh, path);
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
     throw new CliError(
       exits.failed,
       'key_exists',
-      `there is an operator key at ${path} already`,
-      'Use it: `muster operator whoami --public-key` prints its public half, as this would. Or make another with --force: the present one is kept under another name.',
+      `an operator key exists already at ${path}`,
+      'To use it: `muster operator whoami --public-key` prints its public key. To create another: --force keeps the present one under another name.',
     );
   } finally {
     await rm(fresh, { force: true });

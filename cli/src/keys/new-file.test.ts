@@ -34,7 +34,7 @@ test('a file is replaced when the new one is whole, behind a link too; a source 
   expect(await readFile(path, 'utf8')).toBe('after');
   expect((await readdir(folder)).sort()).toEqual(['kept', 'link']);
   await expect(writeNewFile(join(folder, 'nowhere', 'x'), pieces('x'))).rejects.toThrow(
-    `${join(folder, 'nowhere', 'x')} cannot be written: there is no such directory`,
+    `cannot write ${join(folder, 'nowhere', 'x')}: no such directory`,
   );
 });
 

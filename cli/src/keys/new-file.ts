@@ -2,23 +2,23 @@ import { lstat, open, realpath, rename, rm } from 'node:fs/promises';
 import { CliError, exits, usageError } from '../exit.ts';
 
 const reasons: Readonly<Record<string, string>> = {
-  ENOENT: 'there is no such directory',
-  ENOTDIR: 'a part of that path is no directory',
+  ENOENT: 'no such directory',
+  ENOTDIR: 'part of the path is not a directory',
   EACCES: 'permission denied',
   EROFS: 'the file system is read-only',
-  ENOSPC: 'no space is left',
+  ENOSPC: 'no space left',
 };
 
 /**
- * Writes a file that only its owner may read, whole or not at all: what was there before stays until the new one is done.
- * @returns its size
+ * Writes a file with mode 0600 completely or not at all; an existing file stays until then.
+ * @returns its size in bytes
  */
 export async function writeNewFile(path: string, pieces: AsyncIterable<Uint8Array>): Promise<number> {
   const target = await replaceable(path);
   const partial = `${target}.${process.pid}.part`;
   const unwritable = (error: NodeJS.ErrnoException): never => {
     const why = reasons[error.code ?? ''] ?? error.message;
-    throw new CliError(exits.failed, 'file_unwritable', `${path} cannot be written: ${why}`, null, { cause: error });
+    throw new CliError(exits.failed, 'file_unwritable', `cannot write ${path}: ${why}`, null, { cause: error });
   };
   const file = await open(partial, 'wx', 0o600).catch(unwritable);
   let size = 0;
@@ -39,16 +39,16 @@ export async function writeNewFile(path: string, pieces: AsyncIterable<Uint8Arra
 }
 
 /**
- * Whoever is root would replace a device that way, and a machine without `/dev/null` is hardly one.
- * @returns the path, links followed
+ * Refuses anything but files: root would otherwise replace a device such as /dev/null.
+ * @returns the path with links resolved
  */
 async function replaceable(path: string): Promise<string> {
   const there = await lstat(path).catch(ifMissing);
   if (there === null) return path;
-  // A link that leads nowhere, or to a pipe that has no name.
+  // Null for a dangling link, or one to an unnamed pipe.
   const target = await realpath(path).catch(ifMissing);
   if (target !== null && (await lstat(target)).isFile()) return target;
-  throw usageError(`${path} is there and is no file that could be replaced`, 'Name a file; - is standard output.');
+  throw usageError(`${path} exists and is not a regular file`, 'Give a file name; - is standard output.');
 }
 
 function ifMissing(error: NodeJS.ErrnoException): null {

@@ -3,20 +3,20 @@ import type { Environment } from '../directories.ts';
 import { CliError, exits } from '../exit.ts';
 import type { Prompter } from './prompt.ts';
 
-/** Where the passphrase of a key comes from. */
+/** Source of a key's passphrase. */
 export interface Passphrases {
   /**
-   * Tries what is to be tried: the one that the environment names, else what a person types, three times.
-   * @param attempt null: not this one
-   * @throws CliError (sign-in) when none opens it
+   * Tries the passphrase of the environment, otherwise up to three that the operator types.
+   * @param attempt returns null for a wrong passphrase
+   * @throws CliError (sign-in) if all are wrong
    */
   open<T>(path: string, attempt: (passphrase: string) => Promise<T | null>): Promise<T>;
 }
 
-/** The variables first: where they are set, nobody is asked. */
+/** Uses the environment first; if it has a passphrase, never asks. */
 export function createPassphrases(env: Environment, prompt: Prompter): Passphrases {
   const wrong = (path: string, remedy: string | null) =>
-    new CliError(exits.signIn, 'passphrase_wrong', `that is not the passphrase of ${path}`, remedy);
+    new CliError(exits.signIn, 'passphrase_wrong', `wrong passphrase for ${path}`, remedy);
   return {
     async open(path, attempt) {
       const given = await fromEnvironment(env);
@@ -29,14 +29,14 @@ export function createPassphrases(env: Environment, prompt: Prompter): Passphras
         throw new CliError(
           exits.signIn,
           'key_locked',
-          `the operator key ${path} has a passphrase, and nobody is here to type it`,
-          'Name a file that holds it in MUSTER_KEY_PASSPHRASE_FILE, or keep the key in ssh-agent.',
+          `the operator key ${path} has a passphrase, but there is no terminal to ask for it`,
+          'Put it in a file named by MUSTER_KEY_PASSPHRASE_FILE, or use ssh-agent.',
         );
       for (let tries = 0; tries < 3; tries++) {
         const opened = await attempt(await prompt.secret(`Passphrase of ${path}`));
         if (opened !== null) return opened;
       }
-      throw wrong(path, 'A forgotten passphrase cannot be found again: make another key, and have an admin add it.');
+      throw wrong(path, 'A forgotten passphrase cannot be recovered: create another key, and have an admin add it.');
     },
   };
 }
@@ -55,23 +55,23 @@ export async function readPassphraseFile(path: string): Promise<string> {
     throw new CliError(
       exits.failed,
       'file_unreadable',
-      `${path} cannot be read (${(error as NodeJS.ErrnoException).code ?? 'unknown reason'})`,
-      'It is to hold the passphrase.',
+      `cannot read ${path} (${(error as NodeJS.ErrnoException).code ?? 'unknown reason'})`,
+      'It should hold the passphrase.',
       { cause: error },
     );
   }
 }
 
-/** What nobody should be able to guess: a length is all that can be asked for. */
+/** Minimum length; nothing else about a passphrase can be checked. */
 const shortest = 8;
 
 /**
- * A new passphrase, typed twice or out of a file.
- * @throws CliError when it is too short, or nobody can be asked
+ * Asks twice for a new passphrase, or reads it from a file.
+ * @throws CliError if it is too short, or without a terminal
  */
 export async function newPassphrase(prompt: Prompter, file: string | undefined): Promise<string> {
   const refuse = (why: string) =>
-    new CliError(exits.failed, 'passphrase_refused', why, `At least ${shortest} characters; a few words are best.`);
+    new CliError(exits.failed, 'passphrase_refused', why, `Use at least ${shortest} characters; a few words are best.`);
   if (file !== undefined) {
     const passphrase = await readPassphraseFile(file);
     if (passphrase.length < shortest) throw refuse(`the first line of ${file} is too short for a passphrase`);
@@ -81,11 +81,11 @@ export async function newPassphrase(prompt: Prompter, file: string | undefined):
     throw new CliError(
       exits.usage,
       'usage',
-      'nobody is here to type a passphrase',
-      'Name a file that holds it: --passphrase-file',
+      'there is no terminal to ask for a passphrase',
+      'Put it in a file: --passphrase-file',
     );
   const first = await prompt.secret('New passphrase');
-  if (first.length < shortest) throw refuse('that is too short for a passphrase');
-  if ((await prompt.secret('The same again')) !== first) throw refuse('these were two different ones');
+  if (first.length < shortest) throw refuse('the passphrase is too short');
+  if ((await prompt.secret('Repeat the passphrase')) !== first) throw refuse('the passphrases differ');
   return first;
 }

@@ -1,29 +1,29 @@
 import type { Readable } from 'node:stream';
 import { CliError, exits } from '../exit.ts';
 
-/** Asks the person, where there is one. Questions go to stderr: stdout is for data. */
+/** Asks questions on a terminal, on stderr, since stdout is for data. */
 export interface Prompter {
-  /** False: nobody is there to answer, so nothing may be asked. */
+  /** False without a terminal; then nothing may be asked. */
   readonly interactive: boolean;
   confirm(question: string): Promise<boolean>;
-  /** @param initial what Enter alone means */
+  /** @param initial the answer for Enter alone */
   ask(question: string, initial: string, fault: (answer: string) => string | undefined): Promise<string>;
   /**
-   * @param choices the first is what Enter alone means
-   * @returns the choice; null for Ctrl-C, and when `over` is aborted
+   * @param choices the first is the answer for Enter alone
+   * @returns the choice; null for Ctrl-C, and if `over` is aborted
    */
   choose<C extends string>(
     question: string,
     choices: readonly { value: C; label: string }[],
     over: AbortSignal,
   ): Promise<C | null>;
-  /** Asks for what nobody may see: nothing of the answer is shown, not even its length. */
+  /** Asks for a secret; the answer is not shown, nor its length. */
   secret(question: string): Promise<string>;
 }
 
 /**
- * @param onQuestion called before a question is shown, with what ends it and puts the terminal right at once; what it
- * returns is called when the question is over
+ * @param onQuestion called before a question with a function that ends the question and restores the terminal; its
+ * result is called after the question
  */
 export function createPrompter(
   input: Readable & { isTTY?: boolean | undefined },

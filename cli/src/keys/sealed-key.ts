@@ -2,16 +2,15 @@ import { createCipheriv, type KeyObject, randomBytes, scrypt } from 'node:crypto
 import { promisify } from 'node:util';
 import { derInteger, derOids, derSequence, derTags, derValue } from '../../../client/src/der.ts';
 
-/** What guessing one passphrase costs: 16 MiB and five rounds over it, about a quarter of a second. */
+/** Cost of one guess of a passphrase: 16 MiB and five passes, about 0.25 s. */
 const cost = { N: 16_384, r: 8, p: 5 } as const;
 
 const octets = (content: Uint8Array): Uint8Array => derValue(derTags.octets, content);
 const oid = (hex: string): Uint8Array => derValue(derTags.oid, Buffer.from(hex, 'hex'));
 
 /**
- * A private key under a passphrase: PKCS#8 `ENCRYPTED PRIVATE KEY` with PBES2 (RFC 8018), scrypt (RFC 7914) and
- * AES-256-CBC, which OpenSSL reads too. Node itself can only write it with 2,048 rounds of PBKDF2, too few for a file
- * that opens every machine.
+ * Encrypts a private key as PKCS#8 `ENCRYPTED PRIVATE KEY` with PBES2 (RFC 8018), scrypt (RFC 7914) and AES-256-CBC,
+ * which OpenSSL reads. Node itself offers only 2,048 rounds of PBKDF2, too few for a key to every machine.
  * @returns PEM
  */
 export async function sealKey(key: KeyObject, passphrase: string): Promise<string> {

@@ -1,4 +1,4 @@
-// Keys as OpenSSH keeps them: a line with the public half, a file with the private half, an agent that signs.
+// OpenSSH keys: the public line, the private file, and an agent that signs.
 import type { ParsedKey } from 'ssh2';
 import { readSshKeyHead } from '../../../client/src/openssh-key.ts';
 
@@ -6,7 +6,7 @@ import { readSshKeyHead } from '../../../client/src/openssh-key.ts';
 export type PublicKey = Buffer;
 
 const kind = 'ssh-ed25519';
-// Of RFC 4253, section 5: each field has its length before it. What stands before the key itself never varies.
+// RFC 4253, section 5: each field follows its length. The part before the key is constant.
 const head = Buffer.concat([Buffer.from([0, 0, 0, kind.length]), Buffer.from(kind), Buffer.from([0, 0, 0, 32])]);
 
 function ofBlob(blob: Buffer): PublicKey | null {
@@ -16,13 +16,13 @@ function ofBlob(blob: Buffer): PublicKey | null {
 }
 const blobOf = (key: PublicKey): Buffer => Buffer.concat([head, key]);
 
-/** The line that `ssh-keygen` writes into `….pub`. */
+/** The line of an `ssh-keygen` `.pub` file. */
 export const publicLine = (key: PublicKey, comment: string): string =>
   `${kind} ${blobOf(key).toString('base64')}${comment === '' ? '' : ` ${comment}`}\n`;
 
 /**
- * Reads such a line, as it is in `id_ed25519.pub`.
- * @returns null when it is none, or not of an Ed25519 key
+ * Parses the line of a `.pub` file.
+ * @returns null for anything but an Ed25519 public key
  */
 export function readPublicLine(text: string): { key: PublicKey; comment: string } | null {
   const [, base64, comment] = /^ssh-ed25519 ([A-Za-z0-9+/]+={0,2})(?:[ \t]+([^\r\n]*))?\s*$/.exec(text.trim()) ?? [];
@@ -33,8 +33,8 @@ export function readPublicLine(text: string): { key: PublicKey; comment: string 
 export const isPrivateFile = (text: string): boolean => text.includes('-----BEGIN OPENSSH PRIVATE KEY-----');
 
 /**
- * What a private file says without its passphrase (PROTOCOL.key of OpenSSH).
- * @returns null when it is broken or of another kind of key
+ * The part of a private file that needs no passphrase (PROTOCOL.key of OpenSSH).
+ * @returns null if it is damaged or not an Ed25519 key
  */
 export function readPrivateHead(text: string): { key: PublicKey; sealed: boolean } | null {
   const body = /-----BEGIN OPENSSH PRIVATE KEY-----([\s\S]+?)-----END OPENSSH PRIVATE KEY-----/.exec(text)?.[1];
@@ -51,8 +51,8 @@ export function readPrivateHead(text: string): { key: PublicKey; sealed: boolean
 type Signs = (message: Uint8Array) => Buffer;
 
 /**
- * @returns what signs with the key of a private file; null when the passphrase is not its
- * @throws Error when it is broken
+ * @returns a function that signs with the key; null for a wrong passphrase
+ * @throws Error if the file is damaged
  */
 export async function openPrivateFile(text: string, passphrase: string | null): Promise<Signs | null> {
   const { utils } = await loadSsh();
@@ -73,7 +73,7 @@ export async function openPrivateFile(text: string, passphrase: string | null): 
 export async function keysOfAgent(socket: string): Promise<{ key: PublicKey; comment: string }[]> {
   const { OpenSSHAgent } = await loadSsh();
   const found = await new Promise<ParsedKey[]>((resolve, reject) => {
-    // Of the kinds of keys that its types speak of, this agent gives one.
+    // The types allow several forms of keys; this agent returns only parsed ones.
     new OpenSSHAgent(socket).getIdentities((error, keys) =>
       error ? reject(error) : resolve((keys ?? []) as ParsedKey[]),
     );
@@ -84,19 +84,19 @@ export async function keysOfAgent(socket: string): Promise<{ key: PublicKey; com
   });
 }
 
-/** Has an agent sign. @returns the 64 bytes of the signature */
+/** Signs with an agent. @returns the 64 bytes of the signature */
 export async function signByAgent(socket: string, key: PublicKey, message: Uint8Array): Promise<Buffer> {
   const { OpenSSHAgent } = await loadSsh();
   return await new Promise((resolve, reject) => {
     new OpenSSHAgent(socket).sign(blobOf(key), Buffer.from(message), (error, signature) => {
       if (error) reject(error);
-      else if (signature?.length !== 64) reject(new Error('its signature is not of 64 bytes'));
+      else if (signature?.length !== 64) reject(new Error('its signature does not have 64 bytes'));
       else resolve(signature);
     });
   });
 }
 
-/** A hundred milliseconds, for those who have such a key. */
+/** Imported on demand: it takes 100 ms. */
 const loadSsh = async (): Promise<typeof import('ssh2')> => {
   const loaded = await import('ssh2');
   return loaded.default ?? loaded;

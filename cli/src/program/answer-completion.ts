@@ -3,18 +3,18 @@ import { type Candidate, wantedBy } from '../completion/wanted.ts';
 import type { Context } from '../context/context.ts';
 import type { Surroundings } from './surroundings.ts';
 
-/** Milliseconds that the orchestrator has. */
+/** Time limit for the orchestrator, in milliseconds. */
 const limitMs = 1200;
 
-/** Nobody is asked anything while a line is completed. */
+/** Completion never asks questions. */
 const nobody = async (): Promise<never> => {
-  throw new Error('nobody is asked');
+  throw new Error('completion does not ask');
 };
 
-/** What is a name for a shell, and shows as it is: nothing that a terminal or a line takes for something else. */
+/** Only words that a shell takes literally and a terminal shows unchanged. */
 const isSafe = ({ value }: Candidate): boolean => /^[\p{L}\p{N}@%+=:,./_-]+$/u.test(value);
 
-/** Options that say where to and as whom are to be heeded while completing, too. */
+/** Completion honors the options for the target. */
 function targetIn(typed: readonly string[]): {
   url?: string;
   profile?: string;
@@ -37,9 +37,9 @@ function targetIn(typed: readonly string[]): {
 }
 
 /**
- * Prints what may stand at the end of a line, one a line: the word, a tab, and what it is. `:files` alone leaves it to
- * the shell. Nothing at all when anything goes wrong.
- * @param typed the words after `muster`; the last is the one to complete
+ * Prints the completions of a line, one a line: the word, a tab, and a description. `:files` alone leaves it to the
+ * shell. Prints nothing after an error.
+ * @param typed the words after `muster`; the last is completed
  */
 export async function answer(program: Command, typed: readonly string[], surroundings: Surroundings): Promise<void> {
   const { stdout, env } = surroundings;
@@ -57,7 +57,7 @@ export async function answer(program: Command, typed: readonly string[], surroun
     await runVerb(
       {
         ...surroundings,
-        // No agent: what holds the key there may ask for a touch.
+        // Without ssh-agent, whose key may need a touch.
         env: {
           ...env,
           SSH_AUTH_SOCK: undefined,

@@ -5,8 +5,8 @@ import { loadShapes } from '../shapes/index.ts';
 import { describeProgram, launched } from './program.ts';
 
 /*
- * Prints everything that can be typed as one JSON object, with what comes of it: for checks and pages that want all of it
- * and would otherwise start the program for each verb.
+ * Prints all verbs and their results as one JSON object, so that checks and pages need not start the program for each
+ * verb.
  */
 
 const optionOf = ({ flags, description, defaultValue, negate }: Option) => ({
@@ -15,7 +15,7 @@ const optionOf = ({ flags, description, defaultValue, negate }: Option) => ({
   default: negate || typeof defaultValue === 'boolean' ? null : (defaultValue ?? null),
 });
 
-/** The text below the options in the help of a command: what more is to be known, and examples. */
+/** The help text below the options: prose and examples. */
 function afterHelp(command: Command): { prose: string; examples: string[] } {
   let whole = '';
   command.configureOutput({ writeOut: (text) => (whole += text) });
@@ -36,7 +36,7 @@ function describe(command: Command, words: readonly string[]): unknown {
     words: name,
     description: command.description(),
     group: command.helpGroup().replace(/:$/, ''),
-    /** A program of its own: what it takes, it says itself. */
+    /** Prints its own help. */
     launched: launched.has(name),
     usage: command.usage(),
     arguments: command.registeredArguments.map((argument) => ({
@@ -59,7 +59,7 @@ function* helpsOf(command: Command, words: readonly string[]): Generator<[string
 const program = await describeProgram();
 process.stdout.write(
   JSON.stringify({
-    /** The help of each verb, by the words that are typed. */
+    /** The help of each verb, by its words. */
     helps: Object.fromEntries(helpsOf(program, [])),
     program: describe(program, []),
     exits: Object.entries(exits).map(([word, code]) => ({ code, meaning: exitMeanings[word as keyof typeof exits] })),

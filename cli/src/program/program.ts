@@ -4,14 +4,14 @@ import packageJson from '../../package.json' with { type: 'json' };
 import type { Act, Register } from '../context/verb.ts';
 import type { GlobalOptions, Surroundings } from './surroundings.ts';
 
-/** The nouns and everyday verbs. What stands behind one is loaded when it is typed, so that help costs nothing. */
+/** The nouns and verbs. Their code is imported on demand, so that help is fast. */
 interface Entry {
   readonly name: string;
   readonly summary: string;
   readonly group: string;
-  /** Null: runs in a program of its own, which the launcher starts. */
+  /** Null for programs of their own, which the launcher starts. */
   readonly load: (() => Promise<{ register: Register }>) | null;
-  /** Of what the launcher starts: it has the rest of its help itself. */
+  /** For programs that the launcher starts; they print the rest of their help. */
   readonly example?: string;
 }
 
@@ -25,19 +25,19 @@ const entries: readonly Entry[] = [
   {
     name: 'status',
     group: everyday,
-    summary: 'whether the orchestrator is well',
+    summary: 'show whether the orchestrator is healthy',
     load: () => import('../verbs/fleet/status.ts'),
   },
   {
     name: 'overview',
     group: everyday,
-    summary: 'the fleet at a glance',
+    summary: 'show the fleet at a glance',
     load: () => import('../verbs/fleet/overview.ts'),
   },
   {
     name: 'agents',
     group: everyday,
-    summary: 'list, show, approve, tag and enrol agents',
+    summary: 'list, show, approve, tag and enroll agents',
     load: () => import('../verbs/agents/agents.ts'),
   },
   {
@@ -49,7 +49,7 @@ const entries: readonly Entry[] = [
   {
     name: 'plan',
     group: everyday,
-    summary: 'see what an apply would do',
+    summary: 'show what an apply would do',
     load: () => import('../verbs/operations/plan.ts'),
   },
   {
@@ -61,153 +61,153 @@ const entries: readonly Entry[] = [
   {
     name: 'drift',
     group: everyday,
-    summary: 'compare a machine with what was applied; which machines have drifted',
+    summary: 'compare machines with their applied state; list drifted machines',
     load: () => import('../verbs/drift/drift.ts'),
   },
   {
     name: 'reconcile',
     group: everyday,
-    summary: 'every agent that is not as it should be, the worst first',
+    summary: 'list agents that are not in their desired state, the worst first',
     load: () => import('../verbs/drift/reconcile.ts'),
   },
   {
     name: 'operations',
     group: everyday,
-    summary: 'what was planned and applied, how it ended; cancel it',
+    summary: 'list, show, follow and cancel operations',
     load: () => import('../verbs/operations/operations.ts'),
   },
   {
     name: 'state',
     group: everyday,
-    summary: 'what is applied on a machine',
+    summary: 'show what is applied on a machine',
     load: () => import('../verbs/operations/state.ts'),
   },
   {
     name: 'terminal',
     group: everyday,
-    summary: 'a shell on an agent; what sessions showed, played back',
+    summary: 'open a shell on an agent; list and replay terminal sessions',
     load: () => import('../verbs/terminals/terminal.ts'),
   },
   {
     name: 'metrics',
     group: everyday,
-    summary: 'cpu, memory, disk, load and network of agents, now and over time',
+    summary: 'show cpu, memory, disk, load and network of agents',
     load: () => import('../verbs/agents/metrics.ts'),
   },
   {
     name: 'events',
     group: everyday,
-    summary: 'what happens, as it happens',
+    summary: 'show events as they happen',
     load: () => import('../verbs/fleet/events.ts'),
   },
   {
     name: 'assignments',
     group: fleet,
-    summary: 'which modules belong on which agents; plan and apply them all',
+    summary: 'assign modules to agents; plan and apply on all of them',
     load: () => import('../verbs/modules/assignments.ts'),
   },
   {
     name: 'runs',
     group: fleet,
-    summary: 'what was planned and applied on many agents at once',
+    summary: 'list, show, follow and cancel plans and applies on many agents',
     load: () => import('../verbs/operations/runs.ts'),
   },
   {
     name: 'discover',
     group: fleet,
-    summary: 'tell agents that know no orchestrator where this one is',
+    summary: 'announce this orchestrator to agents that have none',
     load: () => import('../verbs/agents/discover.ts'),
   },
   {
     name: 'tags',
     group: fleet,
-    summary: 'the tags in use; set and take them away on many agents',
+    summary: 'list the tags in use; set and remove tags of many agents',
     load: () => import('../verbs/agents/tags.ts'),
   },
   {
     name: 'selectors',
     group: fleet,
-    summary: 'try which agents a selector matches',
+    summary: 'show which agents a selector matches',
     load: () => import('../verbs/agents/selectors.ts'),
   },
   {
     name: 'secrets',
     group: fleet,
-    summary: 'values that modules use and nobody sees',
+    summary: 'manage encrypted values that modules use and no one can read',
     load: () => import('../verbs/fleet/secrets.ts'),
   },
   {
     name: 'enrolment-tokens',
     group: fleet,
-    summary: 'make, list and revoke the tokens that let agents in',
+    summary: 'create, list and revoke enrollment tokens',
     load: () => import('../verbs/agents/enrolment-tokens.ts'),
   },
   {
     name: 'notifications',
     group: fleet,
-    summary: 'what happened that you should know',
+    summary: 'list notifications, and mark them as read',
     load: () => import('../verbs/fleet/notifications.ts'),
   },
   {
     name: 'channels',
     group: fleet,
-    summary: 'where notifications are sent to',
+    summary: 'manage the destinations of notifications',
     load: () => import('../verbs/fleet/channels.ts'),
   },
   {
     name: 'windows',
     group: fleet,
-    summary: 'maintenance windows: when work may be done, and nobody is to be woken by it',
+    summary: 'manage maintenance windows, which allow window-only applies and mute notifications',
     load: () => import('../verbs/fleet/windows.ts'),
   },
   {
     name: 'audit',
     group: fleet,
-    summary: 'everything that happened: list, follow, verify, export and prune it',
+    summary: 'list, follow, verify, export and prune the audit log',
     load: () => import('../verbs/fleet/audit.ts'),
   },
   {
     name: 'operator',
     group: setup,
-    summary: 'make an operator key; show who you are; who may sign in',
+    summary: 'create an operator key; show who you are; manage operators',
     load: () => import('../verbs/operators/operator.ts'),
   },
   { name: 'login', group: setup, summary: 'sign in now', load: () => import('../verbs/operators/login.ts') },
-  { name: 'logout', group: setup, summary: 'end the session', load: () => import('../verbs/operators/logout.ts') },
+  { name: 'logout', group: setup, summary: 'sign out', load: () => import('../verbs/operators/logout.ts') },
   {
     name: 'web-login',
     group: setup,
-    summary: 'a link that signs a browser in as you',
+    summary: 'print a link that signs in to the console as you',
     load: () => import('../verbs/operators/web-login.ts'),
   },
   {
     name: 'profile',
     group: setup,
-    summary: 'name orchestrators and switch between them',
+    summary: 'name orchestrators, and switch between them',
     load: () => import('../verbs/operators/profile.ts'),
   },
   {
     name: 'doctor',
     group: setup,
-    summary: 'find what is wrong, and what to do about it',
+    summary: 'find problems and their solutions',
     load: () => import('../verbs/fleet/doctor.ts'),
   },
   {
     name: 'schema',
     group: scripts,
-    summary: 'the JSON Schemas of what verbs print with --json',
+    summary: 'print the JSON Schemas of the --json output',
     load: () => import('../verbs/modules/schema.ts'),
   },
   {
     name: 'settings',
     group: roles,
-    summary: 'the configuration in force at the orchestrator',
+    summary: 'show the configuration of the orchestrator',
     load: () => import('../verbs/fleet/settings.ts'),
   },
   {
     name: 'completion',
     group: scripts,
-    summary: 'print what makes a shell complete lines of muster',
+    summary: 'print the completion script of a shell',
     load: () => import('../verbs/fleet/completion.ts'),
   },
   { name: 'orchestrator', group: roles, summary: 'run an orchestrator', load: null },
@@ -215,41 +215,41 @@ const entries: readonly Entry[] = [
   {
     name: 'migrate',
     group: roles,
-    summary: 'bring the schema of a database up to date, without starting',
+    summary: 'migrate the schema of a database, without starting',
     load: null,
     example: 'muster migrate --data-dir /var/lib/muster-orchestrator',
   },
   {
     name: 'export',
     group: roles,
-    summary: 'write everything that a database holds to a file',
+    summary: 'write a whole database to a file',
     load: null,
     example: 'muster export --data-dir /var/lib/muster-orchestrator muster.export',
   },
   {
     name: 'import',
     group: roles,
-    summary: 'fill an empty database, SQLite or PostgreSQL, from such a file',
+    summary: 'read an export into an empty SQLite or PostgreSQL database',
     load: null,
     example: 'muster import --database-url-file /etc/muster/database-url muster.export',
   },
   {
     name: 'backup',
     group: roles,
-    summary: 'write all of an orchestrator to a file while it runs, or verify one',
+    summary: 'write a backup of a running orchestrator to a file, or verify one',
     load: null,
     example: 'muster backup --data-dir /var/lib/muster-orchestrator --encrypt muster.backup',
   },
   {
     name: 'restore',
     group: roles,
-    summary: 'put back what a backup holds, into an empty place',
+    summary: 'make an orchestrator from a backup',
     load: null,
     example: 'muster restore --data-dir /var/lib/muster-orchestrator muster.backup',
   },
 ];
 
-/** Verbs that are programs of their own, which the launcher starts. */
+/** Programs of their own, which the launcher starts. */
 export const launched: ReadonlySet<string> = new Set(
   entries.filter(({ load }) => load === null).map(({ name }) => name),
 );
@@ -260,37 +260,37 @@ interface ProgramOptions {
   act: Act;
   stdout: (text: string) => void;
   stderr: (text: string) => void;
-  /** Columns for help; null: not a terminal. */
+  /** Width of help texts; null: not a terminal. */
   width: number | null;
 }
 
-/** The options that every verb takes stand below what is of this verb alone. */
+/** Moves the global options below those of the verb. */
 function globalsLast(command: Command, helper: Help): string {
   const sections = Help.prototype.formatHelp.call(helper, command, helper).trimEnd().split('\n\n');
   const isGlobal = (section: string) => section.startsWith('Global Options:');
   return `${[...sections.filter((section) => !isGlobal(section)), ...sections.filter(isGlobal)].join('\n\n')}\n`;
 }
 
-/** The command line, its verbs still to be loaded. */
+/** The command line; verbs are loaded later. */
 function createProgram(options: ProgramOptions): Command {
   const { version, act, stdout, stderr, width } = options;
   const program = new Command('muster');
   program
     .description('Muster keeps fleets of real machines in the state you declare.')
-    .version(version, '-V, --version', 'print the version; with -v, of what it was built')
+    .version(version, '-V, --version', 'print the version; with -v also the build')
     .helpOption('-h, --help', 'show help')
     .helpCommand(false)
     .showSuggestionAfterError(true)
-    .showHelpAfterError('to do: add --help to see how it is typed')
+    .showHelpAfterError('to do: add --help for the usage')
     .configureHelp({ showGlobalOptions: true, helpWidth: width ?? 100, formatHelp: globalsLast })
     .configureOutput({ writeOut: stdout, writeErr: stderr, outputError: (text, write) => write(text) })
     .exitOverride()
-    .addOption(new Option('--json', 'print data as JSON, and errors too (MUSTER_JSON)').helpGroup('Output:'))
-    .addOption(new Option('-v, --verbose', 'leave nothing out; codes of errors (MUSTER_VERBOSE)').helpGroup('Output:'))
-    .addOption(new Option('--quiet', 'data, warnings and errors only (MUSTER_QUIET)').helpGroup('Output:'))
-    .addOption(new Option('--no-color', 'no colours (MUSTER_NO_COLOR, NO_COLOR)').helpGroup('Output:'))
+    .addOption(new Option('--json', 'print data and errors as JSON (MUSTER_JSON)').helpGroup('Output:'))
+    .addOption(new Option('-v, --verbose', 'show all details and error codes (MUSTER_VERBOSE)').helpGroup('Output:'))
+    .addOption(new Option('--quiet', 'print only data, warnings and errors (MUSTER_QUIET)').helpGroup('Output:'))
+    .addOption(new Option('--no-color', 'no colors (MUSTER_NO_COLOR, NO_COLOR)').helpGroup('Output:'))
     .addOption(new Option('--url <url>', 'the orchestrator (MUSTER_URL)').helpGroup('Where to:'))
-    .addOption(new Option('--profile <name>', 'one you have named (MUSTER_PROFILE)').helpGroup('Where to:'))
+    .addOption(new Option('--profile <name>', 'a named orchestrator (MUSTER_PROFILE)').helpGroup('Where to:'))
     .addOption(new Option('--key-file <file>', 'your operator key (MUSTER_KEY_FILE)').helpGroup('Where to:'))
     .addOption(
       new Option('--fingerprint <sha256>', 'accept only this certificate (MUSTER_FINGERPRINT)').helpGroup('Where to:'),
@@ -334,8 +334,8 @@ async function loadEntry(command: Command, act: Act): Promise<void> {
 }
 
 /**
- * Every verb with its arguments and options, loaded: for whoever wants to know them all.
- * @returns the command line; running it does nothing
+ * The command line with all verbs, arguments, and options loaded.
+ * @returns a command line whose verbs do nothing
  */
 export async function describeProgram(): Promise<Command> {
   const act: Act = () => async () => {};
@@ -344,7 +344,7 @@ export async function describeProgram(): Promise<Command> {
   return program;
 }
 
-/** Completes a line for a shell, which must never see anything go wrong. Only the noun that was typed is loaded. */
+/** Completes a line. Loads only the typed noun, and hides all errors from the shell. */
 async function complete(program: Command, typed: readonly string[], surroundings: Surroundings): Promise<void> {
   try {
     const noun = program.commands.find((command) => typed.slice(0, -1).includes(command.name()));
@@ -352,7 +352,7 @@ async function complete(program: Command, typed: readonly string[], surroundings
     const { answer } = await import('./answer-completion.ts');
     await answer(program, typed, surroundings);
   } catch {
-    // The line stays as it is.
+    // Prints no completions.
   }
 }
 
@@ -362,7 +362,7 @@ const asksForBuild = (words: readonly string[]): boolean =>
   words.some((word) => /^(-V|--version)$/.test(word)) &&
   words.some((word) => /^(-v|--verbose)$/.test(word));
 
-/** What a report of a fault should say of the program. */
+/** The build information for bug reports. */
 function buildText(): string {
   const build = executable()?.build;
   if (build === undefined) return `${packageJson.version}\nfrom a clone, on Node ${process.version}\n`;
@@ -371,7 +371,7 @@ function buildText(): string {
 }
 
 /**
- * Does what was typed.
+ * Runs the command line.
  * @param typed the words after `muster`
  * @returns the exit code
  */
@@ -381,7 +381,7 @@ export async function runProgram(typed: readonly string[], surroundings: Surroun
   const act: Act =
     (verb) =>
     async (...args) => {
-      // Commander hands over the arguments, the options of the verb, and the command.
+      // Commander passes the arguments, the options of the verb, and the command.
       const command = args.at(-1) as Command;
       const rest = args.slice(0, -1);
       const { runVerb } = await import('./run.ts');
@@ -389,7 +389,7 @@ export async function runProgram(typed: readonly string[], surroundings: Surroun
         verb(context, ...(rest as never)),
       );
     };
-  // What cannot be understood has no options yet, and who asked for JSON gets it all the same.
+  // Options are not parsed yet, but parse errors must be JSON too if requested.
   const end = typed.indexOf('--');
   const json =
     typed.slice(0, end === -1 ? undefined : end).includes('--json') || /^(1|true|yes|on)$/i.test(env.MUSTER_JSON ?? '');
@@ -402,14 +402,14 @@ export async function runProgram(typed: readonly string[], surroundings: Surroun
       if (!json) stderr.write(text);
     },
   });
-  // `muster help plan` is `muster plan --help`: commander's own would not load the verb first.
+  // `muster help plan` is `muster plan --help`; commander's own help would not load the verb first.
   const [first, ...others] = typed;
   if (first === '__complete') {
     await complete(program, others.slice(others[0] === '--' ? 1 : 0), surroundings);
     return 0;
   }
   const wanted = others.find((word) => !word.startsWith('-'));
-  // One that is not there is told as such, with the nearest.
+  // An unknown verb gets the usual error, with the nearest name.
   const isKnown = wanted === undefined || program.commands.some((command) => command.name() === wanted);
   const words =
     first === undefined ? ['--help'] : first === 'help' ? [...others, ...(isKnown ? ['--help'] : [])] : typed;
@@ -421,14 +421,14 @@ export async function runProgram(typed: readonly string[], surroundings: Surroun
     await program.parseAsync(words, { from: 'user' });
     return exit;
   } catch (error) {
-    // Help, the version, or a usage fault that commander has told.
+    // Help, the version, or a usage error that commander has printed.
     if (error instanceof CommanderError) {
       if (error.exitCode === 0) return 0;
       if (json) {
         const [{ tell }, { usageError }] = await Promise.all([import('./run.ts'), import('../exit.ts')]);
         const said = error.code === 'commander.help' ? 'the verb is missing' : error.message;
         const [message = '', hint] = said.replace(/^error: /, '').split('\n');
-        const remedy = hint ?? 'Add --help to see how it is typed.';
+        const remedy = hint ?? 'Add --help for the usage.';
         return tell(usageError(message, remedy), { stderr, json, verbose: false, env });
       }
       return 2;

@@ -9,8 +9,8 @@ import { parseSwitch } from '../text/values.ts';
 import type { GlobalOptions, Surroundings } from './surroundings.ts';
 
 /**
- * Runs one verb and tells what stopped it.
- * @returns its exit code
+ * Runs one verb and reports its error.
+ * @returns the exit code
  */
 export async function runVerb(
   { env: variables, stdin, stdout, stderr, prompt, now, sleep, terminal, onInterrupt, onEnd }: Surroundings,
@@ -51,8 +51,8 @@ export async function runVerb(
         throw new CliError(
           exits.failed,
           'cannot_ask_unseen',
-          'what is typed here would be shown: standard error is no terminal',
-          'Leave standard error alone, or pipe the value in.',
+          'cannot read a secret without echo: standard error is not a terminal',
+          'Do not redirect standard error, or pipe the value in.',
         );
       const pieces: Buffer[] = [];
       for await (const piece of stdin) pieces.push(Buffer.from(piece as Uint8Array));
@@ -70,8 +70,8 @@ export async function runVerb(
 }
 
 /**
- * Says on standard error what went wrong, for a person or as JSON.
- * @returns the exit code that goes with it
+ * Prints an error on stderr, as text or JSON.
+ * @returns its exit code
  */
 export async function tell(
   error: unknown,

@@ -6,29 +6,29 @@ import type { Environment } from '../directories.ts';
 import type { Prompter } from '../keys/prompt.ts';
 import type { LocalTerminal } from '../terminal/local-terminal.ts';
 
-/** The process as a verb's surroundings. */
+/** The parts of the process that the program uses. */
 export interface Surroundings {
   env: Environment;
   stdin: Readable & { isTTY?: boolean };
   stdout: Sink;
   stderr: NodeJS.WritableStream & Sink;
-  /** Instead of the one that asks on the terminal. */
+  /** Replaces the prompter of the terminal. */
   prompt?: Prompter;
   /** Unix seconds. */
   now: () => number;
   sleep: (milliseconds: number) => Promise<void>;
-  /** As `Context` has them. */
+  /** As in `Context`. */
   terminal: () => Promise<LocalTerminal>;
   onInterrupt: (say: Interrupted) => () => void;
-  /** Does something before a signal ends the program. @returns what takes that back */
+  /** Calls `say` before a signal ends the program. @returns a function that removes the handler */
   onEnd: (say: () => void) => () => void;
 }
 
-/** What every verb takes. */
+/** Options of every verb. */
 export interface GlobalOptions extends TargetOptions {
   json?: boolean;
   verbose?: boolean;
   quiet?: boolean;
-  /** Commander's: false when `--no-color` was typed. */
+  /** Commander sets it to false for `--no-color`. */
   color?: boolean;
 }

@@ -4,13 +4,13 @@ import { answerOf, doneTo, prints, type Shapes } from './shape.ts';
 
 const tags = z.record(z.string(), z.string());
 const tagsOfAgents = z.union([
-  z.strictObject({ node_id: z.string(), tags }).describe('of the agent that was named, all its tags as they are now'),
+  z.strictObject({ node_id: z.string(), tags }).describe('for one named agent: all its tags after the change'),
   z
     .array(z.strictObject({ node_id: z.string(), name: z.string().nullable(), tags }))
-    .describe('of several, or by selector'),
+    .describe('for several agents, or a selector'),
 ]);
 const oneOrMore = (agent: z.ZodType) =>
-  z.union([agent.describe('that was named'), z.array(agent).describe('of several, or by selector')]);
+  z.union([agent.describe('for one named agent'), z.array(agent).describe('for several agents, or a selector')]);
 
 export const shapes: Shapes = {
   'agents list': prints(answerOf(listAgents)),
@@ -22,8 +22,8 @@ export const shapes: Shapes = {
   'agents untag': prints(tagsOfAgents),
   'agents attributes': prints(
     z.union([
-      answerOf(getAttributes).describe('of the agent that was named'),
-      z.record(z.string(), answerOf(getAttributes)).describe('of several, by node id'),
+      answerOf(getAttributes).describe('for one named agent'),
+      z.record(z.string(), answerOf(getAttributes)).describe('for several agents, by node id'),
     ]),
   ),
   'agents enroll': prints(answerOf(createEnrolmentToken)),

@@ -3,7 +3,7 @@ import { prints, type Shapes } from './shape.ts';
 
 const finding = z.strictObject({
   area: z.enum(['here', 'orchestrator', 'fleet', 'machine']),
-  check: z.string().describe('what was looked at: stable, snake_case'),
+  check: z.string().describe('stable name of the check, snake_case'),
   verdict: z.enum(['ok', 'warning', 'problem']),
   what: z.string(),
   why: z.string().nullable(),
@@ -11,5 +11,7 @@ const finding = z.strictObject({
 });
 
 export const shapes: Shapes = {
-  doctor: prints(z.strictObject({ ok: z.boolean().describe('there is no problem'), findings: z.array(finding) })),
+  doctor: prints(
+    z.strictObject({ ok: z.boolean().describe('true if there are no problems'), findings: z.array(finding) }),
+  ),
 };

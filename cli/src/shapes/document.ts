@@ -4,15 +4,15 @@ import type { Shape, Shapes } from './shape.ts';
 
 const draft = { target: 'draft-2020-12', io: 'output', unrepresentable: 'any' } as const;
 
-/** The JSON Schema of what one verb prints; of lines, that of one line. */
+/** The JSON Schema of a verb's output; for lines, that of one line. */
 export const jsonSchemaOf = ({ schema }: Shape): Record<string, unknown> =>
   z.toJSONSchema(schema, draft) as Record<string, unknown>;
 
-/** The JSON Schema of what stands on standard error when a verb fails. */
+/** The JSON Schema of errors on standard error. */
 export const errorJsonSchema = (): Record<string, unknown> =>
   z.toJSONSchema(errorShape, draft) as Record<string, unknown>;
 
-/** One JSON Schema with all of them: a property for each verb, by its words, and `error`. */
+/** One JSON Schema for all verbs: a property for each verb, and `error`. */
 export function documentOf(shapes: Shapes): Record<string, unknown> {
   const entries = Object.entries(shapes)
     .filter((entry): entry is [string, Shape] => entry[1] !== null)
@@ -28,7 +28,7 @@ export function documentOf(shapes: Shapes): Record<string, unknown> {
       error: errorShape.optional(),
     })
     .describe(
-      'What each verb of `muster` prints on standard output with --json, by its words, and, as `error`, the last line of standard error when it fails.',
+      'Output of each verb of `muster` with --json, by its words, and, as `error`, the last line of standard error after a failure.',
     );
   return z.toJSONSchema(schema, draft) as Record<string, unknown>;
 }

@@ -1,12 +1,12 @@
 import { z } from 'zod';
 import { exits } from '../exit.ts';
 
-/** The last line of standard error, with `--json`, of whatever ends with another exit code than it should. */
+/** With `--json`, the last line of standard error after an error. */
 export const errorShape = z
   .strictObject({
     error: z.strictObject({
-      code: z.string().describe('stable, snake_case: docs/errors.md has those of the API'),
-      status: z.number().int().nullable().describe('of HTTP; null: it did not come from the orchestrator'),
+      code: z.string().describe('stable, snake_case; docs/errors.md lists those of the API'),
+      status: z.number().int().nullable().describe('HTTP status; null for an error of the client'),
       message: z.string().describe('for people'),
       remedy: z.string().nullable().describe('for people: what to do'),
       errors: z.array(

@@ -26,7 +26,7 @@ const announced = answerOf(discover) as z.ZodObject;
 const tested = answerOf(testChannel) as z.ZodObject;
 
 export const shapes: Shapes = {
-  discover: prints(announced.extend({ pending: answerOf(listAgents).describe('that came since') })),
+  discover: prints(announced.extend({ pending: answerOf(listAgents).describe('agents that connected since') })),
   'secrets list': prints(answerOf(listSecrets)),
   'secrets get': prints(answerOf(getSecret)),
   'secrets set': prints(answerOf(createSecret)),

@@ -1,6 +1,6 @@
 import type { Shapes } from './shape.ts';
 
-/** By noun: what its verbs print with `--json`. Loaded only by who wants to know, never by a verb that runs. */
+/** The output with `--json`, by noun. Imported only by `muster schema` and checks. */
 const files: Readonly<Record<string, () => Promise<{ shapes: Shapes }>>> = {
   agents: () => import('./agents.ts'),
   modules: () => import('./modules.ts'),
@@ -38,8 +38,8 @@ const files: Readonly<Record<string, () => Promise<{ shapes: Shapes }>>> = {
 };
 
 /**
- * What verbs print with `--json`, by their words.
- * @param noun of one noun only; the default: of all
+ * The shapes of verbs, by their words.
+ * @param noun only of this noun; by default of all
  */
 export async function loadShapes(noun?: string): Promise<Shapes> {
   const load = noun === undefined ? undefined : files[noun];

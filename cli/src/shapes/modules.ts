@@ -11,7 +11,7 @@ import { answerOf, doneTo, prints, type Shapes } from './shape.ts';
 
 const validated = z.strictObject({
   file: z.string(),
-  name: z.string().nullable().describe('null: the module has faults'),
+  name: z.string().nullable().describe('null if the module has faults'),
   valid: z.boolean(),
   faults: z.array(faultSchema),
   warnings: z.array(faultSchema),
@@ -31,7 +31,7 @@ export const shapes: Shapes = {
   'modules diff': prints(
     z.strictObject({
       name: z.string(),
-      from: side.nullable().describe('null: there is one revision only'),
+      from: side.nullable().describe('null if there is only one revision'),
       to: side,
       equal: z.boolean(),
       diff: z.string().describe('unified; empty when they are equal'),

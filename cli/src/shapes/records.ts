@@ -21,7 +21,7 @@ const tagged = ofAgents['agents tag'] ?? null;
 const count = z.number().int();
 const before = z.string().describe('RFC 3339');
 
-/** What is recorded and read: tags, metrics, the audit log, events, settings. */
+/** Shapes of recorded data: tags, metrics, the audit log, events, and settings. */
 export const shapes: Shapes = {
   'tags list': prints(answerOf(listTags)),
   'tags set': tagged,
@@ -38,7 +38,7 @@ export const shapes: Shapes = {
   'audit export': prints(
     z.union([
       z.strictObject({ file: z.string(), events: count, bytes: count }).describe('with --output'),
-      chainedEventSchema.describe('one a line, on standard output'),
+      chainedEventSchema.describe('one event a line, on standard output'),
     ]),
   ),
   'audit prune': prints(
@@ -58,7 +58,7 @@ export const shapes: Shapes = {
           event: z.enum(['operation', 'run', 'agent', 'window', 'output', 'gap']),
           data: z.looseObject({}),
         })
-        .describe('what has no place in the log'),
+        .describe('events outside the log'),
     ]),
   ),
   'settings show': prints(answerOf(getSettings)),

@@ -6,7 +6,7 @@ const publicKey = z.string().regex(/^[0-9a-f]{64}$/);
 const profile = z.strictObject({
   name: z.string(),
   url: z.string(),
-  key_file: z.string().nullable().describe('null: the usual key'),
+  key_file: z.string().nullable().describe('null for the default key'),
 });
 
 export const shapes: Shapes = {
@@ -36,19 +36,21 @@ export const shapes: Shapes = {
   ),
   'operator list': prints(z.array(operatorSchema)),
   'operator show': prints(
-    z.union([operatorSchema.describe('that was named'), z.array(operatorSchema).describe('of several')]),
+    z.union([operatorSchema.describe('for one operator'), z.array(operatorSchema).describe('for several')]),
   ),
   'operator add': prints(operatorSchema),
   'operator remove': prints(
     z.strictObject({
       removed: z.array(z.string()),
-      ended: z.array(removedOperatorSchema).describe('of each of them'),
+      ended: z.array(removedOperatorSchema).describe('for each of them'),
     }),
   ),
   'profile update': prints(profile),
   'profile create': prints(profile),
   'profile list': prints(
-    z.array(profile.extend({ current: z.boolean(), fingerprint: z.string().nullable().describe('that is trusted') })),
+    z.array(
+      profile.extend({ current: z.boolean(), fingerprint: z.string().nullable().describe('trusted certificate') }),
+    ),
   ),
   'profile use': prints(profile),
   'profile remove': doneTo('removed'),

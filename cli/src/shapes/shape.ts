@@ -1,28 +1,28 @@
 import type { Route } from '@muster/protocol/http';
 import { z } from 'zod';
 
-/** What a verb prints with `--json`. */
+/** The output of a verb with `--json`. */
 export interface Shape {
   readonly schema: z.ZodType;
-  /** `lines`: one JSON value a line, as they come. */
+  /** `lines`: one JSON value a line, as it arrives. */
   readonly form: 'document' | 'lines';
 }
 
-/** By the words of the verb. Null: with `--json` it prints what it prints without, which is no JSON. */
+/** By the words of the verb. Null: prints no JSON. */
 export type Shapes = Readonly<Record<string, Shape | null>>;
 
 /** One JSON document. */
 export const prints = (schema: z.ZodType): Shape => ({ schema, form: 'document' });
 
-/** One JSON value a line, for what comes over time. */
+/** One JSON value a line, for output over time. */
 export const printsLines = (schema: z.ZodType): Shape => ({ schema, form: 'lines' });
 
-/** The usual answer of a route, as the API gives it. */
+/** The success answer of a route. */
 export function answerOf(route: Route): z.ZodType {
   const [schema] = Object.values(route.answers);
   if (!schema) throw new TypeError(`${route.id} answers without a body`);
   return schema;
 }
 
-/** An object that holds exactly one list: the ids or names of what something was done to. */
+/** An object with one list: the ids or names of changed items. */
 export const doneTo = (word: string): Shape => prints(z.strictObject({ [word]: z.array(z.string()) }));

@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { answerOf, doneTo, prints, type Shapes } from './shape.ts';
 
 export const shapes: Shapes = {
-  // What shells show is no JSON, asked for or not.
+  // Terminal output is never JSON.
   'terminal open': null,
   'terminal attach': null,
   'terminal replay': null,
@@ -17,7 +17,7 @@ export const shapes: Shapes = {
         file: z.string(),
         bytes: z.number().int(),
       })
-      .describe('with `-o -` the transcript alone'),
+      .describe('with `-o -` only the transcript is printed'),
   ),
   'terminal close': doneTo('closed'),
 };

@@ -20,21 +20,21 @@ const outputs = (answerOf(getOperationOutput) as z.ZodObject<{ output: z.ZodType
 export const shapes: Shapes = {
   plan: prints(
     z.union([
-      answerOf(planAgent).describe('of the agent that was named'),
-      answerOf(startRun).describe('of several, or by selector'),
+      answerOf(planAgent).describe('for one named agent'),
+      answerOf(startRun).describe('for several agents, or a selector'),
     ]),
   ),
   apply: prints(
     z.union([
-      answerOf(applyAgent).describe('of the agent that was named'),
-      answerOf(startRun).describe('of several, or by selector'),
+      answerOf(applyAgent).describe('for one named agent'),
+      answerOf(startRun).describe('for several agents, or a selector'),
     ]),
   ),
   drift: prints(
     z.union([
-      answerOf(checkDrift).describe('of one agent'),
-      z.null().describe('--latest of an agent that was never checked'),
-      answerOf(listDrift).describe('of all agents, and with --history'),
+      answerOf(checkDrift).describe('for one agent'),
+      z.null().describe('--latest of an agent without checks'),
+      answerOf(listDrift).describe('for all agents, or with --history'),
     ]),
   ),
   overview: prints(answerOf(getOverview)),

@@ -1,6 +1,6 @@
 import { CliError, exits } from '../exit.ts';
 
-/** A recording in asciicast v2: a header, then one event a line. Written by an orchestrator; held to its form here. */
+/** Reads asciicast v2: a header, then one event a line. The orchestrator writes it; the format is checked here. */
 
 interface CastHeader {
   readonly kind: 'header';
@@ -12,20 +12,20 @@ export type CastEvent =
   | { readonly kind: 'output'; readonly at: number; readonly text: string }
   | { readonly kind: 'resize'; readonly at: number; readonly cols: number; readonly rows: number };
 
-/** Longer than any event of what was shown: the orchestrator writes pieces of 64 KiB. */
+/** Longer than any event: the orchestrator writes pieces of 64 KiB. */
 const longestLine = 2 * 1024 * 1024;
 
 const damaged = (line: number, what: string): CliError =>
   new CliError(
     exits.failed,
     'recording_damaged',
-    `the recording cannot be read: line ${line} ${what}`,
-    'Take it as it is: muster terminal download SESSION --format asciicast -o FILE',
+    `the recording is damaged: line ${line} ${what}`,
+    'To save it unchanged: muster terminal download SESSION --format asciicast -o FILE',
   );
 
 /**
- * Reads a recording as it comes. Events of other kinds (what was typed, markers, bytes that are no text) are passed over.
- * @returns the header first, then its events; times never go back
+ * Parses a recording as it arrives. Skips other events: input, markers, bytes that are not text.
+ * @returns the header first, then events with ascending times
  */
 export async function* readCast(source: AsyncIterable<Uint8Array>): AsyncGenerator<CastHeader | CastEvent> {
   let number = 0;
@@ -41,12 +41,12 @@ export async function* readCast(source: AsyncIterable<Uint8Array>): AsyncGenerat
     try {
       value = JSON.parse(line);
     } catch {
-      // What was being written when the session was cut short.
+      // A partial last line, when the session was cut short.
       if (!whole) return;
       throw damaged(number, 'is not JSON');
     }
     if (!Array.isArray(value) || typeof value[0] !== 'number' || typeof value[1] !== 'string')
-      throw damaged(number, 'is no event');
+      throw damaged(number, 'is not an event');
     const [time, kind, data] = value as [number, string, unknown];
     last = Math.max(last, Number.isFinite(time) ? time : last);
     if (kind === 'o' && typeof data === 'string') yield { kind: 'output', at: last, text: data };
@@ -61,7 +61,7 @@ function headerOf(line: string): CastHeader {
   try {
     header = JSON.parse(line);
   } catch {
-    // Told below.
+    // Reported below.
   }
   if (header === null || typeof header !== 'object') throw damaged(1, 'is not the header of an asciicast');
   const { version, width, height } = header;
@@ -72,7 +72,7 @@ function headerOf(line: string): CastHeader {
 const sizeOr = (size: unknown, otherwise: number): number =>
   Number.isInteger(size) && (size as number) > 0 && (size as number) < 10_000 ? (size as number) : otherwise;
 
-/** Lines without their ends; only the last may be cut short. */
+/** Lines without their ends; only the last one may be partial. */
 async function* linesOf(source: AsyncIterable<Uint8Array>): AsyncGenerator<{ line: string; whole: boolean }> {
   let held: Buffer[] = [];
   let length = 0;

@@ -1,6 +1,6 @@
 /**
- * Takes what a program shows apart into text and control sequences, as terminals do (ECMA-48, and the parser of the
- * VT500 by Paul Williams). Any number of pieces, cut anywhere.
+ * Splits terminal output into text and control sequences, as terminals do (ECMA-48, and the VT500 parser by Paul
+ * Williams). Takes any number of pieces, cut anywhere.
  */
 
 export type Token =
@@ -22,14 +22,14 @@ export type Token =
 
 type State = 'ground' | 'escape' | 'csi' | 'csi_ignore' | 'string' | 'string_escape';
 
-/** More of one sequence is not kept: no terminal has use for it. */
+/** Longer sequences are cut; no terminal uses more. */
 const mostData = 4096;
 const mostParams = 256;
 
 const introducers: Readonly<Record<string, string>> = { ']': 'osc', P: 'dcs', X: 'sos', '^': 'pm', _: 'apc' };
 
 export class ControlSequences {
-  /** Characters U+0080 to U+009F are controls; else they are bytes of characters that were not decoded. */
+  /** True: U+0080 to U+009F are controls. False: they are bytes of undecoded characters. */
   readonly #c1: boolean;
   #state: State = 'ground';
   #intermediates = '';
@@ -42,12 +42,12 @@ export class ControlSequences {
     this.#c1 = options.c1;
   }
 
-  /** Nothing is left half read. */
+  /** True if no sequence is incomplete. */
   get isAtRest(): boolean {
     return this.#state === 'ground';
   }
 
-  /** @returns what is complete with this piece, in order */
+  /** @returns the tokens that this piece completes, in order */
   feed(piece: string): Token[] {
     const tokens: Token[] = [];
     let textFrom = -1;
@@ -70,7 +70,7 @@ export class ControlSequences {
   }
 
   #step(character: string, code: number, tokens: Token[]): void {
-    // CAN and SUB end whatever is under way; ESC begins anew from anywhere, and may be the first half of a terminator.
+    // CAN and SUB abort any sequence. ESC starts a new one, and may be the first half of a terminator.
     if (code === 0x18 || code === 0x1a) {
       this.#state = 'ground';
       return;
@@ -81,7 +81,7 @@ export class ControlSequences {
       return;
     }
     if (this.#c1 && code >= 0x80 && code <= 0x9f) {
-      // The 8-bit form of ESC and the character 64 below; that of ST ends a string.
+      // The 8-bit form of ESC followed by the character 64 below; that of ST ends a string.
       if (this.#state === 'string' || this.#state === 'string_escape') {
         if (code === 0x9c) this.#endString(tokens);
         return;
@@ -98,7 +98,7 @@ export class ControlSequences {
       case 'string_escape':
         if (character === '\\') this.#endString(tokens);
         else {
-          // It was not the terminator: the string is given up, and a new sequence has begun.
+          // Not a terminator: drops the string and starts a new sequence.
           this.#begin('escape');
           this.#step(character, code, tokens);
         }
@@ -106,7 +106,7 @@ export class ControlSequences {
       default:
     }
     if (code < 0x20 || code === 0x7f) {
-      // Within a sequence these act at once, as if they had come before it.
+      // Controls within a sequence act at once, as if they came before it.
       tokens.push({ kind: 'control', character });
       return;
     }
@@ -142,7 +142,7 @@ export class ControlSequences {
     }
     const intermediates = this.#intermediates;
     this.#state = 'ground';
-    // What is no character of a sequence ends it, and nobody knows what was meant.
+    // Any other character aborts the sequence.
     if (character >= '0' && character <= '~') tokens.push({ kind: 'escape', intermediates, final: character });
   }
 

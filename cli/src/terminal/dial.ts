@@ -5,16 +5,16 @@ import { CliError } from '../exit.ts';
 import { type AgentFor, unreachable } from '../transport/client.ts';
 import type { Wire, WireEvents } from './live.ts';
 
-/** More of one message is none of an orchestrator's: the recent screen is the largest there is. */
+/** Maximum message size; the largest is the recent screen. */
 const largestMessage = 16 * 1024 * 1024;
 const timeout = 10_000;
-/** No refusal is longer. */
+/** Maximum size of a refusal. */
 const largestRefusal = 64 * 1024;
 
 /**
- * Opens a WebSocket to an orchestrator, trusted as its requests are.
- * @returns one that is paused
- * @throws CliError when nobody answers there; ApiError when it is refused
+ * Opens a WebSocket to an orchestrator, with the same trust as requests.
+ * @returns a paused connection
+ * @throws CliError without an answer; ApiError if it is refused
  */
 export function dialTerminal(url: URL, agentFor: AgentFor, events: WireEvents): Promise<Wire> {
   const address = new URL(url);
@@ -39,7 +39,7 @@ export function dialTerminal(url: URL, agentFor: AgentFor, events: WireEvents): 
     socket.once('open', () => {
       wasOpen = true;
       socket.off('error', refused);
-      // A fault of the connection closes it, and that is told below.
+      // An error closes the connection, which is reported below.
       socket.on('error', () => {});
       socket.pause();
       resolve(wireOf(socket));
@@ -60,7 +60,7 @@ export function dialTerminal(url: URL, agentFor: AgentFor, events: WireEvents): 
   });
 }
 
-/** In the orchestrator's words, as far as they came. */
+/** The refusal as the orchestrator wrote it, as far as it arrived. */
 async function refusalOf(response: IncomingMessage): Promise<ApiError> {
   const pieces: Buffer[] = [];
   let size = 0;
@@ -72,7 +72,7 @@ async function refusalOf(response: IncomingMessage): Promise<ApiError> {
       if (size > largestRefusal) break;
     }
   } catch {
-    // Cut off: what did come is no problem document then.
+    // Cut off: the partial text is not a problem document.
   }
   clearTimeout(late);
   const text = Buffer.concat(pieces).toString('utf8');

@@ -1,6 +1,6 @@
 /**
- * What is typed to leave, as in ssh: `~` at the beginning of a line, then a key. Bytes pass through unchanged, whatever
- * characters they are.
+ * Detects the keys that leave a session, as in ssh: `~` at the start of a line, then a key. All other bytes pass
+ * unchanged.
  */
 
 export type Typed =
@@ -10,28 +10,25 @@ export type Typed =
 const tilde = 0x7e;
 const commands: Readonly<Record<string, 'leave' | 'detach' | 'help'>> = { '.': 'leave', d: 'detach', '?': 'help' };
 
-/**
- * More than this at once was pasted, not typed. What is pasted is text, whatever stands at the beginning of its lines: it
- * arrives as it is, and does not end the session.
- */
+/** More bytes at once are pasted. Pasted text passes unchanged, so that a `~.` in it does not end the session. */
 const mostTyped = 32;
-/** Milliseconds. A large paste is read in pieces, of which some are small; nobody types right behind one. */
+/** Milliseconds. A large paste arrives in pieces, some of them small; typing follows later. */
 const pasteGoesOn = 100;
 
 export class EscapeKeys {
   #lineBegins = true;
   #tilde = false;
-  /** When a piece of the last paste came. */
+  /** Time of the last piece of a paste. */
   #pastedAt = Number.NEGATIVE_INFINITY;
 
-  /** What was typed until now reached nobody: whatever comes next is the beginning of a line. */
+  /** Treats the next key as the start of a line, since earlier keys were dropped. */
   beginLine(): void {
     this.#lineBegins = true;
   }
 
   /**
-   * @param bytes as they were read, in one go
-   * @param now milliseconds, of a clock that only goes forward
+   * @param bytes from one read
+   * @param now milliseconds of a monotonic clock
    */
   feed(bytes: Uint8Array, now: number): Typed[] {
     const typed: Typed[] = [];
@@ -57,7 +54,7 @@ export class EscapeKeys {
           from = at + 1;
           continue;
         }
-        // `~~` is one; anything else was no command, and the tilde that was held back comes first.
+        // `~~` is one tilde. For any other key, sends the held tilde first.
         if (byte !== tilde) pass(Uint8Array.of(tilde));
         from = at;
         this.#lineBegins = endsLine(byte);

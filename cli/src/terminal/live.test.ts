@@ -187,7 +187,9 @@ test('a lost connection is made again, its screen comes anew without questions b
   far[0]?.socket.send(Buffer.from('\u001b[?1049hbefore'));
   await until(() => expect(held.shown()).toContain('before'));
   far[0]?.socket.terminate();
-  await until(() => expect(held.said).toEqual([expect.stringMatching(/^connection lost, reattaching … .*~\. leaves/)]));
+  await until(() =>
+    expect(held.said).toEqual([expect.stringMatching(/^connection lost, reconnecting … .*~\. leaves/)]),
+  );
   held.type('dropped');
   gate.resolve();
   await until(() => expect(held.shown()).toContain('recent screen'));

@@ -8,31 +8,30 @@ import type { EndSignal, LocalTerminal, Size } from './local-terminal.ts';
 import { ReplayFilter } from './replay-filter.ts';
 import { ScreenState } from './screen-state.ts';
 
-/** Where a connection to a session is made, once. */
+/** The address of one connection to a session. */
 interface Ticket {
   readonly ws_url: string;
 }
 
-/** One connection to a terminal of an orchestrator, as it is used here. */
+/** A connection to a terminal of an orchestrator. */
 export interface Wire {
   send(data: Uint8Array | string, sent?: () => void): void;
-  /** Bytes handed to it that the network has not taken. */
+  /** Bytes that the network has not accepted yet. */
   readonly unsent: number;
   pause(): void;
   resume(): void;
   ping(): void;
-  /** Ends it at once. */
+  /** Closes it at once. */
   cut(): void;
 }
 
 export interface WireEvents {
   bytes(bytes: Uint8Array): void;
   text(text: string): void;
-  /** Something arrived, whatever it was. */
+  /** Anything arrived. */
   alive(): void;
-  /** A ping was answered: what was sent before it has been read. */
+  /** A ping was answered, so the other end has read what was sent before it. */
   answered(): void;
-  /** It is over. */
   closed(): void;
 }
 
@@ -40,65 +39,65 @@ export interface LiveOptions {
   readonly terminal: LocalTerminal;
   readonly mode: 'control' | 'view';
   readonly first: Ticket;
-  /** Gets another connection to the session. */
+  /** Gets a ticket for another connection. */
   attach(): Promise<Ticket>;
-  /** @returns one that is paused, so that nothing comes before somebody is ready for it; throws when nobody answers */
+  /** @returns a paused connection, so that nothing arrives early; throws without an answer */
   dial(address: string, events: WireEvents): Promise<Wire>;
   /** Ends the session. */
   end(): Promise<void>;
-  /** Milliseconds, for what is measured. */
+  /** Monotonic, in milliseconds. */
   readonly clock: () => number;
   /** Does not keep the program running. */
   readonly sleep: (milliseconds: number) => Promise<void>;
 }
 
-/** How it came to an end. */
+/** How the session ended for this program. */
 export type Ending =
   | { readonly kind: 'exit'; readonly code: number | null; readonly signal: string | null }
-  /** The orchestrator ended the connection or the session, and said why. */
+  /** The orchestrator ended the connection or the session, with a reason. */
   | { readonly kind: 'told'; readonly code: string; readonly message: string }
-  /** The person left. `goesOn`: the session was to end, and the orchestrator has not said that it did. */
+  /** The operator left. `goesOn`: the session should end, but the orchestrator has not confirmed it. */
   | { readonly kind: 'left'; readonly how: 'leave' | 'detach'; readonly goesOn?: true }
   | { readonly kind: 'signal'; readonly signal: EndSignal; readonly goesOn?: true }
-  /** The connection was lost, and did not come back. */
+  /** The connection was lost and could not be restored. */
   | { readonly kind: 'lost'; readonly error: unknown }
-  /** What is shown cannot be written: nobody reads it, or a disk is full. */
+  /** Output could not be written: the reader is gone, or the disk is full. */
   | { readonly kind: 'unread'; readonly error: unknown };
 
-/** What is shown and not written yet: beyond the first the connection is paused, up to the second it goes on. */
+/** Bytes of unwritten output: above the first limit the connection pauses, below the second it resumes. */
 const mostUnwritten = 256 * 1024;
 const fewUnwritten = 64 * 1024;
-/** What is typed and not sent yet, likewise. */
+/** The same for unsent input. */
 const mostUnsent = 256 * 1024;
 const fewUnsent = 64 * 1024;
 
 const reattachFor = 60_000;
 const maxReattachDelayMs = 2_000;
-/** After so long without anything it is asked for a sign of life; after so long without one it is taken for lost. */
+/** Milliseconds of silence before a ping, and before the connection counts as lost. */
 const askAfter = 10_000;
 const lostAfter = 30_000;
 /**
- * After more was typed than this, the orchestrator may well have stopped reading, for a program that reads nothing: no ping
- * is answered then. Its own, which come every half minute, show that it is there.
+ * With more unread input than this, the orchestrator may have stopped reading for a program that reads nothing, and
+ * answers no pings. Its own pings, every 30 s, show that it is alive.
  */
 const mostUnread = 32 * 1024;
 const lostAfterUnread = 75_000;
-/** An orchestrator takes messages of four times as much. */
+/** A quarter of the largest message that an orchestrator accepts. */
 const longestTyped = 16 * 1024;
 
 const endOfInput = Uint8Array.of(0x04);
 
 const helpText = [
-  '~.  leave, and end the session',
-  '~d  leave; the session goes on for a while, to be attached to again',
-  '~~  type one ~',
-  '~?  this help',
-  'Each at the beginning of a line.',
+  '~.  leave and end the session',
+  '~d  detach; the session continues for a while',
+  '~~  type a ~',
+  '~?  show this help',
+  'Type them at the start of a line.',
 ].join('\n');
 
 /**
- * Shows a terminal here and types what is typed here, until either side ends it. A connection that is lost is made again
- * for a while. The local terminal is put right before this resolves.
+ * Connects the local terminal to a session until either side ends it. Reconnects a lost connection for a while.
+ * Restores the local terminal before it resolves.
  */
 export async function live(options: LiveOptions): Promise<Ending> {
   const session = new Live(options);
@@ -117,25 +116,24 @@ class Live {
   #isOver = false;
   #exited = false;
   #wire: Wire | null = null;
-  /** Counts connections, so that what a former one still says is nobody's. */
+  /** Identifies the current connection; events of earlier ones are ignored. */
   #generation = 0;
   #unwritten = 0;
   #wirePaused = false;
   #inputPaused = false;
-  /** Standard input has ended. */
   #inputEnded = false;
   #lastByte = 0x0a;
   #lastHeard = 0;
   #connectedAt = 0;
-  /** Bytes that were typed since it was last known to read. */
+  /** Input bytes since the last proof that the other end reads. */
   #unread = 0;
   /** Failed attempts to attach since the last stable connection ended. */
   #trouble: { since: number; failures: number } | null = null;
   #shownAt = 0;
-  /** The last byte that was shown: whether a line of ours can begin where the cursor is. */
+  /** The last byte of output: tells whether the cursor is at the start of a line. */
   #lastShown = 0x0a;
   #sizeTold: Size | null = null;
-  /** For what may not reach the terminal unfiltered: all of it when looking on, else the recent screen. */
+  /** Filters output that must not reach the terminal unchanged: all of it when viewing, otherwise the recent screen. */
   #filter: { filter: ReplayFilter; decoder: TextDecoder; once: boolean } | null = null;
   #timers: NodeJS.Timeout[] = [];
 
@@ -162,7 +160,7 @@ class Live {
     this.#options.terminal.close();
   }
 
-  /** Puts the screen right; what is said after it, of everything but a shell that ended by itself, has a line of its own. */
+  /** Restores the screen. Adds a newline for a following message, unless the shell ended by itself. */
   #lastWords(): string {
     const restored = this.#screen.restore();
     return this.#exited || (restored === '' && this.#lastShown === 0x0a) ? restored : `${restored}\r\n`;
@@ -174,13 +172,13 @@ class Live {
     this.#over.resolve(ending);
   }
 
-  /** Leaves by the wish of whoever is here; what was only looked at, or is to go on, is not ended. */
+  /** Leaves at the operator's request. Ends the session, unless it was only viewed or detached. */
   #leave(ending: Extract<Ending, { kind: 'left' | 'signal' | 'unread' }>): void {
     if (this.#isOver) return;
     this.#isOver = true;
     const goesOn = this.#options.mode === 'view' || (ending.kind === 'left' && ending.how === 'detach');
     if (goesOn) this.#over.resolve(ending);
-    // The orchestrator may be the very thing that does not answer; then the session ends by itself, some time later.
+    // The orchestrator may be the one that does not answer; the session then ends by itself later.
     else
       void Promise.race([
         this.#options.end().then(
@@ -224,7 +222,7 @@ class Live {
     this.#sizeTold = null;
     this.#tellSize();
     if (again && terminal.hasScreen)
-      // The screen comes anew, whole.
+      // The orchestrator sends the whole screen again.
       void terminal.write(Buffer.from(`${this.#screen.restore()}\u001b[H\u001b[2J`)).catch(() => {});
     if (this.#inputPaused) this.#resumeInput();
     wire.resume();
@@ -255,12 +253,12 @@ class Live {
       const size = this.#options.terminal.size();
       if (!again && size !== null && (size.cols < notice.cols || size.rows < notice.rows))
         void this.#options.terminal.say(
-          `The terminal is ${notice.cols}×${notice.rows} and this window ${size.cols}×${size.rows}: make it larger to see it right.`,
+          `The session is ${notice.cols}×${notice.rows}, and this terminal is ${size.cols}×${size.rows}: enlarge it to see all.`,
         );
     }
   }
 
-  /** Ends once all that was shown before has been written. */
+  /** Ends after all output has been written. */
   #finishShown(ending: Ending): void {
     this.#generation++;
     void this.#options.terminal
@@ -297,8 +295,8 @@ class Live {
     const held = this.#filter;
     if (held === null) return received;
     const admitted = held.filter.feed(held.decoder.decode(received, { stream: true }));
-    // The recent screen is one message: what it asked the terminal has been answered long ago. The filter is let go
-    // where nothing is half read, neither a sequence nor a character.
+    // The recent screen is one message, whose terminal queries were answered long ago. The filter is dropped when no
+    // sequence or character is incomplete.
     if (held.once && held.filter.isAtRest && (received.at(-1) ?? 0) < 0x80) this.#filter = null;
     return Buffer.from(admitted);
   }
@@ -309,12 +307,12 @@ class Live {
       if (mode === 'control') this.#send(bytes);
       return;
     }
-    // Ctrl-C of somebody who looks on can only be meant for this program.
+    // When viewing, Ctrl-C can only be meant for this program.
     if (mode === 'view' && bytes.length === 1 && bytes[0] === 0x03) {
       this.#leave({ kind: 'left', how: 'leave' });
       return;
     }
-    // While there is no connection nobody knows where a line began, and this is the way out that was named.
+    // Without a connection the start of a line is unknown, and ~. must work.
     if (this.#wire === null) this.#keys.beginLine();
     for (const typed of this.#keys.feed(bytes, this.#options.clock())) {
       if (typed.kind === 'bytes') this.#send(typed.bytes);
@@ -328,7 +326,7 @@ class Live {
 
   #send(bytes: Uint8Array): void {
     const wire = this.#wire;
-    // While there is no connection, keys are dropped: nobody sees what they do.
+    // Keys without a connection are dropped, since their effect could not be seen.
     if (wire === null || this.#options.mode === 'view' || this.#isOver) return;
     this.#lastByte = bytes[bytes.length - 1] ?? this.#lastByte;
     this.#unread += bytes.length;
@@ -349,7 +347,6 @@ class Live {
     if (this.#options.mode === 'control' || this.#options.terminal.hasKeys) this.#options.terminal.resume();
   }
 
-  /** Standard input is at its end. */
   #ended(): void {
     if (this.#options.terminal.hasKeys) {
       this.#leave({ kind: 'signal', signal: 'SIGHUP' });
@@ -357,29 +354,29 @@ class Live {
     }
     if (this.#inputEnded || this.#options.mode === 'view') return;
     this.#inputEnded = true;
-    // A last line without its end is meant to be done too.
+    // Completes a last line without a newline.
     if (this.#lastByte !== 0x0a && this.#lastByte !== 0x0d) this.#send(Uint8Array.of(0x0a));
     void this.#sendEnd();
   }
 
   /**
-   * The far end is a terminal: its input ends by Ctrl-D. One that comes while a program runs is taken by that program, or
-   * by nobody, so it is typed again and again, as the end of a file is found by everyone who reads on.
+   * The session's input is a terminal, which ends with Ctrl-D. A running program may consume it, so it is repeated
+   * until the session ends.
    */
   async #sendEnd(): Promise<void> {
     const { sleep, clock } = this.#options;
     for (let wait = 100; !this.#isOver; wait = Math.min(2_000, wait * 2)) {
       this.#send(endOfInput);
       await sleep(wait);
-      // While it is at work and shows something there is time.
+      // Waits while there is output.
       while (!this.#isOver && clock() - this.#shownAt < 100) await sleep(50);
     }
   }
 
-  /** A network that swallows everything tells nobody: silence for too long is a loss. */
+  /** Detects a dead connection: a silent network reports no error. */
   #watch(): void {
     const wire = this.#wire;
-    // While we take nothing from it we hear nothing.
+    // While reading is paused, silence means nothing.
     if (wire === null || this.#wirePaused) return;
     const silent = this.#options.clock() - this.#lastHeard;
     if (silent > (this.#unread > mostUnread ? lostAfterUnread : lostAfter)) wire.cut();
@@ -392,11 +389,11 @@ class Live {
     this.#wire = null;
     if (terminal.hasKeys) this.#resumeInput();
     else this.#pauseInput();
-    void terminal.say(`connection lost, reattaching …${terminal.hasKeys ? ' (~. leaves)' : ''}`);
+    void terminal.say(`connection lost, reconnecting …${terminal.hasKeys ? ' (~. leaves)' : ''}`);
     if (this.#trouble === null || clock() - this.#connectedAt > stableConnectionMs)
       this.#trouble = { since: clock(), failures: 0 };
     const trouble = this.#trouble;
-    let error: unknown = new CliError(exits.unreachable, 'unreachable', 'each new one ended as soon as it was made');
+    let error: unknown = new CliError(exits.unreachable, 'unreachable', 'each new connection ended at once');
     while (!this.#isOver && clock() - trouble.since < reattachFor) {
       await sleep(reattachDelayMs(trouble.failures++, maxReattachDelayMs));
       if (this.#isOver) return;

@@ -8,31 +8,31 @@ export interface Size {
   readonly rows: number;
 }
 
-/** Asked to end, by these. */
+/** Signals that end the program. */
 export type EndSignal = 'SIGTERM' | 'SIGHUP' | 'SIGINT' | 'SIGQUIT';
 
-/** The terminal, or the pipes, that this program was started on. */
+/** The terminal or pipes of this program. */
 export interface LocalTerminal {
-  /** Somebody types: what is read are keys. */
+  /** True: input comes from a keyboard. */
   readonly hasKeys: boolean;
-  /** What is written is seen on a screen. */
+  /** True: output goes to a screen. */
   readonly hasScreen: boolean;
-  /** Of the window; null: there is none. */
+  /** Of the window; null without one. */
   size(): Size | null;
   onResize(listener: () => void): void;
-  /** Reads until `close`. On a terminal keys come as they are, each of them, and nothing is echoed. */
+  /** Reads until `close`. On a terminal each key arrives unprocessed and without echo. */
   read(listeners: { bytes(bytes: Uint8Array): void; end(): void }): void;
-  /** Stops reading: what is typed waits in the terminal. */
+  /** Stops reading; typed keys wait in the terminal. */
   pause(): void;
   resume(): void;
-  /** Writes in order. @returns done when the system has taken them; throws ReaderGone, or what keeps it from being written */
+  /** Writes in order. Resolves when the system has taken the bytes; throws ReaderGone or a write error. */
   write(bytes: Uint8Array): Promise<void>;
-  /** Says lines to the person, on standard error, behind what was written and below it. */
+  /** Prints lines on standard error, after all output and on their own lines. */
   say(lines: string): Promise<void>;
   onSignal(listener: (signal: EndSignal) => void): void;
-  /** Called when this program ends by itself, also by a fault: for what has to be put right on the screen. */
+  /** Called when the program ends, also by an error: returns what restores the screen. */
   beforeExit(text: () => string): void;
-  /** Puts everything back. What is still to be written is given up. */
+  /** Restores the terminal. Drops pending output. */
   close(): void;
 }
 
@@ -53,7 +53,7 @@ interface WindowStream {
   off(event: 'resize', listener: () => void): unknown;
 }
 
-/** The parts of the process that are needed. */
+/** The parts of the process that are used. */
 export interface TerminalProcess {
   stdin: TerminalInput;
   stdout: WindowStream & { fd: number };
@@ -78,11 +78,11 @@ export function openLocalTerminal(program: TerminalProcess): LocalTerminal {
     try {
       stdin.setRawMode?.(raw);
       isRaw = raw;
-      // Node's raw mode still turns a line feed into a new line, and then what an editor draws slants: the far end's terminal
-      // has done that already where it is wanted. Only `stty` reaches this setting; raw mode's end takes it back as well.
+      // Node's raw mode still translates line feeds, which makes an editor's output slant: the remote terminal
+      // translates them already. Only `stty` changes this setting; leaving raw mode restores it.
       if (raw) spawnSync('stty', ['-opost'], { stdio: ['inherit', 'ignore', 'ignore'], timeout: 5_000 });
     } catch {
-      // The terminal is gone: there is nothing left to put right.
+      // The terminal is gone; there is nothing to restore.
     }
   };
   const listen = (event: string, listener: () => void) => {
@@ -90,8 +90,8 @@ export function openLocalTerminal(program: TerminalProcess): LocalTerminal {
     undo.push(() => program.off(event, listener));
   };
 
-  // Written by the system's own call, not by the stream: that one waits for a slow terminal or pipe with the whole program
-  // standing still, keys and signals too.
+  // Writes with fs.write, not the stream: a stream to a slow terminal or pipe blocks the whole program, including keys
+  // and signals.
   const writer = new Writer(stdout.fd, hasScreen);
 
   const putBack = () => {
@@ -104,9 +104,9 @@ export function openLocalTerminal(program: TerminalProcess): LocalTerminal {
     stdin.pause();
     stdin.unref?.();
   };
-  // Also when a fault ends the program.
+  // Also after an error.
   listen('exit', putBack);
-  // Stopped from outside and brought back, the terminal is as the shell in between has left it.
+  // After a stop and continue, the shell may have changed the terminal.
   listen('SIGCONT', () => {
     if (!isRaw) return;
     rawMode(false);
@@ -128,7 +128,7 @@ export function openLocalTerminal(program: TerminalProcess): LocalTerminal {
       rawMode(true);
       stdin.on('data', bytes);
       stdin.on('end', end);
-      // A terminal that hangs up is an error of reading; one that comes later is no news.
+      // A terminal that hangs up causes a read error; later errors do not matter.
       stdin.on('error', end);
       undo.push(() => {
         stdin.off('data', bytes);
@@ -157,7 +157,7 @@ export function openLocalTerminal(program: TerminalProcess): LocalTerminal {
   };
 }
 
-/** A few bytes, now, as far as that goes: whoever reads may be gone, or stand still. */
+/** Writes a few bytes synchronously, with a time limit: the reader may be gone or stuck. */
 function writeNow(fd: number, text: string): void {
   let left = Buffer.from(text);
   for (let tries = 0; left.length > 0 && tries < 50; tries++)
@@ -169,23 +169,23 @@ function writeNow(fd: number, text: string): void {
     }
 }
 
-/** A terminal that has hung up is one that nobody reads; of a file the same word is said by a disk that fails. */
+/** On a terminal, EIO means that it hung up; on a file, that the disk failed. */
 function unwritten(error: NodeJS.ErrnoException, isTerminal: boolean): Error {
   if (error.code === 'EPIPE' || (error.code === 'EIO' && isTerminal)) return new ReaderGone();
-  const why = error.code === 'ENOSPC' ? 'no space is left' : error.message;
-  return new CliError(exits.failed, 'output_unwritten', `standard output cannot be written: ${why}`, null, {
+  const why = error.code === 'ENOSPC' ? 'no space left' : error.message;
+  return new CliError(exits.failed, 'output_unwritten', `cannot write to standard output: ${why}`, null, {
     cause: error,
   });
 }
 
-/** Writes to a descriptor in order, what has gathered at once; whoever writes waits for what it has handed over. */
+/** Writes to a descriptor in order, in batches. Each caller waits for its own bytes. */
 class Writer {
   readonly #fd: number;
   readonly #isTerminal: boolean;
   #waiting: { bytes: Uint8Array; done: () => void; failed: (error: Error) => void }[] = [];
   #busy: Promise<void> | null = null;
   #error: Error | null = null;
-  /** The last byte that was written, a new line's at first. */
+  /** The last written byte; initially a newline. */
   last = 0x0a;
 
   constructor(fd: number, isTerminal: boolean) {
@@ -231,7 +231,7 @@ class Writer {
     return new Promise((resolve, reject) =>
       write(this.#fd, bytes, (error, written) => {
         if (error === null) resolve(written);
-        // Somebody else has made the descriptor one that does not wait: so we do.
+        // Another process made the descriptor non-blocking: wait and retry.
         else if (error.code === 'EAGAIN') setTimeout(() => resolve(0), 5);
         else if (error.code === 'EINTR') resolve(0);
         else reject(error);

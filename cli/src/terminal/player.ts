@@ -3,19 +3,19 @@ import { ReplayFilter } from './replay-filter.ts';
 import { ScreenState } from './screen-state.ts';
 
 export interface PlayerOptions {
-  /** The recording from its beginning, as often as it is asked for. */
+  /** The recording from its beginning; called for each replay. */
   readonly source: () => AsyncIterable<Uint8Array>;
   readonly speed: number;
-  /** Seconds; null: pauses are as long as they were. */
+  /** Maximum pause in seconds; null: unlimited. */
   readonly idleLimit: number | null;
   readonly write: (text: string) => Promise<void>;
-  /** The window, now. */
+  /** The present window size. */
   readonly size: () => { cols: number; rows: number } | null;
-  /** Told once, before anything is shown, and again when it grows: the recording does not fit the window. */
+  /** Called before anything is shown, and whenever the recording grows, if it does not fit the window. */
   readonly tooLarge: (cols: number, rows: number) => void;
   /** Milliseconds. */
   readonly clock: () => number;
-  /** Waits, or until the signal. */
+  /** Ends early when the signal is aborted. */
   readonly wait: (milliseconds: number, signal: AbortSignal) => Promise<void>;
 }
 
@@ -23,7 +23,7 @@ export type PlayerKey = 'pause' | 'back' | 'forward' | 'quit';
 
 const skipSeconds = 5;
 
-/** Reads keys out of what was read from the keyboard. Arrows come in two forms, as the recording may have set. */
+/** Parses keys. Arrow keys have two forms, since a recording may switch the mode. */
 export function playerKeys(bytes: Uint8Array): PlayerKey[] {
   const text = Buffer.from(bytes).toString('latin1');
   const keys: PlayerKey[] = [];
@@ -37,19 +37,18 @@ export function playerKeys(bytes: Uint8Array): PlayerKey[] {
 }
 
 /**
- * Plays a recording with its times. What it shows is filtered: see `ReplayFilter`.
- * The times that count are those of the recording, long pauses cut as asked.
+ * Plays a recording with its original timing, pauses shortened as configured. Filters the output with `ReplayFilter`.
  */
 export class Player {
   readonly #options: PlayerOptions;
   readonly #screen = new ScreenState();
-  /** Ends the wait that is under way, for a key. */
+  /** Ends the present wait when a key is pressed. */
   #interrupt = new AbortController();
   #paused = false;
   #quit = false;
-  /** Seconds of the recording; null: none is asked for. */
+  /** Target of a skip, in seconds of the recording; null without one. */
   #target: number | null = null;
-  /** Where it is, in seconds, and when on the clock it was there. */
+  /** Position in seconds, and the clock's time at that position. */
   #position = 0;
   #since = 0;
 
@@ -57,7 +56,7 @@ export class Player {
     this.#options = options;
   }
 
-  /** What puts the terminal right again. */
+  /** The sequence that restores the terminal. */
   restore(): string {
     return this.#screen.restore();
   }
@@ -75,11 +74,11 @@ export class Player {
     this.#interrupt.abort();
   }
 
-  /** @returns whether it came to its end; false when it was left */
+  /** @returns false if the operator quit before the end */
   async play(): Promise<boolean> {
     this.#settle(0);
     while (!(await this.#once())) {
-      // From the beginning again, to get to what was before: at once, as far as it is wanted.
+      // To go back, replays from the beginning up to the target without pauses.
       await this.#options.write(`${this.#screen.restore()}\u001b[H\u001b[2J`);
       this.#settle(0);
     }
@@ -96,7 +95,7 @@ export class Player {
     this.#since = this.#options.clock();
   }
 
-  /** @returns false when it has to begin anew, to go back */
+  /** @returns false to replay from the beginning */
   async #once(): Promise<boolean> {
     const { source, idleLimit, write, size, tooLarge } = this.#options;
     const filter = new ReplayFilter();
@@ -136,7 +135,7 @@ export class Player {
       if (this.#quit) return 'quit';
       if (this.#target !== null) {
         const target = this.#target;
-        // What lies before where it is has been shown: only from the beginning can it be seen again.
+        // Output before the position can only be shown from the beginning.
         if (target < this.#position) {
           this.#position = 0;
           return 'anew';

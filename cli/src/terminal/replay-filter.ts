@@ -1,30 +1,28 @@
 import { ControlSequences, type Token } from './control-sequences.ts';
 
 /**
- * What may reach the terminal of somebody who only looks on.
- *
- * A recording, or another's session, was written by whatever ran on that machine: it is hostile. Some sequences make a
- * terminal answer (DSR, DA, DECRQSS, DECRQM, window reports, queries of colours), and an answer arrives as if it had been
- * typed: at the shell of whoever looks on. Others write to the clipboard, set titles that are pasted elsewhere, print,
- * save files, resize the window, lock the keyboard, or have the mouse and the keys reported. So this is a list of what
- * passes, not of what does not: text, colours, moving, erasing and scrolling. What passes is put together anew in its plain
- * form, so that no terminal can read it otherwise than it was judged here.
+ * Filters output for the terminal of someone who only views it.
+ * A recording, or another operator's session, is hostile input. Some sequences make a terminal answer (DSR, DA,
+ * DECRQSS, DECRQM, window reports, color queries), and the answer arrives as if it were typed at the viewer's shell.
+ * Others write to the clipboard, set titles, print, save files, resize the window, lock the keyboard, or enable reports
+ * of the mouse and keys. So this is a list of what passes: text, colors, and moving, erasing and scrolling. Sequences
+ * are written again in their plain form, so that no terminal can interpret them differently.
  */
 export class ReplayFilter {
   readonly #sequences = new ControlSequences({ c1: true });
   readonly #modes: ReadonlySet<string>;
 
-  /** @param types whoever is shown it types there: then what keys, mouse and pastes send is as the program has asked */
+  /** @param types the viewer also types: then modes of keys, mouse, and pastes pass too */
   constructor({ types = false } = {}) {
     this.#modes = types ? typedModes : shownModes;
   }
 
-  /** Nothing is left half read. */
+  /** True if no sequence is incomplete. */
   get isAtRest(): boolean {
     return this.#sequences.isAtRest;
   }
 
-  /** @returns what may be written, in order; what is not complete yet comes with a later piece */
+  /** @returns what may be written, in order; incomplete sequences follow with a later piece */
   feed(piece: string): string {
     return this.#sequences
       .feed(piece)
@@ -38,8 +36,8 @@ const controls = new Set('\u0007\b\t\n\u000b\f\r\u000e\u000f');
 // Without prefix and intermediates: ICH, the cursor, tabs, erasing, inserting, deleting, scrolling, REP, TBC, SGR, DECSTBM.
 const plainFinals = new Set('@ABCDEFGHIJKLMPSTXZ`abdefgmrsu');
 
-// DEC private modes that change what is shown: cursor keys, mouse, focus, pastes and the rest change what is sent.
-// Reversed screen, origin, wrapping, cursor (blinking, shown), reverse wrapping, margins, the other screen.
+// DEC private modes that change the display; others, such as cursor keys, mouse, focus and pastes, change the input.
+// Reversed screen, origin, wrapping, cursor (blinking, shown), reverse wrapping, margins, alternate screen.
 const shownModes = new Set(['5', '6', '7', '12', '25', '45', '47', '69', '1047', '1048', '1049']);
 
 // Cursor keys, keypad, mouse, focus, pastes.
@@ -53,7 +51,7 @@ function admitted(token: Token, modes: ReadonlySet<string>): string {
     case 'control':
       return controls.has(token.character) ? token.character : '';
     case 'string':
-      // Titles, clipboard, colours, links, images, settings that are asked for, keys that are defined.
+      // Titles, clipboard, colors, links, images, queried settings, defined keys.
       return '';
     case 'escape':
       return escapeAdmitted(token.intermediates, token.final) ? `\u001b${token.intermediates}${token.final}` : '';
@@ -65,7 +63,7 @@ function admitted(token: Token, modes: ReadonlySet<string>): string {
 function escapeAdmitted(intermediates: string, final: string): boolean {
   switch (intermediates) {
     case '':
-      // The cursor kept and put back, lines up and down, a tab stop, everything reset.
+      // Save and restore the cursor, move lines up and down, set a tab stop, reset.
       return '78DEHMc'.includes(final);
     case '(':
     case ')':
@@ -93,21 +91,21 @@ function csiAdmitted(
       return modes.length === 0 ? '' : `\u001b[?${modes.join(';')}${final}`;
     }
     if (prefix !== '') return '';
-    // Insert mode; the others lock the keyboard, echo it, or change what Enter sends.
+    // Insert mode only; the others lock the keyboard, echo it, or change what Enter sends.
     if (final === 'h' || final === 'l') return params === '4' ? whole : '';
-    // With five numbers it has the mouse tracked.
+    // With five parameters it enables mouse tracking.
     if (final === 'T' && params.includes(';')) return '';
-    // A few bytes would have a terminal write for minutes.
+    // A large count would keep the terminal busy for minutes.
     if (final === 'b' && params.length > 4) return '';
     return plainFinals.has(final) ? whole : '';
   }
-  // The shape of the cursor; everything reset, gently.
+  // The cursor shape, and a soft reset.
   const isKnown =
     intermediates === ' ' ? final === 'q' && /^\d*$/.test(params) : intermediates + final === '!p' && params === '';
   return prefix === '' && isKnown ? whole : '';
 }
 
-/** Text alone, for whoever has no terminal: lines, without anything that moves or colours. */
+/** Extracts plain text, in lines, without cursor movement and colors. */
 export class PlainText {
   readonly #sequences = new ControlSequences({ c1: true });
   #heldReturn = false;
@@ -123,8 +121,8 @@ export class PlainText {
             ? token.character
             : '';
       if (said === '') continue;
-      // A line that is written over is a line of its own here, if there is anything on it; of CR, CR, LF, as terminals get
-      // it, one end remains.
+      // An overwritten line becomes a line of its own, unless it is empty. CR CR LF, as terminals send it, is one line
+      // end.
       if (this.#heldReturn && said !== '\r' && said !== '\n' && !this.#lineBegins) text += '\n';
       this.#heldReturn = said === '\r';
       if (this.#heldReturn) continue;

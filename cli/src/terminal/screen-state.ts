@@ -1,31 +1,31 @@
 import { ControlSequences, type Token } from './control-sequences.ts';
 
-/** Modes that are on in a terminal at rest; all others are off. */
+/** Modes that are on by default; all others are off. */
 const onAtRest = new Set(['7', '25']);
-/** To leave these is to change the screen or to move the cursor: only when they were entered. */
+/** Leaving these changes the screen or moves the cursor, so they are left only if they were entered. */
 const otherScreens = ['1049', '1047', '47'];
 
 /**
- * What a program has changed of the terminal that it is shown on, so that it can be put right when the program is gone in
- * the middle of its work. Nothing is undone that was not done: on a terminal at rest that would only be noise.
+ * Tracks the terminal modes that a program has changed, to restore them if it ends midway. Restores only what was
+ * changed.
  */
 export class ScreenState {
   readonly #sequences = new ControlSequences({ c1: false });
-  /** DEC private modes that are not as at rest. */
+  /** DEC private modes that differ from the default. */
   readonly #modes = new Set<string>();
-  /** What undoes other things, by what it undoes. */
+  /** Sequences that restore other settings, by setting. */
   readonly #undo = new Map<string, string>();
   #keyboardLevels = 0;
 
-  /** Looks at what is shown. */
+  /** Tracks a piece of output. */
   feed(bytes: Uint8Array): void {
     const piece = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-    // Most of what is shown is text: it costs one search.
+    // Fast path: most output is plain text.
     if (this.#sequences.isAtRest && !piece.includes(0x1b) && !piece.includes(0x0e)) return;
     for (const token of this.#sequences.feed(piece.toString('latin1'))) this.#see(token);
   }
 
-  /** @returns what puts the terminal right; empty when it is. It is taken for done. */
+  /** @returns the sequence that restores the terminal; empty if nothing changed. The changes count as restored then. */
   restore(): string {
     let text = this.#sequences.isAtRest ? '' : '\u0018';
     text += this.#undo.get('margins') ?? '';
@@ -62,7 +62,7 @@ export class ScreenState {
     switch (prefix + intermediates + final) {
       case '?h':
       case '?l':
-        // A cursor that was only kept is nothing to undo; a width that was changed nobody can tell.
+        // A saved cursor needs no restore, and an earlier width is unknown.
         for (const mode of params.split(';')) {
           if (!/^\d{1,5}$/.test(mode) || mode === '1048' || mode === '3') continue;
           if (set !== onAtRest.has(mode)) this.#modes.add(mode);
@@ -81,7 +81,7 @@ export class ScreenState {
         keep('modified keys', '\u001b[>4m', /^4;[1-9]/.test(params));
         return;
       case 'r':
-        // To take margins away sends the cursor home: it is kept over that.
+        // Resetting margins moves the cursor home, so it is saved and restored.
         keep('margins', '\u001b7\u001b[r\u001b8', params !== '' && params !== ';');
         return;
       case ' q':
@@ -110,14 +110,14 @@ export class ScreenState {
     }
   }
 
-  /** DECSTR: of what is kept here it leaves the other screen, the mouse and the keyboard alone. */
+  /** DECSTR, a soft reset, keeps the alternate screen, the mouse, and the keyboard modes. */
   #soft(): void {
     for (const mode of ['1', '6', '7', '25']) this.#modes.delete(mode);
     for (const what of ['mode 4', 'colours', 'margins', 'keypad', 'shift', 'set (', 'set )', 'set *', 'set +'])
       this.#undo.delete(what);
   }
 
-  /** Colours that were changed; to ask for one is not to change it. */
+  /** Changed colors; a query changes none. */
   #osc(data: string): void {
     const [number = '', ...values] = data.split(';');
     if (values.length === 0 || values.includes('?')) return;

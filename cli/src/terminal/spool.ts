@@ -6,8 +6,8 @@ import { join } from 'node:path';
 const pieceBytes = 64 * 1024;
 
 /**
- * Keeps what arrives in a file without a name, so that it can be read again from its beginning while more of it arrives,
- * however long it is. Nobody else can open it, and nothing of it is left when this program ends.
+ * Buffers a stream in an unlinked temporary file, so that it can be read from the beginning, also while more arrives.
+ * No one else can open the file, and it disappears with the program.
  */
 export class Spool {
   readonly #file: FileHandle;
@@ -47,7 +47,7 @@ export class Spool {
     for (const each of this.#waiting.splice(0)) each();
   }
 
-  /** From its beginning; waits for what has not arrived. @throws what ended the source */
+  /** Reads from the beginning and waits for more. @throws the error of the source */
   async *read(): AsyncGenerator<Uint8Array> {
     for (let at = 0; ; ) {
       if (at < this.#size) {

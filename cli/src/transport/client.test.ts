@@ -122,8 +122,8 @@ test('one connection carries one request after the other', async () => {
 
 test.each([
   ['nothing listens', async () => 'https://127.0.0.1:1', 'nothing listens there'],
-  ['no TLS is spoken', async () => (await plain()).url.replace('http:', 'https:'), 'does not speak TLS'],
-  ['the server hangs up', async () => `https://127.0.0.1:${await hangUp()}`, 'the connection was cut'],
+  ['no TLS is spoken', async () => (await plain()).url.replace('http:', 'https:'), 'does not use TLS'],
+  ['the server hangs up', async () => `https://127.0.0.1:${await hangUp()}`, 'the connection was closed'],
 ])('when %s, that is said', async (_, address, reason) => {
   const error = await refusal(
     open({ kind: 'pinned', fingerprint: first.fingerprint, source: 'stored' })(await address()),
@@ -187,7 +187,7 @@ test('a server that never answers the handshake is given up', async () => {
   closing.push(close);
   const call = { method: 'GET', headers: {}, body: undefined, signal: undefined };
   const error = await refusal(transport({ ...call, url: `https://127.0.0.1:${port}/` }));
-  expect(error.message).toContain('no answer in time');
+  expect(error.message).toContain('no answer within the time limit');
 });
 
 async function plain(): Promise<Standing> {

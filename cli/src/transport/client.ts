@@ -15,29 +15,29 @@ import {
   whereToldFingerprint,
 } from './trust.ts';
 
-/** A certificate that nobody vouches for, as it is put before a person. */
+/** An unknown certificate, as shown to the operator. */
 export interface UnknownCertificate {
   origin: string;
   fingerprint: Fingerprint;
   subject: string;
-  /** Why it was not accepted without asking, in OpenSSL's words. */
+  /** Why it was not accepted; an OpenSSL code. */
   reason: string;
 }
 
 export interface TransportOptions {
   policy: TrustPolicy;
   /**
-   * Returns once the certificate is trusted (and remembered); throws to refuse. Only called for `authorities`. The request
-   * then fails with `TrustDecided`: it may carry a token that another server gave out.
+   * Returns after the certificate was trusted and stored; throws to refuse. Called only for `authorities`. The request
+   * then fails with `TrustDecided`, since it may carry a token of another server.
    */
   firstUse: (certificate: UnknownCertificate) => Promise<void>;
   /** Milliseconds for TCP and TLS together. */
   connectTimeout?: number;
-  /** Milliseconds without a byte of an answer. Beyond the 300 s that the orchestrator may take for long work. */
+  /** Milliseconds without a byte of the answer; more than the 300 s that the orchestrator may take for long work. */
   answerTimeout?: number;
 }
 
-/** The person trusted a certificate; nothing was sent. What goes on holds the server to it, by a transport of its own. */
+/** The operator trusted a certificate, and nothing was sent. Later requests need a new transport that pins it. */
 export class TrustDecided extends CliError {
   readonly fingerprint: Fingerprint;
 
@@ -45,7 +45,7 @@ export class TrustDecided extends CliError {
     super(
       exits.unreachable,
       'certificate_trusted',
-      `the certificate of ${origin} is trusted from now on; nothing was sent yet`,
+      `the certificate of ${origin} is now trusted; nothing was sent yet`,
       'Run the command again.',
     );
     this.fingerprint = fingerprint;
@@ -54,14 +54,14 @@ export class TrustDecided extends CliError {
 
 const largestAnswer = 256 * 1024 * 1024;
 
-/** @returns what a WebSocket to this address goes over: a connection of its own, that no request was on before */
+/** @returns an agent for one WebSocket to this address, on a new connection */
 export type AgentFor = (url: URL) => PlainAgent;
 
 /**
- * A transport for the typed client that keeps its connections. No byte of a request leaves before the certificate has
- * been judged: a token must not reach a stranger.
- * @returns the transport, the same trust for what is no request, what ends its connections, and the names by which a
- *   sign-in may call the server of a URL, best first: known once a request was answered
+ * A transport for the typed client that keeps connections alive. Sends no byte before the certificate is checked: a
+ * token must not reach another server.
+ * @returns the transport; agents with the same trust for WebSockets; a function that closes the connections; and the
+ * names of a URL's server for sign-ins, best first, known after the first answer
  */
 export function openTransport(options: TransportOptions): {
   transport: Transport;
@@ -136,7 +136,7 @@ export function openTransport(options: TransportOptions): {
 
 type Connect = PinnedAgent['createConnection'];
 
-/** Connects as another agent does, and keeps nothing. */
+/** Connects through another agent, without keep-alive. */
 class OnceAgent extends Agent {
   readonly #connect: Connect;
 
@@ -150,23 +150,23 @@ class OnceAgent extends Agent {
   }
 }
 
-/** Hands a socket to HTTP only once its certificate was judged. */
+/** Passes a socket to HTTP only after its certificate was checked. */
 class PinnedAgent extends Agent {
   readonly #options: TransportOptions;
   readonly #policy: TrustPolicy;
-  /** SHA-256 of the server's public key as the last handshake showed it. */
+  /** SHA-256 of the server's public key in the last handshake. */
   #key: string | null = null;
 
   constructor(options: TransportOptions) {
-    // Sessions are never resumed: a resumed one shows no certificate.
+    // Never resumes TLS sessions: a resumed one shows no certificate.
     super({ keepAlive: true, maxCachedSessions: 0 });
     this.#options = options;
     this.#policy = options.policy;
   }
 
   /**
-   * What this end itself has seen of the server, so that a signature over it is of no use to another one. The origin
-   * proves something only where an authority vouches for it: an attacker on the path has the same origin, and the person
+   * Names of the server that this end has verified, so that a signature over one is useless elsewhere. The origin
+   * counts only if an authority signed the certificate: an attacker on the path has the same origin, and the operator
    * may have trusted that certificate.
    */
   servers(origin: string): string[] {
@@ -216,7 +216,7 @@ class PinnedAgent extends Agent {
     return this.#sameKey(origin, socket, certificate);
   }
 
-  /** Unchecked connections all go to one key: what is signed for it must not be handed to another. */
+  /** All unverified connections must use one key: a signature for it must not reach another. */
   #sameKey(origin: string, socket: TLSSocket, { publicKey }: X509Certificate): TLSSocket {
     const key = createHash('sha256')
       .update(publicKey.export({ format: 'der', type: 'spki' }))
@@ -226,21 +226,21 @@ class PinnedAgent extends Agent {
       throw new CliError(
         exits.unreachable,
         'certificate_changed',
-        `${origin} shows another key than a moment ago`,
-        'Somebody may stand in between: name the certificate with --fingerprint instead of --insecure-skip-verify.',
+        `${origin} shows another key than before`,
+        'Someone may intercept the connection. Name the certificate with --fingerprint instead of --insecure-skip-verify.',
       );
     }
     this.#key = key;
     return socket;
   }
 
-  /** A handshake that the authorities which Node brings, or else the machine's own, vouch for. */
+  /** A handshake that Node's own authorities accept, or otherwise those of the machine. */
   async #vouched(host: string, port: number): Promise<TLSSocket> {
     try {
       return await this.#handshake(host, port, { rejectUnauthorized: true });
     } catch (error) {
       if (!isUnknownIssuer((error as NodeJS.ErrnoException).code ?? '')) throw error;
-      // Reading the machine's store takes tens of milliseconds, so it is the second try.
+      // The machine's store takes tens of milliseconds to read, so it comes second.
       const ca = [...getCACertificates('default'), ...getCACertificates('system')];
       return await this.#handshake(host, port, { rejectUnauthorized: true, ca });
     }
@@ -251,7 +251,7 @@ class PinnedAgent extends Agent {
       const name = /^[\d.]+$|:/.test(host) ? {} : { servername: host };
       const socket = connect({ host, port, ...name, minVersion: 'TLSv1.2', ALPNProtocols: ['http/1.1'], ...trust });
       const timer = setTimeout(
-        () => socket.destroy(Object.assign(new Error('no connection in time'), { code: 'ETIMEDOUT' })),
+        () => socket.destroy(Object.assign(new Error('no connection within the time limit'), { code: 'ETIMEDOUT' })),
         this.#options.connectTimeout ?? 10_000,
       );
       socket.once('error', (error) => {
@@ -266,7 +266,7 @@ class PinnedAgent extends Agent {
         clearTimeout(timer);
         socket.removeAllListeners('error');
         socket.removeAllListeners('close');
-        // Long work is answered late: the path in between must not forget the connection.
+        // Keeps the connection alive for answers that take long.
         socket.setKeepAlive(true, 15_000);
         resolve(socket);
       });
@@ -289,40 +289,40 @@ const describe = (certificate: X509Certificate) => ({
 });
 
 function changed(origin: string, policy: Extract<TrustPolicy, { kind: 'pinned' }>, presented: Fingerprint): CliError {
-  const expected = policy.source === 'given' ? 'the one you named' : 'the one that was trusted';
+  const expected = policy.source === 'given' ? 'the one from --fingerprint' : 'the trusted one';
   return new CliError(
     exits.unreachable,
     'certificate_changed',
     `the certificate of ${origin} is not ${expected}; nothing was sent\n` +
       `expected:\n${showFingerprint(policy.fingerprint)}\n` +
       `presented:\n${showFingerprint(presented)}`,
-    `Somebody may stand in between. If it was replaced on purpose (an orchestrator makes itself a new one when its advertised_host changes), compare it with ${whereToldFingerprint}, then: muster login --url ${origin} --fingerprint ${showFingerprint(presented)}`,
+    `Someone may intercept the connection. If the certificate was replaced on purpose (an orchestrator makes a new one when its advertised_host changes), compare it with ${whereToldFingerprint}, then: muster login --url ${origin} --fingerprint ${showFingerprint(presented)}`,
   );
 }
 
 const reasons: Readonly<Record<string, string>> = {
   ECONNREFUSED: 'nothing listens there',
   ENOTFOUND: 'the name does not resolve',
-  EAI_AGAIN: 'the name does not resolve at the moment',
-  ETIMEDOUT: 'no answer in time',
-  EHOSTUNREACH: 'no way to that machine',
-  ENETUNREACH: 'no way to that network',
-  ECONNRESET: 'the connection was cut',
-  EPIPE: 'the connection was cut',
+  EAI_AGAIN: 'the name does not resolve at present',
+  ETIMEDOUT: 'no answer within the time limit',
+  EHOSTUNREACH: 'no route to the machine',
+  ENETUNREACH: 'no route to the network',
+  ECONNRESET: 'the connection was closed',
+  EPIPE: 'the connection was closed',
 };
 
-/** What became of a connection, for people. */
+/** The error for a failed connection. */
 export function unreachable(url: URL, error: Error): CliError {
   const code = (error as NodeJS.ErrnoException).code ?? '';
   const wrongProtocol = /wrong version number|packet length too long|HTTP_REQUEST/i.test(`${code} ${error.message}`);
-  const reason = wrongProtocol ? 'what listens there does not speak TLS' : (reasons[code] ?? error.message);
-  // A server that speaks TLS hangs up on plain HTTP.
+  const reason = wrongProtocol ? 'the server there does not use TLS' : (reasons[code] ?? error.message);
+  // A TLS server closes plain HTTP connections.
   const wantsTls = url.protocol === 'http:' && (code === 'ECONNRESET' || code.startsWith('HPE_'));
   const remedy = wrongProtocol
-    ? `If it runs with --no-tls, say so: --url http://${url.host}`
+    ? `If it runs with --no-tls, use --url http://${url.host}`
     : wantsTls
-      ? `If it speaks TLS, as it does unless told otherwise, say so: --url https://${url.host}`
-      : 'Is it running, and is this its address? Name another with --url or --profile; `npm start` starts one here.';
+      ? `If it uses TLS, which is the default, use --url https://${url.host}`
+      : 'Check that it is running at this address. Choose another with --url or --profile; `npm start` starts one here.';
   return new CliError(exits.unreachable, 'unreachable', `no orchestrator answers at ${url.origin}: ${reason}`, remedy, {
     cause: error,
   });

@@ -4,22 +4,22 @@ import { CliError, type Exit, exits } from '../exit.ts';
 import { sanitise, sanitiseLine, sanitiseParagraph } from '../text/sanitize.ts';
 import type { Colors } from '../text/style.ts';
 
-/** An error as it is told: what happened, what to do, and how a script can tell. */
+/** An error for people and scripts: what happened, and what to do. */
 export interface Explanation {
   exit: Exit;
   code: string;
-  /** HTTP status; null: it did not come from the orchestrator. */
+  /** HTTP status; null for an error of the client. */
   status: number | null;
   message: string;
   remedy: string | null;
   errors: readonly { path: string; message: string; line?: number; column?: number }[];
-  /** For the log of the orchestrator. */
+  /** Identifies the request in the orchestrator's log. */
   instance: string | null;
-  /** Where in this program; only for what should not happen. */
+  /** Only for unexpected errors. */
   stack: string | null;
 }
 
-// What the table says is for whoever speaks HTTP; here the person has this program.
+// The table advises users of the API; these advise users of this program.
 const remedies: Readonly<Record<string, string>> = {
   unauthenticated: 'Sign in again: muster login',
   agent_not_found: 'List the agents: muster agents list',
@@ -30,7 +30,7 @@ const remedies: Readonly<Record<string, string>> = {
   tag_not_found: 'See its tags: muster agents show AGENT',
   plan_stale: 'The machine, a module, or the desired set has changed since the plan. Run the same command again.',
   name_required: 'Give it a name: muster agents approve … --name NAME',
-  // Where the table names `errors`, the person reads the faults themselves above.
+  // The table refers to `errors`, which are printed above.
   module_unresolved: 'Compare with the attributes of the agent: muster agents show AGENT',
   module_conflict: 'Keep the resource in one of the two modules, or make both equal.',
   selector_invalid: 'Terms look like key=value, key!=value, key in (a,b), key, !key.',
@@ -62,7 +62,7 @@ export function explain(error: unknown): Explanation {
   if (error instanceof ApiError) {
     const { status, code, detail, instance, errors } = error.problem;
     const known = Object.hasOwn(errorKinds, code) ? errorKinds[code as keyof typeof errorKinds] : null;
-    // Some answers say in `detail` what the table advises: said twice it helps nobody.
+    // Avoids the same text as message and remedy.
     const message = known !== null && detail === known.remedy ? known.title : detail;
     const faults = Array.isArray(errors) ? errors : [];
     const remedy = remedyFor(code, detail) ?? known?.remedy;
@@ -72,7 +72,7 @@ export function explain(error: unknown): Explanation {
       code,
       status,
       message,
-      // With the faults in front of a person, being sent to a field of the answer is no help.
+      // The faults are printed, so a remedy that refers to the field `errors` does not help.
       remedy: wait ?? (faults.length > 0 && remedy?.includes('`errors`') ? null : remedy) ?? null,
       errors: faults,
       instance: typeof instance === 'string' ? instance : null,
@@ -107,11 +107,10 @@ export function explain(error: unknown): Explanation {
   };
 }
 
-/** The lines that a person reads. */
 export function renderExplanation(told: Explanation, color: Colors, verbose: boolean): string {
   const lines = [`${color.red('error:')} ${sanitiseParagraph(told.message)}`];
   for (const { path, message, line, column } of told.errors) {
-    // Some messages have it in them already.
+    // Some messages contain the fault already.
     if (told.message.startsWith(message)) continue;
     const place = line === undefined ? sanitiseLine(path) : `${line}:${column ?? 1}`;
     lines.push(`  ${place === '' ? '' : `${color.bold(place)} `}${sanitiseLine(message)}`);
@@ -126,7 +125,7 @@ export function renderExplanation(told: Explanation, color: Colors, verbose: boo
   return lines.join('\n');
 }
 
-/** The same for programs: the last line of stderr. */
+/** The error as JSON, the last line of stderr. */
 export function explanationData({ exit, code, status, message, remedy, errors }: Explanation): unknown {
   return { error: { code, status, message, remedy, errors }, exit };
 }

@@ -8,14 +8,14 @@ import { cacheDirectory, type Environment, writePrivateFile } from '../directori
 import { CliError, exits } from '../exit.ts';
 import type { OperatorKey } from '../keys/key.ts';
 
-/** A session token as it is kept between calls. Times are Unix seconds. */
+/** A stored session token. Times are Unix seconds. */
 export interface Token {
   token: string;
   issued_at: number;
   expires_at: number;
 }
 
-/** Where the token of one operator at one address is kept. */
+/** Stores the token of one operator at one address. */
 export interface TokenStore {
   read(): Promise<Token | null>;
   write(token: Token): Promise<void>;
@@ -23,8 +23,8 @@ export interface TokenStore {
 }
 
 /**
- * One file for an operator at an address, mode 0600. A file that is not what it should be counts as none.
- * @param trust what vouches for the server: a token that another certificate's server gave out counts as none
+ * A token in a file of mode 0600, one for each operator and address. An invalid file counts as missing.
+ * @param trust names what the server was verified by; tokens from a server verified otherwise are ignored
  */
 export function tokenFile(
   env: Environment,
@@ -58,37 +58,37 @@ const notOffered = (cause?: unknown) =>
   new CliError(
     exits.signIn,
     'sign_in_not_offered',
-    'this orchestrator does not offer sign-ins that are bound to it; nothing was signed',
-    'Update the orchestrator first. If it is up to date, somebody else answers at this address.',
+    'this orchestrator does not support sign-ins bound to its address; nothing was signed',
+    'Upgrade the orchestrator. If it is up to date, another server answers at this address.',
     { cause },
   );
 
-/** What to do with a token: use it, change it for a fresh one first, or sign in again. */
+/** Whether to use a token, renew it first, or sign in again. */
 export function judgeToken(token: Token | null, now: number): 'use' | 'renew' | 'sign_in' {
   if (token === null) return 'sign_in';
   const left = token.expires_at - now;
-  // A clock that was set back makes a token look younger than it is: the server's 401 has the last word.
+  // A clock that was set back makes a token look fresh; the server then answers 401.
   if (left <= 30) return 'sign_in';
   return left < (token.expires_at - token.issued_at) / 4 ? 'renew' : 'use';
 }
 
 export interface Session {
-  /** A token that should be live, signing in or renewing as needed. */
+  /** A valid token; signs in or renews as needed. */
   token(): Promise<string>;
-  /** Signs in whatever there is. */
+  /** Signs in, also with a valid token. */
   signIn(): Promise<Token>;
-  /** True when there is a token that should be live. */
+  /** True with a token that should be valid. */
   isOpen(): Promise<boolean>;
-  /** Drops what is kept, after the server said it is not live. */
+  /** Drops the stored token, after the server refused it. */
   forget(): Promise<void>;
 }
 
 export interface SessionOptions {
   key: () => Promise<OperatorKey>;
   store: (key: OperatorKey) => TokenStore;
-  /** A client without a session, and one that sends this token. */
+  /** A client without a session, or with this token. */
   client: (token: string | null) => Client;
-  /** The names by which a signature may call the server that was last spoken to, best first. */
+  /** Names of the server of the last connection, for signatures, best first. */
   servers: () => readonly string[];
   /** Unix seconds. */
   now: () => number;
@@ -132,7 +132,7 @@ export function openSession({ key, store, client, servers, now }: SessionOptions
       try {
         return (await keep(await client(held.token)(renew, {}))).token;
       } catch (error) {
-        // Too old to be renewed, or ended by others: the key still opens.
+        // Too old, or ended by someone else: signs in with the key.
         if (!(error instanceof ApiError)) throw error;
       }
     }
@@ -141,7 +141,7 @@ export function openSession({ key, store, client, servers, now }: SessionOptions
 
   return {
     token() {
-      // Calls made at once share one sign-in: each would ask for the passphrase.
+      // Concurrent calls share one sign-in, since each would ask for the passphrase.
       opening ??= openOnce().finally(() => {
         opening = null;
       });

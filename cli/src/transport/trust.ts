@@ -1,11 +1,11 @@
-/** Which server certificate is believed. Deciding only: who asks, connects and stores is elsewhere. */
+/** Decides which server certificates to trust. Pure; other files ask, connect, and store. */
 
-/** SHA-256 of a certificate's DER, 64 lower-case hexadecimal characters. */
+/** SHA-256 of a certificate's DER: 64 lowercase hexadecimal characters. */
 export type Fingerprint = string;
 
 /**
- * Reads a fingerprint in any of the ways that tools print it: with or without `sha256:`, colons, capitals.
- * @returns null when it is none
+ * Parses a fingerprint in the formats of common tools: with or without `sha256:`, colons, and capitals.
+ * @returns null for anything else
  */
 export function parseFingerprint(text: string): Fingerprint | null {
   const digits = text
@@ -16,17 +16,17 @@ export function parseFingerprint(text: string): Fingerprint | null {
   return /^[0-9a-f]{64}$/.test(digits) ? digits : null;
 }
 
-/** As the orchestrator prints its own, so that a person compares like with like: pairs of capitals between colons. */
+/** The format in which the orchestrator prints its own fingerprint: pairs of capitals, separated by colons. */
 export const showFingerprint = (fingerprint: Fingerprint): string =>
   (fingerprint.toUpperCase().match(/../g) ?? []).join(':');
 
-/** Where the orchestrator's own word is to be found, as messages say it. */
+/** Names where the orchestrator prints its fingerprint, for messages. */
 export const whereToldFingerprint =
-  'the one that `muster orchestrator init` told there, or the orchestrator at its start (npm start, or its log)';
+  'the fingerprint that `muster orchestrator init` printed, or the orchestrator when it started (npm start, or its log)';
 
 /**
- * What a connection goes by. `pinned`: exactly this certificate, whoever signed it and whatever name and dates it bears.
- * `authorities`: one that a trusted authority vouches for, else a person is asked once. `anything`: no check at all.
+ * How a certificate is checked. `pinned`: exactly this one, with any signer, name, and dates. `authorities`: signed by
+ * a trusted authority, otherwise the operator is asked once. `anything`: not checked.
  */
 export type TrustPolicy =
   | { readonly kind: 'pinned'; readonly fingerprint: Fingerprint; readonly source: 'given' | 'stored' }
@@ -34,15 +34,15 @@ export type TrustPolicy =
   | { readonly kind: 'anything' };
 
 /**
- * @param given  what the person named for this call
- * @param stored what was trusted for this address before
+ * @param given from --fingerprint
+ * @param stored trusted before for this address
  */
 export function choosePolicy(options: {
   insecure: boolean;
   given: Fingerprint | null;
   stored: Fingerprint | null;
 }): TrustPolicy {
-  // A named certificate is stricter than any flag that was left in a script.
+  // A given fingerprint overrides --insecure-skip-verify, which may be left over in a script.
   if (options.given !== null) return { kind: 'pinned', fingerprint: options.given, source: 'given' };
   if (options.insecure) return { kind: 'anything' };
   if (options.stored !== null) return { kind: 'pinned', fingerprint: options.stored, source: 'stored' };
@@ -50,15 +50,15 @@ export function choosePolicy(options: {
 }
 
 /**
- * Names what vouches for the server, so that a kept token is bound to it.
- * @param servers names of the server by its key, for where nothing else is checked
+ * Names how the server was verified, to bind stored tokens to it.
+ * @param servers names of the server by its key, for an unchecked certificate
  */
 export function trustName(policy: TrustPolicy, servers: readonly string[]): string {
   if (policy.kind === 'pinned') return `certificate:${policy.fingerprint}`;
   return policy.kind === 'authorities' ? 'authorities' : servers.join();
 }
 
-// What OpenSSL and Node say when the certificate, rather than the connection, is at fault.
+// Codes of OpenSSL and Node for certificate errors, as opposed to connection errors.
 const certificateFaults = new Set([
   'CERT_CHAIN_TOO_LONG',
   'CERT_HAS_EXPIRED',
@@ -86,5 +86,5 @@ const unknownIssuers = new Set([
   'UNABLE_TO_GET_ISSUER_CERT_LOCALLY',
   'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
 ]);
-/** True when more authorities could change the verdict. */
+/** True if more authorities could make the certificate valid. */
 export const isUnknownIssuer = (code: string): boolean => unknownIssuers.has(code);

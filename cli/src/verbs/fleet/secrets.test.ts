@@ -158,6 +158,6 @@ test('rotating the key says what became of it; unreadable ones are told with 6',
 
 test('nothing is typed where it shows: with standard error elsewhere the value is not asked for at a terminal', async () => {
   const ran = await run(['secrets', 'set', 'x'], env, 'hunter2\n', undefined, true);
-  expect(ran).toMatchObject({ exit: 1, stderr: expect.stringContaining('would be shown') });
+  expect(ran).toMatchObject({ exit: 1, stderr: expect.stringContaining('without echo') });
   expect(server.seen.filter(({ route }) => /createSecret|updateSecret/.test(route.id))).toEqual([]);
 });

@@ -205,12 +205,12 @@ test.each([
   expect(await spawned(args, env, '', 'full disk')).toEqual({
     exit: 1,
     stdout: '',
-    stderr: 'error: standard output cannot be written: no space is left\n',
+    stderr: 'error: cannot write to standard output: no space left\n',
   });
   expect(await spawned(args, env, '', 'broken disk')).toEqual({
     exit: 1,
     stdout: '',
-    stderr: expect.stringContaining('error: standard output cannot be written: '),
+    stderr: expect.stringContaining('error: cannot write to standard output: '),
   });
 });
 
@@ -218,7 +218,7 @@ test('what a shell shows and a full disk does not take is told, and ends the ses
   onTyped = (send) => send(Buffer.from('grün\r\n'));
   answers.closeTerminal = () => undefined;
   const ran = await spawned(['terminal', 'open', 'web-1'], env, 'x\n', 'full disk');
-  expect(ran).toMatchObject({ exit: 1, stderr: 'error: standard output cannot be written: no space is left\n' });
+  expect(ran).toMatchObject({ exit: 1, stderr: 'error: cannot write to standard output: no space left\n' });
   expect(sent('closeTerminal')).toHaveLength(1);
 });
 
