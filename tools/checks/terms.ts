@@ -1,8 +1,10 @@
-// Holds names to docs/glossary.md: folders of nouns, nouns of the command line, tags of the API, and areas of events.
+// Holds names to docs/glossary.md: folders of nouns, nouns of the command line, tags of the API, and areas of events. Holds
+// files to tools/checks/nouns.ts: a noun has the same file name in every layer.
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { eventTypes, tagDescriptions } from '@muster/protocol/http';
 import { root } from '../suite/cli.ts';
+import { namesIn, nounFaults } from './nouns.ts';
 
 /** Folders of which each folder is a noun. */
 const nounFolders = ['orchestrator/src/domain', 'console/src/pages', 'cli/src/verbs'];
@@ -50,6 +52,7 @@ if (import.meta.main) {
   const { terms, repeated, misplaced } = termsOf(readFileSync(join(root, page), 'utf8'));
   const faults = [
     ...repeated.map((name) => `${page}  ${name} has two definitions; keep one`),
+    ...nounFaults(namesIn(root)),
     ...misplaced.map((name) => `${page}  ${name} is out of alphabetical order`),
     ...names().flatMap(([place, list]) =>
       list

@@ -39,7 +39,7 @@ export * from './runs.ts';
 export * from './secrets.ts';
 export * from './settings.ts';
 export * from './status.ts';
-export * from './tags.ts';
+export * from './tag-descriptions.ts';
 export * from './terminals.ts';
 export * from './windows.ts';
 

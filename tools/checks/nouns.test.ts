@@ -1,0 +1,35 @@
+import { expect, test } from 'vitest';
+import { layers, nounFaults } from './nouns.ts';
+
+const list = ['agents'];
+const routes = 'orchestrator/src/http/routes';
+/** Every layer holds the noun, but for these names. */
+const layersWith = (names: Record<string, string[]> = {}) =>
+  (({ folder, others = [] }) => new Set(names[folder] ?? ['agents', ...others])) as Parameters<typeof nounFaults>[0];
+
+test('takes a noun with a file in every layer', () => {
+  expect(layers).toHaveLength(7);
+  expect(nounFaults(layersWith(), { list, except: {} })).toEqual([]);
+});
+
+test('refuses a noun that a layer names otherwise', () => {
+  const faults = nounFaults(layersWith({ 'cli/src/verbs': ['agent'] }), { list, except: {} });
+  expect(faults).toEqual([
+    'cli/src/verbs  has no file agents; name it so, or give the reason in tools/checks/nouns.ts',
+  ]);
+});
+
+test('takes an exception with a reason, and refuses one without a use', () => {
+  const except = { agents: { 'cli/src/verbs': 'the verb is agent' } };
+  expect(nounFaults(layersWith({ 'cli/src/verbs': ['agent'] }), { list, except })).toEqual([]);
+  expect(nounFaults(layersWith(), { list, except })).toEqual([expect.stringContaining('delete its exception')]);
+  expect(nounFaults(layersWith(), { list, except: { machines: { [routes]: 'old' } } })).toEqual([
+    expect.stringContaining('machines in orchestrator/src/http/routes is not a noun and a layer'),
+  ]);
+});
+
+test('refuses a file of a layer of nouns that is not one, and the name of one that is gone', () => {
+  const faults = nounFaults(layersWith({ [routes]: ['agents', 'fleet', 'machines'] }), { list, except: {} });
+  expect(faults).toContain(`${routes}/machines  is not a noun of tools/checks/nouns.ts; list it there, or rename it`);
+  expect(faults).toContain(`tools/checks/nouns.ts  ${routes}/sign-in is gone; delete its name`);
+});

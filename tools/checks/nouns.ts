@@ -1,0 +1,143 @@
+import { readdirSync } from 'node:fs';
+import { basename, join } from 'node:path';
+
+/** The nouns of the API. Each has a file of its name in every layer; `npm run new -- noun NAME` makes them. */
+const nouns: readonly string[] = [
+  ...['agents', 'assignments', 'audit', 'channels', 'discovery', 'drift', 'enrollment', 'events', 'metrics', 'modules'],
+  ...['notifications', 'operations', 'operators', 'overview', 'reconcile', 'runs', 'secrets', 'settings', 'state'],
+  ...['status', 'tags', 'terminals', 'windows'],
+];
+
+interface Layer {
+  readonly folder: string;
+  /** Whether the files are in folders by area. */
+  readonly nested: boolean;
+  /** Files and folders that are not nouns. If given, every other name is one. */
+  readonly others?: readonly string[];
+}
+
+const protocol = 'protocol/src/http';
+const routes = 'orchestrator/src/http/routes';
+const domain = 'orchestrator/src/domain';
+const queries = 'orchestrator/src/store/queries';
+const verbs = 'cli/src/verbs';
+const api = 'console/src/api';
+const pages = 'console/src/pages';
+
+export const layers: readonly Layer[] = [
+  { folder: protocol, nested: false, others: ['event-types', 'fields', 'index', 'route', 'tag-descriptions'] },
+  { folder: routes, nested: false, others: ['fleet', 'sign-in'] },
+  { folder: domain, nested: true },
+  { folder: queries, nested: false },
+  { folder: verbs, nested: true },
+  { folder: api, nested: true },
+  { folder: pages, nested: false, others: ['links', 'use-leave-guard'] },
+];
+
+/** Nouns without a file of their name in a layer: by noun, the reason by folder. */
+export const exceptions: Readonly<Record<string, Readonly<Record<string, string>>>> = {
+  assignments: {
+    [protocol]: 'in modules.ts, whose schemas it shares',
+    [routes]: 'in modules.ts',
+    [queries]: 'in modules.ts: most queries join both tables',
+  },
+  channels: { [routes]: 'in notifications.ts' },
+  discovery: {
+    [queries]: 'has no table',
+    [verbs]: 'the verb is discover',
+    [api]: 'the console does not announce',
+    [pages]: 'the console does not announce',
+  },
+  drift: { [routes]: 'in operations.ts' },
+  enrollment: {
+    [protocol]: 'in agents.ts',
+    [routes]: 'in agents.ts',
+    [verbs]: 'the noun of the command line is enrolment-tokens',
+    [api]: 'in enrolment.ts',
+  },
+  events: {
+    [domain]: 'in live/live-events.ts: they are the audit log, as it grows',
+    [queries]: 'in audit.ts: they are the audit log',
+    [api]: 'in live/event-stream.ts',
+    [pages]: 'shown on every page',
+  },
+  metrics: {
+    [queries]: 'samples have a store of their own',
+    [pages]: 'shown on the page of an agent',
+  },
+  operators: { [routes]: 'in sign-in.ts', [verbs]: 'the verb is operator' },
+  overview: {
+    [routes]: 'in fleet.ts',
+    [queries]: 'in fleet-counts.ts',
+    [api]: 'in fleet.ts',
+  },
+  reconcile: { [routes]: 'in fleet.ts', [api]: 'in fleet.ts' },
+  runs: { [routes]: 'in operations.ts' },
+  settings: { [api]: 'in system.ts' },
+  state: {
+    [protocol]: 'in operations.ts',
+    [routes]: 'in operations.ts',
+    [domain]: 'in operations/applied-state.ts',
+    [pages]: 'shown on the page of an agent',
+  },
+  status: {
+    [domain]: 'has no rule: it reports the parts of the process',
+    [queries]: 'has no table',
+    [api]: 'in system.ts',
+    [pages]: 'shown on the page of settings',
+  },
+  tags: {
+    [protocol]: 'in agents.ts',
+    [routes]: 'in agents.ts',
+    [domain]: 'in agents/agents.ts',
+    [queries]: 'in agents.ts',
+    [api]: 'in agents.ts',
+    [pages]: 'shown on the page of an agent',
+  },
+  terminals: { [verbs]: 'the verb is terminal' },
+};
+
+/**
+ * Every noun without a file in a layer, every file of a layer of nouns that is not one, and every exception without a
+ * use, one line each.
+ * @param namesIn names of the files and folders of a layer, without extensions
+ */
+export function nounFaults(
+  namesIn: (layer: Layer) => ReadonlySet<string>,
+  { list, except }: { list: readonly string[]; except: typeof exceptions } = { list: nouns, except: exceptions },
+): string[] {
+  const faults: string[] = [];
+  const used = new Set<string>();
+  for (const layer of layers) {
+    const names = namesIn(layer);
+    for (const noun of list) {
+      const isExcepted = except[noun]?.[layer.folder] !== undefined;
+      if (isExcepted) used.add(`${noun} ${layer.folder}`);
+      if (names.has(noun) && isExcepted)
+        faults.push(`tools/checks/nouns.ts  ${noun} is in ${layer.folder} now; delete its exception`);
+      if (!names.has(noun) && !isExcepted)
+        faults.push(`${layer.folder}  has no file ${noun}; name it so, or give the reason in tools/checks/nouns.ts`);
+    }
+    if (layer.others === undefined) continue;
+    for (const name of names)
+      if (!list.includes(name) && !layer.others.includes(name))
+        faults.push(`${layer.folder}/${name}  is not a noun of tools/checks/nouns.ts; list it there, or rename it`);
+    for (const name of layer.others)
+      if (!names.has(name)) faults.push(`tools/checks/nouns.ts  ${layer.folder}/${name} is gone; delete its name`);
+  }
+  for (const [noun, reasons] of Object.entries(except))
+    for (const folder of Object.keys(reasons))
+      if (!used.has(`${noun} ${folder}`))
+        faults.push(`tools/checks/nouns.ts  ${noun} in ${folder} is not a noun and a layer; delete its exception`);
+  return faults;
+}
+
+/** Names of the files and folders of a layer, without extensions and tests. */
+export const namesIn =
+  (root: string) =>
+  ({ folder, nested }: Layer): ReadonlySet<string> =>
+    new Set(
+      readdirSync(join(root, folder), { withFileTypes: true, recursive: nested })
+        .filter((entry) => !entry.name.includes('.test.') && (!nested || entry.isFile()))
+        .map(({ name }) => basename(name).replace(/\.tsx?$/, '')),
+    );
