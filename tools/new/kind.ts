@@ -1,0 +1,137 @@
+import { camelCase, create, insert, pascalCase, type Skeleton } from './edit.ts';
+
+/** Skeleton of a kind of resources: its schema, provider, tests, contract subject, and example. */
+export function kindSkeleton(name: string): Skeleton {
+  const camel = camelCase(name);
+  const pascal = pascalCase(name);
+  return {
+    edits: [
+      create(`protocol/src/module/kinds/${name}.ts`, schemaOf(name, camel)),
+      insert(
+        'protocol/src/module/kinds.ts',
+        ['import { packageKinds }', `import { ${camel}Kind } from './kinds/${name}.ts';\n`],
+        ['};\n\n/** The kinds of resource there are. */', `  ...${camel}Kind,\n`],
+      ),
+      create(`agent/src/resources/${name}.ts`, providerOf(name, camel, pascal)),
+      create(`agent/src/resources/${name}.test.ts`, testOf(name, camel)),
+      insert(
+        'agent/src/resources/provider/registry.ts',
+        ['import { packageApt }', `import { ${camel} } from '../${name}.ts';\n`],
+        ['  ].map((provider)', `    ${camel},\n`],
+      ),
+      create(`e2e/hosts/subjects/${name}.ts`, subjectsOf(name, camel)),
+      insert(
+        'e2e/hosts/subjects/index.ts',
+        ['import type { Subject }', `import { ${camel}Subjects } from './${name}.ts';\n`],
+        ['];\n', `  ...${camel}Subjects,\n`],
+      ),
+      insert('tools/docs/kinds-page.ts', ['};\n\nconst indented', `  '${name}': 'name: example',\n`]),
+    ],
+    next: [
+      `protocol/src/module/kinds/${name}.ts: describe the kind and its fields`,
+      `agent/src/resources/${name}.ts: repeat the fields, then write each method that throws "fill in"`,
+      `agent/src/resources/${name}.test.ts: replace each "fill in"`,
+      `e2e/hosts/subjects/${name}.ts: declare subjects, then npm run test:e2e -- e2e/providers -t ${name}`,
+      'tools/docs/kinds-page.ts: write a useful example, then node tools/checks/docs.ts --write',
+      'docs/coming-from.md: name the counterparts in Ansible, Puppet, and Salt',
+    ],
+  };
+}
+
+const schemaOf = (name: string, camel: string): string => `import { formatted } from './field.ts';
+import * as format from './format.ts';
+import { defineKind, ensure } from './kind.ts';
+
+export const ${camel}Kind = {
+  '${name}': defineKind({
+    description: 'fill in: one noun phrase',
+    platforms: ['linux'],
+    required: { name: formatted('fill in: the field that identifies it', format.plainName) },
+    optional: { ensure },
+  }),
+};
+`;
+
+const providerOf = (
+  name: string,
+  camel: string,
+  pascal: string,
+): string => `import { HostFailure } from '../host/failure.ts';
+import { defineProvider } from './provider/define-provider.ts';
+import { nothing } from './provider/provider.ts';
+
+export interface Seen${pascal} {
+  isPresent: boolean;
+}
+
+/** State before the agent first changed it. */
+export type ${pascal}Before = { was: 'absent' | 'present' };
+
+const fillIn = (method: string): never => {
+  throw new HostFailure(\`fill in: \${method} of ${name}\`);
+};
+
+export const ${camel} = defineProvider<'${name}', Seen${pascal}, ${pascal}Before>({
+  type: '${name}',
+  fields: { name: 'text', ensure: 'text?' },
+
+  /** Reads only. */
+  observe: () => fillIn('observe'),
+
+  diff({ body }, { isPresent }) {
+    const [from, to] = [isPresent ? 'present' : 'absent', body.ensure ?? 'present'];
+    if (from === to) return nothing();
+    return { action: to === 'absent' ? 'remove' : 'create', changes: [{ field: 'ensure', from, to }], diff: null };
+  },
+
+  remember: async (_resource, { isPresent }, _difference, before) => before ?? { was: isPresent ? 'present' : 'absent' },
+  apply: async () => fillIn('apply'),
+  observeForRemoval: () => fillIn('observeForRemoval'),
+
+  diffRemoval(_resource, { was }, { isPresent }) {
+    const from = isPresent ? 'present' : 'absent';
+    if (from === was) return nothing('as it was before');
+    return { action: 'remove', changes: [{ field: 'ensure', from, to: was }], diff: null };
+  },
+
+  remove: async () => fillIn('remove'),
+});
+`;
+
+const testOf = (
+  name: string,
+  camel: string,
+): string => `import type { ResolvedResource } from '@muster/protocol/module';
+import { expect, test } from 'vitest';
+import { ${camel} } from './${name}.ts';
+import type { Circumstances, Machine } from './provider/provider.ts';
+
+const declared = { type: '${name}', identity: 'example', body: { name: 'example' } } as ResolvedResource<'${name}'>;
+
+test('observes what the machine has', async () => {
+  expect(await ${camel}.observe(declared, {} as Circumstances, {} as Machine)).toEqual({ isPresent: false });
+});
+
+test('reports each field that differs', () => {
+  expect(${camel}.diff(declared, { isPresent: false }, {} as Circumstances).action).toBe('create');
+  expect.fail('fill in: a case for each field of ${name}');
+});
+
+test('refuses a body that cannot be applied', () => {
+  expect.fail('fill in: a body that check refuses, and its message');
+});
+`;
+
+const subjectsOf = (name: string, camel: string): string => `import type { Subject } from './subject.ts';
+
+/** The provider contract is tried on each. Choose subjects that differ in what was there before. */
+export const ${camel}Subjects: readonly Subject[] = [
+  {
+    name: '${name}',
+    desired: { '${name}': { name: 'example' } },
+    changed: { '${name}': { name: 'example', ensure: 'absent' } },
+    tamper: 'echo "fill in: change it by hand" >&2; exit 1',
+    moved: ['ensure'],
+  },
+];
+`;

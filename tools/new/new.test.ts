@@ -1,0 +1,130 @@
+import { execFile } from 'node:child_process';
+import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { basename, join } from 'node:path';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { root } from '../suite/cli.ts';
+import { insert } from './edit.ts';
+import { skeletonOf, write } from './new.ts';
+
+const run = promisify(execFile);
+const workspaces = ['protocol', 'lib', 'client', 'orchestrator', 'agent', 'cli', 'console', 'e2e'];
+const skipped = new Set(['node_modules', 'dist', 'data']);
+let copy: string;
+let kind: string[];
+let noun: string[];
+
+beforeAll(() => {
+  copy = mkdtempSync(join(tmpdir(), 'muster-new-'));
+  for (const name of [...workspaces, 'tools', 'tsconfig.json', 'biome.json', 'package.json'])
+    cpSync(join(root, name), join(copy, name), { recursive: true, filter: (path) => !skipped.has(basename(path)) });
+  // Packages of others are those of this tree; ours are those of the copy.
+  mkdirSync(join(copy, 'node_modules/@muster'), { recursive: true });
+  for (const name of readdirSync(join(root, 'node_modules')).filter((name) => name !== '@muster'))
+    symlinkSync(join(root, 'node_modules', name), join(copy, 'node_modules', name));
+  for (const name of workspaces) symlinkSync(join(copy, name), join(copy, 'node_modules/@muster', name));
+  kind = write(copy, skeletonOf(copy, ['kind', 'kernel-module']) as never);
+  noun = write(copy, skeletonOf(copy, ['noun', 'gadget-kits']) as never);
+});
+afterAll(() => rmSync(copy, { recursive: true, force: true }));
+
+/** The compiler's complaints about these files and all that they import. */
+async function complaints(files: readonly string[], base: string, name: string): Promise<string> {
+  const config = join(copy, base, name);
+  writeFileSync(
+    config,
+    JSON.stringify({
+      extends: './tsconfig.json',
+      files: files.map((file) => join(copy, file)),
+      include: ['**/*.d.ts', 'orchestrator/test/databases/shared-postgres.ts'],
+    }),
+  );
+  const done = await run(join(root, 'node_modules/.bin/tsc'), ['--checkers', '1', '-p', config], { cwd: copy }).catch(
+    (error: { stdout: string }) => error,
+  );
+  return done.stdout;
+}
+
+/** How the generated tests fail. The names of their failures, joined. */
+async function failures(files: readonly string[], environment: 'node' | 'happy-dom'): Promise<string> {
+  const config = join(copy, `vitest.${environment}.config.mjs`);
+  const setupFiles = environment === 'node' ? [] : [join(copy, 'console/test/setup.ts')];
+  writeFileSync(config, `export default ${JSON.stringify({ test: { include: files, environment, setupFiles } })};`);
+  const args = [
+    join(root, 'node_modules/vitest/vitest.mjs'),
+    'run',
+    '--config',
+    config,
+    '--root',
+    copy,
+    '--reporter=json',
+    `--outputFile=${copy}/report.json`,
+  ];
+  // It ends with 1, since the tests fail.
+  await run(process.execPath, args, { cwd: copy, maxBuffer: 1e8 }).catch(() => {});
+  const report = JSON.parse(readFileSync(join(copy, 'report.json'), 'utf8')) as {
+    testResults: { message: string; assertionResults: { failureMessages: string[] }[] }[];
+  };
+  expect(report.testResults.map(({ message }) => message).join('')).toBe('');
+  return report.testResults
+    .flatMap(({ assertionResults }) => assertionResults.flatMap(({ failureMessages }) => failureMessages))
+    .join('\n');
+}
+
+const isNew = (file: string) => /kernel-module|gadget-kits/.test(file);
+const inConsole = (file: string) => file.startsWith('console/');
+
+test('writes what compiles, and registers it', async () => {
+  const files = [...kind, ...noun];
+  expect(
+    await complaints(
+      files.filter((file) => !inConsole(file)),
+      '.',
+      'tsconfig.new.json',
+    ),
+  ).toBe('');
+  expect(await complaints(files.filter(inConsole), 'console', 'tsconfig.new.json')).toBe('');
+});
+
+describe('the generated tests fail until they are filled in', () => {
+  test('of a kind', async () => {
+    const found = await failures(
+      kind.filter((file) => file.endsWith('.test.ts')),
+      'node',
+    );
+    expect(found).toContain('fill in: observe of kernel-module');
+    expect(found).toContain('fill in: a case for each field of kernel-module');
+    expect(found).toContain('fill in: a body that check refuses');
+  });
+
+  test('of a noun', async () => {
+    const tests = noun.filter((file) => isNew(file) && /\.test\.tsx?$/.test(file));
+    expect(tests).toHaveLength(3);
+    for (const file of tests) expect(readFileSync(join(copy, file), 'utf8')).toContain("expect.fail('fill in: ");
+    expect(
+      await failures(
+        tests.filter((file) => file.startsWith('cli/')),
+        'node',
+      ),
+    ).toContain('fill in: run muster');
+    expect(await failures(tests.filter(inConsole), 'happy-dom')).toContain('fill in: a case for gadget kits');
+  });
+});
+
+test('refuses a name that exists, and writes nothing', () => {
+  const before = readFileSync(join(copy, 'agent/src/resources/provider/registry.ts'), 'utf8');
+  expect(() => write(copy, skeletonOf(copy, ['kind', 'kernel-module']) as never)).toThrow(
+    'protocol/src/module/kinds/kernel-module.ts exists already',
+  );
+  expect(readFileSync(join(copy, 'agent/src/resources/provider/registry.ts'), 'utf8')).toBe(before);
+});
+
+test.each([[[]], [['kind']], [['kind', 'Bad_Name']], [['noun', 'gadget']], [['page', 'gadgets']]])(
+  'refuses %j with its usage',
+  (args: string[]) => expect(skeletonOf(root, args)).toBeNull(),
+);
+
+test('names the file and the anchor that it does not find', () => {
+  expect(() => insert('a.ts', ['];', 'x']).after('no list')).toThrow('a.ts must hold "];" once; correct the anchor');
+});

@@ -1,0 +1,57 @@
+// Writes the skeleton of a kind or a noun: `npm run new -- kind NAME`, `npm run new -- noun NAME`.
+import { execFileSync } from 'node:child_process';
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { dirname, join, resolve } from 'node:path';
+import type { Skeleton } from './edit.ts';
+import { kindSkeleton } from './kind.ts';
+import { nounSkeleton } from './noun.ts';
+
+const usage = `Usage:
+  npm run new -- kind NAME   schema, provider, tests, and contract subject of a kind of resources
+  npm run new -- noun NAME   route, handler, domain, table, queries, CLI verb, and console page; NAME in the plural
+
+NAME has lower-case words joined by hyphens, such as dnf-module. The generated tests fail with "fill in".`;
+
+/**
+ * Applies a skeleton. Writes nothing if one of its edits fails.
+ * @returns paths of the files, relative to the root
+ * @throws Error that names the file to correct
+ */
+export function write(root: string, { edits }: Skeleton): string[] {
+  const texts = new Map<string, string>();
+  for (const { path, after } of edits) {
+    const file = join(root, path);
+    texts.set(path, after(texts.get(path) ?? (existsSync(file) ? readFileSync(file, 'utf8') : null)));
+  }
+  for (const [path, text] of texts) {
+    mkdirSync(dirname(join(root, path)), { recursive: true });
+    writeFileSync(join(root, path), text);
+  }
+  const paths = [...texts.keys()];
+  execFileSync(join(root, 'node_modules/.bin/biome'), ['check', '--write', ...paths], { cwd: root, stdio: 'pipe' });
+  return paths;
+}
+
+export function skeletonOf(root: string, [what, name = '', ...rest]: readonly string[]): Skeleton | null {
+  if (rest.length > 0 || !/^[a-z][a-z0-9]*(-[a-z0-9]+)*$/.test(name)) return null;
+  if (what === 'kind') return kindSkeleton(name);
+  return what === 'noun' && name.endsWith('s') ? nounSkeleton(root, name) : null;
+}
+
+if (import.meta.main) {
+  const root = resolve(import.meta.dirname, '../..');
+  const skeleton = skeletonOf(root, process.argv.slice(2));
+  if (skeleton === null) {
+    console.error(usage);
+    process.exitCode = 2;
+  } else {
+    try {
+      for (const path of write(root, skeleton)) console.log(`wrote  ${path}`);
+      console.log('\nNext:');
+      for (const step of skeleton.next) console.log(`- ${step}`);
+    } catch (error) {
+      console.error((error as Error).message);
+      process.exitCode = 1;
+    }
+  }
+}
