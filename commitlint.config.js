@@ -5,7 +5,7 @@
 
 // The first word of a subject. A verb that is missing here may join.
 const verbs =
-  `accept acknowledge add adjust align allow announce answer apply ask avoid back begin bind block bound break build
+  `accept acknowledge add adjust align allow announce answer apply ask attack avoid back begin bind block bound break build
 bump bundle cache call cancel cap change check clean close collect compare complete compress configure convert copy correct
 count cover create cut date deduplicate define delete deny deprecate describe detect divide do document download draw drop
 enable encode encrypt end enforce ensure escape exit expect explain export expose extend extract fail fetch fill filter find fix
@@ -13,11 +13,11 @@ flush follow format free generate give group guard handle hide hold honor ignore
 insert install introduce isolate join journal keep leave let lift limit link lint list load lock log look lower make map mark match
 measure merge migrate mount move mute name narrow normalize note notify observe open order parse pass pin plan play poll post
 prefer prepare prevent print probe protect prove publish put quarantine quote raise read rebuild receive reconnect record redirect
-reduce refer refuse register reject release reload rely remove rename render renew reorder repair replace report request require
-reset resolve respect restart restore restrict retry return reuse revert rewrite rework rotate run sample save say scope send
+reduce refer refuse regenerate register reject release reload rely remove rename render renew reorder repair replace report request require
+reset resolve respect restart restore restrict retry return reuse revert reword rewrite rework rotate run sample save say scope send
 separate serve set share shorten show sign simplify size skip sort speed spell split stage start state stop store stream strip
 stop support switch sync take tell test throttle tighten time track transfer trim try turn type unify unpack update upgrade use
-validate verify wait warn widen wire wrap write`.split(/\s+/);
+validate verify wait warn widen wire word wrap write`.split(/\s+/);
 
 export default {
   parserPreset: {
@@ -33,6 +33,8 @@ export default {
           verbs.includes(subject?.split(' ')[0] ?? ''),
           'the subject begins with a verb in the imperative, in lower case, such as add, fix, or remove',
         ],
+        // The parser takes a body of one paragraph that begins with "Verified:" for a footer.
+        'body-present': ({ body, footer }) => [Boolean(body || footer), 'the body says why, and how it was verified'],
       },
     },
   ],
@@ -43,7 +45,7 @@ export default {
     'subject-imperative': [2, 'always'],
     'header-max-length': [2, 'always', 72],
     'header-trim': [2, 'always'],
-    'body-empty': [2, 'never'],
+    'body-present': [2, 'always'],
     'body-leading-blank': [2, 'always'],
   },
 };
