@@ -1,6 +1,6 @@
 import { createSocket } from 'node:dgram';
 import type { NetworkInterfaceInfo } from 'node:os';
-import { afterEach, describe, expect, it } from 'vitest';
+import { afterEach, describe, expect, test } from 'vitest';
 import { UnknownHostError } from '../domain/agents/discovery.ts';
 import { createAnnouncer } from './announcer.ts';
 import { broadcastAddress, broadcastRoutes, isNobody } from './broadcast-routes.ts';
@@ -23,8 +23,8 @@ const ipv6 = (address: string, internal = false): NetworkInterfaceInfo => ({
   scopeid: 0,
 });
 
-describe('networks to broadcast on', () => {
-  it.each([
+describe('broadcast networks', () => {
+  test.each([
     ['192.0.2.17', '255.255.255.0', '192.0.2.255'],
     ['10.77.3.9', '255.255.0.0', '10.77.255.255'],
     ['172.16.5.1', '255.240.0.0', '172.31.255.255'],
@@ -32,11 +32,11 @@ describe('networks to broadcast on', () => {
     ['192.0.2.1', '255.255.255.254', null],
     ['192.0.2.1', '255.255.255.255', null],
     ['1.2.3.4', '0.0.0.0', '255.255.255.255'],
-  ])('%s with %s has %s', (address, netmask, expected) => {
+  ])('computes for %s with netmask %s the broadcast address %s', (address, netmask, expected) => {
     expect(broadcastAddress(address, netmask)).toBe(expected);
   });
 
-  it('are those of each interface but the loopback, IPv6 links by all their nodes', () => {
+  test('broadcasts on each interface except the loopback, on IPv6 links to all nodes', () => {
     expect(
       broadcastRoutes({
         lo: [ipv4('127.0.0.1', '255.0.0.0', true), ipv6('::1', true)],
@@ -58,7 +58,7 @@ describe('networks to broadcast on', () => {
     expect(broadcastRoutes(many)).toHaveLength(64);
   });
 
-  it('nobody in particular is multicast and unspecified addresses', () => {
+  test('refuses multicast and unspecified addresses as hosts', () => {
     for (const address of [
       '0.0.0.0',
       '224.0.0.1',
@@ -88,14 +88,14 @@ describe('datagrams', () => {
     return { port: socket.address().port, next };
   }
 
-  it('go to a host, made for the address that they leave by', async () => {
+  test('sends a host a datagram made for the local address', async () => {
     const { port, next } = await listen();
     const deliveries = await createAnnouncer().send('127.0.0.1', port, (local) => Buffer.from(`from ${local}`));
     expect(deliveries).toEqual([{ to: `127.0.0.1:${port}`, error: null }]);
     expect(await next).toBe('from 127.0.0.1');
   });
 
-  it('that cannot be made or sent are reported, and unknown hosts refused', async () => {
+  test('reports datagrams that cannot be made or sent, and refuses unknown hosts', async () => {
     const announcer = createAnnouncer();
     const failed = await announcer.send('127.0.0.1', 4747, () => {
       throw new Error('no address to tell');

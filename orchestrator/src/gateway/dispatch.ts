@@ -69,7 +69,7 @@ export class Dispatcher {
   private isBusy(): boolean {
     const { dispatchesInFlight, dispatchBufferBytes } = this.limits;
     if (this.inFlight >= dispatchesInFlight) return true;
-    // At least one may be read, whatever its size.
+    // At least one may be read, even if it is larger than the buffer.
     const expected = this.inFlight * this.lastBytes;
     return (
       this.bufferedBytes >= dispatchBufferBytes ||
@@ -127,7 +127,7 @@ export class Dispatcher {
     if (link.standing?.status !== 'approved') return;
     if (link.sentOperation !== null) {
       link.moreWork = true;
-      // Resends only an operation that the agent did not accept. An accepted operation is never sent twice on a link.
+      // Sends an operation again only if the agent did not accept it. An accepted operation is never sent twice on a link.
       if (link.sentOperationAccepted || link.operationBytes > 0) return;
       if (this.clock.monotonic() - link.sentOperationAt < this.limits.resendMs) return;
     }

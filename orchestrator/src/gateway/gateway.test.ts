@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { connect as connectTls, createServer as createTlsServer } from 'node:tls';
 import { Worker } from 'node:worker_threads';
 import { closeReason, type OperationMessage, type Report, limits as wireLimits } from '@muster/protocol/wire';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, test } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { WebSocket } from 'ws';
 import { ManualClock } from '../../../lib/test/manual-clock.ts';
 import { watchTurns } from '../../test/longest-turn.ts';
@@ -58,7 +58,7 @@ async function dial(key?: AgentKey, host?: string): Promise<TestAgent> {
   return agent;
 }
 
-/** What was logged when the orchestrator refused. */
+/** Fields of the log line of the first refusal. */
 const refusalLogged = () => logged.find((entry) => entry.message === 'agent refused')?.fields;
 
 /** Resolves once `condition` holds; the event that makes it so is already on its way. */
@@ -104,8 +104,8 @@ afterEach(async () => {
   await bus.close();
 });
 
-describe('who may come in', () => {
-  it('welcomes an agent that proves its key, once it is recorded', async () => {
+describe('admission of agents', () => {
+  test('welcomes an agent that proves its key, once it is recorded', async () => {
     await start();
     let commit = () => {};
     links.gate = new Promise((resolve) => {
@@ -126,7 +126,7 @@ describe('who may come in', () => {
     expect(links.calls).toContain('closed: bye: stopped');
   });
 
-  it('outlives a goodbye longer than a close frame may hold, and records all of it', async () => {
+  test('survives a `bye` reason longer than a close frame may hold, and records all of it', async () => {
     await start();
     for (const reason of ['x'.repeat(256), '😀'.repeat(128), 'a\ud83d'.repeat(128)]) {
       const agent = await dial();
@@ -139,7 +139,7 @@ describe('who may come in', () => {
     await (await dial()).join();
   });
 
-  it('ends the one link whose message runs into a bug, says so, and no other', async () => {
+  test('ends only the link whose message runs into a bug, and logs it', async () => {
     await start();
     const [agent, other] = [await dial(), await dial()];
     await agent.join();
@@ -158,7 +158,7 @@ describe('who may come in', () => {
     expect(gateway.presence.isConnected(other.key.nodeId)).toBe(true);
   });
 
-  it('cuts the reason of a close between two characters', () => {
+  test('truncates the reason of a close between two characters', () => {
     for (const [reason, kept] of [
       ['short', 'short'],
       ['x'.repeat(200), 'x'.repeat(123)],
@@ -168,7 +168,7 @@ describe('who may come in', () => {
       expect(closeReason(reason)).toBe(kept);
   });
 
-  it('speaks TLS 1.3 only', async () => {
+  test('speaks TLS 1.3 only', async () => {
     await start();
     const socket = connectTls({ host: '127.0.0.1', port, rejectUnauthorized: false, maxVersion: 'TLSv1.2' });
     await expect(
@@ -179,7 +179,7 @@ describe('who may come in', () => {
     ).rejects.toThrow(/alert|version/i);
   });
 
-  it('resumes no TLS session, as that would prove no key', async () => {
+  test('resumes no TLS session, because resumption proves no key', async () => {
     await start();
     const sessions: Buffer[] = [];
     const connect = (session?: Buffer) => {
@@ -188,7 +188,7 @@ describe('who may come in', () => {
       socket.on('session', (ticket) => sessions.push(ticket));
       return new Promise<typeof socket>((resolve) => {
         socket.write('GET / HTTP/1.1\r\nhost: x\r\n\r\n');
-        // By then the tickets, which come with the end of the handshake, have come.
+        // The session tickets arrive before these data, with the end of the handshake.
         socket.once('data', () => resolve(socket));
       });
     };
@@ -200,7 +200,7 @@ describe('who may come in', () => {
     second.destroy();
   });
 
-  it('refuses a hello that was recorded on another connection', async () => {
+  test('refuses a hello that was recorded on another connection', async () => {
     await start();
     const key = await newAgentKey();
     const first = await dial(key);
@@ -217,7 +217,7 @@ describe('who may come in', () => {
     expect(gateway.presence.isConnected(key.nodeId)).toBe(true);
   });
 
-  it('refuses a hello relayed by a man in the middle, who ends TLS and passes on every byte', async () => {
+  test('refuses a hello relayed by a man in the middle that terminates TLS and forwards every byte', async () => {
     await start();
     const relay = createTlsServer({ key: identity.privateKeyPem, cert: identity.certificatePem }, (inner) => {
       // The worst case: the relay even shows the very key of the orchestrator.
@@ -239,7 +239,7 @@ describe('who may come in', () => {
     }
   });
 
-  it('refuses a version list that was changed on the way, and says why it cannot speak to a newer agent', async () => {
+  test('refuses a version list that was changed in transit, and explains why it cannot speak to a newer agent', async () => {
     await start();
     const downgraded = await dial();
     downgraded.send({ ...(await downgraded.hello({}, [2, 1])), versions: [1] });
@@ -251,7 +251,7 @@ describe('who may come in', () => {
     expect(refusal.message).toContain('this orchestrator speaks protocol 5, 4, 3, 2, 1, agent test speaks 9, 8');
   });
 
-  it('refuses keys of small order and keys in a second spelling', async () => {
+  test('refuses keys of small order and keys in a second encoding', async () => {
     await start();
     const identityPoint = `01${'00'.repeat(31)}`;
     const notReduced = `f0${'ff'.repeat(30)}7f`;
@@ -265,7 +265,7 @@ describe('who may come in', () => {
     }
   });
 
-  it('refuses whatever comes before the hello, and before the welcome', async () => {
+  test('refuses messages sent before the hello or before the welcome', async () => {
     await start();
     const early = await dial();
     early.send({ type: 'report', seq: 1, reports: [accepted(operation().operation_id)] });
@@ -281,7 +281,7 @@ describe('who may come in', () => {
     expect(links.calls).not.toContain('attributes');
   });
 
-  it('looks at the signature of a hello before anything else in it', async () => {
+  test('checks the signature of a hello before its other fields', async () => {
     await start();
     const agent = await dial();
     const good = await agent.hello();
@@ -296,7 +296,7 @@ describe('who may come in', () => {
     });
   });
 
-  it('names nothing of an agent of an unknown version but its versions', async () => {
+  test('refuses an agent of an unknown version without repeating its agent_version', async () => {
     await start();
     const agent = await dial();
     agent.send(await agent.hello({ versions: [999], agent_version: '\u009b31m' }));
@@ -305,7 +305,7 @@ describe('who may come in', () => {
     expect(message).not.toContain('\u009b');
   });
 
-  it('takes no agent_version that is more than a version', async () => {
+  test('refuses an agent_version that contains more than a version', async () => {
     await start();
     for (const agent_version of ['', 'a b', '1\u009b', '1\u202e', 'x'.repeat(65)]) {
       const agent = await dial();
@@ -315,7 +315,7 @@ describe('who may come in', () => {
     await (await dial()).join({ agent_version: '0.1.0-rc.1+build.7' });
   });
 
-  it('refuses a hello that does not come within ten seconds, and drops one who does not even upgrade', async () => {
+  test('refuses an agent without a hello after ten seconds, and drops a client that does not upgrade', async () => {
     await start();
     const mute = await dial();
     const socket = connectTls({ host: '127.0.0.1', port, rejectUnauthorized: false });
@@ -331,7 +331,7 @@ describe('who may come in', () => {
     expect(refusalLogged()).toMatchObject({ code: 'hello_timeout' });
   });
 
-  it('does not hold against a hello, or an upgrade, that it could not read them for a minute', async () => {
+  test('accepts a hello and an upgrade that arrived while the process was stopped for a minute', async () => {
     await start();
     const agent = await dial();
     const hello = await agent.hello();
@@ -350,7 +350,7 @@ describe('who may come in', () => {
     await agent.next('welcome');
     await opened;
     upgraded.terminate();
-    // One who says nothing is refused all the same.
+    // A silent agent is still refused.
     const mute = await dial();
     await mute.settled();
     clock.stall(60_000);
@@ -358,7 +358,7 @@ describe('who may come in', () => {
     expect(await mute.next('refused')).toMatchObject({ code: 'hello_timeout' });
   });
 
-  it('answers what the domain decided: a rejected agent is told to come back in ten minutes', async () => {
+  test('refuses a rejected or removed agent, and asks it to come back in ten minutes', async () => {
     await start();
     const key = await newAgentKey();
     const first = await dial(key);
@@ -378,7 +378,7 @@ describe('who may come in', () => {
     expect(await third.next('refused')).toMatchObject({ code: 'removed', retry_after_secs: 600 });
   });
 
-  it('admits an agent that connects again and again only so often, and others meanwhile', async () => {
+  test('limits the rate of admissions of one agent, and admits others meanwhile', async () => {
     await start({ admissionBurst: 3, admissionsPerSecond: 0.5 });
     const key = await newAgentKey();
     for (let at = 0; at < 3; at++) {
@@ -398,7 +398,7 @@ describe('who may come in', () => {
     await (await dial(key)).join();
   });
 
-  it('does not count a copy of its key against an agent', async () => {
+  test('does not count connections with a copied key against the agent', async () => {
     await start({ admissionBurst: 3, admissionsPerSecond: 0.001 });
     const key = await newAgentKey();
     const agent = await dial(key);
@@ -413,7 +413,7 @@ describe('who may come in', () => {
     await (await dial(key)).join();
   });
 
-  it('sends an agent away when it cannot be recorded, for a moment', async () => {
+  test('refuses an agent for a short time when it cannot be recorded', async () => {
     await start();
     links.failing = true;
     const agent = await dial();
@@ -424,8 +424,8 @@ describe('who may come in', () => {
   });
 });
 
-describe('what a link may carry', () => {
-  it('cuts off who sends a frame that is too large, not JSON, binary, or of no known shape', async () => {
+describe('limits of a link', () => {
+  test('disconnects an agent that sends a frame that is too large, not JSON, binary, or of an unknown shape', async () => {
     await start();
     const large = await dial();
     await large.join();
@@ -454,7 +454,7 @@ describe('what a link may carry', () => {
     }
   });
 
-  it('takes one hello only', async () => {
+  test('accepts only one hello on a link', async () => {
     await start();
     const agent = await dial();
     const hello = await agent.hello();
@@ -464,7 +464,7 @@ describe('what a link may carry', () => {
     expect((await agent.next('refused')).message).toBe('a second hello');
   });
 
-  it('cuts off who sends too many messages, pings included, and allows the rate', async () => {
+  test('disconnects an agent that exceeds the message rate, pings included, and allows the rate itself', async () => {
     await start({ agentMessagesPerSecond: 10, agentMessageBurst: 20 });
     const agent = await dial();
     await agent.join();
@@ -478,7 +478,7 @@ describe('what a link may carry', () => {
     expect((await agent.closed).code).toBe(1008);
   });
 
-  it('slows an agent that reports faster than that, and does not cut it off', async () => {
+  test('slows an agent that reports faster than the message rate, without disconnecting it', async () => {
     await start({ agentMessagesPerSecond: 10, agentMessageBurst: 20 });
     const agent = await dial();
     await agent.join();
@@ -518,14 +518,14 @@ describe('what a link may carry', () => {
     }
     while (acknowledged < 61) acknowledged = ((await answered('ack')) as { seq: number }).seq;
     expect(clock.monotonic() - began).toBeGreaterThanOrEqual(((60 + parts - 20) / 10) * 1000);
-    // What is no report has its own rate.
+    // Other messages have their own rate.
     for (let i = 0; i < 15; i++) agent.send({ type: 'drift_hint', keys: ['path:/x'] });
     await agent.settled();
     expect(agent.count('refused')).toBe(0);
     expect(gateway.presence.isConnected(agent.key.nodeId)).toBe(true);
   });
 
-  it('follows many drift hints at once, then one now and then, and the last one in any case', async () => {
+  test('follows a burst of drift hints, then one per interval, and always the last one', async () => {
     await start({ driftHintBurst: 3, driftHintIntervalMs: 60_000 });
     const agent = await dial();
     await agent.join();
@@ -540,7 +540,7 @@ describe('what a link may carry', () => {
     expect(hints()[3]).toBe('drift path:/5');
   });
 
-  it('gives an agent no work before it is approved, and all of it then', async () => {
+  test('sends an agent no work before its approval, and sends it afterwards', async () => {
     links.newStatus = 'pending';
     await start();
     const agent = await dial();
@@ -562,7 +562,7 @@ describe('what a link may carry', () => {
     expect(await agent.next('operation')).toEqual(wanted);
   });
 
-  it("disconnects an agent that reports another agent's operation", async () => {
+  test("disconnects an agent that reports another agent's operation", async () => {
     await start();
     const owner = await dial();
     await owner.join();
@@ -578,7 +578,7 @@ describe('what a link may carry', () => {
     expect(thief.count('ack')).toBe(0);
   });
 
-  it('keeps many refusals from filling the log and the audit, and counts them', async () => {
+  test('limits log lines and audit events of repeated refusals, and counts them', async () => {
     await start({ refusalBurst: 2, refusalsPerSecond: 1 });
     for (let i = 0; i < 5; i++) {
       const agent = await dial();
@@ -594,7 +594,7 @@ describe('what a link may carry', () => {
   });
 });
 
-describe('what programs print while they run', () => {
+describe('live output of programs', () => {
   const piece = (text: string) => ({
     type: 'output_progress',
     operation_id: '01HZZZZZZZZZZZZZZZZZZZ0001',
@@ -603,7 +603,7 @@ describe('what programs print while they run', () => {
     stderr: null,
   });
 
-  it('is handed on and answered, and is nobody’s who is not approved', async () => {
+  test('forwards and acknowledges live output, but drops that of an unapproved agent', async () => {
     await start();
     const agent = await dial();
     await agent.join();
@@ -618,7 +618,7 @@ describe('what programs print while they run', () => {
     expect(links.shown).toHaveLength(1);
   });
 
-  it('ends the link of who sends more than asked for, too much at once, or beyond the window', async () => {
+  test('disconnects an agent that sends live output unasked, too much at once, or beyond the window', async () => {
     await start();
     const large = await dial();
     await large.join();
@@ -660,7 +660,7 @@ describe('what programs print while they run', () => {
 });
 
 describe('operations', () => {
-  it('go out one at a time, the next once the one before is committed as finished', async () => {
+  test('dispatches one operation at a time, the next after the commit of the previous one as finished', async () => {
     await start();
     const agent = await dial();
     await agent.join();
@@ -679,7 +679,7 @@ describe('operations', () => {
     expect(await agent.next('operation')).toEqual(second);
   });
 
-  it('are found by the sweep when every hint was lost, and cancelling as well', async () => {
+  test('finds operations and cancellations by the sweep when every hint was lost', async () => {
     await start();
     const agent = await dial();
     await agent.join();
@@ -706,7 +706,7 @@ describe('operations', () => {
     expect(agent.count('operation')).toBe(0);
   });
 
-  it('make room for the next when they end without the agent', async () => {
+  test('dispatches the next operation when the previous one ends without the agent', async () => {
     await start();
     const agent = await dial();
     await agent.join();
@@ -720,7 +720,7 @@ describe('operations', () => {
     expect(await agent.next('operation')).toEqual(second);
   });
 
-  it('cancel at once, and tell an agent that comes back', async () => {
+  test('sends a cancellation at once, and again to an agent that reconnects', async () => {
     await start();
     const key = await newAgentKey();
     const agent = await dial(key);
@@ -736,7 +736,7 @@ describe('operations', () => {
     expect(await again.next('cancel')).toEqual({ type: 'cancel', operation_id });
   });
 
-  it('hears of what changed amid the admission', async () => {
+  test('sends an agent a status that changed during its admission', async () => {
     links.newStatus = 'pending';
     await start();
     const agent = await dial();
@@ -754,7 +754,7 @@ describe('operations', () => {
 });
 
 describe('reports', () => {
-  it('are acknowledged after the commit, those that came meanwhile together', async () => {
+  test('acknowledges reports after the commit, and commits those received meanwhile together', async () => {
     await start();
     const agent = await dial();
     await agent.join();
@@ -775,7 +775,7 @@ describe('reports', () => {
     expect((await agent.next('refused')).message).toBe('report 4 after report 4');
   });
 
-  it('stay with the agent when they cannot be committed', async () => {
+  test('does not acknowledge reports that cannot be committed', async () => {
     await start();
     const key = await newAgentKey();
     const agent = await dial(key);
@@ -793,7 +793,7 @@ describe('reports', () => {
     expect(await again.next('ack')).toEqual({ type: 'ack', seq: 1 });
   });
 
-  it('hold an agent to its window of 8 KiB', async () => {
+  test('holds the reports of an agent to its window of 8 KiB', async () => {
     await start();
     const agent = await dial();
     await agent.join();
@@ -836,7 +836,7 @@ describe('reports', () => {
       truncated: false,
     }));
 
-  it('come in pieces when they are large, whole or not at all, also after a cut in the middle', async () => {
+  test('receives large reports in pieces, completely or not at all, also after a disconnection', async () => {
     await start();
     const key = await newAgentKey();
     const agent = await dial(key);
@@ -866,7 +866,7 @@ describe('reports', () => {
     expect(await again.next('ack')).toEqual({ type: 'ack', seq: 2 });
   });
 
-  it('in pieces out of order, of another shape, without end or at a stand are refused', async () => {
+  test('refuses report pieces that are out of order, of another shape, endless, or stalled', async () => {
     await start();
     const { operation_id } = operation();
     const [first, second, third] = pieces(1, large(operation_id)) as { part: number; parts: number; text: string }[];
@@ -905,7 +905,7 @@ describe('reports', () => {
     expect((await idle.next('refused')).message).toContain('stood still at piece 1 of');
   });
 
-  it('in pieces are refused once they are longer together than a report may be', async () => {
+  test('refuses report pieces whose total length exceeds that of a report', async () => {
     await start({ reportLength: 10_000 });
     const agent = await dial();
     await agent.join();
@@ -918,7 +918,7 @@ describe('reports', () => {
     expect((await agent.next('refused')).message).toBe('a report of more than 10000 characters');
   });
 
-  it('share one budget while they are put together: those beyond it wait without credit, but for the oldest', async () => {
+  test('gives report pieces beyond the shared reassembly budget no credit, except for the oldest report', async () => {
     await start({ reassemblyLength: 5_000 });
     const { operation_id } = operation();
     const frames = pieces(1, large(operation_id));
@@ -947,7 +947,7 @@ describe('reports', () => {
     await second.next('credit');
   });
 
-  it('hold of the budget what has come of them, not what they announce', async () => {
+  test('counts received report pieces toward the budget, not announced ones', async () => {
     await start({ reassemblyLength: 100_000 });
     for (let i = 0; i < 8; i++) {
       const agent = await dial();
@@ -963,7 +963,7 @@ describe('reports', () => {
     }
   });
 
-  it('are refused when they come too slowly, or take too long', async () => {
+  test('refuses reports that arrive too slowly or exceed the deadline', async () => {
     const frames = pieces(1, large(operation().operation_id));
     await start({ reportDeadlineMs: 90_000 });
     /** Sends so many pieces every half minute. @returns the half minutes until it was refused, and why */
@@ -985,7 +985,7 @@ describe('reports', () => {
     expect(await send(6)).toEqual([3, 'report 1 was not whole after 90 s']);
   });
 
-  it('of an agent that was never approved are not taken; once it is, they come again on another link', async () => {
+  test('ignores reports of an unapproved agent, which sends them again on another link after its approval', async () => {
     links.newStatus = 'pending';
     await start();
     const agent = await dial();
@@ -1016,7 +1016,7 @@ describe('reports', () => {
 });
 
 describe('attributes and hints', () => {
-  it('commits attributes at most every five seconds, the newest winning', async () => {
+  test('commits attributes at most every five seconds, and keeps the newest', async () => {
     await start();
     const agent = await dial();
     await agent.join();
@@ -1028,7 +1028,7 @@ describe('attributes and hints', () => {
     expect(links.calls.filter((call) => call === 'attributes')).toHaveLength(2);
   });
 
-  it('commits those that waited once the five seconds are over, not at the next visit', async () => {
+  test('commits waiting attributes after five seconds, not at the next visit', async () => {
     await start();
     const agent = await dial();
     await agent.join();
@@ -1041,7 +1041,7 @@ describe('attributes and hints', () => {
     await until(() => links.row(agent.key.nodeId).attributes.n === '2');
   });
 
-  it('tells that a clock is off once, and no more often than attributes are committed', async () => {
+  test('logs a wrong clock of an agent once, and no more often than it commits attributes', async () => {
     links.newStatus = 'pending';
     await start();
     const agent = await dial();
@@ -1066,7 +1066,7 @@ describe('attributes and hints', () => {
     expect(told()).toEqual([3_600, 10_800, 3_600]);
   });
 
-  it('passes drift hints of approved agents on', async () => {
+  test('forwards drift hints of approved agents', async () => {
     links.newStatus = 'pending';
     await start();
     const agent = await dial();
@@ -1087,7 +1087,7 @@ describe('samples', () => {
   const sample = (collected_at: number) => sampleAt(collected_at, { cpu_usage: 12.5, uptime: 60 });
   const metrics = (...times: number[]) => ({ type: 'metrics', samples: times.map(sample) });
 
-  it('are taken from approved agents, and settled once they are committed', async () => {
+  test('accepts samples of approved agents, and confirms them after the commit', async () => {
     await start();
     const agent = await dial();
     await agent.join();
@@ -1103,7 +1103,7 @@ describe('samples', () => {
     expect(await agent.next('metrics_stored')).toMatchObject({ collected_at: 40 });
   });
 
-  it('of pending agents are passed over', async () => {
+  test('ignores samples of pending agents', async () => {
     links.newStatus = 'pending';
     await start();
     const agent = await dial();
@@ -1115,7 +1115,7 @@ describe('samples', () => {
     expect(agent.count('metrics_stored')).toBe(0);
   });
 
-  it('that cannot be stored are refused, and the agent may send them again; one line says so', async () => {
+  test('refuses samples that cannot be stored, so that the agent sends them again, and logs one line', async () => {
     await start();
     const agent = await dial();
     await agent.join({ versions: [3] });
@@ -1126,7 +1126,7 @@ describe('samples', () => {
       agent.send(metrics(10));
       expect(await agent.next('metrics_refused')).toEqual({ type: 'metrics_refused', retry_after_secs: 30 });
     }
-    // One that does not know of this is told nothing, and sends them again in its own time.
+    // An older agent gets no answer, and sends them again later.
     old.send(metrics(10));
     await old.settled();
     for (const one of [agent, old]) expect(one.count('metrics_stored')).toBe(0);
@@ -1137,7 +1137,7 @@ describe('samples', () => {
     await agent.next('metrics_stored');
   });
 
-  it('come one message at a time, and fit the schema', async () => {
+  test('accepts one message of samples at a time, and only if it fits the schema', async () => {
     await start();
     const hasty = await dial();
     await hasty.join();
@@ -1163,12 +1163,12 @@ describe('samples', () => {
     }
   });
 
-  it('are wanted as often as the welcome says', async () => {
+  test('sends the interval of samples in the welcome', async () => {
     await start({}, 45);
     expect((await (await dial()).join()).metrics_interval).toBe(45);
   });
 
-  it('fit into a frame, as many as one message may hold', () => {
+  test('fits the maximum number of samples of a message into a frame', () => {
     const largest = sampleAt(2_000_000_000, {
       cpu_usage: 12.345678901234567,
       load1: 123456.12345678901,
@@ -1185,8 +1185,8 @@ describe('samples', () => {
   });
 });
 
-describe('who is there', () => {
-  it('pings every half minute and loses an agent after three without an answer', async () => {
+describe('presence of agents', () => {
+  test('pings every half minute, and ends a link after three pings without an answer', async () => {
     await start();
     const agent = await dial();
     await agent.join();
@@ -1208,7 +1208,7 @@ describe('who is there', () => {
     expect(links.calls).toContain('closed: lost: pings went unanswered');
   });
 
-  it('loses nobody when the wall clock jumps, and still tells when they were heard', async () => {
+  test('keeps links when the wall clock jumps, and still reports when it last heard from the agent', async () => {
     await start();
     const agent = await dial();
     await agent.join();
@@ -1228,7 +1228,7 @@ describe('who is there', () => {
     await (await dial()).join();
   });
 
-  it('lets the same process replace its own link at once', async () => {
+  test('replaces a link at once for the same process', async () => {
     await start();
     const key = await newAgentKey();
     const instance_id = 'ab'.repeat(16);
@@ -1243,7 +1243,7 @@ describe('who is there', () => {
     expect(links.calls.indexOf('closed: replaced by a newer link')).toBeLessThan(links.calls.lastIndexOf('admit host'));
   });
 
-  it('refuses a clone while the first process answers, and tells of it', async () => {
+  test('refuses a clone while the first process answers, and records it', async () => {
     await start();
     const key = await newAgentKey();
     const first = await dial(key);
@@ -1257,7 +1257,7 @@ describe('who is there', () => {
     expect(gateway.presence.isConnected(key.nodeId)).toBe(true);
   });
 
-  describe('with keys that were changed', () => {
+  describe('agents with replaced keys', () => {
     const instance_id = 'cd'.repeat(16);
     /** Two keys of one agent: a former one, good for a minute, and the current one. */
     async function twoKeys() {
@@ -1276,7 +1276,7 @@ describe('who is there', () => {
       return { former, current, node_id, refuseFormer };
     }
 
-    it('tells an agent who it is, under whichever key it comes', async () => {
+    test('sends an agent its node ID for each of its keys', async () => {
       const { current, node_id } = await twoKeys();
       const agent = await dial(current);
       expect(await agent.join({ versions: [4] })).toMatchObject({ node_id });
@@ -1285,7 +1285,7 @@ describe('who is there', () => {
       expect(await older.join({ versions: [3] })).not.toHaveProperty('node_id');
     });
 
-    it('says that it knows none of the keys in words that the agent knows', async () => {
+    test("refuses an unknown key with a code that the agent's version has", async () => {
       const { former, node_id } = await twoKeys();
       const refusal = { code: 'key_unknown', message: 'not known', retry_after_secs: null } as const;
       links.keys.set(former.publicKey.toString('hex'), { refusal, node_id });
@@ -1298,7 +1298,7 @@ describe('who is there', () => {
       expect(codes).toEqual(['key_unknown', 'key_refused', 'rejected']);
     });
 
-    it('ends a link under a former key when the time of that is over, and lets no other up', async () => {
+    test('ends a link with a former key when the key expires, and refuses further links with it', async () => {
       const { former, node_id, refuseFormer } = await twoKeys();
       const agent = await dial(former);
       await agent.join({ versions: [4] });
@@ -1321,7 +1321,7 @@ describe('who is there', () => {
       expect(await older.next('refused')).toMatchObject({ code: 'rejected' });
     });
 
-    it('has a link under a former key give way to the current one, unasked; not the other way round', async () => {
+    test('replaces a link with a former key by one with the current key, and not the reverse', async () => {
       const { former, current, node_id } = await twoKeys();
       const copy = await dial(former);
       await copy.join({ versions: [4] });
@@ -1335,7 +1335,7 @@ describe('who is there', () => {
       expect(gateway.presence.isConnected(node_id)).toBe(true);
     });
 
-    it('has no new key shown by a second process while the first answers', async () => {
+    test('refuses a new key from a second process while the first one answers', async () => {
       await start();
       const [key, next] = [await newAgentKey(), await newAgentKey()];
       const first = await dial(key);
@@ -1353,7 +1353,7 @@ describe('who is there', () => {
       await first.closed;
     });
 
-    it('keeps the place of an agent that leaves to show a new key from all others, for a while', async () => {
+    test('reserves the place of an agent that disconnects to show a new key, for a limited time', async () => {
       await start();
       const [key, next] = [await newAgentKey(), await newAgentKey()];
       const first = await dial(key);
@@ -1398,7 +1398,7 @@ describe('who is there', () => {
     });
   });
 
-  it('lets a restarted agent in once its former link was silent for five seconds', async () => {
+  test('admits a restarted agent after its former link was silent for five seconds', async () => {
     await start();
     const key = await newAgentKey();
     const former = await dial(key);
@@ -1417,7 +1417,7 @@ describe('who is there', () => {
     expect(links.calls).not.toContain('cloned');
   });
 
-  it('waits for what the former link is committing before it says where to resume', async () => {
+  test('waits for the commits of the former link before it sends where to resume', async () => {
     await start();
     const key = await newAgentKey();
     const instance_id = 'cd'.repeat(16);
@@ -1444,8 +1444,8 @@ describe('who is there', () => {
   });
 });
 
-describe('many at once', () => {
-  it('admits few at a time, so that the loop still turns, and lets all in', async () => {
+describe('many connections', () => {
+  test('admits few agents at a time, so that the event loop still turns, and finally all', async () => {
     await start({ handshakesInFlight: 4 });
     const turns = watchTurns();
     await Promise.all(Array.from({ length: 200 }, async () => (await dial()).join()));
@@ -1455,7 +1455,7 @@ describe('many at once', () => {
     expect(longest).toBeLessThan(500);
   });
 
-  it('takes two hundred agents back that return at once, and the loop still turns for all others', async () => {
+  test('admits two hundred agents that return at once, while the event loop still turns for all others', async () => {
     await start();
     // In a thread of its own, so that only the gateway's work delays this loop.
     const dialler = new Worker(new URL('../../test/dial-many.ts', import.meta.url), {
@@ -1537,7 +1537,7 @@ describe('many at once', () => {
     await greeted.join();
   });
 
-  it('drops who waits too long for the handshake to begin', async () => {
+  test('drops a connection that waits too long for its handshake to begin', async () => {
     await start({ handshakesInFlight: 1, handshakePlaceMs: 60_000, waitingTimeoutMs: 5_000 });
     const holder = connectTcp(port, '127.0.0.1');
     await new Promise((resolve) => holder.once('connect', resolve));
@@ -1557,7 +1557,7 @@ describe('many at once', () => {
     holder.destroy();
   });
 
-  it('gives the place of a silent socket to the next', async () => {
+  test('gives the handshake place of a silent socket to the next connection', async () => {
     await start({ handshakesInFlight: 1 });
     const silent = Array.from({ length: 3 }, () => connectTcp(port, '127.0.0.1'));
     await Promise.all(silent.map((socket) => new Promise((resolve) => socket.once('connect', resolve))));
@@ -1571,7 +1571,7 @@ describe('many at once', () => {
     for (const socket of silent) socket.destroy();
   });
 
-  it('begins no more handshakes than it has agents to welcome', async () => {
+  test('begins no more handshakes while earlier agents wait for their welcome', async () => {
     await start({ handshakesInFlight: 3 });
     let commit = () => {};
     links.gate = new Promise((resolve) => {
@@ -1582,7 +1582,7 @@ describe('many at once', () => {
     for (const each of dialled) void each.then(() => begun++);
     const joining = dialled.map(async (each) => (await each).join());
     await until(() => begun >= 3);
-    // Their hellos are read, and whatever could begin meanwhile has.
+    // Their hellos are read, and every handshake that could begin has begun.
     for (let i = 0; i < 3; i++) for (const agent of agents) await agent.settled();
     expect(begun).toBe(3);
     commit();
@@ -1597,7 +1597,7 @@ describe('many at once', () => {
     await (await dial()).join();
   });
 
-  it('begins no more of one address that says no hello, whose places are given to others', async () => {
+  test('limits handshakes of an address that sends no hello, and gives its places to others', async () => {
     await start({ handshakesInFlight: 2, unfinishedOfNetwork: 3 });
     const slow = Array.from({ length: 6 }, () => dialAsAgent(port, undefined, '127.0.0.1', '127.0.0.2'));
     let begun = 0;
@@ -1621,7 +1621,7 @@ describe('many at once', () => {
     late.end();
   });
 
-  it('begins no more handshakes while the agents that it knows wait to be recorded', async () => {
+  test('begins no more handshakes while known agents wait to be recorded', async () => {
     await start({ handshakesInFlight: 2 });
     let commit = () => {};
     links.gate = new Promise((resolve) => {
@@ -1643,7 +1643,7 @@ describe('many at once', () => {
     await (await third).join();
   });
 
-  it('lets a site in beside an address that only holds places', async () => {
+  test('admits the agents of a site while another address only holds places', async () => {
     await start({ handshakesInFlight: 4 });
     const silent = Array.from({ length: 40 }, () => connectTcp({ port, host: '127.0.0.1', localAddress: '127.0.0.2' }));
     await Promise.all(silent.map((socket) => new Promise((resolve) => socket.once('connect', resolve))));
@@ -1657,7 +1657,7 @@ describe('many at once', () => {
     for (const socket of silent) socket.destroy();
   });
 
-  it('lets thousands of agents of one address wait, which would else dial again and again', async () => {
+  test('lets thousands of agents of one address wait instead of dialing again', async () => {
     await start({ handshakesInFlight: 1 });
     const site = Array.from({ length: 2_500 }, () => connectTcp(port, '127.0.0.1'));
     let dropped = 0;
@@ -1675,7 +1675,7 @@ describe('many at once', () => {
     for (const socket of site) socket.destroy();
   });
 
-  it('drops sockets beyond what may wait', async () => {
+  test('drops sockets beyond the maximum that may wait', async () => {
     await start({ handshakesInFlight: 1, waitingSockets: 2 });
     const sockets = Array.from({ length: 8 }, () => connectTcp(port, '127.0.0.1'));
     let dropped = 0;
@@ -1689,7 +1689,7 @@ describe('many at once', () => {
     for (const socket of sockets) socket.destroy();
   });
 
-  it('lets one silent address fill neither its own share nor the places of others', async () => {
+  test('stops one silent address from filling its own share or the places of others', async () => {
     await start({ handshakesInFlight: 1, waitingSockets: 8, waitingSocketsPerAddress: 6 });
     const connected = async (count: number, localAddress: string) => {
       const sockets = Array.from({ length: count }, () => connectTcp({ port, host: '127.0.0.1', localAddress }));
@@ -1709,14 +1709,14 @@ describe('many at once', () => {
     const late = await connected(2, '127.0.0.4');
     await until(() => silent.closed() === 7);
     expect([others.closed(), late.closed()]).toEqual([0, 0]);
-    // Two for each: nobody has so much more than another that room would be made.
+    // Two for each: no address has enough more than another that it must make room.
     const more = await connected(3, '127.0.0.5');
     await until(() => silent.closed() === 9 && more.closed() === 1);
     expect([others.closed(), late.closed()]).toEqual([0, 0]);
     for (const sockets of [silent, others, late, more]) sockets.end();
   });
 
-  it('holds back an address whose hellos are refused, and nobody else', async () => {
+  test('holds back only the address whose hellos are refused', async () => {
     await start({ refusedHelloBurst: 3, refusedHellosPerSecond: 1 });
     for (let at = 0; at < 3; at++) {
       const hostile = await dialAsAgent(port, undefined, '127.0.0.1', '127.0.0.2');
@@ -1737,7 +1737,7 @@ describe('many at once', () => {
     late.end();
   });
 
-  it('counts the addresses of one IPv6 network as one', () => {
+  test('counts the addresses of one IPv6 network as one', () => {
     for (const [ip, network] of [
       ['192.0.2.7', '192.0.2.7'],
       ['2001:db8:1:2:aaaa::1', '2001:db8:1:2'],
@@ -1750,7 +1750,7 @@ describe('many at once', () => {
       expect(networkOf(ip)).toBe(network);
   });
 
-  it('cuts off an agent that does not read what it is sent', async () => {
+  test('disconnects an agent that does not read its messages', async () => {
     await start();
     const agent = await dial();
     await agent.join();
@@ -1768,8 +1768,8 @@ describe('many at once', () => {
   });
 });
 
-describe('a link that goes on', () => {
-  it('is not cut off because an answer is on its way each time it is looked at', async () => {
+describe('a busy link', () => {
+  test('keeps a link that has an unsent answer at each check', async () => {
     await start();
     const agent = await dial();
     await agent.join();
@@ -1788,8 +1788,8 @@ describe('a link that goes on', () => {
   });
 });
 
-describe('the end', () => {
-  it('says why to both ends, also where the agent is in the midst of sending', async () => {
+describe('the end of a link', () => {
+  test('gives the reason of an end to both sides, even while the agent is sending', async () => {
     await start();
     const instance_id = 'ab'.repeat(16);
     const key = await newAgentKey();
@@ -1810,7 +1810,7 @@ describe('the end', () => {
     expect(links.calls.filter((call) => call.startsWith('closed'))).toEqual(reasons.map((each) => `closed: ${each}`));
   });
 
-  it('says that handling a message failed', async () => {
+  test('ends a link with "internal error" when handling a message fails', async () => {
     await start();
     const agent = await dial();
     await agent.join();
@@ -1822,7 +1822,7 @@ describe('the end', () => {
     await until(() => links.calls.includes('closed: internal error'));
   });
 
-  it('drains: says when to come back, commits what is under way, takes nobody new', async () => {
+  test('drains: sends when to come back, commits pending reports, and admits no new agent', async () => {
     await start();
     const agent = await dial();
     await agent.join();
@@ -1845,7 +1845,7 @@ describe('the end', () => {
     await gateway.close();
   });
 
-  it('refuses requests that are not the channel', async () => {
+  test('refuses requests other than for the agent link', async () => {
     await start();
     const socket = connectTls({ host: '127.0.0.1', port, rejectUnauthorized: false });
     socket.write('GET / HTTP/1.1\r\nhost: x\r\n\r\n');
@@ -1854,7 +1854,7 @@ describe('the end', () => {
     socket.destroy();
   });
 
-  it('survives a socket that dies in the middle of anything', async () => {
+  test('survives a socket that closes at any moment', async () => {
     await start();
     const plain = connectTcp(port, '127.0.0.1');
     plain.write('GET / HTTP/1.1\r\n\r\n');

@@ -21,7 +21,7 @@ export function readReports(text: string): Report[] | string {
 }
 
 /** Maximum number of characters of a key in a fault description. */
-const mostTold = 64;
+const maxKeyLength = 64;
 
 /**
  * Finds the first key that no report has. Runs before the text is parsed: a text with many different keys takes 0.3 s
@@ -39,7 +39,7 @@ function unknownKey(text: string): string | null {
     } else if (char === colon) {
       // The string before a colon is a key.
       const key = text.slice(start, end);
-      if (!reportKeys.has(key)) return key.slice(0, mostTold);
+      if (!reportKeys.has(key)) return key.slice(0, maxKeyLength);
     }
   }
   return null;

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setImmediate as turn } from 'node:timers/promises';
 import { limits as wireLimits } from '@muster/protocol/wire';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { ManualClock } from '../../../lib/test/manual-clock.ts';
 import { MemoryLinks } from '../../test/memory-links.ts';
 import { dialAsAgent, type TestAgent } from '../../test/test-agent.ts';
@@ -60,8 +60,8 @@ async function connected(versions = [3, 2, 1]): Promise<TestAgent> {
   return agent;
 }
 
-/** What was told of one shell, in its order. */
-class Told implements ShellEvents {
+/** Records the events of one shell in order. */
+class RecordedEvents implements ShellEvents {
   readonly events: string[] = [];
   shown = Buffer.alloc(0);
   readonly frames: Uint8Array[] = [];
@@ -90,9 +90,9 @@ const wishFor = (agent: TestAgent): ShellWish => ({
   operator: 'ada',
 });
 
-/** An open shell of this agent, its number, and what is told of it. */
-async function opened(agent: TestAgent): Promise<{ shell: Shell; channel: number; told: Told }> {
-  const told = new Told();
+/** Opens a shell of this agent. @returns the shell, its channel, and its events */
+async function opened(agent: TestAgent): Promise<{ shell: Shell; channel: number; told: RecordedEvents }> {
+  const told = new RecordedEvents();
   const opening = gateway.shells.open(wishFor(agent), told);
   const { channel } = await agent.next('terminal_open');
   agent.send({ type: 'terminal_opened', channel, shell: '/bin/bash', user: 'root' });
@@ -108,10 +108,10 @@ const { terminalOutputWindowBytes: outputWindow, terminalInputWindowBytes: input
 const piece = Buffer.alloc(wireLimits.terminalFrameBytes, 'o');
 
 describe('opening', () => {
-  it('asks the agent, and hands out the shell once it is there', async () => {
+  test('asks the agent for a shell, and returns it when it has opened', async () => {
     await start();
     const agent = await connected();
-    const told = new Told();
+    const told = new RecordedEvents();
     const opening = gateway.shells.open({ ...wishFor(agent), shell: '/bin/zsh' }, told);
     const asked = await agent.next('terminal_open');
     expect(asked).toEqual({
@@ -131,10 +131,10 @@ describe('opening', () => {
     expect(told.events).toEqual([]);
   });
 
-  it('tells nothing before whoever asked has the shell in hand, and then all of it in its order', async () => {
+  test('reports no event before the caller has the shell, and then all events in order', async () => {
     await start();
     const agent = await connected();
-    const told = new Told();
+    const told = new RecordedEvents();
     const opening = gateway.shells.open(wishFor(agent), told).then(() => told.events.push('in hand'));
     const { channel } = await agent.next('terminal_open');
     // In one write, so that all of it is read in one turn.
@@ -149,11 +149,11 @@ describe('opening', () => {
     expect(told.shown.toString()).toBe('motd');
   });
 
-  it('says why there is none, in the words of the agent made harmless', async () => {
+  test('rejects with the reason of the agent, without control characters', async () => {
     await start();
     const agent = await connected();
     const refused = async (code: string, message: string) => {
-      const opening = gateway.shells.open(wishFor(agent), new Told());
+      const opening = gateway.shells.open(wishFor(agent), new RecordedEvents());
       const { channel } = await agent.next('terminal_open');
       agent.send({ type: 'terminal_refused', channel, code, message });
       return opening.then(
@@ -176,10 +176,10 @@ describe('opening', () => {
     expect(await refused('failed', '')).toMatchObject({ message: 'The agent could not start the shell' });
   });
 
-  it('is refused for agents that are not there, not approved, or of an older release', async () => {
+  test('refuses to open a shell of an agent that is offline, unapproved, or too old', async () => {
     await start();
     const agent = await connected();
-    const open = (wish: ShellWish) => gateway.shells.open(wish, new Told());
+    const open = (wish: ShellWish) => gateway.shells.open(wish, new RecordedEvents());
     await expect(open({ ...wishFor(agent), node_id: 'nobody' })).rejects.toMatchObject({ code: 'agent_offline' });
     const older = await connected([2, 1]);
     await expect(open(wishFor(older))).rejects.toMatchObject({
@@ -193,10 +193,10 @@ describe('opening', () => {
     await draining;
   });
 
-  it('is given up after ten seconds, and what comes of it later is nobody’s', async () => {
+  test('stops opening a shell after ten seconds, and drops its later messages', async () => {
     await start();
     const agent = await connected();
-    const told = new Told();
+    const told = new RecordedEvents();
     const opening = gateway.shells.open(wishFor(agent), told);
     const refusal = expect(opening).rejects.toMatchObject({
       code: 'agent_timeout',
@@ -213,15 +213,15 @@ describe('opening', () => {
     agent.show(channel, Buffer.from('late'));
     agent.send({ type: 'terminal_exited', channel, exit_code: 0, signal: null });
     await agent.settled();
-    // It is well: another can be had of it.
+    // The link is healthy: another shell can be opened.
     await opened(agent);
     expect(told.events).toEqual([]);
   });
 
-  it('ends with the link', async () => {
+  test('rejects a pending opening when the link ends', async () => {
     await start();
     const agent = await connected();
-    const opening = gateway.shells.open(wishFor(agent), new Told());
+    const opening = gateway.shells.open(wishFor(agent), new RecordedEvents());
     await agent.next('terminal_open');
     agent.end();
     await expect(opening).rejects.toMatchObject({
@@ -230,13 +230,13 @@ describe('opening', () => {
     });
   });
 
-  it('is refused while as many as may be on a link have not ended, closed ones among them', async () => {
+  test('refuses a shell beyond the maximum of a link, and counts closed ones that have not ended', async () => {
     await start({ terminalsOfLink: 2 });
     const agent = await connected();
     const first = await opened(agent);
     await opened(agent);
     first.shell.close('done');
-    const another = () => gateway.shells.open(wishFor(agent), new Told());
+    const another = () => gateway.shells.open(wishFor(agent), new RecordedEvents());
     await expect(another()).rejects.toMatchObject({ code: 'terminal_limit' });
     agent.send({ type: 'terminal_exited', channel: first.channel, exit_code: null, signal: 'SIGHUP' });
     await agent.settled();
@@ -244,8 +244,8 @@ describe('opening', () => {
   });
 });
 
-describe('what a shell shows', () => {
-  it('comes whole, held by the window, which is given back in large steps', async () => {
+describe('output of a shell', () => {
+  test('delivers output completely within the window, and returns credit in large steps', async () => {
     await start();
     const agent = await connected();
     const { shell, channel, told } = await opened(agent);
@@ -269,16 +269,16 @@ describe('what a shell shows', () => {
     expect(told.events[1]).toBe(`lost: the link to ${agent.key.nodeId} ended: protocol_violation`);
   });
 
-  it('is of a shell that was opened on this link', async () => {
+  test('refuses messages for a shell that is not open on this link', async () => {
     await start();
     const cases: [(agent: TestAgent, channel: number) => void, string][] = [
       [(agent, channel) => agent.show(channel + 1, piece), "channel 2, which is no terminal's"],
       [(agent) => agent.send({ type: 'terminal_exited', channel: 9, exit_code: 0, signal: null }), 'channel 9,'],
-      [(agent) => agent.ws.send(Buffer.of(1, 0, 0, 0, 1)), "a binary frame of 5 bytes that is none of a terminal's"],
-      [(agent) => agent.ws.send(Buffer.of(2, 0, 0, 0, 1, 65)), "none of a terminal's"],
-      [(agent) => agent.ws.send(Buffer.of(1, 0, 0, 0, 0, 65)), "none of a terminal's"],
+      [(agent) => agent.ws.send(Buffer.of(1, 0, 0, 0, 1)), 'a binary frame of 5 bytes that is not a terminal frame'],
+      [(agent) => agent.ws.send(Buffer.of(2, 0, 0, 0, 1, 65)), 'not a terminal frame'],
+      [(agent) => agent.ws.send(Buffer.of(1, 0, 0, 0, 0, 65)), 'not a terminal frame'],
       [(agent) => agent.ws.send(Buffer.alloc(0)), 'a binary frame of 0 bytes'],
-      [(agent) => agent.ws.send(Buffer.alloc(wireLimits.terminalFrameBytes + 6, 1)), "none of a terminal's"],
+      [(agent) => agent.ws.send(Buffer.alloc(wireLimits.terminalFrameBytes + 6, 1)), 'not a terminal frame'],
       [
         (agent, channel) => agent.send({ type: 'terminal_opened', channel, shell: '', user: '' }),
         'a second terminal_opened',
@@ -315,7 +315,7 @@ describe('what a shell shows', () => {
     expect(faults).toEqual([]);
   });
 
-  it('comes after it was opened, and its end too', async () => {
+  test('refuses output and an exit before the shell has opened', async () => {
     await start();
     for (const [early, message] of [
       [(agent: TestAgent) => agent.show(1, piece), 'bytes of a terminal that was not opened'],
@@ -329,7 +329,7 @@ describe('what a shell shows', () => {
       ],
     ] as const) {
       const agent = await connected();
-      const told = new Told();
+      const told = new RecordedEvents();
       const opening = expect(gateway.shells.open(wishFor(agent), told)).rejects.toMatchObject({
         code: 'agent_offline',
       });
@@ -341,7 +341,7 @@ describe('what a shell shows', () => {
     }
   });
 
-  it('may come fast and often, but not for long in drops', async () => {
+  test('accepts output at a high rate, but limits small frames', async () => {
     await start({ agentMessagesPerSecond: 10, agentMessageBurst: 20, terminalSmallFrameBurst: 1000 });
     const agent = await connected();
     const { shell, channel, told } = await opened(agent);
@@ -368,7 +368,7 @@ describe('what a shell shows', () => {
     });
   });
 
-  it('comes in few pieces to whoever takes none, and whole', async () => {
+  test('joins output for a reader that takes none, and delivers it completely', async () => {
     await start({ terminalPieces: 10 });
     const agent = await connected();
     const drops = async ({ channel }: { channel: number }) => {
@@ -394,11 +394,11 @@ describe('what a shell shows', () => {
     expect(exited.told.events).toEqual(['output', 'exited 0 null']);
   });
 
-  it('keeps its agent from being taken for lost', async () => {
+  test('counts output as a sign of life of the agent', async () => {
     await start();
     const agent = await connected();
     const { channel, told } = await opened(agent);
-    // Pings are lost, what the shell shows is not.
+    // Pings are lost; output of the shell is not.
     Object.assign(agent.ws, { _autoPong: false });
     for (let half = 0; half < 8; half++) {
       clock.advance(30_000);
@@ -408,7 +408,7 @@ describe('what a shell shows', () => {
     expect(gateway.presence.lastHeardAt(agent.key.nodeId)).toBe(clock.now() / 1000);
   });
 
-  it('holds no more memory than it has bytes', async () => {
+  test('keeps no larger buffer than the bytes of the output', async () => {
     await start();
     const agent = await connected();
     const { channel, told } = await opened(agent);
@@ -420,8 +420,8 @@ describe('what a shell shows', () => {
   });
 });
 
-describe('what is typed', () => {
-  it('goes in pieces within the window, and says when there is room again', async () => {
+describe('input of a shell', () => {
+  test('sends input in pieces within the window, and reports when there is room again', async () => {
     await start();
     const agent = await connected();
     const { shell, channel, told } = await opened(agent);
@@ -446,7 +446,7 @@ describe('what is typed', () => {
     expect(told.events).toEqual(['writable', 'writable']);
   });
 
-  it('goes before the size that came after it, and of many sizes at once the last', async () => {
+  test('sends input before a later size, and only the last of many sizes', async () => {
     await start();
     const agent = await connected();
     const { shell, channel } = await opened(agent);
@@ -462,7 +462,7 @@ describe('what is typed', () => {
     expect(sizes.length).toBeLessThan(5);
   });
 
-  it('of one who does not heed that there is no room ends that shell, and no other', async () => {
+  test('ends only the shell whose input exceeds the queue', async () => {
     await start();
     const agent = await connected();
     const { shell, channel, told } = await opened(agent);
@@ -478,7 +478,7 @@ describe('what is typed', () => {
     expect(told.events).toHaveLength(1);
   });
 
-  it('never makes its link a slow reader, however little of it is read', async () => {
+  test('never counts unread input as a slow reader', async () => {
     await start({ slowReaderBytes: 1024 });
     const agent = await connected();
     const shells = await Promise.all([opened(agent), opened(agent), opened(agent)]);
@@ -493,7 +493,7 @@ describe('what is typed', () => {
     await agent.settled();
   });
 
-  it('goes in few frames over a link that takes none for a while', async () => {
+  test('joins waiting input into few frames', async () => {
     await start();
     const agent = await connected();
     const { shell, channel } = await opened(agent);
@@ -509,7 +509,7 @@ describe('what is typed', () => {
     expect(frames).toBeLessThan(20);
   });
 
-  it('is not slowed by the rate of messages that its credits would come to', async () => {
+  test('does not count large input credits toward the message rate', async () => {
     await start({ agentMessagesPerSecond: 10, agentMessageBurst: 20 });
     const agent = await connected();
     const { shell, channel } = await opened(agent);
@@ -527,8 +527,8 @@ describe('what is typed', () => {
   });
 });
 
-describe('the end', () => {
-  it('of the shell comes once, with how it ended, and nothing after it', async () => {
+describe('the end of a shell', () => {
+  test('reports the exit of a shell once, and no event after it', async () => {
     await start();
     const agent = await connected();
     const { shell, channel, told } = await opened(agent);
@@ -536,7 +536,7 @@ describe('the end', () => {
     agent.send({ type: 'terminal_exited', channel, exit_code: null, signal: 'SIGKILL\u001b' });
     await agent.settled();
     expect(told.events).toEqual(['output', 'exited null SIGKILL ']);
-    // Whoever has it may still do what it does; nobody is told.
+    // Calls on the ended shell stay allowed, and send nothing to the agent.
     shell.taken(6);
     shell.resize(80, 24);
     expect(shell.write(Buffer.from('x'))).toBe(true);
@@ -548,7 +548,7 @@ describe('the end', () => {
     expect(faults).toEqual([]);
   });
 
-  it('by whoever opened it: what is still on its way is dropped, but held to its window', async () => {
+  test('drops output of a shell that the caller closed, but enforces its window', async () => {
     await start();
     const agent = await connected();
     const { shell, channel, told } = await opened(agent);
@@ -564,7 +564,7 @@ describe('the end', () => {
     expect(told.events).toEqual([]);
   });
 
-  it('of the link is that of all its shells', async () => {
+  test('reports the end of the link to all its shells', async () => {
     await start();
     const agent = await connected();
     const shells = [await opened(agent), await opened(agent), await opened(agent)];
@@ -586,7 +586,7 @@ describe('the end', () => {
     expect(links.calls).toContain('closed: bye: stopped\u001b[2J');
   });
 
-  it('of a link that is refused comes at once, not when its agent closes it too', async () => {
+  test('ends the shells of a refused link at once, before the agent closes it', async () => {
     await start();
     const faults: ((agent: TestAgent) => void)[] = [
       (agent) => agent.show(9, piece),
@@ -595,19 +595,21 @@ describe('the end', () => {
     for (const fault of faults) {
       const agent = await connected();
       const { told } = await opened(agent);
-      const opening = gateway.shells.open(wishFor(agent), new Told());
+      const opening = gateway.shells.open(wishFor(agent), new RecordedEvents());
       await agent.next('terminal_open');
       fault(agent);
-      // It says nothing any more, and does not go either.
+      // It sends nothing more, and does not close the link either.
       agent.socket.pause();
       await expect(opening).rejects.toMatchObject({ code: 'agent_offline' });
       expect(told.events).toEqual([`lost: the link to ${agent.key.nodeId} ended: protocol_violation`]);
       expect(links.calls.filter((call) => call.startsWith('closed'))).toEqual([]);
-      await expect(gateway.shells.open(wishFor(agent), new Told())).rejects.toMatchObject({ code: 'agent_offline' });
+      await expect(gateway.shells.open(wishFor(agent), new RecordedEvents())).rejects.toMatchObject({
+        code: 'agent_offline',
+      });
     }
   });
 
-  it('of an agent that is rejected comes with its link', async () => {
+  test('ends the shells of a rejected agent with its link', async () => {
     await start();
     const agent = await connected();
     const { told } = await opened(agent);
@@ -618,7 +620,7 @@ describe('the end', () => {
     expect(told.events).toEqual([expect.stringMatching(/^lost: .* ended: rejected$/)]);
   });
 
-  it('of a link whose shells run into a bug is of that link only', async () => {
+  test('ends only the link whose shells run into a bug', async () => {
     await start();
     const agent = await connected();
     const other = await opened(await connected());

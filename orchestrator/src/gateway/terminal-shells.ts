@@ -65,7 +65,7 @@ export class TerminalShells implements Shells {
   receiveFrame(link: Link, frame: Buffer): void {
     const terminal = decodeTerminalFrame(frame);
     if (terminal === null) {
-      link.violation(`a binary frame of ${frame.length} bytes that is none of a terminal's`);
+      link.violation(`a binary frame of ${frame.length} bytes that is not a terminal frame`);
       return;
     }
     const channel = this.channelOf(link, terminal.channel);

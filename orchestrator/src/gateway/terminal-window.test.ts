@@ -1,11 +1,11 @@
 import fc from 'fast-check';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { InputQueue, OutputWindow, Pieces } from './terminal-window.ts';
 
 const numbered = (from: number, length: number) => Uint8Array.from({ length }, (_, at) => (from + at) % 251);
 
-describe('the window of what a terminal shows', () => {
-  it('gives back in steps of a quarter, and no byte twice', () => {
+describe('the output window of a terminal', () => {
+  test('returns credit in steps of a quarter of the window, and for no byte twice', () => {
     const window = new OutputWindow(1000);
     expect(window.receive(1000)).toBe(true);
     expect([window.take(100), window.take(149), window.take(1), window.take(249), window.take(501)]).toEqual([
@@ -15,7 +15,7 @@ describe('the window of what a terminal shows', () => {
     expect(window.receive(1)).toBe(false);
   });
 
-  it('takes no more than was shown', () => {
+  test('refuses to take more bytes than were shown', () => {
     const window = new OutputWindow(1000);
     window.receive(400);
     window.take(100);
@@ -24,7 +24,7 @@ describe('the window of what a terminal shows', () => {
     expect(window.take(300)).toBe(400);
   });
 
-  it('is never exceeded by a sender that keeps to its credits, and never stands still', () => {
+  test('never refuses or stalls a sender that keeps to its credits', () => {
     const step = fc.record({ send: fc.nat(600), take: fc.double({ min: 0, max: 1, noNaN: true }) });
     fc.assert(
       fc.property(fc.integer({ min: 1, max: 1000 }), fc.array(step, { maxLength: 60 }), (size, steps) => {
@@ -56,8 +56,8 @@ describe('the window of what a terminal shows', () => {
   });
 });
 
-describe('pieces of what is shown', () => {
-  it('are as many as may be on their way, and one more, whatever is taken when; none is lost or waits for nothing', () => {
+describe('pieces of terminal output', () => {
+  test('keeps at most one piece more than the maximum in flight, and loses or stalls none', () => {
     const step = fc.record({ show: fc.nat(20), take: fc.double({ min: 0, max: 1, noNaN: true }) });
     fc.assert(
       fc.property(fc.integer({ min: 1, max: 5 }), fc.array(step, { maxLength: 60 }), (most, steps) => {
@@ -92,7 +92,7 @@ describe('pieces of what is shown', () => {
     );
   });
 
-  it('are whole before the end is told', () => {
+  test('returns the waiting pieces before the end', () => {
     const pieces = new Pieces(1, 10);
     expect(pieces.receive(numbered(0, 2))).toEqual(numbered(0, 2));
     expect([pieces.receive(numbered(2, 3)), pieces.receive(numbered(5, 5))]).toEqual([null, null]);
@@ -100,8 +100,8 @@ describe('pieces of what is shown', () => {
   });
 });
 
-describe('what is typed', () => {
-  it('goes in pieces of the largest size, small ones together, and waits for room', () => {
+describe('terminal input', () => {
+  test('sends input in pieces of the largest size, joins small ones, and waits for room', () => {
     const queue = new InputQueue(10, 4);
     expect(queue.push(numbered(0, 1))).toBe(true);
     expect(queue.push(numbered(1, 9))).toBe(true);
@@ -120,7 +120,7 @@ describe('what is typed', () => {
     expect(queue.credit(9)).toBe(false);
   });
 
-  it('arrives whole and in order, with no more on the way than may be, whatever is given back when', () => {
+  test('delivers input completely and in order, with at most a window in flight', () => {
     const writes = fc.array(fc.nat(40), { maxLength: 40 });
     const credits = fc.array(fc.double({ min: 0, max: 1, noNaN: true }), { maxLength: 40 });
     const sizes = fc.record({ window: fc.integer({ min: 1, max: 64 }), piece: fc.integer({ min: 1, max: 32 }) });

@@ -1,7 +1,7 @@
-import { expect, it } from 'vitest';
+import { expect, test } from 'vitest';
 import { TokenBucket } from './token-bucket.ts';
 
-it('tells how long what was taken on credit takes to be paid back', () => {
+test('returns how long it takes to pay back tokens taken on credit', () => {
   const bucket = new TokenBucket(2, 0);
   const owe = (now: number) => bucket.owe(now, 10, 2);
   expect([owe(0), owe(0), owe(0), owe(0)]).toEqual([0, 0, 100, 200]);
