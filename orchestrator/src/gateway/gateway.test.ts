@@ -248,7 +248,7 @@ describe('admission of agents', () => {
     newer.send(await newer.hello({}, [9, 8]));
     const refusal = await newer.next('refused');
     expect(refusal.code).toBe('version_unsupported');
-    expect(refusal.message).toContain('this orchestrator speaks protocol 5, 4, 3, 2, 1, agent test speaks 9, 8');
+    expect(refusal.message).toContain('this orchestrator speaks protocol 6, 5, 4, 3, 2, 1, agent test speaks 9, 8');
   });
 
   test('refuses keys of small order and keys in a second encoding', async () => {
