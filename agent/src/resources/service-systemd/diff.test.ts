@@ -119,7 +119,7 @@ describe('whether it starts with the machine', () => {
   });
 });
 
-test('starts a oneshot unit once, and again only if its declaration changes or it failed', () => {
+test('starts a unit of type oneshot once, and again only if its declaration changes or it failed', () => {
   const once = { ...stopped, Type: 'oneshot' };
   const action = (values: Record<string, string>, succeeded: ResolvedResource | null = null) =>
     diffService(service({ running: true }), seen({ ...once, ...values }), { ...circumstances, succeeded }).action;
