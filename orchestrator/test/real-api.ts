@@ -8,14 +8,17 @@ import { createAssignment } from '../src/domain/modules/assignments.ts';
 import { uploadModule } from '../src/domain/modules/modules.ts';
 import { type AppOptions, createApp } from '../src/http/app.ts';
 import { agentHandlers } from '../src/http/routes/agents.ts';
+import { assignmentHandlers } from '../src/http/routes/assignments.ts';
 import { auditHandlers } from '../src/http/routes/audit.ts';
+import { channelHandlers } from '../src/http/routes/channels.ts';
 import { discoveryHandlers } from '../src/http/routes/discovery.ts';
 import { eventHandlers } from '../src/http/routes/events.ts';
-import { fleetHandlers } from '../src/http/routes/fleet.ts';
 import { metricsHandlers } from '../src/http/routes/metrics.ts';
 import { moduleHandlers } from '../src/http/routes/modules.ts';
 import { notificationHandlers } from '../src/http/routes/notifications.ts';
 import { operationHandlers } from '../src/http/routes/operations.ts';
+import { overviewHandlers } from '../src/http/routes/overview.ts';
+import { reconcileHandlers } from '../src/http/routes/reconcile.ts';
 import { secretHandlers } from '../src/http/routes/secrets.ts';
 import { settingsHandlers } from '../src/http/routes/settings.ts';
 import { signInHandlers } from '../src/http/routes/sign-in.ts';
@@ -70,10 +73,13 @@ export function realApiFixture() {
           }),
         ),
         ...moduleHandlers(context),
-        ...fleetHandlers(context),
+        ...assignmentHandlers(context),
+        ...overviewHandlers(context),
+        ...reconcileHandlers(context),
         ...operationHandlers(context, domain.waiting, domain.conductor, domain.liveOutput),
         ...windowHandlers(context),
-        ...notificationHandlers(
+        ...notificationHandlers(context),
+        ...channelHandlers(
           context,
           async (_, { channel }) => {
             sentTo.push(channel.id);

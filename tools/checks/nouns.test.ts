@@ -29,7 +29,7 @@ test('takes an exception with a reason, and refuses one without a use', () => {
 });
 
 test('refuses a file of a layer of nouns that is not one, and the name of one that is gone', () => {
-  const faults = nounFaults(layersWith({ [routes]: ['agents', 'fleet', 'machines'] }), { list, except: {} });
+  const faults = nounFaults(layersWith({ [routes]: ['agents', 'machines'] }), { list, except: {} });
   expect(faults).toContain(`${routes}/machines  is not a noun of tools/checks/nouns.ts; list it there, or rename it`);
   expect(faults).toContain(`tools/checks/nouns.ts  ${routes}/sign-in is gone; delete its name`);
 });

@@ -26,7 +26,7 @@ const pages = 'console/src/pages';
 
 export const layers: readonly Layer[] = [
   { folder: protocol, nested: false, others: ['event-types', 'fields', 'index', 'route', 'tag-descriptions'] },
-  { folder: routes, nested: false, others: ['fleet', 'sign-in'] },
+  { folder: routes, nested: false, others: ['sign-in'] },
   { folder: domain, nested: true },
   { folder: queries, nested: false },
   { folder: verbs, nested: true },
@@ -38,10 +38,8 @@ export const layers: readonly Layer[] = [
 export const exceptions: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   assignments: {
     [protocol]: 'in modules.ts, whose schemas it shares',
-    [routes]: 'in modules.ts',
     [queries]: 'in modules.ts: most queries join both tables',
   },
-  channels: { [routes]: 'in notifications.ts' },
   discovery: {
     [queries]: 'has no table',
     [verbs]: 'the verb is discover',
@@ -67,11 +65,10 @@ export const exceptions: Readonly<Record<string, Readonly<Record<string, string>
   },
   operators: { [routes]: 'in sign-in.ts', [verbs]: 'the verb is operator' },
   overview: {
-    [routes]: 'in fleet.ts',
     [queries]: 'in fleet-counts.ts',
     [api]: 'in fleet.ts',
   },
-  reconcile: { [routes]: 'in fleet.ts', [api]: 'in fleet.ts' },
+  reconcile: { [api]: 'in fleet.ts' },
   runs: { [routes]: 'in operations.ts' },
   settings: { [api]: 'in system.ts' },
   state: {

@@ -16,14 +16,17 @@ import { readConsoleFiles } from '../http/console/console-files.ts';
 import { readInstallFiles } from '../http/install/install-files.ts';
 import type { Telemetry } from '../http/metrics/telemetry.ts';
 import { agentHandlers } from '../http/routes/agents.ts';
+import { assignmentHandlers } from '../http/routes/assignments.ts';
 import { auditHandlers } from '../http/routes/audit.ts';
+import { channelHandlers } from '../http/routes/channels.ts';
 import { discoveryHandlers } from '../http/routes/discovery.ts';
 import { eventHandlers } from '../http/routes/events.ts';
-import { fleetHandlers } from '../http/routes/fleet.ts';
 import { metricsHandlers } from '../http/routes/metrics.ts';
 import { moduleHandlers } from '../http/routes/modules.ts';
 import { notificationHandlers } from '../http/routes/notifications.ts';
 import { operationHandlers } from '../http/routes/operations.ts';
+import { overviewHandlers } from '../http/routes/overview.ts';
+import { reconcileHandlers } from '../http/routes/reconcile.ts';
 import { secretHandlers } from '../http/routes/secrets.ts';
 import { settingsHandlers } from '../http/routes/settings.ts';
 import { signInHandlers } from '../http/routes/sign-in.ts';
@@ -123,7 +126,9 @@ function createHandlers(parts: HttpParts, hasPackages: boolean): Handlers {
     ...agentHandlers(context, () => addresses.enrollment(publicKey, hasPackages)),
     ...discoveryHandlers(discoveryOf(parts)),
     ...moduleHandlers(context),
-    ...fleetHandlers(context),
+    ...assignmentHandlers(context),
+    ...overviewHandlers(context),
+    ...reconcileHandlers(context),
     ...operationHandlers(context, domain.waiting, domain.conductor, domain.liveOutput),
     ...windowHandlers(context),
     ...terminalHandlers(domain.terminals),
@@ -131,7 +136,8 @@ function createHandlers(parts: HttpParts, hasPackages: boolean): Handlers {
     ...settingsHandlers(() => describeSettings({ data_dir: dataDir, ...settings.current }, settings.sources)),
     ...auditHandlers(context),
     ...eventHandlers(context, domain.live),
-    ...notificationHandlers(context, domain.deliver, domain.channelRule),
+    ...notificationHandlers(context),
+    ...channelHandlers(context, domain.deliver, domain.channelRule),
     ...statusHandlers({
       publicKey,
       version,

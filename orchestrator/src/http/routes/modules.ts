@@ -1,10 +1,3 @@
-import {
-  createAssignment,
-  getAssignment,
-  listAssignmentPage,
-  removeAssignment,
-  updateAssignment,
-} from '../../domain/modules/assignments.ts';
 import { orderModules } from '../../domain/modules/module-order.ts';
 import {
   getModule,
@@ -28,10 +21,5 @@ export function moduleHandlers(context: Context) {
     removeModule: ({ params, session }) => removeModule(context, actorIn(session), params.name),
     orderModules: ({ body }) => orderModules(context, body),
     validateModule: ({ body }) => validateModule(body.content),
-    listAssignments: async ({ query }) => paged(await listAssignmentPage(context, query), query),
-    createAssignment: ({ body, session }) => createAssignment(context, actorIn(session), body),
-    getAssignment: ({ params }) => getAssignment(context, params.name),
-    updateAssignment: ({ params, body, session }) => updateAssignment(context, actorIn(session), params.name, body),
-    removeAssignment: ({ params, session }) => removeAssignment(context, actorIn(session), params.name),
   } satisfies Partial<Handlers>;
 }

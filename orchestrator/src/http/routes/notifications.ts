@@ -1,26 +1,10 @@
-import {
-  type ChannelRule,
-  createChannel,
-  getChannel,
-  listChannels,
-  removeChannel,
-  testChannel,
-  updateChannel,
-} from '../../domain/notifications/channels.ts';
-import type { Deliver } from '../../domain/notifications/delivery.ts';
 import { listNotifications, readAllNotifications, readNotification } from '../../domain/notifications/notifications.ts';
 import { actorIn } from '../../domain/operators/sessions.ts';
 import type { Context } from '../../domain/shared/context.ts';
 import type { Handlers } from '../server/handlers.ts';
 
-export function notificationHandlers(context: Context, deliver: Deliver, rule: ChannelRule) {
+export function notificationHandlers(context: Context) {
   return {
-    listChannels: () => listChannels(context),
-    getChannel: ({ params }) => getChannel(context, params.id),
-    createChannel: ({ body, session }) => createChannel(context, actorIn(session), rule, body),
-    updateChannel: ({ params, body, session }) => updateChannel(context, actorIn(session), rule, params.id, body),
-    removeChannel: ({ params, session }) => removeChannel(context, actorIn(session), params.id),
-    testChannel: ({ params, session }) => testChannel(context, actorIn(session), deliver, params.id),
     listNotifications: ({ query, session }) =>
       listNotifications(context, session.operator_id, { ...query, unread: query.unread === 'true' }),
     readNotification: ({ params, session }) => readNotification(context, actorIn(session), params.id),
