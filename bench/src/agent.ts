@@ -14,14 +14,14 @@ import { OrchestratorProcess } from './servers/orchestrator-process.ts';
 import { preciseUsageOf } from './servers/server-process.ts';
 
 /**
- * Agent: what one costs its machine while nothing is asked of it. Real agents of this machine, bundled as they are
- * installed, each connected to a real orchestrator and sending samples: one as it is out of the box, one on which a terminal
- * was opened and closed, one that has applied and watches many files; and the executable where it was built. Beside
- * them a bare Node of the same version. All of them idle through the same time.
+ * Agent: the resources that an idle agent uses. Starts real agents on this machine, bundled as they are installed, each
+ * connected to a real orchestrator and sending samples: a default agent, an agent on which a terminal was opened and
+ * closed, an agent that has applied and watches many files, and the executable if it was built. Compares them with a bare
+ * Node of the same version. All of them idle through the same interval.
  *
  *     node bench/src/agent.ts [--settle 180] [--secs 120] [--files 3000] [--json]
  *
- * Seconds until it is measured, and for how long; files that are watched, 0: none.
+ * `--settle`: seconds before the measurement. `--secs`: seconds measured. `--files`: watched files, 0 for none.
  */
 const { settle, secs, files } = benchOptions({ numbers: { settle: [180, 0], secs: [120, 0.2], files: [3000, 1010] } });
 const filesOfFolder = 10;
@@ -96,7 +96,7 @@ interface Figures {
 
 const median = (all: readonly number[]) => all.toSorted((a, b) => a - b)[Math.floor(all.length / 2)]!;
 
-/** Looks at all of them through the same time. */
+/** Measures all of them over the same interval. */
 async function idle(idlers: readonly Idler[]): Promise<Map<Idler, Figures>> {
   const look = () => new Map(idlers.map((idler) => [idler, preciseUsageOf(idler.pid)]));
   const looks = [look()];
@@ -165,7 +165,7 @@ try {
       notJudged(
         'memory of an idle agent, executable',
         '≤ 2 × of a bare node',
-        'dist/muster is not there: npm run build',
+        'dist/muster does not exist: npm run build',
       ),
     );
   process.exitCode = conclude('agent', verdicts);

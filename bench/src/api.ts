@@ -15,20 +15,21 @@ import type { ServerWanted } from './servers/api-server.ts';
 import { OrchestratorProcess } from './servers/orchestrator-process.ts';
 
 /**
- * The API: one agent's record, signed in, against the bare framework answering the same bytes in the same run. The
- * servers and the client are processes of their own, and the two servers take turns, so that both see the same machine.
+ * The API: reads one agent's record, signed in, and compares with the bare framework that answers the same bytes in the
+ * same run. The servers and the client are separate processes. The two servers take turns, so both see the same machine.
  *
- * Besides, without a bar: listing 10,000 agents by pages of 500, against the same bytes answered; and writing a tag, which
- * waits for the disk, against a server that reads as many bytes and keeps nothing.
+ * Two more figures have no bar: listing 10,000 agents in pages of 500, against the same bytes; and writing a tag, which
+ * waits for the disk, against a server that reads as many bytes and stores nothing.
  *
  *     node bench/src/api.ts [--layer] [--seconds 5] [--rounds 3] [--connections 32] [--json]
  *     node bench/src/api.ts --url https://127.0.0.1:4748 --agent NAME --tokens TOKEN[,TOKEN…] --pid PID --rate 900
  *
- * The first measures a real orchestrator with agents connected, over TLS on both sides; `--layer` the HTTP layer alone, its
- * answer handed in. The second form measures an orchestrator that runs; `--rate` holds the client below what its sessions are allowed.
+ * The first form measures a real orchestrator with agents connected, over TLS on both sides; `--layer` measures only the
+ * HTTP layer, with a prepared answer. The second form measures a running orchestrator; `--rate` keeps the client below the
+ * rate limit of its sessions.
  *
- * The client costs as much a request as the servers do, so it may well be what limits them both, and then they look
- * alike. What is judged is therefore requests a second of the server's CPU time: what one core could answer.
+ * A request costs the client as much as the servers, so the client may limit both servers and make them look alike. The
+ * bench therefore judges requests per second of the server's CPU time: the rate that one core could answer.
  */
 const options = benchOptions({
   numbers: { seconds: [5, 0.2], rounds: [3, 1], connections: [32, 4], agents: [10_000, 10] },
@@ -81,10 +82,10 @@ async function load(server: Server, seconds: number, wishes: LoadWanted['wishes'
   return { ...seen, perCpuSecond: seen.requests / (cpuSeconds(server.pid) - before) };
 }
 
-/** What the address answers, to be answered by the bare server too. */
+/** Body of the answer, which the bare server answers too. */
 async function bytesOf(url: string): Promise<string> {
   const send = url.startsWith('https:') ? httpsRequest : httpRequest;
-  // A certificate of its own making is what a fresh orchestrator has; nothing secret but the token goes there.
+  // A fresh orchestrator has a self-signed certificate; the only secret sent there is the token.
   const request = send(url, { headers: { authorization: `Bearer ${tokens[0]}` }, rejectUnauthorized: false });
   request.end();
   const [answer] = (await once(request, 'response')) as [IncomingMessage];
@@ -183,7 +184,7 @@ async function measureAgainst(real: Server | null): Promise<Verdict[]> {
         notJudged(
           name,
           '≥ 50 %',
-          `${failed('muster')} requests failed; hold --rate below what the sessions are allowed`,
+          `${failed('muster')} requests failed; hold --rate below the rate limit of the sessions`,
         ),
       ]
     : [atLeast(name, 100 * median(ratios), 50, '%')];
@@ -196,7 +197,7 @@ const pagesOf = (agents: number): string[] =>
     (_, at) => `/api/v1/agents?limit=${pageSize}&offset=${at * pageSize}`,
   );
 
-/** What has no bar: printed to be looked at. */
+/** Figures without a bar. */
 async function measureMore(bare: Server, muster: Server, pages: string[]): Promise<void> {
   const lists = pages.map((page) => ({ method: 'GET' as const, path: page }));
   const tags = Array.from({ length: 20 }, (_, n) => ({

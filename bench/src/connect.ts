@@ -5,16 +5,16 @@ import { OrchestratorProcess } from './servers/orchestrator-process.ts';
 import { ServerProcess } from './servers/server-process.ts';
 
 /**
- * Connect: what an idle agent costs the orchestrator in memory, again after it has sent 64 KiB, and what all of them
- * cost in CPU time when they come in. Against `ws` over TLS 1.3 that checks one signature a connection and does nothing
- * else, in the same run. The agents run the real connection code in processes of their own.
+ * Connect: memory that an idle agent costs the orchestrator, the same after it has sent 64 KiB, and CPU time to accept all
+ * agents. Compares with `ws` over TLS 1.3 that only checks one signature per connection, in the same run. The agents run
+ * the real connection code in separate processes.
  *
  *     node bench/src/connect.ts [--agents 2000] [--at-once 256] [--rounds 3] [--json]
  */
 const options = benchOptions({ numbers: { agents: [2000, 4], 'at-once': [256, 4], rounds: [3, 1] } });
 const { agents, rounds, 'at-once': atOnce } = options;
 const sentBytes = 64 * 1024;
-/** What the kernel and timers still do once the last welcome is out. */
+/** Time for kernel and timer work after the last welcome. */
 const settleMs = 1_000;
 
 interface Figures {
@@ -32,8 +32,8 @@ async function start(server: string): Promise<{ server: ServerProcess | Orchestr
 }
 
 /**
- * The first half of the agents warms up what is made once, and the room a heap takes for garbage under load; what the
- * second half adds is what an agent costs.
+ * The first half of the agents warms up one-time allocations and the heap's room for garbage under load. The memory that
+ * the second half adds is the cost per agent.
  */
 async function measure(name: string): Promise<Figures> {
   const { server, token } = await start(name);

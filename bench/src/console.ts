@@ -90,7 +90,7 @@ async function opening(browser: Browser, orchestrator: OrchestratorProcess): Pro
   return seen;
 }
 
-/** Scrolls whatever scrolls most for three seconds, a step each frame. @returns share of frames that were dropped */
+/** Scrolls the largest scroll area for three seconds, a step each frame. @returns share of frames that were dropped */
 const scrolling = `new Promise((resolve) => {
   const all = [document.scrollingElement, ...document.querySelectorAll('*')];
   const longest = all.reduce((a, b) => (b.scrollHeight - b.clientHeight > a.scrollHeight - a.clientHeight ? b : a));
@@ -125,7 +125,7 @@ async function staticPage(count: number) {
   return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/`, close: () => server.close() };
 }
 
-/** What is fetched until somebody can sign in: the shell, before the code of any page. */
+/** Bytes fetched before a person can sign in: the shell, without the code of any page. */
 async function firstLoad(browser: Browser, orchestrator: OrchestratorProcess): Promise<Map<string, number>> {
   const context = await browser.newContext({ ignoreHTTPSErrors: true });
   const page = await context.newPage();
@@ -170,7 +170,7 @@ async function underEvents(orchestrator: OrchestratorProcess, until: () => boole
   return sent / ((performance.now() - began) / 1000);
 }
 
-/** What is held by the pages at these addresses, each in a tab of its own, side by side under the same events. */
+/** Memory of the pages at these addresses, each in its own tab, side by side under the same events. */
 async function memory(
   browser: Browser,
   orchestrator: OrchestratorProcess,
@@ -211,7 +211,7 @@ async function measure(browser: Browser, orchestrator: OrchestratorProcess): Pro
   console.log(`${table(['file', 'bytes packed'], [...sizes.entries()])}\n`);
   verdicts.push(atMost('first load', bytes / 1000, 200, 'kB packed'));
 
-  // What the first of them compiles is not thrown away for the next, as in a browser that was here before.
+  // Later pages reuse the code that the first page compiled, as in a browser with a warm cache.
   const opened: Opened[] = [];
   for (let round = 0; round < rounds; round++) opened.push(await opening(browser, orchestrator));
   console.log(
@@ -261,7 +261,7 @@ async function measure(browser: Browser, orchestrator: OrchestratorProcess): Pro
         held.map(({ minute, bytes, nodes }) => [minute, bytes / 1e6, nodes]),
       )}\n`,
     );
-    // The first tenth fills what is kept on purpose.
+    // The first tenth fills caches.
     const settled = held.slice(Math.ceil(held.length / 10));
     const third = Math.max(1, Math.floor(settled.length / 3));
     const first = median(settled.slice(0, third).map(({ bytes }) => bytes));

@@ -14,14 +14,14 @@ import { OrchestratorProcess } from './servers/orchestrator-process.ts';
 import { nextMessage } from './servers/server-process.ts';
 
 /**
- * Fleet: what agents cost that are connected and send samples of their machines as real ones do by default: two a minute
- * each, in one message a minute at a moment of its own. First a tenth of them, then all, each time with an orchestrator of
- * its own: its processor time, memory, and what it took to take them in. Then the API under a mild, steady mix of reads,
- * with all agents connected and with none, in turns: all leave and come back, so that it is the same process, the same
- * rows and the same samples each time.
+ * Fleet: cost of connected agents that send samples of their machines as real agents do by default: two a minute each, in
+ * one message a minute at a different moment for each agent. Measures a tenth of the agents, then all, each time with a new
+ * orchestrator: its processor time, memory, and the time to accept them. Then measures the API under a mild, steady mix of
+ * reads, in turns with all agents connected and with none. All agents leave and come back, so every turn has the same
+ * process, rows, and samples.
  *
- * The simulated agents and the client share the machine with the server, and no turn is corrected for that: what they
- * take, and what else ran, is told beside it. With another program at work the figures are that program's.
+ * The simulated agents and the client share the machine with the server. The figures are not corrected for that; the report
+ * shows the share of the simulated agents, the client, and other programs. Do not run other programs during the bench.
  *
  *     node bench/src/fleet.ts [--agents 10000] [--secs 120] [--rounds 3] [--rate 50] [--at-once 256]
  *                             [--database sqlite|postgres] [--json]
@@ -34,14 +34,14 @@ const options = benchOptions({
   texts: { database: 'sqlite' },
 });
 const { agents, secs, rounds, rate, 'at-once': atOnce, poll: pollSecs, settle: settleSecs } = options;
-/** Of what follows what the server costs at one size only, at the other it must grow with the size at most. */
+/** Ratio of the two fleet sizes. The server's cost may grow at most by this factor. */
 const times = 10;
 const samplesOfPoll = 2;
 /** Agents that the reads are of. */
 const asked = 500;
 
 process.env.MUSTER_METRICS_POLL_INTERVAL = String(pollSecs);
-// No turn without agents is so long that they are lost: what that costs is another matter.
+// Longer than any turn without agents, so that no agent counts as lost.
 process.env.MUSTER_AGENTS_LOST_AFTER_SECS = '86400';
 const database = await benchDatabase(options.database);
 
@@ -60,7 +60,7 @@ interface Shares {
   others: number;
 }
 
-/** What each takes while something else is awaited. */
+/** Processor shares of each process while `work` runs. */
 async function sharesDuring(
   server: OrchestratorProcess,
   fleet: AgentFleet,
@@ -80,7 +80,7 @@ const began = performance.now();
 /** On stderr as it goes: a whole run takes most of an hour. */
 const tell = (text: string) => console.error(`  ${((performance.now() - began) / 1000).toFixed(0)} s: ${text}`);
 
-/** An orchestrator, somebody signed in to it, and what it tells Prometheus. */
+/** Starts an orchestrator, signs in, and reads its Prometheus metrics. */
 async function begin() {
   const server = await OrchestratorProcess.start({ databaseUrl: await database.another() });
   const [token = ''] = await server.sessions(1);
@@ -115,7 +115,7 @@ interface Cost {
   samplesPerSecond: number;
 }
 
-/** What so many cost who come, stay, and send their samples; all have left at the end. */
+/** Cost of `count` agents that connect, stay, and send their samples. All have left at the end. */
 async function cost({ server, told }: Begun, count: number): Promise<{ fleet: AgentFleet; cost: Cost }> {
   const before = await server.settledUsage();
   const fleet = new AgentFleet(count);
@@ -124,7 +124,7 @@ async function cost({ server, told }: Begun, count: number): Promise<{ fleet: Ag
   const inSecs = await fleet.connect({ host: '127.0.0.1', ...server.address, token }, atOnce, true);
   const inCpuSecs = server.usage.cpuSecs - cpuBefore;
   tell(`${count} agents connected after ${inSecs.toFixed(0)} s`);
-  // Each has sent its first by then.
+  // Each agent has sent its first samples after this time.
   await sleep((pollSecs * 1.1 + settleSecs) * 1000);
   const memory = (await server.settledUsage()).rss - before.rss;
   const storedBefore = await told('muster_samples_total');
@@ -146,7 +146,7 @@ async function cost({ server, told }: Begun, count: number): Promise<{ fleet: Ag
   return { fleet, cost: { agents: count, inSecs, inCpuSecs, memory, alone, shares, samplesPerSecond } };
 }
 
-/** What people and programs read of a fleet, each as often as the others. */
+/** Typical reads of people and programs, each as frequent as the others. */
 async function reads({ server }: Begun): Promise<string[]> {
   const some = await server.call(listAgents, { query: { limit: String(asked) } });
   const since = Math.floor(Date.now() / 1000) - 3600;
@@ -179,7 +179,7 @@ interface Turn {
   shares: Shares;
 }
 
-/** The reads, in turns: while none is connected, and while all are. */
+/** Reads in turns: with no agent connected, and with all. */
 async function inTurns(begun: Begun, fleet: AgentFleet): Promise<Turn[]> {
   const paths = await reads(begun);
   const turns: Turn[] = [];

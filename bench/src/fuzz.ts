@@ -6,13 +6,13 @@ import { targets } from './fuzz/targets.ts';
 import { benchOptions } from './run/options.ts';
 
 /**
- * Fuzz: whatever takes what others send, with the kept inputs and then with random ones near valid ones. A failure is an
- * exception that is not declared, more than 100 ms of processor time, more than 64 MiB allocated, or no end. Its input is
- * put into the corpus, `bench/corpus/TARGET`, which is in the repository: from then on it is tried first, and in CI.
+ * Fuzz: gives every parser of outside input the corpus, then random inputs near valid ones. A failure is an undeclared
+ * exception, more than 100 ms of processor time, more than 64 MiB allocated, or a hang. The failing input is added to
+ * `bench/corpus/TARGET`, which is in the repository: later runs and CI try it first.
  *
  *     npm run soak -- fuzz [--secs 60] [--seed N] [--only TARGET[,TARGET…]]
  *
- * Seconds are for each target. The seed is printed; the same seed tries the same inputs.
+ * `--secs` is per target. The seed is printed; the same seed tries the same inputs.
  */
 const { secs, seed, only, smoke } = benchOptions({
   numbers: { secs: [60, 20], seed: [Math.floor(Math.random() * 2 ** 31), Math.floor(Math.random() * 2 ** 31)] },

@@ -67,7 +67,7 @@ async function start() {
   return { orchestrator, fleet };
 }
 
-/** @returns milliseconds until every honest agent has carried out an apply */
+/** @returns milliseconds until every honest agent has completed an apply */
 async function applyOnce(call: Client): Promise<number> {
   const began = performance.now();
   const run = (await call(applyAssignment, { params: { name: 'honest' } })) as Run;
@@ -112,7 +112,7 @@ const applies = { hostile: [] as number[], alone: [] as number[] };
 let most = 0;
 let mostLog = 0;
 
-/** What people look at, one after the other. */
+/** Sends typical reads of people, one after the other. */
 async function ask(): Promise<void> {
   const asked = [
     () => call(getStatus, {}),
@@ -146,13 +146,13 @@ async function apply(): Promise<void> {
   }
 }
 
-/** Whoever never ends one holds nobody up: the next apply waits in its queue. */
+/** An apply that a hostile agent never ends delays nothing else: the next apply of that agent waits in its queue. */
 async function applyToHostile(): Promise<void> {
   while (goesOn()) {
     for (const node_id of names)
       await call(applyAgent, { params: { node_id }, body: { modules: ['bench'] }, respondAsync: true }).catch(
         (error: unknown) => {
-          // One that is cut off in this moment is not connected.
+          // An agent that is cut off at this moment is not connected.
           if (!(error instanceof Error)) throw error;
         },
       );
@@ -171,7 +171,7 @@ for (const { fleet, orchestrator } of [hostile, alone]) {
   await fleet.stop();
   await orchestrator.stop();
 }
-// Stopped orchestrators have folded the write-ahead log into the database, whose file never shrinks.
+// An orchestrator folds the write-ahead log into the database when it stops; the database file never shrinks.
 const [grownBeside, grownAlone] = sizes().map((bytes, i) => bytes - before[i]!) as [number, number];
 
 const mib = (bytes: number) => bytes / 1024 / 1024;

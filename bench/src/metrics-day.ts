@@ -16,8 +16,8 @@ import { benchDatabase } from './servers/bench-database.ts';
 import { OrchestratorProcess } from './servers/orchestrator-process.ts';
 
 /**
- * A day of samples, one a minute of each agent: what it takes on disk, and how long the real orchestrator takes over HTTPS
- * to give it back while samples go on arriving as from as many agents. No bar: the figures are for whoever sizes a machine.
+ * A day of samples, one a minute per agent: disk space, and the time in which the real orchestrator reads it back over
+ * HTTPS while samples arrive from as many agents. No bar: the figures help to size a machine.
  *
  *     node bench/src/metrics-day.ts [--agents 1000] [--hours 24] [--database sqlite|postgres] [--json]
  */
@@ -27,7 +27,7 @@ const minutes = 60 * options.hours;
 const everySecs = 60;
 /** Minutes of samples that are handed in together: so that writing the day is soon over. */
 const minutesAtOnce = 10;
-/** A little over a day, so that none of it falls out while it is measured. */
+/** A little over a day, so that no sample expires during the measurement. */
 const retentionSecs = 90_000;
 /** Links that send for all of the agents together. */
 const links = 20;
@@ -80,7 +80,7 @@ async function bytesOf(dataDir: string): Promise<number> {
   return Number(rows[0]!.bytes);
 }
 
-/** Some links send what all agents would: their own samples, of other seconds each, since none may be twice. */
+/** A few links send the samples of all agents, each for different seconds, since a second may not be sent twice. */
 async function arriving(
   orchestrator: OrchestratorProcess,
 ): Promise<{ failed: Promise<never>; stop(): Promise<number> }> {
@@ -105,7 +105,7 @@ async function arriving(
     }
   };
   const running = Promise.all(agents.map(each));
-  // Heard of at once, and not only by whoever stops them: what failed first is what matters.
+  // Reports the first failure immediately, not only when the load is stopped.
   const failed = new Promise<never>((_, reject) => running.catch(reject));
   failed.catch(() => {});
   return {

@@ -1,6 +1,6 @@
 /**
- * What `muster --help` and `muster status` cost before they say anything: against a bare `node -e 0`, and against a bare
- * HTTPS request to the same server. Processor time is judged, since a machine that is busy says nothing by its clock.
+ * Start-up cost of `muster --help` and `muster status`, against a bare `node -e 0` and a bare HTTPS request to the same
+ * server. Judges processor time, since elapsed time on a busy machine says nothing.
  *
  *     npm run bench -- start-up --rounds 9
  */
@@ -103,7 +103,7 @@ try {
     atMost('muster --help, launcher, CPU', help('a clone’s launcher'), 2, '× of node -e 0'),
     existsSync(executable)
       ? atMost('muster --help, executable, CPU', help('the executable'), 2, '× of node -e 0')
-      : notJudged('muster --help, executable, CPU', '≤ 2 × of node -e 0', 'dist/muster is not there: npm run build'),
+      : notJudged('muster --help, executable, CPU', '≤ 2 × of node -e 0', 'dist/muster does not exist: npm run build'),
   ];
   process.exitCode = conclude('start-up', verdicts);
 } finally {

@@ -42,7 +42,7 @@ const quantile = (all: readonly number[], part: number) =>
   sorted(all)[Math.min(all.length - 1, Math.floor(all.length * part))] as number;
 const median = (all: readonly number[]) => quantile(all, 0.5);
 
-/** Somebody at a terminal who reads no faster than so many bytes a second. */
+/** A terminal client that reads at a limited rate, in bytes per second. */
 class Reader {
   readonly #ws: WebSocket;
   #rate: number;
@@ -82,7 +82,7 @@ class Reader {
     this.#ws.send(Buffer.from(text));
   }
 
-  /** Reads at that pace from now on; 0: nothing at all. */
+  /** Bytes per second from now on; 0 stops reading. */
   set rate(bytesPerSecond: number) {
     this.#allow();
     this.#rate = bytesPerSecond;
@@ -91,7 +91,7 @@ class Reader {
 
   #allow(): void {
     const now = performance.now();
-    // What was not read in its time is not read later, all at once.
+    // Unused allowance expires, so that a pause is not followed by a burst.
     if (Number.isFinite(this.#rate))
       this.#allowed = Math.min(this.#allowed + ((now - this.#at) / 1000) * this.#rate, this.#read + this.#rate / 10);
     this.#at = now;
@@ -113,7 +113,7 @@ class Reader {
   }
 }
 
-/** What a gigabyte that is read slowly does to memory, and to another agent's work. */
+/** Effect of a slow reader of one gigabyte on memory and on another agent's work. */
 async function flow(orchestrator: OrchestratorProcess): Promise<Verdict[]> {
   const shown = await RealAgent.start(orchestrator, 'shown');
   const other = await RealAgent.start(orchestrator, 'other');
@@ -143,7 +143,7 @@ async function flow(orchestrator: OrchestratorProcess): Promise<Verdict[]> {
   await apply();
   const parts = { orchestrator, agent: shown };
   const atFirst = { orchestrator: (await orchestrator.settledUsage()).rss, agent: shown.usage.rss };
-  // What is made once and kept: code, pools, the room for young objects.
+  // Warm-up: one-time allocations for code, pools, and young objects.
   const first = await begin();
   for (const end = performance.now() + warmUpMs; performance.now() < end; ) await apply();
   await close(first);
@@ -203,14 +203,14 @@ async function flow(orchestrator: OrchestratorProcess): Promise<Verdict[]> {
 
 interface Keyboard {
   type(text: string): void;
-  /** Told what is shown. */
+  /** Called with the shown bytes. */
   onShown: (bytes: Buffer) => void;
 }
 
-/** Shows nothing but the echo of what is typed. */
+/** Shows only the echo of the typed keys. */
 const quiet = `exec cat > /dev/null\n`;
 
-/** Milliseconds from each of so many keys to its echo, one after the other. */
+/** Milliseconds from each of `count` keys to its echo, one after the other. */
 async function echoes(keyboard: Keyboard, count: number): Promise<number[]> {
   const times: number[] = [];
   let seen = '';
@@ -271,7 +271,7 @@ async function echo(orchestrator: OrchestratorProcess): Promise<Verdict[]> {
   await sleep(2_000);
   const { reader, session_id } = await Reader.open(orchestrator, agent.nodeId, Number.POSITIVE_INFINITY);
   const local = await localKeyboard();
-  // At once, so that whatever else this machine does meets both.
+  // Concurrently, so that other load on the machine affects both.
   const [far, near] = await Promise.all([echoes(reader, keys), echoes(local, keys)]);
   local.end();
   await orchestrator.call(closeTerminal, { params: { session_id } });
@@ -294,8 +294,8 @@ async function echo(orchestrator: OrchestratorProcess): Promise<Verdict[]> {
   console.log('');
   const added = (part: number) => quantile(far, part) - quantile(near, part);
   return [
-    atMost('what is added to an echo, p50', added(0.5), 30, 'ms'),
-    atMost('what is added to an echo, p99', added(0.99), 30, 'ms'),
+    atMost('added to an echo, p50', added(0.5), 30, 'ms'),
+    atMost('added to an echo, p99', added(0.99), 30, 'ms'),
   ];
 }
 

@@ -13,11 +13,11 @@ import { atMost, conclude, ratioLine, table } from './run/report.ts';
 import { scratchDirectory } from './run/scratch.ts';
 
 /**
- * Writes: units committed a second, and what the event loop feels of it, with the disk as it is and with a sync that
- * takes 8 ms longer. Beside it, in the same process and on the same disk, the plain way: better-sqlite3 on the main
- * thread, one transaction a write; and a loop that nobody writes on, which shows what the machine's other work does to
- * it. A write is what a report of an agent costs: a check, an update, an event. Paced loads run in rounds, one way after
- * the other, and the round with the middle p99 of the loop counts.
+ * Writes: committed transactions per second and their effect on the event loop, with the real disk and with a sync that
+ * takes 8 ms longer. Two baselines in the same process and on the same disk: better-sqlite3 on the main thread with one
+ * transaction a write, and an idle loop, which shows the effect of other load on the machine. A write is the database work
+ * of one agent report: a check, an update, an event. Paced loads run in rounds, one contender after the other; the round
+ * with the median p99 of the loop counts.
  *
  *     node bench/src/writes.ts [--seconds 3] [--rounds 3] [--rate 500] [--slow-sync 8] [--directory DIR] [--json]
  */
@@ -140,7 +140,7 @@ async function plain(file: string, delayMs: number): Promise<Contender> {
   };
 }
 
-/** Writes nothing: what is left is the machine. */
+/** Writes nothing: shows the machine's own load. */
 async function nothing(): Promise<Contender> {
   return { name: 'no writes', inFlight: 1, write: async () => undefined, close: async () => undefined };
 }
@@ -178,8 +178,8 @@ async function measure(contender: Contender, perSecond: number | null): Promise<
     await new Promise<void>((resolve) => {
       const timer = setInterval(() => {
         const due = Math.floor(((Math.min(performance.now(), until) - begun) * perSecond) / 1000);
-        // What became due while the loop stood still arrives together, as requests would.
-        // A way that cannot keep up is cut off a second later, its backlog undone.
+        // Writes that came due while the loop was blocked arrive together, as requests would.
+        // A contender that cannot keep up is stopped a second later, and its backlog is dropped.
         while (next < due && performance.now() < until + 1000) under.push(one());
         if (performance.now() >= until) {
           clearInterval(timer);

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseModule, resolveDesiredSet } from '@muster/protocol/module';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { root } from '../suite/cli.ts';
 import { recipePage } from './recipe-pages.ts';
 
@@ -9,13 +9,13 @@ const folder = join(root, 'docs/recipes');
 const recipes = readdirSync(folder).filter((name) => name.endsWith('.yml'));
 
 describe('recipes', () => {
-  it('are ten', () => {
+  test('there are ten recipes', () => {
     expect(recipes).toHaveLength(10);
     const index = readFileSync(join(folder, 'index.md'), 'utf8');
     for (const file of recipes) expect(index).toContain(`](${file.replace('.yml', '.md')})`);
   });
 
-  it.each(recipes)(
+  test.each(recipes)(
     '%s resolves by its defaults for every machine that it supports, and describes its parameters',
     (file) => {
       const parsed = parseModule(readFileSync(join(folder, file), 'utf8'));
@@ -48,7 +48,7 @@ describe('the page of a recipe', () => {
     '',
   ].join('\n');
 
-  it('has the parameters and the module, and keeps what is written by hand', () => {
+  test('writes the parameters and the module into the page, and keeps the handwritten text', () => {
     const page = recipePage(frame, 'a.yml', source);
     expect(page).toMatch(/^by hand\n/);
     expect(page).toMatch(/<!-- until here -->\nafter\n$/);
@@ -62,7 +62,7 @@ describe('the page of a recipe', () => {
     expect(recipePage(frame, 'a.yml', 'name: a\nsupports: [{ platform: linux }]\n')).toContain('It has none.');
   });
 
-  it('says what is missing', () => {
+  test('refuses a page without the markers, and an invalid module', () => {
     expect(() => recipePage('no frame', 'a.yml', source)).toThrow('the page of a.yml lacks the line <!-- from a.yml');
     expect(() => recipePage(frame, 'a.yml', 'name: [')).toThrow('a.yml: ');
   });

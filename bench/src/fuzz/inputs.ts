@@ -15,7 +15,7 @@ type Tree =
 const leaf = (value: unknown): Tree => ({ kind: 'leaf', text: JSON.stringify(value) });
 const written = (text: string): Tree => ({ kind: 'leaf', text });
 
-/** @returns null for what is not JSON */
+/** @returns null if the text is not JSON */
 function treeOf(text: string): Tree | null {
   try {
     const of = (value: unknown): Tree => {
@@ -68,7 +68,7 @@ const hostileLeaf: fc.Arbitrary<Tree> = fc.oneof(
 
 type TreeEdit = (node: Tree, other: Tree) => Tree;
 
-/** As text: what goes through the levels one inside the other would need as much stack as what is tested. */
+/** Builds text: a recursive serializer would need as much stack as the code under test. */
 function wrapped(node: Tree, depth: number, key: string | null): Tree {
   const [open, close] = key === null ? ['[', ']'] : [`{${JSON.stringify(key)}:`, '}'];
   return written(open.repeat(depth) + textOf(node) + close.repeat(depth));

@@ -1,13 +1,13 @@
 import { type FuzzTarget, usualCpuMs } from './target.ts';
 
-/** Faults of every sort that the fuzzer is to find, each beside what it is found in; and one without a fault. */
+/** Targets with one planted fault of every sort, and one target without a fault. */
 const example = { body: JSON.stringify({ type: 'a', name: 'web', items: [1, 2], inner: { text: 'a' } }) };
 const planted = (run: (text: string, bytes: Uint8Array) => unknown): FuzzTarget => ({
   ...{ examples: [example], most: 1024 * 1024, cpuMs: usualCpuMs },
   run: (bytes) => void run(Buffer.from(bytes).toString(), bytes),
 });
 
-/** The value; what is not JSON is no fault. */
+/** Parses JSON; invalid JSON is not a fault. */
 function read(text: string): unknown {
   try {
     return JSON.parse(text);

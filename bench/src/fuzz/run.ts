@@ -6,7 +6,7 @@ import { usageOf } from '../servers/server-process.ts';
 import { nameOfInput } from './name-of-input.ts';
 import type { Failure, WorkerNews, WorkerOrder } from './worker.ts';
 
-/** Young objects have room for whatever one input may allocate: then it can be seen how much that is. */
+/** The young generation holds all allocations of one input, so that they can be measured. */
 const workerFlags = ['--expose-gc', '--min-semi-space-size=128', '--max-semi-space-size=128'];
 const lookMs = 250;
 
@@ -18,7 +18,7 @@ export interface FuzzOptions {
   seconds?: number;
   inputs?: number;
   corpus?: string | null;
-  /** Where others work, an input takes several times as much processor time: so many times the bound are allowed. */
+  /** Factor on the processor-time bound, for machines where other programs slow each input down. */
   patience?: number;
   /** Seconds of processor time after which one input counts as one without end. */
   endlessSecs?: number;

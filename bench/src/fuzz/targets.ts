@@ -73,7 +73,7 @@ const agentMessages = [
   { type: 'bye', reason: 'stops', returns: true },
 ];
 
-/** A link of the real gateway whose socket sends nowhere. Its owner hands on nothing, and throws at a bug. */
+/** A link of the real gateway with a socket that sends nowhere. Its owner forwards nothing and throws on a bug. */
 function link(state: 'greeting' | 'open', onMessage: LinkOwner['onMessage'] = () => {}): Link {
   const ws = Object.assign(new EventEmitter(), {
     ...{ bufferedAmount: 0, link: null, send() {}, close() {}, terminate() {}, pause() {}, resume() {}, ping() {} },
@@ -160,7 +160,7 @@ async function receiveAsAgent(input: Uint8Array, before: readonly Buffer[]): Pro
   });
   for (const message of before) ws.emit('message', message, false);
   ws.emit('message', Buffer.from(input), false);
-  // What it is told to do it does in its turn.
+  // The link handles its messages in a later turn of the event loop.
   await new Promise((resolve) => setImmediate(resolve));
   if (bugs.length > 0) throw bugs[0];
 }
@@ -237,7 +237,7 @@ const announcement = {
 /** A pattern, a line break, and the text that it is matched with. */
 function match(input: Uint8Array): void {
   const [pattern = '', ...texts] = Buffer.from(input).toString('utf8').split('\n');
-  // A module with a longer one is refused: what it takes to compile grows with the square of its length.
+  // Modules refuse longer patterns, since compile time grows with the square of the length.
   if (pattern.length > 1_000) return;
   try {
     matching(pattern, texts);
@@ -267,7 +267,7 @@ export const targets: Readonly<Record<string, FuzzTarget>> = {
     run: (input) => void readReports(Buffer.from(input).toString()),
   },
   'orchestrator-messages': {
-    // Of the agent's own orchestrator, which may send desired sets of 64 MiB; twice, as one and as the other state.
+    // From the agent's own orchestrator, which may send desired sets of 64 MiB; parsed twice, as each of the two states.
     ...{ examples: json(...orchestratorMessages), most: 1024 * 1024, cpuMs: usualCpuMs, cpuMsPerMiB: 400 },
     async run(input) {
       await receiveAsAgent(input, []);
@@ -291,7 +291,7 @@ export const targets: Readonly<Record<string, FuzzTarget>> = {
   },
   'agent-config': {
     examples: [{ body: 'remote_terminal: { enabled: true, shell: /bin/sh }\nmetrics:\n  collection_interval: 30\n' }],
-    // The machine's owner writes it, and nobody else may: it must not crash, and ends in a time.
+    // Only the machine's owner writes this file: parsing must not crash or hang.
     ...{ most: 16 * 1024, cpuMs: 1_000, allocatedBytes: 512 * 1024 ** 2 },
     run(input) {
       try {

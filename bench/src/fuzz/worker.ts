@@ -1,5 +1,5 @@
-// A process that runs one target after the other with inputs near its examples and its corpus. It is killed from outside
-// when one input takes without end: what it works on lies in a file.
+// A process that runs the targets in turn with inputs near their examples and corpus. The parent kills it when an input
+// hangs; the current input is in a file.
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { getHeapSpaceStatistics, getHeapStatistics } from 'node:v8';
@@ -28,7 +28,6 @@ export type WorkerNews =
   | { type: 'done'; name: string; inputs: number; cpuMs: number; allocated: number; failure: Failure | null };
 
 export interface Failure {
-  /** What went wrong. */
   reason: string;
   /** Base64. */
   input: string;
@@ -37,7 +36,7 @@ export interface Failure {
 }
 
 const inputsOfCheck = 200;
-/** What young objects may hold before the collector runs by itself, less what one input may allocate. */
+/** Size of the young generation before an automatic collection, minus the maximum allocation of one input. */
 const youngBytes = 48 * 1024 * 1024;
 
 const used = () => {
@@ -63,7 +62,7 @@ async function costOf(target: FuzzTarget, input: Uint8Array): Promise<Cost> {
 /** Compilation and a full collection fall on some input by chance: what counts is the least of a few attempts. */
 const attempts = 4;
 
-/** @throws what is wrong with the target's work on this input */
+/** @throws the fault that this input shows in the target */
 async function judge(target: FuzzTarget, input: Uint8Array, patience: number): Promise<Cost> {
   let least: Cost = { cpuMs: Number.POSITIVE_INFINITY, allocated: Number.POSITIVE_INFINITY };
   const most = target.allocatedBytes ?? mostAllocatedBytes;

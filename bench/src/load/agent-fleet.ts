@@ -58,7 +58,7 @@ export class AgentFleet {
     await Promise.all(this.workers.map((worker) => order(worker, { type: 'return', atOnce: each })));
   }
 
-  /** Each sends so many bytes of reports and waits until they are acknowledged. */
+  /** Each agent sends `bytes` bytes of reports and waits for the acknowledgment. */
   async send(bytes: number): Promise<void> {
     await Promise.all(this.workers.map((worker) => order(worker, { type: 'send', bytes })));
   }

@@ -25,7 +25,7 @@ function measure(): void {
   }, sampleMs / measuringSteps);
 }
 
-/** Does something for each of them, so many at once. */
+/** Runs `work` for each agent, at most `atOnce` at a time. */
 async function each(of: Iterable<SimulatedAgent>, atOnce: number, work: (agent: SimulatedAgent) => Promise<void>) {
   const next = of[Symbol.iterator]();
   const worker = async () => {
@@ -37,7 +37,7 @@ async function each(of: Iterable<SimulatedAgent>, atOnce: number, work: (agent: 
 async function carryOut(order: WorkerOrder): Promise<WorkerAnswer> {
   if (order.type === 'last_operation') return { type: 'done', operation: JSON.stringify(agents.at(-1)!.lastOperation) };
   if (order.type === 'send') {
-    // A few at a time: how much of it is on its way at the same moment is not what is measured.
+    // In small batches: the bench does not measure the amount of data in flight.
     for (let i = 0; i < agents.length; i += 10)
       await Promise.all(agents.slice(i, i + 10).map((agent) => agent.sendReports(order.bytes)));
     return { type: 'done' };

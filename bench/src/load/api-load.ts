@@ -1,12 +1,12 @@
 import { createRequire } from 'node:module';
 
 /**
- * The client of `api.ts`, in a process of its own: loads one address and reports what it saw. It is told by one message
- * and answers with one.
+ * The client of `api.ts`, in a separate process: loads one address and reports the answers. It receives one message and
+ * replies with one.
  */
 export interface LoadWanted {
   url: string;
-  /** Sent in turn; the address itself by GET when there are none. */
+  /** Sent in turn. If empty, the client sends GET to the address itself. */
   wishes?: { method: 'GET' | 'PUT'; path: string; body?: string }[];
   /** Sent in turn, so that no session passes its rate. */
   tokens: string[];
@@ -21,7 +21,7 @@ export interface LoadSeen {
   requestsPerSecond: number;
   p50Ms: number;
   p99Ms: number;
-  /** Answers outside 2xx, and requests that got none. */
+  /** Answers outside 2xx, and requests without an answer. */
   failed: number;
 }
 

@@ -1,4 +1,4 @@
-// A process with the hostile agents, so that what they cost is not measured as what the orchestrator does.
+// Runs the hostile agents in a separate process, so that their cost does not count as the orchestrator's.
 import { HostileAgent, type HostileCounts, type Strategy, strategies } from '../../../e2e/hostile-agent.ts';
 
 export interface HostileOrder {

@@ -7,7 +7,7 @@ import type { OrchestratorProcess } from '../servers/orchestrator-process.ts';
 import { type Usage, usageOf } from '../servers/server-process.ts';
 
 export interface RealAgentOptions {
-  /** What its file says. Null: it has none. */
+  /** Text of its configuration file. Null: no file. */
   config?: string | null;
   /** The `muster` that it is of. */
   command?: string;

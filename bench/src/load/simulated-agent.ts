@@ -16,7 +16,7 @@ import { SampleBuffer } from '../../../agent/src/metrics/sample-buffer.ts';
 import { systemClock } from '../../../lib/src/clock.ts';
 import type { Log } from '../../../lib/src/log.ts';
 
-/** What is told of each operation: every resource is as it should be. */
+/** Reports of an operation in which every resource already has its desired state. */
 function noOpReports(operation: OperationMessage): Report[] {
   const now = Math.floor(Date.now() / 1000);
   const { operation_id } = operation;
@@ -189,7 +189,7 @@ export class SimulatedAgent {
     });
   }
 
-  /** @param sampled it sends what it is given by `measured` */
+  /** @param sampled whether it sends the samples passed to `measured` */
   static async create(target: SimulatedTarget, number: number, sampled = false): Promise<SimulatedAgent> {
     return new SimulatedAgent(await newIdentity(), target, number, sampled);
   }
@@ -227,7 +227,7 @@ export class SimulatedAgent {
     this.connection = this.newConnection(null);
   }
 
-  /** Sends so many bytes of reports as fast as the window lets it. Resolves when all of it is acknowledged. */
+  /** Sends `bytes` bytes of reports as fast as the flow-control window allows. Resolves when all are acknowledged. */
   sendReports(bytes: number): Promise<void> {
     const each = 2_000;
     return new Promise((resolve) => {

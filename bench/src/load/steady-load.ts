@@ -3,8 +3,8 @@ import { Agent, request } from 'node:https';
 import { setTimeout as sleep } from 'node:timers/promises';
 
 /**
- * A client of `fleet.ts`, in a process of its own: asks at moments that were fixed beforehand, whatever is still
- * unanswered, and counts each answer from the moment at which it was due. It is told by one message and answers with one.
+ * A client of `fleet.ts`, in a separate process: sends requests at moments fixed beforehand, regardless of unanswered ones,
+ * and measures each answer from its due moment. It receives one message and replies with one.
  */
 export interface SteadyLoadWanted {
   url: string;
@@ -19,9 +19,9 @@ export interface SteadyLoadWanted {
 export interface SteadyLoadSeen {
   /** Milliseconds from when each was due to the last byte of its answer. */
   latencies: number[];
-  /** Requests whose connection was reset before an answer came: the client takes another and goes on. */
+  /** Requests whose connection was reset before an answer; the client opens another and continues. */
   resets: number;
-  /** What was not answered with 2xx, or failed otherwise; the first of them. */
+  /** The first request that failed or was not answered with 2xx. */
   failed: string | null;
 }
 
@@ -55,7 +55,7 @@ process.once('message', async ({ url, ca, token, paths, perSecond, seconds }: St
   const from = performance.now();
   let due = from;
   for (let turn = 0; due < from + seconds * 1000; turn++) {
-    // As strangers come: now two at once, now none for long.
+    // Exponential intervals: independent clients arrive as a Poisson process.
     due += (-Math.log(1 - Math.random()) * 1000) / perSecond;
     const wait = due - performance.now();
     if (wait > 0) await sleep(wait);

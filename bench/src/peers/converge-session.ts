@@ -5,8 +5,8 @@ import { type Workload, workFolder, wrongFile } from './converge-workload.ts';
 import { type Peer, peers } from './peers.ts';
 
 /**
- * Runs on the machine that is converged, by whoever measures: every round runs everybody once, twice in a row, so that
- * whatever else the machine does hits all alike. Prints JSON: milliseconds by name, or why somebody is missing.
+ * Runs on the machine that converges. Every round runs each peer twice in a row, so that other load on the machine affects
+ * all alike. Prints JSON: milliseconds by name, or why a peer is missing.
  *
  *     node converge-session.ts WORKLOAD ROUNDS NAME…
  */

@@ -1,6 +1,6 @@
 import { readFileSync, statSync } from 'node:fs';
 
-/** What is converged: files and directories that are to be made, or packages and units that are there. */
+/** The desired state: files and directories to create, or packages and services that already exist. */
 
 export type Workload = 'files' | 'machine';
 
@@ -22,7 +22,7 @@ export function filesAt(root: string): { path: string; content: string | null }[
 export function wrongFile(root: string): string | null {
   for (const { path, content } of filesAt(root)) {
     const mode = statSync(path, { throwIfNoEntry: false })?.mode;
-    if (mode === undefined) return `${path} is not there`;
+    if (mode === undefined) return `${path} does not exist`;
     if ((mode & 0o7777) !== (content === null ? 0o755 : 0o644)) return `${path} has the mode ${mode.toString(8)}`;
     if (content !== null && readFileSync(path, 'utf8') !== content) return `${path} has another content`;
   }

@@ -1,7 +1,7 @@
 import { derivedRoot } from '../../../e2e/hosts/derived-root.ts';
 import { peers } from './peers.ts';
 
-// Nothing of theirs runs by itself: a run is what is measured. CFEngine finds its own way to ask apt beside its policies.
+// Their daemons are disabled: the bench starts each run. CFEngine uses its vendored apt module.
 const finish = `
 find "$new/etc/systemd/system" -type l \\( -name 'cf*.service' -o -name 'puppet*.service' \\) -delete
 for unit in cfengine3 cf-execd cf-serverd cf-monitord puppet; do ln -sf /dev/null "$new/etc/systemd/system/$unit.service"; done

@@ -1,12 +1,12 @@
-/** What others do the same with, as Debian packages them: the package, the program, and a run of it. */
+/** Other configuration tools, as Debian packages them: the package, the program, and its command line. */
 export interface Peer {
   name: string;
-  /** Debian packages; those of the first name are the peer itself. */
+  /** Debian packages; the first one is the peer itself. */
   packages: readonly string[];
   program: string;
   /** @param policy a file of `bench/peers` without its ending, by its path */
   command(policy: string): readonly string[];
-  /** Whether a run did what it should; the second one changes nothing. */
+  /** Whether a run succeeded; the second run (`again`) changes nothing. */
   succeeded(run: { code: number | null; stdout: string }, again: boolean): boolean;
 }
 

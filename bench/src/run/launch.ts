@@ -7,11 +7,11 @@ const signals = ['SIGTERM', 'SIGINT', 'SIGHUP'] as const;
 const parentLookMs = 1_000;
 
 /**
- * Runs programs by name, each in a process of its own, so that none inherits another's heap. A signal ends the one that runs
- * and starts no other. The channel to each lets it notice when this process is killed.
+ * Runs programs by name, each in its own process, so that none inherits another's heap. A signal ends the current program
+ * and starts no other. The IPC channel lets each program notice that this process was killed.
  * @param command how a person calls this, for the list of names
- * @param argv    a name, then options that are passed on; options alone go to every program
- * @param without what happens without a name: list them, or run all in turn
+ * @param argv    a name, then options to pass on; options alone go to every program
+ * @param without behavior without a name: list the programs, or run all in turn
  */
 export async function launch(
   command: string,
@@ -38,7 +38,7 @@ export async function launch(
     running?.kill(signal);
   };
   for (const signal of signals) process.on(signal, () => end(signal));
-  // npm that is killed takes nobody with it.
+  // A killed npm does not kill its children.
   const parent = process.ppid;
   if (process.env.npm_lifecycle_event !== undefined)
     setInterval(() => process.ppid !== parent && end('SIGTERM'), parentLookMs).unref();

@@ -27,7 +27,7 @@ export function endEverythingAtExit(): void {
   }
 }
 
-/** Stops all of them first: whoever runs could start another between a look and the kill. */
+/** Stops all descendants first: a running one could start another between the listing and the kill. */
 function killDescendants(): void {
   const found = new Set<number>();
   for (let fresh = descendants(); fresh.length > 0; fresh = descendants().filter((pid) => !found.has(pid)))
@@ -36,7 +36,7 @@ function killDescendants(): void {
       signal(pid, 'SIGSTOP');
     }
   for (const pid of found) signal(pid, 'SIGKILL');
-  // A process that waits for a disk dies when that answers; nobody waits for it for ever.
+  // A process blocked on a disk dies when the disk answers; the loop has a bound so that the exit does not hang.
   for (let look = 0; look < 500 && descendants().length > 0; look++) Atomics.wait(sleeper, 0, 0, 10);
 }
 

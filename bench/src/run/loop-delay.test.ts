@@ -1,8 +1,8 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { LoopDelay, quantiles } from './loop-delay.ts';
 
 describe('loop delay', () => {
-  it('counts a stall for as long as it lasted', async () => {
+  test('counts a stall for as long as it lasted', async () => {
     const probe = new LoopDelay();
     await new Promise((resolve) => setTimeout(resolve, 50));
     const until = performance.now() + 100;
@@ -14,14 +14,14 @@ describe('loop delay', () => {
     expect(delay.p50).toBeGreaterThan(10);
   });
 
-  it('counts a stall that nothing has ended yet', () => {
+  test('counts a stall that nothing has ended yet', () => {
     const probe = new LoopDelay();
     const until = performance.now() + 30;
     while (performance.now() < until);
     expect(probe.stop().max).toBeGreaterThan(25);
   });
 
-  it('gives exact quantiles', () => {
+  test('gives exact quantiles', () => {
     const values = Array.from({ length: 100 }, (_, n) => n + 1);
     expect(quantiles(values)).toEqual({ p50: 51, p99: 100, max: 100 });
     expect(quantiles([])).toEqual({ p50: 0, p99: 0, max: 0 });

@@ -33,7 +33,7 @@ export interface Quantiles {
   readonly max: number;
 }
 
-/** Exact quantiles of what was measured; zeros when nothing was. */
+/** Exact quantiles of the values; zeros without values. */
 export function quantiles(values: readonly number[]): Quantiles {
   const sorted = Float64Array.from(values).sort();
   const at = (share: number) => sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? 0;

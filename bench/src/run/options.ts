@@ -4,9 +4,9 @@ import { endEverythingAtExit } from './lifetime.ts';
 type Texts = Readonly<Record<string, string | null>>;
 
 interface Wanted<N extends string, T extends Texts, F extends string> {
-  /** What each is by default, and in the smoke form. */
+  /** Defaults: usual, and with `--smoke`. */
   numbers: Record<N, readonly [usual: number, smoke: number]>;
-  /** What each is by default; null: nothing. */
+  /** Defaults; null: no value. */
   texts?: T;
   flags?: readonly F[];
 }
@@ -16,9 +16,9 @@ type Options<N extends string, T extends Texts, F extends string> = Record<N, nu
 } & Record<F | 'smoke' | 'json', boolean>;
 
 /**
- * The options of a bench, from the command line. `--smoke` chooses the smallest sizes, which take seconds and show only that
- * the bench works; `--json` adds a line for scripts. From here on whatever the bench starts and writes ends with it.
- * @throws when an option is unknown, or a number is none
+ * Parses the options of a bench. `--smoke` chooses the smallest sizes, which take seconds and show only that the bench
+ * works; `--json` adds a line for scripts. Also ties the lifetime of started processes and temporary files to this process.
+ * @throws when an option is unknown, or a value is not a number
  */
 export function benchOptions<N extends string, T extends Texts = Record<never, never>, F extends string = never>({
   numbers,

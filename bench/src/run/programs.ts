@@ -1,4 +1,4 @@
-/** What can be run by name. `program` is a file beside this one, without `.ts`; `options` come before those of the caller. */
+/** A program that can be run by name. `program` is a file beside this one, without `.ts`; `options` precede the caller's. */
 export interface NamedProgram {
   what: string;
   program: string;

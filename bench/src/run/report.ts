@@ -1,14 +1,11 @@
-/**
- * How every bench prints what it found: aligned tables, ratios of two figures of the same run, and whether a bar was
- * met. Figures of this kind of machine mean little alone, so the ratio is the result and the table is the evidence.
- */
+/** Prints the results of every bench: aligned tables, ratios of two figures of the same run, and whether a bar was met. */
 
 export type Cell = string | number | null;
 
-/** One bar and what was measured against it. `met` is null when the bench could not run; `detail` then says why. */
+/** One bar and its measured value. `met` is null when the bench could not run; `detail` then says why. */
 export interface Verdict {
   name: string;
-  /** What was measured, already in the unit of the bar. */
+  /** In the unit of the bar. */
   value: number;
   /** For people, e.g. `≤ 1.4 ×`. */
   bar: string;

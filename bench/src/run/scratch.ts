@@ -3,8 +3,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
 /**
- * A directory of this process's own, gone when it ends.
- * @param parent null: where temporary files are
+ * Creates a directory that is removed when this process ends.
+ * @param parent null: the system's temporary directory
  */
 export function scratchDirectory(name: string, parent: string | null = null): string {
   const path = mkdtempSync(join(parent ?? tmpdir(), `muster-bench-${name}-`));

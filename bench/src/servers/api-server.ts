@@ -9,14 +9,14 @@ import { selfSigned } from '../../../orchestrator/src/identity/certificate.ts';
 import { exampleHandlers } from '../../../orchestrator/test/app-fixture.ts';
 
 /**
- * One of the servers that `api.ts` compares, in a process of its own. It is told what to be by one message and answers
- * with the port it listens on.
+ * One of the servers that `api.ts` compares, in a separate process. It receives one message with its role and replies
+ * with its port.
  */
 export interface ServerWanted {
   kind: 'bare' | 'muster';
-  /** What the bare server answers. */
+  /** The answer of the bare server. */
   bytes: string;
-  /** And what it answers under other addresses. */
+  /** The answers under other addresses. */
   pages?: Record<string, string>;
   /** The token that the other one takes. */
   token: string;

@@ -1,5 +1,5 @@
-// What the channel is measured against: `ws` over TLS 1.3, a signature checked for each connection, bytes acknowledged;
-// no schema, no records, no rules.
+// Baseline of the channel benches: `ws` over TLS 1.3, one signature check per connection, bytes acknowledged; no schema,
+// records, or rules.
 import { randomBytes, constants as tlsConstants, verify } from 'node:crypto';
 import { createServer } from 'node:https';
 import type { AddressInfo } from 'node:net';

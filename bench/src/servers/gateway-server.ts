@@ -1,4 +1,4 @@
-// The real gateway in a process of its own, with a domain that remembers nothing: what the channel alone costs.
+// The real gateway in a separate process, with a domain that stores nothing: measures the channel alone.
 
 import { systemClock } from '../../../lib/src/clock.ts';
 import { createInProcessBus } from '../../../orchestrator/src/bus/in-process.ts';

@@ -10,7 +10,7 @@ import { endingWithStarter } from '../../../tools/suite/program.ts';
 import { scratchDirectory } from '../run/scratch.ts';
 import { serverFlags, type Usage, usageOf } from './server-process.ts';
 
-/** Collects garbage at a signal, so that memory that lives can be told from memory that does not. */
+/** Collects garbage on SIGUSR2, so that only live memory is measured. */
 const collecting = [...serverFlags, '--import', 'data:text/javascript,process.on("SIGUSR2",()=>{gc();gc();gc()})'];
 const collectMs = 500;
 
@@ -73,12 +73,12 @@ export class OrchestratorProcess {
     return orchestrator;
   }
 
-  /** An enrolment token for so many agents, approved at once, with the tag `bench=yes`. */
+  /** An enrollment token with `uses` uses, approved automatically, with the tag `bench=yes`. */
   async enrolmentToken(uses: number): Promise<string> {
     return (await this.call(createEnrolmentToken, { body: { uses, tags: { bench: 'yes' } } })).token;
   }
 
-  /** Tokens of so many sessions: each is allowed a rate of its own. */
+  /** Tokens of `count` sign-in sessions; each has its own rate limit. */
   async sessions(count: number): Promise<string[]> {
     const tokens: string[] = [];
     for (let i = 0; i < count; i++) tokens.push(await signIn(this.call, this.operator));

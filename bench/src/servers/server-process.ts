@@ -19,12 +19,12 @@ export interface Usage {
 }
 
 /**
- * For every server that is measured. The room that V8 takes for young objects grows with load up to a hundred megabytes,
- * by chance sooner or later, whatever the number of agents: kept small, it does not drown what each of them costs.
+ * For every measured server. Under load V8 grows the young generation up to a hundred megabytes, at random moments and
+ * independent of the number of agents. A small maximum keeps that from hiding the cost per agent.
  */
 export const serverFlags = ['--expose-gc', '--max-semi-space-size=8'];
 
-/** What a process holds and has used, from /proc. */
+/** Memory and CPU time of a process, from /proc. */
 export function usageOf(pid: number): Usage {
   const rssKb = Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))![1]);
   // The second field, the name, may hold anything; what follows its last parenthesis is numbers.
@@ -33,8 +33,8 @@ export function usageOf(pid: number): Usage {
 }
 
 /**
- * What a process that does next to nothing holds and has used: of pages that it shares its part as well, and its time to
- * the nanosecond, for those of its threads that run.
+ * Memory and CPU time of a nearly idle process: with its share of shared pages (PSS), and the CPU time of its running
+ * threads in nanoseconds.
  */
 export function preciseUsageOf(pid: number): Usage & { /** Bytes. */ pss: number } {
   const pssKb = Number(/^Pss:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/smaps_rollup`, 'utf8'))![1]);
@@ -45,7 +45,6 @@ export function preciseUsageOf(pid: number): Usage & { /** Bytes. */ pss: number
   return { rss: usageOf(pid).rss, pss: pssKb * 1024, cpuSecs: ns / 1e9 };
 }
 
-/** What a server's process is told. */
 export type ServerOrder = { type: 'collect' } | { type: 'fan_out'; text: string };
 
 /**
