@@ -6,16 +6,16 @@ import { LongestFirst } from './tools/suite/longest-first.ts';
 // Tests start our programs hundreds of times; what Node has stripped and compiled once, the next process takes from here.
 process.env.NODE_COMPILE_CACHE ??= join(import.meta.dirname, '.cache/compiled');
 
-// Most files share a process, and what it has loaded, with those before: a third of what they cost was loading. These replace
-// modules, or ask what their process has open.
+// Most files share a process and its loaded modules: loading was a third of their cost. The files below replace modules, or
+// inspect the open handles of their process.
 const apart = [
   'agent/src/converge/faulty-kind.test.ts',
   'agent/src/converge/together.test.ts',
   'agent/src/host/host.test.ts',
 ];
 const bundled = ['tools/suite/bundles-for-tests.ts'];
-// Limits only catch what hangs: on a busy machine everything takes several times as long. Those of a wait are shorter than
-// those of its test, so that the failure names what it waited for.
+// Limits only catch hangs: on a busy machine everything takes several times as long. The limits of a wait are shorter than
+// those of its test, so that the failure names the awaited condition.
 const patient = {
   testTimeout: 180_000,
   hookTimeout: 180_000,

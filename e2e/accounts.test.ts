@@ -13,7 +13,7 @@ import { TestHosts } from './hosts/test-hosts.ts';
 const reason = noHosts();
 const key = `ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAI${'A'.repeat(43)}`;
 
-/** What no orchestrator would send. */
+/** Builds resources that no orchestrator would send. */
 const raw = <T extends ResourceType>(type: T, body: ResourceBodies[T]): ResolvedResource => {
   const identity = JSON.stringify(body);
   const links = { depends_on: [], reload_on: [], restart_on: [], rerun_on: [], sensitive_fields: [] };
@@ -160,7 +160,7 @@ describe.skipIf(reason !== null)(`accounts of a test host${reason === null ? '' 
     expect(machine.changes()).toEqual(before);
   });
 
-  test('takes what comes with the home of a user of the same apply as it is by then', async () => {
+  test('creates files below the home of a user that the same apply creates', async () => {
     const before = machine.changes();
     const desired = declared(
       { 'user-unix': { name: 'fresh', uid: 1810 } },
@@ -277,7 +277,7 @@ describe.skipIf(reason !== null)(`accounts of a test host${reason === null ? '' 
     expect(machine.changes()).toEqual(before);
   });
 
-  test('a parameter that is not there, cannot be set, or is set otherwise at boot is told', async () => {
+  test('reports a parameter that does not exist, cannot be set, or differs at boot', async () => {
     const parameter = (name: string, value: string) => resolved({ sysctl: { key: name, value } });
     expect(said(await apply(parameter('net.ipv4.no_such_thing', '1'), parameter('kernel.ostype', 'Other')))).toEqual([
       failed(/has no parameter net\.ipv4\.no_such_thing/),

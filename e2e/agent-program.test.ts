@@ -9,7 +9,7 @@ import { eventually } from './eventually.ts';
 import { type Orchestrator, test } from './harness.ts';
 import { missing } from './requirements.ts';
 
-/** Lines of a program, parsed; what is not JSON stays text. */
+/** Lines of a program: JSON is parsed, other text stays text. */
 const lines = (program: { lastLines(count: number): string[] }) =>
   program.lastLines(400).map((line) => {
     try {
@@ -22,7 +22,7 @@ const lines = (program: { lastLines(count: number): string[] }) =>
 const logged = (program: { lastLines(count: number): string[] }, text: string) =>
   eventually(`${text} is logged`, async () => program.lastLines(400).find((line) => line.includes(text)) ?? null);
 
-/** Passes bytes on between agent and orchestrator, and cuts the link after so many from the agent, as often as told. */
+/** Forwards bytes between agent and orchestrator; cuts the link after a given number of bytes from the agent, repeatedly. */
 class Cutter {
   port = 0;
   private readonly server: Server;
@@ -72,7 +72,7 @@ const connectLine = (orchestrator: Orchestrator, port = orchestrator.agentPort) 
 ];
 
 describe('muster agent', () => {
-  test('says what is wrong with its command line, and exits 2', async ({ stage }) => {
+  test('reports an invalid command line and exits 2', async ({ stage }) => {
     const unfound = join(stage.folder('unfound'), 'agent.yml');
     writeFileSync(unfound, 'discovery: { enabled: false }\n');
     const faults: [string[], string][] = [
@@ -141,7 +141,7 @@ describe('muster agent', () => {
   });
 
   test.runIf(process.platform === 'linux').for(['orchestrator', 'agent'] as const)(
-    'the %s does not try for ever to make a data directory where none can be',
+    'the %s stops if its data directory cannot be created',
     async (what, { stage }) => {
       const args = what === 'agent' ? ['connect', '127.0.0.1:1'] : ['--api-port', '0', '--agent-port', '0'];
       const program = stage.run(what, [what, '--data-dir', '/proc/x', ...args]);

@@ -6,7 +6,7 @@ import { type Built, built } from '../packaging/built.ts';
 
 const isBuilder = process.platform === 'linux' && process.arch === 'x64' && existsSync('/usr/bin/dpkg-deb');
 
-describe.skipIf(!isBuilder)('what is released', () => {
+describe.skipIf(!isBuilder)('a release', () => {
   let made: Built;
   beforeAll(async () => {
     made = await built();
@@ -26,7 +26,7 @@ describe.skipIf(!isBuilder)('what is released', () => {
     run('sha256sum', '--check', '--strict', 'SHA256SUMS');
   });
 
-  test('is stripped, and brings the licences of others in each form', () => {
+  test('is stripped, and includes the third-party licenses in each form', () => {
     expect(run('readelf', '--section-headers', 'muster')).not.toMatch(/\.(symtab|debug_info)/);
     const licences = readFileSync(join(made.folder, 'THIRD-PARTY-LICENCES'), 'utf8');
     for (const other of ['fastify', 'react-dom']) expect(licences).toContain(`\n${other} `);
@@ -41,7 +41,7 @@ describe.skipIf(!isBuilder)('what is released', () => {
     );
   });
 
-  test('has a bill of what is in it, and of nothing that only builds or tests it', () => {
+  test('has a bill of materials without build and test dependencies', () => {
     const text = readFileSync(join(made.folder, `muster-${made.build.version}.cdx.json`), 'utf8');
     const { components } = JSON.parse(text) as { components: { name: string; licenses: object[] }[] };
     const names = components.map(({ name }) => name);

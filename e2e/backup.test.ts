@@ -28,7 +28,7 @@ interface Place {
   env: NodeJS.ProcessEnv;
 }
 
-/** For whom it is encrypted, and with what it is opened. */
+/** Encryption of a backup: options to create it, and to open it. */
 interface Locked {
   env: NodeJS.ProcessEnv;
   closing: readonly string[];
@@ -69,7 +69,7 @@ async function drill(stage: Stage, from: Place, to: Place, lock: Locked): Promis
   await eventually('the script runs', async () => (existsSync(proof) ? true : null));
   const unused = await orchestrator.token('web-2');
 
-  // One writer after the other key: whatever moment the backup is of, it holds a run of numbers without a gap.
+  // One key is written after the other, so a backup of any moment holds consecutive numbers.
   let answered = 0;
   let writing = true;
   const writer = (async () => {
@@ -89,7 +89,7 @@ async function drill(stage: Stage, from: Place, to: Place, lock: Locked): Promis
   expect(statSync(backup).mode & 0o777).toBe(0o600);
   expect(readFileSync(backup).includes('hunter2')).toBe(false);
 
-  // What came after it, and its end.
+  // Changes after the backup, then the end of the orchestrator.
   await call(uploadModule, { body: moduleOf('later', file(motd, 'later\n')) });
   writing = false;
   await writer;
@@ -105,10 +105,10 @@ async function drill(stage: Stage, from: Place, to: Place, lock: Locked): Promis
   await restored.start();
   expect(restored.publicKey).toBe(orchestrator.publicKey);
 
-  // Sessions of before are none any more.
+  // Earlier sign-in sessions are invalid.
   await expect(call(listModules, {})).rejects.toMatchObject({ problem: { code: 'unauthenticated' } });
   const again = restored.clientFor(orchestrator.operator);
-  // The history is that of the moment of the backup.
+  // The history ends at the moment of the backup.
   expect((await again(listModules, {})).map(({ name }) => name).sort()).toEqual(['m', 'slow']);
   const { tags } = await again(getAgent, { params });
   const numbers = Array.from({ length: keysWritten }, (_, key) => Number(tags[`w${key}`])).sort(
@@ -123,11 +123,11 @@ async function drill(stage: Stage, from: Place, to: Place, lock: Locked): Promis
     'system.restored',
   );
 
-  // What was under way has an end, and happened once.
+  // The interrupted operation finishes, and was applied once.
   const interrupted = await again(getOperation, { params: { operation_id } });
   expect(interrupted).toMatchObject({ status: 'interrupted', error: expect.stringContaining('restored') });
 
-  // The agent comes back by itself, approved; a token that may have been used is nobody's.
+  // The agent reconnects as an approved agent; a token that may have been used is invalid.
   await agent.connected(2);
   const [record] = await again(listAgents, {});
   expect(record).toMatchObject({ name: 'web-1', status: 'approved', connected: true });
@@ -161,8 +161,8 @@ async function drill(stage: Stage, from: Place, to: Place, lock: Locked): Promis
   await again(checkDrift, { params });
   expect(await again(latestDrift, { params })).toMatchObject({ status: 'drifted' });
   expect(readFileSync(proof, 'utf8')).toBe('ran\n');
-  // Events follow one another into the chain, and what is told of them with it.
-  await eventually('operators are told', async () => {
+  // Notifications follow the events in the audit chain.
+  await eventually('operators are notified', async () => {
     const { notifications } = await again(listNotifications, {});
     return notifications.some(({ event_type }) => event_type === 'system.restored') ? true : null;
   });

@@ -8,7 +8,7 @@ import { type Declared, resolved } from './hosts/subjects/subject.ts';
 import { noHosts } from './hosts/test.ts';
 import { TestHosts } from './hosts/test-hosts.ts';
 
-/** Packages, units and accounts as they were planned or not at all, and what becomes of them when they are interrupted. */
+/** Packages, services, and accounts are applied as planned or not at all, also after an interruption. */
 
 const reason = noHosts();
 const log = '/var/tmp/services.log';
@@ -39,7 +39,7 @@ describe.skipIf(reason !== null)(`a plan and its apply on a test host${reason ==
       enabled: true,
     },
   });
-  /** What happened since it was asked last. */
+  /** Events since the previous call. */
   const happened = async () =>
     (await sh(`touch ${log}; cat ${log}; rm ${log}`)).split('\n').filter((line) => line !== '');
 
@@ -53,7 +53,7 @@ describe.skipIf(reason !== null)(`a plan and its apply on a test host${reason ==
         { timezone: { name: 'Europe/Paris' } },
       );
 
-    // Each is what the plan would have changed, done or undone otherwise by hand.
+    // Each shell command makes a change that the plan contains, or reverts it, by hand.
     const quiet = 'DEBIAN_FRONTEND=noninteractive apt-get -qq -y -o Dpkg::Use-Pty=0 > /dev/null';
     test.each([
       ['package', `${quiet} install sample-plain=2.0`, `${quiet} purge sample-plain`],
@@ -73,7 +73,7 @@ describe.skipIf(reason !== null)(`a plan and its apply on a test host${reason ==
       expect(reported.results).toEqual([]);
       expect(machine.changes()).toEqual(found);
       await sh(undo);
-      // As it was planned again, so that is what is done.
+      // A new plan has the same digest, so the apply proceeds.
       expect((await plan(desired())).finished.plan_digest).toBe(plan_digest);
     });
 
@@ -92,7 +92,7 @@ describe.skipIf(reason !== null)(`a plan and its apply on a test host${reason ==
       expect(machine.changes()).toEqual(before);
     });
 
-    test('modules that are kept stay as they are, whatever kinds they have', async () => {
+    test('kept modules stay unchanged, for resources of every kind', async () => {
       const theirs = desired().map((resource) => ({ ...resource, module: 'theirs' }));
       await apply(theirs);
       const there = machine.changes();

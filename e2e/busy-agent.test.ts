@@ -3,7 +3,7 @@ import { applyAgent, planAgent, uploadModule } from '@muster/protocol/http';
 import { describe, expect } from 'vitest';
 import { test } from './harness.ts';
 
-/** A real agent with thousands of small resources, whose link is busy with results all the time. */
+/** A real agent with thousands of small resources, whose link continuously carries results. */
 
 const modules = 4;
 const filesEach = 600;

@@ -6,8 +6,8 @@ import { signIn, transportTo } from './client.ts';
 import { type Orchestrator, type Stage, test } from './harness.ts';
 
 /**
- * What the API promises beside its shapes, as a client sees it that is written from docs/api.md alone: statuses, headers,
- * what null means, what a repetition does. Against a real orchestrator and a real agent.
+ * API behavior beyond the schemas, for a client written from docs/api.md alone: statuses, headers, the meaning of null, and
+ * repeated requests. Uses a real orchestrator and a real agent.
  */
 
 interface Answer {
@@ -167,7 +167,7 @@ test('operations: answered at once where that is preferred, bound to a plan, lis
   expect(seen.length).toBeGreaterThanOrEqual(5);
 });
 
-test('null and absence: what is unchanged, what is cleared', async ({ stage }) => {
+test('null clears a field, and an absent field stays unchanged', async ({ stage }) => {
   const { ask, told } = await open(stage);
   const expires_at = '2036-01-01T02:00:00+02:00';
   await ask('POST', '/secrets', { name: 'pw', value: 'x', description: 'd', expires_at, restriction: { tags: 'a=b' } });

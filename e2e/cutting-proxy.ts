@@ -18,7 +18,7 @@ export class CuttingProxy {
     return (this.#server.address() as { port: number }).port;
   }
 
-  /** Breaks it after so many more bytes from those who dial. What dials again gets through. */
+  /** Cuts the connection after `bytes` more bytes from the client. The next connection passes. */
   cutAfter(bytes: number): void {
     this.#left = bytes;
   }
@@ -47,7 +47,7 @@ export class CuttingProxy {
       if (this.#left !== null && piece.length > this.#left) {
         const last = piece.subarray(0, this.#left);
         this.#left = null;
-        // What passed is read at the other end before it hears of the cut.
+        // The other end reads all forwarded bytes before it sees the cut.
         far.end(last);
         near.resetAndDestroy();
         return;

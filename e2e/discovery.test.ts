@@ -15,7 +15,11 @@ const machines = {
 const agentOn = (networks: Networks, machine: string, dataDir: string) =>
   networks.run(machine, ['agent', '--data-dir', dataDir, '--hostname', machine, '--log-format', 'json']);
 
-test('agents that were told no address are found on their network, and kept', async ({ stage, networks, skip }) => {
+test('agents without an orchestrator address are discovered on their network, and stay enrolled', async ({
+  stage,
+  networks,
+  skip,
+}) => {
   const reason = missing('linux', 'root', 'namespaces');
   if (reason !== null) {
     if (process.env.CI === 'true') throw new Error(reason);
@@ -68,7 +72,7 @@ test('agents that were told no address are found on their network, and kept', as
   const plan = await here<Operation>('plan', 'web-a', '--module', 'motd');
   expect(plan).toMatchObject({ kind: 'plan', status: 'succeeded', node_id: waiting[0]!.node_id });
 
-  // What it learned is enough for its next start, and nobody listens any more.
+  // The agent has stored the address for its next start, and stops listening.
   expect((await agents.a.stop()).code).toBe(0);
   const again = agentOn(networks, 'a', dirs.a);
   expect(await again.event('connected')).toMatchObject({ node_id: waiting[0]!.node_id });

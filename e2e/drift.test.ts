@@ -29,7 +29,7 @@ const latestThat = async (orchestrator: Orchestrator, fits: (record: DriftRecord
 const newsOf = async ({ call }: Orchestrator) =>
   (await call(listAudit, { query: { category: 'drift' } })).events.map(({ event_type }) => event_type).reverse();
 
-test('what is changed by hand is drift that the watch tells, and so is its repair', async ({ stage }) => {
+test('the watch reports manual changes as drift, and their repair', async ({ stage }) => {
   const orchestrator = await stage.orchestrator();
   const [motd, issue] = (await applied(stage, orchestrator)).paths as [string, string];
   for (const text of ['kilroy\n', 'was\n', 'here\n']) {
@@ -48,7 +48,7 @@ test('what is changed by hand is drift that the watch tells, and so is its repai
     Array.from({ length: 3 }, () => ['drift.detected', 'drift.resolved']).flat(),
   );
 
-  // Drift that lasts is told once; more of it is told; an apply ends it, and is no drift itself.
+  // Lasting drift is reported once, and again when it grows. An apply ends it and is not drift itself.
   chmodSync(motd, 0o600);
   await latestThat(orchestrator, ({ status }) => status === 'drifted');
   chmodSync(issue, 0o600);

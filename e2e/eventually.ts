@@ -10,9 +10,9 @@ import { getOperation, type Operation } from '@muster/protocol/http';
 const pause = (waitedMs: number) => Math.min(100, Math.max(20, waitedMs / 10));
 
 /**
- * Asks again until there is an answer: for what cannot be awaited, because the process that would tell may be dead.
- * @param ask returns null, or throws, while it is not so yet
- * @throws Error with the last reason when the time is over
+ * Polls until there is an answer: for conditions that cannot be awaited, since the process that would report may be dead.
+ * @param ask returns null, or throws, while the condition is false
+ * @throws Error with the last reason at the timeout
  */
 export async function eventually<T>(what: string, ask: () => Promise<T | null>, timeoutMs = 120_000): Promise<T> {
   const began = performance.now();

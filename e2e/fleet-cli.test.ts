@@ -78,7 +78,7 @@ test('many agents from the command line: planned together, applied as one run, l
   expect(partly.stdout).toContain('1 succeeded, 1 failed');
 
   const atTerminal = (line: string): Person => {
-    // A shell ends with what the signal of Ctrl-C ended, unless it has something to do for that itself.
+    // A shell exits together with a program that Ctrl-C killed, unless it has a trap for the signal.
     const person = new Person(stage, `trap : INT; stty -g; ${line}; echo "code=$?"; stty -g; echo done`, env);
     onTestFinished(() => person.kill());
     return person;

@@ -21,7 +21,7 @@ import type { RootDifference } from './hosts/root-difference.ts';
 import { noHosts } from './hosts/test.ts';
 import { type WebModule, webModule } from './hosts/web-module.ts';
 
-/** The main scenario: real machines brought to what a module says, watched, and given back as they were. */
+/** The main scenario: a module is applied to real machines, watched, and removed again. */
 
 const reason = noHosts();
 const kestrel = { files: { '/etc/os-release': 'ID=kestrel\nID_LIKE=debian\nVERSION_ID="3"\nNAME="Kestrel Linux"\n' } };
@@ -67,7 +67,7 @@ describe.skipIf(reason !== null)(`a fleet of web servers${reason === null ? '' :
     return { master, workers: await machine(name).exec('pgrep', '--parent', master) };
   };
 
-  test('is brought to what is declared, each machine by its variant, and the second apply changes nothing', async () => {
+  test('applies the variant of each machine, and a second apply changes nothing', async () => {
     await upload();
     await call(createAssignment, { body: { name: 'web', modules: ['web'], selector: 'role=web' } });
     const planned = await operationsOf(await call(planAssignment, { params: { name: 'web' } }));
@@ -146,7 +146,7 @@ describe.skipIf(reason !== null)(`a fleet of web servers${reason === null ? '' :
     });
   }
 
-  test('is told by the watch what is edited by hand: files, cron, units, users and groups', async () => {
+  test('reports manual changes from the watch: files, cron, units, users and groups', async () => {
     const edits: [string, string][] = [
       ['site', 'echo "# by hand" >> /etc/nginx/sites-enabled/web'],
       ['backup', "sed -i 's/^5 3/6 3/' /etc/cron.d/*backup*"],

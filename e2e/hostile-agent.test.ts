@@ -6,7 +6,7 @@ import { eventually } from './eventually.ts';
 import { test } from './harness.ts';
 import { HostileAgent, type Strategy, strategies } from './hostile-agent.ts';
 
-/** What one hostile agent of each kind gets into a real orchestrator. Counted in rows, bytes and links, not in time. */
+/** Data that a hostile agent of each strategy gets into a real orchestrator, in rows, bytes, and links instead of time. */
 
 const names = Object.keys(strategies) as Strategy[];
 const mebibyte = 1024 * 1024;
@@ -54,7 +54,7 @@ test('keeps of hostile agents what they were sent, within their budget, and ends
     new Set(refused.filter(({ metadata }) => metadata.code === code).map(({ target }) => target.name));
   expect(refusedFor('protocol_violation')).toEqual(new Set(['long-names', 'other-positions']));
   expect(refusedFor('rate_exceeded')).toContain('versions');
-  // Those whose links are ended come again without a pause as well.
+  // Agents whose links are closed reconnect without a pause, too.
   expect(['long-names', 'other-positions', 'versions']).toEqual(
     expect.arrayContaining([...refusedFor('rate_exceeded')]),
   );

@@ -7,7 +7,7 @@ import { type AgentKey, dialAsAgent, newAgentKey, type TestAgent } from '../orch
  * that gets more through. Cut off, it comes back at once.
  */
 
-/** What it does with the operations that it is sent. */
+/** Strategies for the operations that it receives. */
 export const strategies = {
   'long-names': 'outputs of nothing, under names of 4 KB that were not sent',
   'other-positions': 'results at positions that were not sent',
@@ -20,13 +20,13 @@ export const strategies = {
 export type Strategy = keyof typeof strategies;
 
 export interface HostileCounts {
-  /** Links that were opened, and those of them that the orchestrator ended. */
+  /** Opened links, and those that the orchestrator closed. */
   links: number;
   ended: number;
   /** Reports that were acknowledged, and their bytes. */
   reports: number;
   bytes: number;
-  /** Operations whose end was acknowledged. */
+  /** Operations with an acknowledged result. */
   finished: number;
 }
 
@@ -70,7 +70,7 @@ export class HostileAgent {
   #link: TestAgent | null = null;
   #seq = 0;
   #drifts = false;
-  /** What the last apply was sent with: what drift checks look at. */
+  /** Resources of the most recent apply, which drift checks inspect. */
   #applied: OperationMessage['resources'] = [];
   readonly #removals: number;
   /** Operations that were sent and have not ended. */

@@ -5,18 +5,18 @@ import type { HostAgent } from './hosts/agent.ts';
 import { Fleet } from './hosts/fleet.ts';
 import { noHosts } from './hosts/test.ts';
 
-/** What a machine can throw at an agent: each a clear result for its resource, the rest goes on, the agent lives. */
+/** Faults of a machine: each gives a clear result for its resource, the other resources proceed, and the agent survives. */
 
 const reason = noHosts();
 /** Number of the system call that exchanges two names. */
 const renameat2 = process.arch === 'arm64' ? 276 : 316;
-/** Megabytes that the agent may ever have had in memory, whatever it was thrown at. */
+/** Maximum memory peak of the agent, in megabytes. */
 const memoryLimit = 400;
 
 const file = (path: string, content = 'ours\n') => ({ 'file-unix': { path, content } });
 const script = (manages: string, apply: string) => ({ script: { program: 'sh', manages, apply } });
 
-// Somebody else is at it with apt for a while: the lock is that of fcntl, which is waited for.
+// Another process holds the lock of apt for a while: an fcntl lock, which the agent waits for.
 const holdLock = `
   use Fcntl; open(my $f, ">>", "/var/lib/dpkg/lock-frontend") or die $!;
   my $lock = pack("s s l! l! i", F_WRLCK, 0, 0, 0, 0); fcntl($f, F_SETLK, $lock) or die $!;
@@ -27,7 +27,7 @@ const holdLock = `
 interface Hostile {
   id: string;
   resource: object;
-  /** What its result must say; null: it gets done. */
+  /** Expected message of the result; null: the resource succeeds. */
   says: RegExp | null;
 }
 
@@ -53,7 +53,7 @@ describe.skipIf(reason !== null)(`a hostile machine${reason === null ? '' : ` ($
     const content = JSON.stringify({ name: 'hostile', supports: [{ platform: 'linux' }], resources });
     await call(uploadModule, { body: { name: 'hostile', content } });
     const operation = await call(applyAgent, { params: { node_id: agent.nodeId }, body: { modules: ['hostile'] } });
-    // What an earlier module left is removed last.
+    // Leftovers of an earlier module are removed last.
     const told = operation.resources
       .slice(0, hostile.length)
       .map(({ id, status, message }) => ({ id, status, message }));
@@ -157,7 +157,7 @@ describe.skipIf(reason !== null)(`a hostile machine${reason === null ? '' : ` ($
     const { resources } = await call(applyAgent, { params: { node_id: agent.nodeId }, body: { modules: ['hostile'] } });
     const written = resources.slice(0, count);
     const refused = written.filter(({ status }) => status === 'failed');
-    // The link may come between the look at it and the way through it: then it is no directory.
+    // The link may appear between the check and the traversal; then the error is ENOTDIR.
     for (const { message } of refused) expect(message).toMatch(/symbolic link|is not a directory/);
     expect(written.filter(({ status }) => status === 'changed').length).toBe(count - refused.length);
     expect(await sh('systemctl is-active mallory; ls /srv/target')).toBe('active\n');

@@ -8,7 +8,7 @@ import { expect } from 'vitest';
 import { dialAsAgent, type TestAgent } from '../orchestrator/test/test-agent.ts';
 import { test } from './harness.ts';
 
-/** What clients without credentials can do to others, with real processes. Times are printed, and not judged. */
+/** Effect of unauthenticated clients on others, with real processes. Times are printed and not judged. */
 
 /** @returns milliseconds until `/healthz` was answered, on a connection of its own */
 async function healthMs(port: number, localAddress: string): Promise<number> {
@@ -105,7 +105,7 @@ test('150 hostile hellos leave the API answering', async ({ stage }) => {
     );
     return { ms: (processorMs(pid) - before) / count, health: await health() };
   };
-  // A token that is not good: a proved key, and no record of it. Run first for what is slow once.
+  // An invalid token: the key is proved, and no record exists. The first run warms up.
   const valid = async (agent: TestAgent) => {
     agent.send(await agent.hello({ token: 'mt_none' }));
     expect((await agent.next('refused')).code).toBe('token_invalid');

@@ -9,7 +9,7 @@ import { noHosts } from './hosts/test.ts';
 
 const reason = noHosts();
 
-/** What happens to the agent while a package is being configured; afterwards it is to run again. */
+/** Interruptions of the agent while a package is being configured; the agent runs again afterwards. */
 const ends: Record<string, (agent: HostAgent) => Promise<void>> = {
   async restarted(agent) {
     await agent.machine.exec('systemctl', 'restart', 'muster-agent');

@@ -71,7 +71,7 @@ describe('a new key for an agent', () => {
     expect(agent.nodeId).toBe(nodeId);
   });
 
-  test('comes to no harm by kill -9 of either end at any moment', async ({ stage }) => {
+  test('survives kill -9 of either end at any moment', async ({ stage }) => {
     const orchestrator = await stage.orchestrator();
     const agent = await stage.agent(orchestrator, 'web-1');
     const { nodeId } = agent;
@@ -88,7 +88,7 @@ describe('a new key for an agent', () => {
         await part.kill9();
         await part.start();
         if (killed === 'orchestrator') {
-          // A new process begins its backing off anew; this one may wait for a minute.
+          // A new process starts with the minimum backoff; the old one may wait for a minute.
           await agent.stop();
           await agent.start();
         }
@@ -96,7 +96,7 @@ describe('a new key for an agent', () => {
         expect(keyFile(agent), `${killed} after ${afterMs} ms`).not.toBe(former);
         const rotated = await rotating;
         expect(rotated.node_id).toBe(nodeId);
-        // The command may have looked for an agent while there was none.
+        // The agent may have been offline when the command looked for it.
         expect([0, 5]).toContain(rotated.code);
         expect(await rotations(orchestrator)).toHaveLength(++changes);
       }

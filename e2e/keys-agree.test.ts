@@ -10,7 +10,7 @@ import { judgeKey, type KeptKey, type KeyOf } from '../orchestrator/src/domain/a
 
 type Rows = ReadonlyMap<string, Readonly<KeptKey>>;
 
-/** What the orchestrator keeps of agents' keys, as its unit changes it. */
+/** The orchestrator's record of agent keys, as its transaction changes it. */
 class Table {
   rows: Rows;
 
@@ -45,7 +45,7 @@ class Table {
 }
 
 const day = 86_400;
-/** How far a hello comes: nothing arrives; it is committed and the answer is lost; welcomed, and killed after so many writes. */
+/** Progress of a hello: lost before arrival; committed but the answer lost; welcomed, and killed after this number of writes. */
 type Reach = 'lost' | 'unanswered' | 'whole' | 0 | 1 | 2;
 type Step =
   | { do: 'make'; grace: number }
@@ -56,7 +56,7 @@ type Step =
   | { do: 'restore'; back: number }
   /** Somebody takes a copy of the agent's data directory. */
   | { do: 'steal' }
-  /** Who has the copies says hello by one of them, counted from the newest; `bare`: as a new agent, without statements. */
+  /** The holder of copied keys says hello with one of them, counted from the newest; `bare`: as a new agent, without statements. */
   | { do: 'intrude'; back: number; bare: boolean };
 
 const reach = fc.constantFrom<Reach>('lost', 'unanswered', 0, 1, 2, 'whole');
@@ -71,10 +71,10 @@ const step: fc.Arbitrary<Step> = fc.oneof(
 );
 
 /**
- * After each step the agent is taken as the agent that it is, whatever was cut off and whichever backup the orchestrator
- * was restored from. Once the agent has come with a key, whoever has a copy of an earlier key is refused, or connects in
- * the time that it is still good for, and cannot name another. Until then, after a restore, such a copy may speak for the
- * agent, as the record says: there the sequence ends.
+ * After each step the agent keeps its identity, for any cut and any restored backup of the orchestrator. Once the agent has
+ * connected with a key, a holder of an earlier key is refused, or connects while that key is still valid and cannot
+ * register another. Before that, after a restore, such a copy may act as the agent, as the decision record states; the
+ * sequence ends there.
  */
 async function holds(steps: readonly Step[]): Promise<void> {
   const root = mkdtempSync(join(tmpdir(), 'muster-keys-'));
@@ -132,7 +132,7 @@ async function holds(steps: readonly Step[]): Promise<void> {
       rmSync(before, { recursive: true });
       return verdict;
     };
-    /** @returns whether the copy speaks for the agent from now on, which ends what is promised */
+    /** @returns whether the copy can act as the agent from now on, which ends the guarantee */
     const intrude = async (copy: string, bare: boolean): Promise<boolean> => {
       const identity = await loadAgentIdentity(copy);
       const { shown, said } = bare
@@ -171,7 +171,7 @@ async function holds(steps: readonly Step[]): Promise<void> {
         const copy = stolen.at(-1 - each.back);
         if (copy !== undefined && (await intrude(copy, each.bare))) return;
       }
-      // What would come of it now: at the latest the second hello is taken, as the first may drop what came too late.
+      // The current outcome: the second hello is accepted at the latest, as the first may drop a late arrival.
       const verdicts = [await hello('lost')];
       if ('refusal' in verdicts[0]!) {
         await hello('unanswered');
@@ -199,7 +199,7 @@ const found: [Step[]][] = [
     ],
   ],
 ];
-/** Run each time; a seed that fails is added, and what it found above. */
+/** Run each time. Add a seed that fails, and its finding above. */
 const seeds = [1952978794, 20, 2026];
 
 const check = (seed: number, numRuns: number) =>
@@ -210,12 +210,12 @@ const check = (seed: number, numRuns: number) =>
   });
 
 for (const seed of seeds)
-  test(`an agent keeps its identity whatever is cut off and restored, and a copy of a former key gains nothing: seed ${seed}`, () =>
+  test(`an agent keeps its identity after any cut and restore, and a copy of a former key gains nothing: seed ${seed}`, () =>
     check(seed, 40));
 
 // Its failure names the seed. MUSTER_KEY_RUNS: how many sequences, for a longer search.
 test(
-  'an agent keeps its identity whatever is cut off and restored, and a copy of a former key gains nothing: a random seed',
+  'an agent keeps its identity after any cut and restore, and a copy of a former key gains nothing: a random seed',
   () => check(Date.now() | 0, Number(process.env.MUSTER_KEY_RUNS ?? 60)),
   3_600_000,
 );

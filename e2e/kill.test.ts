@@ -38,7 +38,7 @@ describe('kill -9 in the middle of an apply', () => {
       await orchestrator.start();
       await connected(parts);
       await expectDone(trial, `site-${moment}`);
-      // A new process begins its backing off anew; this one would soon wait for half a minute.
+      // A new process starts with the minimum backoff; the old one would soon wait for half a minute.
       await agent.stop();
       await agent.start();
     }
@@ -138,7 +138,7 @@ describe('kill -9 in the middle of an apply', () => {
         channels: expect.arrayContaining(ids.channels),
         runs: expect.arrayContaining(ids.runs),
       });
-      // Written in the same breath as what it tells of, and in one chain with what was before the kill.
+      // The audit record is in the same transaction as its change, and continues the chain from before the kill.
       const verdict = await call(verifyAudit, {});
       expect(verdict).toMatchObject({ ok: true });
     }

@@ -16,7 +16,7 @@ import { type Orchestrator, test } from './harness.ts';
 import { runsOf, siteModule } from './site.ts';
 import { connected } from './trial.ts';
 
-/** Agents that are away, cut off, copied, or whose clock is an hour off. */
+/** Agents that are offline, cut off, copied, or have a clock that is an hour off. */
 
 /** A link that can be taken away and given back. */
 class Cable {
@@ -80,7 +80,7 @@ const faketime = ['/usr/lib/x86_64-linux-gnu', '/usr/lib/aarch64-linux-gnu']
   .map((directory) => `${directory}/faketime/libfaketime.so.1`)
   .find(existsSync);
 
-/** Variables under which a program's clock is off by what the file says; what it waits for is not touched. */
+/** Environment that shifts a program's clock by the offset in the file; timers are not affected. */
 function clockFrom(file: string, offset: string): NodeJS.ProcessEnv {
   writeFileSync(file, offset);
   return {
@@ -93,7 +93,7 @@ function clockFrom(file: string, offset: string): NodeJS.ProcessEnv {
 }
 
 describe('an agent that is late', () => {
-  test('gets what was queued for it while it was away, in order and also over a restart; what it came too late for has expired', async ({
+  test('gets the queue from its time offline, in order and also over a restart, without expired operations', async ({
     stage,
   }) => {
     const orchestrator = await stage.orchestrator();
@@ -111,7 +111,7 @@ describe('an agent that is late', () => {
     });
     const first = await queue(['one'], 3_600);
     const late = await queue(['one', 'late'], 2);
-    // What it wants is not what the first wanted: both are carried out, and this one last.
+    // The second operation has another desired state: both are applied, this one last.
     const second = await queue(['two'], 3_600);
     await orchestrator.kill9();
     await orchestrator.start();
@@ -131,7 +131,7 @@ describe('an agent that is late', () => {
     expect(['one', 'two', 'late'].map((name) => existsSync(path(name)))).toEqual([false, true, false]);
   });
 
-  test('killed while it is cut off carries on without a link, and what it did is told once when there is one', async ({
+  test('killed while it is cut off continues without a link, and reports its results once after it reconnects', async ({
     stage,
   }) => {
     const orchestrator = await stage.orchestrator();
@@ -246,7 +246,7 @@ describe('a clock that is an hour off', () => {
       near(operation.started_at, operation.created_at);
       near(operation.finished_at, operation.started_at as number);
       near((await call(checkDrift, { params })).checked_at, from);
-      // What waits for it waits by the orchestrator's clock.
+      // Timeouts of a queued operation follow the orchestrator's clock.
       await agent.stop();
       await away(orchestrator, agent.nodeId);
       const waiting = await call(applyAgent, { params, body: { modules: [], ttl: 120 }, respondAsync: true });
@@ -290,7 +290,7 @@ describe('a clock that is an hour off', () => {
       expect(operation.status).toBe('succeeded');
       return operation.created_at < before.created_at - hour / 2 ? operation : null;
     });
-    // The later one is the newer one all the same.
+    // The later operation still has the higher id.
     expect(later.operation_id > before.operation_id).toBe(true);
     near(later.finished_at, later.created_at);
     await connected({ orchestrator, agent });

@@ -68,7 +68,7 @@ export async function mainJob(stage: Stage, orchestrator: Orchestrator): Promise
   expect(byId(plan, 'index')).toMatchObject({ action: 'run', status: 'would_change' });
   expect(treeOf(root)).toEqual(before);
 
-  // The apply does what was planned, in the same order.
+  // The apply executes the plan in the same order.
   const applied = await call(applyAgent, { params, ...nothing });
   expect(applied).toMatchObject({ kind: 'apply', status: 'succeeded', summary: { total: 26, changed: 26 } });
   expect(applied.resources.map(({ id, action }) => [id, action])).toEqual(
@@ -91,7 +91,7 @@ export async function mainJob(stage: Stage, orchestrator: Orchestrator): Promise
   expect((await call(checkDrift, { params })).status).toBe('in_sync');
   expect((await call(getState, { params })).applied).toHaveLength(26);
 
-  // By hand: more text, another mode on a file and on a folder, a file gone. Drift names these and only these.
+  // Manual changes: more text, another mode on a file and on a folder, a removed file. Drift names exactly these.
   appendFileSync(pagePath(root, 2), 'kilroy was here\n');
   chmodSync(pagePath(root, 3), 0o600);
   chmodSync(join(root, 'pages'), 0o700);
@@ -130,7 +130,7 @@ export async function mainJob(stage: Stage, orchestrator: Orchestrator): Promise
   expect(treeOf(root).index).toMatch(/good evening\n$/);
   expect(runsOf(root)).toBe(2);
 
-  // Less is wanted: what is not declared any more goes, in reverse order and last.
+  // A smaller desired state: undeclared resources are removed last, in reverse order.
   await upload({ greeting: 'good evening', pages: 3, directories: 4, script: 'none' });
   const shrunk = await call(applyAgent, { params, ...nothing });
   expect(shrunk).toMatchObject({ status: 'succeeded', summary: { total: 26, unchanged: 7, removed: 19, changed: 0 } });
@@ -149,7 +149,7 @@ export async function mainJob(stage: Stage, orchestrator: Orchestrator): Promise
   ]);
   expect(runsOf(root)).toBe(3);
 
-  // Nothing is wanted: what was there before is back as it was.
+  // An empty desired state: the previous state is restored.
   await call(removeAssignment, { params: { name: 'web' } });
   expect((await call(applyAgent, { params, ...nothing })).summary).toMatchObject({ total: 7, removed: 7 });
   rmSync(join(root, 'log'));

@@ -16,10 +16,10 @@ import { noHosts, test } from './hosts/test.ts';
 
 const reason = noHosts();
 const intervalSecs = 1;
-/** What else this machine does between two looks at it. Bytes. */
+/** Tolerance for other activity of this machine between two readings. Bytes. */
 const noise = 128 * 1024 ** 2;
 
-/** What the kernel of this machine, which is that of its test hosts as well, said at one moment. */
+/** Readings of this machine's kernel, which its test hosts share, at one moment. */
 interface Look {
   at: number;
   idle: number;
@@ -84,7 +84,7 @@ function amongMounts(shell: string, body: string): Record<string, unknown> {
 const program = '"$NODE" --input-type=module-typescript --eval "$BODY" || test $? = 137';
 
 describe.skipIf(reason !== null)(`metrics${reason === null ? '' : ` (${reason})`}`, () => {
-  test('of a machine are what its own tools say, and those taken while the link is down follow, also from an agent that was stopped and killed meanwhile: in order, once, none missing', async ({
+  test('of a machine agree with its own tools, and samples from the time without a link follow in order, once and completely, also after a stop and a kill of the agent', async ({
     hosts,
     stage,
   }) => {
@@ -138,7 +138,7 @@ describe.skipIf(reason !== null)(`metrics${reason === null ? '' : ` (${reason})`
       };
     };
     await after(0);
-    // What comes in is another figure than what goes out, and than what it says to itself.
+    // Received, sent, and loopback traffic are different figures.
     await machine.exec('bash', '-c', 'for n in {1..300}; do printf %01000d $n > /dev/udp/127.0.0.1/9; done');
     const socket = createSocket('udp4');
     for (let n = 0; n < 1_000; n++) await send(socket, machine.address);
@@ -167,7 +167,7 @@ describe.skipIf(reason !== null)(`metrics${reason === null ? '' : ` (${reason})`
       0,
     );
 
-    // One processor works, whatever the others do, and what they do is told by the kernel meanwhile.
+    // One processor is busy, independent of the others; the kernel reports the load of the others.
     const burner = machine.begin(['sh', '-c', 'while :; do :; done']);
     await after(Math.floor(Date.now() / 1000));
     const namespace = machineName('metrics');
@@ -192,7 +192,7 @@ describe.skipIf(reason !== null)(`metrics${reason === null ? '' : ` (${reason})`
     await agent.stop();
     expect(await onDisk()).toBe('-rw-------');
     await agent.start();
-    // What has been in memory alone for less than ten minutes goes with a kill. What is on disk does not.
+    // A kill loses samples that are only in memory, at most ten minutes of them. Samples on disk stay.
     await takenAfter(2);
     await agent.kill9();
     const afterKill = await takenAfter(3);
@@ -221,7 +221,7 @@ describe.skipIf(reason !== null)(`metrics${reason === null ? '' : ` (${reason})`
     expect(mean).toBeGreaterThan(100 / availableParallelism() - 10);
   });
 
-  plainTest('count each disk once, whatever is mounted besides', () => {
+  plainTest('count each disk once, with any other mounts', () => {
     const mounts = `mount -t tmpfs none /mnt; cd /mnt; mkdir bind tmp low up work over far file; echo x > low/a
       mount --bind / bind; mount -t tmpfs -o size=1m none tmp
       mount -t overlay -o lowerdir=low,upperdir=up,workdir=work over over
@@ -237,7 +237,7 @@ describe.skipIf(reason !== null)(`metrics${reason === null ? '' : ` (${reason})`
     expect(total(full)).toBe(total(bare));
   });
 
-  plainTest('ask a disk where it is, whatever the place is called', () => {
+  plainTest('read a disk at a mount point of any name', () => {
     const found = amongMounts(
       `mount -t tmpfs none /mnt; at="/mnt/at$(printf '\\374 \\t\\134\\n#')é"; mkdir "$at"
       mount -t tmpfs -o size=1m none "$at"; ${program}`,
@@ -249,10 +249,12 @@ describe.skipIf(reason !== null)(`metrics${reason === null ? '' : ` (${reason})`
     expect(found).toEqual({ total: 1024 ** 2, used: 0 });
   });
 
-  plainTest('that nobody takes stay in memory while the disk is full, and are on it as soon as there is room', () => {
-    const found = amongMounts(
-      `mount -t tmpfs -o size=12k none /mnt; ${program}`,
-      onParts(`import { execFileSync } from 'node:child_process';
+  plainTest(
+    'that are not collected stay in memory while the disk is full, and are written as soon as there is space',
+    () => {
+      const found = amongMounts(
+        `mount -t tmpfs -o size=12k none /mnt; ${program}`,
+        onParts(`import { execFileSync } from 'node:child_process';
       import { measureNames } from '${root}/protocol/src/index.ts';
       import { ManualClock } from '${root}/lib/test/manual-clock.ts';
       import { SampleBuffer } from '${root}/agent/src/metrics/sample-buffer.ts';
@@ -287,15 +289,16 @@ describe.skipIf(reason !== null)(`metrics${reason === null ? '' : ` (${reason})`
       await take(21);
       await saved.end();
       console.log(JSON.stringify({ full, kept: kept(), said }));`),
-    ) as { full: { kept: number[]; said: string[] }; kept: number[]; said: string[] };
-    const times = Array.from({ length: 421 }, (_, n) => n * 30);
-    expect(found.full.kept.length).toBeGreaterThan(100);
-    expect(found.full.kept.length).toBeLessThan(400);
-    expect(found.full.kept).toEqual(times.slice(0, found.full.kept.length));
-    expect(found.full.said).toEqual([expect.stringContaining('only in memory')]);
-    expect(found.kept).toEqual(times);
-    expect(found.said).toHaveLength(1);
-  });
+      ) as { full: { kept: number[]; said: string[] }; kept: number[]; said: string[] };
+      const times = Array.from({ length: 421 }, (_, n) => n * 30);
+      expect(found.full.kept.length).toBeGreaterThan(100);
+      expect(found.full.kept.length).toBeLessThan(400);
+      expect(found.full.kept).toEqual(times.slice(0, found.full.kept.length));
+      expect(found.full.said).toEqual([expect.stringContaining('only in memory')]);
+      expect(found.kept).toEqual(times);
+      expect(found.said).toHaveLength(1);
+    },
+  );
 
   plainTest('of a disk that hangs are null, it is asked once, and files can still be read', () => {
     const found = amongMounts(
@@ -320,7 +323,7 @@ describe.skipIf(reason !== null)(`metrics${reason === null ? '' : ` (${reason})`
   });
 
   plainTest('that hangs keep no agent from its end: in order for who supervises it, and by a bug', () => {
-    // Asks the disk before anything else is done, and has a bug when it is told.
+    // Starts a read of the disk first; its callback has a bug.
     const asking = `import { statfs } from 'node:fs'; statfs('/mnt/far', () => {});
       process.on('SIGUSR2', () => { throw new Error('a bug of the test'); })`;
     const ends = amongMounts(

@@ -127,7 +127,7 @@ describe('everything an orchestrator knows', () => {
     }
   });
 
-  test('is nowhere without a database, and usage is told', async ({ stage }) => {
+  test('is refused without a database, and shows its usage', async ({ stage }) => {
     const empty = stage.folder('empty');
     const nothing = await run(stage, 'export', '--data-dir', empty, '-');
     expect(nothing).toMatchObject({ code: 1, stdout: '' });

@@ -63,8 +63,8 @@ export class Networks {
   }
 
   /**
-   * Runs `muster` with `--json` on a machine to its end.
-   * @throws CliFailure with what it said
+   * Runs `muster` with `--json` on a machine until it exits.
+   * @throws CliFailure with its message
    */
   muster<T>(machine: string, args: readonly string[], env: NodeJS.ProcessEnv): Promise<T> {
     return new Promise((resolve, reject) => {

@@ -26,7 +26,7 @@ function documentedCheck(): string {
   return /```sh\n(.*?)```/s.exec(after)?.[1] ?? '';
 }
 
-test('what happens is told to a webhook, signed as the documentation says, also after kill -9', async ({ stage }) => {
+test('events reach a webhook, signed as documented, also after kill -9', async ({ stage }) => {
   const end = await farEnd(500);
   const directory = mkdtempSync(join(tmpdir(), 'muster-hook-'));
   try {
@@ -66,7 +66,7 @@ test('what happens is told to a webhook, signed as the documentation says, also 
 
     const page = await call(listNotifications, { query: { unread: 'true' } });
     expect(page).toMatchObject({ notifications: [{ event_type: 'operator.added', read: false }], unread_count: 1 });
-    // What was before he came is no news to him.
+    // Events from before the operator's creation are not unread.
     expect((await orchestrator.clientFor(bob)(listNotifications, {})).unread_count).toBe(0);
     await call(readAllNotifications, {});
     expect((await call(listNotifications, {})).unread_count).toBe(0);

@@ -8,8 +8,8 @@ import { eventually } from './eventually.ts';
 import { test } from './harness.ts';
 
 /**
- * A walk over what is recorded and read, by a real orchestrator and its agent. The verbs run in this process, where what
- * they print with `--json` is held to their schemas; what follows runs in one of its own, as it does not end.
+ * Runs the verbs for recorded and readable data against a real orchestrator and agent. The verbs run in this process, which
+ * checks their `--json` output against their schemas; verbs that follow run in a separate process, since they do not end.
  */
 test('tags, metrics, the audit log, events, state, modules compared and operators', async ({ stage }) => {
   const orchestrator = await stage.orchestrator({ env: { MUSTER_METRICS_POLL_INTERVAL: '1' } });
@@ -37,7 +37,7 @@ test('tags, metrics, the audit log, events, state, modules compared and operator
   const seen = () => follower.events('audit').map(({ data }) => data as ChainedEvent);
   await muster('agents', 'list');
   await eventually('the follower is there', async () =>
-    // What happens once it is connected, it sees.
+    // The follower receives events from its connection on.
     (await json('web-login')) && seen().some(({ event_type }) => event_type === 'auth.web_login_requested')
       ? true
       : null,
@@ -55,7 +55,7 @@ test('tags, metrics, the audit log, events, state, modules compared and operator
   expect(await json('selectors', 'match', 'role=db !site')).toEqual({ matches: [agent.nodeId] });
   expect(await json('agents', 'attributes', 'web-1')).toMatchObject({ platform: 'linux' });
 
-  // Modules: checked here, compared with what is stored, in their order, applied, and what is believed then.
+  // Modules: validated, compared with the stored ones, ordered, applied; then the applied state.
   const file = join(stage.dir, 'site.yml');
   const motd = (text: string) =>
     `name: site\nsupports: [{ platform: linux }]\nresources:\n  - id: a\n    resource: { file-unix: { path: ${join(stage.dir, 'a')}, content: ${text} } }\n  - id: b\n    depends_on: [a]\n    resource: { file-unix: { path: ${join(stage.dir, 'b')}, content: x } }\n`;
@@ -112,7 +112,7 @@ test('tags, metrics, the audit log, events, state, modules compared and operator
   expect(await json('metrics', 'show', 'web-1')).toMatchObject({ node_id: agent.nodeId });
   expect(await muster('metrics', 'show', 'web-1')).toMatch(/\ncpu .*%\n?/);
 
-  // The orchestrator goes and comes back: the follower goes on, and all it saw is what the log has, in order.
+  // The orchestrator restarts. The follower continues and receives the complete log in order.
   await orchestrator.stop();
   await orchestrator.start();
   await muster('tags', 'set', 'web-1', 'last=one');

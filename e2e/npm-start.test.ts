@@ -13,8 +13,8 @@ import { copyRepository, plainPath } from './working-copy.ts';
 const freePorts = ['--api-port', '0', '--agent-port', '0'];
 
 /**
- * A copy of the repository without packages, which wants those that a start needs. That `npm ci` brings all of them is seen
- * wherever these tests run: `npm test` installs with the same lines.
+ * A copy of the repository without packages; the start installs only those that it needs. Each run of these tests shows that
+ * `npm ci` installs all of them: `npm test` installs with the same lines.
  */
 function bareClone(stage: Stage): string {
   const folder = stage.folder('clone');
@@ -65,7 +65,7 @@ const running = (program: Program, timeoutMs = 180_000) =>
 
 const nameIn = (text: string) => /agent +(\S+): this machine, approved/.exec(text)?.[1] as string;
 
-/** Ids of processes whose command line holds all of these. */
+/** Ids of processes whose command line contains all of these texts. */
 function pidsOf(...texts: string[]): number[] {
   return readdirSync('/proc')
     .filter((name) => /^\d+$/.test(name))
@@ -83,7 +83,7 @@ function pidsOf(...texts: string[]): number[] {
 /** As a terminal does: to everything in the foreground. */
 const pressCtrlC = (program: Program) => process.kill(-program.pid, 'SIGINT');
 
-/** What `npx muster` runs in a clone, without the second that npm thinks about it. */
+/** Runs in a clone without the startup second of `npx muster`. */
 const direct = 'node_modules/.bin/muster';
 
 describe('npm start', () => {
@@ -168,7 +168,7 @@ describe('npm start', () => {
     await eventually('nothing is left of it', async () => (pidsOf(folder, '--data-dir').length === 0 ? true : null));
   });
 
-  test('one that dies takes the other with it, and its last words are told', async ({ stage, skip }) => {
+  test('a program that dies stops the other, and its last log lines are shown', async ({ stage, skip }) => {
     const reason = missing('linux', 'git');
     if (reason) skip(reason);
     const folder = installedClone();
@@ -220,7 +220,7 @@ describe('npm start', () => {
     expect(existsSync(join(folder, 'data'))).toBe(false);
   });
 
-  test('a fresh clone installs what is missing, once', async ({ stage, skip }) => {
+  test('a fresh clone installs missing packages once', async ({ stage, skip }) => {
     const reason = missing('linux', 'git', 'registry');
     if (reason) skip(reason);
     const { start } = newcomer(stage, bareClone(stage));

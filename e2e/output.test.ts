@@ -13,7 +13,7 @@ import { describe, expect } from 'vitest';
 import { ended, eventually } from './eventually.ts';
 import { type AgentProcess, type Orchestrator, test } from './harness.ts';
 
-/** What a script prints is seen while it runs, and costs next to nothing however much that is. */
+/** Script output arrives while the script runs, and large output costs little. */
 
 async function begin(
   { call }: Orchestrator,
@@ -33,7 +33,7 @@ const outputOf = async ({ call }: Orchestrator, agent: AgentProcess, operation_i
     resource
   ];
 
-/** Counts what the agent sends. */
+/** Counts bytes from the agent. */
 class Meter {
   bytes = 0;
   port = 0;
@@ -64,7 +64,7 @@ class Meter {
 const peakOf = (pid: number): number =>
   Number(/VmHWM:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]) * 1024;
 
-describe('what a script prints', () => {
+describe('script output', () => {
   test('is there while it runs, also of an undo, and whole at the end', async ({ stage }) => {
     const orchestrator = await stage.orchestrator();
     const agent = await stage.agent(orchestrator, 'web-1');
@@ -107,7 +107,7 @@ describe('what a script prints', () => {
     const params = { node_id: agent.nodeId };
     const removal = await orchestrator.call(applyAgent, { params, body: { modules: [] }, respondAsync: true });
     await seen(removal.operation_id, 'undo begun\nhalf');
-    // The link and the orchestrator go away meanwhile: what is printed then is not missed at the end.
+    // The link and the orchestrator stop meanwhile; the output from that time is complete at the end.
     await orchestrator.kill9();
     await orchestrator.start();
     await agent.connected(2);
@@ -188,7 +188,7 @@ describe('what a script prints', () => {
       expect(output).toMatchObject({ exit_code: 0, truncated: true });
       // The report at the end, 4 KiB a second, and what links say besides.
       expect(meter.bytes).toBeLessThan(2 * (output?.stdout.length ?? 0) + 8 * 1024 * seconds + 64 * 1024);
-      // Whoever kept it would have all of it; the collector comes when it likes.
+      // An agent that kept the output would hold all of it. The moment of garbage collection is unknown.
       expect(peakOf(agent.program.pid as number) - before).toBeLessThan(150 * 1024 * 1024);
     } finally {
       meter.close();

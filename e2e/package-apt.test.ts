@@ -8,7 +8,7 @@ import { describeSubjects } from './hosts/subjects/suite.ts';
 import { noHosts } from './hosts/test.ts';
 import { TestHosts } from './hosts/test-hosts.ts';
 
-/** The provider contract for packages of Debian: beside that of the other kinds, on another core. */
+/** The provider contract for Debian packages; in a separate file, so that it runs in parallel with the other kinds. */
 describeSubjects('packages on a test host', packageAptSubjects, () => TestHosts.open());
 
 const reason = noHosts();

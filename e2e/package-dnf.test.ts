@@ -57,8 +57,8 @@ describe.skipIf(reason !== null)(`packages by dnf${reason === null ? '' : ` (${r
     expect(await installed()).toEqual(['grumbles 0:1.0-1', 'lib 0:2.0-1', 'other 0:1.0-1', 'shell 0:1.0-1']);
   });
 
-  test('what is removed takes along what came with it and nobody needs, and nothing of others', async () => {
-    // By hand: it needs what came with what is ours.
+  test('a removal includes unneeded dependencies of the package, and no packages of others', async () => {
+    // Manual installation of a package that needs one of our dependencies.
     await machine.sh('dnf -qy install needs');
     const reported = await apply('grumbles');
     expect(ends(reported)).toEqual({ other: 'changed', grumbles: 'unchanged' });
@@ -68,12 +68,12 @@ describe.skipIf(reason !== null)(`packages by dnf${reason === null ? '' : ` (${r
     expect(messageOf(refused, 'lib')).toContain('others need it and would go with it: needs');
     await machine.sh('rpm --erase needs');
     await apply();
-    // It was there when it was declared absent, so it is there when nobody says anything about it any more.
+    // The package existed when it was declared absent, so it is restored once the declaration is removed.
     expect(await installed()).toEqual(['lib 0:2.0-1']);
     await machine.sh('rpm --erase lib');
   });
 
-  /** Whoever calls dnf gets this instead; `$args` has its arguments with a space on each side. */
+  /** Replaces dnf for all callers; `$args` has its arguments with a space on each side. */
   const instead = (text: string) =>
     machine.run(['sh', '-euc', 'cat > /usr/local/sbin/dnf; chmod 755 /usr/local/sbin/dnf'], {
       input: `#!/bin/sh
@@ -88,7 +88,7 @@ ${text}
     rm -f /run/installed
     setsid sh -c '/usr/bin/dnf -qy install slow ${names.join(' ')}; touch /run/installed' > /dev/null 2>&1 < /dev/null &
     until rpm -q slow > /dev/null; do sleep 0.05; done`;
-  /** Runs dnf as it was called; when it meets the lock, whoever holds that gets done before the next try. */
+  /** Runs dnf; when it meets the lock, waits until the holder is done before the next try. */
   const meetLock = `
     /usr/bin/dnf "$@" > /run/said 2>&1
     code=$?
@@ -200,7 +200,7 @@ ${text}
     expect(await installed()).not.toContain('lib 0:2.0-1');
   });
 
-  test('does a removal once whose agent is killed while it waits for the lock', async () => {
+  test('completes a removal once if the agent is killed while it waits for the lock', async () => {
     expect(ends(await apply('lib'))).toEqual({ lib: 'changed' });
     await instead(heldForLong);
     const { points, reported } = await agent.killedAt(operation('apply'), secondRemoval);

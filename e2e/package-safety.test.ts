@@ -9,7 +9,7 @@ import { resolved } from './hosts/subjects/subject.ts';
 import { noHosts } from './hosts/test.ts';
 import { TestHosts } from './hosts/test-hosts.ts';
 
-/** What removing a package must never take along: anything that others have put there, at any time. */
+/** Data that the removal of a package must never delete: anything that others created, at any time. */
 
 const reason = noHosts();
 
@@ -40,7 +40,7 @@ dpkg --purge sample-data sample-dependent sample-config sample-plain > /dev/null
     await agent.forget();
   };
 
-  test('nothing of it stays when nobody put anything there', async () => {
+  test('nothing of it stays without data of others', async () => {
     expect(ends(await apply(of('sample-data')))).toEqual([['changed', null]]);
     expect(ends(await apply())).toEqual([['changed', null]]);
     expect(await machine.sh('ls -d /etc/sample-data /var/lib/sample-data 2> /dev/null || true')).toBe('');
@@ -60,7 +60,7 @@ dpkg-deb --build /tmp/fan /tmp/fan.deb > /dev/null; dpkg --install /tmp/fan.deb 
     ).toBe('sample-fan:installed sample-plain:not-installed ');
   });
 
-  test('what was put there between a try that failed and the one that did not', async () => {
+  test('files created between a failed try and the successful one', async () => {
     await clear();
     repository.offer(({ name }) => name !== 'sample-plain');
     await machine.sh('apt-get update -qq');
@@ -88,7 +88,7 @@ dpkg-deb --build /tmp/fan /tmp/fan.deb > /dev/null; dpkg --install /tmp/fan.deb 
     expect(ends(told)).toEqual([['changed', expect.stringContaining('/etc/sample-data/mine.conf was added')]]);
   });
 
-  test('what is on another file system, mounted before or after', async () => {
+  test('files on another file system, mounted before or after', async () => {
     for (const mounted of ['before', 'after']) {
       await clear();
       const mount =
@@ -102,7 +102,7 @@ dpkg-deb --build /tmp/fan /tmp/fan.deb > /dev/null; dpkg --install /tmp/fan.deb 
     }
   });
 
-  test('a configuration that was edited, where apt is set to purge whatever is removed', async () => {
+  test('an edited configuration, although apt is set to purge on removal', async () => {
     await clear();
     await machine.sh(`echo 'APT::Get::Purge "true"; APT::Get::AutomaticRemove "true";' > /etc/apt/apt.conf.d/99tests
 apt-get install -qq sample-config sample-dependent > /dev/null; apt-mark auto -qq sample-dependent > /dev/null
@@ -113,7 +113,7 @@ echo mine > /etc/sample-config.conf`);
     await machine.sh('rm /etc/apt/apt.conf.d/99tests');
   });
 
-  test('what was installed, and needs it, while the lock was waited for', async () => {
+  test('a dependent package that was installed during the wait for the lock', async () => {
     await clear();
     expect(ends(await apply(of('sample-plain')))).toEqual([['changed', null]]);
     // As unattended-upgrades would: the lock first, the package a while later.
@@ -139,7 +139,7 @@ $ENV{DPKG_FRONTEND_LOCKED} = 1; system("dpkg -i /tmp/sample-data_*.deb > /dev/nu
     ]);
   });
 
-  /** What somebody does between the last look and the lock: done before apt-get itself begins. */
+  /** Runs shell text between the last check and the lock: immediately before apt-get itself starts. */
   const justBefore = (verb: string, shell: string) =>
     machine.run(['sh', '-euc', 'cat > /usr/local/sbin/apt-get; chmod 755 /usr/local/sbin/apt-get'], {
       input: `#!/bin/sh
@@ -148,7 +148,7 @@ exec /usr/bin/apt-get "$@"
 `,
     });
 
-  test('what was installed, and needs it, in the moment before apt has the lock', async () => {
+  test('a dependent package that was installed immediately before apt gets the lock', async () => {
     await clear();
     expect(ends(await apply(of('sample-plain')))).toEqual([['changed', null]]);
     await justBefore('remove', '/usr/bin/apt-get install -qq sample-data');
@@ -159,7 +159,7 @@ exec /usr/bin/apt-get "$@"
     expect(results).toMatchObject([{ status: 'failed', message: expect.stringMatching(/needs it: sample-data$/) }]);
   });
 
-  test('what was installed again in the moment before what is left of it goes', async () => {
+  test('a package that was reinstalled immediately before its leftovers are removed', async () => {
     await clear();
     expect(ends(await apply(of('sample-data')))).toEqual([['changed', null]]);
     await justBefore('purge', '/usr/bin/apt-get install -qq sample-data');
@@ -170,7 +170,7 @@ exec /usr/bin/apt-get "$@"
     expect(results).toMatchObject([{ status: 'changed', message: expect.stringContaining('was installed again') }]);
   });
 
-  test('what the machine or the agent runs on is refused, in a plan too', async () => {
+  test('refuses packages that the machine or the agent needs, in a plan too', async () => {
     await clear();
     const wanted = ['dpkg', 'libc6', 'systemd-sysv'].map((name) => ({ ...of(name, { ensure: 'absent' }), id: name }));
     const before = machine.changes();

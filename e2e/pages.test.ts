@@ -29,7 +29,7 @@ function typedOn(page: string): { words: string[]; line: number }[] {
 }
 
 const program = await describeProgram();
-// What the launcher starts reads its own words.
+// Programs that the launcher starts parse their own arguments.
 const own = new Set(
   program.commands
     .filter(

@@ -8,12 +8,12 @@ import type { Orchestrator, Stage } from './stage.ts';
 /** A person at a terminal, in which one line of a shell runs. */
 export class Person {
   readonly #terminal;
-  /** All that the terminal was told to show. */
+  /** Complete output of the terminal. */
   shown = '';
   #seen = 0;
 
   constructor(stage: Stage, line: string, env: NodeJS.ProcessEnv) {
-    // Whoever sits at a terminal is no build server, wherever the tests run.
+    // Removes CI: the programs must see an interactive user, also on a build server.
     const clean = Object.entries({ ...stage.environment(env), TERM: 'xterm-256color', CI: undefined });
     this.#terminal = spawn('/bin/sh', ['-c', line], {
       cols: 90,
@@ -33,7 +33,7 @@ export class Person {
     this.#terminal.resize(cols, rows);
   }
 
-  /** Waits for what comes behind all that was waited for before. */
+  /** Waits for text after all text that was awaited before. */
   async sees(text: string): Promise<void> {
     await eventually(`the terminal shows ${JSON.stringify(text)}`, async () => {
       const at = this.shown.indexOf(text, this.#seen);
@@ -48,7 +48,7 @@ export class Person {
   }
 }
 
-/** What the command line needs to reach an orchestrator as its first admin. */
+/** Environment of the command line for the first admin of an orchestrator. */
 export function operatorEnvironment(
   stage: Stage,
   orchestrator: Orchestrator,

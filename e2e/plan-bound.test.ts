@@ -21,7 +21,7 @@ const problemOf = (call: Promise<unknown>) =>
     (error: unknown) => (error instanceof ApiError ? error.problem : Promise.reject(error)),
   );
 
-test('what was planned is what is applied, or nothing is', async ({ stage }) => {
+test('an apply executes exactly the plan, or nothing', async ({ stage }) => {
   const orchestrator = await stage.orchestrator();
   const { call } = orchestrator;
   const agent = await stage.agent(orchestrator, 'web-1');
@@ -54,7 +54,7 @@ test('what was planned is what is applied, or nothing is', async ({ stage }) => 
   expect(applied.resources.map(({ identity, action }) => [identity, action])).toEqual(
     second.resources.map(({ identity, action }) => [identity, action]),
   );
-  // Once it is done, it is not what it was planned from.
+  // After the apply the state differs from the plan's.
   expect(await problemOf(bound(second.operation_id))).toMatchObject({ code: 'plan_stale' });
 
   // The same for all agents of an assignment.

@@ -55,7 +55,7 @@ describe('on PostgreSQL', () => {
     const { call } = orchestrator;
     const agent = await stage.agent(orchestrator, 'web-1');
     const params = { node_id: agent.nodeId };
-    /** The last that was answered of each key: an agent has room for so many and no more. */
+    /** The last acknowledged value of each key; the number of keys of an agent is limited. */
     const answered = new Map<string, number>();
     let count = 0;
     const refused = new Set<string>();
@@ -92,7 +92,7 @@ describe('on PostgreSQL', () => {
     await connected({ orchestrator, agent });
     await expectDone(trial, 'site-script');
     const { tags } = await call(getAgent, { params });
-    // One whose outcome nobody was told may be there as well, being later.
+    // A later value may be stored although its acknowledgment was lost.
     for (const [key, value] of answered) expect(Number(tags[key]), key).toBeGreaterThanOrEqual(value);
     for (const code of refused) expect(['storage_unavailable', 'outcome_unknown']).toContain(code);
     // A try that began while the server was away may end later: the next one says how it is.

@@ -26,7 +26,7 @@ const codeOf = async (call: Promise<unknown>) =>
 const logged = (program: { lastLines(count: number): string[] }, text: string | RegExp) =>
   eventually(`${text} is logged`, async () => program.lastLines(200).find((line) => line.match(text)) ?? null);
 
-describe('what is refused', () => {
+describe('refusals', () => {
   test('an orchestrator with another key: the agent tells it nothing, and says why', async ({ stage }) => {
     const orchestrator = await stage.orchestrator();
     const token = await orchestrator.token('web-1');
@@ -38,13 +38,13 @@ describe('what is refused', () => {
     expect(program.events('connected')).toEqual([]);
     expect(await orchestrator.call(listAgents, {})).toEqual([]);
 
-    // The token is still good: nobody has seen it.
+    // The token is still valid: it was not used.
     const right = await stage.agent(orchestrator, 'web-2', { token });
     const params = { node_id: right.nodeId };
     expect(await orchestrator.call(getAgent, { params })).toMatchObject({ name: 'web-1', status: 'approved' });
   });
 
-  test('an agent that nobody approved: it is sent nothing, whatever an assignment says', async ({ stage }) => {
+  test('an agent without approval receives no operation, although an assignment selects it', async ({ stage }) => {
     const orchestrator = await stage.orchestrator();
     const { call } = orchestrator;
     const agent = await stage.agent(orchestrator, 'web-1', { token: null });
@@ -60,7 +60,7 @@ describe('what is refused', () => {
     expect(await codeOf(call(applyAgent, { params, body: { modules: ['one'] } }))).toBe('agent_not_approved');
     expect((await call(listAgentOperations, { params })).operations).toEqual([]);
 
-    // Rejected, its link is closed and it is told to stay away.
+    // A rejected agent loses its link and is told not to reconnect.
     await call(setAgentStatus, { params, body: { status: 'rejected' } });
     await logged(agent.program, 'rejected');
     expect(await codeOf(call(applyAgent, { params, body: { modules: ['one'] } }))).toBe('agent_not_approved');

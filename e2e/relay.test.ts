@@ -48,7 +48,7 @@ test.for([
   expect(relay.tokens).toEqual([]);
   expect(code).not.toBe(0);
   expect(said).toContain('which is not this orchestrator');
-  // The orchestrator tells whose key signed for which server.
+  // The orchestrator records whose key signed for which server.
   const { events } = await orchestrator.call(listAudit, { query: { event_type: 'auth.refused' } });
   expect(events[0]?.actor.name).toBe('ada');
   expect(events[0]?.summary).toMatch(/the signature is for (tls:[0-9a-f]{64}|origin:https:\/\/127\.0\.0\.1:\d+)/);
@@ -76,7 +76,7 @@ test('gives nothing to somebody on the path who answers at the address of the or
   const held = await muster('agents', 'list');
   expect(held.code).not.toBe(0);
   expect(held.said).toContain('is not the trusted one');
-  // Nor to somebody whom the person trusts after all: the name of the address is right, and the key is not.
+  // Nor to a relay that the person trusts: the name of the address is correct, and the key is not.
   for (const trust of [['--insecure-skip-verify'], ['--fingerprint', relay.fingerprint]]) {
     const trusted = await muster('agents', 'list', ...trust);
     expect(trusted.code).not.toBe(0);

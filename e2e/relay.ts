@@ -18,8 +18,8 @@ export interface Relay {
 
 /**
  * @param target    URL of the orchestrator
- * @param downgrade ask for the bare form, whatever the client asked for
- * @param port      where it listens; 0: any that is free
+ * @param downgrade request the bare form, independent of the client's request
+ * @param port      port to listen on; 0: any free one
  */
 export async function startRelay(target: string, { downgrade = false, port = 0 } = {}): Promise<Relay> {
   const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });

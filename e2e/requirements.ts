@@ -7,8 +7,8 @@ import { root } from '../tools/suite/cli.ts';
 export const browserProgram = '/usr/bin/chromium';
 
 /**
- * What a test may need beyond Node and this repository. A test that misses something is skipped with the reason; in CI a
- * skipped test counts as failed, since there everything can be had.
+ * Requirements of tests beyond Node and this repository. A test without its requirement is skipped with the reason; in CI a
+ * skipped test counts as failed, since all requirements can be met there.
  */
 const needs = {
   linux: () => process.platform === 'linux' || 'needs Linux',

@@ -31,7 +31,7 @@ test('a second start takes up where the first left off', async ({ stage }) => {
   await call(applyAgent, { params, body });
   const state = await call(getState, { params });
 
-  // Both read their configuration again when they are told to; what cannot be used changes nothing.
+  // Both reload their configuration on a signal; an invalid configuration changes nothing.
   const said = (of: typeof agent | typeof orchestrator, text: string) =>
     eventually(text, async () => (of.program.lastLines(20).some((line) => line.includes(text)) ? true : null));
   writeFileSync(files.orchestrator, 'drift: { interval: 77 }\npending_capacity: 7\n');

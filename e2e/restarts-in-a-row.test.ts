@@ -3,7 +3,7 @@ import { expect } from 'vitest';
 import { eventually } from './eventually.ts';
 import { test } from './harness.ts';
 
-/** What an agent has logged of its waits since a line, in milliseconds. */
+/** Backoff times that an agent has logged since a line, in milliseconds. */
 const waitsIn = (lines: readonly string[]): number[] =>
   lines.flatMap((line) => {
     const wait = /"retry_in_ms":(\d+)/.exec(line)?.[1];
@@ -30,7 +30,7 @@ test('agents come back within seconds after several restarts of the orchestrator
     const lines = program.lastLines(1_000);
     const waits = waitsIn(lines);
     expect(waits.length).toBeGreaterThan(0);
-    // By what the agent decided, not by the clock of a busy machine. A stopped orchestrator asks for up to two seconds.
+    // Checks the agent's decision, not the clock of a busy machine. A stopping orchestrator requests up to two seconds.
     expect(Math.max(...waits), lines.join('\n')).toBeLessThanOrEqual(5_000);
     // Each end of a link says why.
     for (const line of lines.filter((each) => each.includes('"not connected"')))

@@ -79,7 +79,7 @@ describe('kill -9 of the orchestrator in the middle of a fan-out', () => {
         expect(new Set(run.results.map(({ node_id }) => node_id)).size).toBe(size);
         expect([...statuses.keys()].filter((status) => status === 'queued' || status === 'running')).toEqual([]);
         if (run.status === 'succeeded') expect(statuses.get('succeeded')).toHaveLength(size);
-        // Nobody began once more than three had failed; those who were at it then may fail as well, and leave nobody to be halted.
+        // No agent starts after more than three failures. Agents already at work may fail as well, which may leave none to halt.
         if (run.status === 'failed') expect(statuses.get('failed')?.length).toBeLessThanOrEqual(3 + batch);
         if (run.status === 'halted')
           expect(run.results.every(({ status }) => ['succeeded', 'failed', 'cancelled'].includes(status))).toBe(true);

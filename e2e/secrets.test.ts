@@ -37,12 +37,12 @@ import { signIn } from './client.ts';
 import { eventually } from './eventually.ts';
 import { type Orchestrator, type Stage, test } from './harness.ts';
 
-/** As programs may write it: as it is, in JSON, in an address, in base64 wherever it begins, in hexadecimal. */
+/** Forms in which programs may write a value: raw, in JSON, in a URL, in base64 at any offset, in hexadecimal. */
 function formsOf(value: string): string[] {
   const bytes = Buffer.from(value);
   const base64 = [0, 1, 2].flatMap((before) =>
     (['base64', 'base64url'] as const).map((alphabet) =>
-      // What the characters around it have a share in is not the value's own.
+      // Leaves out base64 characters that also encode adjacent bytes.
       Buffer.concat([Buffer.alloc(before), bytes])
         .toString(alphabet)
         .slice(before === 0 ? 0 : 4, Math.floor(((before + bytes.length) * 4) / 3)),
@@ -53,7 +53,7 @@ function formsOf(value: string): string[] {
   return [value, json, JSON.stringify(json).slice(1, -1), encodeURIComponent(value), hex, hex.toUpperCase(), ...base64];
 }
 
-/** Asks for what is no JSON, and keeps what comes. */
+/** Requests a stream and keeps the received text. */
 function listen(orchestrator: Orchestrator, path: string, token: string): { text: () => string; close: () => void } {
   let text = '';
   const ca = readFileSync(join(orchestrator.dataDir, 'api.crt'));
@@ -75,7 +75,7 @@ function filesIn(directory: string): string[] {
 }
 
 interface Place {
-  /** Of the database; null: a file in the data directory. */
+  /** URL of the database; null: a file in the data directory. */
   url: string | null;
   /** All that is in the database, by table. */
   dump(): Promise<Map<string, string>>;
@@ -186,7 +186,7 @@ async function nobodyElseHasIt(stage: Stage, end: FarEnd, { url, dump }: Place):
   await call(getRun, { params: { run_id: run.run_id } });
   expect(readFileSync(join(root, 'conf'), 'utf8')).toBe(`user=a\npassword=${two}\n`);
   expect(await call(rotateSecretsKey, {})).toMatchObject({ reencrypted: 4, unreadable: [] });
-  // One that is cut off in the midst of saying it, the value being another by then.
+  // A script that is cut off while it prints the value, which has changed meanwhile.
   await upload([script('slow', `cat ${root}/key; echo '\${{ secrets.three }}' >&2; sleep 4`)]);
   const slow = call(applyAgent, nothing);
   const running = await eventually('it runs', async () => {
@@ -226,13 +226,13 @@ async function nobodyElseHasIt(stage: Stage, end: FarEnd, { url, dump }: Place):
 
   for (const path of ['/metrics', '/api/v1/audit/export', '/api/v1/settings', '/api/v1/audit?limit=500'])
     streams.push(listen(orchestrator, path, token));
-  await eventually('the webhook has been told', async () => (end.arrived.length > 0 ? true : null));
+  await eventually('the webhook has received it', async () => (end.arrived.length > 0 ? true : null));
   await eventually('all have been answered', async () => streams.every(({ text }) => text().length > 100) || null);
   expect(streams[0]?.text()).toContain('state.failed');
   const places: [string, string][] = [];
   const keep = (directory: string) =>
     places.push(...filesIn(directory).map((path): [string, string] => [path, readFileSync(path, 'latin1')]));
-  // While it runs, with what is not yet in the database's own file, and once it has stopped.
+  // While it runs, with data that is still in the write-ahead log, and after it has stopped.
   keep(orchestrator.dataDir);
   if (url === null) expect(places.some(([path]) => path.endsWith('muster.db-wal'))).toBe(true);
   await orchestrator.stop();
@@ -268,7 +268,7 @@ async function nobodyElseHasIt(stage: Stage, end: FarEnd, { url, dump }: Place):
   );
   expect(told).toEqual([]);
 
-  // What the machine itself keeps, only its owner may read.
+  // Files of the agent are readable by their owner alone.
   for (const path of filesIn(agent.dataDir)) expect([path, statSync(path).mode & 0o077]).toEqual([path, 0]);
   expect(statSync(agent.dataDir).mode & 0o077).toBe(0);
 }
@@ -323,7 +323,7 @@ test('a secret goes in by `muster secrets set` from a pipe or a file, and what g
     });
   const pem = join(stage.dir, 'site.pem');
   writeFileSync(pem, '-----BEGIN-----\nabc\n-----END-----\n');
-  // What makes the newline at its end is `echo`, not whoever chose the password; a file is what it is.
+  // `echo` adds a newline that is not part of the password; a file is used unchanged.
   const told = [
     await secrets(['set', 'with', '--agent', 'web-1'], 'hunter2 \n'),
     await secrets(['set', 'without'], 'hunter2'),

@@ -7,7 +7,7 @@ import { resolved } from './hosts/subjects/subject.ts';
 import { noHosts } from './hosts/test.ts';
 import { TestHosts } from './hosts/test-hosts.ts';
 
-/** When services are restarted and reloaded, how often, and what is said of those that do not start. */
+/** When and how often services are restarted and reloaded, and the reports of failed starts. */
 
 const reason = noHosts();
 const log = '/var/tmp/services.log';
@@ -40,7 +40,7 @@ describe.skipIf(reason !== null)(`services on a test host${reason === null ? '' 
   const conf = (name: string, content: string) => file(`/var/tmp/${name}.conf`, { content });
   const key = (name: string) => `path:/var/tmp/${name}.conf`;
   const apply = (resources: ResolvedResource[]) => agent.run(operation('apply', resources));
-  /** What happened since it was asked last. */
+  /** Events since the previous call. */
   const happened = async () =>
     (await machine.sh(`touch ${log}; cat ${log}; rm ${log}`)).split('\n').filter((line) => line !== '');
 
@@ -74,7 +74,7 @@ describe.skipIf(reason !== null)(`services on a test host${reason === null ? '' 
     expect(await happened()).toEqual([]);
   });
 
-  test('exactly once, wherever the agent is killed', async () => {
+  test('exactly once, for a kill of the agent at any point', async () => {
     const desired = (content: string) => [
       conf('d', content),
       service('one', { running: true }, { restart_on: [key('d')] }),

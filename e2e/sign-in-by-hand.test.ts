@@ -12,7 +12,7 @@ const [makeKey = '', ...rest] = blocksOf(page)
   .filter(({ language }) => language === 'sh')
   .map(({ source }) => source);
 
-/** Runs what the page says, in one shell, as far as it succeeds. */
+/** Runs the commands of the page in one shell, up to the first failure. */
 function shell(stage: Stage, script: string, variables: NodeJS.ProcessEnv): Promise<string> {
   return new Promise((resolve, reject) => {
     // The last command of the page is one that is refused.

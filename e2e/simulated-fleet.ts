@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { ResourceResult } from '@muster/protocol';
 import { type AgentKey, dialAsAgent, newAgentKey, type TestAgent } from '../orchestrator/test/test-agent.ts';
 
-/** Agents that keep a journal as real ones do, in memory: many of them cost little, and they see everything they are told. */
+/** Agents with an in-memory journal: inexpensive in large numbers, and they record every received operation. */
 
 const unchanged: ResourceResult = {
   module: 'motd',
@@ -25,7 +25,7 @@ export interface FleetWatch {
   onBegun(nodeId: string, operationId: string): void;
   /** It tells of the end for the first time. */
   onEnded(nodeId: string, operationId: string): void;
-  /** It is handed one whose end was acknowledged. */
+  /** Called with an operation that arrives again after its result was acknowledged. */
   onRepeated(nodeId: string, operationId: string): void;
   /** How an operation ends, and after how many milliseconds. */
   judge(nodeId: string): { status: 'succeeded' | 'failed'; afterMs: number };
@@ -50,7 +50,7 @@ export class SimulatedAgent {
     this.#watch = watch;
   }
 
-  /** Stays connected, whatever happens at the other end, until it is stopped. */
+  /** Stays connected until it is stopped, and reconnects after any failure of the other end. */
   async run(): Promise<void> {
     while (!this.#stopped) {
       await this.#connect().catch(() => {});
@@ -114,7 +114,7 @@ export class SimulatedAgent {
     this.#journal.set(operation_id, 'finished');
     const at = Math.floor(Date.now() / 1000);
     const summary = { total: 1, unchanged: 1, changed: 0, removed: 0, failed: 0, skipped: 0 };
-    const error = status === 'failed' ? 'as it was told to' : null;
+    const error = status === 'failed' ? 'simulated failure' : null;
     this.#watch.onEnded(this.key.nodeId, operation_id);
     this.#report([
       { type: 'results', operation_id, position: 0, results: [unchanged] },

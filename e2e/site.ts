@@ -7,10 +7,10 @@ interface SiteOptions {
   name: string;
   /** Where it all goes; everything is below this folder. */
   root: string;
-  /** Of the 20 pages, the first so many are declared. */
+  /** Number of declared pages, from the first of the 20. */
   pages?: number;
   directories?: number;
-  /** What the first page says. */
+  /** Text of the first page. */
   greeting?: string;
   script?: 'built' | 'slow' | 'none';
 }
@@ -66,7 +66,7 @@ const scripts = {
   }),
 };
 
-/** Everything below a folder: path, mode and content, in order. Empty when it is not there. */
+/** Everything below a folder: path, mode, and content, in order. Empty if the folder does not exist. */
 export function treeOf(root: string): Record<string, string> {
   const tree: Record<string, string> = {};
   const visit = (path: string, shown: string) => {

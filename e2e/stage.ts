@@ -7,7 +7,7 @@ import { muster, root } from '../tools/suite/cli.ts';
 import { type Ending, Program } from '../tools/suite/program.ts';
 import { newOperator, type Operator, operatorClient } from './client.ts';
 
-/** Real processes for end-to-end tests: started as a person starts them, killed at the end whatever happens. */
+/** Real processes for end-to-end tests: started as a person starts them, always killed at the end. */
 
 interface RunOptions {
   flags?: readonly string[];
@@ -123,7 +123,7 @@ export class AgentProcess extends Restartable {
   }
 }
 
-/** What one test has on: processes and a folder. */
+/** Processes and folder of one test. */
 export class Stage {
   readonly dir = mkdtempSync(join(tmpdir(), 'muster-e2e-'));
   readonly #programs: Program[] = [];
@@ -184,7 +184,7 @@ export class Stage {
     return new AgentProcess(this, this.folder(`agent-${name}`), connect, options);
   }
 
-  /** What every program printed last, for a test that failed. */
+  /** Last output of every program, for a test that failed. */
   report(): string {
     return this.#programs
       .map((program) => {

@@ -8,7 +8,7 @@ import { eventually } from './eventually.ts';
 import { test } from './harness.ts';
 import { operatorEnvironment, Person } from './person.ts';
 
-/** Passes bytes on to a port until it is cut; then anew. */
+/** Forwards bytes to a port until it is cut; then accepts new connections. */
 async function passage(port: number): Promise<{ port: number; cut(): void; close(): void }> {
   const sockets = new Set<Socket>();
   const cut = () => {
@@ -55,7 +55,7 @@ test('a terminal on an agent, typed into as a person does: it is put right at it
     line.close();
   });
 
-  // The marks are put together over there, so that what is echoed is not taken for what was done.
+  // The remote shell assembles the markers, so that the test does not mistake the echo of the command for its output.
   person.type('PS1="far> "; echo mark$((40 + 2)) grün 東京\r');
   await person.sees('mark42 grün 東京');
   person.resize(101, 37);

@@ -4,7 +4,7 @@ import { WebSocket } from 'ws';
 import { eventually } from './eventually.ts';
 import type { Orchestrator } from './stage.ts';
 
-/** What is said on a terminal's WebSocket besides its bytes. */
+/** A JSON message on a terminal's WebSocket. */
 interface Notice {
   type: 'resize' | 'exit' | 'error';
   [field: string]: unknown;
@@ -65,13 +65,13 @@ export class TerminalScreen {
     });
   }
 
-  /** Waits until it has been told that, and is closed. */
+  /** Waits for the end notice and the close. */
   async end(): Promise<Notice | undefined> {
     await eventually('the connection is closed', async () => this.closed);
     return this.notices.at(-1);
   }
 
-  /** As a network that is gone: nothing is said to the other end, beyond what the kernel says. */
+  /** Simulates a lost network: sends nothing to the other end, except for the kernel's messages. */
   cut(): void {
     this.#ws.terminate();
   }

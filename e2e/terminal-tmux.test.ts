@@ -52,12 +52,12 @@ test('under tmux: an editor and top with the window resized, ten million bytes p
   await window.enter(`clear; ${muster} terminal open web-1; echo "code=$?"; stty -g`);
   await window.sees('the far prompt', ([line = '']) => /^[#$]/.test(line));
 
-  // The marks are put together over there, so that what is echoed is not taken for what was done.
+  // The remote shell assembles the markers, so that the test does not mistake the echo of the command for its output.
   await window.enter(`PS1='far> '; cd '${far}'; printf '\\033[38;2;18;171;52m%s\\033[0m\\n' gre''en`);
   await window.seesLine('green');
   expect(await window.colours()).toContain('\u001b[38;2;18;171;52mgreen');
 
-  // In the middle of an insertion the window changes: what is typed after it is on the screen where it belongs.
+  // The window changes in the middle of an insertion: later input still appears in the right place.
   const letter = join(far, 'letter');
   writeFileSync(letter, 'as it was\n');
   await window.enter('vi -u NONE -N -n -i NONE letter');
@@ -76,7 +76,7 @@ test('under tmux: an editor and top with the window resized, ten million bytes p
   expect(readFileSync(letter, 'utf8')).toBe('as it was\ngrün 東京 🙂\nafter it changed\n');
   expect(await window.modes()).toContain('alternate_on=0');
 
-  // Told of no change, top would write lines that no longer fit, and what is below them would be elsewhere.
+  // Without notice of the change, top would write lines that no longer fit, and shift those below.
   const heading = (lines: string[]) => lines.findIndex((line) => /^ *PID /.test(line));
   await window.enter('top -d 0.2');
   let at = -1;
@@ -96,8 +96,8 @@ test('under tmux: an editor and top with the window resized, ten million bytes p
   const paste = join(here, 'paste');
   const text = longText();
   writeFileSync(paste, text);
-  // A kernel whose terminal is not read as fast as it echoes leaves some of that out, and what a shell prints right behind
-  // it: so what arrived is looked at where it arrived.
+  // A kernel drops echo, and shell output directly after it, when a terminal is read more slowly than it echoes. The test
+  // therefore checks the input at the receiving program.
   await window.enter('clear; echo rea""dy; cat > arrived');
   await window.seesLine('ready');
   await window.paste(paste);
@@ -111,7 +111,7 @@ test('under tmux: an editor and top with the window resized, ten million bytes p
   expect(sha256(readFileSync(arrived))).toBe(sha256(text));
   expect(await window.modes()).toBe(before.modes);
 
-  // What this terminal was shown, byte for byte.
+  // Output of this terminal, byte for byte.
   const [session] = await orchestrator.call(listTerminals, {});
   const { body } = await orchestrator.call(getTranscript, {
     params: { session_id: session?.session_id as string },

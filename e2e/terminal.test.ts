@@ -40,11 +40,11 @@ const agentWithTerminals = (stage: Stage, orchestrator: Orchestrator): Promise<A
 interface Opened {
   session_id: string;
   screen: TerminalScreen;
-  /** Of the shell. */
+  /** Process id of the shell. */
   pid: number;
 }
 
-/** A terminal whose shell has said its number. */
+/** Opens a terminal and reads the process id of its shell. */
 async function opened(orchestrator: Orchestrator, call: Client, size = {}, node_id = 'web-1'): Promise<Opened> {
   const { session_id, ws_url } = await call(openTerminal, { params: { node_id }, query: size });
   const screen = await TerminalScreen.connect(orchestrator, ws_url);
@@ -104,7 +104,7 @@ async function endOnRecord(call: Client, session_id: string) {
   return events.find(({ metadata }) => metadata.session_id === session_id);
 }
 
-/** It ended as one whose agent or orchestrator was lost. */
+/** The session ended because its agent or orchestrator was lost. */
 async function expectInterrupted(call: Client, session_id: string): Promise<void> {
   const after = await eventually('the session has ended', async () => {
     const now = await session(call, session_id);
@@ -186,19 +186,19 @@ describe.each(databases)('a terminal, on %s', (database) => {
       expect(await endOnRecord(call, session_id)).toMatchObject({ metadata: { sha256, bytes: cast.length } });
       const [header = ''] = cast.toString().split('\n');
       expect(JSON.parse(header)).toMatchObject({ version: 2, width: 100, muster: { operator: 'ada', agent: 'web-1' } });
-      // Whoever was there from the beginning saw the very bytes that can be had now.
+      // A client that was connected from the start received the same bytes as the transcript holds.
       expect((await transcript(call, session_id, 'raw')).equals(screen.bytes)).toBe(true);
       expect((await transcript(call, session_id, 'asciicast')).equals(cast)).toBe(true);
     });
 
-    test('waits for whoever comes back, with the screen that there was, and has one hand on the keys', async () => {
+    test('waits for a client to return, restores its screen, and has one writer at a time', async () => {
       const { call } = orchestrator;
       const { session_id, screen } = await opened(orchestrator, call);
       const go = join(stage.dir, 'go');
       screen.type(`while [ ! -e '${go}' ]; do sleep 0.05; done; echo "while away: $((40+2))"\n`);
       await screen.shows(/while away/);
       screen.cut();
-      await eventually('nobody is there', async () => {
+      await eventually('no client is connected', async () => {
         const { attached, status } = await session(call, session_id);
         return attached.length === 0 && status === 'active' ? true : null;
       });
@@ -258,7 +258,7 @@ describe.each(databases)('a terminal, on %s', (database) => {
       looks.type('echo by a viewer\n');
       expect(await looks.end()).toMatchObject({ type: 'error', code: 'forbidden' });
 
-      // Whoever is removed sees nothing that is shown after the answer, and the others go on.
+      // A removed client receives no output after the answer; the others continue.
       const removed = async (operator_id: string, screens: TerminalScreen[]) => {
         await ada(removeOperator, { params: { operator_id } });
         for (const each of screens) await each.end();
@@ -288,11 +288,11 @@ describe.each(databases)('a terminal, on %s', (database) => {
           await back(orchestrator);
         }
         const { session_id, screen, pid } = await opened(orchestrator, call);
-        // What does not hear that the terminal is gone is ended where there is somebody left to do it.
+        // A stopping agent ends processes that ignore the hang-up; a killed one cannot.
         if (how === 'stopped') screen.type(`trap '' HUP\n`);
         screen.type('echo "ready $((1+1))"; sleep 1000 & echo "other=$!."; wait\n');
         const [, other] = await screen.shows(/ready 2[\s\S]*other=(\d+)\./);
-        // In the background, of no terminal that is told: with nobody left to end it, it stays, as under sshd.
+        // A background process gets no hang-up; after a kill of the agent no process ends it, and it stays, as under sshd.
         if (how === 'killed') {
           process.kill(Number(other));
           await agent.kill9();
@@ -304,7 +304,7 @@ describe.each(databases)('a terminal, on %s', (database) => {
       }
     });
 
-    test('a link that breaks anywhere leaves a beginning of what was shown, of which each saw a beginning', async ({
+    test('a broken link leaves a prefix of the output in the transcript, and each client received a prefix of that', async ({
       onTestFinished,
     }) => {
       const { call } = orchestrator;
@@ -334,10 +334,10 @@ describe.each(databases)('a terminal, on %s', (database) => {
       }
     });
 
-    test('an orchestrator that is killed has recorded all that was shown, and the shell is gone', async () => {
+    test('a killed orchestrator has recorded all shown output, and the shell has ended', async () => {
       const { call } = orchestrator;
       for (const ms of database === 'SQLite' ? [30, 330] : [110]) {
-        // A new process begins its backing off anew.
+        // A new process starts with the minimum backoff.
         await agent.stop();
         await agent.start();
         await back(orchestrator);
@@ -394,7 +394,7 @@ describe.each(databases)('a terminal, on %s', (database) => {
     }
   });
 
-  test('whose transcript finds no room, or is removed by somebody, ends with the reason, and nothing else does', async ({
+  test('ends with the reason if its transcript cannot be stored or is removed, and other sessions continue', async ({
     stage,
     skip,
   }) => {

@@ -11,14 +11,14 @@ export class Tmux {
   readonly #socket: string;
   readonly #env: NodeJS.ProcessEnv;
 
-  /** @param onEnd takes what ends it, for when the stage and the socket may be gone */
+  /** @param onEnd receives the cleanup function, for when the stage and the socket may be gone */
   static async start(
     stage: Stage,
     env: NodeJS.ProcessEnv,
     { cols, rows }: { cols: number; rows: number },
     onEnd: (end: () => void) => void,
   ): Promise<Tmux> {
-    // Whoever sits at a terminal is no build server, wherever the tests run, and in no other tmux.
+    // Removes CI and TMUX: the programs must see an interactive user outside any other tmux.
     const own = { CI: undefined, TMUX: undefined, ENV: undefined, LC_ALL: 'C.UTF-8', PS1: 'near> ', SHELL: '/bin/sh' };
     const tmux = new Tmux(join(stage.folder('tmux'), 'socket'), stage.environment({ ...env, ...own }));
     const size = ['-x', String(cols), '-y', String(rows)];
@@ -62,13 +62,13 @@ export class Tmux {
     await this.#tmux('resize-window', '-x', String(cols), '-y', String(rows));
   }
 
-  /** Pastes what is in a file. */
+  /** Pastes the content of a file. */
   async paste(file: string): Promise<void> {
     await this.#tmux('load-buffer', file);
     await this.#tmux('paste-buffer', '-d');
   }
 
-  /** From now on all that it is told to show goes to a file as well. */
+  /** Also writes all later output to a file. */
   async keep(file: string): Promise<void> {
     await this.#tmux('pipe-pane', '-o', `exec cat > '${file}'`);
   }
@@ -78,12 +78,12 @@ export class Tmux {
     return (await this.#tmux('capture-pane', '-p')).split('\n').slice(0, -1);
   }
 
-  /** The same with the sequences that set its colours. */
+  /** The screen with its color sequences. */
   async colours(): Promise<string> {
     return await this.#tmux('capture-pane', '-p', '-e');
   }
 
-  /** What programs have set: the other screen, the mouse, the cursor. */
+  /** Modes set by programs: alternate screen, mouse, cursor. */
   async modes(): Promise<string> {
     const names = ['alternate_on', 'mouse_any_flag', 'cursor_flag', 'keypad_flag', 'insert_flag', 'origin_flag'];
     return (await this.#tmux('display-message', '-p', names.map((name) => `${name}=#{${name}}`).join(' '))).trim();

@@ -48,7 +48,7 @@ test('a killed agent is lost after the grace time and back once it is started; o
   ]);
 });
 
-test('an agent whose data directory was copied is told of once, and the first one stays', async ({ stage }) => {
+test('a copied data directory is reported once, and the first agent stays connected', async ({ stage }) => {
   const orchestrator = await stage.orchestrator(options);
   const agent = await stage.agent(orchestrator, 'web-1');
   const copy = join(stage.dir, 'copy');

@@ -14,7 +14,7 @@ import { ended, eventually } from './eventually.ts';
 import type { AgentProcess, Orchestrator, Stage } from './harness.ts';
 import { pagePath, runsOf, siteModule } from './site.ts';
 
-/** Resolves when it is time to kill: so long after the apply was answered, or when its script is running. */
+/** When to kill: milliseconds after the answer to the apply, or while its script is running. */
 export type Moment = number | 'script';
 
 const reached = (moment: Moment, root: string): Promise<unknown> =>
@@ -45,7 +45,7 @@ export async function begun(
   return { ...parts, root, operationId: operation_id };
 }
 
-/** What must hold after any kill: one end, every resource told once, everything done, nothing twice. */
+/** Conditions after any kill: one end, every resource reported once, every change done once. */
 export async function expectDone({ orchestrator, agent, root, operationId }: Trial, name: string): Promise<void> {
   const { call } = orchestrator;
   const operation = await ended(call, operationId);

@@ -62,7 +62,7 @@ export async function buildAll(folder: string, { fast = false, env = process.env
   const wish = { executable: program, version, architecture: 'amd64', out: folder, epoch, licences } as const;
   const debs = buildPackages({ ...wish, compression, completions: completions(program) });
   writeSums(folder);
-  // What an orchestrator of this clone serves.
+  // The install folder that an orchestrator of this clone serves.
   writeInstallFolder(installFolder(version, program, [debs.muster, debs.agent]), join(folder, 'install'));
   linkSync(program, join(folder, 'install', 'muster'));
   return artifacts;
@@ -104,7 +104,7 @@ function writeTarballOf(parts: {
   writeTarball({ name: tarballName(build), files, epoch: Date.parse(build.date) / 1000, level }, path);
 }
 
-/** What a shell completes, as the program itself writes it. */
+/** Shell completions, printed by the program. */
 function completions(program: string): Record<'bash' | 'zsh' | 'fish', string> {
   const of = (shell: string) => execFileSync(program, ['completion', shell], { encoding: 'utf8' });
   return { bash: of('bash'), zsh: of('zsh'), fish: of('fish') };

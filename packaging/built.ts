@@ -7,8 +7,8 @@ import { buildPackages, packagesIn } from './deb/packages.ts';
 import { describeBuild, executable } from './executable.ts';
 
 /**
- * What `npm run build` makes, for tests: weakly compressed, once for each state of the sources, with the packages of an
- * older version besides, to upgrade from.
+ * Output of `npm run build`, for tests: lightly compressed, once per state of the sources, plus the packages of an older
+ * version for upgrade tests.
  */
 export interface Built extends Artifacts {
   readonly older: Artifacts['debs'];
@@ -19,8 +19,8 @@ const cache = join(here, '../.cache/built');
 const olderVersion = '0.0.9';
 
 /**
- * Builds it, unless it is there already.
- * @returns paths in a cache: not to be written to
+ * Builds the artifacts unless the cache has them.
+ * @returns paths in the cache: read-only
  */
 export async function built(): Promise<Built> {
   const about = describeBuild({});

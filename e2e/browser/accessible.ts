@@ -7,10 +7,10 @@ interface Found {
 }
 
 /**
- * What axe has against a page.
- * @param part selector of what is looked at; null: all of it
- * @param theme dark: only what differs there, which is colours
- * @returns a line for each fault
+ * Accessibility violations that axe finds in a page.
+ * @param part selector of the checked part; null: the whole page
+ * @param theme dark: checks only colors, the only difference between the themes
+ * @returns a line for each violation
  */
 export async function violationsOf(page: Page, part: string | null, theme: 'light' | 'dark'): Promise<string[]> {
   if (!(await page.evaluate('typeof window.axe === "object"'))) await page.evaluate(axe.source);

@@ -17,7 +17,7 @@ const flags = [
   '--disable-sync',
 ];
 
-/** Debian's Chromium, that talks to nobody but who it is sent to. */
+/** Debian's Chromium without background requests. */
 export const openBrowser = (): Promise<Browser> => chromium.launch({ executablePath: browserProgram, args: flags });
 
 const proxyPort = 3128;
@@ -32,8 +32,8 @@ const splice = `
 `;
 
 /**
- * The same in a network of its own, with a way out to this machine's loopback and to nowhere else. Test hosts come and go
- * on this machine, and with each of their interfaces a browser beside them cuts whatever it has under way.
+ * Chromium in a network namespace that reaches only this machine's loopback. Test hosts add and remove interfaces on this
+ * machine, and a browser outside a namespace aborts its requests on each such change.
  */
 export async function openBrowserApart(): Promise<Browser> {
   if (missing('linux', 'root', 'namespaces') !== null) return openBrowser();

@@ -1,7 +1,7 @@
 import { listAgentOperations, listLatestDrift } from '@muster/protocol/http';
 import type { Showcase } from '../showcase/showcase.ts';
 
-/** Views that differ from their page by more than what it shows. */
+/** Views of a page that need their own screenshots, by page. */
 const views: Readonly<Record<string, readonly string[]>> = {};
 
 /**

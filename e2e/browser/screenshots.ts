@@ -10,11 +10,11 @@ import { fileNameOf, pagesOf } from './pages.ts';
 import { Tab } from './tab.ts';
 
 /**
- * Pictures of every page of the console, as a fleet that is at work fills it:
+ * Takes screenshots of every page of the console with data of a busy fleet:
  *
  *     npm run console:screenshots -- DIRECTORY [--only agents] [--widths 390,1280,1920] [--themes light,dark] [--empty]
  *
- * `--only` takes pages whose name has one of these words; `--empty` shows an orchestrator that nothing has connected to.
+ * `--only` takes pages whose name contains one of these words; `--empty` shows an orchestrator without agents.
  */
 
 const { values, positionals } = parseArgs({
@@ -35,7 +35,7 @@ const only = values.only.split(',');
 const height = 900;
 const tallest = 2600;
 
-/** As long as all that it shows, what is scrolled included. */
+/** Makes the window as tall as its content, scrolled parts included. */
 async function stretched(tab: Tab, width: number): Promise<void> {
   const hidden = await tab.page.evaluate(
     `Math.max(0, ...[...document.querySelectorAll('#content, [role=dialog]')].map((e) => e.scrollHeight - e.clientHeight))`,

@@ -142,7 +142,7 @@ describe.skipIf(reason !== null)(`a console session${reason === null ? '' : ` ($
     await page.keyboard.press('Enter');
     await page.keyboard.press('Escape');
     await asked('bob').getByText('You are signed in as ada').waitFor();
-    // A second link replaces the first, whose session ends.
+    // A second link replaces the first, whose sign-in session ends.
     const out = () => page.waitForResponse((answer) => answer.url().endsWith('/auth/logout'));
     let refused = out();
     const used = await openLink(bobs);

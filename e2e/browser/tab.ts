@@ -9,7 +9,7 @@ import { eventually } from '../eventually.ts';
 import type { Orchestrator } from '../stage.ts';
 import { PageWatch } from './watch.ts';
 
-/** Where what is left of a test that failed is kept, for whoever looks into it. */
+/** Traces and logs of failed tests. */
 const failures = join(root, '.cache/browser-failures');
 
 /** One tab of one person: the console of an orchestrator, under watch. */
@@ -18,7 +18,7 @@ export class Tab {
   readonly watch: PageWatch;
   readonly #context: BrowserContext;
   readonly #orchestrator: Orchestrator;
-  /** Of the session, as it was last sent. */
+  /** Session token of the most recent request. */
   #token: string | null = null;
 
   private constructor(context: BrowserContext, page: Page, watch: PageWatch, orchestrator: Orchestrator) {
@@ -34,7 +34,7 @@ export class Tab {
 
   static async open(browser: Browser, orchestrator: Orchestrator, options: BrowserContextOptions = {}): Promise<Tab> {
     const context = await browser.newContext({
-      // A certificate of its own making is what a fresh orchestrator has.
+      // A fresh orchestrator has a self-signed certificate.
       ignoreHTTPSErrors: true,
       viewport: { width: 1280, height: 800 },
       reducedMotion: 'reduce',
@@ -84,10 +84,10 @@ export class Tab {
     await call(logout, {});
   }
 
-  /** Resolves when the page shows what it has to show: nothing is asked for any more, and no place is kept for it. */
+  /** Resolves when the page has its content: no request is pending, and no placeholder is shown. */
   async settled(): Promise<void> {
     await this.watch.quiet();
-    // Asked from outside: the page's policy lets nobody watch from within.
+    // Polls from outside: the page's content security policy blocks observers inside it.
     await eventually('nothing keeps a place for what comes', async () =>
       (await this.page.evaluate("document.querySelector('[data-skeleton], [aria-busy=true]') === null")) ? true : null,
     );

@@ -10,7 +10,7 @@ export interface AgentOptions {
   tags?: Record<string, string>;
   /** Lines of the unit's `[Service]` section. */
   service?: readonly string[];
-  /** Arguments besides those of the connection. */
+  /** Additional arguments. */
   flags?: readonly string[];
   /** Left to somebody else, who gives it its name then. */
   approved?: boolean;
@@ -87,7 +87,7 @@ export class HostAgent {
     return Number(await this.machine.exec('systemctl', 'show', '--property=NRestarts', '--value', unit));
   }
 
-  /** What it logged last. */
+  /** Its most recent log lines. */
   async log(lines = 60): Promise<string> {
     return (await this.machine.run(['journalctl', '--unit', unit, '--output=cat', '--lines', String(lines)])).stdout;
   }

@@ -32,7 +32,7 @@ describe.skipIf(reason !== null)(`the apt repository${reason === null ? '' : ` (
     await repository.end();
   });
 
-  test('is refused where its signature is that of another', async ({ hosts }) => {
+  test('is refused if another key signed it', async ({ hosts }) => {
     const machine = await hosts.start('wary');
     const [repository, other] = await Promise.all([AptRepository.open(hosts), AptRepository.open(hosts)]);
     await other.use(machine);

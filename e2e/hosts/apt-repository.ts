@@ -11,8 +11,8 @@ const suite = 'stable';
 const component = 'main';
 
 /**
- * A signed apt repository on the bridge. Unless another pool is named: nginx-light and what it needs, and the packages of
- * `apt/packages.ts` in two versions each. What it offers can be changed as it goes.
+ * A signed apt repository on the bridge. The default pool is nginx-light with its dependencies, and the packages of
+ * `apt/packages.ts` in two versions each. `offer` changes the offered packages at any time.
  */
 export class AptRepository {
   readonly #pool: readonly PoolPackage[];
@@ -33,7 +33,7 @@ export class AptRepository {
     this.offer();
   }
 
-  /** Starts it; it offers everything. Test hosts are told of it by `use`. */
+  /** Starts it with all packages. `use` adds it to a test host. */
   static async open(hosts: TestHosts, pool: PoolName = 'samples'): Promise<AptRepository> {
     const { address } = hosts.bridge;
     const repository = new AptRepository(await packagePool(hosts.base, pool), address);
@@ -53,7 +53,7 @@ export class AptRepository {
   }
 
   /**
-   * Decides what it offers from now on; test hosts see it at their next `apt-get update`.
+   * Sets the offered packages; test hosts see them at their next `apt-get update`.
    * @param wanted e.g. a package in one version only; all when absent
    */
   offer(wanted: (offered: { name: string; version: string }) => boolean = () => true): void {
@@ -76,7 +76,7 @@ export class AptRepository {
     this.#files.set(`/dists/${suite}/InRelease`, Buffer.from(this.#key.clearSign(release)));
   }
 
-  /** Makes it the source of a machine, and lets the machine read what it offers. */
+  /** Adds it to the apt sources of a machine, and updates the package lists. */
   async use(machine: Machine): Promise<void> {
     const source = `deb [signed-by=/usr/share/keyrings/tests.asc] ${this.url} ${suite} ${component}\n`;
     const write = [
@@ -106,5 +106,5 @@ export class AptRepository {
 
 const sha256 = (content: Buffer): string => createHash('sha256').update(content).digest('hex');
 
-/** Debian's names for those of Node. */
+/** Debian's architecture names by Node's. */
 const architectures: Readonly<Record<string, string>> = { x64: 'amd64' };

@@ -15,7 +15,7 @@ const recipe = 1;
 const defaultMirror = 'http://deb.debian.org/debian';
 const buildLimitMs = 10 * 60_000;
 
-/** What is kept between test runs: this root, and packages that were fetched. */
+/** Cache between test runs: this root, and downloaded packages. */
 export const cacheFolder = (): string =>
   join(process.env.MUSTER_TEST_CACHE ?? '/var/tmp/muster-test-cache', `hosts-${process.getuid?.() ?? 0}`);
 
@@ -53,7 +53,7 @@ umount "$base.building"
 rmdir "$base.building"
 `;
 
-/** @returns the folder of the root, built now when there is none */
+/** @returns the folder of the root; builds it if necessary */
 export async function baseRoot(): Promise<string> {
   const mirror = debianMirror();
   const key = createHash('sha256')
@@ -71,7 +71,7 @@ export async function baseRoot(): Promise<string> {
   return base;
 }
 
-/** Arguments to setpriv: shell text that runs while nobody else builds the same, and ends with whoever started it. */
+/** Arguments to setpriv: runs shell text under a lock, and ends it with its parent process. */
 export const buildAlone = (root: string, shell: string): string[] => [
   ...['--pdeathsig', 'KILL', '--', 'unshare', '--mount', '--pid', '--fork', '--kill-child', '--mount-proc'],
   ...['flock', `${root}.lock`, 'sh', '-c', shell],
@@ -80,7 +80,7 @@ export const buildAlone = (root: string, shell: string): string[] => [
 /** The mirror that packages are fetched from. */
 export const debianMirror = (): string => mirrorOf(sources());
 
-/** What the machine's own apt reads. */
+/** The apt sources of this machine. */
 function sources(): string {
   const folder = '/etc/apt/sources.list.d';
   const files = existsSync(folder) ? readdirSync(folder).map((name) => join(folder, name)) : [];

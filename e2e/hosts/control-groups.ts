@@ -22,7 +22,7 @@ export function makeControlGroups(name: string): string[] {
   });
 }
 
-/** Processes in groups whose name is wanted, in any depth of them. */
+/** Processes in matching groups, at any depth. */
 export function processesOf(wanted: (name: string) => boolean): { group: string; pid: number }[] {
   return matching(wanted).flatMap(({ name, path }) =>
     foldersOf(path)
@@ -31,7 +31,7 @@ export function processesOf(wanted: (name: string) => boolean): { group: string;
   );
 }
 
-/** Kills everything in the groups of a machine, and waits until it is gone. */
+/** Kills all processes in the groups of a machine, and waits until they have exited. */
 export async function endControlGroups(name: string): Promise<void> {
   for (let attempt = 0; attempt < 500; attempt++) {
     // A zero is a process of another PID namespace that this one cannot see.
@@ -50,7 +50,7 @@ export async function endControlGroups(name: string): Promise<void> {
   throw new Error(`processes of ${name} do not end`);
 }
 
-/** Removes empty groups whose name is wanted. */
+/** Removes empty groups with a matching name. */
 export function removeControlGroups(wanted: (name: string) => boolean): void {
   for (const { path } of matching(wanted))
     for (const folder of foldersOf(path).reverse())

@@ -16,7 +16,7 @@ export interface DerivedRoot {
 const recipe = 1;
 const buildLimitMs = 15 * 60_000;
 
-// What the packages would start is not started. The mounts are this process's alone.
+// Prevents packages from starting services. The mounts are private to this process.
 const build = `
 set -eu
 if [ -d "$root" ]; then exit 0; fi
@@ -39,7 +39,7 @@ rm -rf "$new/usr/sbin/policy-rc.d" "$new/etc/dpkg/dpkg.cfg.d/build" "$new"/var/c
 mv -T "$new" "$root"
 `;
 
-/** @returns the folder of the root, built now when there is none */
+/** @returns the folder of the root; builds it if necessary */
 export async function derivedRoot({ name, packages, finish = '' }: DerivedRoot): Promise<string> {
   const base = await baseRoot();
   const key = createHash('sha256')

@@ -16,10 +16,10 @@ const yamlOf = (page: string): string[] =>
   blocksOf(read(page)).flatMap(({ language, source }) => (language === 'yaml' ? [source] : []));
 const nameOf = (source: string): string => /^name: (.*)$/m.exec(source)?.[1] as string;
 
-/** Kinds of machines that a test host is none of. */
+/** Kinds that need other machines than a test host. */
 const elsewhere = ['package-dnf', 'service-openrc'];
 
-/** One module of what docs/module-kinds.md shows of the kinds that agents carry out here. */
+/** One module of the examples in docs/module-kinds.md, with the kinds that agents support here. */
 function everyKind(): string {
   const shown = yamlOf('docs/module-kinds.md').map((source) => ({
     source: source.trimEnd(),

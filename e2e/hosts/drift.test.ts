@@ -12,7 +12,7 @@ const resources = [
   { 'file-unix': { path: '/srv/app/etc/app.conf', content: 'as applied\n' } },
   { 'service-systemd': { name: 'napper', exec_start: '/bin/sleep infinity', enabled: true, running: true } },
 ];
-/** What is done by hand, which fields of what that moves, and how it is put right. */
+/** Manual changes, the fields that each changes, and the command that reverts it. */
 const byHand: [shell: string, identity: string, fields: string[], back: string][] = [
   ['usermod -s /bin/sh deploy', 'deploy', ['shell'], 'usermod -s /bin/bash deploy'],
   ['gpasswd -d deploy deployers', 'deploy', ['additional_groups'], 'gpasswd -a deploy deployers'],
@@ -24,7 +24,7 @@ const byHand: [shell: string, identity: string, fields: string[], back: string][
 ];
 
 describe.skipIf(reason !== null)(`drift${reason === null ? '' : ` (${reason})`}`, () => {
-  test('of accounts, units and files is told by the watch, made by hand as on a machine', async ({ hosts, stage }) => {
+  test('of accounts, units and files is reported by the watch after manual changes', async ({ hosts, stage }) => {
     const [machine, orchestrator] = await Promise.all([hosts.start('web'), stage.orchestrator()]);
     await HostAgent.install(machine, orchestrator, hosts.bridge.address);
     const params = { node_id: 'web' };

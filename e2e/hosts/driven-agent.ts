@@ -12,7 +12,7 @@ const dataDir = '/var/lib/muster-agent';
 /** Gone at the next boot, and no part of the root. */
 const program = '/run/muster-driver.mjs';
 
-/** In one file: most of what a start of it costs is reading and stripping two hundred. Made once for all machines. */
+/** One bundle: most of the start time goes into loading two hundred files. Built once for all machines. */
 let bundle: Promise<Uint8Array> | null = null;
 
 async function bundled(): Promise<Uint8Array> {

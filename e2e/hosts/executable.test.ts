@@ -25,7 +25,7 @@ resources:
       script: { program: sh, manages: a note, apply: "id -un > /root/note", check: "test -e /root/note" }
 `;
 
-/** The archive of what is built, in a machine's `/opt`. */
+/** Unpacks the archive of the build into a machine's `/opt`. */
 async function unpack(machine: Machine): Promise<void> {
   const { tarball } = await built();
   mkdirSync(join(machine.rootPath, 'opt'), { recursive: true });
@@ -86,10 +86,10 @@ describe.skipIf(reason !== null)(`the executable${reason === null ? '' : ` (${re
     await machine.sh('muster apply bare -m motd --yes');
     expect(await machine.sh('cat /etc/motd /root/note')).toBe('Welcome to bare\nroot\n');
 
-    // Nobody gets into either by a debugger.
+    // Neither process accepts a debugger.
     await machine.sh('systemctl kill --kill-whom=main --signal=USR1 agent orchestrator');
 
-    // What it brings with it is its own user's alone, and is not brought out anew.
+    // Extracted native parts are readable by their own user alone, and are extracted once.
     const brought = 'stat --format "%n %a %i" /var/lib/own/addons/* /var/lib/muster-agent/addons/*';
     const shell = await machine.run(['muster', 'terminal', 'open', 'bare'], { input: 'tty; exit 42\n' });
     expect(shell).toMatchObject({ code: 42, stdout: expect.stringContaining('/dev/pts/') });

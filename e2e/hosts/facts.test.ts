@@ -44,7 +44,7 @@ describe.skipIf(reason !== null)(`facts of a real machine${reason === null ? '' 
       .poll(async () => (await now()).attributes)
       .toMatchObject({ 'rack.row': '5', motd: 'a', timezone: 'Asia/Tokyo', hostname: 'renamed' });
 
-    // No file that is watched changes: the apply is what it is looked at for.
+    // No watched file changes, so only the apply triggers the check.
     const content = JSON.stringify({
       name: 'motd',
       supports: [{ platform: 'linux' }],

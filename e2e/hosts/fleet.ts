@@ -6,7 +6,7 @@ import { type MachineOptions, TestHosts } from './test-hosts.ts';
 interface FleetOptions {
   /** By name. */
   machines: Readonly<Record<string, MachineOptions & { agent?: AgentOptions }>>;
-  /** Of the orchestrator. */
+  /** Environment of the orchestrator. */
   env?: NodeJS.ProcessEnv;
   /** Whether the machines know the test repository. */
   packages?: boolean;
@@ -45,7 +45,7 @@ export class Fleet {
       const { address } = this.hosts.bridge;
       this.agents.set(name, await HostAgent.install(machine, await orchestrator, address, agent));
     });
-    // Whatever fails first, what was started is known and goes with the rest.
+    // Waits for all of them, so that a failure does not lose the programs that did start.
     const ends = await Promise.allSettled([orchestrator, repository, ...started]);
     if (ends[0].status === 'fulfilled') this.#orchestrator = ends[0].value;
     if (ends[1].status === 'fulfilled') this.#repository = ends[1].value;
@@ -75,7 +75,7 @@ export class Fleet {
     await this.stage.end();
   }
 
-  /** What all of it said last, for a test that failed. */
+  /** Last output of all programs, for a test that failed. */
   async report(): Promise<string> {
     const logs = [...this.agents.values()].map(async (agent) => {
       const log = await agent.log().catch((error: Error) => error.message);

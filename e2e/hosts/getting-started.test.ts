@@ -9,7 +9,7 @@ import type { TestHosts } from './test-hosts.ts';
 import { Walk } from './walk.ts';
 
 const reason = noHosts();
-/** Where it is kept what a newcomer types and is shown: to be read by people now and then. */
+/** Transcript of the commands and output of a newcomer, for people to read. */
 const transcript = join(root, '.cache/getting-started.txt');
 
 const test = base.extend<{ $file: { hosts: TestHosts } }>({
@@ -40,7 +40,7 @@ describe.skipIf(reason !== null)(`getting started${reason === null ? '' : ` (${r
     ]);
     if (control === undefined) throw new Error('there is no machine');
     const machines = [control, ...others];
-    // What the page takes for granted: machines that know each other by name, and somebody who may use sudo.
+    // Prerequisites of the page: machines that know each other by name, and a user who may use sudo.
     const known = machines.map(({ address, name }) => `${address} ${name}\n`).join('');
     for (const machine of machines) await machine.sh(`printf '127.0.0.1 localhost\n${known}' > /etc/hosts`);
     await control.sh(`

@@ -32,7 +32,7 @@ const property = async (machine: Machine, unit: string, name: string): Promise<s
 
 /** The agent's data directory is looked at too. */
 const volatile = volatilePaths.filter((path) => !path.includes('muster'));
-/** What `purge` may leave: nothing but what the system itself writes. */
+/** Files that `purge` may leave: only those that the system itself writes. */
 const written = ['/etc/machine-id', '/etc/hostname', '/var/lib/dbus/machine-id'];
 
 const hello = `name: hello
@@ -103,11 +103,11 @@ describe.skipIf(reason !== null)(`installed from packages${reason === null ? '' 
     await machine.sh('rm -r /var/backups/muster');
 
     // The line as it was printed, in a shell of the other machine.
-    const shown = await orchestrator.enrol(web, '--tag', 'role=web');
+    const shown = await orchestrator.enroll(web, '--tag', 'role=web');
     expect(shown).toContain('the agent is connected');
     const { node_id } = await orchestrator.connected('web');
     expect(await property(web, 'muster-agent', 'MemoryMax')).toBe(String(512 * 1024 * 1024));
-    // No core of the agent, and what it starts may still raise that, as in any login.
+    // The agent's soft core limit is 0; its children may raise it, as in any login.
     expect(await property(web, 'muster-agent', 'LimitCORESoft')).toBe('0');
     expect(await property(web, 'muster-agent', 'LimitCORE')).toBe('infinity');
 
@@ -127,15 +127,15 @@ describe.skipIf(reason !== null)(`installed from packages${reason === null ? '' 
     );
     expect(inUnit.trim()).toBe(await property(web, 'muster-agent', 'MainPID'));
 
-    // One that hangs is killed, and started anew.
+    // systemd kills and restarts a hanging agent.
     const stopped = await property(web, 'muster-agent', 'MainPID');
     await web.exec('kill', '-STOP', stopped);
-    await eventually('systemd starts the agent anew', async () =>
+    await eventually('systemd restarts the agent', async () =>
       ['', '0', stopped].includes(await property(web, 'muster-agent', 'MainPID')) ? null : true,
     );
     expect(await web.sh('journalctl -u muster-agent -o cat | grep -i watchdog')).toContain('Watchdog timeout');
 
-    // Both can be told to read their configuration again, and stay up.
+    // Both reload their configuration and stay up.
     const running = await property(web, 'muster-agent', 'MainPID');
     await machine.exec('systemctl', 'reload', 'muster-orchestrator');
     await web.exec('systemctl', 'reload', 'muster-agent');
@@ -151,7 +151,7 @@ describe.skipIf(reason !== null)(`installed from packages${reason === null ? '' 
     // As version 0.1 left it.
     await machine.sh('cd /etc/muster; chgrp root orchestrator.yml; chmod 644 orchestrator.yml; groupdel muster');
 
-    // Both upgraded: the data is kept, the agent is the same, what was disabled or changed by hand stays.
+    // After the upgrade of both packages the data and the agent's identity are kept, and disabled or edited files stay so.
     const former = await property(machine, 'muster-orchestrator', 'MainPID');
     await Promise.all([
       dpkgInstall(machine, [newer.muster, newer.orchestrator]),

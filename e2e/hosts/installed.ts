@@ -8,11 +8,11 @@ import type { Machine } from './machine.ts';
 import { TestHosts } from './test-hosts.ts';
 
 /**
- * Test hosts with nothing of Muster but its packages, as somebody who installs it has them: no Node, no repository. What
- * is typed on them is what the documentation says.
+ * Test hosts with Muster's packages only, as for a person who installs it: no Node, no repository. The tests type the
+ * commands of the documentation.
  */
 
-/** A root with curl: what a machine has that the enrolment line is pasted on. */
+/** A root with curl, the prerequisite of the enrollment line. */
 export const curlRoot = () => derivedRoot({ name: 'debian-curl', packages: ['curl', 'wget'] });
 
 /** Machines that have curl. Used as `TestHosts.open`. */
@@ -49,7 +49,7 @@ export class InstalledOrchestrator {
     return new InstalledOrchestrator(machine);
   }
 
-  /** What a `muster` verb prints with --json. */
+  /** Parsed output of a `muster` verb with --json. */
   async json<T>(...words: string[]): Promise<T> {
     return JSON.parse(await this.machine.exec('muster', ...words, '--json')) as T;
   }
@@ -59,8 +59,8 @@ export class InstalledOrchestrator {
     return (await this.machine.exec('muster', 'agents', 'enroll', ...options)).trim();
   }
 
-  /** Enrols a machine by pasting the line into a shell of it. @returns what was shown there */
-  async enrol(machine: Machine, ...options: string[]): Promise<string> {
+  /** Enrolls a machine by pasting the line into its shell. @returns the output */
+  async enroll(machine: Machine, ...options: string[]): Promise<string> {
     const line = await this.enrolmentLine('--name', machine.name, ...options);
     return await machine.exec('sh', '-c', `${line} 2>&1`);
   }

@@ -1,6 +1,6 @@
 import { execFileSync } from 'node:child_process';
 
-/** iproute2's `ip`, which throws with what it said. */
+/** Runs iproute2's `ip`; throws an error with its output. */
 export const ip = (...args: string[]): string =>
   execFileSync('ip', args, { encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] });
 

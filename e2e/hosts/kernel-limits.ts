@@ -6,7 +6,7 @@ const wanted: Readonly<Record<string, number>> = {
   '/proc/sys/kernel/keys/maxkeys': 2000,
 };
 
-/** Raises what is lower; never lowers anything. */
+/** Raises limits that are too low; never lowers a limit. */
 export function raiseKernelLimits(): void {
   for (const [path, least] of Object.entries(wanted))
     if (Number(readFileSync(path, 'utf8')) < least) writeFileSync(path, String(least));

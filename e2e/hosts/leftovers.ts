@@ -5,11 +5,11 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { endControlGroups, processesOf, removeControlGroups } from './control-groups.ts';
 import { ip, type Link, links } from './ip.ts';
 
-/** What test runs have on the machine, by name, so that what a killed run left can be told from what is in use. */
+/** Names of the resources of test runs on the machine, which distinguish leftovers of killed runs from those in use. */
 
 const prefix = 'muster-hosts';
 
-/** This process, told from another that gets its number later. */
+/** Identifies this process, also after its number is reused. */
 export const owner = `${process.pid}-${startTime(process.pid)}`;
 /** Name of a machine of this test run, for namespaces, control groups and folders. */
 export const machineName = (name: string): string => `${prefix}-${owner}-${name}`;
@@ -36,7 +36,7 @@ export async function removeLeftOvers(folders: readonly string[]): Promise<void>
   for (const group of new Set(processesOf(isLeftOver).map(({ group }) => group))) await endControlGroups(group);
   removeControlGroups(isLeftOver);
   for (const namespace of namespaces()) if (isLeftOver(namespace)) attempt('netns', 'delete', namespace);
-  // With a bridge gone, so is its address range; the cables went with their namespaces.
+  // Deleting a bridge removes its address range; the virtual cables disappeared with their namespaces.
   for (const link of bridges()) if (isLeftOver(link.ifalias ?? '')) attempt('link', 'delete', link.ifname);
   for (const folder of folders)
     for (const name of existsSync(folder) ? readdirSync(folder) : [])
@@ -48,7 +48,7 @@ function attempt(...args: string[]): void {
   try {
     ip(...args);
   } catch {
-    // Then it is gone, or the next run finds it.
+    // Either it no longer exists, or the next run removes it.
   }
 }
 

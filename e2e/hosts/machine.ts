@@ -34,7 +34,7 @@ interface Place {
   bridge: Bridge;
   /** Files in its root before it boots for the first time, by path. */
   files: Readonly<Record<string, string>>;
-  /** Whether it sees this repository; false: it has nothing but what is installed on it. */
+  /** Whether the machine sees this repository; false: only its installed programs. */
   repository: boolean;
 }
 
@@ -49,16 +49,16 @@ exec systemd-nspawn --quiet --boot --register=no --keep-unit --directory="$FOLDE
   \${REPOSITORY:+--bind-ro="$REPOSITORY:${repositoryInside}"} --kill-signal=SIGRTMIN+4 --console=pipe
 `;
 
-/** Of what a guest may do, that which would reach through to the machine that the tests run on. */
+/** Capabilities withheld from a guest, since they would affect the machine that runs the tests. */
 const withheld = '-sys_time,-sys_module,-sys_boot,-sys_rawio';
 const environment = ['PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin', 'HOME=/root', 'LANG=C.UTF-8'];
-/** What nspawn ends with when the guest asked for a reboot. */
+/** Exit code of nspawn when the guest requested a reboot. */
 const rebootCode = 133;
 /** SIGRTMIN+4: systemd takes it for the power button. */
 const powerOffSignal = 38;
 const bootLimitMs = 180_000;
 
-/** A real machine as far as the agent can tell: a root, a network, systemd as its first process. */
+/** For the agent a real machine: a root, a network, and systemd as its first process. */
 export class Machine {
   readonly name: string;
   readonly address: string;
@@ -97,7 +97,7 @@ export class Machine {
     const env = {
       PATH: process.env.PATH,
       SYSTEMD_NSPAWN_UNIFIED_HIERARCHY: '1',
-      // The kernel's parameters of its own network can be set, those of all machines cannot.
+      // The guest can set the kernel parameters of its own network, and no others.
       SYSTEMD_NSPAWN_API_VFS_WRITABLE: 'network',
       GROUPS_FILES: makeControlGroups(machineName(this.name)).join(' '),
       BASE: base,
@@ -138,7 +138,7 @@ export class Machine {
     return this.#leader;
   }
 
-  /** Waits until it has booted so many times, and is up. */
+  /** Waits for `more` boots, until the machine is up. */
   async #up(more: number): Promise<void> {
     const wanted = this.#boots + more - 1;
     try {
@@ -176,7 +176,7 @@ export class Machine {
     return `/proc/${this.#leader}/root`;
   }
 
-  /** What is started on the machine that the tests run on, to run a command in this one as its root user. */
+  /** The host command that runs a command in this machine as root. */
   entering(command: readonly string[], env: Readonly<Record<string, string>> = {}): string[] {
     if (this.#leader === 0) throw new Error(`${this.name} is off`);
     const enter = ['-t', String(this.#leader), '-m', '-p', '-u', '-i', '-n', '-C', '-r', '-w', '--'];
@@ -191,7 +191,7 @@ export class Machine {
     return spawn(file as string, args, { stdio: [stdin, 'pipe', 'pipe'] });
   }
 
-  /** Runs a command in it to its end, whatever that is. */
+  /** Runs a command in the machine until it exits, with any exit code. */
   async run(command: readonly string[], { input = null as string | null, timeoutMs = 300_000 } = {}): Promise<Ran> {
     const child = this.begin(command, input === null ? 'ignore' : 'pipe');
     child.stdin?.on('error', () => {});
@@ -210,9 +210,9 @@ export class Machine {
   }
 
   /**
-   * Runs a command in it.
-   * @returns what it printed
-   * @throws CommandFailed when it ends with anything but 0
+   * Runs a command in the machine.
+   * @returns its standard output
+   * @throws CommandFailed when its exit code is not 0
    */
   async exec(...command: string[]): Promise<string> {
     const ran = await this.run(command);
@@ -245,7 +245,7 @@ export class Machine {
     await endControlGroups(machineName(this.name));
   }
 
-  /** It is off at once; what it had written stays. */
+  /** Powers the machine off immediately; written data stays. */
   async powerCut(): Promise<void> {
     const ended = this.#ended;
     this.#nspawn?.kill('SIGKILL');
@@ -261,7 +261,7 @@ export class Machine {
     await this.#up(0);
   }
 
-  /** Puts its root back to what it was before its first boot. It is off afterwards. */
+  /** Resets the root to its state before the first boot. The machine is off afterwards. */
   async wipe(): Promise<void> {
     await this.powerCut();
     const { folder } = this.#place;
@@ -277,7 +277,7 @@ export class Machine {
     await removeFolder(this.#place.folder);
   }
 
-  /** What its console said last, for a test that failed. */
+  /** Last lines of its console, for a test that failed. */
   report(): string {
     return `── ${this.name} (${this.address}, booted ${this.#boots} times)\n${this.#console}`;
   }

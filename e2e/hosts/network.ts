@@ -44,7 +44,7 @@ export class Bridge {
     return address;
   }
 
-  /** Takes a machine off the network, for good. */
+  /** Removes a machine from the network permanently. */
   leave(machine: string): void {
     const namespace = machineName(machine);
     if (this.#cables.delete(namespace)) ip('netns', 'delete', namespace);

@@ -1,8 +1,8 @@
 import { derivedRoot } from './derived-root.ts';
 
 /**
- * The root of the machine that the recipes of the documentation are applied to. What the packages of the recipes depend on
- * is in it, so that a test only unpacks the packages themselves; and a server of SSH, as on every machine of that kind.
+ * The root of the machine for the documentation's recipes. It has the dependencies of the recipes' packages, so that a test
+ * only unpacks the packages themselves; and an SSH server, as such machines usually have.
  */
 export const recipesRoot = (): Promise<string> =>
   derivedRoot({

@@ -44,7 +44,7 @@ const assignment = 'everything';
 const key = sshKey();
 const ssh = 'ssh -i /run/ada -o StrictHostKeyChecking=no -o UserKnownHostsFile=/dev/null -o LogLevel=ERROR';
 
-/** `module/id` and action of what an operation changes, or would. */
+/** Changes of an operation or plan: the action by `module/id`. */
 const changesOf = ({ resources }: Operation): Record<string, string> =>
   Object.fromEntries(
     resources
@@ -122,7 +122,7 @@ describe.skipIf(reason !== null)(`the recipes${reason === null ? '' : ` (${reaso
 
   test('do what their pages say', async () => {
     report();
-    // Signing in with the key, over SSH, shows the message; an admin becomes root, and nobody gets in by a password.
+    // Signing in with the key over SSH shows the message; an admin becomes root, and password sign-in fails.
     const session = await machine.sh(`echo exit | ${ssh} -tt ada@127.0.0.1 2>&1`);
     expect(session).toContain('recipes: debian 12 on x86_64, kept by Muster.');
     expect(await machine.sh(`${ssh} ada@127.0.0.1 sudo -n id -u`)).toBe('0\n');
@@ -169,7 +169,7 @@ describe.skipIf(reason !== null)(`the recipes${reason === null ? '' : ` (${reaso
     expect(await machine.sh('systemctl --failed --no-legend')).toBe('');
   });
 
-  test('are found and put right when somebody changes things by hand', async () => {
+  test('are detected and repaired after manual changes', async () => {
     report();
     for (const { shell } of Object.values(byHand)) await machine.sh(shell);
     const { resources } = await drift();
@@ -229,7 +229,7 @@ describe.skipIf(reason !== null)(`the recipes${reason === null ? '' : ` (${reaso
       /was refused, `validate` ended with 1: .*invalid value for parameter "shared_buffers"/s,
     );
     expect(said('rules')).toMatch(/was refused, `validate` ended with 1: .*(Error|99999)/s);
-    // What was in force before still is.
+    // The previous configuration is still in effect.
     expect(await page(8080)).toContain('<h1>Moved</h1>');
     expect(await reaches(machine.address, 5432)).toBe(true);
     expect(await machine.sh(`${ssh} ada@127.0.0.1 sudo -n id -u`)).toBe('0\n');
@@ -290,7 +290,7 @@ describe.skipIf(reason !== null)(`the recipes${reason === null ? '' : ` (${reaso
       ),
     ).toBe('');
     expect(await readSysctls()).toBe(sysctls);
-    // The database is there still, with what was written to it.
+    // The database still exists with its data.
     expect(different).toContain('/var/lib/postgresql/15/main/PG_VERSION');
   });
 });

@@ -20,7 +20,7 @@ export const password = `it's "$(touch /pwned)" \\ :'x' %s`;
 
 export type Parameters = Record<string, Record<string, Json>>;
 
-/** What an assignment sets, where a default is not what is wanted. */
+/** Parameters of an assignment that differ from the defaults. */
 export const parametersOf = (key: string, network: string): Parameters => ({
   users: {
     users: [
@@ -40,7 +40,7 @@ export const parametersOf = (key: string, network: string): Parameters => ({
   'sysctl-hardening': { kernel: [{ key: 'kernel.randomize_va_space', value: '2' }] },
 });
 
-/** The same, changed: what an administrator would do some day. */
+/** Changed parameters, as after an administrator's edit. */
 export const changedParameters = (parameters: Parameters): Parameters => ({
   ...parameters,
   motd: { message: 'Read the wiki first.' },
@@ -48,7 +48,7 @@ export const changedParameters = (parameters: Parameters): Parameters => ({
   firewall: { tcp: [8080, 5432, '9000-9200'] },
 });
 
-/** What the apply does then, and nothing else. */
+/** The only changes of that apply. */
 export const changesThen: Readonly<Record<string, string>> = {
   'motd/motd': 'update',
   'nginx/page': 'update',
@@ -58,7 +58,7 @@ export const changesThen: Readonly<Record<string, string>> = {
   'firewall/loaded': 'run',
 };
 
-/** Of what a plan cannot know, the package has done part of the work by then. */
+/** Parts that a plan cannot predict, since the package already does some of the work. */
 export const doneByPackage: Readonly<Record<string, string | null>> = {
   'nginx/service': 'reload',
   'postgresql/cluster': 'restart',
@@ -69,7 +69,7 @@ export const doneByPackage: Readonly<Record<string, string | null>> = {
   'node-exporter/service': 'restart',
 };
 
-/** What somebody does by hand, and the resources and fields that drift names then. */
+/** Manual changes, and the resources and fields that drift then names. */
 export const byHand: Readonly<Record<Recipe, { shell: string; moved: Readonly<Record<string, string[]>> }>> = {
   motd: { shell: 'echo free beer > /etc/motd', moved: { motd: ['content'] } },
   users: {
@@ -127,7 +127,7 @@ export const hostile: Parameters = {
   backup: { keep: 0 },
 };
 
-/** What refuses them, before they are in place. */
+/** Messages of the validation that refuses them before they take effect. */
 export const refusals: Readonly<Record<string, string>> = {
   'users/sudoers': 'a line break in a value',
   'users/sshd-config': 'a line break in a value',
@@ -141,7 +141,7 @@ export const refusals: Readonly<Record<string, string>> = {
   'backup/program': 'keep has to be 1 or more',
 };
 
-/** What stays when all of it is taken away, as the pages say. */
+/** Paths that stay after the removal of everything, as the pages state. */
 export const staysAfterwards: readonly RegExp[] = [
   // Accounts that packages made, as after a purge on Debian, and one that somebody else had made.
   /^\/etc\/(passwd|group|shadow|gshadow|subuid|subgid)$/,

@@ -2,10 +2,10 @@ import { createHash } from 'node:crypto';
 import { lstatSync, readdirSync, readFileSync, readlinkSync, type Stats } from 'node:fs';
 import { join } from 'node:path';
 
-/** What a root has that another had not, by path: what is there now, or `absent`. Equal where the roots are equal. */
+/** Differences between two roots by path: the current state, or `absent`. Empty if the roots are equal. */
 export type RootDifference = Record<string, string>;
 
-/** What changes by itself, or is nobody's to bring back: logs, caches, the package database, what is mounted. */
+/** Paths that change by themselves or are never restored: logs, caches, the package database, mounts. */
 export const volatilePaths: readonly string[] = [
   ...['/dev', '/proc', '/sys', '/run', '/tmp', '/var/tmp', '/var/log', '/var/cache', '/muster'],
   ...[
@@ -16,14 +16,14 @@ export const volatilePaths: readonly string[] = [
     '/var/lib/systemd/linger',
     '/var/lib/muster-agent',
   ],
-  // What the shadow tools keep of the file before.
+  // Backup files of the shadow tools.
   ...['/etc/passwd-', '/etc/group-', '/etc/shadow-', '/etc/gshadow-', '/etc/subuid-', '/etc/subgid-'],
 ];
 
 interface Roots {
   /** The root below. */
   base: string;
-  /** Upper directory of the overlay on it: nothing outside of what it names can be different. */
+  /** Upper directory of the overlay: only its paths can differ. */
   upper: string;
   /** Both as one. */
   merged: string;
@@ -31,8 +31,8 @@ interface Roots {
 }
 
 /**
- * Compares a root with the one it was laid over: type, owner, permissions and content of everything. Reads only what
- * was ever touched.
+ * Compares a root with its lower root: type, owner, permissions, and content of everything. Reads only paths in the upper
+ * directory.
  */
 export function differenceFromBase({ base, upper, merged, volatile = volatilePaths }: Roots): RootDifference {
   const found: RootDifference = {};

@@ -2,7 +2,7 @@ import { derivedRoot } from './derived-root.ts';
 import { volatilePaths } from './root-difference.ts';
 import type { Subject } from './subjects/subject.ts';
 
-// rpm's database stands where Fedora has it; Debian's own default is below the home of whoever calls.
+// rpm's database is where Fedora has it; Debian's default is below the home of the calling user.
 const finish = `
 mkdir -p "$new/etc/rpm" "$new/etc/yum.repos.d" "$new/srv/build"
 echo '%_dbpath /var/lib/rpm' > "$new/etc/rpm/macros"

@@ -9,12 +9,12 @@ const rows = 40;
 /** How long a terminal says nothing before a question in it counts as asked. */
 const quietMs = 150;
 
-/** A person who has signed in on a machine, at a terminal that shows what a real one would. */
+/** A person who is signed in on a machine, at an emulated terminal. */
 export class Seat {
   readonly #pty: IPty;
   readonly #screen = new Terminal({ cols, rows, scrollback: 20_000, allowProposedApi: true });
   #lastByte = performance.now();
-  /** What was written to the screen and is not on it yet. */
+  /** Written data that is not on the screen yet. */
   #pending = 0;
   #ended = false;
 
@@ -43,7 +43,7 @@ export class Seat {
     return baseY + cursorY;
   }
 
-  /** What is on the screen from a line to the cursor's; lines that only the width broke are one. */
+  /** The text on the screen from a line to the cursor's; joins wrapped lines. */
   #lines(from: number): string[] {
     const lines: string[] = [];
     for (let at = from; at <= this.#at; at++) {
@@ -59,7 +59,7 @@ export class Seat {
     return this.#lines(this.#at).join('').trimEnd();
   }
 
-  /** All that it shows at the moment, for whoever looks for a fault. */
+  /** The current screen, for diagnosis. */
   get view(): string {
     return this.#lines(Math.max(0, this.#at - rows)).join('\n');
   }
@@ -80,10 +80,10 @@ export class Seat {
   }
 
   /**
-   * Types a command and waits until whoever is there waits for the next.
+   * Types a command and waits for the next prompt.
    * @param command as it is typed
    * @param next the prompt that comes after it
-   * @param answers what is typed at questions, taken from the front
+   * @param answers typed at questions, taken from the front
    * @returns the lines that it showed
    */
   async type(

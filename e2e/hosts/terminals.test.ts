@@ -87,7 +87,7 @@ describe.skipIf(reason !== null)(`terminals of a real machine${reason === null ?
       // Of `games` and `nogroup`: what `id` shows would be by the number again.
       expect(shown()).toMatch(/Groups:\t60 65534 \r/);
 
-      // One whose scope never comes is not waited for once nobody wants it.
+      // The agent stops waiting for a scope once its terminal session is closed.
       const systemdRun = '/usr/local/sbin/systemd-run';
       await machine.sh(`printf '#!/bin/sh\\nexec sleep 1003\\n' > ${systemdRun}; chmod +x ${systemdRun}`);
       const refused = open();
@@ -106,7 +106,7 @@ describe.skipIf(reason !== null)(`terminals of a real machine${reason === null ?
         const left = await running();
         return left.includes('bash') || left.includes('sleep 1001') ? null : true;
       });
-      // What ignores the hang-up is ended by the next agent. What detached itself stays, as with ssh.
+      // The next agent ends processes that ignore the hang-up. Detached processes stay, as with ssh.
       for (const left of ['sleep 1002', 'sleep 1004']) expect(await running()).toContain(left);
       await machine.sh('systemctl reset-failed muster-agent');
       await startAgent();
@@ -117,7 +117,7 @@ describe.skipIf(reason !== null)(`terminals of a real machine${reason === null ?
         (await machine.sh('ls /var/lib/muster-agent')).includes('open-terminal') ? null : true,
       );
 
-      // A systemd that knows less of scopes makes one all the same.
+      // An older systemd, which supports fewer scope properties, still creates a scope.
       await machine.sh(
         `printf '#!/bin/sh\\ncase "$*" in *OOMPolicy*) echo "Unknown assignment: OOMPolicy=continue" >&2; exit 1; esac\\nexec /usr/bin/systemd-run "$@"\\n' > ${systemdRun}; chmod +x ${systemdRun}`,
       );

@@ -34,7 +34,7 @@ describe.skipIf(reason !== null)(`test hosts${reason === null ? '' : ` (${reason
     expect((await a.run(['bash', '-c', 'exec 3<> /dev/tcp/192.0.2.1/22'])).stderr).toContain('unreachable');
     const clean = a.changes();
     await a.sh('echo ours > /etc/motd; rm /etc/issue; rm -r /etc/skel; mkdir -m 700 /etc/skel; chmod 711 /opt');
-    // As it was: not a difference, although it was written anew.
+    // Rewritten with the same content: not a difference.
     await a.sh('cp -a /etc/fstab /etc/copy; mv /etc/copy /etc/fstab; echo x > /run/x; echo x > /etc/passwd-');
     const changed = a.changes();
     expect(changed).toEqual({
@@ -79,7 +79,7 @@ describe.skipIf(reason !== null)(`test hosts${reason === null ? '' : ` (${reason
     expect(await apply()).toMatchObject({ status: 'succeeded', summary: { changed: 1 } });
     expect(await machine.sh('cat /etc/motd')).toBe('managed\n');
     await agent.kill9();
-    // The orchestrator may not have noticed yet that it was gone.
+    // The orchestrator may not have detected the lost link yet.
     expect(await eventually('it is back', apply)).toMatchObject({ status: 'succeeded', summary: { unchanged: 1 } });
     expect(await agent.restarts()).toBe(1);
     await machine.reboot();
@@ -121,7 +121,7 @@ describe.skipIf(reason !== null)(`test hosts${reason === null ? '' : ` (${reason
     const others = await TestHosts.open();
     await others.end();
     expect(left()).toEqual({ namespaces: 0, disks: 0, links: 0, controlGroups: 0 });
-    // What is in use is not taken for a left-over.
+    // Resources in use are not leftovers.
     expect(await mine.sh('echo here')).toBe('here\n');
   });
 });

@@ -13,7 +13,7 @@ export interface MachineOptions {
   repository?: boolean;
 }
 
-/** In memory where there is much of it: what a test machine writes is thrown away. */
+/** In memory if there is enough: the data of a test machine is temporary. */
 const disks = ['/dev/shm', '/var/tmp'];
 const roomInMemory = 2 * 1024 ** 3;
 
@@ -36,8 +36,8 @@ export class TestHosts {
   }
 
   /**
-   * Builds the root if this is the first time, tidies up after test runs that were killed, and makes the network.
-   * @param options another root to start from, or disks that are not in memory: for whoever measures
+   * Builds the root if necessary, removes leftovers of killed test runs, and creates the network.
+   * @param options another base root; disks outside memory, for measurements
    */
   static async open({ base, inMemory = true }: { base?: string; inMemory?: boolean } = {}): Promise<TestHosts> {
     await removeLeftOvers(disks);
@@ -60,7 +60,7 @@ export class TestHosts {
     return machine;
   }
 
-  /** Takes everything away, whatever state it is in. */
+  /** Removes everything, in any state. */
   async end(): Promise<void> {
     const ends = await Promise.allSettled(this.#machines.map((machine) => machine.end()));
     this.#machines.length = 0;
@@ -69,7 +69,7 @@ export class TestHosts {
     if (failed) throw failed.reason;
   }
 
-  /** What every machine said last, for a test that failed. */
+  /** Last output of every machine, for a test that failed. */
   report(): string {
     return this.#machines.map((machine) => machine.report()).join('\n');
   }

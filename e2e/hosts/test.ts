@@ -12,7 +12,7 @@ export function noHosts(): string | null {
   return reason;
 }
 
-/** A test with real machines, made once for all tests of its file and taken away whatever happens. */
+/** A test with real machines, created once for all tests of its file and always removed. */
 export const test = base.extend<{ stage: Stage; $file: { hosts: TestHosts } }>({
   hosts: [
     // biome-ignore lint/correctness/noEmptyPattern: what a fixture depends on is read from its first parameter

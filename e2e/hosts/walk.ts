@@ -9,19 +9,19 @@ import { Seat } from './seat.ts';
 /** How long somebody looks again. */
 const patienceMs = 90_000;
 
-/** Goes through a page as a person does: types what it shows on the machine that its prompt names, and reads the answers. */
+/** Follows a page as a person does: types its commands on the machine that the prompt names, and reads the output. */
 export class Walk {
   readonly #machines: ReadonlyMap<string, Machine>;
   readonly #seats = new Map<string, Seat>();
   /** Every line that was shown so far. */
   readonly #shown: string[] = [];
   readonly #faults: string[] = [];
-  /** What ids really were for which the page has others. */
+  /** Real ids by the sample ids of the page. */
   #samples: Samples = new Map();
 
   readonly #file: string;
 
-  /** @param transcript file to which goes what is typed and shown, as it is, for people to read */
+  /** @param transcript file for the raw commands and output, for people to read */
   constructor(machines: readonly Machine[], transcript: string) {
     this.#machines = new Map(machines.map((machine) => [machine.name, machine]));
     this.#file = transcript;

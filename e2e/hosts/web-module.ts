@@ -1,7 +1,7 @@
 /** The module of the fleet: a web server with all that belongs to it, as an administrator would write it. */
 
 export interface WebModule {
-  /** What nginx listens on. */
+  /** Port of nginx. */
   port?: number;
 }
 

@@ -14,7 +14,7 @@ export interface Description {
   version?: string;
 }
 
-/** An agent on a machine that is not there, over a real link. */
+/** A simulated agent over a real link. */
 export class ShowcaseAgent {
   readonly key: AgentKey;
   readonly machine = new PretendMachine();
@@ -39,7 +39,7 @@ export class ShowcaseAgent {
     return this.key.nodeId;
   }
 
-  /** Connects, and does what it is told until its link ends. */
+  /** Connects, and executes its operations until the link ends. */
   async connect(port: number, token: string | null): Promise<void> {
     const link = await dialAsAgent(port, this.key);
     const { hostname, attributes, version = '0.1.0' } = this.description;
@@ -54,7 +54,7 @@ export class ShowcaseAgent {
     this.#link = null;
   }
 
-  /** Sends what it measured. Resolves when all of it is kept. */
+  /** Sends samples. Resolves when all of them are stored. */
   async measured(samples: readonly Sample[]): Promise<void> {
     for (let at = 0; at < samples.length; at += samplesOfMessage) {
       this.#joined.send({ type: 'metrics', samples: samples.slice(at, at + samplesOfMessage) });
@@ -62,7 +62,7 @@ export class ShowcaseAgent {
     }
   }
 
-  /** Somebody changes by hand what was applied, and it says so. */
+  /** Simulates and reports a manual change of an applied resource. */
   tamper(identity: string, change: Record<string, unknown>): void {
     const key = this.machine.tamper(identity, change);
     if (key === null) throw new Error(`${identity} was not applied to ${this.description.hostname}`);

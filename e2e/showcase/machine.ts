@@ -3,7 +3,7 @@ import type { ResolvedResource } from '@muster/protocol/module';
 import type { OperationMessage } from '@muster/protocol/wire';
 import { createTwoFilesPatch } from 'diff';
 
-/** A machine that is not there: what was put on it is remembered, and compared as a real one would be. */
+/** A simulated machine: stores applied resources, and compares them as a real agent would. */
 
 type Body = Record<string, unknown>;
 type Results = { results: ResourceResult[]; failed: string | null };
@@ -14,7 +14,7 @@ interface Held {
   now: Body;
 }
 
-/** What does not say how a thing is, but which it is. */
+/** Fields that identify a resource and do not describe its state. */
 const naming = new Set(['path', 'name', 'program', 'check', 'apply', 'undo', 'manages']);
 
 export class PretendMachine {
@@ -29,7 +29,7 @@ export class PretendMachine {
   }
 
   /**
-   * Changes by hand what was applied.
+   * Simulates a manual change of an applied resource.
    * @returns the key of the resource; null: it was never applied
    */
   tamper(identity: string, change: Body): string | null {
@@ -41,7 +41,7 @@ export class PretendMachine {
     return null;
   }
 
-  /** Plans, applies, or holds what is there against what was applied. */
+  /** Plans, applies, or compares the state with the applied state. */
   carryOut({ kind, resources, keep_modules }: OperationMessage): Results {
     if (kind === 'drift')
       return { results: [...this.#held.values()].map((held) => this.#compared(held)), failed: null };

@@ -7,7 +7,7 @@ export interface ShowcaseMachine extends Description {
   /** Null: it waits for approval. */
   name: string | null;
   tags: Record<string, string>;
-  /** What becomes of it once it was seen. */
+  /** State of the agent after its first connection. */
   fate: 'stays' | 'lost' | 'rejected';
 }
 
@@ -128,7 +128,7 @@ interface Span {
 export const lastHour: Span = { step: 60, count: 61 };
 export const lastDay: Span = { step: 120, count: 721 };
 
-/** What a machine would have measured: a working day, a backup at night, a disk that fills slowly. */
+/** Samples of a typical machine: a working day, a backup at night, a disk that fills slowly. */
 export function samplesOf({ attributes }: Description, seed: number, { step, count }: Span, now: number): Sample[] {
   const memory = Number(attributes.memory_bytes ?? 4 * 2 ** 30);
   const cpus = Number(attributes.cpus ?? 4);

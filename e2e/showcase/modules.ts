@@ -143,7 +143,7 @@ resources:
       file-unix: { path: /etc/kiosk/url, content: "https://boards.example/hall\\n", mode: "0644" }
 `;
 
-/** What real agents on this machine apply: everything stays below one folder. */
+/** Module for real agents on this machine: all paths are below one folder. */
 export const workshop = (folder: string, greeting: string) => `name: workshop
 
 supports:
@@ -173,11 +173,11 @@ export const showcaseModules: readonly { name: string; revisions: readonly strin
   { name: 'backup', revisions: [backup] },
   {
     name: 'base',
-    revisions: ['Authorised use only.', 'Kept by Muster.', 'Kept by Muster: changes by hand are put right.'].map(base),
+    revisions: ['Authorized use only.', 'Kept by Muster.', 'Kept by Muster: manual changes are repaired.'].map(base),
   },
   { name: 'database', revisions: [database] },
   { name: 'kiosk', revisions: [kiosk] },
   { name: 'web', revisions: [web(2), web(4)] },
 ];
-/** One that is planned and not yet applied. */
+/** A revision that is planned and not yet applied. */
 export const webToCome = web(8, 'add_header Strict-Transport-Security "max-age=31536000";\n            ');

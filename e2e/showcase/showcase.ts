@@ -28,13 +28,13 @@ import { lastDay, lastHour, type ShowcaseMachine, samplesOf, showcaseMachines } 
 import { showcaseModules, webToCome, workshop } from './modules.ts';
 
 const day = 86_400;
-/** Never the real agent: what is pretended elsewhere would be done to the machine this runs on. */
+/** Excludes the real agent: an apply would change the machine that runs this. */
 const everyPretended = 'role in (web, database, build, training, kiosk, edge)';
 
 /** An orchestrator that looks as one does that has been at work: something on every page of the console, and all of it real. */
 export class Showcase {
   readonly orchestrator: Orchestrator;
-  /** By the name that the machine goes by, or its hostname while it has none. */
+  /** By name, or by hostname for agents without a name. */
   readonly agents: ReadonlyMap<string, ShowcaseAgent>;
   /** A real agent, with files and terminals. */
   readonly workshop: AgentProcess;
@@ -224,7 +224,7 @@ async function work(orchestrator: Orchestrator, agents: ReadonlyMap<string, Show
   await apply('web', { canary: 1, batch: 5 });
   await apply('databases');
 
-  // A plan that is the same on most, and a new revision whose canary fails.
+  // A plan with the same result on most agents, and a new revision whose canary fails.
   await call(uploadModule, { body: { name: 'web', content: webToCome } });
   agent('web-paris-4').tamper('/etc/nginx/nginx.conf', { content: 'worker_processes 1;\nevents {}\n' });
   const planned = await call(planAssignment, { params: { name: 'web' }, body: {} });
@@ -240,7 +240,7 @@ async function work(orchestrator: Orchestrator, agents: ReadonlyMap<string, Show
   agent('edge-2').tamper('/etc/motd', { mode: '0666' });
 
   for (const { name, hostname, fate } of showcaseMachines) if (fate === 'lost') agent(name ?? hostname).disconnect();
-  // One that goes on while somebody looks.
+  // A run that continues while a person watches.
   for (const each of agents.values()) each.pace = 2500;
   const running = await call(applyAssignment, {
     params: { name: 'databases' },

@@ -21,7 +21,7 @@ import { dirname, join } from 'node:path';
 export interface DebianPackage {
   /** Fields of `control`, in their order; `Installed-Size` is reckoned. */
   control: Readonly<Record<string, string>>;
-  /** What it installs, by absolute path. */
+  /** Installed files, by absolute path. */
   files: Readonly<Record<string, PackagedFile>>;
   /** Absolute paths of those that belong to the administrator once they are there. */
   conffiles: readonly string[];
@@ -95,7 +95,7 @@ export function writePackage(wanted: DebianPackage, path: string, epoch: number,
 
 const byName = ([a]: [string, unknown], [b]: [string, unknown]): number => (a < b ? -1 : 1);
 
-/** Whatever umask the builder has. */
+/** Sets the mode explicitly, independent of the builder's umask. */
 function put(target: string, file: PackagedFile): void {
   makeFolder(dirname(target));
   if ('content' in file) writeFileSync(target, file.content);

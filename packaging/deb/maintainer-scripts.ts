@@ -1,6 +1,6 @@
 /**
- * What dpkg runs when a package with a unit is installed, upgraded, removed and purged. As debhelper writes it: an
- * administrator who disabled or masked the unit finds it so after an upgrade, and each script may run twice.
+ * Scripts that dpkg runs when a package with a systemd unit is installed, upgraded, removed, and purged. As with debhelper,
+ * a unit that an administrator disabled or masked stays so after an upgrade, and each script may run twice.
  */
 
 export type ScriptName = 'postinst' | 'prerm' | 'postrm';

@@ -27,7 +27,7 @@ describe.skipIf(!canBuild())('Debian packages', () => {
   });
   afterAll(() => rmSync(folder, { recursive: true }));
 
-  /** What dpkg-deb lists: mode, owner, and path. */
+  /** Listing of dpkg-deb: mode, owner, and path. */
   const contents = (path: string): string[] =>
     execFileSync('dpkg-deb', ['--contents', path], { encoding: 'utf8' })
       .split('\n')
@@ -36,7 +36,7 @@ describe.skipIf(!canBuild())('Debian packages', () => {
   const field = (path: string, name: string): string =>
     execFileSync('dpkg-deb', ['--field', path, name], { encoding: 'utf8' }).trim();
 
-  test('hold what they should, owned by root whoever builds them', () => {
+  test('packages hold the expected files, owned by root for any builder', () => {
     expect(contents(built.muster)).toContain('-rwxr-xr-x root/root ./usr/bin/muster');
     expect(contents(built.muster)).toContain('-rw-r--r-- root/root ./usr/share/doc/muster/THIRD-PARTY-LICENCES.gz');
     expect(contents(built.agent)).toContain('-rw-r--r-- root/root ./lib/systemd/system/muster-agent.service');

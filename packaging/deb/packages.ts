@@ -20,9 +20,9 @@ export interface PackagesWish {
   out: string;
   /** Seconds: the time of everything in them. */
   epoch: number;
-  /** Of others, whose work is in the program: they go with it. */
+  /** License texts of third-party components, which the package includes. */
   licences: string;
-  /** Of the program: xz takes twenty seconds and is a third smaller. */
+  /** Of the program: xz takes twenty seconds and makes the package a third smaller. */
   compression?: Compression;
   /** Completion files, by shell. */
   completions?: Readonly<Partial<Record<'bash' | 'zsh' | 'fish', string>>>;
@@ -100,7 +100,7 @@ export function buildPackages(wish: PackagesWish): Packages {
     muster,
     {
       about: {
-        // What Node itself needs; every Debian since 10 and Ubuntu since 20.04 has them.
+        // Requirements of Node itself; every Debian since 10 and Ubuntu since 20.04 satisfies them.
         Depends: 'libc6 (>= 2.28), libgcc-s1 | libgcc1, libstdc++6 (>= 8)',
         Description:
           'self-hosted orchestrator for fleets of real machines\n Keeps machines in the state you declare: files, packages, services, users.\n This is the program: command line, agent and orchestrator in one.',
@@ -152,7 +152,7 @@ export function buildPackages(wish: PackagesWish): Packages {
       files: {
         ...unitFiles('orchestrator'),
         [orchestratorConfig]: { copy: join(here, 'orchestrator.yml'), mode: 0o640 },
-        // Installed, and run by nobody until the timer is enabled.
+        // Installed, but inactive until the timer is enabled.
         ...Object.fromEntries(
           ['service', 'timer'].map((kind) => [
             `/lib/systemd/system/muster-backup.${kind}`,
@@ -168,7 +168,7 @@ export function buildPackages(wish: PackagesWish): Packages {
         welcome: orchestratorWelcome,
         closedConfig: { path: orchestratorConfig, group: 'muster' },
         leftBehind: [
-          // What root brought out of the program to work on the database: backup, export.
+          // Native parts extracted when root works on the database: backup, export.
           '/var/cache/muster',
           ...['lib', 'cache', 'log'].flatMap((kind) => [
             `/var/${kind}/muster-orchestrator`,
@@ -184,7 +184,7 @@ export function buildPackages(wish: PackagesWish): Packages {
         ],
       }),
     },
-    // What is in it is squeezed already.
+    // The content is already compressed.
     'none',
   );
   return { muster, agent, orchestrator };
@@ -195,7 +195,7 @@ type About = Readonly<{ Depends: string; Recommends?: string; Description: strin
 const servedFiles = ({ files }: InstallFolder): Record<string, PackagedFile> =>
   Object.fromEntries(Object.entries(files).map(([name, file]) => [`${served}/${name}`, file]));
 
-/** What Debian's policy wants of every package. */
+/** Documents that Debian's policy requires of every package. */
 function documents(name: string, version: string, epoch: number): Record<string, PackagedFile> {
   const date = new Date(epoch * 1000).toUTCString().replace('GMT', '+0000');
   const changelog = `${name} (${version}) stable; urgency=medium\n\n  * Release ${version}.\n\n -- The Muster authors <muster@localhost>  ${date}\n`;

@@ -1,7 +1,7 @@
 import { lstatSync, realpathSync } from 'node:fs';
 import { dirname } from 'node:path';
 
-/** What is known of a folder, its links followed, and of each above it. */
+/** Owner and mode of a folder, with links resolved, and of each of its ancestors. */
 export interface Step {
   readonly path: string;
   readonly uid: number;
@@ -14,16 +14,16 @@ const writableByAll = 0o002;
 const sticky = 0o1000;
 
 /**
- * Who can put another folder in the place of one of these can have this process run what they like, whatever the mode of
- * the innermost: what is loaded is checked and then loaded by its path.
- * @param steps the folder first, then each above it
- * @param uid whose process this is
- * @returns which others can change, and what to do; null: none
+ * Checks who can replace one of these folders. A user who can replace an ancestor controls the code that this process
+ * loads, even if the innermost folder is protected: the file is checked and then loaded by its path.
+ * @param steps the folder first, then each ancestor
+ * @param uid user of this process
+ * @returns the folder that others can change, and what to do; null if there is none
  */
 export function unguarded(steps: readonly Step[], uid: number): string | null {
   for (const [above, { path, uid: owner, gid, mode }] of steps.entries()) {
     if (owner !== uid && owner !== 0) return `${path} is of another user (${owner})`;
-    // There others can make things and not take away what is somebody else's.
+    // In a sticky folder others can create entries but cannot remove those of another user.
     if (above > 0 && (mode & sticky) !== 0) continue;
     // A group of one's own, which many systems give to each user.
     const byGroup = (mode & writableByGroup) !== 0 && !(gid === owner && owner !== 0);
@@ -32,7 +32,7 @@ export function unguarded(steps: readonly Step[], uid: number): string | null {
   return null;
 }
 
-/** A folder and all above it, as it really is: links that lead there are none of it. What is not there yet is passed over. */
+/** A folder and its ancestors, by real path: links on the way are not included. Skips folders that do not exist. */
 export function stepsTo(folder: string): Step[] {
   let path = folder;
   while (lstatSync(path, { throwIfNoEntry: false }) === undefined && dirname(path) !== path) path = dirname(path);

@@ -105,7 +105,7 @@ describe('a native part', () => {
   test('that others can write to, or a link in its place, is not taken', () => {
     const path = bringOut();
     chmodSync(path, 0o777);
-    expect(() => bringOut()).toThrow(/must be a file of this user that nobody else can write: remove it/);
+    expect(() => bringOut()).toThrow(/must be a file of this user that others cannot write: remove it/);
     rmSync(path);
     writeFileSync(join(home, 'elsewhere'), bytes);
     symlinkSync(join(home, 'elsewhere'), path);
@@ -125,7 +125,7 @@ describe('a native part', () => {
     const inner = join(directory, 'inner');
     mkdirSync(inner, { mode: 0o700 });
     expect(bringOut({ directory: inner })).toContain(cache);
-    // By whatever way it is named.
+    // A symbolic link to the home counts as the home.
     symlinkSync(inner, join(home, 'link'));
     expect(bringOut({ directory: join(home, 'link') })).toContain(cache);
     chmodSync(directory, 0o700);
@@ -134,21 +134,21 @@ describe('a native part', () => {
     expect(bringOut({ directory: inner })).toContain(cache);
   });
 
-  test('goes nowhere when the cache is not safe either, which is told with what to do', () => {
+  test('is refused with what to do when the cache is not safe either', () => {
     for (const folder of [directory, cache]) chmodSync(folder, 0o777);
     expect(() => bringOut()).toThrow(
-      `no place for native parts that nobody else can write to: ${directory} can be written by others (chmod go-w); ${cache} can be`,
+      `no place for native parts that only this user can write to: ${directory} can be written by others (chmod go-w); ${cache} can be`,
     );
   });
 
-  test('takes the place of those of former releases, and of what killed starts left', () => {
+  test('replaces files of former releases and leftovers of killed starts', () => {
     const folder = join(directory, 'addons');
     mkdirSync(folder, { mode: 0o700 });
     const old = ['sqlite-0123.node', 'sqlite-4567.node.ab.tmp', 'pty-0123.node', 'sqlite-89.node.cd.tmp'];
     for (const name of old) writeFileSync(join(folder, name), 'old', { mode: 0o500 });
     utimesSync(join(folder, 'sqlite-4567.node.ab.tmp'), 1, 1);
     const path = bringOut();
-    // What may be written just now stays, and what is of another part.
+    // A file that may be in use by a current write stays, and so do files of another native part.
     expect(readdirSync(folder).sort()).toEqual(['pty-0123.node', 'sqlite-89.node.cd.tmp', basename(path)].sort());
   });
 
@@ -159,7 +159,7 @@ describe('a native part', () => {
   });
 
   test.skipIf(process.platform !== 'linux' || process.geteuid?.() !== 0)(
-    'on a file system that really is mounted without exec, the loader says what that is told by',
+    'the error of the loader names a file system that is mounted without exec',
     () => {
       const path = join(directory, 'sqlite.node');
       const load = `try { process.dlopen({ exports: {} }, '${path}') } catch (error) { process.stdout.write(error.message) }`;

@@ -30,7 +30,7 @@ const temporaryMs = 60_000;
 
 const loaded = new Map<string, unknown>();
 
-/** Root working on what a service's own user has must neither run what that could write, nor leave what that cannot read. */
+/** Root working on the data of a service user must neither load files that user could write, nor leave files it cannot read. */
 function isOwn(directory: string): boolean {
   const stats = statSync(directory, { throwIfNoEntry: false });
   return stats === undefined || stats.uid === process.geteuid?.();
@@ -44,7 +44,7 @@ function ownCache(): string {
 const faultOf = (folder: string): string | null => unguarded(stepsTo(folder), process.geteuid?.() ?? 0);
 
 /**
- * A folder for native parts that nobody else can get into.
+ * Finds a folder for native parts that only this user can change.
  * @throws Error when neither the directory nor the cache is in such a place
  */
 function ownFolder(directory: string, cache: () => string): string {
@@ -56,20 +56,21 @@ function ownFolder(directory: string, cache: () => string): string {
     if (fault === null) {
       mkdirSync(folder, { recursive: true, mode: 0o700 });
       requireOwn(folder, lstatSync(folder), 'directory');
-      // What was not there when it was looked at first may have been made by somebody else.
+      // Another process may have created the folder since the first check.
       const since = faultOf(folder);
       if (since === null) return folder;
       faults.push(since);
     } else faults.push(fault);
   }
   throw new Error(
-    `there is no place for native parts that nobody else can write to: ${faults.join('; ')}. Mend one of them, or name another data directory, or a cache in XDG_CACHE_HOME`,
+    `there is no place for native parts that only this user can write to: ${faults.join('; ')}. Fix one of them, or choose another data directory, or a cache in XDG_CACHE_HOME`,
   );
 }
 
 /**
- * Its file, brought out unless it is there already: a name for each content, so that two releases do not meet.
- * @param cache in place of a directory that others own, or can write to
+ * Extracts the native part unless its file exists. The name depends on the content, so releases do not conflict.
+ * @param cache used if others own the directory or can write to it
+ * @returns the path of the file
  */
 export function addonPath({ name, directory, sha256, content }: CarriedAddon, cache = ownCache): string {
   const folder = ownFolder(directory, cache);
@@ -83,17 +84,17 @@ export function addonPath({ name, directory, sha256, content }: CarriedAddon, ca
     rmSync(temporary, { force: true });
     throw error;
   }
-  if (!isIntact(path, sha256)) throw new Error(`${path} is not what was written to it: is the disk well?`);
+  if (!isIntact(path, sha256)) throw new Error(`${path} differs from the data that was written to it: check the disk`);
   removeOthers(folder, name, path);
   return path;
 }
 
-/** What others could have put there would run as this process. */
+/** Files that others can write would run with the rights of this process. */
 function requireOwn(path: string, stats: ReturnType<typeof fstatSync>, kind: 'directory' | 'file'): void {
   const isKind = kind === 'directory' ? stats.isDirectory() : stats.isFile();
   const own = stats.uid === process.geteuid?.() || stats.uid === 0;
   if (!isKind || !own || (Number(stats.mode) & 0o022) !== 0)
-    throw new Error(`${path} must be a ${kind} of this user that nobody else can write: remove it, and start again`);
+    throw new Error(`${path} must be a ${kind} of this user that others cannot write: remove it, and start again`);
 }
 
 function isIntact(path: string, sha256: string): boolean {
@@ -112,13 +113,13 @@ function isIntact(path: string, sha256: string): boolean {
   }
 }
 
-/** Those of former releases, and what a start that was killed left. Who has them loaded keeps them. */
+/** Removes files of former releases and of killed starts. A process that has one loaded keeps its mapping. */
 function removeOthers(folder: string, name: string, current: string): void {
   for (const entry of readdirSync(folder)) {
     const path = join(folder, entry);
     if (!entry.startsWith(`${name}-`) || path === current) continue;
     const stats = lstatSync(path, { throwIfNoEntry: false });
-    // One that is being written now is about to get its name.
+    // A recent temporary file belongs to a write in progress.
     if (entry.endsWith('.tmp') && stats !== undefined && Date.now() - stats.mtimeMs < temporaryMs) continue;
     rmSync(path, { force: true });
   }
@@ -133,8 +134,8 @@ export function whyNotLoaded(path: string, said: string): string {
 }
 
 /**
- * @returns what it exports
- * @throws Error when it cannot be brought out or loaded
+ * @returns the exports of the native part
+ * @throws Error when it cannot be extracted or loaded
  */
 export function loadAddon(addon: CarriedAddon): unknown {
   if (loaded.has(addon.name)) return loaded.get(addon.name);

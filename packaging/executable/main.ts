@@ -3,7 +3,7 @@ import { runInNewContext } from 'node:vm';
 import { announce, prepare } from './programs.ts';
 import { programFor } from './roles.ts';
 
-// The `muster` executable: everything is in it, and what was typed first says which part it is this time.
+// Entry point of the `muster` executable: the first word selects the program to run.
 
 const { program, words } = programFor(process.argv.slice(2));
 process.argv = [process.execPath, process.execPath, ...words];

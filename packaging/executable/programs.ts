@@ -16,7 +16,7 @@ export interface Contents {
   readonly build: Build;
   /** SHA-256 of each native part. */
   readonly addons: Readonly<Record<string, string>>;
-  /** Programs whose compiled code is there as well. */
+  /** Programs with a code cache. */
   readonly compiled: readonly string[];
 }
 
@@ -28,7 +28,7 @@ function requireFromWithin(name: string): unknown {
   if (inside !== undefined) return run(inside);
   const builtin = process.getBuiltinModule(name);
   if (builtin !== undefined) return builtin;
-  // What is asked for like this is what its user does without.
+  // Callers that ask like this treat the module as optional.
   throw Object.assign(new Error(`Cannot find module '${name}'`), { code: 'MODULE_NOT_FOUND' });
 }
 

@@ -1,4 +1,4 @@
-/** Which program of the executable runs what is typed first, with the word itself or without; cli/bin/muster has the same. */
+/** Programs by first word, and whether the program receives that word; cli/bin/muster has the same table. */
 const roles: Readonly<Record<string, { program: 'orchestrator' | 'agent'; keepsWord: boolean }>> = {
   orchestrator: { program: 'orchestrator', keepsWord: false },
   agent: { program: 'agent', keepsWord: false },
@@ -12,7 +12,7 @@ const roles: Readonly<Record<string, { program: 'orchestrator' | 'agent'; keepsW
 /** Everything that is no verb of the command line but a program of its own. */
 export const launchedWords: readonly string[] = Object.keys(roles);
 
-/** @param words what was typed after `muster` */
+/** @param words the arguments of `muster` */
 export function programFor(words: readonly string[]): { program: 'orchestrator' | 'agent' | 'cli'; words: string[] } {
   const [first = '', ...rest] = words;
   const role = Object.hasOwn(roles, first) ? roles[first] : undefined;

@@ -1,5 +1,5 @@
 import { announce, run } from './programs.ts';
 
-// A thread's first program: it comes as text, which says before this what the thread is to run.
+// First program of a thread: the text that starts the thread names the program to run.
 announce();
 run((globalThis as unknown as { threadProgram: string }).threadProgram);

@@ -10,7 +10,7 @@ let folder = '';
 let script = '';
 const bin = () => join(folder, 'bin');
 
-/** A program that is shell text; `$LOG` is what was called. */
+/** Creates a program from shell text; `$LOG` records its calls. */
 function program(name: string, text: string): void {
   writeFileSync(join(bin(), name), `#!/bin/sh\necho "${name} $*" >> "$LOG"\n${text}\n`, { mode: 0o755 });
 }
@@ -23,7 +23,7 @@ beforeAll(() => {
   const [first = '', second = '', executable = ''] = files.map((name) => join(folder, name));
   const made = installFolder('1.2.3', executable, [first, second]).files['agent.sh'];
   script = made !== undefined && 'content' in made ? made.content : '';
-  // As root, on a machine with systemd and dpkg; what is fetched comes from the folder.
+  // Runs as root on a machine with systemd and dpkg; downloads come from the folder.
   program('id', 'echo 0');
   program('uname', '[ "$1" = -s ] && echo Linux || echo "${MACHINE:-x86_64}"');
   program('sleep', '');
@@ -32,7 +32,7 @@ beforeAll(() => {
     '[ -z "${LOCKED:-}" ] || [ -e "$LOG.tried" ] || { : > "$LOG.tried"; echo "dpkg frontend lock was locked" >&2; exit 2; }',
   );
   program('systemctl', '');
-  // The file that is looked into is not there; nothing else has this in its arguments.
+  // The file that the script inspects does not exist here; no other call has this argument.
   program('grep', 'case "$*" in *orchestrator.json) [ -z "${SAYS:-}" ]; exit ;; esac; exec /bin/grep "$@"');
   program('journalctl', '[ -z "${SAYS:-}" ] || echo "$SAYS"');
   program(
@@ -70,7 +70,7 @@ const key = 'ab'.repeat(32);
 const usual = ['--from', 'https://m.example:4748', '--pin', 'sha256//x=', '--to', 'm.example:4747', '--key', key];
 
 describe('the script that installs an agent', () => {
-  test('fetches by the pinned key, checks, installs, and tells the token to nobody by its arguments', () => {
+  test('fetches by the pinned key, checks, installs, and keeps the token out of process arguments', () => {
     const { status, shown, called } = run(usual);
     expect({ status, shown }).toMatchObject({ status: 0, shown: expect.stringContaining('the agent is connected') });
     const fetched = called.filter((line) => line.startsWith('curl'));
@@ -92,7 +92,7 @@ describe('the script that installs an agent', () => {
     for (const line of called.filter((each) => each.startsWith('curl'))) expect(line).not.toMatch(/-\w*k|pinned/);
   });
 
-  test('installs nothing that is not what it should be', () => {
+  test('installs no file with a wrong checksum', () => {
     const other = mkdtempSync(join(tmpdir(), 'muster-script-'));
     for (const name of ['muster_1.2.3_amd64.deb', 'muster-agent_1.2.3_all.deb'])
       writeFileSync(join(other, name), 'evil');
@@ -102,7 +102,7 @@ describe('the script that installs an agent', () => {
     rmSync(other, { recursive: true });
   });
 
-  test('leaves an agent where it belonged when it cannot be told, or is not let in', () => {
+  test('keeps an agent with its former orchestrator if it cannot be configured or is refused', () => {
     const known = join(folder, 'orchestrator.json');
     const grep = readFileSync(join(bin(), 'grep'), 'utf8');
     const failures = [

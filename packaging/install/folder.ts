@@ -3,9 +3,9 @@ import { copyFileSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'no
 import { basename, join } from 'node:path';
 
 /**
- * What an orchestrator serves to machines that install the agent from it: the packages where there are any, the unit for
- * machines without dpkg, the sums of all that, and the script, which knows the sums. The program itself is not in it: the
- * orchestrator serves the file that it runs from.
+ * The install folder that an orchestrator serves to new machines: the packages if they were built, the systemd unit for
+ * machines without dpkg, the checksums of these files, and the script, which contains the checksums. The folder does not
+ * contain the program: the orchestrator serves its own executable.
  */
 
 export interface InstallFolder {
@@ -41,7 +41,8 @@ export function writeInstallFolder({ files }: InstallFolder, out: string): void 
 }
 
 function sumLine(path: string, name: string): string {
-  if (!/^[A-Za-z0-9][A-Za-z0-9.+~_-]*$/.test(name)) throw new Error(`${name} cannot be served: it is no plain name`);
+  if (!/^[A-Za-z0-9][A-Za-z0-9.+~_-]*$/.test(name))
+    throw new Error(`${name} cannot be served: use letters, digits, and . + ~ _ - in the name`);
   return `${createHash('sha256').update(readFileSync(path)).digest('hex')}  ${name}`;
 }
 

@@ -1,5 +1,5 @@
-// Builds the console where its sources have changed since it was built last: node tools/build/build-console.ts. What an
-// orchestrator of this clone serves, what goes into the executable, and what tests take.
+// Builds the console if its sources have changed since the last build: node tools/build/build-console.ts. An orchestrator
+// of this clone, the executable, and the tests use the output.
 import { spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import {
@@ -25,13 +25,13 @@ const sources = join(root, 'console');
 const cache = join(root, '.cache', 'console');
 /** Of other branches or versions, beside the newest. */
 const kept = 2;
-/** Written beside the files: what the orchestrator serves (orchestrator/src/http/console/console-files.ts reads it). */
+/** List of the served files, written beside them (orchestrator/src/http/console/console-files.ts reads it). */
 const listing = 'console.json';
-/** And the folders of the packages whose code is in it, for their licences. */
+/** Folders of the packages whose code is in the console, for their licenses. */
 export const packagesFile = 'packages.json';
 const pageName = 'index.html';
 
-/** Everything that is served besides the page, by how its name ends; what is not here is not to be served. */
+/** Content types of the served files, by extension; other files are not served. */
 const types: Readonly<Record<string, { type: string; packed: boolean }>> = {
   '.js': { type: 'text/javascript; charset=utf-8', packed: true },
   '.css': { type: 'text/css; charset=utf-8', packed: true },
@@ -46,7 +46,7 @@ const types: Readonly<Record<string, { type: string; packed: boolean }>> = {
 /** Smaller ones fit into one packet as they are. */
 const packedFrom = 1024;
 
-/** Everything that decides what the console is. */
+/** All inputs that affect the build. */
 function inputs(): string[] {
   const below = (folder: string) =>
     readdirSync(folder, { recursive: true, withFileTypes: true })
@@ -75,8 +75,8 @@ function hashOfInputs(): string {
 
 /**
  * First segments of the addresses that the console has a page for.
- * @param routes text of the module that has them all
- * @throws Error when that is none in it
+ * @param routes text of the module with all routes
+ * @throws Error if the text has no routes
  */
 export function segmentsOf(routes: string): string[] {
   const found = [...routes.matchAll(/\bpage\(\s*'\/([^/']+)/g)].map(([, segment]) => segment as string);
@@ -110,7 +110,7 @@ async function list(folder: string, name: string): Promise<ListedFile> {
   return { ...file, encodings: ['br', 'gzip'] };
 }
 
-/** What is used here of the bundler, which is the console's own. */
+/** The used part of the console's bundler. */
 interface Bundler {
   build(config: object): Promise<unknown>;
 }
@@ -158,7 +158,7 @@ async function make(folder: string): Promise<void> {
   writeFileSync(join(folder, packagesFile), JSON.stringify([...packages].sort(), null, 1));
 }
 
-/** In a process of its own: what a test runner or a person has in its variables would make another build of it. */
+/** Runs in a separate process: variables of a test runner or a person would change the build. */
 function makeApart(folder: string): Promise<void> {
   const env = { ...process.env, NODE_ENV: 'production' };
   const child = spawn(process.execPath, [import.meta.filename, folder], { cwd: root, env, stdio: 'pipe' });

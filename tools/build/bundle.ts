@@ -24,7 +24,7 @@ const cache = join(root, '.cache', 'bundles');
 /** Bundles of other branches or versions that stay beside the newest. */
 const kept = 3;
 
-/** What runs, by name: a part of Muster, a thread of one, or a piece of one that few processes need. */
+/** Programs by name: a part of Muster, a thread of a part, or a piece that few processes need. */
 export const programs = {
   agent: 'agent/src/main.ts',
   orchestrator: 'orchestrator/src/main.ts',
@@ -47,7 +47,7 @@ export function addonFile(name: 'sqlite' | 'pty', platform: string = process.pla
 
 const workspaces = ['agent', 'cli', 'client', 'lib', 'orchestrator', 'protocol'];
 
-/** Everything that decides what the bundles are. cli/bin/muster asks whether one of these has changed: keep it so. */
+/** All inputs that affect the bundles. cli/bin/muster checks whether one of these has changed, so keep both lists equal. */
 function inputs(): string[] {
   const sources = workspaces.flatMap((workspace) =>
     readdirSync(join(root, workspace, 'src'), { recursive: true, encoding: 'utf8' })
@@ -105,7 +105,7 @@ const apart: Plugin = {
   },
 };
 
-/** Starting programs is what commander does for commands that are files, and Muster has none: its code waits until then. */
+/** Defers the code with which commander starts subcommands that are files: Muster has none. */
 const startsNothing: Plugin = {
   name: 'starts-nothing',
   setup(build) {
@@ -130,13 +130,13 @@ const musterAddon = (name) => require(require('node:path').join(__dirname, '../.
 }[name]));`;
 
 /**
- * What the launcher runs for a verb: takes compiled code from a cache beside it, which is two thirds of a start. Without a
- * place for it, as in a read-only clone, Node compiles. What runs for long is not there: it starts once.
+ * Started by the launcher for a verb. Loads the V8 code cache beside it, which saves two thirds of the start time. If the
+ * cache cannot be stored, as in a read-only clone, Node compiles. Long-running programs start once and have no cache.
  */
 const cachedFile = 'cli-cached.cjs';
 const cached = "require('node:module').enableCompileCache(__dirname + '/compiled');require('./cli.cjs');\n";
 
-/** Beside the programs: whose code is in them. */
+/** Beside the programs: the packages whose code is in them. */
 const packagesFile = 'packages.json';
 
 /** Folders of packages that something of is in the programs. */
@@ -170,7 +170,7 @@ async function bundle(outdir: string): Promise<void> {
     // Its other form looks for its parts while it runs.
     alias: { 'jsonc-parser': 'jsonc-parser/lib/esm/main.js' },
     target: 'node24',
-    // What the single executable can run, and what starts fastest.
+    // The format that the single executable can run, and the fastest to start.
     format: 'cjs',
     supported: { 'dynamic-import': false },
     // Names stay, so that a stack trace can be read.
@@ -219,7 +219,7 @@ export async function bundles(): Promise<string> {
   const name = hashOfInputs();
   const folder = join(cache, name);
   if (existsSync(folder)) {
-    // Only if it must: a read-only clone has what it needs.
+    // Only if necessary: a read-only clone may already have all files.
     try {
       pointTo(name, asOf);
     } catch {}

@@ -7,7 +7,7 @@ import { fieldsOf, type JsonSchema } from '../docs/api-schema.ts';
 import { root } from '../suite/cli.ts';
 import { type ContractOperation, fixedOperations, furtherOperations } from './api-contract.ts';
 
-/** Not there, or not as it should be, yet: whoever builds one takes it out. At the end the list is empty. */
+/** Operations that are missing or incomplete; remove each once it is complete. The final list is empty. */
 const missing = new Set<string>([]);
 
 const titleOf = ({ method, path }: { method: string; path: string }) => `${method} ${path}`;
@@ -70,7 +70,7 @@ describe('the contract', () => {
         expect(Object.keys(body?.properties ?? {})).toContain(name);
         expect(required.has(name), `${name} is required`).toBe(!field.endsWith('?'));
       }
-      // What is required beyond the contract would break those who keep to it.
+      // A new required field would break clients that keep to the contract.
       for (const name of required) expect(operation.body).toContain(name);
     }
     if (operation.answer.length > 0) {

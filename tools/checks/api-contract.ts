@@ -1,7 +1,7 @@
 /**
- * What clients of the API rely on, as data: every operation with who may call it, what it takes, what it answers. The
- * route table may have more; what is here may not go or change. tools/checks/api-contract.test.ts holds the table, the OpenAPI
- * document and the page to it.
+ * The contract that API clients rely on, as data: every operation with its permission, input, and answers. The route table
+ * may have more; nothing listed here may be removed or changed. tools/checks/api-contract.test.ts compares the table, the
+ * OpenAPI document, and the page with it.
  */
 
 export interface ContractOperation {
@@ -11,7 +11,7 @@ export interface ContractOperation {
   readonly access: 'anyone' | 'operator' | 'admin';
   /** Query parameters. */
   readonly query: readonly string[];
-  /** Fields of the body, optional ones with `?`. Null: it takes none. */
+  /** Fields of the body, optional ones with `?`. Null: no body. */
   readonly body: readonly string[] | null;
   /** The usual one first. */
   readonly statuses: readonly number[];

@@ -13,7 +13,7 @@ const layers: Record<string, Record<string, readonly string[]>> = {
   orchestrator: {
     http: ['domain', 'bus', 'identity', 'admission'],
     gateway: ['domain', 'bus', 'identity', 'admission'],
-    // Which connections a port accepts, before the peer has said anything.
+    // Which connections a port accepts, before the peer sends data.
     admission: [],
     schedule: ['domain', 'bus'],
     // Commands on the database of a stopped orchestrator: no domain runs then.

@@ -11,12 +11,12 @@ export interface BrowserCall {
 
 /** Functions and classes of the browser that reach the network. */
 const network = ['fetch', 'EventSource', 'WebSocket', 'XMLHttpRequest', 'WebTransport', 'sendBeacon'];
-/** What makes text into a page, or into a program. */
+/** Properties and functions that turn text into markup or code. */
 const html = ['innerHTML', 'outerHTML', 'insertAdjacentHTML', 'dangerouslySetInnerHTML', 'srcdoc', 'srcDoc', 'eval'];
 
 export const isNetwork = (name: string): boolean => network.includes(name);
 
-/** Every such place of a source text. Names that are only like them, of our own functions or in types, are none. */
+/** Every use of them in a source text. Similar names of our own functions or in types do not count. */
 export function browserCallsOf(file: string, text: string): BrowserCall[] {
   const { program } = parseSync(file, text);
   const found: { name: string; start: number }[] = [];

@@ -1,5 +1,5 @@
-// Holds the documentation to the truth: links lead somewhere, commands exist, modules parse, and the tables of errors, of
-// events and of kinds are those of the code. `node tools/checks/docs.ts --write` makes the generated pages anew.
+// Checks the documentation: links resolve, commands exist, modules parse, and the tables of errors, events, and kinds match
+// the code. `node tools/checks/docs.ts --write` regenerates the generated pages.
 import { execFileSync } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { basename, dirname, join, relative } from 'node:path';
@@ -38,7 +38,7 @@ function linkFault(page: string, target: string): string | null {
   return null;
 }
 
-/** What the help of a verb names: the verbs below it, and its flags. */
+/** Verbs below a verb and its flags, from its help text. */
 interface Help {
   verbs: string[];
   flags: Set<string>;
@@ -50,7 +50,7 @@ const cli: CliDescription = JSON.parse(
     maxBuffer: 16 * 1024 * 1024,
   }),
 );
-/** By the words of the verb; of all but what the launcher starts, which are programs of their own. */
+/** By the words of the verb; without verbs that the launcher starts as separate programs. */
 const said = cli.helps;
 const helps = new Map<string, Help>();
 function helpOf(words: readonly string[]): Help {
@@ -59,7 +59,7 @@ function helpOf(words: readonly string[]): Help {
   if (known) return known;
   const text = helpText(words);
   const help = {
-    // Verbs stand in groups with headings of their own; what an `Arguments:` section names is none.
+    // Verbs are in groups with headings of their own; entries of an `Arguments:` section are not verbs.
     verbs: text
       .split(/^(?=\S.*:$)/m)
       .filter((section) => !/^(Usage|Arguments|Examples?):/.test(section))
@@ -76,7 +76,7 @@ function helpText(words: readonly string[]): string {
   try {
     return execFileSync(muster, [...words, '--help'], { encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] });
   } catch (error) {
-    // What it said is enough; the stack of this program is not the matter.
+    // The program's own message suffices; the stack of this process does not help.
     console.error(`muster ${words.join(' ')} --help failed:\n${(error as { stderr: string }).stderr}`);
     process.exit(1);
   }

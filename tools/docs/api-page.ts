@@ -43,7 +43,7 @@ const anchor = (text: string): string =>
     .replaceAll(/[^\p{L}\p{N}\s_-]/gu, '')
     .replaceAll(/\s/g, '-');
 
-/** What comes with the access and the kind of a route is told once, in the rules; this is what it adds. */
+/** The route's own errors. The page describes those of its access and kind once, in the rules. */
 function ownErrors(route: Route): string[] {
   const { errors: _, ...plain } = route;
   const common = new Set(errorsOf({ ...plain, errors: [] }));

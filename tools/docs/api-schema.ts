@@ -56,7 +56,7 @@ const counted = (low: number | undefined, high: number | undefined, what: string
   return range === '' ? '' : `${range} ${what}`;
 };
 
-/** What may stand there, in a few words. */
+/** A short description of the allowed values. */
 export function typeText(schema: JsonSchema): string {
   if (schema.$ref !== undefined) {
     const name = shapeOf(schema);
@@ -92,7 +92,7 @@ export function typeText(schema: JsonSchema): string {
   }
 }
 
-/** The object that a schema is or holds, with what leads to it: `[]` for the items of a list. Null when there is none. */
+/** The object that a schema is or contains, with the path to it: `[]` for the items of a list. Null without an object. */
 function objectIn(schema: JsonSchema): { object: JsonSchema; by: string } | null {
   if (schema.properties) return { object: schema, by: '' };
   if (schema.items) {

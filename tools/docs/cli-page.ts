@@ -38,7 +38,7 @@ const optionTable = (options: CliVerb['options']): string[] => [
   ),
 ];
 
-/** What may stand there, in a few words; the objects of docs/api.md are linked to. */
+/** A short description of the allowed values; links to the objects of docs/api.md. */
 function shapeText(schema: JsonSchema, known: ReadonlySet<string>, definitions: Record<string, JsonSchema>): string {
   const inner = (each: JsonSchema) => shapeText(each, known, definitions);
   const note = schema.description === undefined ? '' : ` (${plain(schema.description)})`;
@@ -94,8 +94,8 @@ function verbSection(verb: CliVerb, known: ReadonlySet<string>): string[] {
 const linkTo = (verb: CliVerb, text: string): string => `[${text}](#muster-${verb.words.replaceAll(' ', '-')})`;
 
 /**
- * docs/cli-reference.md.
- * @param apiPage docs/api.md, whose objects are linked to
+ * Text of docs/cli-reference.md.
+ * @param apiPage docs/api.md, for links to its objects
  */
 export function cliPage({ program, exits }: CliDescription, apiPage: string): string {
   const known = new Set([...apiPage.matchAll(/^### (\w+) object$/gm)].map(([, name]) => name as string));

@@ -24,7 +24,7 @@ ada@control:~$ exit
 `;
 
 describe('a session on a page', () => {
-  test('has what is typed, by whom, and what is shown', () => {
+  test('a session has the commands, their users, and the output', () => {
     expect(sessionsOf(page)).toEqual([
       {
         line: 6,
@@ -86,7 +86,7 @@ describe('what was shown', () => {
     expect(faultOf(expected, shown)).toContain(fault);
   });
 
-  test('says what ids were in place of those of the page, which they have to stay', () => {
+  test('maps the sample ids of a page to the same real ids throughout', () => {
     const first = compareOutput(['SESSION', '… KG4V7EM1 web-1'], ['SESSION', 'x ABCD2345  web-1'], none);
     expect(first).toEqual({ fault: null, samples: new Map([['KG4V7EM1', 'ABCD2345']]) });
     const { samples } = first as { samples: Samples };

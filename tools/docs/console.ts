@@ -1,9 +1,8 @@
 import { blocksOf } from './markdown.ts';
 
 /**
- * Sessions at a terminal as pages show them: blocks marked `console`, in which a prompt says who types where, and what
- * follows is what the terminal shows. `…` stands for what differs from one time to another: in a line some text of it,
- * alone in a line any number of lines.
+ * Terminal sessions in pages: blocks marked `console`. A prompt names the user and the machine of a command; the output
+ * follows. `…` stands for text that varies: part of a line, or, alone in a line, any number of lines.
  */
 
 export interface Step {
@@ -18,17 +17,17 @@ export interface Step {
 export interface Session {
   line: number;
   steps: Step[];
-  /** What is typed at questions, in their order; from the comment `<!-- typed: … -->` in front of the block. */
+  /** Answers to questions, in order; from the comment `<!-- typed: … -->` in front of the block. */
   typed: string[];
   /** A file of the repository that is copied before, and where to: `<!-- copied: docs/x.yml ada@control:x.yml -->`. */
   copied: { file: string; to: string }[];
-  /** Its commands are typed again until they show what the page shows: `<!-- repeated: … -->`. */
+  /** Whether the commands are repeated until the output matches the page: `<!-- repeated: … -->`. */
   repeated: boolean;
 }
 
 const promptAndCommand = /^([a-z][\w-]*@[\w-]+:[^\s$#]*[$#])(?: (.*))?$/;
 
-/** The commands that a block of a session types; null: the line is none. */
+/** The prompt and command of a line of a session; null if the line has none. */
 export function typedIn(line: string): { prompt: string; command: string } | null {
   const match = promptAndCommand.exec(line);
   return match ? { prompt: match[1] as string, command: match[2] ?? '' } : null;
@@ -77,8 +76,8 @@ function remarksAbove(lines: readonly string[], from: number): Pick<Session, 'ty
 const escaped = (text: string): string => text.replaceAll(/[.*+?^${}()|[\]\\]/g, '\\$&');
 
 /**
- * What a page shows in place of an id that is another each time, as a page is easier to read than one full of gaps: an
- * id of 26 or the 8 last characters of one, a node id or the beginning of one. By what it really was.
+ * Sample ids of a page, which replace ids that differ in every session so that the page stays readable: an id of 26
+ * characters or its last 8, a node id or its beginning. Maps the real id to the sample.
  */
 export type Samples = ReadonlyMap<string, string>;
 
@@ -86,7 +85,7 @@ const sample =
   /\b(?:[0-9A-HJKMNP-TV-Z]{26}|(?=[A-Z]*\d)(?=\d*[A-Z])[0-9A-HJKMNP-TV-Z]{8}|[0-9a-f]{32}|[0-9a-f]{12})\b/g;
 const likeIt = (id: string): string => `(${/[A-Z]/.test(id) ? '[0-9A-Z]' : '[0-9a-f]'}{${id.length}})`;
 
-/** @returns what a line adds to what is known of samples; null: the line is another one */
+/** @returns the samples that a line adds; null if the line does not match */
 function lineMatch(line: string, shown: string, known: Samples): Samples | null {
   const ids: string[] = [];
   // Runs of blanks are any, and `…` is any text.
@@ -116,8 +115,8 @@ function lineMatch(line: string, shown: string, known: Samples): Samples | null 
 }
 
 /**
- * Holds what a terminal has shown against what the page shows.
- * @returns what is wrong, or what is known of samples from now on
+ * Compares the output of a terminal with the page.
+ * @returns the difference, or the samples known so far
  */
 export function compareOutput(
   expected: readonly string[],
@@ -153,10 +152,10 @@ export function compareOutput(
 }
 
 /**
- * What is really typed for a command of a page: samples are what they were, and a line with `…` in it is one that was shown
- * before; a person copies it from there.
- * @param shown every line that was shown so far, the oldest first
- * @throws Error when nothing that was shown fits
+ * The command to type for a command of a page: samples become the real ids, and a line with `…` becomes a matching line
+ * that was shown before, as a person would copy it.
+ * @param shown every line shown so far, the oldest first
+ * @throws Error when no shown line matches
  */
 export const filledIn = (command: string, shown: readonly string[], known: Samples): string =>
   command

@@ -5,7 +5,7 @@ import { kindsPage } from './kinds-page.ts';
 const page = kindsPage();
 const sections = new Map(page.split(/^## /m).map((section) => [section.split('\n')[0] as string, section]));
 
-test.each(resourceTypes)('%s has every field, an example, and says whether agents carry it out', (type) => {
+test.each(resourceTypes)('%s has every field, an example, and states whether agents support it', (type) => {
   const section = sections.get(type) ?? '';
   const { required, optional, triggers } = kinds[type];
   for (const name of Object.keys(required)) expect(section).toContain(`| **\`${name}\`** |`);

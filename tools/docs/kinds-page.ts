@@ -56,7 +56,7 @@ function checkedExample(type: ResourceType): string {
 
 type Field = Kind['required'][string];
 
-/** What may stand there, in a few words. */
+/** A short description of the allowed values. */
 function valueText({ shape, resolved }: Field): string {
   const { minValue, maxValue, options } = resolved as unknown as {
     minValue?: number;

@@ -1,4 +1,4 @@
-/** What a page of documentation points at and tells people to type. Positions are lines, from 1. */
+/** Links, anchors, and commands in a documentation page. Positions are lines, from 1. */
 
 export interface Link {
   target: string;
@@ -45,7 +45,7 @@ export function linksOf(markdown: string): Link[] {
   return links;
 }
 
-/** The anchor of a heading, before it is told apart from others of the same text. */
+/** The anchor of a heading, without the suffix for duplicates. */
 export const slugOf = (heading: string): string =>
   heading
     .toLowerCase()

@@ -1,13 +1,13 @@
 import { type ModuleDocument, parseModule } from '@muster/protocol/module';
 
-/** Of the pages of recipes: the table of a module's parameters and the module itself, made from its file. */
+/** Generated parts of the recipe pages: the table of a module's parameters and the module's source. */
 
 const begin = (file: string): string => `<!-- from ${file}, by node tools/checks/docs.ts --write -->`;
 const end = '<!-- until here -->';
 
 /**
- * A page with the parameters and the text of its module as they are; the rest of it is written by hand.
- * @param page its text, in which the two lines that this puts around what it makes stand already
+ * Updates the parameters and the module in a page; keeps the handwritten text.
+ * @param page its text, which already contains the two marker lines
  * @param file name of the module's file, beside the page
  */
 export function recipePage(page: string, file: string, source: string): string {

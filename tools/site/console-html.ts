@@ -1,6 +1,6 @@
 import { typedIn } from '../docs/console.ts';
 
-/** A session at a terminal as the site shows it: what is typed stands out, and it alone is copied. */
+/** Renders a terminal session for the site: commands stand out, and only they are copied. */
 
 const escapes: Readonly<Record<string, string>> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '{': '&#123;' };
 const escaped = (text: string): string => text.replaceAll(/[&<>{]/g, (char) => escapes[char] as string);

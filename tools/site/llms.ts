@@ -1,11 +1,11 @@
 import type { Section } from './outline.ts';
 
-/** What programs that read documentation are given: an index (llms.txt) and everything in one file (llms-full.txt). */
+/** Files for programs that read documentation: an index (llms.txt) and the full text (llms-full.txt). */
 
 const about =
-  'Muster is a self-hosted orchestrator for fleets of real machines: one orchestrator, one agent on each machine, desired state in YAML modules, a plan before every change, drift told within about a second, and removal that puts back what was there before.';
+  'Muster is a self-hosted orchestrator for fleets of real machines: one orchestrator, one agent on each machine, desired state in YAML modules, a plan before every change, drift reported within about a second, and removal that restores the previous state.';
 
-/** The index, as https://llmstxt.org describes it. Addresses are those of the pages as markdown, beside the site's. */
+/** The index, in the format of https://llmstxt.org. Links lead to the markdown versions of the pages. */
 export function llmsIndex(sections: readonly Section[]): string {
   const lines = ['# Muster', '', `> ${about}`, ''];
   for (const { title, pages } of sections) {

@@ -41,14 +41,14 @@ export function pagePaths(): string[] {
     .sort();
 }
 
-/** What an expression of the outline stands for, of the pages there are. A folder's own page comes first. */
+/** Pages that an entry of the outline matches. A folder's own page comes first. */
 function pagesOf(name: string, all: readonly string[]): string[] {
   if (!name.endsWith('/')) return all.filter((path) => path === name);
   const inside = all.filter((path) => path.startsWith(name));
   return inside.sort((one, other) => Number(other.endsWith('/index.md')) - Number(one.endsWith('/index.md')));
 }
 
-/** The pages that no section names: nobody would find them. */
+/** Pages that no section lists: readers could not find them. */
 export function orphans(all: readonly string[] = pagePaths()): string[] {
   const named = new Set(Object.values(sections).flatMap((names) => names.flatMap((name) => pagesOf(name, all))));
   return all.filter((path) => !named.has(path));

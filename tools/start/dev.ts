@@ -8,7 +8,7 @@ import { approvedAgent, enrolmentToken, nameProfile, operatorKey } from './local
 import { tellingLines } from './log-lines.ts';
 import { ProgramGroup } from './program-group.ts';
 
-/** Other ports than those of `npm start`, so that both can run. */
+/** Differs from the ports of `npm start`, so that both can run. */
 const apiPort = '4758';
 const agentPort = '4757';
 const consolePort = '5173';

@@ -14,7 +14,7 @@ test('a folder is made with those above it, for its owner only, and found the ne
   expect(statSync(path).mode & 0o777).toBe(0o700);
 });
 
-test('where none can be, there is an error and an end', () => {
+test('an impossible path gives an error and does not hang', () => {
   writeFileSync(join(scratch, 'file'), '');
   expect(() => makeFolder(join(scratch, 'file'))).toThrow('is not a folder');
   expect(() => makeFolder(join(scratch, 'file', 'x'))).toThrow('is not a folder');

@@ -2,10 +2,10 @@ import { mkdirSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
 
 /**
- * Makes a folder that only its owner enters, and those above it that are missing. Step by step: Node's own way never
- * comes back where the system says that a place is not there although its parent is, as /proc does.
+ * Creates a folder for its owner alone, and its missing parents. Creates each level separately: Node's recursive mkdir
+ * never returns where the system reports a missing folder although the parent exists, as in /proc.
  * @param path absolute
- * @throws the system's error, also when what is there is no folder
+ * @throws the system's error, also when the path exists and is not a folder
  */
 export function makeFolder(path: string): void {
   const found = statSync(path, { throwIfNoEntry: false });

@@ -1,6 +1,6 @@
-# Installs what is missing and finds a Node to run on. Sourced, in the repository's root, by start.sh and test.sh: they
-# must work on a fresh clone with any npm, so this file is plain sh and needs no package.
-# Sets: node, the Node 24 to run everything with.
+# Installs missing packages and finds a Node. Sourced in the repository's root by start.sh and test.sh, which must work on
+# a fresh clone with any npm; so this file is plain sh and needs no package.
+# Sets: node, the Node 24 for all programs.
 
 stamp=node_modules/.muster-stamp
 

@@ -2,7 +2,7 @@ import type { Agent } from '@muster/protocol/http';
 import { CliFailure, runMuster } from '../suite/cli.ts';
 import { type KnownProfile, profileFor } from './names.ts';
 
-/** What `npm start` asks of the orchestrator it has started, through the same program that people use. */
+/** Requests of `npm start` to its orchestrator, through the `muster` command. */
 
 /** The environment without what names another orchestrator. */
 const withoutTarget = { ...process.env };
@@ -31,9 +31,9 @@ export async function operatorKey(): Promise<{ publicKey: string; made: string |
 }
 
 /**
- * Makes `muster` know this orchestrator and its certificate.
- * @param fingerprint of the certificate; null: there is none of the orchestrator's own making
- * @returns the profile, and what to add to commands: nothing, unless another profile is the one in use
+ * Stores a profile for this orchestrator and its certificate.
+ * @param fingerprint of the certificate; null if it is not self-signed
+ * @returns the profile, and the suffix for commands: empty, unless another profile is in use
  */
 export async function nameProfile(
   url: string,
@@ -59,7 +59,7 @@ async function as(profile: string, args: string[]): Promise<unknown> {
     if (!(error instanceof CliFailure) || error.code !== 'operator_unknown') throw error;
     throw new CliFailure(
       'Your operator key is not known here: this data directory was first started with another.\n' +
-        'Name that one in MUSTER_KEY_FILE, or begin anew in another place: npm start -- --data-dir DIR',
+        'Name that key file in MUSTER_KEY_FILE, or start with a new data directory: npm start -- --data-dir DIR',
       error.code,
     );
   }

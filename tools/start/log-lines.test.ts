@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { tellingLines } from './log-lines.ts';
 
-test('of a log its errors are told, of other text everything', () => {
+test('reports only the errors of a log, and all other text', () => {
   expect(
     tellingLines([
       '{"level":30,"msg":"GET /x"}',

@@ -1,7 +1,7 @@
 /**
- * What of a program's last lines tells why it ended: its errors, and what is no line of a log at all.
- * @param lines as they were printed: JSON lines of a log, and text
- * @returns for people, oldest first
+ * The last lines of a program that explain its exit: errors of its log, and text outside the log.
+ * @param lines as printed: JSON lines of a log, and text
+ * @returns lines for people, oldest first
  */
 export function tellingLines(lines: readonly string[]): string[] {
   return lines.flatMap((line) => {

@@ -18,7 +18,7 @@ test.each([
   expect(nameFrom(text, 'machine')).toBe(name);
 });
 
-test('whatever a machine is called, its agent gets a valid name', () => {
+test('the agent gets a valid name for any host name', () => {
   fc.assert(fc.property(fc.string({ unit: 'binary', maxLength: 300 }), (text) => isName(nameFrom(text, 'machine'))));
 });
 
@@ -26,13 +26,13 @@ describe('the profile of the orchestrator started here', () => {
   const url = 'https://127.0.0.1:4748';
   const local = { name: 'local', url, fingerprint: 'AB:12', current: true };
 
-  test('is `local`, also when it has moved or was begun anew at its address', () => {
+  test('the profile is `local`, also after a move or a new start at the same address', () => {
     expect(profileFor([], url, null)).toBe('local');
     expect(profileFor([local], url, 'CD:34')).toBe('local');
     expect(profileFor([local], 'https://127.0.0.1:5000', 'ab12')).toBe('local');
   });
 
-  test('leaves alone what a person calls `local` and is elsewhere', () => {
+  test('keeps a `local` profile of another orchestrator', () => {
     const elsewhere = { ...local, url: 'https://example:4748' };
     expect(profileFor([elsewhere], url, 'CD:34')).toBe('local-2');
     expect(profileFor([elsewhere], url, null)).toBe('local-2');

@@ -1,9 +1,9 @@
 import { isName } from '@muster/protocol';
 
 /**
- * A name that an agent or operator may bear, as near as can be to what the machine calls itself.
+ * A valid name for an agent or operator, as close as possible to the machine's own name.
  * @param text a host name or login name, of any shape
- * @param fallback a valid name, for text of which nothing is left
+ * @param fallback a valid name, if no valid character remains
  */
 export function nameFrom(text: string, fallback: string): string {
   const first = text.normalize('NFC').split('.')[0] as string;
@@ -22,14 +22,14 @@ export function nameFrom(text: string, fallback: string): string {
 export interface KnownProfile {
   name: string;
   url: string;
-  /** With or without colons, of the certificate that is trusted at that address; null: none. */
+  /** Fingerprint of the certificate trusted at that address, with or without colons; null: none. */
   fingerprint: string | null;
   current: boolean;
 }
 
 /**
- * What the orchestrator of `npm start` is called among the profiles a person has: `local`, unless that one is somewhere
- * else. The same place is the same address, or the same certificate at a new address.
+ * Profile name for the orchestrator of `npm start`: `local`, unless that profile belongs to another orchestrator. An
+ * orchestrator is the same if it has the same address, or the same certificate at a new address.
  * @param fingerprint with or without colons
  */
 export function profileFor(profiles: readonly KnownProfile[], url: string, fingerprint: string | null): string {

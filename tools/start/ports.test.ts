@@ -3,7 +3,7 @@ import { type AddressInfo, createServer } from 'node:net';
 import { expect, test } from 'vitest';
 import { portMessage, whyNotListen } from './ports.ts';
 
-test('a port in use is told from a free one, and the message names it and the way out', async () => {
+test('detects a port in use, and names the port and the remedy in the message', async () => {
   const server = createServer().listen(0, '127.0.0.1');
   await once(server, 'listening');
   const { port } = server.address() as AddressInfo;

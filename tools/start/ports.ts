@@ -28,8 +28,7 @@ interface Ports {
 const another = (port: number): number => (port === 0 ? 0 : port > 65_000 ? port - 10 : port + 10);
 
 /**
- * What to tell a person whose port is not to be had. Both others are named: where one is taken by another Muster, the
- * second is too.
+ * Message for a port that cannot be used. Names both ports: if another Muster uses one, it uses the second, too.
  */
 export function portMessage(reason: string, port: number, { apiPort, agentPort }: Ports): string {
   const remedy = `choose others: npm start -- --api-port ${another(apiPort)} --agent-port ${another(agentPort)}`;

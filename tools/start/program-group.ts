@@ -13,7 +13,7 @@ export class ProgramGroup {
   #fail: (error: ProgramError) => void = () => {};
   /** Rejects with a ProgramError when a program ends before the group is stopped. */
   readonly failure: Promise<never>;
-  /** Resolves on SIGINT, SIGTERM, or SIGHUP, and when the npm that started this process is gone. */
+  /** Resolves on SIGINT, SIGTERM, or SIGHUP, and when the parent npm has exited. */
   readonly stopRequested: Promise<void>;
 
   constructor() {

@@ -34,13 +34,13 @@ test('what cannot be meant is refused with its place', () => {
   expect(() => readStartOptions(['extra'], {})).toThrow('extra');
 });
 
-test('help is told and names every flag', () => {
+test('help names every flag', () => {
   expect(readStartOptions(['--help'], {})).toBeNull();
   for (const flag of ['--api-port', '--agent-port', '--data-dir', '--name', '--agent-host'])
     expect(startHelp).toContain(flag);
 });
 
-test('help needs no packages, and brings none', () => {
+test('help neither needs nor installs packages', () => {
   const clone = mkdtempSync(join(tmpdir(), 'muster-help-'));
   mkdirSync(join(clone, 'tools/start'), { recursive: true });
   for (const name of ['start.sh', 'start-help.txt'])

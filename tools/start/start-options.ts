@@ -14,7 +14,7 @@ export interface StartOptions {
 /** A file of its own: start.sh prints it before there is anything to run TypeScript with. */
 export const startHelp = readFileSync(new URL('start-help.txt', import.meta.url), 'utf8');
 
-/** What was typed cannot be meant so; one line that says why and what to do. */
+/** Invalid command line; the message is one line with the reason and the remedy. */
 export class StartUsageError extends Error {}
 
 const flags = {
@@ -27,9 +27,9 @@ const flags = {
 } as const;
 
 /**
- * Reads what was typed after `npm start --`.
- * @returns null when help was asked for
- * @throws StartUsageError when it cannot be meant so
+ * Parses the arguments of `npm start --`.
+ * @returns null for a request for help
+ * @throws StartUsageError when the arguments are invalid
  */
 export function readStartOptions(args: readonly string[], env: NodeJS.ProcessEnv): StartOptions | null {
   const values = parse(args);

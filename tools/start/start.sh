@@ -1,7 +1,7 @@
 #!/bin/sh
-# `npm start`: installs what is missing, then runs start.ts, which says what it starts.
+# `npm start`: installs missing packages, then runs start.ts.
 cd "$(dirname "$0")/../.." || exit 1
-# Whoever only asks how it is typed gets no packages.
+# A request for help installs no packages.
 for word in "$@"; do
   case $word in
     -h | --help) exec cat tools/start/start-help.txt ;;

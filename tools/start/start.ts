@@ -15,10 +15,10 @@ import { portMessage, whyNotListen } from './ports.ts';
 import { ProgramGroup, StoppedWhileStarting } from './program-group.ts';
 import { readStartOptions, type StartOptions, StartUsageError, startHelp } from './start-options.ts';
 
-/** Something for the person who started: told without a stack. */
+/** An error for the person who started; printed without a stack. */
 class StartError extends Error {}
 
-/** Logs of this run; those of the last one stay beside them as `.1`. */
+/** Log files of this run; those of the previous run stay beside them as `.1`. */
 function logFiles(dataDir: string): { orchestrator: string; agent: string } {
   const folder = join(dataDir, 'log');
   makeFolder(folder);
@@ -66,13 +66,13 @@ async function requirePorts({ apiPort, agentHost, agentPort }: StartOptions): Pr
 
 const isLoopback = (host: string): boolean => /^(127\..*|::1|localhost)$/.test(host);
 
-/** Where this machine's own agent finds the port: an address that stands for all of them is none to dial. */
+/** Address at which the local agent reaches the port: a wildcard address cannot be dialed. */
 function ownAddress(agentHost: string): string {
   if (agentHost === '0.0.0.0' || agentHost === '::') return '127.0.0.1';
   return agentHost.includes(':') ? `[${agentHost}]` : agentHost;
 }
 
-/** What cannot be built is no reason to start nothing: the rest does without, and `/` says so. */
+/** A failed build of the console does not stop the start: the rest works without it, and `/` reports the failure. */
 async function prepareConsole(): Promise<void> {
   try {
     await builtConsole(() => console.log('Building the console (only when its sources change) ...'));
@@ -87,7 +87,7 @@ function tell(lines: string[]): void {
 
 interface Running {
   ready: { api_url: string; agent_port: number; fingerprint?: string };
-  /** What to add to commands, so that they reach this orchestrator. */
+  /** Suffix for commands, so that they reach this orchestrator. */
   suffix: string;
   self: Agent;
   /** File of the operator key, when it is new. */

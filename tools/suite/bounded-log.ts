@@ -17,7 +17,7 @@ export class BoundedLog {
   }
 
   #open(): WriteStream {
-    // A full disk must not take down what is only being watched.
+    // A full disk must not end the observed program.
     return createWriteStream(this.#path, { flags: 'a', mode: 0o600 }).on('error', () => {});
   }
 
@@ -28,7 +28,7 @@ export class BoundedLog {
     this.#written = 0;
     const full = this.#stream;
     try {
-      // What is still on its way goes into the file, whatever it is called by then; one that is not there yet cannot be moved.
+      // Pending data still reaches the renamed file, through its descriptor. A file that is not open yet cannot be renamed.
       if (full.pending) return;
       renameSync(this.#path, `${this.#path}.1`);
     } catch {

@@ -9,9 +9,9 @@ declare module 'vitest' {
   }
 }
 
-/** Before the first test of a run: what tests start hundreds of times is made once, and nobody races to make it. */
+/** Before the first test of a run: builds the bundles once, so that tests do not race to build them. */
 export async function setup(project: TestProject): Promise<void> {
-  // What end-to-end tests start serves it; `npm test` has built it by then.
+  // End-to-end tests serve the console; `npm test` has already built it.
   const [made] = await Promise.all([bundles(), project.name.startsWith('e2e') ? builtConsole() : null]);
   project.provide('bundles', made);
   project.onTestsRerun(async () => project.provide('bundles', await bundles()));

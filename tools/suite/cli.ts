@@ -6,7 +6,7 @@ export const root = join(import.meta.dirname, '../..');
 export const muster = join(root, 'cli', 'bin', 'muster');
 
 export class CliFailure extends Error {
-  /** The stable code of its error; null when it told none. */
+  /** The stable code of its error; null without one. */
   readonly code: string | null;
   constructor(message: string, code: string | null) {
     super(message);
@@ -17,7 +17,7 @@ export class CliFailure extends Error {
 
 /**
  * Runs `muster` with `--json`.
- * @returns what it answered
+ * @returns its output, parsed
  * @throws CliFailure with its message
  */
 export function runMuster(args: readonly string[], env: NodeJS.ProcessEnv = process.env): Promise<unknown> {

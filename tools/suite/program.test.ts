@@ -23,7 +23,7 @@ const run = (script: string, logFile?: string) => {
 };
 
 describe('a program run beside this one', () => {
-  test('its events are found, early and late ones, whatever else it prints', async () => {
+  test('finds early and late events of a program among other output', async () => {
     const program = run(`
       process.on('SIGUSR2', () => console.log('{"event":"ready","port":2}'));
       console.log('{"event":"ready","port":1}'); console.log('plain'); console.error('{broken');
@@ -44,7 +44,7 @@ describe('a program run beside this one', () => {
     expect(program.ending).toEqual({ code: 3, signal: null });
   });
 
-  test('one that says it and ends at once has said it', async () => {
+  test('finds the event of a program that exits immediately afterwards', async () => {
     expect(await run(`console.log('{"event":"ready"}')`).event('ready')).toEqual({ event: 'ready' });
   });
 
@@ -72,7 +72,7 @@ describe('a program run beside this one', () => {
     expect(await deaf.stop(20)).toEqual({ code: null, signal: 'SIGKILL' });
   });
 
-  test('what it prints is in its log file', async () => {
+  test('writes the output of a program to its log file', async () => {
     const path = join(scratch, 'log');
     await run(`console.log('one'); console.error('two')`, path).ended;
     expect(readFileSync(path, 'utf8').split('\n').sort()).toEqual(['', 'one', 'two']);

@@ -22,7 +22,7 @@ export class ProgramError extends Error {
 }
 
 export interface ProgramOptions {
-  /** What it is called in messages. */
+  /** Name in messages. */
   name: string;
   command: string;
   args: readonly string[];
@@ -37,8 +37,8 @@ const logBytes = 64 * 1024 * 1024;
 const setpriv = '/usr/bin/setpriv';
 
 /**
- * What to spawn so that the kernel ends the program (SIGTERM) when its starter is killed without a chance to do so itself:
- * on Linux with util-linux. Elsewhere the command as it is.
+ * Wraps a command so that the kernel sends SIGTERM to the program when its parent is killed: on Linux with util-linux.
+ * Elsewhere returns the command unchanged.
  */
 export function endingWithStarter(command: string, args: readonly string[]): [command: string, args: string[]] {
   const guarded = process.platform === 'linux' && existsSync(setpriv);

@@ -10,7 +10,7 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(parent, { recursive: true, force: true }));
 
-test('what tests write goes with their run, and what a killed run left with the next; nothing else does', () => {
+test('removes the files of a run at its end, those of a killed run at the next, and no others', () => {
   const left = join(parent, 'muster-run-4194304-77');
   mkdirSync(join(left, 'deep'), { recursive: true });
   writeFileSync(join(left, 'deep/file'), '');

@@ -14,8 +14,8 @@ const memory = '/dev/shm';
 const pattern = /^muster-run-(\d+)-(\w+)$/;
 
 /**
- * Makes the folders of this run, and removes those of runs that were killed.
- * @param parents where they are, instead of where temporary files are otherwise
+ * Creates the folders of this run, and removes those of killed runs.
+ * @param parents parent folders, instead of the usual temporary directories
  */
 export function openScratch(parents: { onDisk: string; inMemory: string } = usual()): Scratch {
   const name = `muster-run-${process.pid}-${startOf(process.pid)}`;
@@ -48,7 +48,7 @@ function isLeftOver(name: string): boolean {
   return pid !== undefined && start !== startOf(Number(pid));
 }
 
-/** What cannot be removed is tried again at the next run: it may be another user's. */
+/** The next run retries a failed removal: the files may be another user's. */
 function removeAll(path: string): void {
   try {
     rmSync(path, { recursive: true, force: true, maxRetries: 5, retryDelay: 100 });

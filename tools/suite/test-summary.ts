@@ -1,11 +1,11 @@
 import type { Tally } from './tally.ts';
 
-/** What one step of `npm test` came to. */
+/** Result of one step of `npm test`. */
 export interface Outcome {
   step: string;
   /** True when its command ended with 0. */
   ran: boolean;
-  /** Counts of a tier of tests; null for a check, or when the runner left none. */
+  /** Counts of a tier of tests; null for a check, or if the runner wrote none. */
   tally: Tally | null;
 }
 

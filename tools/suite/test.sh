@@ -1,5 +1,5 @@
 #!/bin/sh
-# `npm test`: installs what is missing, then runs test.ts: checks, unit, contract and end-to-end tests.
+# `npm test`: installs missing packages, then runs test.ts: checks, unit, contract, and end-to-end tests.
 cd "$(dirname "$0")/../.." || exit 1
 . tools/start/install.sh
 PATH=$PWD/node_modules/.bin:$PATH

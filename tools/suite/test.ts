@@ -15,7 +15,7 @@ type Act = () => Promise<Omit<Outcome, 'step'>>;
 
 const tier = (name: string) => async () => {
   const path = join(scratch.onDisk, `${name}.json`);
-  // With those of it that run in another way.
+  // Includes the variants of the tier that run with other options.
   const projects = ['--project', name, '--project', `${name}-*`];
   const args = ['run', ...projects, '--reporter=default', '--reporter=./tools/suite/tally.ts'];
   const { ran } = await run(process.execPath, ['node_modules/vitest/vitest.mjs', ...args], { MUSTER_TALLY: path });
@@ -24,11 +24,11 @@ const tier = (name: string) => async () => {
 
 const tiers = ['unit', 'contract', 'e2e'];
 
-/** Runs a command to its end, with what it prints on this terminal, or kept. */
+/** Runs a command until it exits. Its output goes to this terminal, or into `kept`. */
 async function run(command: string, args: string[], env: Record<string, string> = {}, kept: Buffer[] | null = null) {
   const child = spawn(command, args, {
     ...{ cwd: root, stdio: ['inherit', kept ? 'pipe' : 'inherit', kept ? 'pipe' : 'inherit'] },
-    // Whatever a test leaves behind, also one that is killed, is in there, and goes with this run or at the next.
+    // Contains the leftovers of tests, also of killed ones; removed at the end of this run or by the next.
     env: { ...process.env, TMPDIR: scratch.onDisk, MUSTER_TEST_MEMORY: scratch.inMemory, ...env },
   });
   for (const stream of [child.stdout, child.stderr]) stream?.on('data', (piece: Buffer) => kept?.push(piece));
@@ -61,16 +61,16 @@ function readTally(path: string): Tally | null {
   }
 }
 
-/** On a machine that has none yet the roots of test hosts take minutes; nobody waits for them until the last tier. */
+/** The first build of the roots of test hosts takes minutes, so it runs in the background until the last tier. */
 function prepareTestHosts(): ChildProcess | null {
   if (process.platform !== 'linux') return null;
   const command = ['nice', '-n', '5', process.execPath, 'e2e/hosts/prepare.ts'];
   const child = spawn('setpriv', ['--pdeathsig', 'KILL', '--', ...command], { cwd: root, stdio: 'ignore' });
-  // The tests say what is missing.
+  // The tests report a missing root.
   return child.on('error', () => {});
 }
 
-/** Built meanwhile, as those are; whoever needs it and finds that it failed says so. */
+/** Builds the console in the background; the tests that need it report a failure. */
 function prepareConsole(): void {
   spawn(process.execPath, ['tools/build/build-console.ts'], { cwd: root, stdio: 'ignore' }).on('error', () => {});
 }

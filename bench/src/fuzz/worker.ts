@@ -17,7 +17,7 @@ export interface WorkerOrder {
   inputs: number;
   /** Folders of inputs that are kept, by target. */
   corpus: string | null;
-  /** So many times as much processor time as its target says. */
+  /** Factor on the processor-time bound of the target. */
   patience: number;
   /** The input that is being worked on. */
   current: string;

@@ -7,16 +7,16 @@ import { buildAlone, cacheFolder, debianMirror, suite } from '../base-root.ts';
 import { type PackageRecipe, recipes } from './packages.ts';
 
 interface Contents {
-  /** Packages of Debian, which come with what they depend on beyond what a test host has. */
+  /** Debian packages; they include dependencies that a test host lacks. */
   fetched: readonly string[];
   /** Those made here. */
   made: readonly PackageRecipe[];
 }
 
 const contents = {
-  /** What most tests install. */
+  /** The packages of most tests. */
   samples: { fetched: ['nginx-light', 'openrc'], made: recipes },
-  /** What the recipes of the documentation install, 25 MB, so that only their test waits for it. */
+  /** The packages of the documentation's recipes, 25 MB, separate so that only their test waits for them. */
   recipes: {
     fetched: ['nginx', 'postgresql-15', 'nftables', 'unattended-upgrades', 'prometheus-node-exporter'],
     // Containers are planned, and not run: their packages stand here by name.
@@ -38,7 +38,7 @@ export interface PoolPackage {
   control: string;
 }
 
-// Of apt's state on this machine nothing is read or written: what it finds is what the test hosts have.
+// Does not use this machine's apt state: apt sees the packages of the test hosts.
 const fetch = `
 set -eu
 mkdir -p "$new/apt/lists/partial" "$new/apt/archives/partial"
@@ -54,7 +54,7 @@ mv "$new"/apt/archives/*.deb "$new"
 rm -rf "$new/apt"
 `;
 
-// Built beside its place and renamed in, under a lock: what is killed leaves nothing that the next would use.
+// Built in a temporary place and renamed under a lock: a killed build leaves nothing that the next would use.
 const build = `
 set -eu
 if [ -d "$pool" ]; then exit 0; fi

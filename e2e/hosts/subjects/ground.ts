@@ -14,19 +14,19 @@ export class SubjectMachines {
   #repository: Promise<AptRepository> | null = null;
   readonly #leaving: Promise<void>[] = [];
 
-  /** @param expected so many of them there will be, unless a test fails */
+  /** @param expected number of subjects, unless a test fails */
   constructor(hosts: TestHosts, expected: number) {
     this.#hosts = hosts;
     this.#expected = expected;
   }
 
-  /** A machine with what the subject finds there, and an agent that knows nothing. The one before goes. */
+  /** A machine prepared for the subject, with a new agent. Discards the machine of the previous subject. */
   async take(subject: Subject): Promise<Prepared> {
     this.#leave();
     const prepared = await (this.#next ?? this.#boot());
     this.#current = prepared;
     this.#next = this.#count < this.#expected ? this.#boot() : null;
-    // Whoever needs it next is told; until then it is no unhandled rejection.
+    // The next caller gets the rejection; this handler keeps it from being unhandled until then.
     this.#next?.catch(() => {});
     const { machine } = prepared;
     if (subject.packages === true) {

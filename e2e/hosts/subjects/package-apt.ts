@@ -1,7 +1,7 @@
 import type { Subject } from './subject.ts';
 
 const quiet = 'DEBIAN_FRONTEND=noninteractive apt-get -qq -y -o Dpkg::Use-Pty=0 > /dev/null';
-/** What dpkg and apt know of the packages of these tests. */
+/** State of these tests' packages in dpkg and apt. */
 const state =
   "dpkg-query -W -f '${Package} ${Version} ${db:Status-Status}\\n' 'sample-*' 2> /dev/null || true; apt-mark showauto";
 const common = { packages: true, slow: true, state } as const;

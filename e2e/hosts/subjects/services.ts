@@ -38,7 +38,7 @@ export const serviceSubjects: Subject[] = [
     state: stateOf('web'),
   },
   {
-    // Its programs work beside any other init, once they are told that OpenRC booted the machine.
+    // OpenRC's programs work beside any other init when a file states that OpenRC booted the machine.
     name: 'service-openrc',
     packages: true,
     prepare: [

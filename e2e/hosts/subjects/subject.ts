@@ -4,11 +4,11 @@ import { fillSecrets, parseModule, resolveDesiredSet } from '@muster/protocol/mo
 /** A resource as a module declares it: one kind and its fields. */
 export type Declared = { [T in ResourceType]?: Partial<ResourceBodies[T]> };
 
-/** What the provider contract is tried on: one resource of a kind that manages the machine. */
+/** A test subject of the provider contract: one resource of a kind that manages the machine. */
 export interface Subject {
-  /** The kind, and what is special here: `user-unix, taken over`. */
+  /** The kind, and the special case: `user-unix, taken over`. */
   name: string;
-  /** Shell text: what is there before the agent comes. */
+  /** Shell text that prepares the machine before the agent starts. */
   prepare?: string;
   desired: Declared;
   /** The same resource, declared differently. */

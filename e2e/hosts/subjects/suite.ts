@@ -30,7 +30,7 @@ export function describeSubjects(name: string, subjects: readonly Subject[], ope
         moved: subject.moved,
         ...deaths(subject, subjects),
         async begin() {
-          // What one test leaves is what the next begins with, unless it failed.
+          // The next test reuses the machine, unless this one left a different state.
           if (prepared !== null && !isDeepStrictEqual(await stateOf(prepared.machine, subject), clean)) prepared = null;
           if (prepared === null) {
             prepared = await machines.take(subject);
@@ -71,8 +71,8 @@ const kindOf = ({ desired }: Subject): string | undefined => Object.keys(desired
 const doneAndUntold: ReadonlySet<string> = new Set(['resource:after', 'batch:ended', 'step:ended']);
 
 /**
- * To a provider it is the same whether the agent dies before an operation is taken or after, and whether a record was
- * synced or only written; the engine's own tests, and those of kinds that manage files, die at each of these too.
+ * Whether the agent is killed at this point. A provider cannot distinguish a kill before an operation is taken from one
+ * after, or a synced record from a written one; the engine's own tests and those of file kinds cover these points.
  */
 function deadly(point: string): boolean {
   const [step] = point.split(':');

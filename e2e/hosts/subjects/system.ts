@@ -1,6 +1,6 @@
 import type { Subject } from './subject.ts';
 
-/** A test host has a network of its own, so that this is nobody else's; `/proc/sys` comes read-only. */
+/** A test host has its own network, so no other program uses this parameter; `/proc/sys` is read-only there. */
 const key = 'net.ipv4.ip_forward';
 const writable = 'mount -o remount,bind,rw /proc/sys';
 const state = `cat /proc/sys/net/ipv4/ip_forward /proc/sys/net/ipv4/ip_local_port_range`;
