@@ -13,7 +13,7 @@ export const agentConfigSchema = z.strictObject({
         .max(256)
         .regex(/^([A-Za-z0-9_][A-Za-z0-9_.@\\-]*\$?)?$/, 'not the name of a user')
         .default('')
-        .describe('Empty: the one that the agent runs as'),
+        .describe('Empty: the user that the agent runs as'),
     })
     .prefault({}),
   metrics: z
@@ -29,7 +29,7 @@ export const agentConfigSchema = z.strictObject({
         .min(1)
         .max(86_400)
         .default(1800)
-        .describe('Seconds for the `apply` or `undo` of one; what is not done by then is ended'),
+        .describe('Time limit of one `apply` or `undo`, in seconds; then it is stopped'),
     })
     .prefault({}),
   packages: z
@@ -39,13 +39,13 @@ export const agentConfigSchema = z.strictObject({
         .min(1)
         .max(86_400)
         .default(3600)
-        .describe('Seconds for one transaction; one that is not through by then is asked to end'),
+        .describe('Time limit of one transaction, in seconds; then it is asked to stop'),
       lock_timeout: z
         .int()
         .min(0)
         .max(86_400)
         .default(600)
-        .describe('Seconds that one waits while another program holds the lock of apt or dpkg'),
+        .describe('How long to wait for the lock of apt or dpkg, in seconds'),
     })
     .prefault({}),
   discovery: z
@@ -54,7 +54,7 @@ export const agentConfigSchema = z.strictObject({
         .boolean()
         .nullable()
         .default(null)
-        .describe('Null: only an agent that was started without an address lets itself be found'),
+        .describe('Null: only an agent that was started without an address accepts discovery'),
       port: z.int().min(1).max(65_535).default(4747).describe('UDP'),
     })
     .prefault({}),

@@ -1,7 +1,7 @@
 import type { Fault } from './errors.ts';
 import { type AnswerOf, apiPrefix, type CallOf, mediaOf, type Route, type StreamedAnswer } from './http/route.ts';
 
-/** What an answer outside 2xx says, as RFC 9457 problem details. */
+/** The problem details (RFC 9457) of an answer outside 2xx. */
 export interface Problem {
   type: string;
   title: string;
@@ -14,7 +14,7 @@ export interface Problem {
 
 export class ApiError extends Error {
   readonly problem: Problem;
-  /** Seconds, when the server asked to wait. */
+  /** Seconds to wait, if the server asked for it. */
   readonly retryAfter: number | null;
   constructor(problem: Problem, retryAfter: number | null = null) {
     super(problem.detail);
@@ -30,20 +30,20 @@ export type Transport = (request: {
   headers: Record<string, string>;
   body: string | undefined;
   signal: AbortSignal | undefined;
-  /** Resolve as soon as the headers of a 2xx are there, with its `body` as it comes. */
+  /** Resolve when the headers of a 2xx arrive; `body` then streams the content. */
   stream?: boolean;
 }) => Promise<{
   status: number;
   header(name: string): string | null;
   text(): Promise<string>;
-  /** In place of `text`, when `stream` was asked for and the status is a 2xx. */
+  /** Replaces `text` for a 2xx if `stream` was requested. */
   body?: AsyncIterable<Uint8Array>;
 }>;
 
 export interface ClientOptions {
-  /** Where the orchestrator's API is, e.g. `https://127.0.0.1:4748`. */
+  /** Base address of the orchestrator, e.g. `https://127.0.0.1:4748`. */
   url: string;
-  /** Called for every request that needs a session; may sign in. Null: none to send. */
+  /** Called for each request that needs a session; may sign in. Null: send none. */
   token?: () => Promise<string | null>;
   transport: Transport;
 }
@@ -51,9 +51,11 @@ export interface ClientOptions {
 export interface CallSettings {
   /** Take 202 and a `Location` rather than waiting. */
   respondAsync?: boolean;
-  /** Of a list that is given in pages, ask for one after the other and give back all of it. */
+  /** Reads all pages of a list. */
   all?: boolean;
-  /** Like `all`, up to so many items. A page may have fewer items than its `limit`: pages have a limit of bytes, too. */
+  /**
+   * Like `all`, up to this many items. A page may be shorter than its `limit`, since pages are also limited in bytes.
+   */
   atMost?: number;
   signal?: AbortSignal;
 }
@@ -76,8 +78,8 @@ export function pathOf(route: Route, params: Record<string, string> = {}, query:
 
 /**
  * A client typed by the route table.
- * @returns a function that calls one route; it throws ApiError for every answer outside 2xx, and whatever the transport
- *   throws when there is none
+ * @returns a function that calls one route; it throws ApiError for an answer outside 2xx, and the errors of the
+ * transport
  */
 export function createClient(options: ClientOptions): Client {
   return async (route, call) => {
@@ -87,7 +89,7 @@ export function createClient(options: ClientOptions): Client {
       body?: unknown;
     } & CallSettings;
     const accepted = new Set(Object.keys(route.answers).flatMap((status) => mediaOf(route, Number(status))));
-    // What goes wrong is JSON on every route.
+    // Errors are JSON on every route.
     const headers: Record<string, string> = { accept: [...accepted.add('application/json')].join(', ') };
     if (route.access !== 'anyone') {
       const token = await options.token?.();
@@ -129,7 +131,7 @@ export function createClient(options: ClientOptions): Client {
   };
 }
 
-/** The address of the next part of a list; null when there is none, or when it leads to another list. */
+/** The address of the next page; null on the last page, and for an address of another list. */
 function nextPath(link: string | null, path: string): string | null {
   const next = /<([^>]*)>\s*;\s*rel="?next"?/.exec(link ?? '')?.[1];
   return next?.split('?')[0] === path.split('?')[0] ? next! : null;
@@ -143,14 +145,14 @@ function streamedAnswer(answer: Awaited<ReturnType<Transport>>): StreamedAnswer 
   return { type: type.trim().toLowerCase(), body: answer.body ?? whole() };
 }
 
-/** What an answer outside 2xx says. */
+/** The error of an answer outside 2xx. */
 export function problemOf(status: number, text: string, retryAfter: string | null): ApiError {
   const wait = retryAfter !== null && /^\d+$/.test(retryAfter) ? Number(retryAfter) : null;
   try {
     const problem = JSON.parse(text) as Problem;
     if (typeof problem.code === 'string' && typeof problem.detail === 'string') return new ApiError(problem, wait);
   } catch {
-    // Not ours: a proxy on the way, perhaps.
+    // Not from the orchestrator; a proxy may have answered.
   }
   const detail = `the answer was ${status} and not in Muster’s form: is this the address of an orchestrator?`;
   return new ApiError(

@@ -1,10 +1,10 @@
 /**
- * Every error Muster answers with, in one table: the stable code, its HTTP status, whether the same request may succeed
- * when simply sent again, and what a person should do. `docs/errors.md` is generated from it.
+ * Every error that Muster answers with: its stable code, its HTTP status, whether the same request may succeed later,
+ * and what to do. `docs/errors.md` is generated from it.
  */
 export interface ErrorKind {
   readonly status: number;
-  /** True when the identical request may succeed later without anybody changing anything. */
+  /** True if the identical request may succeed later without a change. */
   readonly retry: boolean;
   readonly title: string;
   /** What a person should do about it. */
@@ -20,24 +20,24 @@ const kind = (status: number, retry: boolean, title: string, remedy: string): Er
 
 export const errorKinds = {
   // Input
-  invalid_input: kind(400, false, 'The request is not valid', 'Mend the fields that `errors` names and send it again.'),
+  invalid_input: kind(400, false, 'The request is not valid', 'Fix the fields that `errors` names, and send it again.'),
   malformed_request: kind(
     400,
     false,
-    'The request is not HTTP as it should be',
-    'Mend the address or the headers; percent signs in addresses start an escape of two hexadecimal digits.',
+    'The HTTP request is malformed',
+    'Fix the address or the headers; a percent sign in an address starts an escape of two hexadecimal digits.',
   ),
   malformed_json: kind(
     400,
     false,
-    'The body is not the JSON it should be',
+    'The body is not the expected JSON',
     'Send one JSON object without repeated keys, at most 32 levels deep and with at most 20,000 fields.',
   ),
   module_invalid: kind(
     400,
     false,
     'The module has faults',
-    'Mend each fault at the line that `errors` names; `muster modules validate` shows them without uploading.',
+    'Fix each fault at the line that `errors` names; `muster modules validate` shows them without uploading.',
   ),
   module_unresolved: kind(
     400,
@@ -112,13 +112,13 @@ export const errorKinds = {
     403,
     false,
     'The page that asks is of another host',
-    'Use the page at the address of the orchestrator; a proxy in front of it has to pass `Host` on, or to be named in `trusted_proxies`, or `public_url` to have its address.',
+    'Use the address of the orchestrator. A proxy in front must pass on `Host`, be listed in `trusted_proxies`, or have the address in `public_url`.',
   ),
   plaintext_refused: kind(
     403,
     false,
-    'A secret is not taken in the open',
-    'Send it over HTTPS, or from the machine of the orchestrator; if a proxy on the way speaks TLS, set `trust_proxy_tls`.',
+    'Secrets are not accepted over plain HTTP',
+    'Use HTTPS, or send it from the orchestrator’s machine. If a proxy terminates TLS, set `trust_proxy_tls`.',
   ),
   sign_in_unbound: kind(
     403,
@@ -139,12 +139,12 @@ export const errorKinds = {
     'Use another key, or ask an admin to add this one as an operator. The key of a removed operator cannot be added again.',
   ),
   // Absent
-  route_not_found: kind(404, false, 'There is nothing at this address', 'See /openapi.json for the routes there are.'),
+  route_not_found: kind(404, false, 'There is nothing at this address', 'See /openapi.json for all routes.'),
   operator_not_found: kind(
     404,
     false,
     'No such operator',
-    'Ask for GET /api/v1/operators; `include_removed=true` lists removed ones too.',
+    'Use GET /api/v1/operators; `include_removed=true` includes removed operators.',
   ),
   agent_not_found: kind(404, false, 'No such agent', 'List the agents with `muster agents list`.'),
   tag_not_found: kind(404, false, 'The agent has no such tag', 'See its tags with `muster agents list`.'),
@@ -158,13 +158,13 @@ export const errorKinds = {
     404,
     true,
     'The agent is not connected',
-    'See when it was last heard with `muster agents list`; a terminal needs its machine now.',
+    'See when it was last seen with `muster agents list`; a terminal needs a connected agent.',
   ),
   package_not_found: kind(
     404,
     false,
     'No such file to install from',
-    'Install the orchestrator from its package: that has what machines install; a clone has it once it was built.',
+    'Install the orchestrator from its package, which contains the file; in a clone, build first.',
   ),
   terminal_not_found: kind(404, false, 'No such terminal session', 'List the terminal sessions.'),
   secret_not_found: kind(404, false, 'No such secret', 'List the secrets with `muster secrets list`.'),
@@ -174,7 +174,7 @@ export const errorKinds = {
     404,
     false,
     'No such notification',
-    'List those there are with `muster notifications list`; old ones are deleted.',
+    'List the notifications with `muster notifications list`; old ones are deleted.',
   ),
   method_not_allowed: kind(
     405,
@@ -189,7 +189,7 @@ export const errorKinds = {
     409,
     false,
     'The key is in use',
-    'A key belongs to one operator for ever, also after removal; make a new one.',
+    'A key belongs to one operator permanently, even after removal. Create a new key.',
   ),
   agent_named: kind(
     409,
@@ -203,19 +203,19 @@ export const errorKinds = {
     409,
     true,
     'The assignment changed at the same moment',
-    'Look at it again, then repeat what is still wanted.',
+    'Check its present state, then repeat the change if it is still needed.',
   ),
   agent_changed: kind(
     409,
     true,
     'The agent changed at the same moment',
-    'Look at it again, then repeat what is still wanted.',
+    'Check its present state, then repeat the change if it is still needed.',
   ),
   secret_changed: kind(
     409,
     true,
     'The secret changed at the same moment',
-    'Look at it again, then repeat what is still wanted.',
+    'Check its present state, then repeat the change if it is still needed.',
   ),
   module_in_use: kind(
     409,
@@ -256,26 +256,26 @@ export const errorKinds = {
     409,
     false,
     'The agent does not let the shell be chosen',
-    'Leave `shell` away, or set `remote_terminal.allow_operator_shell_override` in the configuration of the agent.',
+    'Drop `shell`, or set `remote_terminal.allow_operator_shell_override` in the configuration of the agent.',
   ),
   terminal_taken_over: kind(
     409,
     false,
     'The terminal was taken over by another connection',
-    'Attach to it again to take it back, or to look on.',
+    'Attach again to take it back, or to view it.',
   ),
   terminal_closed: kind(409, false, 'The terminal session was ended', 'See `detail` for who ended it; open another.'),
   terminal_idle: kind(
     409,
     false,
     'Nothing was typed into the terminal for too long',
-    'Open another; `terminals.idle_limit` says how long is too long.',
+    'Open another; `terminals.idle_limit` is the limit.',
   ),
   terminal_full: kind(
     409,
     false,
     'The terminal has shown more than a session may',
-    'Open another; `terminals.transcript_limit` says how much is kept of one.',
+    'Open another; `terminals.transcript_limit` is the limit.',
   ),
   terminal_interrupted: kind(
     409,
@@ -287,7 +287,7 @@ export const errorKinds = {
     409,
     true,
     'The connection takes what the terminal shows too slowly',
-    'Attach again; only whoever looks on is cut off for it.',
+    'Attach again; only viewers are disconnected for this.',
   ),
   terminal_ended: kind(409, false, 'The terminal session has ended', 'Read its transcript, or open another.'),
   run_finished: kind(409, false, 'The run has ended', 'Nothing is left to cancel.'),
@@ -303,13 +303,13 @@ export const errorKinds = {
     'Connect with a WebSocket; a proxy on the way has to pass `Upgrade` and `Connection` on.',
   ),
   pending_full: kind(429, true, 'Too many agents wait for approval', 'Approve or reject some of them.'),
-  rate_limited: kind(429, true, 'Too many requests', 'Wait as many seconds as `Retry-After` says.'),
+  rate_limited: kind(429, true, 'Too many requests', 'Wait for the seconds in `Retry-After`.'),
   // Ours and beyond
   internal: kind(
     500,
     true,
     'Something went wrong here',
-    'The log of the orchestrator has the cause under the `instance` of this answer.',
+    'The orchestrator’s log has the cause under the `instance` of this answer.',
   ),
   discovery_failed: kind(
     500,
@@ -320,8 +320,8 @@ export const errorKinds = {
   channel_failed: kind(
     502,
     true,
-    'The channel did not take it',
-    'See `detail`: it has the status that the far end answered, or what kept it from answering.',
+    'The channel did not accept the message',
+    'See `detail` for the status or the error.',
   ),
   terminal_failed: kind(
     502,
@@ -334,7 +334,7 @@ export const errorKinds = {
     507,
     false,
     'One write is too large',
-    'What an agent reports in one piece is over the limit: look at the operation that the log names, and split its modules.',
+    'A report of an agent exceeds the limit: find the operation in the log, and split its modules.',
   ),
   storage_unavailable: kind(
     503,
@@ -345,32 +345,32 @@ export const errorKinds = {
   outcome_unknown: kind(
     503,
     false,
-    'Whether it was done is not known',
-    'The connection to the database was lost in the middle. Look whether it was done before you send it again.',
+    'The outcome of the request is unknown',
+    'The connection to the database was lost midway. Check the outcome before you send it again.',
   ),
   secrets_locked: kind(
     503,
     false,
-    'The key for secrets is not there',
-    'Put the key back where it was, and start the orchestrator again; docs/operations.md says where it may be.',
+    'A key for secrets is missing',
+    'Restore the key, and restart the orchestrator; docs/operations.md lists its possible places.',
   ),
   agent_not_connected: kind(
     504,
     true,
     'The agent is not connected',
-    'See when it was last heard with `muster agents list`, or send `Prefer: respond-async` to queue the work.',
+    'See when it was last seen with `muster agents list`, or send `Prefer: respond-async` to queue the work.',
   ),
   agent_timeout: kind(
     504,
     true,
     'The agent did not answer in time',
-    'See when it was last heard with `muster agents list`, then try again.',
+    'See when it was last seen with `muster agents list`, then try again.',
   ),
   terminal_unrecorded: kind(
     507,
     true,
     'The terminal cannot be recorded',
-    'Check the disk of the orchestrator; nothing is shown that is not recorded, so the session was ended.',
+    'Check the disk of the orchestrator. The session was ended, since nothing is shown without a recording.',
   ),
   storage_full: kind(
     507,
@@ -390,7 +390,7 @@ export interface Fault {
   column?: number;
 }
 
-/** An error that is answered to whoever asked, as its table entry says. Anything else thrown is a bug: 500. */
+/** An error of the table, answered to the client. Any other thrown error is a bug: 500. */
 export class MusterError extends Error {
   readonly code: ErrorCode;
   readonly errors: readonly Fault[] | undefined;

@@ -1,24 +1,24 @@
-/** What the single executable hands to the parts that it carries; in a clone there is none of it. */
+/** What the single executable offers to its parts; absent in a clone. */
 export interface Executable {
   readonly build: Build;
   /**
-   * A native part, brought out of the executable.
-   * @param directory where to: its owner's alone
-   * @throws Error when it cannot be put or loaded there, with what to do
+   * Extracts a native part from the executable.
+   * @param directory writable only by its owner
+   * @throws Error with what to do, if it cannot be written or loaded there
    */
   addon(name: 'sqlite' | 'pty', directory: string): unknown;
-  /** A file of the built console, by its name there. It is part of the executable, and not to be written to. */
+  /** A file of the built console, by its name. Read-only. */
   console(name: string): Buffer;
-  /** What a thread is started with. */
+  /** The address of a worker thread's code. */
   thread(name: string): URL;
 }
 
 /** What was built, from what, when. */
 export interface Build {
   readonly version: string;
-  /** Of git; null: built from what is in no commit. */
+  /** Git commit; null if built from uncommitted files. */
   readonly commit: string | null;
-  /** Of that commit, so that who builds it again gets the same bytes. RFC 3339. */
+  /** Date of the commit, so that builds are reproducible. RFC 3339. */
   readonly date: string;
   readonly node: string;
 }

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 
-/** What an agent measures of its machine at one moment: the same on the wire, in the store and in answers. */
+/** One measurement of a machine; the same on the wire, in the store, and in answers. */
 
 const amount = (text: string) => z.number().int().min(0).max(Number.MAX_SAFE_INTEGER).nullable().describe(text);
 
@@ -21,7 +21,7 @@ export const sampleSchema = z
     processes: amount('processes there are, without their threads'),
     uptime: amount('seconds since boot'),
   })
-  .meta({ id: 'Sample', description: 'What is null the agent could not collect.' });
+  .meta({ id: 'Sample', description: 'A value is null if the agent could not collect it.' });
 export type Sample = z.infer<typeof sampleSchema>;
 
 /** Everything measured, without the time; in the order in which it is stored. */

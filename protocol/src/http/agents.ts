@@ -13,7 +13,7 @@ const map = z.record(z.string(), z.string());
 export const agentSchema = z
   .strictObject({
     node_id: z.string(),
-    name: z.string().nullable().describe('given at approval, then for good'),
+    name: z.string().nullable().describe('given at the first approval; permanent'),
     status: z.enum(agentStatuses),
     agent_version: z.string(),
     attributes: map,
@@ -26,7 +26,7 @@ export const agentSchema = z
     initial_ip: z.string(),
     pin_source: z
       .enum(['flag', 'pinned', 'first_use', 'discovery'])
-      .describe('where the agent has the orchestrator’s key from; `first_use` was trusted unseen'),
+      .describe('how the agent got the orchestrator’s key; with `first_use` it accepted the key unverified'),
   })
   .meta({ id: 'Agent' });
 export type Agent = z.infer<typeof agentSchema>;
@@ -66,7 +66,7 @@ export const listAgents = route({
     status: z.enum(agentStatuses).optional(),
     filter: z.string().max(2048).optional().describe('a selector; empty matches every agent'),
     q: z.string().max(256).optional().describe('text within names and hostnames'),
-    sort: z.enum(agentSorts).optional().describe('`-` turns the order round; agents without a name come last'),
+    sort: z.enum(agentSorts).optional().describe('`-` reverses the order; agents without a name come last'),
     limit: queryInteger(100_000)
       .optional()
       .describe('at most this many, all when absent; more than 100000 is read as 100000'),
@@ -125,7 +125,7 @@ export const getAttributes = route({
   method: 'GET',
   path: '/agents/{node_id}/attributes',
   tag: 'Agents',
-  summary: 'Show what an agent says of its machine',
+  summary: 'Show the attributes of an agent',
   access: 'operator',
   params: nodeParams,
   answers: { 200: map },
@@ -168,7 +168,7 @@ export const deleteTag = route({
   method: 'DELETE',
   path: '/agents/{node_id}/tags/{key}',
   tag: 'Tags',
-  summary: 'Take one tag away',
+  summary: 'Remove one tag',
   access: 'operator',
   params: tagParams,
   answers: { 204: null },
@@ -181,7 +181,7 @@ export const listTags = route({
   method: 'GET',
   path: '/tags',
   tag: 'Tags',
-  summary: 'Every tag key in use with its values, and how many agents have each',
+  summary: 'List every tag key in use with its values, and the number of agents of each',
   access: 'operator',
   answers: {
     200: z
@@ -200,7 +200,7 @@ export const matchSelector = route({
   method: 'POST',
   path: '/selectors/matches',
   tag: 'Agents',
-  summary: 'Which approved agents a selector matches',
+  summary: 'List the approved agents that a selector matches',
   access: 'operator',
   body: z.strictObject({ selector: z.string().max(2048) }),
   answers: { 200: z.strictObject({ matches: z.array(z.string()) }) },
@@ -238,8 +238,8 @@ export const createEnrolmentToken = route({
   method: 'POST',
   path: '/enrolment-tokens',
   tag: 'Enrolment',
-  summary: 'Make a token that lets an agent enrol, with the line to paste on its machine',
-  description: 'The token is shown once. A name is only for a token of a single use.',
+  summary: 'Create a token that enrolls an agent, with the command to paste on its machine',
+  description: 'The token is shown once. A name needs a token with a single use.',
   access: 'admin',
   bodyOptional: true,
   body: z.strictObject({
@@ -247,7 +247,7 @@ export const createEnrolmentToken = route({
     uses: optional(z.number().int().min(1).max(10_000)).describe('default 1'),
     name: optional(z.string()),
     tags: optional(map),
-    approve: optional(z.boolean()).describe('approved at once, under `name` or its hostname; default true'),
+    approve: optional(z.boolean()).describe('approve at once, under `name` or the hostname; default true'),
   }),
   answers: {
     201: enrolmentToken
@@ -255,9 +255,9 @@ export const createEnrolmentToken = route({
         token: z.string(),
         command: z
           .string()
-          .describe('to paste on the machine: installs the agent and connects it, where that is possible'),
-        connect_command: z.string().describe('for a machine that has the program'),
-        note: z.string().nullable().describe('why `command` installs nothing, or what else to know of it'),
+          .describe('command to paste on the machine; installs the agent if possible, and connects it'),
+        connect_command: z.string().describe('command for a machine where the program is installed'),
+        note: z.string().nullable().describe('why `command` does not install, or another remark'),
       })
       .meta({ id: 'NewEnrolmentToken' }),
   },
@@ -286,7 +286,7 @@ export const listEnrolmentTokens = route({
     include_ended: z
       .enum(['true', 'false'])
       .optional()
-      .describe('also those that are used up, revoked or expired, for 30 days'),
+      .describe('also tokens that were used up, revoked or expired in the last 30 days'),
   }),
   paged: true,
   answers: { 200: z.array(enrolmentToken) },
@@ -299,7 +299,7 @@ export const revokeEnrolmentToken = route({
   method: 'DELETE',
   path: '/enrolment-tokens/{id}',
   tag: 'Enrolment',
-  summary: 'Make an enrolment token useless',
+  summary: 'Revoke an enrolment token',
   access: 'admin',
   params: z.strictObject({ id: z.string() }),
   answers: { 204: null },

@@ -18,12 +18,12 @@ export const auditEventSchema = z
 export type AuditEvent = z.infer<typeof auditEventSchema>;
 
 const link = {
-  place: z.number().int().describe('1 is the first event there ever was; 0 stands before it'),
+  place: z.number().int().describe('1 is the first event; 0 is before it'),
   hash: z.string().describe('SHA-256, hex'),
 };
 const linkSchema = z.strictObject(link).meta({ id: 'AuditLink' });
 
-/** An event that has its place in the chain: a line of the export, and what the live stream carries. */
+/** An event with its place in the chain, as exports and the live stream contain it. */
 export const chainedEventSchema = z
   .strictObject({ ...link, ...auditEventSchema.shape })
   .meta({ id: 'ChainedAuditEvent' });
@@ -69,7 +69,7 @@ export const listAudit = route({
   method: 'GET',
   path: '/audit',
   tag: 'Audit',
-  summary: 'What happened, newest first',
+  summary: 'List events, newest first',
   access: 'operator',
   query: z.strictObject({
     ...filter,
@@ -93,10 +93,10 @@ export const exportAudit = route({
   method: 'GET',
   path: '/audit/export',
   tag: 'Audit',
-  summary: 'The log as JSON lines, in the order of its chain',
+  summary: 'Export the log as JSON lines, in the order of its chain',
   description:
-    'One `ChainedAuditEvent` a line, as far as the chain reached when this was asked. Events get their places within a ' +
-    'fraction of a second; those without one are not in it.',
+    'One `ChainedAuditEvent` a line, up to the end of the chain at the time of the request. Events get their places within a ' +
+    'fraction of a second; events without one are left out.',
   access: 'operator',
   query: z.strictObject(filter),
   answers: { 200: textOfEvents('application/jsonl').describe('one ChainedAuditEvent a line') },
@@ -110,23 +110,23 @@ export const verifyAudit = route({
   method: 'GET',
   path: '/audit/verify',
   tag: 'Audit',
-  summary: 'Verify the chain over the log',
+  summary: 'Verify the chain of the log',
   description:
-    'Computes every hash anew, from the oldest event that is kept to the newest. Keep `head` elsewhere: a log that was ' +
-    'rewritten as a whole fits itself, but no longer holds that hash at that place.',
+    'Recomputes every hash, from the oldest event to the newest. Keep `head` elsewhere: a log that was ' +
+    'rewritten as a whole is consistent, but no longer has that hash at that place.',
   access: 'operator',
   answers: {
     200: z
       .strictObject({
         ok: z.boolean(),
-        verified: z.number().int().describe('events that fit, in a row from the oldest'),
+        verified: z.number().int().describe('intact events, counted from the oldest'),
         anchor: linkSchema.describe('the newest event that was pruned, where the chain begins'),
         head: linkSchema.describe('the newest event that has a place'),
-        unchained: z.number().int().describe('events that were written and have no place yet'),
+        unchained: z.number().int().describe('recorded events without a place'),
         fault: z
           .strictObject({ place: z.number().int(), event_id: z.string().nullable(), message: z.string() })
           .nullable()
-          .describe('the first place that does not fit'),
+          .describe('the first place with a fault'),
       })
       .meta({ id: 'AuditVerdict' }),
   },
@@ -150,8 +150,8 @@ export const pruneAudit = route({
   tag: 'Audit',
   summary: 'Remove old events',
   description:
-    'Removes the beginning of the chain, and keeps its last hash so that the rest can still be verified. Ends at the ' +
-    'first event that is not older. With `dry_run` it only says how many would go.',
+    'Removes the beginning of the chain, and keeps its last hash, so that the rest can still be verified. Stops at the ' +
+    'first event that is not older. With `dry_run` it only counts them.',
   access: 'admin',
   query: z.strictObject({
     before: z.string().max(64).describe('RFC 3339, exclusive'),
@@ -164,7 +164,7 @@ export const pruneAudit = route({
 
 const retentionSchema = z
   .strictObject({
-    retention_days: z.number().int().nullable().describe('null: as the configuration’s `audit.retention_days` says'),
+    retention_days: z.number().int().nullable().describe('null: the configuration’s `audit.retention_days` applies'),
   })
   .meta({ id: 'AuditRetention' });
 
@@ -173,7 +173,7 @@ export const getAuditRetention = route({
   method: 'GET',
   path: '/audit/retention',
   tag: 'Audit',
-  summary: 'For how many days events are kept, where that was set here',
+  summary: 'Show for how many days events are kept, if that was set here',
   access: 'operator',
   answers: { 200: retentionSchema },
   errors: [],
@@ -186,7 +186,7 @@ export const setAuditRetention = route({
   path: '/audit/retention',
   tag: 'Audit',
   summary: 'Set for how many days events are kept',
-  description: 'Null, or nothing, lets the configuration’s `audit.retention_days` hold again.',
+  description: 'Without a value, the configuration’s `audit.retention_days` applies again.',
   access: 'admin',
   body: z.strictObject({ retention_days: optional(z.number().int().min(1)) }),
   bodyOptional: true,

@@ -2,11 +2,11 @@ import { z } from 'zod';
 import { optional, unixSeconds } from './fields.ts';
 import { route } from './route.ts';
 
-/** Where notifications are sent to, and what each kind of place needs. */
+/** Types of notification channels, and their configuration. */
 export const channelTypes = ['webhook', 'discord', 'slack', 'ntfy'] as const;
 export type ChannelType = (typeof channelTypes)[number];
 
-/** Stands in answers for what is secret; sent back, it keeps what is stored. */
+/** Replaces secrets in answers; if it is sent back, the stored value stays. */
 export const maskedSecret = '••••';
 
 const address = z.string().min(1).max(2048).describe('http or https');
@@ -100,9 +100,9 @@ export const createChannel = route({
   method: 'POST',
   path: '/channels',
   tag: 'Channels',
-  summary: 'Add a channel; events from now on are sent to it',
+  summary: 'Add a channel, which events are sent to from now on',
   description:
-    'Addresses are http or https. Link-local, metadata, multicast and unspecified addresses are refused, here where the address is written out and otherwise at each connection.',
+    'Addresses are http or https. Link-local, metadata, multicast and unspecified addresses are refused: literal ones here, resolved ones at each connection.',
   access: 'admin',
   body: z.discriminatedUnion('channel_type', [
     created('webhook'),
@@ -128,7 +128,7 @@ export const updateChannel = route({
   path: '/channels/{id}',
   tag: 'Channels',
   summary: 'Change a channel',
-  description: `config replaces the whole one; a secret that is sent back as it was shown, ${maskedSecret}, keeps its value. What waits to be sent is tried at once.`,
+  description: `config replaces the whole configuration; a secret that is sent back as ${maskedSecret} keeps its value. Waiting messages are sent at once.`,
   access: 'admin',
   params,
   body: z.strictObject({
@@ -150,7 +150,7 @@ export const removeChannel = route({
   method: 'DELETE',
   path: '/channels/{id}',
   tag: 'Channels',
-  summary: 'Remove a channel with what waits to be sent to it',
+  summary: 'Remove a channel with its waiting messages',
   access: 'admin',
   params,
   answers: { 204: null },
@@ -163,15 +163,15 @@ export const testChannel = route({
   method: 'POST',
   path: '/channels/{id}/test',
   tag: 'Channels',
-  summary: 'Send a test to a channel',
-  description: 'One attempt of at most 10 seconds, whatever maintenance windows there are.',
+  summary: 'Send a test message to a channel',
+  description: 'One attempt of at most 10 seconds, also in a maintenance window.',
   access: 'admin',
   params,
   answers: {
     200: z
       .strictObject({
         delivered: z.literal(true),
-        status: z.number().int().describe('what the far end answered'),
+        status: z.number().int().describe('HTTP status that the channel answered'),
       })
       .meta({ id: 'ChannelTest' }),
   },

@@ -7,9 +7,9 @@ export const discover = route({
   method: 'POST',
   path: '/discover',
   tag: 'Agents',
-  summary: 'Tell agents that know no orchestrator where this one is',
+  summary: 'Announce this orchestrator to agents that have none',
   description:
-    'Sends one signed datagram to the broadcast address of each network, or to `target`. Agents never answer it: those that let themselves be found connect, and wait for approval. Where only some of it could be sent, `sent_to` has those.',
+    'Sends one signed datagram to the broadcast address of each network, or to `target`. Agents do not answer; those that accept discovery connect and wait for approval. If only part of it could be sent, `sent_to` lists that part.',
   access: 'operator',
   bodyOptional: true,
   body: z.strictObject({

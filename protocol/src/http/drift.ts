@@ -33,7 +33,7 @@ export const driftRecordSchema = z
     error: z.string().nullable(),
     accepted: acceptanceSchema
       .nullable()
-      .describe('who said that this deviation is known and stays; null: it counts as off, or there is none'),
+      .describe('who accepted the drift; null if it is not accepted, or there is none'),
   })
   .meta({ id: 'DriftRecord' });
 export type DriftRecord = z.infer<typeof driftRecordSchema>;
@@ -68,7 +68,7 @@ export const listDrift = route({
   method: 'GET',
   path: '/agents/{node_id}/drift',
   tag: 'Drift',
-  summary: 'Drift records of an agent, newest first',
+  summary: 'List drift records of an agent, newest first',
   access: 'operator',
   params: nodeParams,
   query: z.strictObject({ ...pageQuery(50, 500), status: z.enum(driftStatuses).optional() }),
@@ -83,7 +83,7 @@ export const listLatestDrift = route({
   method: 'GET',
   path: '/drift',
   tag: 'Drift',
-  summary: 'The newest drift record of each agent, the newest of them first',
+  summary: 'List the newest drift record of each agent, newest first',
   access: 'operator',
   query: z.strictObject({
     ...pageQuery(50, 500),
@@ -101,7 +101,7 @@ export const latestDrift = route({
   method: 'GET',
   path: '/agents/{node_id}/drift/latest',
   tag: 'Drift',
-  summary: 'The newest drift record of an agent, or null',
+  summary: 'Show the newest drift record of an agent, or null',
   access: 'operator',
   params: nodeParams,
   answers: { 200: driftRecordSchema.nullable() },
@@ -129,13 +129,13 @@ export const acceptDrift = route({
   method: 'POST',
   path: '/drift/{drift_id}/accept',
   tag: 'Drift',
-  summary: 'Say that a deviation is known and stays',
+  summary: 'Accept a drift',
   description:
-    'Of the newest record that found drift, of what was applied or of an audit assignment. Later checks that find the same, ' +
-    'or less of it, carry it on: they raise no event and the agent is not in `GET /reconcile`. It ends when a check finds ' +
-    'anything else, when one finds the agent in sync, with a successful apply, and by `DELETE`. It does not change what an ' +
-    'apply does: that puts the deviation right. A value that is hidden is compared in its hidden form: that it has changed ' +
-    'once more is not seen.',
+    'Applies to the newest record that found drift, from applied state or from an audit assignment. Later checks that find the same ' +
+    'drift, or part of it, keep the acceptance: they raise no event, and the agent is not in `GET /reconcile`. It ends when a check finds ' +
+    'other drift, when one finds the agent in sync, with a successful apply, and by `DELETE`. An apply still ' +
+    'repairs the drift. A hidden value is compared in its hidden form, so a further change of it ' +
+    'is not noticed.',
   access: 'operator',
   params: driftParams,
   body: z.strictObject({ reason: z.string().trim().min(1).max(1024) }),
@@ -153,8 +153,8 @@ export const unacceptDrift = route({
   method: 'DELETE',
   path: '/drift/{drift_id}/accept',
   tag: 'Drift',
-  summary: 'Let an accepted deviation count as off again',
-  description: 'What is not accepted stays as it is.',
+  summary: 'Withdraw the acceptance of a drift',
+  description: 'Has no effect on a drift that is not accepted.',
   access: 'operator',
   params: driftParams,
   answers: { 200: driftRecordSchema },

@@ -1,6 +1,6 @@
 /**
- * Every type of event that the audit log can have: the one table for the code that writes them, the page of docs, and
- * whoever reads the log. Further ones may come; none of these changes its meaning.
+ * Every type of event in the audit log: for the code that writes events, the documentation, and readers of the log. New
+ * types may be added; the meaning of a type never changes.
  */
 
 export type EventSeverity = 'info' | 'warning' | 'critical';
@@ -22,7 +22,7 @@ const operation = ['operation_id'] as const;
 export const eventTypes = {
   'agent.pending': {
     severity: ['info'],
-    when: 'an agent that was not known before waits for approval; beyond ten a minute one event, without a target, tells of the others together',
+    when: 'a new agent waits for approval; above ten a minute, one event without a target counts the others',
     target: 'agent',
     metadata: ['hostname', 'ip', 'pin_source', 'enrolment_token_id', ...counted],
   },
@@ -47,13 +47,13 @@ export const eventTypes = {
   },
   'agent.connected': {
     severity: ['info'],
-    when: 'an agent connected for the first time, from another address, or in another version; other connections are no events',
+    when: 'an agent connected for the first time, from another address, or with another version; other connections are not recorded',
     target: 'agent',
     metadata: ['ip', 'agent_version', 'former_ip', 'former_agent_version'],
   },
   'agent.lost': {
     severity: ['warning'],
-    when: 'an approved agent was not heard for longer than `agents.lost_after_secs`',
+    when: 'an approved agent was not seen for longer than `agents.lost_after_secs`',
     target: 'agent',
     metadata: ['last_seen_at'],
   },
@@ -77,7 +77,7 @@ export const eventTypes = {
   },
   'agent.limited': {
     severity: ['warning'],
-    when: 'an agent has used up what it may cause in a day (UTC); once a day for each `what`: `bytes` of reports and samples, `events` of drift and connections, drift checks by `hints`',
+    when: 'an agent has reached a daily limit (UTC); once a day for each `what`: `bytes` of reports and samples, `events` of drift and connections, drift checks by `hints`',
     target: 'agent',
     metadata: ['what', 'limit'],
   },
@@ -126,7 +126,7 @@ export const eventTypes = {
   },
   'auth.forbidden': {
     severity: ['warning'],
-    when: 'an operator asked for what takes an admin (see below)',
+    when: 'an operator requested something that needs an admin (see below)',
     target: 'route',
     metadata: ['code', 'ip', ...counted],
   },
@@ -205,25 +205,25 @@ export const eventTypes = {
   },
   'drift.detected': {
     severity: ['warning'],
-    when: 'resources of an agent have drifted that had not before, in further fields, or otherwise than was accepted',
+    when: 'resources of an agent have drifted: new ones, in more fields, or differently than was accepted',
     target: 'agent',
     metadata: ['drift_id', 'resources', 'count'],
   },
   'drift.resolved': {
     severity: ['info'],
-    when: 'an agent that had drifted is in sync again: a check found it so, or an apply put it right',
+    when: 'an agent that had drifted is in sync again, after a check or an apply',
     target: 'agent',
     metadata: ['drift_id', 'operation_id'],
   },
   'drift.accepted': {
     severity: ['info'],
-    when: 'an operator said that a deviation of an agent is known and stays',
+    when: 'an operator accepted the drift of an agent',
     target: 'agent',
     metadata: ['drift_id', 'assignment', 'reason', 'resources', 'count'],
   },
   'drift.unaccepted': {
     severity: ['info'],
-    when: 'an accepted deviation counts as off again: an operator said so, a check found another one, or an apply left some of it',
+    when: 'an acceptance ended: an operator withdrew it, a check found other drift, or an apply left some of it',
     target: 'agent',
     metadata: ['drift_id', 'operation_id', 'assignment', 'because'],
   },
@@ -347,7 +347,7 @@ export const eventTypes = {
   },
   'system.restored': {
     severity: ['warning'],
-    when: 'the orchestrator started on what was put back from a backup; what was under way then is ended, and enrolment tokens are revoked',
+    when: 'the orchestrator started from a backup; work that was running then is ended, and enrolment tokens are revoked',
     target: '',
     metadata: ['backup_id', 'backup_created_at'],
   },

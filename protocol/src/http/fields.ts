@@ -1,12 +1,12 @@
 import { z } from 'zod';
 
-/** Building blocks of the nouns' schemas. Apart from `route.ts`, which a browser loads and which needs no schema library. */
+/** Building blocks of the schemas. Separate from `route.ts`, which browsers load without the schema library. */
 
 /** An optional field: absent or null, which mean the same. */
 export const optional = <T extends z.ZodType>(schema: T) => schema.nullish().transform((value) => value ?? undefined);
 
 export const unixSeconds = z.number().int().describe('Unix seconds');
-/** A point in time that a person chose: what a calendar holds, so that milliseconds by mistake are refused. */
+/** A time that a person chose. The bounds refuse milliseconds. */
 export const unixTime = z
   .number()
   .int()
@@ -38,10 +38,10 @@ export const listQuery = (fallback: number, maximum: number) => ({
   limit: queryInteger(maximum, fallback)
     .optional()
     .describe(`at most this many; more than ${maximum} is read as ${maximum}`),
-  offset: queryInteger(Number.MAX_SAFE_INTEGER).optional().describe('skip so many'),
+  offset: queryInteger(Number.MAX_SAFE_INTEGER).optional().describe('number of items to skip'),
 });
 
-/** Of a list that is given in pages. */
+/** Query of a paged list. */
 export const pageQuery = (fallback: number, maximum: number) => {
   const { limit, offset } = listQuery(fallback, maximum);
   return {

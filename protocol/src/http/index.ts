@@ -46,7 +46,6 @@ export * from './windows.ts';
 const isRoute = (value: unknown): value is Route =>
   typeof value === 'object' && value !== null && 'method' in value && 'answers' in value;
 
-/** Every route there is. */
 export const routes: readonly Route[] = [
   operators,
   agents,

@@ -4,7 +4,7 @@ import { nodeExample } from './agents.ts';
 import { nodeParams, queryInteger } from './fields.ts';
 import { route } from './route.ts';
 
-/** The most samples of one answer. */
+/** Maximum samples of one answer. */
 export const mostSamples = 100_000;
 
 export const sampleExample: Sample = {
@@ -36,7 +36,7 @@ export const listSamples = route({
     since: queryInteger(Number.MAX_SAFE_INTEGER)
       .optional()
       .describe('samples at or after this Unix second; default: as far back as samples are kept'),
-    limit: queryInteger(mostSamples, mostSamples).optional().describe('the newest so many'),
+    limit: queryInteger(mostSamples, mostSamples).optional().describe('maximum number; keeps the newest samples'),
     step: queryInteger(31_536_000)
       .refine((value) => value >= 1, 'must be at least 1')
       .optional()
@@ -57,7 +57,7 @@ export const latestSample = route({
   path: '/agents/{node_id}/metrics/latest',
   tag: 'Metrics',
   summary: 'The newest sample of an agent',
-  description: '204 when there is none.',
+  description: '204 if there is none.',
   access: 'operator',
   params: nodeParams,
   answers: { 200: sampleSchema, 204: null },

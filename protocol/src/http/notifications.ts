@@ -25,7 +25,7 @@ export const notifyingEvents = [
 ] as const satisfies readonly EventType[];
 export type NotifyingEvent = (typeof notifyingEvents)[number];
 
-/** Unread notifications are counted no further. */
+/** Unread notifications are counted up to this number. */
 export const mostUnreadCounted = 1000;
 
 export const notificationSchema = z
@@ -37,7 +37,7 @@ export const notificationSchema = z
     summary: z.string(),
     timestamp_ms: z.number().int().describe('Unix milliseconds'),
     read: z.boolean(),
-    suppressed: z.boolean().describe('it fell into a maintenance window: no channel was told'),
+    suppressed: z.boolean().describe('occurred in a maintenance window and was not sent to channels'),
   })
   .meta({ id: 'Notification' });
 export type Notification = z.infer<typeof notificationSchema>;
@@ -57,9 +57,8 @@ export const listNotifications = route({
   method: 'GET',
   path: '/notifications',
   tag: 'Notifications',
-  summary: 'What happened that operators should know, newest first',
-  description:
-    'Whether it is read is the affair of the operator who asks; what happened before an operator was added counts as read.',
+  summary: 'List notifications, newest first',
+  description: 'Each operator has an own read state; notifications from before an operator was added count as read.',
   access: 'operator',
   query: z.strictObject({
     unread: z.enum(['true', 'false']).optional().describe('only those that are not read'),

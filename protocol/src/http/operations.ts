@@ -63,7 +63,7 @@ const operationExample: Operation = { ...entryExample, resources: [resultExample
 export const modulesField = z
   .array(z.string().max(128))
   .max(256)
-  .describe('besides those that assignments give the agent; may be empty');
+  .describe('modules in addition to those of assignments; may be empty');
 
 export const applyAgent = route({
   id: 'applyAgent',
@@ -72,17 +72,17 @@ export const applyAgent = route({
   tag: 'State',
   summary: 'Bring an agent to its desired state',
   description:
-    'The desired set is what enforcing assignments give the agent, then `modules`. What was applied before and is no longer desired is removed, last.',
+    'The desired set consists of the enforcing assignments of the agent, then `modules`. Earlier resources that are no longer desired are removed last.',
   access: 'operator',
   params: nodeParams,
   body: z.strictObject({
     modules: modulesField,
     plan_id: optional(z.string().max(64)).describe(
-      'a succeeded plan of this agent: exactly that is done, or nothing when something has changed since',
+      'a succeeded plan of this agent, which is applied exactly, or not at all if something has changed since',
     ),
-    ttl: optional(z.number().int().min(1).max(31_536_000)).describe('seconds it may wait for the agent; default 86400'),
+    ttl: optional(z.number().int().min(1).max(31_536_000)).describe('seconds to wait for the agent; default 86400'),
     offline: optional(z.enum(['report', 'queue'])).describe(
-      'with `respond-async`, what becomes of it when the agent is not connected: refused, or waited for, the default; without, it is refused',
+      'with `respond-async`, for an agent that is not connected: refuse, or queue (default); without it, always refused',
     ),
   }),
   answers: { 200: operationSchema, 202: operationSchema },
@@ -105,7 +105,7 @@ export const planAgent = route({
   method: 'POST',
   path: '/agents/{node_id}/plan',
   tag: 'State',
-  summary: 'See what an apply would do; changes nothing',
+  summary: 'Show what an apply would do; changes nothing',
   access: 'operator',
   params: nodeParams,
   body: z.strictObject({ modules: modulesField, ttl: optional(z.number().int().min(1).max(31_536_000)) }),
@@ -138,13 +138,10 @@ const stateEntry = z.strictObject({
 export const stateSchema = z
   .strictObject({
     node_id: z.string(),
-    applied: z.array(stateEntry).describe('in place as declared, or kept as an earlier apply left it'),
-    pending_removals: z.array(stateEntry).describe('no longer wanted, and still there'),
-    unapplied: z.array(stateEntry).describe('wanted by the last apply, which could not bring it about'),
-    snapshot_operation_id: z
-      .string()
-      .nullable()
-      .describe('the last apply that succeeded: what drift is measured against'),
+    applied: z.array(stateEntry).describe('applied as declared, or kept from an earlier apply'),
+    pending_removals: z.array(stateEntry).describe('no longer desired, but still present'),
+    unapplied: z.array(stateEntry).describe('desired by the last apply, which failed to apply them'),
+    snapshot_operation_id: z.string().nullable().describe('the last successful apply, which drift is measured against'),
     updated_at: unixSeconds,
   })
   .meta({ id: 'State' });
@@ -155,7 +152,7 @@ export const getState = route({
   method: 'GET',
   path: '/agents/{node_id}/state',
   tag: 'State',
-  summary: 'What is applied on the machine',
+  summary: 'Show what is applied on the machine',
   access: 'operator',
   params: nodeParams,
   answers: { 200: stateSchema },
@@ -224,7 +221,7 @@ const outputSchema = z
         stderr: z.string(),
         exit_code: z.number().int().nullable(),
         truncated: z.boolean(),
-        running: z.literal(true).optional().describe('only there while it runs: this is what it has printed so far'),
+        running: z.literal(true).optional().describe('present only while it runs, with the output so far'),
       }),
     ),
   })
@@ -236,12 +233,12 @@ export const getOperationOutput = route({
   method: 'GET',
   path: '/agents/{node_id}/state/operations/{operation_id}/output',
   tag: 'State',
-  summary: 'What the scripts of an operation printed',
+  summary: 'Show the output of an operation’s scripts',
   access: 'operator',
   params: nodeParams.extend({ operation_id: z.string() }),
   description:
-    'By `module/identity`. While an operation runs, the newest of what its programs print is there within about a second, ' +
-    'with `running`; at the end of each program, all of it up to a cap. `event: output` of `GET /events` tells when there is more.',
+    'By `module/identity`. While an operation runs, new output appears within about a second, ' +
+    'with `running`; when a script ends, all its output up to a limit. `event: output` of `GET /events` announces new output.',
   answers: { 200: outputSchema },
   errors: ['agent_not_found', 'operation_not_found'],
   example: {
@@ -287,7 +284,7 @@ export const cancelOperation = route({
   path: '/state/operations/{operation_id}/cancel',
   tag: 'State',
   summary: 'Cancel an operation that has not ended',
-  description: 'A queued one ends at once; a running one after the resource it is at.',
+  description: 'A queued one ends at once, a running one after its current resource.',
   access: 'operator',
   params: operationParams,
   answers: { 202: operationSchema },

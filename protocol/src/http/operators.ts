@@ -35,11 +35,10 @@ const operatorExample: Operator = {
 };
 
 export const tokenSchema = z.strictObject({ token: z.string(), expires_at: unixSeconds }).meta({ id: 'Token' });
-/** Whose a session is. */
 export const sessionSchema = z
   .strictObject({ operator_id: z.string(), username: z.string(), role: z.enum(roles) })
   .meta({ id: 'Session' });
-/** A session as it begins: whoever gets it need not ask whose it is. */
+/** A new session with its operator, so that the client need not ask. */
 export const signedInSchema = tokenSchema.extend({ operator: sessionSchema }).meta({ id: 'SignedIn' });
 const tokenExample = { token: 'qT3Zr0qkUu3ZVwYzN2m1yJ8w5v4b7c9d0e1f2g3h4i5', expires_at: 1795003600 };
 const signedInExample = {
@@ -58,11 +57,11 @@ export const challenge = route({
   tag: 'Sign-in',
   summary: 'Ask for a nonce to sign',
   description:
-    'The nonce is good once, for 60 seconds. Ask with `form: 2` for one to sign bound to the server; the answer repeats `form`. Without it, up to eight nonces are live for a key and a network; any of them may be answered.',
+    'A nonce is valid once, for 60 seconds. With `form: 2` the signature is bound to the server; the answer repeats `form`. Otherwise up to eight nonces are valid for a key and a network; any of them may be answered.',
   access: 'anyone',
   body: z.strictObject({
     public_key: z.string().describe('Ed25519 public key, 64 hexadecimal characters'),
-    form: optional(z.literal(2)).describe('2: the signature is to name the server'),
+    form: optional(z.literal(2)).describe('2: the signature will name the server'),
   }),
   answers: {
     200: z.strictObject({ nonce: hex(32), form: z.literal(2).optional().describe('as asked for') }),
@@ -119,8 +118,8 @@ export const renew = route({
   method: 'POST',
   path: '/auth/renew',
   tag: 'Sign-in',
-  summary: 'Change a live token for a fresh one',
-  description: 'Possible up to 12 hours after the sign-in; the old token ends.',
+  summary: 'Exchange a valid token for a new one',
+  description: 'Possible up to 12 hours after the sign-in; the old token becomes invalid.',
   access: 'operator',
   answers: { 200: tokenSchema },
   errors: [],
@@ -132,8 +131,8 @@ export const getSession = route({
   method: 'GET',
   path: '/auth/session',
   tag: 'Sign-in',
-  summary: 'Whose session this is',
-  description: 'For a client that has a token and does not know whose; whoever signs in is told with the token.',
+  summary: 'Show the operator of this session',
+  description: 'For a client that has only a token; a sign-in returns the operator with the token.',
   access: 'operator',
   answers: { 200: sessionSchema },
   errors: [],
@@ -147,9 +146,9 @@ export const webLogin = route({
   method: 'POST',
   path: '/auth/web-login',
   tag: 'Sign-in',
-  summary: 'Get a code with which a browser signs in as you',
+  summary: 'Create a code that signs a browser in as you',
   description:
-    'The code is good once, for 60 seconds, and no longer than this session. `url` is where to open it; the code is in its fragment, which no server sees.',
+    'The code is valid once, for 60 seconds, and no longer than this session. `url` is the link to open; the code is in its fragment, which is not sent to servers.',
   access: 'operator',
   answers: { 200: z.strictObject({ code: z.string(), url: z.string() }).meta({ id: 'WebLogin' }) },
   errors: [],
@@ -163,7 +162,7 @@ export const redeemWebLogin = route({
   method: 'POST',
   path: '/auth/web-login/redeem',
   tag: 'Sign-in',
-  summary: 'Change the code of a web sign-in for a session token',
+  summary: 'Exchange the code of a web sign-in for a session token',
   access: 'anyone',
   body: z.strictObject({ code: z.string().max(256) }),
   answers: { 200: signedInSchema },
@@ -205,7 +204,7 @@ export const getOperator = route({
   method: 'GET',
   path: '/operators/{operator_id}',
   tag: 'Operators',
-  summary: 'Show an operator, also a removed one',
+  summary: 'Show an operator, including a removed one',
   access: 'operator',
   params: operatorParams,
   answers: { 200: operatorSchema },
@@ -220,7 +219,7 @@ export const removeOperator = route({
   tag: 'Operators',
   summary: 'Remove an operator',
   description:
-    'The record stays. From the answer on, sessions, streams and terminals of the operator do nothing more, its codes for web sign-ins and the live enrollment tokens that it made are void. `POST /operators/{operator_id}/remove` does the same and lists them.',
+    'The record stays. From the answer on, the operator’s sessions, streams and terminals have no effect, and its codes for web sign-ins and its valid enrollment tokens are void. `POST /operators/{operator_id}/remove` does the same and lists them.',
   access: 'admin',
   params: operatorParams,
   answers: { 204: null },
@@ -237,32 +236,28 @@ export const removedOperatorSchema = z
         web_logins: z.int().describe('codes for a web sign-in'),
         enrolment_tokens: z
           .array(z.strictObject({ id: z.string(), name: z.string().nullable() }))
-          .describe(
-            'tokens that the operator made, and that would have let an agent in; the oldest 500, of more the event has the number',
-          ),
+          .describe('valid tokens that the operator made; the oldest 500, the event has the total number'),
         terminals: z.array(z.string()).describe('session_id of each terminal that was open'),
       })
-      .describe('what ended with the removal; nothing when the operator was removed before'),
+      .describe('what the removal ended; empty if the operator was removed before'),
     operators_added: z
       .array(z.strictObject({ operator_id: z.string(), username: z.string() }))
       .describe(
-        'operators that this one added and who may still sign in; those that operators it had added and who were removed had added, likewise',
+        'operators that this one added and who can still sign in; also those added by removed operators that it had added',
       ),
     left: z
       .strictObject({
         modules: z.array(z.string()).describe('names of modules whose newest revision it uploaded'),
         assignments: z.array(z.string()).describe('names'),
         channels: z.array(z.strictObject({ id: z.string(), name: z.string() })),
-        runs: z.array(z.string()).describe('run_id of each run that goes on'),
+        runs: z.array(z.string()).describe('run_id of each run that continues'),
         operations: z
           .array(z.string())
           .describe(
-            'operation_id of each operation that goes on or waits for its agent, outside of runs; the oldest 500',
+            'operation_id of each operation that continues or waits for its agent, outside of runs; the oldest 500',
           ),
       })
-      .describe(
-        'what it made, or operators that it had added and who were removed, and that goes on: somebody should look at it',
-      ),
+      .describe('objects that stay, made by this operator or by removed operators that it had added: review them'),
   })
   .meta({ id: 'RemovedOperator' });
 
@@ -272,7 +267,7 @@ export const removeOperatorReporting = route({
   path: '/operators/{operator_id}/remove',
   tag: 'Operators',
   summary: 'Remove an operator, and list what ended with it',
-  description: 'As `DELETE /operators/{operator_id}`, and says what ended.',
+  description: 'Like `DELETE /operators/{operator_id}`, and lists what ended.',
   access: 'admin',
   params: operatorParams,
   answers: { 200: removedOperatorSchema },

@@ -3,7 +3,7 @@ import { unixSeconds } from './fields.ts';
 import { mostUnreadCounted } from './notifications.ts';
 import { route } from './route.ts';
 
-/** The overview names secrets that expire within so many days, or have. */
+/** The overview lists secrets that expire within this many days, or have expired. */
 export const secretsExpiringWithinDays = 30;
 export const mostSecretsExpiring = 20;
 
@@ -17,13 +17,13 @@ export const overviewSchema = z
       rejected: count,
       approved: count,
       connected: count.describe('approved and connected now'),
-      lost: count.describe('approved and not heard of for longer than they may be'),
+      lost: count.describe('approved and not seen for longer than allowed'),
     }),
     drift: z
       .strictObject({
         in_sync: count,
         drifted: count,
-        accepted: count.describe('all that deviates was accepted'),
+        accepted: count.describe('all drift was accepted'),
         failed: count.describe('the newest check failed'),
         unchecked: count.describe('nothing was applied or checked yet'),
       })
@@ -37,7 +37,7 @@ export const overviewSchema = z
         unapplied: count,
         pending_removals: count,
       })
-      .describe('approved agents by what is off with them; one may count several times'),
+      .describe('approved agents by the reason why they are off; an agent may count several times'),
     runs_running: count,
     operations: z.strictObject({ queued: count, running: count }),
     secrets_expiring: z
@@ -45,7 +45,7 @@ export const overviewSchema = z
       .describe(
         `within ${secretsExpiringWithinDays} days or past, the first ${mostSecretsExpiring}, the earliest first`,
       ),
-    unread_notifications: count.describe(`of who asks; counted up to ${mostUnreadCounted}`),
+    unread_notifications: count.describe(`of the requesting operator; counted up to ${mostUnreadCounted}`),
   })
   .meta({ id: 'Overview' });
 export type Overview = z.infer<typeof overviewSchema>;
@@ -55,7 +55,7 @@ export const getOverview = route({
   method: 'GET',
   path: '/overview',
   tag: 'Fleet',
-  summary: 'The fleet at a glance',
+  summary: 'Show the fleet at a glance',
   access: 'operator',
   answers: { 200: overviewSchema },
   errors: [],

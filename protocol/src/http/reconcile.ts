@@ -6,7 +6,7 @@ import { pageQuery, unixSeconds } from './fields.ts';
 import { operationId } from './operations.ts';
 import { route } from './route.ts';
 
-/** Why an agent is off, the worst first. */
+/** Reasons why an agent is off, the worst first. */
 export const offReasons = ['apply_failed', 'drifted', 'drift_failed', 'unapplied', 'pending_removals'] as const;
 export type OffReason = (typeof offReasons)[number];
 
@@ -16,7 +16,9 @@ export const offAgentSchema = z
     name: z.string().nullable(),
     connected: z.boolean(),
     last_seen_at: unixSeconds,
-    reasons: z.array(z.enum(offReasons)).describe('the worst first; empty where all that is off was accepted'),
+    reasons: z
+      .array(z.enum(offReasons))
+      .describe('the worst first; empty if all drift was accepted and nothing else is off'),
     drift: z
       .array(
         z.strictObject({
@@ -25,7 +27,7 @@ export const offAgentSchema = z
             .string()
             .nullable()
             .describe(
-              'null: from what was applied; else from what this audit assignment declares, which no apply puts right',
+              'null: drift from applied state; otherwise from what this audit assignment declares, which no apply repairs',
             ),
           since: unixSeconds,
           checked_at: unixSeconds,
@@ -34,11 +36,11 @@ export const offAgentSchema = z
           accepted: acceptanceSchema.nullable(),
         }),
       )
-      .describe('from what was applied first, then by assignment'),
+      .describe('drift from applied state first, then by assignment'),
     failed_check: z
       .strictObject({ drift_id: z.string(), checked_at: unixSeconds, error: z.string().nullable() })
       .nullable()
-      .describe('the newest check, where that failed'),
+      .describe('the newest check, if it failed'),
     failed_operation: z
       .strictObject({
         operation_id: z.string(),
@@ -49,10 +51,10 @@ export const offAgentSchema = z
         run_id: z.string().nullable(),
       })
       .nullable()
-      .describe('the newest apply that ended, where that did not succeed'),
-    unapplied: z.number().int().describe('resources that the last apply could not bring about'),
-    pending_removals: z.number().int().describe('resources that are no longer wanted and are still there'),
-    modules: z.array(z.string()).describe('of the resources that are in place or should be: what an apply covers'),
+      .describe('the newest finished apply, if it did not succeed'),
+    unapplied: z.number().int().describe('resources that the last apply failed to apply'),
+    pending_removals: z.number().int().describe('resources that are no longer desired but still present'),
+    modules: z.array(z.string()).describe('modules of the applied and desired resources'),
   })
   .meta({ id: 'OffAgent' });
 export type OffAgent = z.infer<typeof offAgentSchema>;
@@ -62,8 +64,8 @@ export const listReconcile = route({
   method: 'GET',
   path: '/reconcile',
   tag: 'Fleet',
-  summary: 'Every approved agent that is not as it should be, the worst first',
-  description: 'An agent whose deviations were all accepted and with which nothing else is off is left out.',
+  summary: 'List the approved agents that are not in their desired state, the worst first',
+  description: 'Leaves out agents whose drift was accepted and that have no other reason.',
   access: 'operator',
   query: z.strictObject({
     ...pageQuery(50, 500),
@@ -72,7 +74,7 @@ export const listReconcile = route({
     include_accepted: z
       .enum(['true', 'false'])
       .optional()
-      .describe('also agents of which all that is off was accepted, after the others'),
+      .describe('also agents whose drift was all accepted, after the others'),
   }),
   paged: true,
   answers: { 200: z.array(offAgentSchema) },

@@ -10,13 +10,13 @@ export const runStatuses = ['running', 'succeeded', 'failed', 'halted', 'cancell
 export const runSchema = z
   .strictObject({
     run_id: z.string(),
-    assignment: z.string().nullable().describe('null: of agents that were named'),
+    assignment: z.string().nullable().describe('null for named agents'),
     kind: z.enum(['apply', 'plan']),
     status: z.enum(runStatuses),
     started_at: unixSeconds,
     finished_at: unixSeconds
       .nullable()
-      .describe('when the last outcome was there: a halted or cancelled run waits for those who have an operation'),
+      .describe('when the last agent ended; a halted or cancelled run waits for running operations'),
     requested_by: z.string(),
     results: z.array(
       z.strictObject({
@@ -74,20 +74,20 @@ const fanOutBody = z.strictObject({
       z.string().regex(/^([1-9]\d?|100)%$/, 'must be a number of agents, or a share such as "25%"'),
     ]),
   ).describe(
-    'at most so many agents at one time: a number, or a share of them all; the next ones as places become free',
+    'maximum number of agents at the same time: a number, or a share of all; the next one starts when another ends',
   ),
   max_failures: optional(z.number().int().min(0).max(1_000_000)).describe(
-    'with more failures the run is halted: who has not had its turn is not tried; default: however many',
+    'halt the run after more failures than this: remaining agents are not tried; default: no limit',
   ),
   canary: optional(agentCount).describe(
-    'so many agents go first, the others only once all of these have succeeded; otherwise the run is halted',
+    'apply to this many agents first, and continue only if all succeed; otherwise the run is halted',
   ),
   offline: optional(z.enum(['report', 'queue'])).describe(
-    'what becomes of agents that are not connected: told of as failed, the default, or waited for',
+    'for agents that are not connected: report as failed (default), or queue',
   ),
-  ttl: optional(z.number().int().min(1).max(31_536_000)).describe('seconds they are waited for; default 86400'),
+  ttl: optional(z.number().int().min(1).max(31_536_000)).describe('seconds to wait for queued agents; default 86400'),
   plan_run_id: optional(z.string().max(64)).describe(
-    'a plan of this assignment: each agent does exactly what it planned, or nothing when something has changed since',
+    'a plan of this assignment, which each agent applies exactly, or not at all if something has changed since',
   ),
 });
 
@@ -114,21 +114,17 @@ export const startRun = route({
   method: 'POST',
   path: '/runs',
   tag: 'Runs',
-  summary: 'Plan or apply on agents that are named',
+  summary: 'Plan or apply on named agents',
   description:
-    'What the assignments of each agent give it, then `modules`: as on each agent alone, with one run over them all that goes on by itself.',
+    'Applies the assignments of each agent, then `modules`, as on each agent alone, in one run that continues by itself.',
   access: 'operator',
   respondAsync: true,
   body: fanOutBody.extend({
     kind: z.enum(['apply', 'plan']),
-    node_ids: z
-      .array(z.string().max(64))
-      .min(1)
-      .max(mostRunAgents)
-      .describe('in the order in which they have their turn'),
+    node_ids: z.array(z.string().max(64)).min(1).max(mostRunAgents).describe('in the order of their turns'),
     modules: modulesField,
     plan_run_id: optional(z.string().max(64)).describe(
-      'a plan of agents that were named, with the same modules: each agent does exactly what it planned, or nothing when something has changed since',
+      'a plan of named agents with the same modules, which each agent applies exactly, or not at all if something has changed since',
     ),
   }),
   answers: { 200: runSchema, 202: runSchema },
@@ -177,7 +173,7 @@ export const cancelRun = route({
   tag: 'Runs',
   summary: 'Cancel a run that has not ended',
   description:
-    'Who has not had its turn is not tried; who has an operation is asked to end it after the resource it is at. 200 when nobody has one any more, else 202.',
+    'Agents that have not started are not tried; running operations end after their current resource. 200 if none is running, otherwise 202.',
   access: 'operator',
   params: z.strictObject({ run_id: z.string() }),
   answers: { 200: runSchema, 202: runSchema },

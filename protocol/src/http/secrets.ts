@@ -39,7 +39,7 @@ const value = z
   .min(1, 'must not be empty')
   .refine((text) => new TextEncoder().encode(text).length <= maximumSecretBytes, 'must be at most 64 KiB of UTF-8')
   .meta({ maxLength: maximumSecretBytes })
-  .describe('any text, lines and control characters included, but U+0000');
+  .describe('any text, including line breaks and control characters, except U+0000');
 
 const description = z
   .string()
@@ -64,7 +64,7 @@ const givenRestriction = z.strictObject({
           .transform((id) => id.toLowerCase()),
       )
       .max(10_000)
-      .describe('an empty list matches nobody'),
+      .describe('an empty list matches no agent'),
   ),
   tags: optional(
     z
@@ -72,7 +72,7 @@ const givenRestriction = z.strictObject({
         z.string().max(maximumSelectorLength),
         z.record(tagKeySchema, tagValueSchema).refine((tags) => Object.keys(tags).length <= 64, 'at most 64 tags'),
       ])
-      .describe('a selector, or tags that must all be there; an empty one matches nobody'),
+      .describe('a selector, or tags that must all match; an empty one matches no agent'),
   ),
 });
 
@@ -102,7 +102,7 @@ const secretExample: Secret = {
 };
 
 const restrictionText =
-  'A restriction says which agents may have the value: those that satisfy every part that is there. Without one, or with no part in it, any approved agent may.';
+  'A restriction limits the agents that may use the value: they must satisfy every given part. Without parts, every approved agent may use it.';
 
 export const listSecrets = route({
   id: 'listSecrets',
@@ -123,8 +123,8 @@ export const createSecret = route({
   method: 'POST',
   path: '/secrets',
   tag: 'Secrets',
-  summary: 'Keep a secret',
-  description: `Its value is encrypted at rest and never given back; modules use it as \`\${{ secrets.NAME }}\`. ${restrictionText}`,
+  summary: 'Create a secret',
+  description: `The value is encrypted at rest and never returned; modules use it as \`\${{ secrets.NAME }}\`. ${restrictionText}`,
   access: 'operator',
   confidential: true,
   body: z.strictObject({
@@ -167,7 +167,7 @@ export const updateSecret = route({
   path: '/secrets/{name}',
   tag: 'Secrets',
   summary: 'Change a secret',
-  description: `What is absent stays as it is. \`expires_at: null\` clears the expiry, an empty description the description, \`restriction: {}\` the restriction. ${restrictionText}`,
+  description: `Absent fields stay unchanged. \`expires_at: null\` clears the expiry, an empty description the description, \`restriction: {}\` the restriction. ${restrictionText}`,
   access: 'operator',
   confidential: true,
   params: nameParams,
@@ -193,7 +193,7 @@ export const removeSecret = route({
   path: '/secrets/{name}',
   tag: 'Secrets',
   summary: 'Remove a secret',
-  description: 'What was put on machines with it stays there. An operation that waits and needs it fails at its turn.',
+  description: 'Files that contain its value stay on machines. A queued operation that needs it fails at its turn.',
   access: 'operator',
   params: nameParams,
   answers: { 204: null },
@@ -206,19 +206,19 @@ export const rotateSecretsKey = route({
   method: 'POST',
   path: '/secrets/rotate-key',
   tag: 'Secrets',
-  summary: 'Encrypt every secret anew, under another key',
+  summary: 'Re-encrypt every secret with a new key',
   description:
-    'Where the keys are in the orchestrator’s own file, it makes a key, encrypts every value under it, and takes the former keys out of the file. Where the keys are handed in from outside, values are encrypted under the first of those; the answer says which of the others nothing needs any more. Every value can be read throughout, and killing the orchestrator in the midst of it loses nothing: ask again.',
+    'If the keys are in the orchestrator’s own file, it creates a key, re-encrypts every value with it, and removes the old keys from the file. If the keys come from outside, it re-encrypts values with the first of them; the answer lists keys that are no longer needed. Values stay readable throughout, and after a crash the request can simply be repeated.',
   access: 'admin',
   answers: {
     200: z.strictObject({
-      key_id: z.string().describe('of the key that all values are under now'),
-      reencrypted: z.number().int().describe('secrets, and configs of channels, that were under another one'),
-      retired: z.array(z.string()).describe('keys that nothing needs any more'),
+      key_id: z.string().describe('id of the key that encrypts all values now'),
+      reencrypted: z.number().int().describe('secrets and channel configurations that were re-encrypted'),
+      retired: z.array(z.string()).describe('keys that are no longer needed'),
       unreadable: z
         .array(z.string())
         .describe(
-          'secrets, and channels (`channel NAME`), that cannot be decrypted since their key is not there; they are left as they are',
+          'secrets, and channels (`channel NAME`), that cannot be decrypted since their key is missing; they stay unchanged',
         ),
     }),
   },

@@ -3,10 +3,10 @@ import { route } from './route.ts';
 
 export const settingsSchema = z
   .strictObject({
-    settings: z.record(z.string(), z.json()).describe('every key with the value in force; secrets are `••••`'),
+    settings: z.record(z.string(), z.json()).describe('every key with its effective value; secrets are `••••`'),
     sources: z
       .record(z.string(), z.enum(['default', 'file', 'environment', 'flag']))
-      .describe('where each value comes from, by its key with dots'),
+      .describe('source of each value, by its dotted key'),
   })
   .meta({ id: 'Settings' });
 export type Settings = z.infer<typeof settingsSchema>;
@@ -16,7 +16,7 @@ export const getSettings = route({
   method: 'GET',
   path: '/settings',
   tag: 'Status',
-  summary: 'The configuration in force',
+  summary: 'Show the effective configuration',
   access: 'admin',
   answers: { 200: settingsSchema },
   errors: [],

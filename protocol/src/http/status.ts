@@ -10,7 +10,7 @@ export const statusSchema = z
     reasons: z
       .array(z.enum(['database', 'secrets_key', 'metrics', 'disk']))
       .describe(
-        'why it is degraded: the database takes no writes, a key for secrets is missing, samples of the machines cannot be stored, the disk is nearly full',
+        'why it is degraded: the database does not accept writes, a key for secrets is missing, samples cannot be stored, or the disk is nearly full',
       ),
   })
   .meta({ id: 'Status' });
@@ -19,24 +19,24 @@ export const healthSchema = z
   .strictObject({
     database: z.strictObject({
       kind: z.enum(['sqlite', 'postgres']),
-      writable: z.boolean().describe('whether it took a write when it was last tried'),
+      writable: z.boolean().describe('whether the last write succeeded'),
     }),
-    secrets_readable: z.boolean().describe('whether the key of every secret is there'),
+    secrets_readable: z.boolean().describe('whether the key of every secret is present'),
     metrics: z
       .strictObject({
-        writable: z.boolean().describe('whether samples of the machines could be stored when that was last tried'),
+        writable: z.boolean().describe('whether samples could be stored at the last attempt'),
         trouble: z.string().nullable().describe('why not'),
       })
-      .describe('while they cannot be, agents keep theirs'),
+      .describe('while false, agents keep their samples'),
     disk: z
       .strictObject({
         size_bytes: z.number().int(),
         free_bytes: z.number().int(),
-        reserve_bytes: z.number().int().describe('what would grow is refused while less is free; 0: never'),
+        reserve_bytes: z.number().int().describe('new work is refused below this; 0: never'),
         low: z.boolean(),
       })
       .nullable()
-      .describe('the file system of the data directory; null: it cannot be asked'),
+      .describe('file system of the data directory; null if it cannot be read'),
   })
   .meta({ id: 'Health' });
 
@@ -45,7 +45,7 @@ export const getStatus = route({
   method: 'GET',
   path: '/status',
   tag: 'Status',
-  summary: 'Whether the orchestrator is well, and its public key',
+  summary: 'Show whether the orchestrator is healthy, and its public key',
   access: 'anyone',
   answers: { 200: statusSchema },
   errors: [],
@@ -59,7 +59,7 @@ export const getHealth = route({
   method: 'GET',
   path: '/health',
   tag: 'Status',
-  summary: 'How the database, the keys for secrets, the samples of the machines and the disk are',
+  summary: 'Show the health of the database, the keys for secrets, samples, and the disk',
   access: 'operator',
   answers: { 200: healthSchema },
   errors: [],

@@ -20,11 +20,11 @@ const session = z.strictObject({
       z.strictObject({
         operator_id: z.string(),
         username: z.string(),
-        mode: z.enum(terminalModes).describe('`control`: may type; `view`: looks on'),
+        mode: z.enum(terminalModes).describe('`control`: may type; `view`: only sees output'),
         since: unixSeconds,
       }),
     )
-    .describe('who is connected to it now; nobody when it has ended'),
+    .describe('connected operators; empty after the end'),
 });
 export const terminalSessionSchema = session.meta({ id: 'TerminalSession' });
 export type TerminalSession = z.infer<typeof session>;
@@ -40,21 +40,21 @@ const sessionExample: TerminalSession = {
 };
 
 const detail = session.extend({
-  end_reason: z.string().nullable().describe('why it ended, for people; null while it is open'),
-  transcript_path: z.string().nullable().describe('where its transcript can be had; null when nothing is kept'),
+  end_reason: z.string().nullable().describe('reason of the end, for people; null while it is open'),
+  transcript_path: z.string().nullable().describe('address of the transcript; null if none is kept'),
   transcript_sha256: z
     .string()
     .nullable()
-    .describe('of the transcript as asciicast when the session ended, as its event `terminal.closed` has it'),
-  transcript_bytes: z.number().int().nullable().describe('length of that'),
-  viewers: z.number().int().describe('connections to it now'),
+    .describe('SHA-256 of the asciicast transcript at the end of the session, as in the event `terminal.closed`'),
+  transcript_bytes: z.number().int().nullable().describe('bytes of that transcript'),
+  viewers: z.number().int().describe('number of connections'),
 });
 export type TerminalSessionDetail = z.infer<typeof detail>;
 
 const connection = z
   .strictObject({
     session_id: z.string(),
-    ws_url: z.string().describe('an absolute path with a ticket that is good for one connection within 30 s'),
+    ws_url: z.string().describe('an absolute path with a ticket for one connection within 30 s'),
   })
   .meta({ id: 'TerminalConnection' });
 const connectionExample = {
@@ -79,7 +79,7 @@ export const openTerminal = route({
   path: '/terminal/{node_id}',
   tag: 'Terminal',
   summary: 'Open a terminal on an agent',
-  description: `Its shell runs when this is answered, and is recorded. It goes on for \`terminals.reattach_secs\` while nobody is connected to it in control, and ends then. ${frames}`,
+  description: `The answer comes when the shell runs; it is recorded. Without a connection in control the session continues for \`terminals.reattach_secs\`, then ends. ${frames}`,
   access: 'operator',
   params: nodeParams,
   query: z.strictObject({
@@ -90,7 +90,7 @@ export const openTerminal = route({
       .max(256)
       .regex(/^\/[\x21-\x7e]*$/, 'must be an absolute path')
       .optional()
-      .describe('instead of the one the agent is configured for, where it allows that'),
+      .describe('shell to use instead of the configured one, if the agent allows it'),
   }),
   answers: { 200: connection },
   errors: [
@@ -152,7 +152,7 @@ export const closeTerminal = route({
   path: '/terminal/session/{session_id}',
   tag: 'Terminal',
   summary: 'End a terminal session',
-  description: 'Done, too, for one that has ended already. Another operator’s session is for admins to end.',
+  description: 'Succeeds also for an ended session. Only admins may end another operator’s session.',
   access: 'operator',
   params: sessionParams,
   answers: { 204: null },
@@ -167,7 +167,7 @@ export const attachTerminal = route({
   tag: 'Terminal',
   summary: 'Get another connection to a terminal session',
   description:
-    'In control, to type, or to look on. One connection is in control at a time: a newer one takes over, and the older is told `terminal_taken_over` and closed. Either is shown the recent screen first. Another operator’s session is for admins. The connection is used as that of `openTerminal`.',
+    'In control, to type, or to view. One connection is in control at a time: a newer one takes over, and the older gets `terminal_taken_over` and is closed. Both see the recent screen first. Only admins may attach to another operator’s session. Use the connection like that of `openTerminal`.',
   access: 'operator',
   params: sessionParams,
   body: z.strictObject({ mode: z.enum(terminalModes) }),
@@ -181,9 +181,9 @@ export const getTranscript = route({
   method: 'GET',
   path: '/terminal/session/{session_id}/transcript',
   tag: 'Terminal',
-  summary: 'What a terminal session showed',
+  summary: 'Get the transcript of a terminal session',
   description:
-    'The bytes as they came, or the file as it is recorded, with their times: asciicast v2, which terminal players read. Where bytes are not UTF-8 an event of the kind `b` follows, which has them in base64. Another operator’s session is for admins.',
+    'The raw bytes, or the recording with times as asciicast v2, which terminal players read. Bytes that are not UTF-8 follow in an event of the kind `b`, as base64. Only admins may read another operator’s transcript.',
   access: 'operator',
   params: sessionParams,
   query: z.strictObject({ format: z.enum(['raw', 'asciicast']).optional().describe('default raw') }),

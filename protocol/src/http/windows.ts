@@ -9,8 +9,8 @@ export const windowSchema = z
     ends_at: unixSeconds,
     reason: z.string(),
     created_by: z.string(),
-    selector: z.string().nullable().describe('the agents it is for; null: all, the empty selector: none'),
-    warnings: z.array(z.string()).optional().describe('what to know of its selector; absent: nothing'),
+    selector: z.string().nullable().describe('agents of the window; null: all, the empty selector: none'),
+    warnings: z.array(z.string()).optional().describe('remarks on the selector; absent if there are none'),
   })
   .meta({ id: 'Window' });
 export type Window = z.infer<typeof windowSchema>;
@@ -37,7 +37,7 @@ export const listWindows = route({
   method: 'GET',
   path: '/maintenance-windows',
   tag: 'Maintenance windows',
-  summary: 'List maintenance windows, the one that starts last first',
+  summary: 'List maintenance windows, the latest start first',
   access: 'operator',
   query: z.strictObject(pageQuery(500, 1000)),
   paged: true,
@@ -64,9 +64,9 @@ export const createWindow = route({
   method: 'POST',
   path: '/maintenance-windows',
   tag: 'Maintenance windows',
-  summary: 'Plan a maintenance window',
+  summary: 'Add a maintenance window',
   description:
-    'While it is open, notifications that work on the agents it is for sets off (`agent.lost`, `agent.returned`, `drift.detected`) are suppressed and assignments with `window_only` are applied there; an apply of those that no agent was sent by its end expires with it. It is open from `starts_at` until just before `ends_at`.',
+    'While it is open, notifications about its agents (`agent.lost`, `agent.returned`, `drift.detected`) are suppressed, and assignments with `window_only` may be applied; an apply that was not sent to any agent before its end expires. It is open from `starts_at` until just before `ends_at`.',
   access: 'admin',
   body: z.strictObject({
     starts_at: unixTime,
@@ -92,7 +92,7 @@ export const updateWindow = route({
   method: 'PUT',
   path: '/maintenance-windows/{id}',
   tag: 'Maintenance windows',
-  summary: 'End a maintenance window at another time, or give another reason',
+  summary: 'Change the end or the reason of a maintenance window',
   access: 'admin',
   params: windowParams,
   bodyOptional: true,
@@ -108,7 +108,7 @@ export const removeWindow = route({
   path: '/maintenance-windows/{id}',
   tag: 'Maintenance windows',
   summary: 'Remove a maintenance window',
-  description: 'An open one closes with it.',
+  description: 'An open window ends.',
   access: 'admin',
   params: windowParams,
   answers: { 204: null },
