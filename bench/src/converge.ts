@@ -13,8 +13,8 @@ import { type Cell, conclude, notJudged, table, type Verdict } from './run/repor
 
 /**
  * The same desired state by Muster, CFEngine, Puppet and Ansible, on one Debian machine with systemd that is made for it
- * (as for the end-to-end tests) and has the peers installed: 200 files of 1 KiB in 20 directories, made and looked at
- * again; and 50 packages and 50 units that are there already, looked at twice. Muster is measured from the agent's receipt
+ * (as for the end-to-end tests) and has the peers installed: 200 files of 1 KiB in 20 directories, created and
+ * checked again; and 50 packages and 50 services that exist already, checked twice. Muster is measured from the agent's receipt
  * to its last durable result, a peer as the command that its documentation has for it, for as long as it runs.
  *
  *     npm run bench -- converge [--rounds 5] [--peers CFEngine,Puppet,Ansible] [--only files|machine]
