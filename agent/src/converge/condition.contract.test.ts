@@ -9,7 +9,7 @@ import { directory, file, operation, script } from './test/desired.ts';
 import { planAndApplyOn } from './test/provider-contract.ts';
 import { snapshotTree } from './test/tree.ts';
 
-/** What `only_if` promises, whatever the resource is. */
+/** The guarantees of `only_if`, for every kind of resource. */
 
 let home: string;
 let root: string;
@@ -89,7 +89,7 @@ describe('a resource whose path does not exist', () => {
     expect(await drift()).toMatchObject({ results: [], finished: { status: 'succeeded', summary: { skipped: 1 } } });
     writeFileSync(`${root}/f`, 'first');
     writeFileSync(`${root}/there`, '');
-    // What was applied last is the first.
+    // The last applied resource is the first.
     expect((await drift()).results).toEqual([]);
     writeFileSync(`${root}/f`, 'by hand');
     expect((await drift()).results).toMatchObject([{ status: 'would_change' }]);
@@ -117,7 +117,7 @@ describe('an earlier resource', () => {
     ['the path', (): ResolvedResource => file(`${root}/there`, { content: '' })],
     ['a directory', () => directory(`${root}/there`)],
     ['something below it', () => file(`${root}/there/below`, { content: '' })],
-  ])('that makes %s is told by the plan, and the resource is applied', async (_what, maker) => {
+  ])('plans and applies a resource whose path an earlier resource creates as %s', async (_what, maker) => {
     const before = await snapshot();
     const all = [maker(), conditioned(), file(`${root}/g`, { content: 'x' })];
     expect(statuses(await planAndApply(all))).toEqual(['changed', 'changed', 'changed']);
@@ -126,7 +126,7 @@ describe('an earlier resource', () => {
     expect(await snapshot()).toEqual(before);
   });
 
-  test('that removes the path is told by the plan, and the resource is skipped', async () => {
+  test('plans to skip and skips a resource whose path an earlier resource removes', async () => {
     writeFileSync(`${root}/there`, '');
     const all = [file(`${root}/there`, { ensure: 'absent' }), conditioned()];
     expect(statuses(await planAndApply(all))).toEqual(['changed', 'skipped']);
@@ -159,7 +159,7 @@ describe('an earlier resource', () => {
 });
 
 describe('what exists', () => {
-  test('is told as `test -e` does', async () => {
+  test('finds the same paths as `test -e`', async () => {
     symlinkSync('nowhere', `${root}/dangling`);
     symlinkSync('circle', `${root}/circle`);
     writeFileSync(`${root}/target`, '');
@@ -173,7 +173,7 @@ describe('what exists', () => {
     ]);
   });
 
-  test('fails the resource, with its dependents skipped, when it cannot be told', async () => {
+  test('fails the resource, and skips its dependents, when the path cannot be checked', async () => {
     const name = 'x'.repeat(300);
     const all = [
       onlyIf(`${root}/${name}`, file(`${root}/f`, {}, { id: 'f' })),

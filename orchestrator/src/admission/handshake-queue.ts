@@ -229,7 +229,7 @@ export class HandshakeQueue {
       const age = now - begun.since;
       if (age < this.limits.handshakePlaceMs) break;
       if (begun.place === 'held') this.losePlace(begun);
-      // The timeout of Node goes by the wall clock: after a long turn it ends handshakes whose client answered in time.
+      // The timeout of Node uses the wall clock: after a long turn it ends handshakes whose client answered in time.
       if (age >= this.limits.handshakeTimeoutMs) begun.handshake?.destroy();
     }
     for (const [ip, queue] of this.waiting) {

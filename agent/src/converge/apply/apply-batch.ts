@@ -103,7 +103,7 @@ async function planBatch(
     const observe = () => progress.observe(step, forecast);
     const ask = () => condition;
     const { decision, observation } = await planStep(step, observe, forecast, progress.desired, copies, ask);
-    // What was skipped must be in the journal first: after a kill, the machine might answer otherwise.
+    // Skipped resources must be in the journal first: after a kill, the machine might answer otherwise.
     if (decision.verdict === 'act' && intent === null && batch.some(isUnmet)) break;
     const seen = observation !== null && 'seen' in observation ? { it: observation.seen } : null;
     const intended = intent === null ? null : decide(step, { seen: intent.seen }, forecast, copies);

@@ -113,7 +113,7 @@ async function foresee(progress: Progress, steps: readonly Step[], picture: Pict
     const observe = () => progress.observe(step, forecast);
     const ask = () => (isAsked ? conditionOf(step, forecast) : holds);
     const { decision, observation } = await planStep(step, observe, forecast, progress.desired, copies, ask);
-    // What was skipped must be in the journal first: after a kill, the machine might answer otherwise.
+    // Skipped resources must be in the journal first: after a kill, the machine might answer otherwise.
     if (decision.verdict === 'act' && intent === null && hasUnmet) break;
     // An earlier resource of this run may provide what it awaits, so it is observed again after that.
     if (decision.verdict === 'fail' && run.length > 0 && decision.awaits && forecast.bringersOf(step, decision.awaits))

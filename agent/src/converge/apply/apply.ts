@@ -40,7 +40,7 @@ export async function applyOperation(progress: Progress): Promise<void> {
     else await applyOne(progress, next, provider, picture);
   }
   const cut = steps.length - progress.results.length;
-  // What a killed agent had changed of it stays managed.
+  // Resources that a killed agent changed without a report stay managed.
   const unreported = cut > 0 && isResumed ? await keepUnreported(progress, steps) : new Set<number>();
   for (const step of steps.slice(progress.results.length))
     progress.add(
@@ -73,7 +73,7 @@ function hasBegunAlone({ operation, results, context }: Progress, steps: readonl
 /** Reports everything before the verification, because the resources are in place and verifying may take time. */
 async function verified(progress: Progress, cut: number): Promise<{ error?: string; cut: number }> {
   const { verify = [] } = progress.operation.message;
-  // What is skipped without a failure has a condition that does not hold.
+  // A resource that is skipped without a failure has a condition that does not hold.
   const isInPlace = cut === 0 && !progress.results.some(({ status }) => status === 'failed' || status === 'unknown');
   if (!isInPlace || verify.length === 0) return { cut: 0 };
   await progress.flush('results');

@@ -7,7 +7,7 @@ const nothingThere: readonly (string | null)[] = ['ENOENT', 'ENOTDIR', 'ELOOP'];
 /**
  * Whether there is something at a path. Symbolic links are followed, as `test -e` does: one that leads nowhere, or in a
  * circle, does not exist.
- * @throws HostFailure when it cannot be told, such as below a directory that may not be read
+ * @throws HostFailure when this cannot be determined, such as below a directory that may not be read
  */
 export function pathExists(path: string): boolean {
   try {
