@@ -29,7 +29,7 @@ export const chainedEventSchema = z
   .meta({ id: 'ChainedAuditEvent' });
 export type ChainedEvent = z.infer<typeof chainedEventSchema>;
 
-/** Text that such events stand in, one after the other; the description of the API says so by the name of their shape. */
+/** A text of consecutive events. The API description names their shape. */
 export const textOfEvents = (contentMediaType: string) =>
   z.string().meta({
     override: {

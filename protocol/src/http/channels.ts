@@ -10,9 +10,9 @@ export type ChannelType = (typeof channelTypes)[number];
 export const maskedSecret = '••••';
 
 const address = z.string().min(1).max(2048).describe('http or https');
-/** What goes into a header must be one line of plain characters. */
+/** A header value: one line of printable ASCII characters. */
 const headerText = z.string().regex(/^[\x21-\x7e]{1,512}$/, 'must be 1 to 512 printable ASCII characters, no spaces');
-// The mask is no such character, and may come back in the place of each secret.
+// The mask is not ASCII, and a client may send it back in place of a secret.
 const secretText = z.union([z.literal(maskedSecret), headerText]);
 
 export const channelConfigs = {
@@ -28,14 +28,14 @@ export const channelConfigs = {
     token: optional(secretText).describe('access token'),
   }),
 } as const;
-/** What is undefined was not given. */
+/** Undefined fields were not given. */
 export interface ChannelConfigs {
   webhook: { url: string; secret?: string | undefined };
   discord: { webhook_url: string };
   slack: { webhook_url: string };
   ntfy: { url?: string | undefined; topic: string; token?: string | undefined };
 }
-/** A kind of channel with a config of that kind. */
+/** A channel type with a configuration of that type. */
 export type ChannelTarget = { [T in ChannelType]: { channel_type: T; config: ChannelConfigs[T] } }[ChannelType];
 
 const name = z

@@ -9,13 +9,13 @@ interface EventKind {
   /** The first is the usual one. */
   severity: readonly [EventSeverity, ...EventSeverity[]];
   when: string;
-  /** The type of what it happened to; empty where there is none. */
+  /** The type of the event's object; empty if it has none. */
   target: string;
-  /** What `metadata` may have. */
+  /** The possible fields of `metadata`. */
   metadata: readonly string[];
 }
 
-/** What a refusal says that stands for more than one. */
+/** Fields of a refusal that stands for several. */
 const counted = ['count', 'since'] as const;
 const operation = ['operation_id'] as const;
 

@@ -3,7 +3,7 @@ import type { EventType } from './event-types.ts';
 import { listQuery } from './fields.ts';
 import { route } from './route.ts';
 
-/** The events that operators are told of. */
+/** The events that notify operators. */
 export const notifyingEvents = [
   'agent.pending',
   'agent.lost',

@@ -12,14 +12,14 @@ import type { Field } from './kinds/field.ts';
 import type { Kind } from './kinds/kind.ts';
 import { kinds, type ResourceType } from './kinds.ts';
 
-/** A text of a body that waits for its secrets. */
+/** A text of a body whose secrets are not known yet. */
 export interface DeferredText {
-  /** Where it belongs in the body; the field itself first. Until then the field, or the item, holds "". */
+  /** Path in the body, the field first. The field or item holds "" until the secrets are filled in. */
   readonly path: readonly (string | number)[];
   readonly parts: readonly DeferredPart[];
 }
 
-/** A body whose expressions are replaced, but for the secrets. */
+/** A body whose expressions are evaluated, except secrets. */
 export interface EvaluatedBody {
   body: Record<string, Json>;
   deferred: DeferredText[];
@@ -30,7 +30,7 @@ export interface BodyFault {
   readonly message: string;
 }
 
-/** Replaces the expressions of every field. What comes out is not checked yet. */
+/** Evaluates the expressions of every field. Does not check the result. */
 export function evaluateBody(
   declared: DeclaredBody,
   kind: Kind,
@@ -39,7 +39,7 @@ export function evaluateBody(
   const body: Record<string, Json> = {};
   const deferred: DeferredText[] = [];
   const faults: BodyFault[] = [];
-  /** @returns the value, or what stands there until the secrets are known */
+  /** @returns the value, or a placeholder until the secrets are known */
   const take = (path: readonly (string | number)[], evaluated: Evaluated): Json => {
     if (evaluated.kind === 'value') return evaluated.value;
     if (evaluated.kind === 'fault') faults.push({ path, message: evaluated.message });
@@ -86,8 +86,8 @@ function resolvedSchema(kind: Kind): z.ZodType {
 }
 
 /**
- * Holds a body to what an agent may be sent: an expression can yield anything. Fields that wait for secrets are held
- * to it again when those are known.
+ * Checks a body against the schema that agents receive, because an expression can yield anything. Fields with secrets
+ * are checked again when the secrets are known.
  */
 export function bodyFaults({ body, deferred }: EvaluatedBody, kind: Kind): BodyFault[] {
   const parsed = resolvedSchema(kind).safeParse(body);
@@ -102,7 +102,7 @@ export function bodyFaults({ body, deferred }: EvaluatedBody, kind: Kind): BodyF
 }
 
 /**
- * What is wrong with a body that came over the wire, held to the same form that it was sent under.
+ * Checks a body that came over the wire against the schema that it was sent under.
  * @returns nothing when it is a `ResourceBody` of this type
  */
 export const resourceBodyFaults = (type: ResourceType, body: { [field: string]: Json }): BodyFault[] =>

@@ -11,7 +11,7 @@ import type { Path } from './source/tree.ts';
 import { certainVariantFaults } from './variants.ts';
 import { verificationKinds } from './verification.ts';
 
-/** How a check tells what it found. Positions are found by path; `at` says whether the key or the value is at fault. */
+/** Receives the findings of a check. `path` locates a finding; `at` names its key or its value. */
 export interface Findings {
   fault(path: Path, message: string, at?: 'key' | 'value'): void;
   warning(path: Path, message: string): void;
@@ -19,7 +19,7 @@ export interface Findings {
 }
 
 /**
- * Everything about a module that lies between its fields, and so is not in its schema.
+ * Checks that relate several fields of a module, which its schema cannot express.
  * @param value the whole module as it was written
  */
 export function checkModule(value: unknown, outline: Outline, findings: Findings): void {
@@ -46,13 +46,13 @@ export function checkModule(value: unknown, outline: Outline, findings: Findings
   }
 }
 
-/** Exactly one of several keys, where a schema could only say that all of them are allowed. */
+/** Requires exactly one of several keys; the schema can only allow all of them. */
 function checkChoices(value: unknown, { fault }: Findings): void {
   const { resources, verify } = mapping(value);
   const exactlyOne = (owner: unknown, path: Path, names: readonly string[], noun: string): void => {
     if (typeof owner !== 'object' || owner === null || Array.isArray(owner)) return;
     const given = givenKeys(owner).filter((key) => names.includes(key));
-    // An unknown key has its own fault, and was meant to be the one.
+    // An unknown key is probably a misspelling of the missing one, and has its own fault.
     if (given.length === 0 && givenKeys(owner).length > 0 && names === resourceTypes) return;
     if (given.length === 0) fault(path, `needs ${noun}`);
     for (const extra of given.slice(1)) {
@@ -114,7 +114,7 @@ function checkReferences({ resources }: Outline, findings: Findings): void {
     else findings.fault([...path, 'id'], `the id ${quoted(id)} is there twice: resource ${earlier + 1} has it too`);
   }
   const ids = [...indexOf.keys()];
-  // Looking for the nearest of many names, for many names, would be slow.
+  // Suggestions for many unknown names among many known ones would be slow.
   let hints = Math.min(100, Math.floor(20_000 / (ids.length + 1)));
   const resolve = ({ id, path }: Reference): number[] => {
     const index = indexOf.get(id);
@@ -154,7 +154,7 @@ function checkCycles(
   const shown = named.length > 12 ? [...named.slice(0, 10), '…', ...named.slice(-1)] : named;
   const message = `these wait for each other: ${shown.join(' -> ')}`;
   const first = resources[sorted.cycle[0] as number] as OutlineResource;
-  // Variants for different agents may name each other without ever meeting.
+  // Variants for different agents may refer to each other although no agent gets both.
   const members = sorted.cycle.map((index) => resources[index] as OutlineResource);
   const always = members.every(({ universal }) => universal);
   const meet = together(...members.map(({ when }) => when)) !== undefined;
@@ -226,7 +226,7 @@ function checkIdentities({ resources, supports }: Outline, { fault }: Findings):
   }
 }
 
-/** A part of a file beside its whole content, by the text of the path: equal texts yield equal paths. */
+/** Refuses a part of a file whose whole content is declared too. Compares path texts: equal texts yield equal paths. */
 function checkFileParts({ resources, supports }: Outline, { fault }: Findings): void {
   const clauses = supports.map(({ conditions }) => conditions);
   const wholes = new Map<string, (Contender & { candidate: Candidate })[]>();
@@ -257,7 +257,7 @@ function checkFileParts({ resources, supports }: Outline, { fault }: Findings): 
   }
 }
 
-/** The identity of a body that may still hold expressions: equal texts yield equal values. */
+/** The identity of a body that may still contain expressions. Equal texts yield equal values. */
 function declaredIdentity(
   { id }: OutlineResource,
   { type, body }: Candidate,

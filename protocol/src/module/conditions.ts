@@ -2,7 +2,7 @@ import type { Conditions } from './document.ts';
 
 /** The agent that modules are resolved for. */
 export interface AgentFacts {
-  /** Null while it has none. */
+  /** Null before the first approval. */
   readonly name: string | null;
   readonly node_id: string;
   readonly attributes: Readonly<Record<string, string>>;
@@ -11,20 +11,20 @@ export interface AgentFacts {
 
 const tagPrefix = 'tag.';
 
-/** Looks only at own keys: what an agent reports may be called `constructor`. */
+/** Reads only own properties, because an agent may report an attribute named `constructor`. */
 export const own = (values: Readonly<Record<string, string>>, key: string): string | undefined =>
   Object.hasOwn(values, key) ? values[key] : undefined;
 
 export const factOf = (agent: AgentFacts, key: string): string | undefined =>
   key.startsWith(tagPrefix) ? own(agent.tags, key.slice(tagPrefix.length)) : own(agent.attributes, key);
 
-/** Whether all named keys equal the agent's values. No key at all matches every agent. */
+/** Whether all keys equal the agent's values. An empty condition matches every agent. */
 export const matches = (conditions: Conditions, agent: AgentFacts): boolean =>
   Object.entries(conditions).every(([key, value]) => factOf(agent, key) === value);
 
 export const size = (conditions: Conditions): number => Object.keys(conditions).length;
 
-/** Both at once; undefined when no agent can meet both. */
+/** The conjunction of two conditions; undefined if no agent can satisfy both. */
 export function together(...all: readonly Conditions[]): Conditions | undefined {
   const merged: Record<string, string> = {};
   for (const conditions of all) {
@@ -36,7 +36,7 @@ export function together(...all: readonly Conditions[]): Conditions | undefined 
   return merged;
 }
 
-/** Whether every agent that meets `narrow` meets `wide` too. */
+/** Whether every agent that satisfies `narrow` also satisfies `wide`. */
 export const implies = (narrow: Conditions, wide: Conditions): boolean =>
   Object.entries(wide).every(([key, value]) => Object.hasOwn(narrow, key) && narrow[key] === value);
 

@@ -1,29 +1,29 @@
 import { implies, size, together } from './conditions.ts';
 import type { Conditions } from './document.ts';
 
-/** One way a resource may turn out. */
+/** One variant of a resource. */
 export interface Contender {
-  /** Which resource of the module. */
+  /** Index of the resource in the module. */
   readonly resource: number;
   /** Identity space and value. */
   readonly key: string;
-  /** Of the resource and of the variant. */
+  /** Conditions of the resource and of the variant. */
   readonly when: Conditions;
-  /** Of the variant alone. */
+  /** Condition of the variant only. */
   readonly variant: Conditions;
-  /** Of the other variants of the same resource. */
+  /** Conditions of the other variants of the same resource. */
   readonly rivals: readonly Conditions[];
 }
 
-// Comparing is quadratic among resources of one identity, and each comparison goes through the clauses. A module that
-// takes more is let through here; what does conflict is then refused when it is resolved.
+// The comparison is quadratic in the resources of one identity, and each step reads the clauses. A module above this limit
+// passes here; its conflicts are refused when it is resolved.
 const maximumSteps = 200_000;
 
 /**
  * Pairs of resources of one module that have the same identity and may both apply to some agent. Each contender is in
  * at most one pair as the later one.
  *
- * @param clauses of the module; none counts as one that any agent matches
+ * @param clauses of the module; an empty list counts as one clause that every agent matches
  * @returns pairs of indices into `contenders`, the earlier first
  */
 export function conflictingPairs(
@@ -64,6 +64,6 @@ function canBothApply(one: Contender, other: Contender, clauses: readonly Condit
   });
 }
 
-/** Whether every agent like this matches another variant of the resource that names as many keys, or more. */
+/** Whether every agent that matches also matches another variant with at least as many keys. */
 const isBeaten = ({ variant, rivals }: Contender, agent: Conditions): boolean =>
   rivals.some((rival) => size(rival) >= size(variant) && implies(agent, rival));

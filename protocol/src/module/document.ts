@@ -1,22 +1,22 @@
 import type { ResourceType, Trigger } from './kinds.ts';
 import type { VerificationType } from './verification.ts';
 
-/** A value as JSON has it. */
+/** A JSON value. */
 export type Json = string | number | boolean | null | Json[] | { [key: string]: Json };
 
 /** Keys of the agent and the values they must have. */
 export type Conditions = Readonly<Record<string, string>>;
 
-/** The fields of a resource as they are written: any string may hold expressions. */
+/** The fields of a resource as written. Any string may contain expressions. */
 export type DeclaredBody = Readonly<Record<string, Json>>;
 
-/** A body for one kind, with what refers to other parts of the module taken out. */
+/** A body of one kind, without references to other parts of the module. */
 interface DeclaredResource {
   type: ResourceType;
   body: DeclaredBody;
-  /** Id of the template that stands for `content`. */
+  /** Id of the template that replaces `content`. */
   template: string | null;
-  /** Ids, by trigger. */
+  /** Resource ids by trigger. */
   triggers: Readonly<Partial<Record<Trigger, readonly string[]>>>;
 }
 
@@ -35,13 +35,13 @@ export interface ResourceDeclaration {
   name: string | null;
   depends_on: readonly string[];
   when: Conditions;
-  /** Asked of the machine when the turn of the resource comes. The path may hold expressions. */
+  /** Checked on the machine when the resource's turn comes. The path may contain expressions. */
   only_if: OnlyIf | null;
   /** An expression that yields a list. */
   for_each: string | null;
-  /** One with an empty `when` where the module gives `resource`. */
+  /** One variant with an empty `when` if the module has `resource`. */
   variants: readonly Variant[];
-  /** How the module gives them. */
+  /** True if the module has `resource`, false if it has `variants`. */
   universal: boolean;
 }
 
@@ -59,7 +59,7 @@ interface Verification {
   body: DeclaredBody;
 }
 
-/** A module that has passed every check that can be made without an agent. Expressions are still in it, as text. */
+/** A module that has passed every check that needs no agent. Its expressions are still text. */
 export interface ModuleDocument {
   name: string;
   supports: readonly Conditions[];

@@ -1,8 +1,8 @@
 import type { ResourceType } from './kinds.ts';
 
 /**
- * A file whose whole content is declared cannot have a part declared besides: each apply would undo what the other
- * resource did, for ever.
+ * If the whole content of a file is declared, no part of it can be declared as well: each apply would undo the other
+ * resource.
  */
 
 interface Declared {
@@ -12,7 +12,7 @@ interface Declared {
 
 const contents = ['content', 'content_base64', 'template', 'symlink'];
 
-/** Whether nothing of a file is left to others: its content, that it is a link, or that it is not there at all. */
+/** Whether a resource declares all of a file: its content, a link, or its absence. */
 export const takesWholeFile = ({ type, body }: Declared): boolean =>
   type === 'file-unix' && (body.ensure === 'absent' || contents.some((field) => body[field] != null));
 

@@ -10,19 +10,19 @@ import type { UnfilledBody, UnfilledResource } from './secrets.ts';
 import type { Path } from './source/tree.ts';
 import { chooseVariant } from './variants.ts';
 
-/** A resource of one module for one agent, before the modules are laid together. */
+/** A resource of one module for one agent, before the modules are merged. */
 export interface Instance extends Omit<UnfilledResource, 'depends_on' | Trigger> {
-  /** Of its body, in the module. */
+  /** Path of its body in the module. */
   readonly path: Path;
-  /** Ids, not yet keys. */
+  /** Resource ids; the merge turns them into keys. */
   readonly dependsOnIds: readonly string[];
   readonly triggerIds: Readonly<Partial<Record<Trigger, readonly string[]>>>;
-  /** The id in the module, which several instances share under `for_each`. */
+  /** The id in the module. With `for_each`, several instances share it. */
   readonly declaredId: string | null;
 }
 
 interface ModuleFault {
-  /** In the module. */
+  /** Path in the module. */
   readonly path: Path;
   readonly message: string;
 }
@@ -34,14 +34,14 @@ export interface Instances {
 }
 
 /**
- * How much a desired set may still grow to. Templates and lists multiply text, so it is counted while it is made: what
- * is sent to an agent has to end somewhere, and so has the memory it takes here.
+ * The remaining size of a desired set. Templates and lists multiply text, so it is counted during expansion, which bounds
+ * the operation and the memory that it takes here.
  */
 export class ResolutionBudget {
   #resources = 20_000;
   #characters = 32 * 1024 * 1024;
 
-  /** @returns why there can be no more; undefined while there can */
+  /** @returns the reason if the limit is reached; else undefined */
   spend(characters: number): string | undefined {
     this.#resources -= 1;
     this.#characters -= characters;
@@ -57,7 +57,7 @@ const charactersOf = (value: unknown): number => {
   return Object.values(value).reduce<number>((sum, item) => sum + charactersOf(item), 0);
 };
 
-/** What one module declares for one agent: clauses, `when`, variants, `for_each`, templates and expressions settled. */
+/** Resolves one module for one agent: clauses, `when`, variants, `for_each`, templates, and expressions. */
 export function instancesOf(
   module: ModuleDocument,
   agent: AgentFacts,
@@ -132,7 +132,7 @@ function choose(
   return undefined;
 }
 
-/** The ids and elements a resource stands for: one, or as many as its list has. */
+/** The ids and elements of a resource: one, or one for each element of its list. */
 function elements(
   { id, for_each }: ResourceDeclaration,
   scope: Scope,
@@ -164,7 +164,7 @@ function instanceOf(
   const evaluated = evaluateBody(declared, kind, scope);
   const { body, deferred } = evaluated;
   if (resource.type === 'script' && body.manages === undefined && id !== null) body.manages = id;
-  // Present is what a resource is unless it says otherwise, so both spellings are one declaration.
+  // `ensure: present` is the default, so both spellings are the same declaration.
   if (body.ensure === 'present') delete body.ensure;
   const faults: BodyFault[] = evaluated.faults.length > 0 ? evaluated.faults : bodyFaults(evaluated, kind);
   const [name, nameFault] = label(declaration.name, scope);
@@ -200,7 +200,7 @@ function label(name: string | null, scope: Scope): [string | null, string | unde
   return [null, evaluated.kind === 'fault' ? evaluated.message : 'cannot hold a secret'];
 }
 
-/** @returns the condition with its path filled in, and what is wrong with that path */
+/** @returns the condition with its path filled in, and the faults of the path */
 function condition(only_if: OnlyIf | null, scope: Scope): [OnlyIf | null, string | undefined] {
   if (only_if === null) return [null, undefined];
   const evaluated = evaluateText(only_if.exists, scope);
@@ -216,7 +216,7 @@ function sensitiveFields(
   body: Readonly<Record<string, Json>>,
   deferred: Instance['deferred'],
 ): string[] {
-  // One body of a script prints what another was given: all of them are, or none is.
+  // One script can print a value that another was given, so all of them have it or none.
   if (type === 'script')
     return deferred.length === 0 ? [] : ['apply', 'check', 'undo'].filter((field) => field in body);
   const fields = new Set(deferred.map(({ path }) => String(path[0])));

@@ -16,16 +16,16 @@ const table = {
   ...systemKinds,
 };
 
-/** The kinds of resource there are. */
+/** All resource kinds. */
 export type ResourceType = keyof typeof table;
 
-/** The body of a resource of one kind, as an agent gets it: expressions replaced, triggers and template taken out. */
+/** The body of a resource of one kind as sent to an agent: expressions evaluated, without triggers and template. */
 export type ResourceBodies = { [T in ResourceType]: BodyOf<(typeof table)[T]> };
 
 /** The body of a resource of any kind; `resource.body as ResourceBodies['file-unix']` once its `type` is known. */
 export type ResourceBody = ResourceBodies[ResourceType];
 
-/** Every kind, by name. A kind that names no identity space of its own has its name for one. */
+/** Every kind by name. Its name is its identity space unless it names another. */
 export const kinds: Readonly<Record<ResourceType, Kind>> = Object.fromEntries(
   Object.entries<Kind>(table).map(([type, kind]) => [type, { ...kind, space: kind.space || type }]),
 ) as Record<ResourceType, Kind>;
@@ -42,7 +42,7 @@ export const executableKinds: ReadonlySet<ResourceType> = new Set(
 );
 
 /**
- * What makes a resource the one it is.
+ * The identity of a resource.
  * @param body a body whose identifying fields are final
  * @returns the identity for people, and the key that is unique in a desired set
  */

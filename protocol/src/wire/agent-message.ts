@@ -35,7 +35,7 @@ export const keyStatementSchema = z.strictObject({
   signature: hex(64),
 });
 
-/** What is said of itself by an agent that nobody has approved stands in logs, events and lists. */
+/** Restricted, because text of unapproved agents appears in logs, events, and lists. */
 export const agentVersionPattern = /^[0-9A-Za-z.+-]{1,64}$/;
 
 export const helloSchema = z.strictObject({
@@ -48,7 +48,7 @@ export const helloSchema = z.strictObject({
   key_statement: keyStatementSchema.optional(),
   /** Since version 5: statements on the keys before that, newest first; each is on the `former_key` of the one before it. */
   earlier_statements: boundedList(keyStatementSchema, { min: 1, max: keyStatementLimits.mostEarlier }).optional(),
-  /** New with each agent process: tells a restarted agent from a cloned one. */
+  /** New in each agent process: distinguishes a restarted agent from a cloned one. */
   instance_id: hex(16),
   pin_source: z.enum(pinSources),
   hostname: z.string().max(255),
@@ -92,13 +92,13 @@ const report = z.discriminatedUnion('type', [
     /** Unix seconds on the agent's clock. */
     started_at: z.number().int(),
     finished_at: z.number().int(),
-    /** Of a plan: all that it would do, summed up under a key of the agent's own. Equal plans have equal ones. */
+    /** Digest of a plan, keyed by the agent. Equal plans have equal digests. */
     plan_digest: hex(32).optional(),
   }),
 ]);
 export type Report = z.infer<typeof report>;
 
-/** Every key that stands anywhere in a report: no part of one has keys of the agent's choice. */
+/** Every key that can occur in a report. No part of a report has keys that the agent chooses. */
 export const reportKeys: ReadonlySet<string> = new Set(
   [...report.options, resourceResultSchema, fieldChangeSchema, summarySchema].flatMap(({ shape }) =>
     Object.keys(shape),
@@ -107,14 +107,14 @@ export const reportKeys: ReadonlySet<string> = new Set(
 
 export const reportsSchema = boundedList(report, { min: 1, max: 64 });
 
-/** A piece of a stream: bytes `from` up to `to` of it. What is missing between two pieces was given up. */
+/** Bytes `from` to `to` of a stream. Bytes between two pieces were dropped. */
 const piece = z.strictObject({
   from: z.number().int().nonnegative(),
   to: z.number().int().nonnegative(),
   text: z.string().max(limits.outputProgressBytes),
 });
 
-/** What a program that is running has printed since the last of these; the newest when that is more than one holds. */
+/** Output of a running program since the last message; only the newest part if it does not fit. */
 const outputProgress = z.strictObject({
   type: z.literal('output_progress'),
   operation_id: operationId,
@@ -133,7 +133,7 @@ export const agentMessageSchema = z.discriminatedUnion('type', [
     /** As in the hello. */
     clock_ms: z.number().int().nonnegative().optional(),
   }),
-  /** What must not be lost. Kept by the agent until `ack` names its sequence number. */
+  /** Reports must not be lost: the agent keeps each until `ack` names its sequence number. */
   z.strictObject({ type: z.literal('report'), seq: sequence, reports: reportsSchema }),
   /** A piece of the JSON text of a `reports` array that is too large for one frame. */
   z.strictObject({
@@ -144,45 +144,45 @@ export const agentMessageSchema = z.discriminatedUnion('type', [
     text: z.string().min(1).max(limits.reportPartLength),
   }),
   /**
-   * What was measured, at several times when the link was down meanwhile. Kept by the agent until `metrics_stored`, and
-   * sent again on the next link; one such message at a time. Version 3 is told `metrics_refused` when they were not kept.
+   * Samples; several if the link was down. The agent keeps them until `metrics_stored`, sends them again on the next link,
+   * and sends one such message at a time. Since version 3 the answer is `metrics_refused` if they could not be stored.
    */
   z.strictObject({
     type: z.literal('metrics'),
     samples: boundedList(sampleSchema, { min: 1, max: limits.samplesOfMessage }),
   }),
-  /** Since version 2. Best effort, and only for those who watch: the `output` report has all of it at the end. */
+  /** Since version 2. Best effort, for viewers only: the `output` report at the end has the whole output. */
   outputProgress,
-  /** Something changed under managed resources: worth a check. Best effort. */
+  /** A managed resource may have changed and needs a check. Best effort. */
   z.strictObject({ type: z.literal('drift_hint'), keys: boundedList(z.string().max(4200), { min: 1, max: 16 }) }),
-  /** Since version 3, as are the others of terminals: the shell runs, as this user. */
+  /** Since version 3, like all terminal messages: the shell runs as this user. */
   z.strictObject({
     type: z.literal('terminal_opened'),
     channel,
     shell: z.string().max(4096),
     user: z.string().max(256),
   }),
-  /** The answer to `terminal_open` where none runs. */
+  /** The answer to `terminal_open` if no shell was started. */
   z.strictObject({
     type: z.literal('terminal_refused'),
     channel,
     code: z.enum(terminalRefusals),
     message: z.string().max(1024),
   }),
-  /** After all that it has shown, and the last that is said of it: also after `terminal_close`. Null: not known. */
+  /** The last message of a terminal, after all its output, also after `terminal_close`. Null: unknown. */
   z.strictObject({
     type: z.literal('terminal_exited'),
     channel,
     exit_code: z.number().int().min(0).max(255).nullable(),
-    /** Its name, such as `SIGKILL`, when one ended it. */
+    /** Name of the signal that ended it, such as `SIGKILL`. */
     signal: z.string().max(32).nullable(),
   }),
-  /** So much of what was typed has gone into the terminal: said in steps of at least a quarter of the window. */
+  /** Input bytes that were written to the terminal, in steps of at least a quarter of the window. */
   z.strictObject({ type: z.literal('terminal_credit'), channel, bytes: z.number().int().positive() }),
   z.strictObject({
     type: z.literal('bye'),
     reason: z.string().max(256),
-    /** Since version 4: the same process comes back at once, to show a new key, and until then nobody else is let in. */
+    /** Since version 4: the same process reconnects at once with a new key; no other is accepted until then. */
     returns: z.literal(true).optional(),
   }),
 ]);

@@ -8,7 +8,7 @@ import { z } from 'zod';
 
 type Context = z.RefinementCtx;
 
-/** @returns what a transform returns for what it refuses */
+/** @returns the value that a transform returns for refused input */
 function refuse(context: Context, message: string, path: PropertyKey[] = []): never {
   context.addIssue({ code: 'custom', message, path });
   return z.NEVER;

@@ -1,4 +1,4 @@
-/** What a close frame holds of a reason, in bytes: WebSocket libraries throw for a longer one. */
+/** Maximum bytes of the reason in a close frame; WebSocket libraries throw for a longer one. */
 const closeReasonBytes = 123;
 
 /** @returns the reason, cut between two characters where it is too long for a close frame */

@@ -1,7 +1,7 @@
 import { signedContexts } from '../signed-contexts.ts';
 
 /**
- * The datagram by which an orchestrator tells agents that know no address where it is. All numbers are big-endian:
+ * The datagram that announces an orchestrator's address to agents that have none. All numbers are big-endian:
  *
  *     4  "MSTR"
  *     1  version of this format
@@ -13,10 +13,10 @@ import { signedContexts } from '../signed-contexts.ts';
  *     n  host, ASCII: a name, or an address without brackets
  *    64  signature over the tag and everything before it
  *
- * Version 1 is the only one there is. Every announcement has exactly one encoding.
+ * Version 1 is the only one. Every announcement has exactly one encoding.
  */
 
-/** Where agents listen for announcements, unless told otherwise. */
+/** Default UDP port on which agents listen for announcements. */
 export const discoveryPort = 4747;
 
 export interface Announcement {
@@ -30,14 +30,14 @@ export interface Announcement {
   nonce: Uint8Array;
 }
 
-/** An announcement that nobody has checked yet but for its form. */
+/** An announcement of valid format whose signature is not verified. */
 export interface UncheckedAnnouncement extends Announcement {
-  /** What must be under the signature. */
+  /** The bytes that must be signed. */
   signed: Uint8Array;
   signature: Uint8Array;
 }
 
-/** What agents do about the time in an announcement. */
+/** Limits on the time in an announcement. */
 export const announcementLimits = {
   /** Seconds that the clocks of both ends may be apart, the way included. */
   clockSkewSecs: 600,
@@ -100,7 +100,7 @@ export function readAnnouncement(datagram: Uint8Array): UncheckedAnnouncement | 
   const port = view.getUint16(61);
   if (sentAt > BigInt(Number.MAX_SAFE_INTEGER) || port === 0) return null;
   const encoded = datagram.subarray(0, fixedLength + hostLength);
-  // One character a byte: what is not ASCII is then no host.
+  // One character for each byte, so that a host that is not ASCII is refused.
   const host = String.fromCharCode(...encoded.subarray(fixedLength));
   if (!isAnnounceableHost(host)) return null;
   // Copies: a datagram may be a view of memory that is used again.

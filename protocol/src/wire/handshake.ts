@@ -1,6 +1,6 @@
 import { signedContexts } from '../signed-contexts.ts';
 
-/** What an agent signs to prove itself inside the TLS connection, so that it is good on this connection only. */
+/** The bytes that an agent signs inside the TLS connection. The signature is valid on this connection only. */
 
 export const exporterLabel = 'EXPORTER-muster-agent-hello';
 export const exporterLength = 32;

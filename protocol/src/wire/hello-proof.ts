@@ -1,14 +1,14 @@
 import { agentVersionPattern } from './agent-message.ts';
 import { limits } from './limits.ts';
 
-/** What a hello says to prove its key: all that is looked at before the proof holds. */
+/** The fields of a hello that prove its key. Nothing else is read before the proof is verified. */
 export interface HelloProof {
   /** Hex, 32 bytes. */
   readonly public_key: string;
   /** Hex, 64 bytes. */
   readonly signature: string;
   readonly versions: readonly number[];
-  /** Of the agent's program, for messages; null when it is not the version of anything. */
+  /** Version of the agent's program, for messages; null if malformed. */
   readonly agent_version: string | null;
 }
 
@@ -16,10 +16,10 @@ const publicKey = /^[0-9a-f]{64}$/;
 const signature = /^[0-9a-f]{128}$/;
 
 /**
- * Reads the proof out of a message that is hostile until its signature was verified, at a cost that does not depend on
- * what else is in it.
+ * Reads the proof from a message that is hostile until its signature is verified. The cost does not depend on the other
+ * fields.
  * @param json the message, parsed
- * @returns the proof, or what is wrong with it
+ * @returns the proof, or its fault
  */
 export function readHelloProof(json: unknown): HelloProof | string {
   const type = messageType(json);

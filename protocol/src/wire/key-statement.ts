@@ -1,6 +1,6 @@
 import { signedContexts } from '../signed-contexts.ts';
 
-/** What an agent's key says of the one that takes its place: signed by the old key, shown by who has the new one. */
+/** A statement by an agent's key about its successor: signed by the old key, presented by the holder of the new one. */
 
 export interface KeyStatement {
   /** 32 bytes. */
@@ -9,24 +9,24 @@ export interface KeyStatement {
   key: Uint8Array;
   /** Unix seconds on the agent's clock. */
   madeAt: number;
-  /** Until when the former key is still good, Unix seconds. */
+  /** End of the former key's validity, Unix seconds. */
   formerUntil: number;
 }
 
 export const keyStatementLimits = {
-  /** Seconds for which it is taken after it was made; longer by an orchestrator that has not seen the former key since. */
+  /** Validity in seconds; longer at an orchestrator that has not seen the former key since. */
   takenSecs: 30 * 86_400,
-  /** Earlier statements in one hello: what its frame holds beside the largest attributes. */
+  /** Earlier statements in one hello: the maximum that fits its frame beside the largest attributes. */
   mostEarlier: 8,
-  /** The former key is good for no longer than this. */
+  /** Maximum time that the former key stays valid. */
   longestGraceSecs: 30 * 86_400,
-  /** Seconds by which the clocks of both ends may be apart. */
+  /** Maximum difference of the two clocks in seconds. */
   clockSkewSecs: 600,
 } as const;
 
 /**
  * The bytes under the former key's signature: tag, former key, key, both times as 64 bits. Every part has a fixed length.
- * @throws RangeError when a part is not as it should be
+ * @throws RangeError if a part is invalid
  */
 export function keyStatementBytes({ formerKey, key, madeAt, formerUntil }: KeyStatement): Uint8Array {
   if (formerKey.length !== 32 || key.length !== 32) throw new RangeError('a key that has not 32 bytes');
@@ -46,7 +46,7 @@ export function keyStatementBytes({ formerKey, key, madeAt, formerUntil }: KeySt
 /**
  * @param formerSeenAt when the orchestrator last saw the former key in use, Unix seconds: until it has seen it after the
  *                     statement was made, the statement does not age. Undefined: it ages in any case
- * @returns what is wrong with its times, null when nothing is
+ * @returns the fault of its times; null if they are valid
  */
 export function keyStatementFault(
   { madeAt, formerUntil }: KeyStatement,

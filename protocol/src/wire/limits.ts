@@ -1,23 +1,23 @@
-/** Caps and times of the channel; both ends hold the other to them. Bytes and milliseconds unless a name says otherwise. */
+/** Limits of the link. Each end enforces them on the other. Bytes and milliseconds unless a name says otherwise. */
 export const limits = {
-  /** Largest text frame an agent may send. Small, so that a burst never grows a link's inbound buffer for good. */
+  /** Largest text frame an agent may send. Small, so that a burst does not permanently grow a link's inbound buffer. */
   agentFrameBytes: 32 * 1024,
   /** Largest frame the orchestrator sends: a desired set with its file contents. */
   orchestratorFrameBytes: 64 * 1024 * 1024,
-  /** What an agent may have sent without an acknowledgement or a credit. */
+  /** Maximum of sent bytes without an acknowledgment or a credit. */
   unacknowledgedBytes: 8 * 1024,
   /** Length, in characters, of one piece of a report too large for one frame. */
   reportPartLength: 4 * 1024,
-  /** Most pieces of one report; pieces of text that is long once encoded are shorter than they might be. */
+  /** Maximum pieces of one report. A piece is shorter if its text grows when encoded. */
   reportParts: 4 * 1024,
-  /** Largest report once its pieces are put together, in characters. */
+  /** Maximum length of a report of joined pieces, in characters. */
   reportLength: 4 * 1024 * 1024,
   /** Protocol versions that a hello may offer. */
   helloVersions: 16,
-  /** The hello must be there by then. */
+  /** Time limit for the hello. */
   helloTimeoutMs: 10_000,
   pingIntervalMs: 30_000,
-  /** Lost after so many pings without an answer. */
+  /** Unanswered pings after which the link is lost. */
   missedPings: 3,
   /** Control messages an agent may send in a second, on average. */
   agentMessagesPerSecond: 500,
@@ -31,17 +31,17 @@ export const limits = {
   stableLinkMs: 10_000,
   /** Shorter links in a row after which they no longer count as recent. */
   shortLinks: 10,
-  /** A rejected or removed agent is told to come back after this. */
+  /** Delay before a rejected or removed agent connects again. */
   rejectedRetryAfterSecs: 600,
-  /** An agent with another instance's key waits so long for the old link's answer. */
+  /** Maximum wait for the old link's answer when a second instance uses the same key. */
   cloneProbeMs: 5_000,
-  /** Results of one operation: what a desired set may hold, and as much again that is removed. */
+  /** Results of one operation: the maximum of a desired set, and as many removals. */
   maxResults: 40_000,
   /** Resources of one operation that its agent was sent; the others of `maxResults` are removals. */
   maxResources: 20_000,
   /** Name of the resource in an output, in characters. */
   outputResourceLength: 4_300,
-  /** Samples of one message: what a frame holds. */
+  /** Samples of one message: the maximum that fits a frame. */
   samplesOfMessage: 48,
   maxAttributes: 512,
   maxAttributeLength: 1024,
@@ -50,19 +50,19 @@ export const limits = {
   maxScriptOutputLength: 256 * 1024,
   /** Largest frame of `output_progress`: half of the window, so that results still go beside it. */
   outputProgressBytes: 4 * 1024,
-  /** An agent sends no two of them faster than this, and none before the last was answered. */
+  /** Minimum interval between two of them. The next one also waits for the answer to the last. */
   outputProgressIntervalMs: 1_000,
   /** The largest number of a terminal on a link: 32 bits. */
   mostChannel: 0xffff_ffff,
   /** Bytes of a terminal in one binary frame. */
   terminalFrameBytes: 16 * 1024,
-  /** What an agent may have sent of one terminal's output that was not given back by `terminal_credit`. */
+  /** Maximum output of one terminal that `terminal_credit` has not returned. */
   terminalOutputWindowBytes: 256 * 1024,
-  /** What an orchestrator may have sent of what is typed into one terminal, likewise. */
+  /** The same for input to one terminal. */
   terminalInputWindowBytes: 64 * 1024,
-  /** Frames of fewer bytes count against the rate of their terminal: an agent puts together what comes in drops. */
+  /** Smaller frames count against the rate of their terminal, because an agent can join small pieces. */
   terminalSmallFrameBytes: 4 * 1024,
   terminalSmallFramesPerSecond: 250,
-  /** What the network held back comes at once: all that comes in drops until the link would count as lost. */
+  /** Small frames that a stalled network can deliver at once, before the link counts as lost. */
   terminalSmallFrameBurst: 20_000,
 } as const;

@@ -59,13 +59,13 @@ const operation = z.strictObject({
   modules: z.array(z.string()),
   /** The whole desired set in execution order; empty for drift, which is measured against the agent's own snapshot. */
   resources: z.array(resource),
-  /** Modules that are not in the set now but whose resources stay as they are. */
+  /** Modules outside the set whose resources stay as they are. */
   keep_modules: z.array(z.string()),
-  /** For drift: the apply whose snapshot is meant. */
+  /** For drift: the apply whose snapshot is compared. */
   snapshot_operation_id: operationId.nullable(),
-  /** For an apply that is bound to a plan: what that came to. It is carried out only while it still comes to that. */
+  /** For an apply that is bound to a plan: the plan's digest. The apply runs only if a new plan has the same digest. */
   plan_digest: hex(32).optional(),
-  /** For an apply: what must hold once all of it is in place, in order. */
+  /** For an apply: the verifications after it, in order. */
   verify: z.array(verificationSchema).optional(),
 });
 export type OperationMessage = Omit<z.infer<typeof operation>, 'resources'> & { resources: ResolvedResource[] };
@@ -84,11 +84,11 @@ export const orchestratorMessageSchema = z.discriminatedUnion('type', [
     status: agentStatus,
     name: z.string().nullable(),
     tags,
-    /** Since version 4: who the agent is here, whichever key it has by now. */
+    /** Since version 4: the agent's id, which stays when its key changes. */
     node_id: hex(16).optional(),
-    /** Highest report sequence number that is committed: what is at or below is forgotten by the agent. */
+    /** Highest committed report sequence number. The agent deletes reports up to it. */
     acknowledged: z.number().int().nonnegative(),
-    /** How often samples of the machine are wanted, in seconds. */
+    /** Seconds between samples. */
     metrics_interval: z.number().int().positive().optional(),
     /** Of the hello's open operations, those whose end the orchestrator already has. */
     settled_operations: z.array(operationId),
@@ -106,15 +106,15 @@ export const orchestratorMessageSchema = z.discriminatedUnion('type', [
   z.strictObject({ type: z.literal('ack'), seq: z.number().int().nonnegative() }),
   /** A piece of a large report has arrived: it no longer counts against the window, but is not committed. */
   z.strictObject({ type: z.literal('credit'), seq: z.number().int().positive(), part: z.number().int().nonnegative() }),
-  /** The samples of the last `metrics` are settled: kept, or of a time that nobody asks for. */
+  /** The samples of the last `metrics` are stored, or dropped because of their time. */
   z.strictObject({ type: z.literal('metrics_stored'), collected_at: z.number().int() }),
-  /** Since version 3: nothing of the last `metrics` was kept. After so long the agent sends what it then has. */
+  /** Since version 3: no sample of the last `metrics` was stored. The agent sends its samples again after this delay. */
   z.strictObject({ type: z.literal('metrics_refused'), retry_after_secs: z.number().positive() }),
-  /** Since version 2: the last `output_progress` was taken, or thrown away; the next may come. */
+  /** Since version 2: the last `output_progress` was processed or dropped; the agent may send the next. */
   z.strictObject({ type: z.literal('output_taken') }),
   /**
-   * Since version 3, as are the others of terminals: run a shell. Channels are counted up from 1 on each link and name
-   * the terminal in all that follows; answered by `terminal_opened` or `terminal_refused`.
+   * Since version 3, like all terminal messages: starts a shell. Channels count from 1 on each link and identify the terminal
+   * in later messages. The answer is `terminal_opened` or `terminal_refused`.
    */
   z.strictObject({
     type: z.literal('terminal_open'),
@@ -122,20 +122,20 @@ export const orchestratorMessageSchema = z.discriminatedUnion('type', [
     session_id: z.string().length(26),
     cols: terminalLength,
     rows: terminalLength,
-    /** Null: the one the agent is configured for. */
+    /** Null: the shell of the agent's configuration. */
     shell: z.string().max(256).nullable(),
-    /** Name of who opens it, for the agent's log. */
+    /** Name of the operator, for the agent's log. */
     operator: z.string().max(256),
   }),
   z.strictObject({ type: z.literal('terminal_resize'), channel, cols: terminalLength, rows: terminalLength }),
   /**
-   * End the shell; answered by `terminal_exited`, unless that was said already, or `terminal_refused` before it was
-   * opened. What it has shown since is not asked for: no credit comes for it, and its end does not wait for one.
+   * Ends the shell. The answer is `terminal_exited`, unless that was sent already, or `terminal_refused` if no shell was
+   * started. Later output gets no credit, and the end does not wait for one.
    */
   z.strictObject({ type: z.literal('terminal_close'), channel, reason: z.string().max(256) }),
-  /** So much of what it showed has been taken. */
+  /** Output bytes that were processed. */
   z.strictObject({ type: z.literal('terminal_credit'), channel, bytes: z.number().int().positive() }),
-  /** The orchestrator stops: come back after so many seconds. */
+  /** The orchestrator stops; the agent reconnects after this delay. */
   z.strictObject({ type: z.literal('drain'), retry_after_secs: z.number().nonnegative() }),
 ]);
 export type OrchestratorMessage =

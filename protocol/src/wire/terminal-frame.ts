@@ -1,8 +1,8 @@
 import { limits } from './limits.ts';
 
 /**
- * Binary frames of the channel, in both directions: one byte that says what it is, the channel of the terminal as 32 bits
- * with the highest first, then the bytes that it showed or that were typed.
+ * Binary frames of the link, in both directions: one byte for the kind, the terminal's channel as 32 bits in big-endian
+ * order, then the bytes of output or input.
  */
 const kindTerminal = 1;
 const headerBytes = 5;
@@ -16,7 +16,7 @@ export function encodeTerminalFrame(channel: number, bytes: Uint8Array): Uint8Ar
   return frame;
 }
 
-/** @returns what it holds, on the memory of the frame; null when it is no such frame, or holds too much or nothing */
+/** @returns the content, sharing the frame's memory; null if the frame is malformed, empty, or too large */
 export function decodeTerminalFrame(frame: Uint8Array): { channel: number; bytes: Uint8Array } | null {
   const length = frame.length - headerBytes;
   if (length < 1 || length > limits.terminalFrameBytes || frame[0] !== kindTerminal) return null;

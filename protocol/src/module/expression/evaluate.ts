@@ -3,18 +3,18 @@ import type { Json } from '../document.ts';
 import type { Field } from '../kinds/field.ts';
 import { type Expression, parseExpressions, soleExpression, written } from './expression.ts';
 
-/** What the expressions of a module see. Values are data: whatever text is in them, it is never parsed. */
+/** The values that expressions can use. They are data: their text is never parsed. */
 export interface Scope {
   readonly agent: AgentFacts;
   readonly parameters: ReadonlyMap<string, Json>;
-  /** The element of a list that is gone through; undefined outside of `for_each`. */
+  /** The current list element; undefined outside `for_each`. */
   readonly each: Json | undefined;
 }
 
-/** A piece of a text that is put together later. Never parsed again, so no value can turn into an expression. */
+/** A piece of a text that is joined later. It is never parsed again, so that no value becomes an expression. */
 export type DeferredPart = { readonly text: string } | { readonly secret: string; readonly default: string | null };
 
-/** A value, or the pieces of a text that waits for its secrets. */
+/** A value, or the pieces of a text with secrets. */
 export type Evaluated =
   | { readonly kind: 'value'; readonly value: Json }
   | { readonly kind: 'deferred'; readonly parts: readonly DeferredPart[] }
@@ -22,7 +22,7 @@ export type Evaluated =
 
 const fault = (message: string): Evaluated => ({ kind: 'fault', message });
 
-/** Text as a module has it, to what it yields in a scope: text, or deferred where a secret is in it. */
+/** Evaluates a text of a module in a scope. The result is text, or deferred if it contains a secret. */
 export function evaluateText(text: string, scope: Scope): Evaluated {
   const { parts, faults } = parseExpressions(text);
   if (faults[0] !== undefined) return fault(faults[0].message);
@@ -48,7 +48,7 @@ export function evaluateText(text: string, scope: Scope): Evaluated {
   return { kind: 'deferred', parts: pieces };
 }
 
-/** A value as it stands among text, or why it cannot. */
+/** The text of a value that is embedded in text, or a fault. */
 function inText(expression: Expression, value: Json): string | Evaluated {
   const { separator } = expression;
   if (separator !== null && Array.isArray(value)) {
@@ -56,7 +56,7 @@ function inText(expression: Expression, value: Json): string | Evaluated {
     if (odd === -1) return value.map(String).join(separator);
     return fault(`element ${odd} of ${written(expression)} is no plain value, which join cannot put into text`);
   }
-  // What stands in for a list that is not there is the text as it is.
+  // The default of a missing list is the text itself.
   if (separator !== null && value !== expression.fallback) return fault(`${written(expression)} is no list to join`);
   if (typeof value !== 'object') return String(value);
   return fault(
@@ -66,7 +66,7 @@ function inText(expression: Expression, value: Json): string | Evaluated {
   );
 }
 
-/** A text that stands for a value of another shape: the value of its one expression. */
+/** Evaluates a text that consists of one expression and yields a value that is not text. */
 export function evaluateWhole(text: string, shape: Field['shape'], scope: Scope): Evaluated {
   const { parts, faults } = parseExpressions(text);
   if (faults[0] !== undefined) return fault(faults[0].message);
@@ -79,7 +79,7 @@ export function evaluateWhole(text: string, shape: Field['shape'], scope: Scope)
   return { kind: 'value', value: coerced(value, shape) };
 }
 
-/** Facts of an agent are text; what does not convert is left as it is, for the check of the field to refuse. */
+/** Converts an agent's fact, which is text. A text that does not convert is returned as is; the field's check refuses it. */
 function coerced(value: Json, shape: Field['shape']): Json {
   if (shape === 'list' && Array.isArray(value)) return value.map(asText);
   if (shape === 'map' && isMapping(value)) {

@@ -7,21 +7,21 @@ import type { Path } from '../source/tree.ts';
 import { verificationKind } from '../verification.ts';
 import { type Expression, maximumFaults, type Part, parseExpressions, soleExpression, written } from './expression.ts';
 
-/** @param offset of the expression, from the start of the text at `path` */
+/** @param offset of the expression from the start of the text at `path` */
 export type ReportExpression = (path: Path, message: string, offset: number) => void;
 
 interface Place {
   readonly path: Path;
-  /** Whether the resource goes through a list. */
+  /** Whether the resource has `for_each`. */
   readonly each: boolean;
   readonly secrets: boolean;
-  /** What the field takes, where the expression is the whole of it. */
+  /** The type of the field, if the expression is its whole value. */
   readonly shape: Field['shape'];
 }
 
 /**
- * Every expression that cannot resolve for any agent: one that does not parse, names what is not there, or stands where
- * its value has no place.
+ * Reports every expression that cannot resolve for any agent: it does not parse, names a value that does not exist, or
+ * yields a type that the field does not take.
  */
 export function checkExpressions(outline: Outline, report: ReportExpression): void {
   const check = new ExpressionCheck(outline, report);
@@ -102,7 +102,7 @@ class ExpressionCheck {
   }
 
   text(text: string, place: Place): readonly Part[] {
-    // A plain text where a list or a number should be is for the schema to refuse.
+    // The schema refuses plain text in place of a list or a number.
     if (!text.includes('${{')) return [];
     const { parts, faults } = parseExpressions(text);
     for (const fault of faults) this.#report(place.path, fault.message, fault.offset);

@@ -1,18 +1,18 @@
 import { quoted, suggestion } from '../nearest.ts';
 
-/** Where a value comes from. `each` is the element of the list that `for_each` goes through. */
+/** The source of a value. `each` is the current element of `for_each`. */
 type ExpressionRoot = 'secrets' | 'agent' | 'attr' | 'tag' | 'param' | 'each';
 
 export interface Expression {
   readonly kind: 'expression';
   readonly root: ExpressionRoot;
-  /** What follows the first dot; empty for `each` itself. */
+  /** The text after the first dot; empty for `each` itself. */
   readonly key: string;
-  /** Of `| default("…")`: stands in when there is no value. */
+  /** From `| default("…")`: the value if there is none. */
   readonly fallback: string | null;
-  /** Of `| join("…")`: what stands between the elements of a list. */
+  /** From `| join("…")`: the separator of list elements. */
   readonly separator: string | null;
-  /** Of the opening `${{`, in UTF-16 units from the start of the text. */
+  /** Position of the opening `${{`, in UTF-16 units from the start of the text. */
   readonly offset: number;
 }
 
@@ -30,7 +30,7 @@ export interface ExpressionFault {
 
 const open = '${{';
 const close = '}}';
-/** Reported of one text. */
+/** Maximum number of faults that are reported for one text. */
 export const maximumFaults = 10;
 
 const keyPatterns: Record<Exclude<ExpressionRoot, 'each'>, { pattern: RegExp; form: string }> = {
@@ -43,10 +43,10 @@ const keyPatterns: Record<Exclude<ExpressionRoot, 'each'>, { pattern: RegExp; fo
 const roots = [...Object.keys(keyPatterns), 'each'];
 
 /**
- * Takes a text of a module apart into plain text and expressions. Pure: nothing is looked up. `$${{` yields the plain
- * text `${{`. Linear in the length of the text, whatever is in it.
+ * Splits a text of a module into plain text and expressions, without looking up values. `$${{` yields the plain text
+ * `${{`. Linear in the length of any text.
  *
- * @returns the parts, adjoining texts merged, and what does not parse: the first 10 faults
+ * @returns the parts, with adjacent texts merged, and the first 10 faults
  */
 export function parseExpressions(text: string): { parts: Part[]; faults: ExpressionFault[] } {
   const parts: Part[] = [];
@@ -80,12 +80,12 @@ export function parseExpressions(text: string): { parts: Part[]; faults: Express
   return { parts, faults };
 }
 
-/** The text that yields exactly this text: for what must stand in a module and not be taken for expressions. */
+/** Escapes a text, so that a module yields exactly this text without expressions. */
 export const escapeExpressions = (text: string): string =>
-  // By function: in a replacement text "$$" would stand for one "$".
+  // A function, because `$$` in a replacement string means one `$`.
   text.replaceAll(open, () => `$${open}`);
 
-/** The expression that a text consists of, blanks aside; undefined when there is more to it. */
+/** The expression if the text consists of it alone, apart from white space; else undefined. */
 export function soleExpression(parts: readonly Part[]): Expression | undefined {
   let sole: Expression | undefined;
   for (const part of parts) {
@@ -110,7 +110,7 @@ const word = /[A-Za-z_]+/y;
 
 const filters = ['default', 'join'] as const;
 type Filter = (typeof filters)[number];
-/** Characters: lists are long, so what stands between their elements must be short. */
+/** Maximum separator length in characters, because lists are long. */
 const maximumSeparator = 64;
 const isFilter = (name: string): name is Filter => (filters as readonly string[]).includes(name);
 
@@ -166,7 +166,7 @@ function readExpression(text: string, start: number): Read {
   return { expression: { kind: 'expression', ...named, ...filters, offset: start }, end: position + close.length };
 }
 
-/** @returns root and key, or what is wrong with the name */
+/** @returns root and key, or the error in the name */
 function readReference(name: string): { root: ExpressionRoot; key: string } | string {
   const dot = name.indexOf('.');
   const root = dot === -1 ? name : name.slice(0, dot);

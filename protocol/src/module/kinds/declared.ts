@@ -1,15 +1,15 @@
 import { z } from 'zod';
 import { quoted, suggestion } from '../nearest.ts';
 
-/** A key with this prefix is ignored wherever a field could stand: a place for people's own notes and anchors. */
+/** Keys with this prefix are ignored everywhere, for notes and YAML anchors. */
 export const isExtensionKey = (key: string): boolean => key.startsWith('x-');
 
 const isPlainObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
 /**
- * An object whose every key is known. `x-` keys are dropped, a known key that is null counts as absent, any other key
- * is refused with the nearest name.
+ * An object with known keys only. `x-` keys are dropped, a null value counts as absent, and an unknown key is refused with
+ * the closest known name.
  * @param noun  what the object is, for messages
  * @param shape every field, the optional ones being `.optional()`
  * @param meta  goes into the JSON Schema
@@ -26,7 +26,7 @@ export function closed<S extends z.ZodRawShape>(
     .strictObject(shape, {
       error: (issue) =>
         issue.code === 'unrecognized_keys'
-          ? // One line a key, in order: whoever turns issues into faults takes them apart again.
+          ? // One line for each key, in order; the code that turns issues into faults splits them again.
             issue.keys.map((key) => unknownKey(keyNoun, key, known)).join('\n')
           : `must be ${noun}`,
     })

@@ -2,18 +2,18 @@ import { z } from 'zod';
 import { type Check, oneLine } from './format.ts';
 
 /**
- * One field of a kind, in its two forms: as an author writes it, where any string may hold an expression, and as an
- * agent gets it. Both come from one place so that they cannot drift apart.
+ * One field of a kind in its two forms: as written, where any string may contain an expression, and as sent to an agent.
+ * Both are derived from one definition.
  */
 export interface Field<T = unknown> {
   readonly shape: 'text' | 'integer' | 'boolean' | 'choice' | 'list' | 'map';
-  /** As written. Optional and null are handled by whoever puts the field into an object. */
+  /** As written. The object schema handles optional and null. */
   readonly declared: z.ZodType;
-  /** As sent to an agent, after expressions. */
+  /** As sent to an agent, with expressions evaluated. */
   readonly resolved: z.ZodType<T>;
   /**
-   * Whether `${{ secrets.x }}` may stand in it. Only free text: what has to have a form is checked before anything is
-   * sent, and a secret is not known then.
+   * Whether it may contain `${{ secrets.x }}`. Only free text may: other values are checked before anything is sent, when
+   * secrets are not known.
    */
   readonly secrets: boolean;
 }
@@ -22,7 +22,7 @@ export type ValueOf<F> = F extends Field<infer T> ? T : never;
 
 const holdsExpression = (text: string): boolean => text.includes('${{');
 
-/** What a person should write for a value that YAML read as something other than text. */
+/** The text to write for a value that YAML did not read as text. */
 function notText(input: unknown): string {
   if (typeof input === 'number' || typeof input === 'boolean') {
     return `must be text: write it in quotes, "${String(input)}"`;

@@ -9,7 +9,7 @@ export type Trigger = 'reload_on' | 'restart_on' | 'rerun_on';
 /** A kind of resource: its fields, and what makes two resources of it the same one. */
 export interface Kind<R extends Fields = Fields, O extends Fields = Fields> {
   readonly description: string;
-  /** Where it can exist. Nothing refuses by it: an agent that cannot carry a kind out says so for that resource. */
+  /** Platforms, for documentation. An agent that cannot apply a kind fails that resource. */
   readonly platforms: readonly Platform[];
   /** Whether the agent of this release applies it. Others are parsed, validated, resolved, and sent. */
   readonly isSupported: boolean;
