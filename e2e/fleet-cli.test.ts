@@ -93,16 +93,16 @@ test('many agents from the command line: planned together, applied as one run, l
   const leaver = atTerminal(`${muster} apply web-1 web-2 -m one`);
   await leaver.sees('Apply this on 2 agents?');
   leaver.type('y');
-  await leaver.sees('2 at work');
+  await leaver.sees('2 running');
   leaver.type('\u0003');
   await leaver.sees('What do you want to do?');
   await leaver.sees('Keep watching');
   leaver.type('\u001b[B\u001b[B\r');
-  await leaver.sees('2 at work');
+  await leaver.sees('2 running');
   leaver.type('\u0003');
   await leaver.sees('Keep watching');
   leaver.type('\r');
-  await leaver.sees('To end it: muster runs cancel');
+  await leaver.sees('To cancel it: muster runs cancel');
   await leaver.sees('code=130');
   await leaver.sees('done');
   isPutRight(leaver);
@@ -114,7 +114,7 @@ test('many agents from the command line: planned together, applied as one run, l
   const canceller = atTerminal(`${muster} apply web-1 web-2 -m two`);
   await canceller.sees('Apply this on 2 agents?');
   canceller.type('y');
-  await canceller.sees('2 at work');
+  await canceller.sees('2 running');
   canceller.type('\u0003');
   await canceller.sees('Keep watching');
   canceller.type('\u001b[B\r');

@@ -294,7 +294,7 @@ describe.skipIf(reason !== null)(`metrics${reason === null ? '' : ` (${reason})`
       expect(found.full.kept.length).toBeGreaterThan(100);
       expect(found.full.kept.length).toBeLessThan(400);
       expect(found.full.kept).toEqual(times.slice(0, found.full.kept.length));
-      expect(found.full.said).toEqual([expect.stringContaining('only in memory')]);
+      expect(found.full.said).toEqual([expect.stringContaining('keeping them in memory')]);
       expect(found.kept).toEqual(times);
       expect(found.said).toHaveLength(1);
     },

@@ -81,7 +81,7 @@ test('sends an agent of protocol version 5 nothing that it would ignore', async 
     expect(await ended(call, operation_id)).toMatchObject({
       status: 'failed',
       error: expect.stringMatching(
-        /`only_if`, and the agent old \(version 0\.9\.0, protocol 5\) is too old .* install a newer/,
+        /`only_if`, and the agent old \(version 0\.9\.0, protocol 5\) does not support it; install a newer/,
       ),
     });
   }

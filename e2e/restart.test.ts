@@ -45,10 +45,10 @@ test('a second start takes up where the first left off', async ({ stage }) => {
     sources: { 'drift.interval': 'file' },
   });
   agent.program.kill('SIGHUP');
-  await said(agent, 'read again');
+  await said(agent, 'configuration reloaded');
   writeFileSync(files.agent, 'nonsense: 1\n');
   agent.program.kill('SIGHUP');
-  await said(agent, 'is broken');
+  await said(agent, 'the configuration is invalid');
   writeFileSync(files.orchestrator, '');
   writeFileSync(files.agent, '');
 

@@ -333,7 +333,7 @@ test('a secret goes in by `muster secrets set` from a pipe or a file, and what g
     await secrets(['list', '--json'], ''),
     await secrets(['rotate-key'], ''),
   ].join('');
-  expect(told).toContain('4 values encrypted anew');
+  expect(told).toContain('Re-encrypted 4 values');
   expect(told).not.toMatch(/hunter2|BEGIN/);
 
   const root = stage.folder('site');

@@ -73,6 +73,8 @@ const everyTable = Object.keys(tables).map((table) =>
   defineQuery(`test/all of ${table}`, (db) => db.selectFrom(table as keyof Schema).selectAll()),
 );
 
+const everyRun = defineQuery('test/every run', (db) => db.selectFrom('runs').select('run_id'));
+
 /** Routes with a body that change nothing. */
 const readOnly: readonly string[] = ['matchSelector', 'orderModules', 'validateModule'];
 /** Routes that answer an ended session like a live one, since their purpose is fulfilled. */
@@ -271,6 +273,13 @@ describeDatabases('a session that has ended', (fixture) => {
       return JSON.stringify([rows, elsewhere, shells.map(({ closed }) => closed)]);
     };
 
+    /** Waits for the work that ended operations cause in their runs. */
+    const settle = async () => {
+      await context.bus.delivered();
+      await new Promise((resolve) => setImmediate(resolve));
+      for (const { run_id } of await domain.db.all(everyRun, {})) await domain.conductor.advance(run_id);
+    };
+
     const gone = await join('greta');
     const out = await join('otto');
     for (const { hash } of [gone, out]) before.set(hash, (await signIn.find(hash)) as Session);
@@ -283,6 +292,7 @@ describeDatabases('a session that has ended', (fixture) => {
     for (const route of routes) {
       if (route.method === 'GET' || route.access === 'anyone') continue;
       const asked = (await prepare[route.id]?.()) ?? {};
+      await settle();
       const atFirst = await traces();
       for (const [why, { token }] of Object.entries({ gone, out })) {
         // Near the end the answer may be cut off: then retry.
