@@ -10,7 +10,7 @@ export function kindSkeleton(name: string): Skeleton {
       insert(
         'protocol/src/module/kinds.ts',
         ['import { packageKinds }', `import { ${camel}Kind } from './kinds/${name}.ts';\n`],
-        ['};\n\n/** The kinds of resource there are. */', `  ...${camel}Kind,\n`],
+        ['  ...systemKinds,\n', `  ...${camel}Kind,\n`],
       ),
       create(`agent/src/resources/${name}.ts`, providerOf(name, camel, pascal)),
       create(`agent/src/resources/${name}.test.ts`, testOf(name, camel)),
