@@ -104,6 +104,12 @@ const worker = fork(join(import.meta.dirname, 'load/hostile-worker.ts'));
 const started = nextMessage(worker);
 worker.send({ port: hostile.orchestrator.address.port, tokens } satisfies HostileOrder);
 await started;
+// The reads below name these two; on a busy machine they enroll after the worker has started.
+const enrolled = async () => (await call(listAgents, { query: { filter: 'hostile=yes' } })).map(({ name }) => name);
+for (let there = await enrolled(); !['drift-hints', 'many-results'].every((name) => there.includes(name)); ) {
+  await sleep(lookMs);
+  there = await enrolled();
+}
 
 const until = performance.now() + minutes * 60_000;
 const goesOn = () => performance.now() < until;
