@@ -5,7 +5,7 @@
 
 // The first word of a subject. A verb that is missing here may join.
 const verbs =
-  `accept acknowledge add adjust align allow announce answer apply ask attack avoid back begin bind block bound break build
+  `accept acknowledge add adjust align allow anchor announce answer apply ask attack avoid back begin bind block bound break build
 bump bundle cache call cancel cap change check clean close collect compare complete compress configure convert copy correct
 count cover create cut date deduplicate define delete deny deprecate describe detect divide do document download draw drop
 enable encode encrypt end enforce ensure escape exit expect explain export expose extend extract fail fetch fill filter find fix
