@@ -57,9 +57,9 @@ const folderOf = (file: string): string => dirname(file).split('/').slice(0, 3).
 function findingsOf(texts: readonly WrittenText[]): Finding[] {
   const words = texts.map((text) => ({ text, words: wordsOf(text.text) }));
   const unknown = misspelled(new Set(words.flatMap((each) => each.words)));
-  return words.flatMap(({ text: { file, line, text }, words }) => {
+  return words.flatMap(({ text: { kind, file, line, text }, words }) => {
     const at = `${file}:${line}  `;
-    const phrases = bannedIn(text).map(({ phrase, instead }) => `"${phrase}"; write: ${instead}`);
+    const phrases = bannedIn(text, kind).map(({ phrase, instead }) => `"${phrase}"; write: ${instead}`);
     const spelling = words
       .filter((word) => unknown.has(word))
       .map((word) => `"${word}" is misspelled, or not American`);

@@ -1,15 +1,26 @@
+import type { TextKind } from './texts.ts';
+
 /** A phrase that docs/style.md rules out. */
 interface BannedPhrase {
   /** Has the flag `g`. */
   pattern: RegExp;
-  /** What to write instead. */
+  /** The replacement, or how to find it. */
   instead: string;
+  /** The kinds of text in which it is ruled out; all by default. */
+  kinds?: readonly TextKind[];
 }
 
 const rule = (source: string, instead: string, flags = 'gi'): BannedPhrase => ({
   pattern: new RegExp(source, flags),
   instead,
 });
+
+/** A phrase that is ruled out only in some kinds of text. */
+const ruleIn = (kinds: readonly TextKind[], source: string, instead: string): BannedPhrase => ({
+  ...{ pattern: new RegExp(source, 'gi'), instead, kinds },
+});
+
+const sources: readonly TextKind[] = ['comment', 'message', 'log', 'test'];
 
 /** Phrases that are not plain English, or not the field's term, each with its replacement. */
 const bannedPhrases: readonly BannedPhrase[] = [
@@ -57,11 +68,60 @@ const bannedPhrases: readonly BannedPhrase[] = [
   rule(String.raw`\bin the place of\b`, 'instead of, replaces'),
   rule(String.raw`\bcomes? to (?:an|one|two|no|more|so|\d)\b`, 'totals, amounts to'),
   rule(String.raw`\bin order to\b`, 'to'),
+  rule(String.raw`\bwhat (?:was|is|stood|had been) there\b`, 'the original file, entry, or value'),
+  ruleIn(
+    sources,
+    String.raw`\bwhat (?:is|was|are|were|has|had|it|they|must|no|comes|came|goes)\b(?! (?:it|they) (?:is|are) for)(?![^.]*\?)`,
+    'name the thing',
+  ),
+  rule(String.raw`\btells? (?:every|what|where|which|why|who|how)\b`, 'reports, says'),
+  rule(String.raw`\b(?:some|any|every)body\b`, 'someone, or name the person or process'),
+  rule(String.raw`\bnobody\b`, 'no one, or name the person or process'),
+  rule(String.raw`\b(?:to|from|of|by|than|for) who\b`, 'name the person or process'),
+  rule(
+    String.raw`\b(?:stands?|stood) (?:in|beside|somewhere|before|at|there|with|above|below|between|behind)\b`,
+    'is in, occurs in, is next to',
+  ),
+  rule(
+    String.raw`(?<!\b(?:is|are) )\b(?:is|are|was|were|not) there\b(?! (?:is|are|was|were|a|an|no)\b)`,
+    'exists, is present',
+  ),
+  rule(String.raw`\bwhere there (?:is|are|was)\b`, 'if there is'),
+  rule(String.raw`\b(?:goes|went|go|gone) away\b|\b(?:is|are|was|were) gone\b`, 'is removed, disappears, is deleted'),
+  rule(String.raw`\b(?:goes|go|going|went) on\b|\blooks? on\b`, 'continues; watches'),
+  rule(String.raw`\bfrom (?:there|then) on\b`, 'after that'),
+  rule(String.raw`\b(?:brought|brings?|comes?|came) back\b`, 'restores, returns, reconnects'),
+  ruleIn(sources, String.raw`\b(?:is|are|was|were|been|be) made\b`, 'is created, is built'),
+  rule(String.raw`\bmeanwhile(?=[.,;:]|$)`, 'in the meantime, or nothing'),
+  rule(String.raw`\b(?:is|are|was|were|be) asked\b`, 'is requested, is queried'),
+  rule(String.raw`\b(?:the|a|another) person\b`, 'the user, the operator'),
+  rule(String.raw`\bbeside\b`, 'next to, with'),
+  rule(String.raw`\bon record\b`, 'recorded'),
+  rule(String.raw`\bdeviat\w*`, 'drift, differ'),
+  rule(String.raw`\bnothing but\b|\bbut what\b`, 'only'),
+  rule(String.raw`\bfar end\b`, 'receiver, peer'),
+  rule(String.raw`\bcounts? up\b`, 'counter'),
+  rule(String.raw`\bunseen for\b`, 'least recently seen'),
+  rule(String.raw`\b(?:is|are) no more\b(?! than)|\bin there\b`, 'has ended, no longer exists; name the place'),
+  rule(String.raw`\bends? so\b|\bbegins? so\b|\b(?:named|called) so\b`, 'name the ending'),
+  ruleIn(['comment'], String.raw`^(?:It|They) `, 'name the subject'),
+  ruleIn(['comment'], String.raw`^(?:Not|Also|Even|Nor|One|Those|Nothing) `, 'put the subject first'),
+  ruleIn(
+    ['test'],
+    String.raw`^(?:is|are|was|were|has|have|had|can|cannot|of|do)\b`,
+    'the expected behavior, as a sentence without its subject: "refuses a used token"',
+  ),
+  ruleIn(
+    ['test'],
+    String.raw`^(?:what(?:ever)?|who(?:ever|se)?|where|why|which)\b`,
+    'the expected behavior: "refuses a used token"',
+  ),
+  ruleIn(['test'], String.raw`^(?:%[a-z]|\$[\w.]+)$`, 'the expected behavior: "accepts $name"'),
 ];
 
-/** Every banned phrase of a text, as it stands there. */
-export function bannedIn(text: string): { phrase: string; instead: string }[] {
-  return bannedPhrases.flatMap(({ pattern, instead }) =>
-    [...text.matchAll(pattern)].map(([phrase]) => ({ phrase, instead })),
-  );
+/** Every banned phrase in a text, as written. */
+export function bannedIn(text: string, kind: TextKind): { phrase: string; instead: string }[] {
+  return bannedPhrases
+    .filter(({ kinds }) => kinds?.includes(kind) ?? true)
+    .flatMap(({ pattern, instead }) => [...text.matchAll(pattern)].map(([phrase]) => ({ phrase, instead })));
 }

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { proseOf, wordsOf } from './pages.ts';
 import { bannedIn } from './phrases.ts';
 
-const phrases = (text: string) => bannedIn(text).map(({ phrase }) => phrase);
+const phrases = (text: string) => bannedIn(text, 'comment').map(({ phrase }) => phrase);
 
 test.each([
   ['What is not tried is skipped.', 'What is'],
@@ -26,10 +26,18 @@ test.each([
   'What is a module?',
   'Returns null when there is none.',
   'None of the agents matches.',
-  'Explains what is wrong.',
+  'Explains which field is wrong.',
   'Run the command again.',
 ])('accepts "%s"', (text) => {
   expect(phrases(text)).toEqual([]);
+});
+
+test('rules some phrases out in one kind of text only', () => {
+  expect(bannedIn('is refused when used', 'test')).toEqual([
+    { phrase: 'is', instead: expect.stringContaining('expected behavior') },
+  ]);
+  expect(bannedIn('is refused when used', 'message')).toEqual([]);
+  expect(bannedIn('It was never applied.', 'comment')).toEqual([{ phrase: 'It ', instead: 'name the subject' }]);
 });
 
 test('reads the prose of a page, without code and targets of links', () => {
