@@ -1,4 +1,4 @@
-import { cleanup } from '@testing-library/react';
+import { cleanup, configure } from '@testing-library/react';
 import { afterEach } from 'vitest';
 
 /** happy-dom computes no layout. Here every element is as large as a screen, so that virtual lists draw their rows. */
@@ -27,6 +27,9 @@ Object.assign(window, {
     ...{ addEventListener() {}, removeEventListener() {}, dispatchEvent: () => false },
   }),
 });
+
+// Catches hangs only, like the limits in vitest.config.ts. Milliseconds.
+configure({ asyncUtilTimeout: 60_000 });
 
 afterEach(() => {
   cleanup();

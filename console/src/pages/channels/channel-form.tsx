@@ -2,11 +2,9 @@ import { type Channel, type ChannelType, channelTypes } from '@muster/protocol/h
 import { useMutation } from '@tanstack/react-query';
 import { useState } from 'react';
 import { addChannel, changeChannel } from '../../api/channels.ts';
-import { Button } from '../../parts/button.tsx';
-import { Dialog } from '../../parts/dialog/dialog.tsx';
+import { FormDialog } from '../../parts/dialog/form-dialog.tsx';
 import { notify } from '../../parts/dialog/toast.tsx';
 import { Input, Select } from '../../parts/form/field.tsx';
-import { Problem } from '../../parts/states.tsx';
 
 interface ConfigField {
   readonly key: string;
@@ -62,61 +60,45 @@ export function ChannelForm({ channel, onClose }: { readonly channel: Channel | 
     },
   });
   return (
-    <Dialog
-      open
-      onOpenChange={(open) => !open && onClose()}
+    <FormDialog
       title={channel === null ? 'Add channel' : `Edit ${channel.name}`}
-      footer={
-        <>
-          <Button onClick={onClose}>Cancel</Button>
-          <Button look="primary" type="submit" form="channel" busy={save.isPending}>
-            {channel === null ? 'Add channel' : 'Save'}
-          </Button>
-        </>
-      }
+      action={channel === null ? 'Add channel' : 'Save'}
+      request={save}
+      onSubmit={() => save.mutate()}
+      onClose={onClose}
     >
-      <form
-        id="channel"
-        className="space-y-4"
-        onSubmit={(event) => {
-          event.preventDefault();
-          save.mutate();
-        }}
-      >
-        <Problem error={save.error} />
-        {channel === null && (
-          <Select label="Type" value={type} onChange={(event) => setType(event.target.value as ChannelType)}>
-            {channelTypes.map((each) => (
-              <option key={each} value={each}>
-                {each}
-              </option>
-            ))}
-          </Select>
-        )}
+      {channel === null && (
+        <Select label="Type" value={type} onChange={(event) => setType(event.target.value as ChannelType)}>
+          {channelTypes.map((each) => (
+            <option key={each} value={each}>
+              {each}
+            </option>
+          ))}
+        </Select>
+      )}
+      <Input
+        label="Name"
+        required
+        autoFocus
+        maxLength={64}
+        value={name}
+        onChange={(event) => setName(event.target.value)}
+      />
+      {fields[type].map(({ key, label, hint, optional, secret }) => (
         <Input
-          label="Name"
-          required
-          autoFocus
-          maxLength={64}
-          value={name}
-          onChange={(event) => setName(event.target.value)}
+          key={key}
+          label={optional ? `${label} (optional)` : label}
+          required={!optional}
+          value={config[key] ?? ''}
+          onChange={(event) => setConfig({ ...config, [key]: event.target.value })}
+          onFocus={(event) => secret && event.target.select()}
+          hint={
+            channel !== null && secret && channel.config[key]
+              ? `${hint ?? ''} Leave unchanged to keep its value.`.trim()
+              : hint
+          }
         />
-        {fields[type].map(({ key, label, hint, optional, secret }) => (
-          <Input
-            key={key}
-            label={optional ? `${label} (optional)` : label}
-            required={!optional}
-            value={config[key] ?? ''}
-            onChange={(event) => setConfig({ ...config, [key]: event.target.value })}
-            onFocus={(event) => secret && event.target.select()}
-            hint={
-              channel !== null && secret && channel.config[key]
-                ? `${hint ?? ''} Leave unchanged to keep its value.`.trim()
-                : hint
-            }
-          />
-        ))}
-      </form>
-    </Dialog>
+      ))}
+    </FormDialog>
   );
 }

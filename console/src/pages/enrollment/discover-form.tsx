@@ -2,10 +2,8 @@ import { useMutation } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { useState } from 'react';
 import { discoverAgents } from '../../api/enrolment.ts';
-import { Button } from '../../parts/button.tsx';
-import { Dialog } from '../../parts/dialog/dialog.tsx';
+import { FormDialog } from '../../parts/dialog/form-dialog.tsx';
 import { Input } from '../../parts/form/field.tsx';
-import { Problem } from '../../parts/states.tsx';
 import { Text } from '../../parts/text.tsx';
 
 /** Broadcasts a discovery call to agents that have no orchestrator yet. */
@@ -13,59 +11,44 @@ export function DiscoverForm({ onClose }: { readonly onClose: () => void }) {
   const [target, setTarget] = useState('');
   const discover = useMutation({ mutationFn: () => discoverAgents(target.trim() === '' ? undefined : target.trim()) });
   return (
-    <Dialog
-      open
-      onOpenChange={(open) => !open && onClose()}
+    <FormDialog
       title="Discover agents"
       description="Sends a signed UDP message. Agents that wait for discovery connect and await approval."
-      footer={
-        <>
-          <Button onClick={onClose}>Close</Button>
-          <Button look="primary" type="submit" form="discover" busy={discover.isPending}>
-            Discover
-          </Button>
-        </>
-      }
+      action="Discover"
+      cancel="Close"
+      request={discover}
+      onSubmit={() => discover.mutate()}
+      onClose={onClose}
     >
-      <form
-        id="discover"
-        className="space-y-4"
-        onSubmit={(event) => {
-          event.preventDefault();
-          discover.mutate();
-        }}
-      >
-        <Problem error={discover.error} />
-        <Input
-          label="Target (optional)"
-          placeholder="10.0.3.17:4749"
-          autoFocus
-          value={target}
-          onChange={(event) => setTarget(event.target.value)}
-          hint="One machine as host:port. If empty, the call is broadcast to all networks of the orchestrator."
-        />
-        <div role="status" className="text-sm">
-          {discover.data && (
-            <>
-              <p>Sent to:</p>
-              <ul className="list-disc pl-5 font-mono text-xs">
-                {discover.data.sent_to.map((place) => (
-                  <li key={place}>
-                    <Text text={place} />
-                  </li>
-                ))}
-              </ul>
-              <p className="mt-2">
-                Agents that answer appear under{' '}
-                <Link to="/agents" search={{ status: 'pending' } as never} className="text-accent underline">
-                  pending agents
-                </Link>{' '}
-                within seconds.
-              </p>
-            </>
-          )}
-        </div>
-      </form>
-    </Dialog>
+      <Input
+        label="Target (optional)"
+        placeholder="10.0.3.17:4749"
+        autoFocus
+        value={target}
+        onChange={(event) => setTarget(event.target.value)}
+        hint="One machine as host:port. If empty, the call is broadcast to all networks of the orchestrator."
+      />
+      <div role="status" className="text-sm">
+        {discover.data && (
+          <>
+            <p>Sent to:</p>
+            <ul className="list-disc pl-5 font-mono text-xs">
+              {discover.data.sent_to.map((place) => (
+                <li key={place}>
+                  <Text text={place} />
+                </li>
+              ))}
+            </ul>
+            <p className="mt-2">
+              Agents that answer appear under{' '}
+              <Link to="/agents" search={{ status: 'pending' } as never} className="text-accent underline">
+                pending agents
+              </Link>{' '}
+              within seconds.
+            </p>
+          </>
+        )}
+      </div>
+    </FormDialog>
   );
 }

@@ -1,12 +1,10 @@
 import type { Role } from '@muster/protocol/http';
 import { useMutation } from '@tanstack/react-query';
 import { addNewOperator } from '../../api/operators.ts';
-import { Button } from '../../parts/button.tsx';
 import { Code } from '../../parts/copy.tsx';
-import { Dialog } from '../../parts/dialog/dialog.tsx';
+import { FormDialog } from '../../parts/dialog/form-dialog.tsx';
 import { notify } from '../../parts/dialog/toast.tsx';
 import { Input, Select } from '../../parts/form/field.tsx';
-import { Problem } from '../../parts/states.tsx';
 import { readPublicKey } from './public-key.ts';
 
 export function AddOperator({ onClose }: { readonly onClose: () => void }) {
@@ -25,62 +23,48 @@ export function AddOperator({ onClose }: { readonly onClose: () => void }) {
     },
   });
   return (
-    <Dialog
-      open
-      onOpenChange={(open) => !open && onClose()}
+    <FormDialog
       title="Add operator"
       description="Ask the person for their public key. They keep the private key."
-      footer={
-        <>
-          <Button onClick={onClose}>Cancel</Button>
-          <Button look="primary" type="submit" form="add-operator" busy={add.isPending}>
-            Add operator
-          </Button>
-        </>
-      }
+      action="Add operator"
+      request={add}
+      onSubmit={(event) => {
+        const form = new FormData(event.currentTarget);
+        add.mutate({
+          key: String(form.get('key')),
+          name: String(form.get('name')).trim(),
+          role: form.get('role') as Role,
+        });
+      }}
+      onClose={onClose}
     >
-      <form
-        id="add-operator"
-        className="space-y-4"
-        onSubmit={(event) => {
-          event.preventDefault();
-          const form = new FormData(event.currentTarget);
-          add.mutate({
-            key: String(form.get('key')),
-            name: String(form.get('name')).trim(),
-            role: form.get('role') as Role,
-          });
-        }}
+      <Input
+        label="Name"
+        name="name"
+        required
+        autoFocus
+        hint="Letters, digits, - or _, starting with a letter. Names are permanent."
+      />
+      <Input
+        label="Public key"
+        name="key"
+        required
+        className="font-mono"
+        hint="64 hexadecimal characters, or a line that starts with ssh-ed25519."
+      />
+      <div className="text-muted text-sm">
+        <p className="mb-1">To create a key and print its public key, they run:</p>
+        <Code text="muster operator init && muster operator whoami --public-key" />
+      </div>
+      <Select
+        label="Role"
+        name="role"
+        defaultValue="operator"
+        hint="Admins also manage operators, channels, maintenance windows, and enrollment."
       >
-        <Problem error={add.error} />
-        <Input
-          label="Name"
-          name="name"
-          required
-          autoFocus
-          hint="Letters, digits, - or _, starting with a letter. Names are permanent."
-        />
-        <Input
-          label="Public key"
-          name="key"
-          required
-          className="font-mono"
-          hint="64 hexadecimal characters, or a line that starts with ssh-ed25519."
-        />
-        <div className="text-muted text-sm">
-          <p className="mb-1">To create a key and print its public key, they run:</p>
-          <Code text="muster operator init && muster operator whoami --public-key" />
-        </div>
-        <Select
-          label="Role"
-          name="role"
-          defaultValue="operator"
-          hint="Admins also manage operators, channels, maintenance windows, and enrollment."
-        >
-          <option value="operator">operator</option>
-          <option value="admin">admin</option>
-        </Select>
-      </form>
-    </Dialog>
+        <option value="operator">operator</option>
+        <option value="admin">admin</option>
+      </Select>
+    </FormDialog>
   );
 }

@@ -1,8 +1,8 @@
 import { type ReactNode, useId, useState } from 'react';
 import { Button } from '../button.tsx';
-import { classNames } from '../class-names.ts';
 import { Dialog } from '../dialog/dialog.tsx';
 import { Problem } from '../states.tsx';
+import { ChoiceCards } from './choice-cards.tsx';
 import {
   atOnce,
   careful,
@@ -30,39 +30,15 @@ function FanOutForm({
   readonly onChange: (draft: FanOutDraft) => void;
   readonly faults: FanOutFaults;
 }) {
-  const group = useId();
   const change = (part: Partial<FanOutDraft>) => onChange({ ...draft, ...part });
-  const chosen = pace(draft);
   return (
     <div className="space-y-4">
-      <fieldset>
-        <legend className="mb-1 font-medium text-sm">Pace</legend>
-        <div className="grid gap-2 sm:grid-cols-2">
-          {paces.map(({ value, label, detail, draft: { canary, batch, maxFailures } }) => (
-            <label
-              key={value}
-              className={classNames(
-                'flex items-start gap-2 rounded-md border px-3 py-2',
-                chosen === value ? 'border-accent bg-accent-soft' : 'hover:bg-hover',
-              )}
-            >
-              <input
-                type="radio"
-                name={group}
-                className="mt-1 size-3.5 accent-[var(--accent)]"
-                checked={chosen === value}
-                onChange={() => change({ canary, batch, maxFailures })}
-              />
-              <span>
-                <span className="block font-medium text-sm">{label}</span>
-                <span className={classNames('block text-xs', chosen === value ? 'text-text' : 'text-muted')}>
-                  {detail}
-                </span>
-              </span>
-            </label>
-          ))}
-        </div>
-      </fieldset>
+      <ChoiceCards
+        legend="Pace"
+        choices={paces}
+        value={pace(draft)}
+        onChange={({ draft: { canary, batch, maxFailures } }) => change({ canary, batch, maxFailures })}
+      />
       <div className="grid gap-3 sm:grid-cols-3">
         <Input
           label="Canary"

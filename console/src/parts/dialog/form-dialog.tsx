@@ -1,0 +1,61 @@
+import { type FormEvent, type ReactNode, useId } from 'react';
+import { Button } from '../button.tsx';
+import { Problem } from '../states.tsx';
+import { Dialog } from './dialog.tsx';
+
+/** A dialog with one form. Shows the error of the last attempt above the fields. */
+export function FormDialog({
+  action,
+  cancel = 'Cancel',
+  request,
+  invalid = false,
+  onSubmit,
+  onClose,
+  children,
+  ...dialog
+}: {
+  readonly title: string;
+  readonly description?: ReactNode;
+  /** Neither Escape nor a click outside closes it. */
+  readonly lasting?: boolean;
+  /** The label of the button that submits: a verb, not “OK”. */
+  readonly action: string;
+  readonly cancel?: string;
+  /** The mutation that the form starts. */
+  readonly request: { readonly isPending: boolean; readonly error: unknown };
+  /** Prevents submission. */
+  readonly invalid?: boolean;
+  readonly onSubmit: (event: FormEvent<HTMLFormElement>) => void;
+  readonly onClose: () => void;
+  readonly children: ReactNode;
+}) {
+  const form = useId();
+  return (
+    <Dialog
+      open
+      onOpenChange={(open) => !open && onClose()}
+      {...dialog}
+      footer={
+        <>
+          <Button onClick={onClose}>{cancel}</Button>
+          <Button look="primary" type="submit" form={form} busy={request.isPending} disabled={invalid}>
+            {action}
+          </Button>
+        </>
+      }
+    >
+      <form
+        id={form}
+        className="space-y-4"
+        autoComplete="off"
+        onSubmit={(event) => {
+          event.preventDefault();
+          if (!invalid) onSubmit(event);
+        }}
+      >
+        <Problem error={request.error} />
+        {children}
+      </form>
+    </Dialog>
+  );
+}
