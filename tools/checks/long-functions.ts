@@ -14,8 +14,6 @@ export const longFunctions: Readonly<Record<string, string>> = {
   'console/src/pages/enrollment/token-form.tsx#TokenForm': 'not divided yet',
   'console/src/pages/modules/module-page.tsx#ModuleDetails': 'not divided yet',
   'console/src/pages/secrets/secret-dialog.tsx#SecretDialog': 'not divided yet',
-  'console/src/pages/windows/window-form.tsx#WindowForm': 'not divided yet',
-  'console/src/pages/windows/windows-page.tsx#WindowsPage': 'not divided yet',
   'e2e/main-job.ts#mainJob': 'not divided yet',
   'orchestrator/src/domain/terminals/terminals.ts#createTerminals': 'not divided yet',
   'orchestrator/src/http/app.ts#createApp': 'not divided yet',

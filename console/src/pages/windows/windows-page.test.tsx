@@ -1,5 +1,13 @@
-import { listOperators, listWindows, removeWindow } from '@muster/protocol/http';
-import { screen, within } from '@testing-library/react';
+import {
+  createWindow,
+  listAgents,
+  listOperators,
+  listTags,
+  listWindows,
+  removeWindow,
+  updateWindow,
+} from '@muster/protocol/http';
+import { fireEvent, screen, waitFor, within } from '@testing-library/react';
 import { expect, test } from 'vitest';
 import { fakeApi } from '../../../test/fake-api.ts';
 import { operatorId, renderPage } from '../../../test/render.tsx';
@@ -54,4 +62,71 @@ test('removes a window after a confirmation', async () => {
   await user.click(within(entry).getByRole('button', { name: 'Remove' }));
   await user.click(screen.getByRole('button', { name: 'Remove window' }));
   expect(api.received(removeWindow)).toMatchObject([{ params: { id: openWindow.id } }]);
+});
+
+test('creates a window for every agent', async () => {
+  const api = orchestrator();
+  api.answer(listWindows, []);
+  api.answerExamples(createWindow);
+  const { user } = await renderPage(WindowsPage);
+  await user.click((await screen.findAllByRole('button', { name: 'New window' }))[0] as HTMLElement);
+  await user.type(screen.getByLabelText('Reason'), 'kernel updates');
+  await user.click(screen.getByRole('button', { name: 'Create window' }));
+  expect(await screen.findByText('Maintenance window created')).toBeTruthy();
+  const [{ body }] = api.received(createWindow) as unknown as [{ body: { starts_at: number; ends_at: number } }];
+  expect(body).toMatchObject({ reason: 'kernel updates', ends_at: body.starts_at + 7_200 });
+  expect(body).not.toHaveProperty('selector');
+});
+
+test('accepts neither an end before the start nor an empty selector', async () => {
+  const api = orchestrator();
+  api.answer(listWindows, []);
+  api.answerExamples(listAgents, listTags);
+  const { user } = await renderPage(WindowsPage);
+  await user.click((await screen.findAllByRole('button', { name: 'New window' }))[0] as HTMLElement);
+  const create = screen.getByRole('button', { name: 'Create window' }) as HTMLButtonElement;
+  fireEvent.change(screen.getByLabelText('Ends'), { target: { value: '2020-01-01T00:00' } });
+  expect(screen.getByText('Must be after the start')).toBeTruthy();
+  expect(create.disabled).toBe(true);
+  fireEvent.change(screen.getByLabelText('Ends'), { target: { value: '2199-01-01T00:00' } });
+  expect(create.disabled).toBe(false);
+  await user.click(screen.getByLabelText('For every agent'));
+  expect(screen.getByText('An empty selector matches no agent.')).toBeTruthy();
+  expect(create.disabled).toBe(true);
+});
+
+test('changes the reason of a window, but not its start', async () => {
+  const api = orchestrator();
+  api.answer(listWindows, [openWindow]);
+  api.answerExamples(updateWindow);
+  const { user } = await renderPage(WindowsPage);
+  await user.click(await screen.findByRole('button', { name: 'Change' }));
+  expect((screen.getByLabelText('Starts') as HTMLInputElement).disabled).toBe(true);
+  await user.clear(screen.getByLabelText('Reason'));
+  await user.type(screen.getByLabelText('Reason'), 'kernel updates');
+  await user.click(screen.getByRole('button', { name: 'Save' }));
+  expect(await screen.findByText('Maintenance window changed')).toBeTruthy();
+  expect(api.received(updateWindow)).toMatchObject([
+    { params: { id: openWindow.id }, body: { reason: 'kernel updates' } },
+  ]);
+});
+
+test('ends an open window after a confirmation', async () => {
+  const api = orchestrator();
+  api.answer(listWindows, [openWindow]);
+  api.answerExamples(updateWindow);
+  const { user } = await renderPage(WindowsPage);
+  await user.click(await screen.findByRole('button', { name: 'End now' }));
+  await user.click(screen.getByRole('button', { name: 'End window' }));
+  await waitFor(() => expect(api.received(updateWindow)).toHaveLength(1));
+  expect(api.received(updateWindow)[0]?.body).toHaveProperty('ends_at');
+});
+
+test('keeps the shown month in the address', async () => {
+  orchestrator().answer(listWindows, []);
+  const { user, address } = await renderPage(WindowsPage, { path: '/windows', at: '/windows?month=2026-12' });
+  await user.click(await screen.findByRole('button', { name: 'Next month' }));
+  await waitFor(() => expect(address()).toBe('/windows?month=2027-01'));
+  await user.click(screen.getByRole('button', { name: 'Today' }));
+  await waitFor(() => expect(address()).toBe('/windows'));
 });

@@ -1,0 +1,13 @@
+import { useQuery } from '@tanstack/react-query';
+import { matchesQuery } from '../api/matches.ts';
+import { messageOf } from '../parts/states.tsx';
+
+/** The hint of a selector field: how many agents match now, or why that is unknown. @param until when more can match */
+export function useMatchHint(selector: string, until: 'later' | 'while it is open'): string {
+  const isEmpty = selector.trim() === '';
+  const { data, error } = useQuery({ ...matchesQuery(selector), enabled: !isEmpty });
+  if (isEmpty) return 'An empty selector matches no agent.';
+  if (error) return messageOf(error);
+  if (data === undefined) return 'Looking for agents…';
+  return `Matches ${data.length} ${data.length === 1 ? 'agent' : 'agents'} now, and any that match ${until}.`;
+}

@@ -1,0 +1,45 @@
+import type { Window } from '@muster/protocol/http';
+import { ChevronLeft, ChevronRight } from 'lucide-react';
+import { useIsAdmin } from '../../api/sign-in/use-session.ts';
+import { Button, IconButton } from '../../parts/button.tsx';
+import { Panel } from '../../parts/panel.tsx';
+import { Calendar } from './calendar.tsx';
+import { useShownMonth } from './use-shown-month.ts';
+import type { WindowAction } from './window-action-dialog.tsx';
+
+const monthTitle = new Intl.DateTimeFormat(undefined, { month: 'long', year: 'numeric' });
+
+/** The calendar of maintenance windows. Admins select a window to change it, or a day to create one. */
+export function MonthPanel({
+  windows,
+  now,
+  onAction,
+}: {
+  readonly windows: readonly Window[];
+  readonly now: number;
+  readonly onAction: (action: WindowAction) => void;
+}) {
+  const isAdmin = useIsAdmin();
+  const { year, month, move, showToday } = useShownMonth(now);
+  return (
+    <Panel
+      flush
+      title={monthTitle.format(new Date(year, month, 1))}
+      actions={
+        <>
+          <IconButton small label="Previous month" icon={<ChevronLeft className="size-4" />} onClick={() => move(-1)} />
+          <Button small onClick={showToday}>
+            Today
+          </Button>
+          <IconButton small label="Next month" icon={<ChevronRight className="size-4" />} onClick={() => move(1)} />
+        </>
+      }
+    >
+      <Calendar
+        {...{ year, month, now, windows }}
+        onWindow={(window) => isAdmin && onAction({ kind: 'edit', window, from: null })}
+        {...(isAdmin ? { onDay: (from: Date) => onAction({ kind: 'edit', window: null, from }) } : {})}
+      />
+    </Panel>
+  );
+}

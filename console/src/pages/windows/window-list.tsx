@@ -1,0 +1,128 @@
+import type { Window } from '@muster/protocol/http';
+import { CalendarClock } from 'lucide-react';
+import { useMemo } from 'react';
+import { useOperatorNames } from '../../api/operators.ts';
+import { useIsAdmin } from '../../api/sign-in/use-session.ts';
+import { Badge, type Tone } from '../../parts/badge.tsx';
+import { Button } from '../../parts/button.tsx';
+import { Empty, SkeletonRows } from '../../parts/states.tsx';
+import { Line, Text } from '../../parts/text.tsx';
+import { absoluteTime, Time } from '../../parts/time.tsx';
+import { rangeText, stageOf, type WindowStage } from './month.ts';
+import type { WindowAction } from './window-action-dialog.tsx';
+
+const stages: Readonly<Record<WindowStage, { tone: Tone; label: string }>> = {
+  open: { tone: 'warn', label: 'open' },
+  planned: { tone: 'info', label: 'planned' },
+  over: { tone: 'neutral', label: 'ended' },
+};
+
+/** Planned and past maintenance windows, with the actions of an admin. */
+export function WindowList({
+  windows,
+  now,
+  onAction,
+}: {
+  /** Undefined while loading. */
+  readonly windows: readonly Window[] | undefined;
+  readonly now: number;
+  readonly onAction: (action: WindowAction) => void;
+}) {
+  const isAdmin = useIsAdmin();
+  const listed = useMemo(() => sortForList(windows ?? [], now), [windows, now]);
+  if (windows === undefined) return <SkeletonRows />;
+  if (listed.length === 0)
+    return (
+      <Empty
+        title="No maintenance windows"
+        icon={<CalendarClock className="size-7" strokeWidth={1.4} />}
+        action={
+          isAdmin && <Button onClick={() => onAction({ kind: 'edit', window: null, from: null })}>New window</Button>
+        }
+      >
+        Plan a window before maintenance to mute notifications.
+      </Empty>
+    );
+  return (
+    <ul className="max-h-[36rem] divide-y overflow-y-auto" aria-label="Maintenance windows">
+      {listed.map((window) => (
+        <Entry key={window.id} {...{ window, now, onAction }} />
+      ))}
+    </ul>
+  );
+}
+
+/** Open and planned windows first, soonest first; then ended ones, latest first. */
+function sortForList(windows: readonly Window[], now: number): Window[] {
+  const over = (window: Window) => stageOf(window, now) === 'over';
+  return windows.toSorted((a, b) => {
+    if (over(a) !== over(b)) return over(a) ? 1 : -1;
+    return over(a) ? b.ends_at - a.ends_at : a.starts_at - b.starts_at;
+  });
+}
+
+function Entry({
+  window,
+  now,
+  onAction,
+}: {
+  readonly window: Window;
+  readonly now: number;
+  readonly onAction: (action: WindowAction) => void;
+}) {
+  const isAdmin = useIsAdmin();
+  const stage = stageOf(window, now);
+  const names = useOperatorNames();
+  const { tone, label } = stages[stage];
+  return (
+    <li className="space-y-1 px-4 py-3">
+      <div className="flex items-start gap-2">
+        <p className="min-w-0 flex-1 font-medium text-sm">
+          <Text text={window.reason} />
+        </p>
+        <Badge tone={tone}>{label}</Badge>
+      </div>
+      <p className="text-muted text-xs">
+        <span title={`${absoluteTime(window.starts_at * 1000)} – ${absoluteTime(window.ends_at * 1000)}`}>
+          {rangeText(window)}
+        </span>
+        {stage !== 'over' && (
+          <>
+            {' '}
+            ({stage === 'open' ? 'ends ' : 'starts '}
+            <Time at={stage === 'open' ? window.ends_at : window.starts_at} />)
+          </>
+        )}
+      </p>
+      <p className="flex min-w-0 items-center gap-1 text-muted text-xs">
+        {window.selector === null ? (
+          'all agents'
+        ) : window.selector === '' ? (
+          'no agent'
+        ) : (
+          <code className="truncate font-mono">
+            <Line text={window.selector} />
+          </code>
+        )}
+        <span>· by {names.get(window.created_by) ?? window.created_by}</span>
+      </p>
+      {isAdmin && (
+        <div className="flex gap-1 pt-1">
+          {stage !== 'over' && (
+            <Button small onClick={() => onAction({ kind: 'edit', window, from: null })}>
+              Change
+            </Button>
+          )}
+          {stage === 'open' && (
+            <Button small onClick={() => onAction({ kind: 'end', window })}>
+              End now
+            </Button>
+          )}
+          <Button small look="danger" onClick={() => onAction({ kind: 'remove', window })}>
+            Remove
+          </Button>
+        </div>
+      )}
+    </li>
+  );
+}
