@@ -2,56 +2,47 @@ import type { Agent } from '@muster/protocol/http';
 import { useQuery } from '@tanstack/react-query';
 import { useMemo, useState } from 'react';
 import { agentsQuery, useSelectorVocabulary } from '../../api/agents.ts';
-import { matchesQuery } from '../../api/matches.ts';
 import { Checkbox, Input, Select } from '../../parts/form/field.tsx';
 import { SelectorInput } from '../../parts/form/selector-input.tsx';
-import { messageOf } from '../../parts/states.tsx';
 import { Line } from '../../parts/text.tsx';
-import type { RestrictionKind } from './secret-form.ts';
+import { useMatchHint } from '../use-match-hint.ts';
+import type { RestrictionDraft, RestrictionKind } from './secret-form.ts';
 
 /** Which agents may use a secret. */
 export function RestrictionFields({
-  kind,
-  onKind,
-  agents,
-  onAgents,
-  selector,
-  onSelector,
+  restriction,
+  onChange,
 }: {
-  readonly kind: RestrictionKind;
-  readonly onKind: (kind: RestrictionKind) => void;
-  readonly agents: readonly string[];
-  readonly onAgents: (agents: readonly string[]) => void;
-  readonly selector: string;
-  readonly onSelector: (selector: string) => void;
+  readonly restriction: RestrictionDraft;
+  readonly onChange: (restriction: RestrictionDraft) => void;
 }) {
+  const { kind, agents, selector } = restriction;
+  const change = (part: Partial<RestrictionDraft>) => onChange({ ...restriction, ...part });
   const vocabulary = useSelectorVocabulary();
   const withSelector = kind === 'selector' || kind === 'both';
-  const matches = useQuery({ ...matchesQuery(selector), enabled: withSelector && selector.trim() !== '' });
+  const hint = useMatchHint(withSelector ? selector : '', 'later');
   return (
     <fieldset className="space-y-3">
-      <Select label="Allowed agents" value={kind} onChange={(event) => onKind(event.target.value as RestrictionKind)}>
+      <Select
+        label="Allowed agents"
+        value={kind}
+        onChange={(event) => change({ kind: event.target.value as RestrictionKind })}
+      >
         <option value="any">Any approved agent</option>
         <option value="agents">Only selected agents</option>
         <option value="selector">Only agents that match a selector</option>
         <option value="both">Selected agents that match a selector</option>
       </Select>
-      {(kind === 'agents' || kind === 'both') && <AgentChoice chosen={agents} onChange={onAgents} />}
+      {(kind === 'agents' || kind === 'both') && (
+        <AgentChoice chosen={agents} onChange={(chosen) => change({ agents: chosen })} />
+      )}
       {withSelector && (
         <SelectorInput
           label="Selector"
           value={selector}
-          onChange={onSelector}
+          onChange={(text) => change({ selector: text })}
           vocabulary={vocabulary}
-          hint={
-            selector.trim() === ''
-              ? 'An empty selector matches no agent.'
-              : matches.isError
-                ? messageOf(matches.error)
-                : matches.data === undefined
-                  ? 'Looking for agents…'
-                  : `Matches ${matches.data.length} ${matches.data.length === 1 ? 'agent' : 'agents'} now, and any that match later.`
-          }
+          hint={hint}
         />
       )}
     </fieldset>

@@ -1,125 +1,64 @@
 import type { Secret } from '@muster/protocol/http';
-import { useMutation } from '@tanstack/react-query';
-import { useState } from 'react';
-import { changeSecret, storeSecret } from '../../api/secrets.ts';
-import { Button } from '../../parts/button.tsx';
 import { Callout } from '../../parts/callout.tsx';
 import { Code } from '../../parts/copy.tsx';
-import { Dialog } from '../../parts/dialog/dialog.tsx';
-import { notify } from '../../parts/dialog/toast.tsx';
+import { FormDialog } from '../../parts/dialog/form-dialog.tsx';
 import { Checkbox, Input } from '../../parts/form/field.tsx';
-import { Problem } from '../../parts/states.tsx';
 import { RestrictionFields } from './restriction-fields.tsx';
-import { dayOf, endOfDay, isPlainHttp, kindOf, nameFault, type RestrictionKind, restrictionOf } from './secret-form.ts';
+import { isPlainHttp } from './secret-form.ts';
+import { useSecretForm } from './use-secret-form.ts';
 import { ValueField } from './value-field.tsx';
 
 /** Creates or changes a secret. A stored value is never shown. */
 export function SecretDialog({ secret, onClose }: { readonly secret: Secret | null; readonly onClose: () => void }) {
-  const [name, setName] = useState(secret?.name ?? '');
-  const [description, setDescription] = useState(secret?.description ?? '');
-  const [value, setValue] = useState('');
-  const [replaces, setReplaces] = useState(secret === null);
-  const [day, setDay] = useState(dayOf(secret?.expires_at ?? null));
-  const [kind, setKind] = useState<RestrictionKind>(kindOf(secret?.restriction ?? null));
-  const [agents, setAgents] = useState<readonly string[]>(secret?.restriction?.node_ids ?? []);
-  const [selector, setSelector] = useState(secret?.restriction?.tags ?? '');
-  const fault = nameFault(name);
-  const save = useMutation({
-    mutationFn: () => {
-      const body = {
-        description,
-        expires_at: endOfDay(day, secret?.expires_at ?? null),
-        restriction: restrictionOf(kind, agents, selector),
-        value: replaces ? value : null,
-      };
-      return secret === null ? storeSecret(name, body) : changeSecret(secret.name, body);
-    },
-    onSuccess: () => {
-      notify(secret === null ? `Saved ${name}` : `Changed ${secret.name}`);
-      onClose();
-    },
-  });
-  const isUnencrypted = isPlainHttp(window.location.protocol, window.location.hostname);
-  const isTyped = value !== '' || (secret === null && (name !== '' || description !== ''));
+  const form = useSecretForm(secret, onClose);
+  const { fields, change, fault, save } = form;
   return (
-    <Dialog
-      open
+    <FormDialog
       // Escape must not discard typed values.
-      lasting={isTyped}
-      onOpenChange={(open) => !open && onClose()}
+      lasting={form.isTyped}
       title={secret === null ? 'New secret' : `Change ${secret.name}`}
-      footer={
-        <>
-          <Button onClick={onClose}>Cancel</Button>
-          <Button
-            type="submit"
-            form="secret"
-            look="primary"
-            busy={save.isPending}
-            disabled={name === '' || fault !== null || (replaces && value === '')}
-          >
-            {secret === null ? 'Save secret' : 'Save'}
-          </Button>
-        </>
-      }
+      action={secret === null ? 'Save secret' : 'Save'}
+      request={save}
+      invalid={form.isIncomplete}
+      onSubmit={() => save.mutate()}
+      onClose={onClose}
     >
-      <form
-        id="secret"
-        className="space-y-4"
-        autoComplete="off"
-        onSubmit={(event) => {
-          event.preventDefault();
-          save.mutate();
-        }}
-      >
-        <Problem error={save.error} />
-        {isUnencrypted && (
-          <Callout tone="warn" title="This page uses plain HTTP">
-            The value would be sent unencrypted, so the orchestrator refuses it. Open the console over HTTPS.
-          </Callout>
-        )}
-        <NameField name={name} fault={fault} isNew={secret === null} onChange={setName} />
-        <Input
-          label="Description"
-          value={description}
-          maxLength={1024}
-          onChange={(event) => setDescription(event.target.value)}
-          hint="What the secret is for, and where it comes from."
+      {isPlainHttp(window.location.protocol, window.location.hostname) && (
+        <Callout tone="warn" title="This page uses plain HTTP">
+          The value would be sent unencrypted, so the orchestrator refuses it. Open the console over HTTPS.
+        </Callout>
+      )}
+      <NameField name={fields.name} fault={fault} isNew={secret === null} onChange={(name) => change({ name })} />
+      <Input
+        label="Description"
+        value={fields.description}
+        maxLength={1024}
+        onChange={(event) => change({ description: event.target.value })}
+        hint="What the secret is for, and where it comes from."
+      />
+      {secret !== null && (
+        <Checkbox
+          label="Replace the value"
+          hint="The stored value cannot be shown."
+          checked={fields.replaces}
+          onChange={(event) => change({ replaces: event.target.checked, value: '' })}
         />
-        {secret !== null && (
-          <Checkbox
-            label="Replace the value"
-            hint="The stored value cannot be shown."
-            checked={replaces}
-            onChange={(event) => {
-              setReplaces(event.target.checked);
-              setValue('');
-            }}
-          />
-        )}
-        {replaces && <ValueField value={value} onChange={setValue} />}
-        <Input
-          label="Expires at the end of"
-          type="date"
-          max="9999-12-31"
-          value={day}
-          onChange={(event) => setDay(event.target.value)}
-          hint={
-            day === ''
-              ? 'Never expires. If you set a date, you are notified 30 days before.'
-              : 'Modules cannot use the secret after this date.'
-          }
-        />
-        <RestrictionFields
-          kind={kind}
-          onKind={setKind}
-          agents={agents}
-          onAgents={setAgents}
-          selector={selector}
-          onSelector={setSelector}
-        />
-      </form>
-    </Dialog>
+      )}
+      {fields.replaces && <ValueField value={fields.value} onChange={(value) => change({ value })} />}
+      <Input
+        label="Expires at the end of"
+        type="date"
+        max="9999-12-31"
+        value={fields.day}
+        onChange={(event) => change({ day: event.target.value })}
+        hint={
+          fields.day === ''
+            ? 'Never expires. If you set a date, you are notified 30 days before.'
+            : 'Modules cannot use the secret after this date.'
+        }
+      />
+      <RestrictionFields restriction={fields.restriction} onChange={(restriction) => change({ restriction })} />
+    </FormDialog>
   );
 }
 

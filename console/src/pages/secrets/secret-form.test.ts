@@ -17,12 +17,12 @@ test.each([
   ['both', { node_ids: ['a'], tags: 'role=web' }],
 ] as const)('reads and builds a restriction to %s', (kind, restriction) => {
   expect(kindOf(restriction as never)).toBe(kind);
-  expect(restrictionOf(kind, ['a'], 'role=web')).toEqual(restriction);
+  expect(restrictionOf({ kind, agents: ['a'], selector: 'role=web' })).toEqual(restriction);
 });
 
 test('reads an empty restriction as any, and keeps a restriction to no agents', () => {
   expect(kindOf({ node_ids: null, tags: null })).toBe('any');
-  expect(restrictionOf('agents', [], '')).toEqual({ node_ids: [], tags: null });
+  expect(restrictionOf({ kind: 'agents', agents: [], selector: '' })).toEqual({ node_ids: [], tags: null });
 });
 
 test('ends a day in local time, and keeps the time of an unchanged day', () => {

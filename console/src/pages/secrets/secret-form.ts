@@ -11,16 +11,19 @@ export const kindOf = (restriction: Secret['restriction']): RestrictionKind => {
   return restriction.tags !== null ? 'selector' : 'any';
 };
 
-export const restrictionOf = (
-  kind: RestrictionKind,
-  node_ids: readonly string[],
-  tags: string,
-): Secret['restriction'] =>
+/** A restriction in the form, which keeps the parts that its kind does not use. */
+export interface RestrictionDraft {
+  readonly kind: RestrictionKind;
+  readonly agents: readonly string[];
+  readonly selector: string;
+}
+
+export const restrictionOf = ({ kind, agents, selector }: RestrictionDraft): Secret['restriction'] =>
   kind === 'any'
     ? null
     : {
-        node_ids: kind === 'agents' || kind === 'both' ? [...node_ids] : null,
-        tags: kind === 'selector' || kind === 'both' ? tags : null,
+        node_ids: kind === 'agents' || kind === 'both' ? [...agents] : null,
+        tags: kind === 'selector' || kind === 'both' ? selector : null,
       };
 
 /** The local date of a time, in the format of `<input type="date">`. @param at RFC 3339 */

@@ -1,0 +1,25 @@
+import type { AnswerOf, createEnrolmentToken } from '@muster/protocol/http';
+import { Callout } from '../../parts/callout.tsx';
+import { Code } from '../../parts/copy.tsx';
+import { Text } from '../../parts/text.tsx';
+
+/** The commands that enroll a machine with a new token. */
+export function TokenCommands({ token }: { readonly token: AnswerOf<typeof createEnrolmentToken> }) {
+  return (
+    <div className="space-y-4">
+      <p className="text-muted text-sm">Run it as root. The token is shown only once.</p>
+      {token.note !== null && (
+        <Callout tone="info" title="The agent must already be installed">
+          No installation command is available: <Text text={token.note} maxLength={500} />
+        </Callout>
+      )}
+      <Code text={token.command} />
+      {token.connect_command !== token.command && (
+        <>
+          <p className="text-muted text-sm">If the agent is already installed:</p>
+          <Code text={token.connect_command} />
+        </>
+      )}
+    </div>
+  );
+}

@@ -1,0 +1,36 @@
+import { useMutation } from '@tanstack/react-query';
+import { makeEnrolmentToken } from '../../api/enrolment.ts';
+import { useFields } from '../../parts/form/use-fields.ts';
+import { tagsOf } from './token-state.ts';
+
+/** Seconds, and their text. The first is the default. */
+export const lifetimes = [
+  [3_600, 'an hour'],
+  [86_400, 'a day'],
+  [604_800, 'a week'],
+  [2_592_000, '30 days'],
+] as const;
+
+/** The fields of an enrollment token, and the mutation that creates it. */
+export function useTokenForm() {
+  const [fields, change] = useFields({
+    ...{ uses: '1', name: '', tags: '', lifetime: String(lifetimes[0][0]), approve: true },
+  });
+  const { uses, name, tags, lifetime, approve } = fields;
+  // The orchestrator accepts a name only for a single-use token with automatic approval.
+  const canName = uses === '1' && approve;
+  const create = useMutation({
+    // Async, so that a fault in the tags is the error of the mutation.
+    mutationFn: async () =>
+      await makeEnrolmentToken({
+        expires_in: Number(lifetime),
+        uses: Number(uses),
+        approve,
+        tags: tagsOf(tags),
+        ...(canName && name.trim() !== '' ? { name: name.trim() } : {}),
+      }),
+  });
+  return { fields, change, canName, create };
+}
+
+export type TokenFormState = ReturnType<typeof useTokenForm>;
