@@ -7,7 +7,6 @@ export const longFunctions: Readonly<Record<string, string>> = {
   'agent/src/journal/state.ts#reduce': 'not divided yet',
   'cli/src/doctor/machine.ts#judgeMachine': 'not divided yet',
   'cli/test/orchestrator.ts#standIn': 'not divided yet',
-  'console/src/app/sign-in-page.tsx#KeyChoice': 'not divided yet',
   'console/src/pages/assignments/assignment-form.tsx#AssignmentForm': 'not divided yet',
   'console/src/pages/assignments/assignment-page.tsx#AssignmentDetails': 'not divided yet',
   'console/src/pages/drift/drift-record-page.tsx#DriftDetails': 'not divided yet',

@@ -1,16 +1,16 @@
-import { useEffect, useRef, useState, useSyncExternalStore } from 'react';
+import { useEffect, useState, useSyncExternalStore } from 'react';
 import { UnknownKey } from '../../../client/src/sign-in.ts';
 import { session } from '../api/client.ts';
-import { KeyFileError, maxKeyBytes } from '../api/sign-in/key-file-error.ts';
+import { KeyFileError } from '../api/sign-in/key-file-error.ts';
 import type { Person } from '../api/sign-in/session.ts';
 import { signInWithKey } from '../api/sign-in/sign-in.ts';
 import { Button } from '../parts/button.tsx';
-import { classNames } from '../parts/class-names.ts';
 import { Code } from '../parts/copy.tsx';
 import { Dialog } from '../parts/dialog/dialog.tsx';
-import { Input, TextArea } from '../parts/form/field.tsx';
+import { Input } from '../parts/form/field.tsx';
 import { Problem } from '../parts/states.tsx';
 import { Text } from '../parts/text.tsx';
+import { KeyChoice } from './key-choice.tsx';
 import { Mark } from './mark.tsx';
 import { linkedSignIn } from './sign-in-link.ts';
 
@@ -195,133 +195,6 @@ function ConfirmSignIn({ person: { username, role } }: { readonly person: Person
         <Button onClick={linkedSignIn.dismiss}>Cancel</Button>
       </div>
     </section>
-  );
-}
-
-/** Takes a key as an opened file, a dropped file, or pasted text. */
-function KeyChoice({
-  busy,
-  onKey,
-  onProblem,
-}: {
-  readonly busy: boolean;
-  readonly onKey: (text: string, name: string) => void;
-  readonly onProblem: (error: unknown) => void;
-}) {
-  const file = useRef<HTMLInputElement>(null);
-  const [over, setOver] = useState(false);
-  const [pasting, setPasting] = useState(false);
-  const [pasted, setPasted] = useState('');
-
-  const read = async (chosen: File | undefined) => {
-    if (chosen === undefined) return;
-    try {
-      // A larger file is not a key; this text fails with the same error without reading it.
-      const text = chosen.size > maxKeyBytes ? 'x'.repeat(maxKeyBytes + 1) : await chosen.text();
-      onKey(text, chosen.name);
-    } catch (cause) {
-      onProblem(new Error('The browser could not read this file. Check its permissions.', { cause }));
-    }
-  };
-
-  // Accepts a drop anywhere: outside a drop target, the browser would open the file and show the key.
-  const latest = useRef(read);
-  latest.current = read;
-  useEffect(() => {
-    const onDragOver = (event: DragEvent) => {
-      if (!event.dataTransfer?.types.includes('Files')) return;
-      event.preventDefault();
-      setOver(true);
-    };
-    const onDragLeave = (event: DragEvent) => {
-      if (event.relatedTarget === null) setOver(false);
-    };
-    const onDrop = (event: DragEvent) => {
-      if (!event.dataTransfer?.types.includes('Files')) return;
-      event.preventDefault();
-      setOver(false);
-      void latest.current(event.dataTransfer.files[0]);
-    };
-    window.addEventListener('dragover', onDragOver);
-    window.addEventListener('dragleave', onDragLeave);
-    window.addEventListener('drop', onDrop);
-    return () => {
-      window.removeEventListener('dragover', onDragOver);
-      window.removeEventListener('dragleave', onDragLeave);
-      window.removeEventListener('drop', onDrop);
-    };
-  }, []);
-
-  return (
-    <div
-      className={classNames(
-        'rounded-md border border-dashed p-3',
-        over ? 'border-accent bg-accent-soft' : 'border-line',
-      )}
-    >
-      <input
-        ref={file}
-        type="file"
-        className="sr-only"
-        tabIndex={-1}
-        aria-label="Key file"
-        onChange={(event) => {
-          void read(event.target.files?.[0]);
-          event.target.value = '';
-        }}
-      />
-      <Button look="primary" busy={busy} className="w-full" onClick={() => file.current?.click()}>
-        Open key file
-      </Button>
-      {pasting ? (
-        <form
-          className="mt-3 space-y-2"
-          onSubmit={(event) => {
-            event.preventDefault();
-            setPasted('');
-            setPasting(false);
-            onKey(pasted, 'the pasted key');
-          }}
-        >
-          <TextArea
-            label="Private key"
-            rows={4}
-            autoFocus
-            autoComplete="off"
-            className="font-mono text-xs"
-            placeholder="-----BEGIN PRIVATE KEY-----"
-            value={pasted}
-            onChange={(event) => setPasted(event.target.value)}
-          />
-          <div className="flex justify-end gap-2">
-            <Button
-              look="quiet"
-              small
-              onClick={() => {
-                setPasted('');
-                setPasting(false);
-              }}
-            >
-              Cancel
-            </Button>
-            <Button type="submit" small disabled={pasted.trim() === ''}>
-              Use this key
-            </Button>
-          </div>
-        </form>
-      ) : (
-        <p className="mt-2 text-center text-muted text-xs">
-          or drop it here, or{' '}
-          <button
-            type="button"
-            className="rounded font-medium text-accent underline-offset-2 hover:underline"
-            onClick={() => setPasting(true)}
-          >
-            paste its text
-          </button>
-        </p>
-      )}
-    </div>
   );
 }
 
