@@ -9,7 +9,6 @@ export const longFunctions: Readonly<Record<string, string>> = {
   'cli/test/orchestrator.ts#standIn': 'not divided yet',
   'console/src/pages/assignments/assignment-form.tsx#AssignmentForm': 'not divided yet',
   'console/src/pages/assignments/assignment-page.tsx#AssignmentDetails': 'not divided yet',
-  'console/src/pages/drift/drift-record-page.tsx#DriftDetails': 'not divided yet',
   'console/src/pages/modules/module-page.tsx#ModuleDetails': 'not divided yet',
   'e2e/main-job.ts#mainJob': 'not divided yet',
   'orchestrator/src/domain/terminals/terminals.ts#createTerminals': 'not divided yet',

@@ -1,0 +1,64 @@
+import { type DriftRecord, getDrift, listAgents, listDrift, listOperators } from '@muster/protocol/http';
+import { screen } from '@testing-library/react';
+import { expect, test } from 'vitest';
+import { fakeApi } from '../../../test/fake-api.ts';
+import { operatorId, renderPage } from '../../../test/render.tsx';
+import { DriftRecordPage } from './drift-record-page.tsx';
+
+const record = getDrift.example.answer as never as DriftRecord;
+
+async function open(part: Partial<DriftRecord> = {}, others: readonly Partial<DriftRecord>[] = []) {
+  const api = fakeApi();
+  api.answerExamples(listAgents, listOperators);
+  const shown = { ...record, ...part };
+  api.answer(getDrift, shown as never);
+  api.answer(listDrift, [...others.map((other) => ({ ...record, ...other })), shown] as never);
+  return { api, ...(await renderPage(DriftRecordPage, { path: '/drift/$record', at: `/drift/${record.drift_id}` })) };
+}
+const newer = { drift_id: '01KAGZ9R3E5F6G7H8J9K0M1N2P', checked_at: record.checked_at + 60 };
+
+test('shows a drift record with the actions that repair or accept it', async () => {
+  await open();
+  expect(await screen.findByText('Drifted since')).toBeTruthy();
+  for (const name of ['Check again', 'Accept', 'Repair']) expect(screen.getByRole('button', { name })).toBeTruthy();
+  expect(screen.queryByRole('button', { name: 'Withdraw acceptance' })).toBeNull();
+  expect(screen.queryByText('A newer check of this agent exists')).toBeNull();
+});
+
+test('links to a newer check', async () => {
+  const { user, address } = await open({}, [newer]);
+  await user.click(await screen.findByRole('link', { name: 'Show the latest' }));
+  expect(address()).toBe(`/drift/${newer.drift_id}`);
+});
+
+test('does not count checks of audit assignments as newer', async () => {
+  await open({}, [{ ...newer, trigger: 'audit' }]);
+  await screen.findByText('Drifted since');
+  expect(screen.queryByText('A newer check of this agent exists')).toBeNull();
+});
+
+test('says at least when no check shows the start of the drift', async () => {
+  const { api } = await open();
+  api.answer(listDrift, []);
+  expect(await screen.findByText('at least', { exact: false })).toBeTruthy();
+});
+
+test('shows who accepted the drift and why', async () => {
+  await open({ accepted: { by: operatorId, at: record.checked_at, reason: 'wanted until Monday' } as never });
+  expect(await screen.findByText('wanted until Monday')).toBeTruthy();
+  expect(screen.getByRole('button', { name: 'Withdraw acceptance' })).toBeTruthy();
+  expect(screen.queryByRole('button', { name: 'Accept' })).toBeNull();
+});
+
+test('shows why the check failed', async () => {
+  await open({ status: 'failed', error: 'the agent is not connected', resources: [] });
+  expect(await screen.findByText('The check failed')).toBeTruthy();
+  expect(screen.getByText('the agent is not connected')).toBeTruthy();
+  expect(screen.queryByRole('button', { name: 'Repair' })).toBeNull();
+});
+
+test('offers no repair of an audit', async () => {
+  await open({ trigger: 'audit' });
+  await screen.findByText('Drifted since');
+  expect(screen.queryByRole('button', { name: 'Repair' })).toBeNull();
+});

@@ -1,0 +1,19 @@
+import type { DriftRecord } from '@muster/protocol/http';
+import { useQuery } from '@tanstack/react-query';
+import { agentDriftQuery } from '../../api/drift.ts';
+import { driftedSince } from './drifted-since.ts';
+
+/** Compares a check with the other checks of its agent: the newest if it is newer, and when the drift started. */
+export function useDriftHistory(record: DriftRecord) {
+  const { data: others } = useQuery(agentDriftQuery(record.node_id));
+  const isAudit = record.trigger === 'audit';
+  // Checks of audit assignments form a separate history.
+  const alike = others?.filter(({ trigger }) => (trigger === 'audit') === isAudit);
+  const newest = isAudit ? undefined : alike?.[0];
+  const isNewer = newest !== undefined && newest.drift_id !== record.drift_id && newest.checked_at >= record.checked_at;
+  return {
+    newer: isNewer ? newest : null,
+    /** Null while unknown. */
+    since: alike === undefined ? null : driftedSince(record, alike),
+  };
+}
