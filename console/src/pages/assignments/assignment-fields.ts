@@ -1,6 +1,6 @@
 import type { Assignment } from '@muster/protocol/http';
 import { parseSelector } from '@muster/protocol/selector';
-import type { AssignmentBody } from '../../api/assignments.ts';
+import type { AssignmentBody, NewAssignment } from '../../api/assignments.ts';
 import { type ParameterTexts, textsOf } from './parameters.ts';
 
 /** The fields of an assignment form, without its parameters (parameters.ts). Pure. */
@@ -44,7 +44,17 @@ export function faultsOf({ name, modules, selector, description }: AssignmentFie
   return faults;
 }
 
-type Parameters = Record<string, Record<string, never>>;
+export type Parameters = Record<string, Record<string, never>>;
+
+export const newAssignmentOf = (
+  { name, description, modules, selector, mode, windowOnly }: AssignmentFields,
+  parameters: Parameters,
+): NewAssignment => ({
+  ...{ name: name.trim(), modules: [...modules], selector: selector.trim(), mode },
+  ...(description.trim() === '' ? {} : { description: description.trim() }),
+  window_only: windowOnly,
+  parameters,
+});
 
 const isSame = (a: unknown, b: unknown): boolean => JSON.stringify(a) === JSON.stringify(b);
 

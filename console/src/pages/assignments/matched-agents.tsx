@@ -31,6 +31,7 @@ export function MatchedAgents({ agents }: { readonly agents: readonly Agent[] })
 
 /** For example `12 agents, 3 not connected`. */
 export function matchText(agents: readonly Agent[]): string {
+  if (agents.length === 0) return 'no agent';
   const away = agents.filter(({ connected }) => !connected).length;
   const count = agents.length === 1 ? '1 agent' : `${agents.length} agents`;
   return away === 0 ? count : `${count}, ${away} not connected`;

@@ -1,0 +1,111 @@
+import {
+  type Assignment,
+  createAssignment,
+  getAssignment,
+  getModule,
+  listAgents,
+  listAssignments,
+  listModules,
+  listOperators,
+  listRuns,
+  listTags,
+  planAssignment,
+  removeAssignment,
+  updateAssignment,
+} from '@muster/protocol/http';
+import { screen, waitFor, within } from '@testing-library/react';
+import { expect, test } from 'vitest';
+import { fakeApi } from '../../../test/fake-api.ts';
+import { renderPage } from '../../../test/render.tsx';
+import { AssignmentPage, NewAssignmentPage } from './assignment-page.tsx';
+
+const base = getAssignment.example.answer as never as Assignment & { matches: string[] };
+
+function orchestrator() {
+  const api = fakeApi();
+  api.answerExamples(listAgents, listAssignments, listModules, listOperators, listRuns, listTags, getModule);
+  api.answerExamples(getAssignment, createAssignment, updateAssignment, planAssignment);
+  return api;
+}
+const page = { path: '/assignments/$assignment', at: '/assignments/base' };
+const button = (name: string) => screen.getByRole('button', { name }) as HTMLButtonElement;
+
+test('plans an assignment and opens the run', async () => {
+  const api = orchestrator();
+  const { user, address } = await renderPage(AssignmentPage, page);
+  expect(await screen.findByText('Matches 1 agent')).toBeTruthy();
+  await user.click(button('Plan'));
+  await waitFor(() => expect(address()).toMatch(/^\/runs\//));
+  expect(api.received(planAssignment)).toHaveLength(1);
+});
+
+test('offers neither a plan nor an apply without matching agents', async () => {
+  orchestrator().answer(getAssignment, { ...base, matches: [] } as never);
+  await renderPage(AssignmentPage, page);
+  expect(await screen.findByText('Matches no agent')).toBeTruthy();
+  expect(button('Plan').disabled).toBe(true);
+  expect(button('Apply…').disabled).toBe(true);
+});
+
+test('offers no apply of an audit assignment', async () => {
+  orchestrator().answer(getAssignment, { ...base, mode: 'audit' } as never);
+  await renderPage(AssignmentPage, page);
+  await screen.findByText('audit');
+  expect(screen.queryByRole('button', { name: 'Apply…' })).toBeNull();
+});
+
+test('removes an assignment after a confirmation', async () => {
+  const api = orchestrator();
+  api.answer(removeAssignment, undefined as never);
+  const { user, address } = await renderPage(AssignmentPage, page);
+  await screen.findByText('Matches 1 agent');
+  await user.click(button('Remove…'));
+  const dialog = screen.getByRole('alertdialog');
+  expect(dialog.textContent).toContain('It matches 1 agent.');
+  await user.click(within(dialog).getByRole('button', { name: 'Remove' }));
+  await waitFor(() => expect(address()).toBe('/assignments'));
+  expect(api.received(removeAssignment)).toMatchObject([{ params: { name: 'base' } }]);
+});
+
+test('lists the parameters', async () => {
+  orchestrator().answer(getAssignment, { ...base, parameters: { motd: { text: 'Hello' } } } as never);
+  await renderPage(AssignmentPage, page);
+  expect((await screen.findByRole('table')).textContent).toContain('motdtextHello');
+});
+
+test('sends only the fields that changed', async () => {
+  const api = orchestrator();
+  const { user } = await renderPage(AssignmentPage, { ...page, at: `${page.at}?tab=edit` });
+  await screen.findByText('These modules take no parameters.');
+  expect(button('Save changes').disabled).toBe(true);
+  await user.click(screen.getByRole('radio', { name: /Audit/ }));
+  await user.click(button('Save changes'));
+  expect(await screen.findByText('Saved. Changes take effect with the next apply.')).toBeTruthy();
+  expect(api.received(updateAssignment)).toMatchObject([{ params: { name: 'base' }, body: { mode: 'audit' } }]);
+  expect(Object.keys(api.received(updateAssignment)[0]?.body as object)).toEqual(['mode']);
+});
+
+test('names the missing fields of a new assignment only on an attempt to create it', async () => {
+  const api = orchestrator();
+  const { user } = await renderPage(NewAssignmentPage, { path: '/assignments/new' });
+  expect(screen.queryByText('Enter a name.')).toBeNull();
+  await user.click(button('Create assignment'));
+  for (const fault of ['Enter a name.', 'Add a module.', 'Enter a selector. An empty one matches no agent.'])
+    expect(screen.getByText(fault)).toBeTruthy();
+  expect(api.received(createAssignment)).toEqual([]);
+});
+
+test('creates an assignment and opens it', async () => {
+  const api = orchestrator();
+  const { user, address } = await renderPage(NewAssignmentPage, { path: '/assignments/new' });
+  await user.type(screen.getByLabelText('Name'), 'web');
+  await user.type(screen.getByRole('combobox', { name: 'Add a module' }), 'motd{Enter}');
+  await user.type(screen.getByRole('combobox', { name: 'Selector' }), 'role=web');
+  expect(await screen.findByText('1 agent')).toBeTruthy();
+  await user.click(screen.getByLabelText('Only in maintenance windows'));
+  await user.click(button('Create assignment'));
+  await waitFor(() => expect(address()).toBe('/assignments/base'));
+  expect(api.received(createAssignment)).toMatchObject([
+    { body: { name: 'web', modules: ['motd'], selector: 'role=web', mode: 'enforce', window_only: true } },
+  ]);
+});

@@ -1,0 +1,75 @@
+import type { Assignment } from '@muster/protocol/http';
+import { useMutation } from '@tanstack/react-query';
+import { useState } from 'react';
+import { createAssignment, updateAssignment } from '../../api/assignments.ts';
+import { useFields } from '../../parts/form/use-fields.ts';
+import { useLeaveGuard } from '../use-leave-guard.tsx';
+import {
+  type AssignmentFields,
+  changesOf,
+  emptyFields,
+  type FieldFaults,
+  faultsOf,
+  fieldsFrom,
+  newAssignmentOf,
+  type Parameters,
+} from './assignment-fields.ts';
+import { readParameters } from './parameters.ts';
+import { useParameterFields } from './parameters-form.tsx';
+
+const noParameters = {};
+
+function focusFirstFault(): void {
+  requestAnimationFrame(() => document.querySelector<HTMLElement>('[aria-invalid=true]')?.focus());
+}
+
+const pickDescription = ({ description }: FieldFaults): FieldFaults =>
+  description === undefined ? {} : { description };
+
+/**
+ * The fields of an assignment with their faults, and how to save it. Keeps the input until the orchestrator has accepted it.
+ * @param base the assignment when the form opened; null for a new one
+ */
+export function useAssignmentForm(base: Assignment | null, onDone: (assignment: Assignment) => void) {
+  const [start] = useState(base);
+  const [fields, change] = useFields<AssignmentFields>(() => (base === null ? emptyFields : fieldsFrom(base)));
+  const [submitted, setSubmitted] = useState(false);
+  const declared = useParameterFields(fields.modules, start?.parameters ?? noParameters);
+  // Drops parameters of modules that were removed from the list.
+  const parameterFields = declared.fields.filter(({ module }) => fields.modules.includes(module));
+  const read = readParameters(parameterFields, fields.texts);
+  const faults = faultsOf(fields);
+  const changed =
+    start === null
+      ? JSON.stringify(fields) !== JSON.stringify(emptyFields)
+      : 'faults' in read || changesOf(start, fields, read.parameters) !== null;
+  const { guard, allow } = useLeaveGuard(changed, 'Your changes are not saved.', true);
+  const save = useMutation({
+    mutationFn: async (parameters: Parameters) => {
+      if (start === null) return await createAssignment(newAssignmentOf(fields, parameters));
+      const body = changesOf(start, fields, parameters);
+      return body === null ? start : await updateAssignment(start.name, body);
+    },
+    onSuccess: (assignment) => {
+      allow();
+      onDone(assignment);
+    },
+  });
+  return {
+    ...{ fields, change, save, guard },
+    isNew: start === null,
+    canSave: start === null || changed,
+    /** Before an attempt to save, only a description that is too long. */
+    faults: submitted ? faults : pickDescription(faults),
+    parameters: {
+      fields: parameterFields,
+      faults: submitted && 'faults' in read ? read.faults : noParameters,
+      isPending: declared.isPending,
+    },
+    submit: () => {
+      setSubmitted(true);
+      if (Object.keys(faults).length > 0 || 'faults' in read) focusFirstFault();
+      else save.mutate(read.parameters);
+    },
+  };
+}
