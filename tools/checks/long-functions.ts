@@ -7,7 +7,6 @@ export const longFunctions: Readonly<Record<string, string>> = {
   'agent/src/journal/state.ts#reduce': 'not divided yet',
   'cli/src/doctor/machine.ts#judgeMachine': 'not divided yet',
   'cli/test/orchestrator.ts#standIn': 'not divided yet',
-  'console/src/pages/assignments/assignment-page.tsx#AssignmentDetails': 'not divided yet',
   'console/src/pages/modules/module-page.tsx#ModuleDetails': 'not divided yet',
   'e2e/main-job.ts#mainJob': 'not divided yet',
   'orchestrator/src/domain/terminals/terminals.ts#createTerminals': 'not divided yet',

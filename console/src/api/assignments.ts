@@ -1,4 +1,5 @@
 import {
+  type AnswerOf,
   type Assignment,
   type CallOf,
   createAssignment as createAssignmentRoute,
@@ -17,6 +18,8 @@ export const assignmentsQuery = queryOptions({
   queryKey: keys.assignments,
   queryFn: ({ signal }) => call(listAssignments, { all: true, signal }),
 });
+
+export type AssignmentWithMatches = AnswerOf<typeof getAssignment>;
 
 /** One assignment, with the node ids of the agents it matches. */
 export const assignmentQuery = (name: string) =>
