@@ -95,7 +95,7 @@ describe('a new key for an agent', () => {
         await settled(orchestrator, agent);
         expect(keyFile(agent), `${killed} after ${afterMs} ms`).not.toBe(former);
         const rotated = await rotating;
-        expect(rotated.node_id).toBe(nodeId);
+        expect(rotated.node_id, rotated.stderr).toBe(nodeId);
         // The agent may have been offline when the command looked for it.
         expect([0, 5]).toContain(rotated.code);
         expect(await rotations(orchestrator)).toHaveLength(++changes);

@@ -80,6 +80,15 @@ describe('muster agent rotate-key', () => {
     expect(textOf(waits, now)).toContain('has not accepted it yet');
   });
 
+  test('leaves the key for the next start if the agent is killed before it is notified', async () => {
+    unlock = await lockDirectory(dir, 'agent');
+    const killed = await rotate(() => {
+      throw Object.assign(new Error('kill ESRCH'), { code: 'ESRCH' });
+    });
+    expect(killed).toMatchObject({ state: 'waiting', agent_runs: false, node_id: identity.nodeId });
+    expect(identity.next()).not.toBeNull();
+  });
+
   test('creates no agent in a directory without one', async () => {
     const none = join(dir, 'none');
     const tools = { now: () => now, notify: () => {}, sleep: async () => {} };

@@ -25,7 +25,7 @@ export interface Rotation {
 export interface RotationTools {
   /** Unix seconds. */
   now(): number;
-  /** Notifies the running agent of the new key. */
+  /** Notifies the running agent of the new key. Throws an error with code ESRCH if the process has ended. */
   notify(pid: number): void;
   sleep(ms: number): Promise<void>;
 }
@@ -53,10 +53,9 @@ export async function rotateKey(
   const identity = await loadAgentIdentity(dataDir);
   const waited = identity.next();
   const next = waited ?? makeOrRead(dataDir, () => makeNextKey(dataDir, identity.current, graceSecs, now()));
-  const pid = holderOf(dataDir, 'agent');
-  if (pid !== null) notify(pid);
+  const agentRuns = notifyHolder(dataDir, notify);
   let state: RotationState = 'waiting';
-  for (let left = pid === null ? 0 : waitMs; left > 0 && state === 'waiting'; left -= pollMs) {
+  for (let left = agentRuns ? waitMs : 0; left > 0 && state === 'waiting'; left -= pollMs) {
     await sleep(pollMs);
     state = await stateOf(dataDir, next);
   }
@@ -67,8 +66,22 @@ export async function rotateKey(
     former_key: next.statement.former_key,
     former_until: next.statement.former_until,
     was_waiting: waited !== null,
-    agent_runs: pid !== null,
+    agent_runs: agentRuns,
   };
+}
+
+/** Returns whether an agent runs on the directory and was notified. */
+function notifyHolder(dataDir: string, notify: (pid: number) => void): boolean {
+  const pid = holderOf(dataDir, 'agent');
+  if (pid === null) return false;
+  try {
+    notify(pid);
+    return true;
+  } catch (error) {
+    // The agent has ended since the lookup.
+    if ((error as NodeJS.ErrnoException).code === 'ESRCH') return false;
+    throw error;
+  }
 }
 
 /** Handles a concurrent call that makes a key at the same moment. */
