@@ -163,7 +163,7 @@ describe.skipIf(reason !== null)(`a plan and its apply on a test host${reason ==
 
     test('a restart is neither for a source that failed, nor lost with what failed between', async () => {
       await sh(
-        `printf '[Service]\\nExecStart=/bin/sh -c "echo first started >> ${log}; exec sleep 1000"\\n' > /etc/systemd/system/first.service; systemctl daemon-reload; systemctl start first`,
+        `printf '[Service]\\nExecStartPre=/bin/sh -c "echo first started >> ${log}"\\nExecStart=/bin/sleep 1000\\n' > /etc/systemd/system/first.service; systemctl daemon-reload; systemctl start first`,
       );
       await apply([conf('1'), restarted()]);
       await happened();

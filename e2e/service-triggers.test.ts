@@ -14,10 +14,11 @@ const log = '/var/tmp/services.log';
 
 const unit = (name: string, lines: string) =>
   `cat > /etc/systemd/system/${name}.service <<'EOF'\n[Service]\n${lines}\nEOF\n`;
+/** `ExecStartPre`, because `systemctl start` waits for that to end, but only for the fork of `ExecStart`. */
 const talkative = (name: string) =>
   unit(
     name,
-    `ExecStart=/bin/sh -c "echo ${name} started >> ${log}; exec sleep 1000"\nExecReload=/bin/sh -c "echo ${name} reloaded >> ${log}"`,
+    `ExecStartPre=/bin/sh -c "echo ${name} started >> ${log}"\nExecStart=/bin/sleep 1000\nExecReload=/bin/sh -c "echo ${name} reloaded >> ${log}"`,
   );
 
 describe.skipIf(reason !== null)(`services on a test host${reason === null ? '' : ` (${reason})`}`, () => {
