@@ -38,6 +38,25 @@ const moduleNamed = (name: string) =>
     resources: [{ resource: { 'package-apt': { name: 'jq' } } }],
   });
 
+test.skipIf(reason !== null)('reports a page that reads twice without news in between', async ({ tab }) => {
+  const { page, watch } = tab;
+  watch.expects(/asked twice within \d+ ms/, /answered 401/, /status of 401/);
+  await page.goto(`${tab.url}/`);
+  const reported = page.waitForEvent('console', (message) => /asked twice within .*modules/.test(message.text()));
+  await page.evaluate("Promise.all([fetch('/api/v1/modules'), fetch('/api/v1/modules')]).then(() => null)");
+  await reported;
+  const errors: string[] = [];
+  page.on('console', (message) => errors.push(message.text()));
+  // The answer to a write is news.
+  await page.evaluate(
+    "fetch('/api/v1/auth/logout', { method: 'POST' }).then(() => fetch('/api/v1/tags')).then(() => null)",
+  );
+  await page.evaluate(
+    "fetch('/api/v1/auth/logout', { method: 'POST' }).then(() => fetch('/api/v1/tags')).then(() => null)",
+  );
+  expect(errors.filter((text) => text.includes('asked twice'))).toEqual([]);
+});
+
 describe.skipIf(reason !== null)(`a console session${reason === null ? '' : ` (${reason})`}`, () => {
   test('signs in with a key file by keyboard, and sends the key nowhere', async ({ tab, stage, orchestrator }) => {
     const { page } = tab;

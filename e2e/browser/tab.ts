@@ -41,7 +41,7 @@ export class Tab {
       ...options,
     });
     // Only catches what hangs: the machine may be busy.
-    context.setDefaultTimeout(90_000);
+    context.setDefaultTimeout(300_000);
     await context.tracing.start({ snapshots: true });
     const page = await context.newPage();
     const watch = await PageWatch.start(page, () => orchestrator.url);

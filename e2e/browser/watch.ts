@@ -1,10 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { CDPSession, Page, Request } from 'playwright-core';
+import type { Page, Request } from 'playwright-core';
+import { reportRepeatedFetches } from './repeated-fetches.ts';
 
-/** A second request for the same URL within this time is a fault, unless news came that may have changed the answer. */
-const doubleFetchSecs = 1;
-/** A page on a busy machine may handle news this long after the browser received it. */
-const busySecs = 5;
 /** A page is quiet when it sends no request for this long after the last answer. */
 const quietMs = 60;
 /** Test hosts add and remove network interfaces of this machine; Chromium then cuts the requests in flight. */
@@ -15,11 +12,8 @@ export class PageWatch {
   readonly #faults: string[] = [];
   readonly #expected: RegExp[] = [];
   readonly #origin: () => string;
-  /** When each URL was last requested, in seconds of the browser's clock. */
-  readonly #fetched = new Map<string, number>();
   readonly #underWay = new Set<Request>();
   #endedAt = 0;
-  readonly #streams = new Set<string>();
 
   private constructor(origin: () => string) {
     this.#origin = origin;
@@ -51,14 +45,11 @@ export class PageWatch {
       const request = response.request();
       if (response.status() >= 400) watch.#fault(`answered ${response.status()}: ${request.method()} ${request.url()}`);
     });
-    page.on('framenavigated', (frame) => {
-      if (frame === page.mainFrame()) watch.#fetched.clear();
-    });
     await page.addInitScript(`
       addEventListener('securitypolicyviolation', ({ violatedDirective, blockedURI, sample }) =>
         console.error('against the policy: ' + violatedDirective + ' ' + blockedURI + ' ' + sample));
     `);
-    await watch.#watchFetches(await page.context().newCDPSession(page));
+    await page.addInitScript(reportRepeatedFetches);
     return watch;
   }
 
@@ -78,41 +69,6 @@ export class PageWatch {
 
   #fault(text: string): void {
     this.#faults.push(text);
-  }
-
-  /**
-   * Each chunk of the event stream and each write may change earlier answers, so the page may fetch them again.
-   * Uses the browser's clock: on a busy machine its events arrive here late and in bursts.
-   */
-  async #watchFetches(session: CDPSession): Promise<void> {
-    const writes = new Set<string>();
-    let newsAt = 0;
-    session.on('Network.requestWillBeSent', ({ requestId, request: { method, url }, timestamp }) => {
-      const { pathname } = new URL(url);
-      if (pathname === streamPath) this.#streams.add(requestId);
-      else if (method !== 'GET') writes.add(requestId);
-      else if (pathname.startsWith('/api/')) {
-        const before = this.#fetched.get(url);
-        this.#fetched.set(url, timestamp);
-        if (before !== undefined && timestamp - before < doubleFetchSecs && newsAt < before - busySecs)
-          this.#fault(`asked twice within ${Math.round((timestamp - before) * 1000)} ms: ${url}`);
-      }
-    });
-    session.on('Network.dataReceived', ({ requestId, timestamp }) => {
-      if (this.#streams.has(requestId)) newsAt = timestamp;
-    });
-    session.on('Network.responseReceived', ({ requestId, timestamp }) => {
-      if (writes.has(requestId)) newsAt = timestamp;
-    });
-    // The console repeats a request that was cut.
-    session.on('Network.loadingFailed', ({ timestamp }) => {
-      newsAt = timestamp;
-    });
-    for (const event of ['Network.webSocketHandshakeResponseReceived', 'Network.webSocketFrameReceived'] as const)
-      session.on(event, ({ timestamp }: { timestamp: number }) => {
-        newsAt = timestamp;
-      });
-    await session.send('Network.enable');
   }
 
   #asked(request: Request): void {
