@@ -2,20 +2,19 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { hasEnded } from '@muster/protocol';
 import type { Client } from '@muster/protocol/client';
 import { getOperation, type Operation } from '@muster/protocol/http';
+import { FairTime } from '../tools/suite/fair-time.ts';
 
-/**
- * How long to wait before asking again, in milliseconds: a tenth of the wait so far. Each question costs the process that
- * is waited for, and this one, about a millisecond of CPU time; six test files ask at a time.
- */
+/** Polling interval in milliseconds: a tenth of the wait so far. Each poll costs both processes about 1 ms of CPU time. */
 const pause = (waitedMs: number) => Math.min(100, Math.max(20, waitedMs / 10));
 
 /**
  * Polls until there is an answer: for conditions that cannot be awaited, since the process that would report may be dead.
- * @param ask returns null, or throws, while the condition is false
+ * @param ask       returns null, or throws, while the condition is false
+ * @param timeoutMs in the time of a quiet machine
  * @throws Error with the last reason at the timeout
  */
 export async function eventually<T>(what: string, ask: () => Promise<T | null>, timeoutMs = 120_000): Promise<T> {
-  const began = performance.now();
+  const time = new FairTime();
   let reason: unknown = null;
   for (;;) {
     try {
@@ -25,7 +24,7 @@ export async function eventually<T>(what: string, ask: () => Promise<T | null>, 
     } catch (error) {
       reason = error;
     }
-    const waitedMs = performance.now() - began;
+    const waitedMs = time.elapsedMs();
     if (waitedMs > timeoutMs) throw new Error(`not within ${timeoutMs} ms: ${what}`, { cause: reason });
     await sleep(pause(waitedMs));
   }

@@ -225,7 +225,7 @@ describe('npm start', () => {
     if (reason) skip(reason);
     const { start } = newcomer(stage, bareClone(stage));
     const first = start(freePorts);
-    const said = await running(first, 540_000);
+    const said = await running(first, 240_000);
     expect(said).toMatch(/Installing packages .* done in \d+ s\./);
     expect(said).toContain('Building the console');
     expect(said).not.toContain('warning:');

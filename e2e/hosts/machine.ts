@@ -2,6 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { root as repository } from '../../tools/suite/cli.ts';
+import { afterFairTime } from '../../tools/suite/fair-time.ts';
 import { eventually } from '../eventually.ts';
 import { endControlGroups, makeControlGroups, removeControlGroups } from './control-groups.ts';
 import { machineName, removeFolder } from './leftovers.ts';
@@ -199,12 +200,12 @@ export class Machine {
     const collected: { stdout: Buffer[]; stderr: Buffer[] } = { stdout: [], stderr: [] };
     child.stdout?.on('data', (piece: Buffer) => collected.stdout.push(piece));
     child.stderr?.on('data', (piece: Buffer) => collected.stderr.push(piece));
-    const timer = setTimeout(() => child.kill('SIGKILL'), timeoutMs);
+    const cancel = afterFairTime(timeoutMs, () => child.kill('SIGKILL'));
     const code = await new Promise<number | null>((resolve, reject) => {
       child.on('error', reject);
       child.on('close', resolve);
     });
-    clearTimeout(timer);
+    cancel();
     const text = (pieces: Buffer[]) => Buffer.concat(pieces).toString('utf8');
     return { code, stdout: text(collected.stdout), stderr: text(collected.stderr) };
   }
@@ -239,9 +240,9 @@ export class Machine {
   async stop(): Promise<void> {
     const ended = this.#ended;
     if (this.#leader > 0) process.kill(this.#leader, powerOffSignal);
-    const late = setTimeout(() => this.#nspawn?.kill('SIGKILL'), 60_000);
+    const cancel = afterFairTime(60_000, () => this.#nspawn?.kill('SIGKILL'));
     await ended;
-    clearTimeout(late);
+    cancel();
     await endControlGroups(machineName(this.name));
   }
 

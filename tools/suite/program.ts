@@ -2,6 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { createInterface } from 'node:readline';
 import { BoundedLog } from './bounded-log.ts';
+import { afterFairTime } from './fair-time.ts';
 
 /** How a program ended, for people: `exited with code 1`, `was killed (SIGKILL)`. */
 export interface Ending {
@@ -121,13 +122,13 @@ export class Program {
 
   /**
    * Waits for the event of that name that makes it `count` of them since the start.
-   * @param timeoutMs from now
+   * @param timeoutMs from now, in the time of a quiet machine
    * @throws ProgramError when the program ends first, or the time is over
    */
   async event(name: string, { count = 1, timeoutMs = 60_000 } = {}): Promise<Record<string, unknown>> {
     const seen = () => this.events(name)[count - 1];
     let listener: (() => void) | undefined;
-    let timer: NodeJS.Timeout | undefined;
+    let cancel = () => {};
     try {
       return await new Promise((resolve, reject) => {
         const look = () => {
@@ -136,9 +137,8 @@ export class Program {
         };
         listener = look;
         this.#listeners.push(look);
-        timer = setTimeout(
-          () => reject(new ProgramError(this, `${this.name} did not say "${name}" within ${timeoutMs / 1000} s`)),
-          timeoutMs,
+        cancel = afterFairTime(timeoutMs, () =>
+          reject(new ProgramError(this, `${this.name} did not say "${name}" within ${timeoutMs / 1000} s`)),
         );
         void this.ended.then((ending) => {
           look();
@@ -147,7 +147,7 @@ export class Program {
         look();
       });
     } finally {
-      clearTimeout(timer);
+      cancel();
       this.#listeners = this.#listeners.filter((other) => other !== listener);
     }
   }
@@ -159,9 +159,9 @@ export class Program {
   /** Asks it to stop, and kills it when it has not within the time. */
   async stop(graceMs = 35_000): Promise<Ending> {
     this.kill('SIGTERM');
-    const timer = setTimeout(() => this.kill('SIGKILL'), graceMs);
+    const cancel = afterFairTime(graceMs, () => this.kill('SIGKILL'));
     const ending = await this.ended;
-    clearTimeout(timer);
+    cancel();
     return ending;
   }
 }

@@ -1,0 +1,62 @@
+import { readFileSync } from 'node:fs';
+import { availableParallelism } from 'node:os';
+
+/**
+ * The share of a processor that a process gets while others compete for the processors.
+ * @param runnable processes and threads that run or wait for a processor
+ */
+export const fairShare = (runnable: number, processors: number): number =>
+  Math.min(1, processors / Math.max(1, runnable));
+
+/** Processes and threads of this machine that run or wait for a processor. Linux only; elsewhere 1. */
+function runnableNow(): number {
+  try {
+    // See proc_loadavg(5): the fourth field is `runnable/all`.
+    return Number(/ (\d+)\/\d+ /.exec(readFileSync('/proc/loadavg', 'utf8'))?.[1] ?? 1);
+  } catch {
+    return 1;
+  }
+}
+
+/**
+ * Time as a process on a quiet machine would have it: while many processes compete for the processors, it passes more
+ * slowly. A limit in this time only ends a wait for something that would not happen on a quiet machine either.
+ */
+export class FairTime {
+  #elapsedMs = 0;
+  #lookedAt: number;
+  readonly #now: () => number;
+  readonly #runnable: () => number;
+
+  /** @param now monotonic milliseconds */
+  constructor(now = () => performance.now(), runnable = runnableNow) {
+    this.#now = now;
+    this.#runnable = runnable;
+    this.#lookedAt = now();
+  }
+
+  /** Counts the time since the last call by the present load. @returns milliseconds since the start */
+  elapsedMs(): number {
+    const now = this.#now();
+    this.#elapsedMs += (now - this.#lookedAt) * fairShare(this.#runnable(), availableParallelism());
+    this.#lookedAt = now;
+    return this.#elapsedMs;
+  }
+}
+
+/** How often a timer looks at the load. */
+const lookMs = 500;
+
+/** Calls `act` after `ms` milliseconds of fair time. @returns cancels it */
+export function afterFairTime(ms: number, act: () => void): () => void {
+  const time = new FairTime();
+  const timer = setInterval(
+    () => {
+      if (time.elapsedMs() < ms) return;
+      clearInterval(timer);
+      act();
+    },
+    Math.min(ms, lookMs),
+  );
+  return () => clearInterval(timer);
+}
