@@ -2,7 +2,8 @@ import type { ResolvedResource } from '@muster/protocol/module';
 import type { Report } from '@muster/protocol/wire';
 import { HostFailure } from '../host/failure.ts';
 import type { Json } from '../resources/provider/provider.ts';
-import { type FinishedReport, type JournalEvent, type JournalState, type OperationRecord, reduce } from './state.ts';
+import { reduce } from './reduce.ts';
+import type { FinishedReport, JournalEvent, JournalState, OperationRecord } from './state.ts';
 
 /**
  * Writes the whole state as the first lines of a new journal file, and reads it back. Each resource is written once:

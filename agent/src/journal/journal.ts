@@ -5,7 +5,8 @@ import type { Json } from '../resources/provider/provider.ts';
 import { checkpoint, replayInto } from './checkpoint.ts';
 import { type ContentStore, openContentStore } from './content-store.ts';
 import { JournalLog } from './log.ts';
-import { emptyState, type JournalEvent, type JournalState, reduce } from './state.ts';
+import { reduce } from './reduce.ts';
+import { emptyState, type JournalEvent, type JournalState } from './state.ts';
 
 /** Minimum size in bytes for a compaction. */
 const minCompactionBytes = 4 * 1024 * 1024;
