@@ -29,6 +29,52 @@ export interface MachineFacts {
 
 const { ok, warning, problem } = findingsOf('machine');
 
+/** Judges what this machine shows of a program of Muster. Without a data directory only the unit and the configuration count. */
+export function judgeMachine(facts: MachineFacts): Finding[] {
+  const { program, directory, owner, places, unit, config, disk, belongs, damaged, orchestratorKey, ports } = facts;
+  const findings: Finding[] = [];
+  if (unit !== null) findings.push(judgeUnit(program, unit));
+  if (config !== null) findings.push(judgeConfig(config));
+  findings.push(...judgeDirectory(facts));
+  if (owner === null) return findings;
+  findings.push(...places.flatMap((place) => judgePlace('machine', place, owner) ?? []));
+  if (disk !== null) findings.push(judgeDisk('machine', disk));
+  if (damaged)
+    findings.push(
+      problem(
+        'agent_orchestrator',
+        `${directory}/orchestrator.json is invalid`,
+        'The agent does not know its orchestrator.',
+        `rm ${directory}/orchestrator.json, then muster agents enroll, and paste the command on this machine`,
+      ),
+    );
+  if (belongs !== null) findings.push(judgeReachable(belongs), ...judgePin(belongs.key, orchestratorKey));
+  if (unit !== null) findings.push(...ports.flatMap((port) => judgePort(program, port, unit.state === 'active') ?? []));
+  return findings;
+}
+
+function judgeUnit(
+  program: MachineFacts['program'],
+  { name, state, enabled }: NonNullable<MachineFacts['unit']>,
+): Finding {
+  const shown = `${name} is ${state}`;
+  if (state !== 'active')
+    return problem(
+      'unit',
+      shown,
+      `The ${program} of this machine is not running.`,
+      `systemctl start ${name}; systemctl status ${name}; journalctl -u ${name} -n 50`,
+    );
+  if (enabled !== 'enabled')
+    return warning(
+      'unit',
+      `${shown}, and ${enabled}`,
+      'It will not start when the machine does.',
+      `systemctl enable ${name}`,
+    );
+  return ok('unit', `${shown} and enabled`);
+}
+
 /** Checks whether other users can read or change a configuration, which may hold passwords. */
 function judgeConfig({ path, mode }: NonNullable<MachineFacts['config']>): Finding {
   const shown = `${path} is ${mode.toString(8).padStart(4, '0')}`;
@@ -44,104 +90,71 @@ function judgeConfig({ path, mode }: NonNullable<MachineFacts['config']>): Findi
   );
 }
 
-export function judgeMachine(facts: MachineFacts): Finding[] {
-  const { program, directory, readable, closed, owner, places, unit, disk, belongs, damaged, orchestratorKey, ports } =
-    facts;
-  const findings: Finding[] = [];
-  if (unit !== null) {
-    const told = `${unit.name} is ${unit.state}`;
-    const log = `systemctl status ${unit.name}; journalctl -u ${unit.name} -n 50`;
-    if (unit.state !== 'active')
-      findings.push(
-        problem('unit', told, `The ${program} of this machine is not running.`, `systemctl start ${unit.name}; ${log}`),
-      );
-    else if (unit.enabled !== 'enabled')
-      findings.push(
-        warning(
-          'unit',
-          `${told}, and ${unit.enabled}`,
-          'It will not start when the machine does.',
-          `systemctl enable ${unit.name}`,
-        ),
-      );
-    else findings.push(ok('unit', `${told} and enabled`));
-  }
-  if (facts.config !== null) findings.push(judgeConfig(facts.config));
-  const unseen = () =>
-    warning(
-      'data_directory',
-      `you have no access to ${directory}`,
-      'Its content was not checked.',
-      'sudo muster doctor',
-    );
-  if (owner === null) {
-    if (closed) return [...findings, unseen()];
-    findings.push(
+/** Checks that the data directory exists and that this user can look inside. */
+function judgeDirectory({ program, directory, readable, closed, owner }: MachineFacts): Finding[] {
+  if (owner === null && !closed)
+    return [
       problem(
         'data_directory',
         `${directory} does not exist`,
         `The ${program} never ran here, or uses another --data-dir.`,
         program === 'agent' ? 'Enroll it: muster agents enroll' : 'Give its directory: --data-dir',
       ),
-    );
-    return findings;
-  }
-  if (!readable) findings.push(unseen());
-  findings.push(...places.flatMap((place) => judgePlace('machine', place, owner) ?? []));
-  if (disk !== null) findings.push(judgeDisk('machine', disk));
-  if (damaged)
-    findings.push(
-      problem(
-        'agent_orchestrator',
-        `${directory}/orchestrator.json is invalid`,
-        'The agent does not know its orchestrator.',
-        `rm ${directory}/orchestrator.json, then muster agents enroll, and paste the command on this machine`,
-      ),
-    );
-  if (belongs !== null) {
-    findings.push(
-      belongs.error === null
-        ? ok('agent_orchestrator', `its orchestrator at ${belongs.address} answers`)
-        : problem(
-            'agent_orchestrator',
-            `its orchestrator at ${belongs.address} does not answer: ${belongs.error}`,
-            'The agent cannot connect.',
-            'Check that it runs and that the port is open. To use another address: muster agent connect HOST:PORT',
-          ),
-    );
-    if (belongs.key === null)
-      findings.push(
-        warning('agent_pin', 'the agent has not pinned an orchestrator key yet', 'It has never connected.', null),
-      );
-    else if (orchestratorKey !== null)
-      findings.push(
-        belongs.key === orchestratorKey
-          ? ok('agent_pin', 'the agent’s pinned key is that of this orchestrator')
-          : warning(
-              'agent_pin',
-              'the agent’s pinned key is not that of this orchestrator',
-              'It belongs to another orchestrator, or this one has a new key and the agent refuses it.',
-              'If it should belong here: muster agents enroll, and paste the command on this machine',
-            ),
-      );
-  }
-  const runs = unit?.state === 'active';
-  for (const { port, what, listening } of unit === null ? [] : ports) {
-    const who = `See which program listens: ss -ltnp 'sport = :${port}'`;
-    if (runs && listening) findings.push(ok('port', `port ${port} (${what}) is open`));
-    else if (runs)
-      findings.push(
-        warning(
-          'port',
-          `nothing listens on port ${port} (${what})`,
-          'Unless another port is configured, no one can connect.',
-          who,
+    ];
+  if (owner !== null && readable) return [];
+  return [
+    warning(
+      'data_directory',
+      `you have no access to ${directory}`,
+      'Its content was not checked.',
+      'sudo muster doctor',
+    ),
+  ];
+}
+
+/** Judges whether the orchestrator of an agent answered. */
+function judgeReachable({ address, error }: NonNullable<MachineFacts['belongs']>): Finding {
+  if (error === null) return ok('agent_orchestrator', `its orchestrator at ${address} answers`);
+  return problem(
+    'agent_orchestrator',
+    `its orchestrator at ${address} does not answer: ${error}`,
+    'The agent cannot connect.',
+    'Check that it runs and that the port is open. To use another address: muster agent connect HOST:PORT',
+  );
+}
+
+/** Compares the key that an agent pinned with the key of the orchestrator, if that is known. */
+function judgePin(pinned: string | null, orchestratorKey: string | null): Finding[] {
+  if (pinned === null)
+    return [warning('agent_pin', 'the agent has not pinned an orchestrator key yet', 'It has never connected.', null)];
+  if (orchestratorKey === null) return [];
+  return [
+    pinned === orchestratorKey
+      ? ok('agent_pin', 'the agent’s pinned key is that of this orchestrator')
+      : warning(
+          'agent_pin',
+          'the agent’s pinned key is not that of this orchestrator',
+          'It belongs to another orchestrator, or this one has a new key and the agent refuses it.',
+          'If it should belong here: muster agents enroll, and paste the command on this machine',
         ),
-      );
-    else if (listening)
-      findings.push(
-        problem('port', `another program listens on port ${port} (${what})`, `The ${program} cannot start.`, who),
-      );
-  }
-  return findings;
+  ];
+}
+
+/** @param runs whether the program itself runs; otherwise another program listens */
+function judgePort(
+  program: MachineFacts['program'],
+  { port, what, listening }: MachineFacts['ports'][number],
+  runs: boolean,
+): Finding | null {
+  const remedy = `See which program listens: ss -ltnp 'sport = :${port}'`;
+  if (runs && listening) return ok('port', `port ${port} (${what}) is open`);
+  if (runs)
+    return warning(
+      'port',
+      `nothing listens on port ${port} (${what})`,
+      'Unless another port is configured, no one can connect.',
+      remedy,
+    );
+  if (!listening) return null;
+  return problem('port', `another program listens on port ${port} (${what})`, `The ${program} cannot start.`, remedy);
 }
