@@ -36,105 +36,41 @@ export interface Standing {
   close(): Promise<void>;
 }
 
+interface StandInOptions {
+  tls?: { key: string; cert: string };
+  answers?: Record<string, (seen: Seen) => Answer | undefined>;
+  /** 0, the default: any that is free. */
+  port?: number;
+  /** Of a session, in seconds. */
+  tokenLife?: number;
+  /** What becomes of a WebSocket; the path it was opened with. */
+  webSocket?: (socket: WebSocket, path: string) => void;
+}
+
 /**
  * A server that answers every route of the table with its example, holds requests to their schemas, and signs in for
  * real. `answers` replaces the examples of routes, by id.
  */
-export async function standIn(
-  options: {
-    tls?: { key: string; cert: string };
-    answers?: Record<string, (seen: Seen) => Answer | undefined>;
-    /** 0, the default: any that is free. */
-    port?: number;
-    /** Of a session, in seconds. */
-    tokenLife?: number;
-    /** What becomes of a WebSocket; the path it was opened with. */
-    webSocket?: (socket: WebSocket, path: string) => void;
-  } = {},
-): Promise<Standing> {
+export async function standIn(options: StandInOptions = {}): Promise<Standing> {
   const seen: Seen[] = [];
-  const nonces = new Map<string, string>();
-  const tokens = new Set<string>();
-  let opened = 0;
-
-  const issue = (): Answer => {
-    const token = randomBytes(32).toString('base64url');
-    tokens.add(token);
-    return { body: { token, expires_at: Math.floor(Date.now() / 1000) + (options.tokenLife ?? 3600) } };
-  };
-  const signIn: Record<string, (request: Seen) => Answer> = {
-    challenge: ({ body }) => {
-      const nonce = randomBytes(32).toString('hex');
-      nonces.set((body as { public_key: string }).public_key, nonce);
-      return { body: { nonce, form: 2 } };
-    },
-    verify: ({ body }) => {
-      const { public_key, signature, server } = body as { public_key: string; signature: string; server: string };
-      const x = Buffer.from(public_key, 'hex').toString('base64url');
-      const key = createPublicKey({ key: { kty: 'OKP', crv: 'Ed25519', x }, format: 'jwk' });
-      const nonce = nonces.get(public_key) ?? '0'.repeat(64);
-      nonces.delete(public_key);
-      const signed = signInBytes({ server, publicKey: public_key, nonce });
-      return verifySignature(null, signed, key, Buffer.from(signature, 'hex'))
-        ? issue()
-        : { code: 'signature_invalid', detail: 'the signature does not verify' };
-    },
-    renew: ({ headers }) => {
-      tokens.delete(String(headers.authorization).slice('Bearer '.length));
-      return issue();
-    },
-  };
+  const signIn = new SignIn(options.tokenLife ?? 3600);
 
   const answer = (request: Seen): Answer => {
     const { route } = request;
-    if (route.access !== 'anyone' && !tokens.has(String(request.headers.authorization).slice('Bearer '.length)))
+    if (route.access !== 'anyone' && !signIn.isSignedIn(request))
       return { code: 'unauthenticated', detail: 'no live session' };
-    for (const part of ['query', 'body'] as const) {
-      const value = part === 'body' && route.bodyOptional ? (request.body ?? {}) : request[part];
-      const checked = route[part]?.safeParse(value);
-      if (checked && !checked.success)
-        return { code: 'invalid_input', detail: `${route.id}: ${checked.error.message}` };
-    }
-    return options.answers?.[route.id]?.(request) ?? signIn[route.id]?.(request) ?? { body: route.example.answer };
+    return (
+      schemaFault(request) ??
+      options.answers?.[route.id]?.(request) ??
+      signIn.answers[route.id]?.(request) ?? { body: route.example.answer }
+    );
   };
-
-  const handle = async (request: IncomingMessage, response: ServerResponse) => {
-    const url = new URL(request.url ?? '', 'http://x');
-    let text = '';
-    for await (const piece of request) text += piece;
-    const reply = (status: number, body: unknown) => {
-      response.writeHead(body === undefined ? 204 : status, { 'content-type': 'application/json' });
-      response.end(body === undefined ? undefined : JSON.stringify(body));
-    };
-    const found = match(request.method ?? '', url.pathname);
-    const given: Answer = found
-      ? answer(
-          record(seen, {
-            ...found,
-            query: Object.fromEntries(url.searchParams),
-            body: text === '' ? undefined : JSON.parse(text),
-            headers: request.headers,
-          }),
-        )
-      : { code: 'route_not_found', detail: url.pathname };
-    if ('code' in given) {
-      const { status, title } = errorKinds[given.code];
-      const { code, detail, errors } = given;
-      reply(status, {
-        type: `about:${code}`,
-        title,
-        status,
-        detail,
-        instance: 'test',
-        code,
-        ...(errors ? { errors } : {}),
-      });
-    } else if ('text' in given) response.end(given.text);
-    else if ('cut' in given) response.write(given.cut, () => response.destroy());
-    else {
-      if (given.next !== undefined) response.setHeader('link', `<${given.next}>; rel="next"`);
-      reply(given.status ?? 200, given.body);
-    }
+  const handle = async (incoming: IncomingMessage, response: ServerResponse) => {
+    const request = await requestOf(incoming);
+    if (request === null)
+      return send(response, { code: 'route_not_found', detail: new URL(incoming.url ?? '', 'http://x').pathname });
+    seen.push(request);
+    send(response, answer(request));
   };
 
   const server = options.tls ? createSecureServer(options.tls, handle) : createPlainServer(handle);
@@ -145,6 +81,7 @@ export async function standIn(
       upgrading.handleUpgrade(request, socket, head, (opened) => webSocket(opened, request.url ?? '')),
     );
   }
+  let opened = 0;
   const sockets = new Set<Socket>();
   server.on('connection', (socket: Socket) => {
     opened++;
@@ -158,7 +95,7 @@ export async function standIn(
     url: `${options.tls ? 'https' : 'http'}://127.0.0.1:${port}`,
     seen,
     connections: () => opened,
-    forgetSessions: () => tokens.clear(),
+    forgetSessions: () => signIn.forget(),
     close: () =>
       new Promise((resolve) => {
         server.close(() => resolve());
@@ -167,9 +104,101 @@ export async function standIn(
   };
 }
 
-function record(seen: Seen[], request: Seen): Seen {
-  seen.push(request);
-  return request;
+/** Sign-in: verifies signatures, and issues session tokens to any key. */
+class SignIn {
+  readonly #tokenLife: number;
+  readonly #nonces = new Map<string, string>();
+  readonly #tokens = new Set<string>();
+
+  /** @param tokenLife seconds */
+  constructor(tokenLife: number) {
+    this.#tokenLife = tokenLife;
+  }
+
+  /** Answers of its routes, by id. */
+  readonly answers: Readonly<Record<string, (request: Seen) => Answer>> = {
+    challenge: ({ body }) => {
+      const nonce = randomBytes(32).toString('hex');
+      this.#nonces.set((body as { public_key: string }).public_key, nonce);
+      return { body: { nonce, form: 2 } };
+    },
+    verify: ({ body }) => {
+      const { public_key, signature, server } = body as { public_key: string; signature: string; server: string };
+      const x = Buffer.from(public_key, 'hex').toString('base64url');
+      const key = createPublicKey({ key: { kty: 'OKP', crv: 'Ed25519', x }, format: 'jwk' });
+      const nonce = this.#nonces.get(public_key) ?? '0'.repeat(64);
+      this.#nonces.delete(public_key);
+      const signed = signInBytes({ server, publicKey: public_key, nonce });
+      return verifySignature(null, signed, key, Buffer.from(signature, 'hex'))
+        ? this.#issue()
+        : { code: 'signature_invalid', detail: 'the signature does not verify' };
+    },
+    renew: (request) => {
+      this.#tokens.delete(tokenOf(request));
+      return this.#issue();
+    },
+  };
+
+  isSignedIn(request: Seen): boolean {
+    return this.#tokens.has(tokenOf(request));
+  }
+
+  /** Ends every session. */
+  forget(): void {
+    this.#tokens.clear();
+  }
+
+  #issue(): Answer {
+    const token = randomBytes(32).toString('base64url');
+    this.#tokens.add(token);
+    return { body: { token, expires_at: Math.floor(Date.now() / 1000) + this.#tokenLife } };
+  }
+}
+
+const tokenOf = ({ headers }: Seen): string => String(headers.authorization).slice('Bearer '.length);
+
+/** Reads a request whole. @returns null without a route */
+async function requestOf(incoming: IncomingMessage): Promise<Seen | null> {
+  const url = new URL(incoming.url ?? '', 'http://x');
+  let text = '';
+  for await (const piece of incoming) text += piece;
+  const found = match(incoming.method ?? '', url.pathname);
+  if (found === null) return null;
+  return {
+    ...found,
+    query: Object.fromEntries(url.searchParams),
+    body: text === '' ? undefined : JSON.parse(text),
+    headers: incoming.headers,
+  };
+}
+
+/** A refusal of a query or a body that the route's schema does not accept. */
+function schemaFault(request: Seen): Answer | undefined {
+  const { route } = request;
+  for (const part of ['query', 'body'] as const) {
+    const value = part === 'body' && route.bodyOptional ? (request.body ?? {}) : request[part];
+    const checked = route[part]?.safeParse(value);
+    if (checked && !checked.success) return { code: 'invalid_input', detail: `${route.id}: ${checked.error.message}` };
+  }
+  return undefined;
+}
+
+function send(response: ServerResponse, answer: Answer): void {
+  const reply = (status: number, body: unknown) => {
+    response.writeHead(body === undefined ? 204 : status, { 'content-type': 'application/json' });
+    response.end(body === undefined ? undefined : JSON.stringify(body));
+  };
+  if ('code' in answer) {
+    const { code, detail, errors } = answer;
+    const { status, title } = errorKinds[code];
+    const type = `about:${code}`;
+    reply(status, { type, title, status, detail, instance: 'test', code, ...(errors ? { errors } : {}) });
+  } else if ('text' in answer) response.end(answer.text);
+  else if ('cut' in answer) response.write(answer.cut, () => response.destroy());
+  else {
+    if (answer.next !== undefined) response.setHeader('link', `<${answer.next}>; rel="next"`);
+    reply(answer.status ?? 200, answer.body);
+  }
 }
 
 function match(method: string, path: string): Pick<Seen, 'route' | 'params'> | null {

@@ -4,7 +4,6 @@
  */
 export const longFunctions: Readonly<Record<string, string>> = {
   'agent/src/converge/test/provider-contract.ts#providerContract': 'not divided yet',
-  'cli/test/orchestrator.ts#standIn': 'not divided yet',
   'console/src/pages/modules/module-page.tsx#ModuleDetails': 'not divided yet',
   'e2e/main-job.ts#mainJob': 'not divided yet',
   'orchestrator/src/domain/terminals/terminals.ts#createTerminals': 'not divided yet',
