@@ -1,10 +1,7 @@
 import { createHash } from 'node:crypto';
-import { createReadStream } from 'node:fs';
-import { mkdir, open, readdir, rm, stat } from 'node:fs/promises';
-import { join } from 'node:path';
-import { isUlid } from '@muster/protocol';
 import type { Clock } from '../../../../lib/src/clock.ts';
 import { maxLineBytes } from '../cast.ts';
+import { TranscriptFiles } from './transcript-files.ts';
 import { shownBytes, wholeLines } from './transcript-lines.ts';
 import { FileRecording, type Recording, type TranscriptDigest, TranscriptSync } from './transcript-writer.ts';
 
@@ -42,55 +39,24 @@ export interface Transcripts {
 
 /** @param directory created if missing, accessible to its owner only */
 export async function openTranscripts(directory: string, clock: Clock): Promise<Transcripts> {
-  await mkdir(directory, { recursive: true, mode: 0o700 });
+  const files = await TranscriptFiles.open(directory);
   const sync = new TranscriptSync(clock);
   const recordings = new Map<string, Recording>();
   let recorded = 0;
-  const pathOf = (sessionId: string) => join(directory, `${sessionId}.cast`);
-  /** Bytes that may be read; null when there is no file. */
-  const lengthOf = async (sessionId: string): Promise<number | null> => {
-    // Refuses ids that could name a path.
-    if (!isUlid(sessionId)) return null;
-    const recording = recordings.get(sessionId);
-    if (recording) return recording.written;
-    try {
-      return (await stat(pathOf(sessionId))).size;
-    } catch (error) {
-      if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null;
-      throw error;
-    }
-  };
+  /** Bytes that may be read: of a recording in progress, whole lines. Null without a transcript. */
+  const lengthOf = async (sessionId: string): Promise<number | null> =>
+    recordings.get(sessionId)?.written ?? (await files.size(sessionId));
   const cast = async (sessionId: string) => {
     const length = await lengthOf(sessionId);
-    return length === null ? null : bytesOf(pathOf(sessionId), length);
-  };
-  const part = async (sessionId: string, from: number, to: number) => {
-    const handle = await open(pathOf(sessionId), 'r');
-    try {
-      const bytes = new Uint8Array(Math.max(0, to - from));
-      let length = 0;
-      for (let read = -1; read !== 0 && length < bytes.length; length += read)
-        read = (await handle.read(bytes, length, bytes.length - length, from + length)).bytesRead;
-      return bytes.subarray(0, length);
-    } finally {
-      await handle.close();
-    }
+    return length === null ? null : files.beginning(sessionId, length);
   };
   return {
     async create(sessionId, onFailure) {
-      if (!isUlid(sessionId)) throw new TypeError(`${sessionId} is not a session id`);
-      const handle = await open(pathOf(sessionId), 'ax', 0o600);
-      try {
-        await syncDirectory(directory);
-      } catch (error) {
-        await handle.close();
-        await rm(pathOf(sessionId), { force: true });
-        throw error;
-      }
+      const { path, handle } = await files.create(sessionId);
       const onWritten = (bytes: number) => {
         recorded += bytes;
       };
-      const recording = new FileRecording({ handle, path: pathOf(sessionId), sync, onFailure, onWritten });
+      const recording = new FileRecording({ handle, path, sync, onFailure, onWritten });
       recordings.set(sessionId, recording);
       return {
         get written() {
@@ -109,40 +75,22 @@ export async function openTranscripts(directory: string, clock: Clock): Promise<
       const bytes = await cast(sessionId);
       return bytes === null ? null : shownBytes(bytes);
     },
-    part,
+    part: (sessionId, from, to) => files.part(sessionId, from, to),
     async repair(sessionId) {
       const length = await lengthOf(sessionId);
       if (length === null || recordings.has(sessionId)) return;
       const from = Math.max(0, length - 2 * maxLineBytes);
-      const end = from + wholeLines(await part(sessionId, from, length));
+      const end = from + wholeLines(await files.part(sessionId, from, length));
       // No line is that long: the file was not written by Muster.
       if (end === length || (end === from && from > 0)) return;
-      const handle = await open(pathOf(sessionId), 'r+');
-      try {
-        await handle.truncate(end);
-        await handle.datasync();
-      } finally {
-        await handle.close();
-      }
+      await files.truncate(sessionId, end);
     },
     async digest(sessionId) {
       const pieces = await cast(sessionId);
-      if (pieces === null) return null;
-      const hash = createHash('sha256');
-      let bytes = 0;
-      for await (const piece of pieces) {
-        hash.update(piece);
-        bytes += piece.length;
-      }
-      return { sha256: hash.digest('hex'), bytes };
+      return pieces === null ? null : digestOf(pieces);
     },
-    async remove(sessionId) {
-      if (isUlid(sessionId)) await rm(pathOf(sessionId), { force: true });
-    },
-    async ids() {
-      const names = (await readdir(directory)).filter((name) => name.endsWith('.cast'));
-      return names.map((name) => name.slice(0, -'.cast'.length)).filter(isUlid);
-    },
+    remove: (sessionId) => files.remove(sessionId),
+    ids: () => files.ids(),
     get recorded() {
       return recorded;
     },
@@ -153,17 +101,12 @@ export async function openTranscripts(directory: string, clock: Clock): Promise<
   };
 }
 
-/** Makes the name of a new file survive a power failure. */
-async function syncDirectory(directory: string): Promise<void> {
-  const handle = await open(directory, 'r');
-  try {
-    await handle.sync();
-  } finally {
-    await handle.close();
+async function digestOf(pieces: AsyncIterable<Uint8Array>): Promise<TranscriptDigest> {
+  const hash = createHash('sha256');
+  let bytes = 0;
+  for await (const piece of pieces) {
+    hash.update(piece);
+    bytes += piece.length;
   }
-}
-
-/** Opens the file at the first read, so that an unread iterator needs no closing. */
-async function* bytesOf(file: string, length: number): AsyncGenerator<Uint8Array> {
-  if (length > 0) yield* createReadStream(file, { end: length - 1 }) as AsyncIterable<Buffer>;
+  return { sha256: hash.digest('hex'), bytes };
 }

@@ -1,0 +1,104 @@
+import { createReadStream } from 'node:fs';
+import { type FileHandle, mkdir, open, readdir, rm, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import { isUlid } from '@muster/protocol';
+
+const ending = '.cast';
+
+/** The files `ID.cast` of a directory. An id that is no ULID could name another path: it has no file. */
+export class TranscriptFiles {
+  readonly #directory: string;
+
+  private constructor(directory: string) {
+    this.#directory = directory;
+  }
+
+  /** @param directory created if missing, accessible to its owner only */
+  static async open(directory: string): Promise<TranscriptFiles> {
+    await mkdir(directory, { recursive: true, mode: 0o700 });
+    return new TranscriptFiles(directory);
+  }
+
+  /**
+   * Creates the file of a session that has none. Its name survives a power failure.
+   * @returns its path, and a handle for appending
+   */
+  async create(sessionId: string): Promise<{ path: string; handle: FileHandle }> {
+    if (!isUlid(sessionId)) throw new TypeError(`${sessionId} is not a session id`);
+    const path = this.#pathOf(sessionId);
+    const handle = await open(path, 'ax', 0o600);
+    try {
+      await syncDirectory(this.#directory);
+    } catch (error) {
+      await handle.close();
+      await rm(path, { force: true });
+      throw error;
+    }
+    return { path, handle };
+  }
+
+  /** Size in bytes; null when there is no file. */
+  async size(sessionId: string): Promise<number | null> {
+    if (!isUlid(sessionId)) return null;
+    try {
+      return (await stat(this.#pathOf(sessionId))).size;
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null;
+      throw error;
+    }
+  }
+
+  /** The first bytes. Opens the file at the first read, so that an unread iterator needs no closing. */
+  async *beginning(sessionId: string, length: number): AsyncGenerator<Uint8Array> {
+    if (length > 0) yield* createReadStream(this.#pathOf(sessionId), { end: length - 1 }) as AsyncIterable<Buffer>;
+  }
+
+  /** Bytes `from` to `to`, or fewer at the end of the file. @throws an error of the file system */
+  async part(sessionId: string, from: number, to: number): Promise<Uint8Array> {
+    const handle = await open(this.#pathOf(sessionId), 'r');
+    try {
+      const bytes = new Uint8Array(Math.max(0, to - from));
+      let length = 0;
+      for (let read = -1; read !== 0 && length < bytes.length; length += read)
+        read = (await handle.read(bytes, length, bytes.length - length, from + length)).bytesRead;
+      return bytes.subarray(0, length);
+    } finally {
+      await handle.close();
+    }
+  }
+
+  async truncate(sessionId: string, length: number): Promise<void> {
+    const handle = await open(this.#pathOf(sessionId), 'r+');
+    try {
+      await handle.truncate(length);
+      await handle.datasync();
+    } finally {
+      await handle.close();
+    }
+  }
+
+  /** Removes the file of the session, if any. */
+  async remove(sessionId: string): Promise<void> {
+    if (isUlid(sessionId)) await rm(this.#pathOf(sessionId), { force: true });
+  }
+
+  /** The sessions with a file. */
+  async ids(): Promise<string[]> {
+    const names = (await readdir(this.#directory)).filter((name) => name.endsWith(ending));
+    return names.map((name) => name.slice(0, -ending.length)).filter(isUlid);
+  }
+
+  #pathOf(sessionId: string): string {
+    return join(this.#directory, `${sessionId}${ending}`);
+  }
+}
+
+/** Makes the name of a new file survive a power failure. */
+async function syncDirectory(directory: string): Promise<void> {
+  const handle = await open(directory, 'r');
+  try {
+    await handle.sync();
+  } finally {
+    await handle.close();
+  }
+}
