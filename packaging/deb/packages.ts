@@ -37,7 +37,7 @@ const completionPlaces = {
 };
 
 /** Where the orchestrator's package has what machines install. */
-const served = '/usr/share/muster/install';
+const servedFolder = '/usr/share/muster/install';
 
 const orchestratorWelcome = `
 Muster's orchestrator runs. Make yourself its first admin, as the user you are:
@@ -71,129 +71,130 @@ export const packagesIn = (folder: string, version: string, architecture: string
  * @returns their paths
  */
 export function buildPackages(wish: PackagesWish): Packages {
-  const { executable, version, architecture, out, epoch, licences, compression = 'xz' } = wish;
-  const { muster, agent, orchestrator } = packagesIn(out, version, architecture);
+  const { executable, version, architecture, out, epoch, compression = 'xz' } = wish;
+  const paths = packagesIn(out, version, architecture);
   mkdirSync(out, { recursive: true });
-  const write = (path: string, deb: Omit<DebianPackage, 'control'> & { about: About }, how: Compression) => {
-    const [name = '', , arch = ''] = basename(path, '.deb').split('_');
-    rmSync(path, { force: true });
-    const control = {
-      Package: name,
-      Version: version,
-      Architecture: arch,
-      Maintainer: 'The Muster authors <muster@localhost>',
-      Section: 'admin',
-      Priority: 'optional',
-      ...deb.about,
-    };
-    const files = { ...deb.files, ...documents(name, version, epoch) };
-    writePackage({ control, files, conffiles: deb.conffiles, scripts: deb.scripts }, path, epoch, how);
-  };
-
-  const completions = Object.fromEntries(
-    Object.entries(wish.completions ?? {}).map(([shell, text]) => [
-      completionPlaces[shell as keyof typeof completionPlaces],
-      { content: text },
-    ]),
-  );
-  write(
-    muster,
-    {
-      about: {
-        // Requirements of Node itself; every Debian since 10 and Ubuntu since 20.04 satisfies them.
-        Depends: 'libc6 (>= 2.28), libgcc-s1 | libgcc1, libstdc++6 (>= 8)',
-        Description:
-          'self-hosted orchestrator for fleets of real machines\n Keeps machines in the state you declare: files, packages, services, users.\n This is the program: command line, agent and orchestrator in one.',
-      },
-      files: {
-        '/usr/bin/muster': { copy: executable, mode: 0o755 },
-        '/usr/share/doc/muster/THIRD-PARTY-LICENCES.gz': { content: gzipSync(licences, { level: 9 }) },
-        ...completions,
-      },
-      conffiles: [],
-      scripts: {},
-    },
-    compression,
-  );
-  const unitFiles = (role: 'agent' | 'orchestrator'): Record<string, PackagedFile> => ({
-    [`/lib/systemd/system/muster-${role}.service`]: { copy: join(here, `../systemd/muster-${role}.service`) },
-    [`/etc/muster/${role}.yml`]: { copy: join(here, `${role}.yml`) },
-  });
-  write(
-    agent,
-    {
-      about: {
-        Depends: `muster (= ${version}), init-system-helpers (>= 1.52)`,
-        Recommends: 'systemd',
-        Description:
-          'agent of Muster, the orchestrator for fleets of real machines\n Connects this machine to its orchestrator and keeps it in the declared state.',
-      },
-      files: unitFiles('agent'),
-      conffiles: ['/etc/muster/agent.yml'],
-      scripts: maintainerScripts({
-        unit: 'muster-agent.service',
-        welcome: agentWelcome,
-        leftBehind: ['/var/lib/muster-agent', '/etc/muster/agent.discover'],
-      }),
-    },
-    'gzip',
-  );
-  const orchestratorConfig = '/etc/muster/orchestrator.yml';
-  write(
-    orchestrator,
-    {
-      about: {
-        // passwd has groupadd.
-        Depends: `muster (= ${version}), init-system-helpers (>= 1.52), passwd`,
-        Recommends: 'systemd',
-        Description:
-          'orchestrator of Muster, for fleets of real machines\n The server that agents connect to, with its database and API.\n Carries the packages that machines install the agent from.',
-      },
-      files: {
-        ...unitFiles('orchestrator'),
-        [orchestratorConfig]: { copy: join(here, 'orchestrator.yml'), mode: 0o640 },
-        // Installed, but inactive until the timer is enabled.
-        ...Object.fromEntries(
-          ['service', 'timer'].map((kind) => [
-            `/lib/systemd/system/muster-backup.${kind}`,
-            { copy: join(here, `../systemd/muster-backup.${kind}`) },
-          ]),
-        ),
-        ...servedFiles(installFolder(version, executable, [muster, agent])),
-      },
-      conffiles: [orchestratorConfig],
-      scripts: maintainerScripts({
-        unit: 'muster-orchestrator.service',
-        timer: 'muster-backup.timer',
-        welcome: orchestratorWelcome,
-        closedConfig: { path: orchestratorConfig, group: 'muster' },
-        leftBehind: [
-          // Native parts extracted when root works on the database: backup, export.
-          '/var/cache/muster',
-          ...['lib', 'cache', 'log'].flatMap((kind) => [
-            `/var/${kind}/muster-orchestrator`,
-            `/var/${kind}/private/muster-orchestrator`,
-          ]),
-          '/etc/muster/orchestrator.env',
-          '/etc/muster/backup.env',
-          // By systemctl enable; the backups themselves stay.
-          '/etc/systemd/system/timers.target.wants/muster-backup.timer',
-          '/etc/systemd/system/muster-backup.timer.d',
-          '/etc/systemd/system/muster-backup.service.d',
-          '/var/lib/systemd/timers/stamp-muster-backup.timer',
-        ],
-      }),
-    },
-    // The content is already compressed.
-    'none',
-  );
-  return { muster, agent, orchestrator };
+  write(programPackage(wish), paths.muster, epoch, compression);
+  write(agentPackage(version), paths.agent, epoch, 'gzip');
+  const served = servedFiles(installFolder(version, executable, [paths.muster, paths.agent]));
+  // The content is already compressed.
+  write(orchestratorPackage(version, served), paths.orchestrator, epoch, 'none');
+  return paths;
 }
 
-type About = Readonly<{ Depends: string; Recommends?: string; Description: string }>;
+/** A package without what all have in common: the rest of its control file, and its documents. */
+type Contents = Omit<DebianPackage, 'control'> & {
+  readonly about: Readonly<{ Depends: string; Recommends?: string; Description: string }>;
+};
+
+/** Writes one package. Its name, version, and architecture are those of the file name. */
+function write({ about, files, conffiles, scripts }: Contents, path: string, epoch: number, how: Compression): void {
+  const [name = '', version = '', architecture = ''] = basename(path, '.deb').split('_');
+  rmSync(path, { force: true });
+  const control = {
+    Package: name,
+    Version: version,
+    Architecture: architecture,
+    Maintainer: 'The Muster authors <muster@localhost>',
+    Section: 'admin',
+    Priority: 'optional',
+    ...about,
+  };
+  const all = { ...files, ...documents(name, version, epoch) };
+  writePackage({ control, files: all, conffiles, scripts }, path, epoch, how);
+}
+
+const programPackage = ({ executable, licences, completions = {} }: PackagesWish): Contents => ({
+  about: {
+    // Requirements of Node itself; every Debian since 10 and Ubuntu since 20.04 satisfies them.
+    Depends: 'libc6 (>= 2.28), libgcc-s1 | libgcc1, libstdc++6 (>= 8)',
+    Description:
+      'self-hosted orchestrator for fleets of real machines\n Keeps machines in the state you declare: files, packages, services, users.\n This is the program: command line, agent and orchestrator in one.',
+  },
+  files: {
+    '/usr/bin/muster': { copy: executable, mode: 0o755 },
+    '/usr/share/doc/muster/THIRD-PARTY-LICENCES.gz': { content: gzipSync(licences, { level: 9 }) },
+    ...Object.fromEntries(
+      Object.entries(completions).map(([shell, text]) => [
+        completionPlaces[shell as keyof typeof completionPlaces],
+        { content: text },
+      ]),
+    ),
+  },
+  conffiles: [],
+  scripts: {},
+});
+
+const unitFiles = (role: 'agent' | 'orchestrator'): Record<string, PackagedFile> => ({
+  [`/lib/systemd/system/muster-${role}.service`]: { copy: join(here, `../systemd/muster-${role}.service`) },
+  [`/etc/muster/${role}.yml`]: { copy: join(here, `${role}.yml`) },
+});
+
+const agentPackage = (version: string): Contents => ({
+  about: {
+    Depends: `muster (= ${version}), init-system-helpers (>= 1.52)`,
+    Recommends: 'systemd',
+    Description:
+      'agent of Muster, the orchestrator for fleets of real machines\n Connects this machine to its orchestrator and keeps it in the declared state.',
+  },
+  files: unitFiles('agent'),
+  conffiles: ['/etc/muster/agent.yml'],
+  scripts: maintainerScripts({
+    unit: 'muster-agent.service',
+    welcome: agentWelcome,
+    leftBehind: ['/var/lib/muster-agent', '/etc/muster/agent.discover'],
+  }),
+});
+
+const orchestratorConfig = '/etc/muster/orchestrator.yml';
+
+/** @param served the packages that machines install the agent from */
+const orchestratorPackage = (version: string, served: Record<string, PackagedFile>): Contents => ({
+  about: {
+    // passwd has groupadd.
+    Depends: `muster (= ${version}), init-system-helpers (>= 1.52), passwd`,
+    Recommends: 'systemd',
+    Description:
+      'orchestrator of Muster, for fleets of real machines\n The server that agents connect to, with its database and API.\n Carries the packages that machines install the agent from.',
+  },
+  files: {
+    ...unitFiles('orchestrator'),
+    [orchestratorConfig]: { copy: join(here, 'orchestrator.yml'), mode: 0o640 },
+    // Installed, but inactive until the timer is enabled.
+    ...Object.fromEntries(
+      ['service', 'timer'].map((kind) => [
+        `/lib/systemd/system/muster-backup.${kind}`,
+        { copy: join(here, `../systemd/muster-backup.${kind}`) },
+      ]),
+    ),
+    ...served,
+  },
+  conffiles: [orchestratorConfig],
+  scripts: maintainerScripts({
+    unit: 'muster-orchestrator.service',
+    timer: 'muster-backup.timer',
+    welcome: orchestratorWelcome,
+    closedConfig: { path: orchestratorConfig, group: 'muster' },
+    leftBehind: [
+      // Native parts extracted when root works on the database: backup, export.
+      '/var/cache/muster',
+      ...['lib', 'cache', 'log'].flatMap((kind) => [
+        `/var/${kind}/muster-orchestrator`,
+        `/var/${kind}/private/muster-orchestrator`,
+      ]),
+      '/etc/muster/orchestrator.env',
+      '/etc/muster/backup.env',
+      // By systemctl enable; the backups themselves stay.
+      '/etc/systemd/system/timers.target.wants/muster-backup.timer',
+      '/etc/systemd/system/muster-backup.timer.d',
+      '/etc/systemd/system/muster-backup.service.d',
+      '/var/lib/systemd/timers/stamp-muster-backup.timer',
+    ],
+  }),
+});
 
 const servedFiles = ({ files }: InstallFolder): Record<string, PackagedFile> =>
-  Object.fromEntries(Object.entries(files).map(([name, file]) => [`${served}/${name}`, file]));
+  Object.fromEntries(Object.entries(files).map(([name, file]) => [`${servedFolder}/${name}`, file]));
 
 /** Documents that Debian's policy requires of every package. */
 function documents(name: string, version: string, epoch: number): Record<string, PackagedFile> {

@@ -9,5 +9,4 @@ export const longFunctions: Readonly<Record<string, string>> = {
   'orchestrator/src/domain/terminals/terminals.ts#createTerminals': 'not divided yet',
   'orchestrator/src/http/app.ts#createApp': 'not divided yet',
   'orchestrator/src/http/terminal/terminal-socket.ts#registerTerminalSockets': 'not divided yet',
-  'packaging/deb/packages.ts#buildPackages': 'not divided yet',
 };
