@@ -3,7 +3,6 @@
  * Delete the line of a function that became shorter.
  */
 export const longFunctions: Readonly<Record<string, string>> = {
-  'agent/src/converge/test/provider-contract.ts#providerContract': 'not divided yet',
   'console/src/pages/modules/module-page.tsx#ModuleDetails': 'not divided yet',
   'e2e/main-job.ts#mainJob': 'not divided yet',
   'orchestrator/src/domain/terminals/terminals.ts#createTerminals': 'not divided yet',

@@ -24,15 +24,19 @@ export interface Ground {
   tamper(): Promise<void>;
 }
 
-interface ContractOptions {
-  /** Exactly the fields that a drift check must report after `tamper`. */
-  moved: readonly string[];
-  /** Sets up the machine for each test. */
-  begin(): Promise<Ground>;
+/** Where an agent is killed. */
+interface Kills {
   /** The steps of the journal to kill the agent at; absent: all. */
   deadly?: (point: string) => boolean;
   /** Minimum number of such steps. */
   steps: number;
+}
+
+interface ContractOptions extends Kills {
+  /** Exactly the fields that a drift check must report after `tamper`. */
+  moved: readonly string[];
+  /** Sets up the machine for each test. */
+  begin(): Promise<Ground>;
 }
 
 const essence = (results: ResourceResult[]) =>
@@ -59,115 +63,126 @@ export async function planAndApplyOn(
 }
 
 /** Defines the tests of one subject. Call it inside a `describe`. */
-export function providerContract({ moved, begin, deadly = () => true, steps }: ContractOptions): void {
+export function providerContract({ begin, moved, ...kills }: ContractOptions): void {
   let ground: Ground;
   beforeEach(async () => {
     ground = await begin();
   });
 
-  const plan = (resources: ResolvedResource[]) => ground.agent.run(operation('plan', resources));
-  const apply = (resources: ResolvedResource[]) => ground.agent.run(operation('apply', resources));
-
-  const planAndApply = (resources: ResolvedResource[]) => planAndApplyOn(ground, resources);
-
   test('has a provider', () => {
     expect(providerOf(ground.desired.type)?.type).toBe(ground.desired.type);
   });
+  test('plans without changes, applies what was planned, and changes nothing on the second apply', () =>
+    expectIdempotence(ground));
+  test('reports exactly the drifted fields, and repairs them with the next apply', () =>
+    expectDriftRepaired(ground, moved));
+  test('restores the original state on removal, even after changes and drift', () => expectRestored(ground));
+  test('survives a kill at any step of an apply, with one end and a complete removal', () =>
+    expectApplySurvivesKills(ground, kills));
+  test('finishes a removal after a kill at any step', () => expectRemovalSurvivesKills(ground, kills));
+  test('leaves a resource that was already as declared when it is removed', () => expectUntouched(ground));
+}
 
-  test('plans without changes, applies what was planned, and changes nothing on the second apply', async () => {
-    for (const wanted of [ground.desired, ground.changed, ground.desired]) {
-      const results = await planAndApply([wanted]);
-      expect(results.map(({ status, corrective }) => ({ status, corrective }))).toEqual([
-        { status: 'changed', corrective: false },
-      ]);
-      const current = await ground.snapshot();
-      const again = await apply([wanted]);
-      expect(again.results).toMatchObject([{ action: 'none', status: 'unchanged', changes: [] }]);
-      expect(await ground.snapshot()).toEqual(current);
-    }
-    await apply([]);
-  });
+const apply = ({ agent }: Ground, resources: ResolvedResource[]) => agent.run(operation('apply', resources));
+const plan = ({ agent }: Ground, resources: ResolvedResource[]) => agent.run(operation('plan', resources));
 
-  test('reports exactly the drifted fields, and repairs them with the next apply', async () => {
-    await apply([ground.desired]);
-    const declaredState = await ground.snapshot();
-    expect((await ground.agent.run(operation('drift'))).results).toEqual([]);
-    await ground.tamper();
-    const tampered = await ground.snapshot();
-    const drift = await ground.agent.run(operation('drift'));
-    expect(drift.results.map(({ changes }) => changes.map(({ field }) => field))).toEqual([moved]);
-    expect(await ground.snapshot()).toEqual(tampered);
-    const repaired = await planAndApply([ground.desired]);
-    expect(repaired).toMatchObject([{ status: 'changed', corrective: true }]);
-    expect(await ground.snapshot()).toEqual(declaredState);
-    await apply([]);
-  });
-
-  test('restores the original state on removal, even after changes and drift', async () => {
-    const before = await ground.snapshot();
-    await apply([ground.desired]);
-    await planAndApply([]);
-    expect(await ground.snapshot()).toEqual(before);
-    await apply([ground.desired]);
-    await apply([ground.changed]);
-    await planAndApply([]);
-    expect(await ground.snapshot()).toEqual(before);
-    await apply([ground.desired]);
-    await ground.tamper();
-    await planAndApply([]);
-    expect(await ground.snapshot()).toEqual(before);
-    expect((await plan([])).results).toEqual([]);
-  });
-
-  /** A sample of the steps to kill the agent at. */
-  async function deadlySteps(resources: ResolvedResource[]): Promise<JournalStep[]> {
-    const { points } = await ground.agent.killedAt(operation('apply', resources), 0);
-    const found = points.flatMap((point, i): JournalStep[] => {
-      const nth = points.slice(0, i + 1).filter((other) => other === point).length;
-      return deadly(point) ? [{ point, nth }] : [];
-    });
-    expect(found.length, points.join(', ')).toBeGreaterThanOrEqual(steps);
-    return sampled(found, maxSteps);
-  }
-
-  test('survives a kill at any step of an apply, with one end and a complete removal', async () => {
-    const before = await ground.snapshot();
-    const found = await deadlySteps([ground.desired]);
-    await apply([]);
-    for (const at of found) {
-      const name = at.point;
-      await ground.agent.forget();
-      const { reported } = await ground.agent.killedAt(operation('apply', [ground.desired]), at);
-      expect(reported.results, name).toMatchObject([{ status: 'changed' }]);
-      expect(reported.finished, name).toMatchObject({ status: 'succeeded', summary: { total: 1 } });
-      expect((await apply([ground.desired])).results, name).toMatchObject([{ status: 'unchanged' }]);
-      await apply([]);
-      expect(await ground.snapshot(), name).toEqual(before);
-    }
-  });
-
-  test('finishes a removal after a kill at any step', async () => {
-    const before = await ground.snapshot();
-    await apply([ground.desired]);
-    for (const at of await deadlySteps([])) {
-      const name = at.point;
-      await ground.agent.forget();
-      await apply([ground.desired]);
-      const { reported } = await ground.agent.killedAt(operation('apply', []), at);
-      expect(reported.finished, `${name}: ${failuresOf(reported.results)}`).toMatchObject({ status: 'succeeded' });
-      expect(await ground.snapshot(), name).toEqual(before);
-      expect((await plan([])).results, name).toEqual([]);
-    }
-  });
-
-  test('leaves a resource that was already as declared when it is removed', async () => {
-    await apply([ground.desired]);
-    await ground.agent.forget();
+async function expectIdempotence(ground: Ground): Promise<void> {
+  for (const declared of [ground.desired, ground.changed, ground.desired]) {
+    const results = await planAndApplyOn(ground, [declared]);
+    expect(results.map(({ status, corrective }) => ({ status, corrective }))).toEqual([
+      { status: 'changed', corrective: false },
+    ]);
     const current = await ground.snapshot();
-    expect(await planAndApply([ground.desired])).toMatchObject([{ status: 'unchanged' }]);
-    expect(await planAndApply([])).toMatchObject([{ action: 'none', status: 'unchanged' }]);
+    const again = await apply(ground, [declared]);
+    expect(again.results).toMatchObject([{ action: 'none', status: 'unchanged', changes: [] }]);
     expect(await ground.snapshot()).toEqual(current);
+  }
+  await apply(ground, []);
+}
+
+async function expectDriftRepaired(ground: Ground, moved: ContractOptions['moved']): Promise<void> {
+  await apply(ground, [ground.desired]);
+  const declaredState = await ground.snapshot();
+  expect((await ground.agent.run(operation('drift'))).results).toEqual([]);
+  await ground.tamper();
+  const tampered = await ground.snapshot();
+  const drift = await ground.agent.run(operation('drift'));
+  expect(drift.results.map(({ changes }) => changes.map(({ field }) => field))).toEqual([moved]);
+  expect(await ground.snapshot()).toEqual(tampered);
+  const repaired = await planAndApplyOn(ground, [ground.desired]);
+  expect(repaired).toMatchObject([{ status: 'changed', corrective: true }]);
+  expect(await ground.snapshot()).toEqual(declaredState);
+  await apply(ground, []);
+}
+
+async function expectRestored(ground: Ground): Promise<void> {
+  const before = await ground.snapshot();
+  await apply(ground, [ground.desired]);
+  await planAndApplyOn(ground, []);
+  expect(await ground.snapshot()).toEqual(before);
+  await apply(ground, [ground.desired]);
+  await apply(ground, [ground.changed]);
+  await planAndApplyOn(ground, []);
+  expect(await ground.snapshot()).toEqual(before);
+  await apply(ground, [ground.desired]);
+  await ground.tamper();
+  await planAndApplyOn(ground, []);
+  expect(await ground.snapshot()).toEqual(before);
+  expect((await plan(ground, [])).results).toEqual([]);
+}
+
+/** A sample of the steps to kill the agent at. */
+async function deadlySteps(
+  { agent }: Ground,
+  { deadly = () => true, steps }: Kills,
+  resources: ResolvedResource[],
+): Promise<JournalStep[]> {
+  const { points } = await agent.killedAt(operation('apply', resources), 0);
+  const found = points.flatMap((point, i): JournalStep[] => {
+    const nth = points.slice(0, i + 1).filter((other) => other === point).length;
+    return deadly(point) ? [{ point, nth }] : [];
   });
+  expect(found.length, points.join(', ')).toBeGreaterThanOrEqual(steps);
+  return sampled(found, maxSteps);
+}
+
+async function expectApplySurvivesKills(ground: Ground, kills: Kills): Promise<void> {
+  const before = await ground.snapshot();
+  const found = await deadlySteps(ground, kills, [ground.desired]);
+  await apply(ground, []);
+  for (const at of found) {
+    const name = at.point;
+    await ground.agent.forget();
+    const { reported } = await ground.agent.killedAt(operation('apply', [ground.desired]), at);
+    expect(reported.results, name).toMatchObject([{ status: 'changed' }]);
+    expect(reported.finished, name).toMatchObject({ status: 'succeeded', summary: { total: 1 } });
+    expect((await apply(ground, [ground.desired])).results, name).toMatchObject([{ status: 'unchanged' }]);
+    await apply(ground, []);
+    expect(await ground.snapshot(), name).toEqual(before);
+  }
+}
+
+async function expectRemovalSurvivesKills(ground: Ground, kills: Kills): Promise<void> {
+  const before = await ground.snapshot();
+  await apply(ground, [ground.desired]);
+  for (const at of await deadlySteps(ground, kills, [])) {
+    const name = at.point;
+    await ground.agent.forget();
+    await apply(ground, [ground.desired]);
+    const { reported } = await ground.agent.killedAt(operation('apply', []), at);
+    expect(reported.finished, `${name}: ${failuresOf(reported.results)}`).toMatchObject({ status: 'succeeded' });
+    expect(await ground.snapshot(), name).toEqual(before);
+    expect((await plan(ground, [])).results, name).toEqual([]);
+  }
+}
+
+async function expectUntouched(ground: Ground): Promise<void> {
+  await apply(ground, [ground.desired]);
+  await ground.agent.forget();
+  const current = await ground.snapshot();
+  expect(await planAndApplyOn(ground, [ground.desired])).toMatchObject([{ status: 'unchanged' }]);
+  expect(await planAndApplyOn(ground, [])).toMatchObject([{ action: 'none', status: 'unchanged' }]);
+  expect(await ground.snapshot()).toEqual(current);
 }
 
 const failuresOf = (results: ResourceResult[]): string =>
