@@ -29,35 +29,70 @@ const problemOf = async (call: Promise<unknown>) =>
   );
 const byId = (operation: Operation, id: string) => operation.resources.find((resource) => resource.id === id);
 
+type Tree = ReturnType<typeof treeOf>;
+
+/** The site of one agent, as its operator sees it. */
+interface Job {
+  readonly call: Orchestrator['call'];
+  readonly params: { readonly node_id: string };
+  /** The folder of the site. */
+  readonly root: string;
+  /** Uploads the module of the site. */
+  upload(options?: Partial<Parameters<typeof siteModule>[0]>): Promise<unknown>;
+}
+
+const nothing = { body: { modules: [] } };
+
 /** Plans, applies, watches for drift, changes and takes away a site, as one operator with one agent. */
 export async function mainJob(stage: Stage, orchestrator: Orchestrator): Promise<void> {
   const { call } = orchestrator;
   const token = await orchestrator.token(null);
-  const agent = await stage.agent(orchestrator, 'web-1', { token });
-  const node_id = agent.nodeId;
-  const params = { node_id };
-  const nothing = { body: { modules: [] } };
+  const { nodeId: node_id } = await stage.agent(orchestrator, 'web-1', { token });
+  const root = join(stage.dir, 'site');
+  const job: Job = {
+    call,
+    params: { node_id },
+    root,
+    upload: (options = {}) =>
+      call(uploadModule, { body: { name: 'site', content: siteModule({ name: 'site', root, ...options }) } }),
+  };
 
-  // It waits for approval, and nothing is done for it until then.
+  await approve(job);
+  // The site exists: a folder with another mode, and a page of someone else.
+  mkdirSync(root, { mode: 0o700 });
+  writeFileSync(pagePath(root, 0), 'mine\n', { mode: 0o600 });
+  const before = treeOf(root);
+  await assign(job);
+  const plan = await planSite(job);
+  expect(treeOf(root)).toEqual(before);
+  const applied = await applySite(job, plan);
+  const tree = treeOf(root);
+  await expectNothingToDo(job);
+  await repairDrift(job, tree);
+  await changeGreeting(job);
+  await shrinkSite(job, applied);
+  await removeSite(job, before);
+  await expectAudited(job);
+}
+
+/** Nothing is done for a pending agent. */
+async function approve({ call, params }: Job): Promise<void> {
   expect(await call(getAgent, { params })).toMatchObject({ status: 'pending', connected: true, pin_source: 'flag' });
   expect(await problemOf(call(planAgent, { params, ...nothing }))).toMatchObject({ code: 'agent_not_approved' });
   const approved = await call(setAgentStatus, { params, body: { status: 'approved', name: 'web-1' } });
   expect(approved).toMatchObject({ status: 'approved', name: 'web-1', attributes: { platform: 'linux' } });
+}
 
-  // Something was there before: a folder with another mode, and a page of somebody else's.
-  const root = join(stage.dir, 'site');
-  mkdirSync(root, { mode: 0o700 });
-  writeFileSync(pagePath(root, 0), 'mine\n', { mode: 0o600 });
-  const before = treeOf(root);
-
-  const upload = (options: Partial<Parameters<typeof siteModule>[0]> = {}) =>
-    call(uploadModule, { body: { name: 'site', content: siteModule({ name: 'site', root, ...options }) } });
+async function assign({ call, params, upload }: Job): Promise<void> {
+  const { node_id } = params;
   await call(putTag, { params: { node_id, key: 'role' }, body: { value: 'web' } });
   await upload();
   await call(createAssignment, { body: { name: 'web', modules: ['site'], selector: 'role=web' } });
   expect((await call(getAssignment, { params: { name: 'web' } })).matches).toEqual([node_id]);
+}
 
-  // The plan shows all of it and touches nothing. The name is as good as the id.
+/** The plan shows the whole site. The agent's name is as good as its id. */
+async function planSite({ call }: Job): Promise<Operation> {
   const plan = await call(planAgent, { params: { node_id: 'web-1' }, ...nothing });
   expect(plan).toMatchObject({ kind: 'plan', status: 'succeeded', modules: ['site'] });
   expect(plan.summary).toEqual({ total: 26, unchanged: 0, changed: 26, removed: 0, failed: 0, skipped: 0 });
@@ -66,9 +101,11 @@ export async function mainJob(stage: Stage, orchestrator: Orchestrator): Promise
   expect(byId(plan, 'page-5')?.diff).toContain('+page 5\n');
   expect(byId(plan, 'dir-0')?.changes).toEqual([{ field: 'mode', from: '0700', to: '0755' }]);
   expect(byId(plan, 'index')).toMatchObject({ action: 'run', status: 'would_change' });
-  expect(treeOf(root)).toEqual(before);
+  return plan;
+}
 
-  // The apply executes the plan in the same order.
+/** The apply executes the plan in the same order. */
+async function applySite({ call, params, root }: Job, plan: Operation): Promise<Operation> {
   const applied = await call(applyAgent, { params, ...nothing });
   expect(applied).toMatchObject({ kind: 'apply', status: 'succeeded', summary: { total: 26, changed: 26 } });
   expect(applied.resources.map(({ id, action }) => [id, action])).toEqual(
@@ -80,18 +117,23 @@ export async function mainJob(stage: Stage, orchestrator: Orchestrator): Promise
   expect(tree['.']).toBe('0755 directory');
   expect(Object.keys(tree)).toHaveLength(5 + 20 + 2);
   expect(runsOf(root)).toBe(1);
-  const { output } = await call(getOperationOutput, { params: { node_id, operation_id: applied.operation_id } });
+  const { output } = await call(getOperationOutput, { params: { ...params, operation_id: applied.operation_id } });
   expect(Object.values(output)).toMatchObject([{ stdout: 'built the index\n', exit_code: 0, truncated: false }]);
   expect(await call(getOperation, { params: { operation_id: applied.operation_id } })).toEqual(applied);
+  return applied;
+}
 
-  // Nothing is left to do, by plan and by apply.
+/** Neither a plan nor an apply finds anything to do. */
+async function expectNothingToDo({ call, params, root }: Job): Promise<void> {
   expect((await call(planAgent, { params, ...nothing })).summary).toMatchObject({ total: 26, unchanged: 26 });
   expect((await call(applyAgent, { params, ...nothing })).summary).toMatchObject({ total: 26, unchanged: 26 });
   expect(runsOf(root)).toBe(1);
   expect((await call(checkDrift, { params })).status).toBe('in_sync');
   expect((await call(getState, { params })).applied).toHaveLength(26);
+}
 
-  // Manual changes: more text, another mode on a file and on a folder, a removed file. Drift names exactly these.
+/** Drift names exactly what was changed manually. The next apply repairs it, and marks that as corrective. */
+async function repairDrift({ call, params, root }: Job, tree: Tree): Promise<void> {
   appendFileSync(pagePath(root, 2), 'kilroy was here\n');
   chmodSync(pagePath(root, 3), 0o600);
   chmodSync(join(root, 'pages'), 0o700);
@@ -109,7 +151,6 @@ export async function mainJob(stage: Stage, orchestrator: Orchestrator): Promise
   });
   expect(drift.resources.find(({ id }) => id === 'page-2')?.diff).toContain('-kilroy was here');
 
-  // An apply puts it right, and knows that it repairs.
   const repaired = await call(applyAgent, { params, ...nothing });
   expect(repaired.summary).toMatchObject({ unchanged: 22, changed: 4 });
   expect(repaired.resources.filter(({ corrective }) => corrective).map(({ id }) => id)).toEqual([
@@ -120,8 +161,10 @@ export async function mainJob(stage: Stage, orchestrator: Orchestrator): Promise
   ]);
   expect(treeOf(root)).toEqual(tree);
   expect((await call(checkDrift, { params })).status).toBe('in_sync');
+}
 
-  // A new greeting is a new intention, and the script runs again because of it.
+/** A new greeting is no drift, and runs the script again. */
+async function changeGreeting({ call, params, root, upload }: Job): Promise<void> {
   await upload({ greeting: 'good evening' });
   const changed = await call(applyAgent, { params, ...nothing });
   expect(changed.summary).toMatchObject({ unchanged: 24, changed: 2 });
@@ -129,8 +172,10 @@ export async function mainJob(stage: Stage, orchestrator: Orchestrator): Promise
   expect(byId(changed, 'index')).toMatchObject({ action: 'run', status: 'changed', triggered_by: ['page-0'] });
   expect(treeOf(root).index).toMatch(/good evening\n$/);
   expect(runsOf(root)).toBe(2);
+}
 
-  // A smaller desired state: undeclared resources are removed last, in reverse order.
+/** Undeclared resources are removed last, in reverse order. */
+async function shrinkSite({ call, params, root, upload }: Job, applied: Operation): Promise<void> {
   await upload({ greeting: 'good evening', pages: 3, directories: 4, script: 'none' });
   const shrunk = await call(applyAgent, { params, ...nothing });
   expect(shrunk).toMatchObject({ status: 'succeeded', summary: { total: 26, unchanged: 7, removed: 19, changed: 0 } });
@@ -148,14 +193,18 @@ export async function mainJob(stage: Stage, orchestrator: Orchestrator): Promise
     'page-0.html',
   ]);
   expect(runsOf(root)).toBe(3);
+}
 
-  // An empty desired state: the previous state is restored.
+/** Without an assignment, the original state is restored. */
+async function removeSite({ call, params, root }: Job, before: Tree): Promise<void> {
   await call(removeAssignment, { params: { name: 'web' } });
   expect((await call(applyAgent, { params, ...nothing })).summary).toMatchObject({ total: 7, removed: 7 });
   rmSync(join(root, 'log'));
   expect(treeOf(root)).toEqual(before);
   expect(await call(getState, { params })).toMatchObject({ applied: [], pending_removals: [] });
+}
 
+async function expectAudited({ call }: Job): Promise<void> {
   const { events } = await call(listAudit, { query: { limit: '500' } });
   const types = new Set(events.map(({ event_type }) => event_type));
   for (const type of ['agent.pending', 'agent.approved', 'agent.tagged', 'module.uploaded', 'auth.signed_in'])
