@@ -6,5 +6,4 @@ export const longFunctions: Readonly<Record<string, string>> = {
   'console/src/pages/modules/module-page.tsx#ModuleDetails': 'not divided yet',
   'orchestrator/src/domain/terminals/terminals.ts#createTerminals': 'not divided yet',
   'orchestrator/src/http/app.ts#createApp': 'not divided yet',
-  'orchestrator/src/http/terminal/terminal-socket.ts#registerTerminalSockets': 'not divided yet',
 };

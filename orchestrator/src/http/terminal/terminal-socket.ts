@@ -1,5 +1,4 @@
-import { type IncomingMessage, ServerResponse } from 'node:http';
-import type { Socket } from 'node:net';
+import type { IncomingMessage } from 'node:http';
 import { MusterError } from '@muster/protocol';
 import { apiPrefix } from '@muster/protocol/http';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
@@ -10,7 +9,9 @@ import type { TerminalConnections } from '../../domain/terminals/terminal-client
 import { RefusedRequest } from '../server/problem.ts';
 import type { ParsedQuery } from '../server/query.ts';
 import type { TicketRate } from '../server/rate.ts';
-import { TerminalPeer, terminalSocketLimits } from './terminal-peer.ts';
+import { terminalSocketLimits } from './terminal-peer.ts';
+import { TerminalPeers } from './terminal-peers.ts';
+import { ignoreError, routeUpgradeRequests } from './upgrade-requests.ts';
 
 export interface TerminalSocketOptions {
   readonly connections: TerminalConnections;
@@ -22,9 +23,6 @@ export interface TerminalSocketOptions {
   /** Called when a socket has opened. */
   readonly opened: (request: FastifyRequest, mode: string, ms: number) => void;
 }
-
-/** Interval of checks. One timer for all sockets, and none without sockets. */
-const checkMs = 1_000;
 
 const address = new RegExp(`^${apiPrefix}/terminal/session/[^/?]+/ws(\\?|$)`);
 
@@ -39,7 +37,8 @@ export const isTerminalUpgrade = ({ url, headers }: IncomingMessage): boolean =>
  */
 export function registerTerminalSockets(app: FastifyInstance, options: TerminalSocketOptions): () => Promise<void> {
   const { connections, clock, log, rate, most } = options;
-  const upgrades = new WeakMap<IncomingMessage, { socket: Socket; head: Buffer }>();
+  const connectionOf = routeUpgradeRequests(app);
+  const peers = new TerminalPeers(clock, log);
   const sockets = new WebSocketServer({
     noServer: true,
     perMessageDeflate: false,
@@ -50,55 +49,8 @@ export function registerTerminalSockets(app: FastifyInstance, options: TerminalS
     closeTimeout: terminalSocketLimits.closeTimeoutMs,
   } as ConstructorParameters<typeof WebSocketServer>[0]);
 
-  const peers = new Set<TerminalPeer>();
-  let cancelTimer: (() => void) | null = null;
-  let empty = () => {};
-  const look = (): void => {
-    cancelTimer = null;
-    const now = clock.monotonic();
-    for (const peer of peers) peer.look(now);
-    schedule();
-  };
-  const schedule = (): void => {
-    if (peers.size > 0) cancelTimer ??= clock.after(checkMs, look);
-  };
-  const onGone = (peer: TerminalPeer): void => {
-    peers.delete(peer);
-    if (peers.size > 0) return;
-    cancelTimer?.();
-    cancelTimer = null;
-    empty();
-  };
-
-  /** The last unfinished answer on each connection. */
-  const answering = new WeakMap<Socket, ServerResponse>();
-  app.server.on('request', ({ socket }: IncomingMessage, response: ServerResponse) => {
-    answering.set(socket, response);
-    response.once('close', () => {
-      if (answering.get(socket) === response) answering.delete(socket);
-    });
-  });
-  app.server.on('upgrade', (request: IncomingMessage, socket: Socket, head: Buffer) => {
-    upgrades.set(request, { socket, head });
-    // Without a listener, an error would end the process; `ws` adds its own.
-    socket.on('error', ignore);
-    // It may follow another request on the same connection, whose answer is still being sent.
-    const before = answering.get(socket);
-    if (before === undefined) begin(request, socket);
-    else before.once('close', () => begin(request, socket));
-  });
-  const begin = (request: IncomingMessage, socket: Socket): void => {
-    if (socket.destroyed) return;
-    const response = new ServerResponse(request);
-    response.assignSocket(socket);
-    response.shouldKeepAlive = false;
-    // It was refused: no other request can follow on this connection.
-    response.once('finish', () => socket.destroySoon());
-    app.routing(request, response);
-  };
-
   async function upgrade(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
-    const upgraded = upgrades.get(request.raw);
+    const upgraded = connectionOf(request.raw);
     if (upgraded === undefined)
       throw new RefusedRequest('upgrade_required', undefined, { upgrade: 'websocket', connection: 'upgrade' });
     const begun = clock.monotonic();
@@ -112,18 +64,17 @@ export function registerTerminalSockets(app: FastifyInstance, options: TerminalS
     const { socket, head } = upgraded;
     // The client has disconnected: its ticket stays valid.
     if (socket.destroyed) return reply.hijack();
-    const peer = new TerminalPeer({ clock, log, onGone });
+    const peer = peers.create();
     const events = typeof ticket === 'string' ? connections.connect(ticket, session_id, peer) : null;
     if (events === null) throw new MusterError('ticket_invalid');
     rate.giveBack(request.ip);
     peers.add(peer);
-    schedule();
     reply.hijack();
     reply.raw.detachSocket(socket);
     let opened = false;
     sockets.handleUpgrade(request.raw, socket, head, (ws) => {
       opened = true;
-      socket.removeListener('error', ignore);
+      socket.removeListener('error', ignoreError);
       // Pings detect clean ends; keep-alive detects others, also without traffic.
       socket.setKeepAlive(true, terminalSocketLimits.pingMs);
       peer.attach(ws, events);
@@ -135,14 +86,7 @@ export function registerTerminalSockets(app: FastifyInstance, options: TerminalS
 
   app.get(`${apiPrefix}/terminal/session/:session_id/ws`, { exposeHeadRoute: false }, upgrade);
 
-  return () => {
-    if (peers.size === 0) return Promise.resolve();
-    const gone = new Promise<void>((resolve) => {
-      empty = resolve;
-    });
-    for (const peer of [...peers]) peer.interrupt();
-    return gone;
-  };
+  return () => peers.interrupt();
 }
 
 /** Checks what `ws` would refuse without a problem document, after the ticket was consumed. */
@@ -153,5 +97,3 @@ function requireHandshake({ headers }: IncomingMessage): void {
       'sec-websocket-version': '13',
     });
 }
-
-const ignore = (): void => {};

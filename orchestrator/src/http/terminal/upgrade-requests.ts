@@ -1,0 +1,51 @@
+import { type IncomingMessage, ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
+import type { FastifyInstance } from 'fastify';
+
+/** The connection of an upgrade request. */
+export interface UpgradeConnection {
+  readonly socket: Socket;
+  /** Bytes that followed the request. */
+  readonly head: Buffer;
+}
+
+/**
+ * Routes upgrade requests like others, so that they pass the same hooks. One that another request precedes on its connection
+ * waits until that is answered.
+ * @returns finds the connection of an upgrade request; undefined for other requests. Before the upgrade, remove
+ * {@link ignoreError} from its socket.
+ */
+export function routeUpgradeRequests(
+  app: FastifyInstance,
+): (request: IncomingMessage) => UpgradeConnection | undefined {
+  const connections = new WeakMap<IncomingMessage, UpgradeConnection>();
+  /** The last unfinished answer on each connection. */
+  const answering = new WeakMap<Socket, ServerResponse>();
+  app.server.on('request', ({ socket }: IncomingMessage, response: ServerResponse) => {
+    answering.set(socket, response);
+    response.once('close', () => {
+      if (answering.get(socket) === response) answering.delete(socket);
+    });
+  });
+  app.server.on('upgrade', (request: IncomingMessage, socket: Socket, head: Buffer) => {
+    connections.set(request, { socket, head });
+    // Without a listener, an error would end the process; `ws` adds its own.
+    socket.on('error', ignoreError);
+    const before = answering.get(socket);
+    if (before === undefined) route(app, request, socket);
+    else before.once('close', () => route(app, request, socket));
+  });
+  return (request) => connections.get(request);
+}
+
+export const ignoreError = (): void => {};
+
+function route(app: FastifyInstance, request: IncomingMessage, socket: Socket): void {
+  if (socket.destroyed) return;
+  const response = new ServerResponse(request);
+  response.assignSocket(socket);
+  response.shouldKeepAlive = false;
+  // It was refused: no other request can follow on this connection.
+  response.once('finish', () => socket.destroySoon());
+  app.routing(request, response);
+}
