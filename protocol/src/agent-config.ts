@@ -39,7 +39,7 @@ export const agentConfigSchema = z.strictObject({
         .min(1)
         .max(86_400)
         .default(3600)
-        .describe('Time limit of one transaction, in seconds; then it is asked to stop'),
+        .describe('Time limit of one transaction, in seconds; then it receives a request to stop'),
       lock_timeout: z
         .int()
         .min(0)

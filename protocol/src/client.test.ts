@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { ApiError, createClient } from './client.ts';
 import { listModules } from './http/modules.ts';
 
-/** A server that gives a list of so many, two at a time. */
+/** A server that lists `count` items, two per page. */
 function pages(count: number, link = (offset: number) => `</api/v1/modules?limit=2&offset=${offset}>; rel="next"`) {
   const asked: string[] = [];
   const client = createClient({
@@ -21,8 +21,8 @@ function pages(count: number, link = (offset: number) => `</api/v1/modules?limit
   return { asked, client };
 }
 
-describe('a list in pages', () => {
-  test('is given whole when all of it is asked for', async () => {
+describe('client lists', () => {
+  test('reads all pages with `all`', async () => {
     const { asked, client } = pages(5);
     expect(await client(listModules, { all: true })).toEqual([0, 1, 2, 3, 4]);
     expect(asked).toEqual([
@@ -32,7 +32,7 @@ describe('a list in pages', () => {
     ]);
   });
 
-  test('is followed up to a number of items', async () => {
+  test('reads pages until `atMost` items are read', async () => {
     const { asked, client } = pages(9);
     expect(await client(listModules, { query: { limit: '3' }, atMost: 3 })).toEqual([0, 1, 2]);
     expect(asked).toHaveLength(2);
@@ -42,13 +42,13 @@ describe('a list in pages', () => {
     expect(exact.asked).toHaveLength(1);
   });
 
-  test('is given in part otherwise', async () => {
+  test('reads one page without `all` or `atMost`', async () => {
     const { asked, client } = pages(5);
     expect(await client(listModules, {})).toEqual([0, 1]);
     expect(asked).toHaveLength(1);
   });
 
-  test('is not followed to another address, and fails as a whole', async () => {
+  test('fails if the next page is at another address', async () => {
     const elsewhere = pages(5, () => '<https://evil.test/api/v1/modules>; rel="next"');
     expect(await elsewhere.client(listModules, { all: true })).toEqual([0, 1]);
     await expect(pages(100).client(listModules, { all: true })).rejects.toThrow(ApiError);

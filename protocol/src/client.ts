@@ -152,7 +152,7 @@ export function problemOf(status: number, text: string, retryAfter: string | nul
     const problem = JSON.parse(text) as Problem;
     if (typeof problem.code === 'string' && typeof problem.detail === 'string') return new ApiError(problem, wait);
   } catch {
-    // Not from the orchestrator; a proxy may have answered.
+    // The response is not from the orchestrator; a proxy may have answered.
   }
   const detail = `the answer was ${status} and not in Muster’s form: is this the address of an orchestrator?`;
   return new ApiError(

@@ -7,7 +7,7 @@ export interface ErrorKind {
   /** True if the identical request may succeed later without a change. */
   readonly retry: boolean;
   readonly title: string;
-  /** What a person should do about it. */
+  /** Instructions for the operator. */
   readonly remedy: string;
 }
 
@@ -61,7 +61,7 @@ export const errorKinds = {
     400,
     false,
     'The key is not a usable Ed25519 public key',
-    'Send 64 hexadecimal characters; make a new key with `muster operator init`.',
+    'Send 64 hexadecimal characters; create a key with `muster operator init`.',
   ),
   signature_malformed: kind(
     400,
@@ -75,7 +75,7 @@ export const errorKinds = {
     'A module is not known',
     'Upload it first, or fix its name; `muster modules list` lists the modules.',
   ),
-  name_required: kind(400, false, 'A name is needed', 'Give the agent a name when approving it for the first time.'),
+  name_required: kind(400, false, 'A name is required', 'Give the agent a name when approving it for the first time.'),
   // Identity
   unauthenticated: kind(
     401,
@@ -98,20 +98,20 @@ export const errorKinds = {
   ticket_invalid: kind(
     401,
     false,
-    'The ticket was used, has expired, or is for another session',
-    'A ticket works for one connection to its own session, within 30 seconds. Attach to the session again for another.',
+    'The ticket was used, has expired, or is for another terminal session',
+    'A ticket is valid for one connection to its terminal session, within 30 seconds. Attach to the terminal session again to get a new ticket.',
   ),
   forbidden: kind(403, false, 'Not allowed', 'This needs the role admin; ask an admin.'),
   terminal_of_another: kind(
     403,
     false,
     'The terminal session is another operator’s',
-    'Open one of your own, or ask an admin.',
+    'Open your own terminal session, or ask an admin.',
   ),
   origin_refused: kind(
     403,
     false,
-    'The page that asks is of another host',
+    'The request comes from a page on another host',
     'Use the address of the orchestrator. A proxy in front must pass on `Host`, be listed in `trusted_proxies`, or have the address in `public_url`.',
   ),
   plaintext_refused: kind(
@@ -223,11 +223,16 @@ export const errorKinds = {
     'An assignment names the module',
     'Take it out of the assignments that `detail` names first.',
   ),
-  assignment_audits: kind(409, false, 'The assignment only audits', 'Plan it, or make a new one with mode enforce.'),
+  assignment_audits: kind(
+    409,
+    false,
+    'The assignment only audits',
+    'Plan it, or create another one with mode enforce.',
+  ),
   nothing_applied: kind(
     409,
     false,
-    'Nothing has been applied to this agent yet',
+    'No module has been applied to this agent yet',
     'Apply a module first; drift is measured against the last successful apply.',
   ),
   not_drifted: kind(409, false, 'The record found no drift', 'There is nothing to accept: look at the newest record.'),
@@ -235,7 +240,7 @@ export const errorKinds = {
     409,
     false,
     'There is a newer state of the agent than this record',
-    'Look at the newest record of the agent, and decide about that.',
+    'Look at the newest record of the agent, and accept or repair its drift.',
   ),
   plan_stale: kind(
     409,
@@ -251,7 +256,7 @@ export const errorKinds = {
     'The agent offers no terminals',
     'Set `remote_terminal.enabled` in the configuration of the agent.',
   ),
-  terminal_limit: kind(409, true, 'Too many terminals are open', 'End one that is no longer needed.'),
+  terminal_limit: kind(409, true, 'Too many terminals are open', 'End a terminal session that is no longer needed.'),
   terminal_shell_refused: kind(
     409,
     false,
@@ -264,34 +269,44 @@ export const errorKinds = {
     'The terminal was taken over by another connection',
     'Attach again to take it back, or to view it.',
   ),
-  terminal_closed: kind(409, false, 'The terminal session was ended', 'See `detail` for who ended it; open another.'),
+  terminal_closed: kind(
+    409,
+    false,
+    'The terminal session was ended',
+    'See `detail` for the operator that ended it; open another terminal session.',
+  ),
   terminal_idle: kind(
     409,
     false,
-    'Nothing was typed into the terminal for too long',
+    'The terminal received no input for too long',
     'Open another; `terminals.idle_limit` is the limit.',
   ),
   terminal_full: kind(
     409,
     false,
-    'The terminal has shown more than a session may',
+    'The output of the terminal session exceeds the limit',
     'Open another; `terminals.transcript_limit` is the limit.',
   ),
   terminal_interrupted: kind(
     409,
     true,
     'The terminal session was interrupted',
-    'The agent or the orchestrator was lost; read its transcript, and open another.',
+    'The agent or the orchestrator was lost; read the transcript, and open another terminal session.',
   ),
   terminal_too_slow: kind(
     409,
     true,
-    'The connection takes what the terminal shows too slowly',
+    'The connection reads the output of the terminal too slowly',
     'Attach again; only viewers are disconnected for this.',
   ),
-  terminal_ended: kind(409, false, 'The terminal session has ended', 'Read its transcript, or open another.'),
+  terminal_ended: kind(
+    409,
+    false,
+    'The terminal session has ended',
+    'Read the transcript, or open another terminal session.',
+  ),
   run_finished: kind(409, false, 'The run has ended', 'Nothing is left to cancel.'),
-  last_admin: kind(409, false, 'The last admin stays', 'Add another admin first.'),
+  last_admin: kind(409, false, 'The last admin cannot be removed', 'Add another admin first.'),
   // Limits
   body_too_large: kind(413, false, 'The body is too large', 'Bodies are up to 1 MiB, modules up to 2 MiB.'),
   unsupported_media_type: kind(415, false, 'The content type is not supported', 'Send application/json.'),
@@ -299,16 +314,16 @@ export const errorKinds = {
   upgrade_required: kind(
     426,
     false,
-    'Only WebSockets are spoken at this address',
-    'Connect with a WebSocket; a proxy on the way has to pass `Upgrade` and `Connection` on.',
+    'This address accepts only WebSocket connections',
+    'Connect with a WebSocket; a proxy on the way must forward `Upgrade` and `Connection`.',
   ),
   pending_full: kind(429, true, 'Too many agents wait for approval', 'Approve or reject some of them.'),
   rate_limited: kind(429, true, 'Too many requests', 'Wait for the seconds in `Retry-After`.'),
-  // Ours and beyond
+  // Internal errors, and errors of other systems.
   internal: kind(
     500,
     true,
-    'Something went wrong here',
+    'Internal error',
     'The orchestrator’s log has the cause under the `instance` of this answer.',
   ),
   discovery_failed: kind(
@@ -346,7 +361,7 @@ export const errorKinds = {
     503,
     false,
     'The outcome of the request is unknown',
-    'The connection to the database was lost midway. Check the outcome before you send it again.',
+    'The connection to the database was lost before the commit was confirmed. Check the outcome before you send it again.',
   ),
   secrets_locked: kind(
     503,
@@ -370,7 +385,7 @@ export const errorKinds = {
     507,
     true,
     'The terminal cannot be recorded',
-    'Check the disk of the orchestrator. The session was ended, since nothing is shown without a recording.',
+    'Check the disk of the orchestrator. The terminal session was ended, since terminals require a recording.',
   ),
   storage_full: kind(
     507,
@@ -382,7 +397,7 @@ export const errorKinds = {
 
 export type ErrorCode = keyof typeof errorKinds;
 
-/** One fault of an input. `path` is a JSON pointer; `line` and `column` (from 1) are there for module text. */
+/** A fault of an input. `path` is a JSON pointer. `line` and `column` (from 1) are present for module text. */
 export interface Fault {
   path: string;
   message: string;
@@ -397,8 +412,8 @@ export class MusterError extends Error {
 
   /**
    * @param code   entry of the table
-   * @param detail what happened in this case, for a person; must not hold a secret value
-   * @param errors one entry a fault, for input that does not validate
+   * @param detail details of this case, for the operator; must not contain a secret value
+   * @param errors one entry for each fault, for input that does not validate
    */
   constructor(code: ErrorCode, detail?: string, errors?: readonly Fault[]) {
     super(detail ?? errorKinds[code].title);

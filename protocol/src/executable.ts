@@ -1,10 +1,10 @@
-/** What the single executable offers to its parts; absent in a clone. */
+/** The files and native parts in the single executable; absent in a clone. */
 export interface Executable {
   readonly build: Build;
   /**
    * Extracts a native part from the executable.
    * @param directory writable only by its owner
-   * @throws Error with what to do, if it cannot be written or loaded there
+   * @throws Error with instructions if the part cannot be written to the directory or loaded
    */
   addon(name: 'sqlite' | 'pty', directory: string): unknown;
   /** A file of the built console, by its name. Read-only. */
@@ -13,7 +13,7 @@ export interface Executable {
   thread(name: string): URL;
 }
 
-/** What was built, from what, when. */
+/** Version and source of the build. */
 export interface Build {
   readonly version: string;
   /** Git commit; null if built from uncommitted files. */
@@ -23,5 +23,5 @@ export interface Build {
   readonly node: string;
 }
 
-/** The executable that this process is; null: it runs from a clone. */
+/** The files in the executable of this process; null if the process runs from a clone. */
 export const executable = (): Executable | null => (globalThis as { muster?: Executable }).muster ?? null;

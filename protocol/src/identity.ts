@@ -1,4 +1,4 @@
-/** Identifiers that both sides compute for themselves. */
+/** Identifiers that agents, clients, and the orchestrator each compute. */
 
 /**
  * The id of an agent or operator: the first 16 bytes of SHA-256 of its first Ed25519 public key, lower-case hex.
@@ -10,11 +10,14 @@ export async function idOfKey(publicKey: Uint8Array): Promise<string> {
 }
 
 const idShape = /^[0-9a-f]{32}$/;
-/** True for text of the shape of a node id or operator id. */
+/** True for text in the form of a node id or operator id. */
 export const isKeyId = (text: string): boolean => idShape.test(text);
 
 const nameShape = /^\p{L}[\p{L}\p{Nd}_-]{0,63}$/u;
-/** Names of agents and operators: 1 to 64 letters, digits, `-`, `_`, the first a letter, never of the shape of an id. */
+/**
+ * True for a name of an agent or operator: 1 to 64 letters, digits, `-`, `_`, the first a letter, not in the form of an
+ * id.
+ */
 export const isName = (text: string): boolean => nameShape.test(text) && !isKeyId(text);
 
 const ulidShape = /^[0-7][0-9A-HJKMNP-TV-Z]{25}$/;

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 
-/** One measurement of a machine; the same on the wire, in the store, and in answers. */
+/** A measurement of a machine; the same on the wire, in the store, and in answers. */
 
 const amount = (text: string) => z.number().int().min(0).max(Number.MAX_SAFE_INTEGER).nullable().describe(text);
 
@@ -15,16 +15,16 @@ export const sampleSchema = z
     disk_used: amount('bytes'),
     load1: z.number().min(0).max(1e9).nullable().describe('load of the last minute'),
     net_rx_bytes: amount(
-      'bytes received since boot over the network cards; where there is none, over all interfaces but loopback that stand on no other',
+      'bytes received since boot by the network cards; on a machine without network cards, by all interfaces except loopback and those on top of another interface',
     ),
-    net_tx_bytes: amount('bytes sent since boot'),
-    processes: amount('processes there are, without their threads'),
+    net_tx_bytes: amount('bytes sent since boot by the same interfaces'),
+    processes: amount('number of processes, without their threads'),
     uptime: amount('seconds since boot'),
   })
   .meta({ id: 'Sample', description: 'A value is null if the agent could not collect it.' });
 export type Sample = z.infer<typeof sampleSchema>;
 
-/** Everything measured, without the time; in the order in which it is stored. */
+/** All measures of a sample, without the time, in the order of their columns in the store. */
 export const measureNames = [
   'cpu_usage',
   'memory_total',
@@ -40,8 +40,8 @@ export const measureNames = [
 ] as const satisfies readonly (keyof Sample)[];
 export type MeasureName = (typeof measureNames)[number];
 
-/** The measures that may have a fraction; the others count something. */
+/** The measures that may have a fraction; the others are whole numbers. */
 export const fractionalMeasures: ReadonlySet<MeasureName> = new Set(['cpu_usage', 'load1']);
 
-/** The measures that count up from the start of the machine: over a time they are what they were at its end. */
+/** Counters since boot. Their value over a period is the value at the end of the period. */
 export const countingMeasures: ReadonlySet<MeasureName> = new Set(['net_rx_bytes', 'net_tx_bytes', 'uptime']);

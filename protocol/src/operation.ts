@@ -1,6 +1,6 @@
 import { z } from 'zod';
 
-/** What an operation is, in the words that the API, the channel and the store share. */
+/** Types of operations, used by the API, the link, and the store. */
 
 export const operationKinds = ['apply', 'plan', 'drift'] as const;
 export type OperationKind = (typeof operationKinds)[number];
@@ -16,7 +16,7 @@ export const operationStatuses = [
 ] as const;
 export type OperationStatus = (typeof operationStatuses)[number];
 
-/** True once nothing can change the operation any more. */
+/** True once the status of the operation is final. */
 export function hasEnded(status: OperationStatus): boolean {
   return status !== 'queued' && status !== 'running';
 }
@@ -27,22 +27,22 @@ export type ResourceAction = (typeof resourceActions)[number];
 export const resourceStatuses = ['unchanged', 'changed', 'would_change', 'failed', 'skipped', 'unknown'] as const;
 export type ResourceStatus = (typeof resourceStatuses)[number];
 
-/** The longest diff that is carried; a longer one is cut and says so. In characters. */
+/** Maximum length of a diff, in characters; a longer diff is cut, and its last line says so. */
 export const maxDiffLength = 64 * 1024;
 
-/** Text that every database keeps as it is, so that what it identifies stays the same thing. */
+/** Text that every database stores unchanged, so that it always identifies the same object. */
 const name = (length: number) =>
   z
     .string()
     .max(length)
     .refine((text) => text.isWellFormed() && !text.includes('\u0000'), 'must be well-formed text without U+0000');
 
-/** Caps of the names in a result, in characters. */
+/** Maximum length of the names in a result, in characters. */
 export const nameLengths = { module: 128, id: 256, type: 64, identity: 4096 } as const;
 
 /**
- * A name as it is told in a result or an output: well-formed, without U+0000, and cut where it is too long. Both ends
- * use it, so that what an agent names can be compared with what it was sent.
+ * A name in a result or an output: well-formed, without U+0000, and cut to `length`. Agent and orchestrator both use
+ * this function, so that the names in a report can be compared with those in the operation.
  */
 export function toldName(text: string, length: number): string {
   const whole = (text.isWellFormed() ? text : text.toWellFormed()).replaceAll('\u0000', '\ufffd');
@@ -51,8 +51,8 @@ export function toldName(text: string, length: number): string {
 
 export const fieldChangeSchema = z.strictObject({
   field: z.string().max(128),
-  from: z.string().max(4096).nullable().describe('null: was not there, or not known'),
-  to: z.string().max(4096).nullable().describe('null: goes away, or not known'),
+  from: z.string().max(4096).nullable().describe('null: absent before, or not known'),
+  to: z.string().max(4096).nullable().describe('null: absent after, or not known'),
 });
 export type FieldChange = z.infer<typeof fieldChangeSchema>;
 
@@ -71,7 +71,7 @@ export const resourceResultSchema = z
       .nullable()
       .describe('unified diff of the content'),
     triggered_by: z.array(z.string().max(256)).max(256).describe('ids of the resources whose change fired this'),
-    corrective: z.boolean().describe('it repairs drift rather than carrying out a new intention'),
+    corrective: z.boolean().describe('the change repairs drift; false if the desired state is new'),
     message: z.string().max(8192).nullable(),
     duration_ms: z.number().nonnegative(),
     sensitive: z.boolean(),
@@ -86,7 +86,7 @@ export const summarySchema = z
     unchanged: count,
     changed: count.describe('in a plan: what would change'),
     removed: count,
-    failed: count.describe('also counts `unknown`: what may have half run'),
+    failed: count.describe('also counts `unknown`: resources that may be partly applied'),
     skipped: count,
   })
   .meta({ id: 'Summary', description: 'Each resource is counted once.' });
@@ -94,7 +94,7 @@ export type Summary = z.infer<typeof summarySchema>;
 
 /**
  * Counts each resource once.
- * @param results every result of one operation
+ * @param results all results of one operation
  */
 export function summarise(results: readonly ResourceResult[]): Summary {
   const summary: Summary = { total: results.length, unchanged: 0, changed: 0, removed: 0, failed: 0, skipped: 0 };

@@ -1,7 +1,7 @@
-/** The field's prime, 2^255 - 19: a canonical y is below it. */
+/** The prime of the field, 2^255 - 19: a canonical y is smaller. */
 const prime = 2n ** 255n - 19n;
 
-/** The y of every point whose order divides 8. Whoever "owns" one of these can sign anything, or nothing, for it. */
+/** The y of each point whose order divides 8. With such a public key, some signatures verify for any message. */
 const smallOrderY: ReadonlySet<bigint> = new Set([
   0n,
   1n,
@@ -11,8 +11,8 @@ const smallOrderY: ReadonlySet<bigint> = new Set([
 ]);
 
 /**
- * True for 32 bytes that may serve as an Ed25519 public key: the one canonical encoding of its point, and a point not
- * of small order. Whether the point is on the curve is left to the first verification, which fails where it is not.
+ * True for 32 bytes that are usable as an Ed25519 public key: the canonical encoding of a point that does not have a
+ * small order. A point that is not on the curve fails at the first verification.
  */
 export function isUsablePublicKey(raw: Uint8Array): boolean {
   if (raw.length !== 32) return false;

@@ -19,7 +19,7 @@ function fault(text: string): string {
   return parsed.ok ? 'parsed' : `${parsed.fault.column} ${parsed.fault.message}`;
 }
 
-describe('a selector holds', () => {
+describe('selectors that match', () => {
   test.each([
     'role=web',
     'role=web env=prod',
@@ -48,12 +48,12 @@ describe('a selector holds', () => {
     'canary in=x',
     '',
     '   ',
-  ])('%s', (text) => {
+  ])('%s matches the agent', (text) => {
     expect(matches(text)).toBe(true);
   });
 });
 
-describe('a selector does not hold', () => {
+describe('selectors that do not match', () => {
   test.each([
     'role=db',
     'role=web env=test',
@@ -69,7 +69,7 @@ describe('a selector does not hold', () => {
     'constructor',
     'role=Web',
     'attr.__proto__',
-  ])('%s', (text) => {
+  ])('%s does not match the agent', (text) => {
     expect(matches(text)).toBe(false);
   });
 });
@@ -95,7 +95,7 @@ describe('a selector that does not parse names the column', () => {
     ['!role=web', '6 unexpected "=": put a space between terms'],
     [
       '1role=web',
-      '1 "1role" is no key: a tag key is 1 to 63 of letters, digits, ".", "_", "-" and "/", the first a letter',
+      '1 "1role" is not a valid key: a tag key is 1 to 63 of letters, digits, ".", "_", "-" and "/", the first a letter',
     ],
     ['a="b', '3 the quoted value is not closed'],
     ['a="b"c', '6 unexpected "c": put a space between terms'],
@@ -104,13 +104,13 @@ describe('a selector that does not parse names the column', () => {
     ['rôle=web', '2 unexpected "ô": put a space between terms'],
     [`a=${'b'.repeat(257)}`, '3 a value is up to 256 characters, without control characters'],
     ['a'.repeat(5000), '4097 a selector is up to 4096 characters'],
-  ])('%s', (text, message) => {
+  ])('parseSelector(%j) reports column and fault', (text, message) => {
     expect(fault(text)).toBe(message);
   });
 });
 
 describe('selectors', () => {
-  test('are empty or not', () => {
+  test('isEmpty is true for a selector without terms', () => {
     const empty = (text: string) => {
       const parsed = parseSelector(text);
       return parsed.ok && isEmpty(parsed.selector);
@@ -119,7 +119,7 @@ describe('selectors', () => {
     expect(empty('a')).toBe(false);
   });
 
-  test('take every tag there can be', () => {
+  test('a selector can match every valid tag', () => {
     const key = fc.stringMatching(/^[A-Za-z][A-Za-z0-9._/-]{0,62}$/).filter((text) => !text.startsWith('attr.'));
     const value = fc
       .string({ maxLength: 256, unit: 'grapheme' })
@@ -141,7 +141,7 @@ describe('selectors', () => {
     );
   });
 
-  test('never throw', () => {
+  test('parseSelector never throws', () => {
     const pieces = fc.constantFrom('a', '=', '!', ' ', '(', ')', ',', '"', "'", '\\', 'in', 'notin', 'attr.', '1');
     fc.assert(
       fc.property(fc.array(fc.oneof(pieces, fc.string()), { maxLength: 20 }), (parts) => {
@@ -156,7 +156,7 @@ describe('selectors', () => {
 });
 
 describe('tags', () => {
-  test('have keys and values of a form', () => {
+  test('tag keys and values that are invalid are refused', () => {
     const key = (text: string) => tagKeySchema.safeParse(text).success;
     const value = (text: string) => tagValueSchema.safeParse(text).success;
     expect([key('a'), key('a.b_c-d/e9'), key('a'.repeat(63))]).toEqual([true, true, true]);

@@ -10,12 +10,12 @@ export interface Selector {
 }
 
 interface Keyed {
-  /** Of a tag, or of an attribute when `attribute` is set. */
+  /** Key of a tag, or of an attribute if `attribute` is set. */
   readonly key: string;
   readonly attribute: boolean;
 }
 
-/** `in` holds for any of the values, `notin` for none of them, and also when the key is absent. */
+/** `in` matches any of the values. `notin` matches none of them, and also an absent key. */
 export type Term = Keyed &
   (
     | { readonly operator: 'exists' | 'absent' }
@@ -36,21 +36,19 @@ const attributeKey = /^[A-Za-z0-9_][A-Za-z0-9._/:-]{0,254}$/;
 const controlCharacter = /[\x00-\x1f\x7f-\x9f]/;
 const attributePrefix = 'attr.';
 
-/** Whether a tag may have this key. */
+/** True if the key is valid for a tag. */
 export const isTagKey = (key: string): boolean => tagKeyPattern.test(key);
 
-/** Whether a tag may have this value; it may be empty. */
+/** True if the value is valid for a tag; it may be empty. */
 export const isTagValue = (value: string): boolean => [...value].length <= 256 && !controlCharacter.test(value);
 
-/** Longer ones are refused before they are read. */
+/** In UTF-16 units. Longer selectors are refused before they are parsed. */
 export const maximumSelectorLength = 4096;
 
-/** An empty selector matches nothing or everything, depending on what it is for: the caller decides. */
+/** True if the selector has no terms. The caller decides whether it matches all agents or none. */
 export const isEmpty = (selector: Selector): boolean => selector.terms.length === 0;
 
-/**
- * @returns the terms, or the first fault with its column (from 1, in UTF-16 units)
- */
+/** @returns the terms, or the first fault with its column (from 1, in UTF-16 units) */
 export function parseSelector(text: string): ParsedSelector {
   try {
     return { ok: true, selector: { terms: new SelectorReader(text).terms() } };
@@ -60,7 +58,7 @@ export function parseSelector(text: string): ParsedSelector {
   }
 }
 
-/** The attributes that a selector looks at. Agents say them of themselves; tags are set by operators. */
+/** The attributes in a selector. Agents report their own attributes; operators set tags. */
 export const attributesOf = ({ terms }: Selector): string[] => [
   ...new Set(terms.filter(({ attribute }) => attribute).map(({ key }) => key)),
 ];
@@ -70,7 +68,7 @@ export const matchesSelector = (selector: Selector, labels: Labels): boolean =>
 
 function holds(term: Term, labels: Labels): boolean {
   const source = term.attribute ? labels.attributes : labels.tags;
-  // Keys come from agents and operators; only own ones count.
+  // Agents and operators choose the keys; only own properties count.
   const value = Object.hasOwn(source, term.key) ? source[term.key] : undefined;
   switch (term.operator) {
     case 'exists':
@@ -131,7 +129,7 @@ class SelectorReader {
     if (this.#read(blank) !== '') {
       const word = this.#read(keyCharacters);
       const operator = listOperators.find((name) => name === word);
-      // `in=x` after a key is a term of its own, about the tag "in".
+      // `in=x` after a key is a separate term, about the tag "in".
       if (
         operator !== undefined &&
         this.#text[this.#position] !== '=' &&
@@ -153,7 +151,7 @@ class SelectorReader {
     const attribute = written.startsWith(attributePrefix);
     const key = attribute ? written.slice(attributePrefix.length) : written;
     if (attribute && !attributeKey.test(key)) this.#fail('expected the name of an attribute after "attr."', start);
-    if (!attribute && !isTagKey(key)) this.#fail(`${JSON.stringify(key)} is no key: ${tagKeyForm}`, start);
+    if (!attribute && !isTagKey(key)) this.#fail(`${JSON.stringify(key)} is not a valid key: ${tagKeyForm}`, start);
     return { key, attribute };
   }
 
@@ -202,7 +200,7 @@ class SelectorReader {
     return true;
   }
 
-  /** @returns what matches from here on, possibly nothing */
+  /** @returns the match of the pattern at the present position, possibly empty */
   #read(pattern: RegExp): string {
     pattern.lastIndex = this.#position;
     const found = pattern.exec(this.#text)?.[0] ?? '';

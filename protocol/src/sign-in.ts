@@ -1,8 +1,9 @@
 import { signedContexts } from './signed-contexts.ts';
 
 /**
- * What an operator's key signs to sign in, so that the signature is good at one orchestrator only. A server that relays
- * the challenge of another one gets a signature that names itself, which the other one refuses.
+ * The bytes that an operator's key signs to sign in. They name the server, so that the signature is valid at one
+ * orchestrator only: a server that relays the challenge of another one gets a signature that names itself, which the
+ * other one refuses.
  */
 
 export interface SignInBinding {
@@ -28,7 +29,7 @@ export const serverOfOrigin = (origin: string): string => `origin:${origin}`;
  * @throws RangeError when a part is malformed
  */
 export function signInBytes({ server, publicKey, nonce }: SignInBinding): Uint8Array<ArrayBuffer> {
-  if (!serverPattern.test(server)) throw new RangeError(`${JSON.stringify(server)} names no server`);
+  if (!serverPattern.test(server)) throw new RangeError(`${JSON.stringify(server)} is not a server`);
   for (const part of [publicKey, nonce])
     if (!/^[0-9a-f]{64}$/.test(part)) throw new RangeError('the key and the nonce are 64 hexadecimal characters');
   return new TextEncoder().encode(`${signedContexts.signIn}${server}\n${publicKey}\n${nonce}\n`);

@@ -1,7 +1,8 @@
 /**
- * The context string of each signature: it stands before the bytes that a key signs, so that no signature can pass for
- * another kind. docs/security.md lists them with what each binds and who verifies it; a test holds the two together.
- * Changing one changes what is signed: the other end has to accept the former one for two releases (docs/decisions/0023).
+ * The context string of each signature. Each signature covers its context string and then the data, so that no
+ * signature is valid for another purpose. docs/security.md lists the strings with the data and the verifier; a test
+ * compares the two lists. A change of a string changes the signed bytes: the verifier has to accept the former string
+ * for two releases (docs/decisions/0023).
  */
 export const signedContexts = {
   signIn: 'muster sign-in 2\n',

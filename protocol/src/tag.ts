@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { isTagValue, tagKeyForm, tagKeyPattern, tagValueForm } from './selector.ts';
 
-/** Tags as the API takes them. A file of its own: whoever only reads selectors, as a browser does, loads no schemas. */
+/** Schemas of tags in the API. Separate from selector.ts, which browsers load without the schema library. */
 
 /** The key of a tag. */
 export const tagKeySchema = z.string().regex(tagKeyPattern, tagKeyForm);

@@ -3,12 +3,12 @@ import { z } from 'zod';
 const seconds = z.number().int().min(1).max(300);
 const common = {
   module: z.string(),
-  /** It holds a secret: nothing of it is shown. */
+  /** True if the check contains a secret: its details are never shown. */
   sensitive: z.boolean(),
-  /** Seconds within which it must hold. */
+  /** Time limit in seconds. */
   timeout: seconds,
 };
-/** One check after an apply, as its agent gets it. */
+/** A check after an apply, as the agent receives it. */
 export const verificationSchema = z.discriminatedUnion('type', [
   z.strictObject({
     type: z.literal('http'),
@@ -16,7 +16,7 @@ export const verificationSchema = z.discriminatedUnion('type', [
     url: z.string(),
     status: z.number().int().min(100).max(599),
   }),
-  /** Without a host: the machine itself. */
+  /** If there is no host, the agent's own machine. */
   z.strictObject({
     type: z.literal('tcp'),
     ...common,

@@ -23,13 +23,13 @@ const link = {
 };
 const linkSchema = z.strictObject(link).meta({ id: 'AuditLink' });
 
-/** An event with its place in the chain, as exports and the live stream contain it. */
+/** An event with its position in the chain, as in exports and the live stream. */
 export const chainedEventSchema = z
   .strictObject({ ...link, ...auditEventSchema.shape })
   .meta({ id: 'ChainedAuditEvent' });
 export type ChainedEvent = z.infer<typeof chainedEventSchema>;
 
-/** A text of consecutive events. The API description names their shape. */
+/** Consecutive events as text. The API description names their schema. */
 export const textOfEvents = (contentMediaType: string) =>
   z.string().meta({
     override: {
@@ -56,7 +56,11 @@ export const chainedExample: ChainedEvent = {
 };
 
 const filter = {
-  agent: z.string().max(64).optional().describe('node id or name: what happened to the agent and what it did'),
+  agent: z
+    .string()
+    .max(64)
+    .optional()
+    .describe('node id or name: events of which the agent is the target or the actor'),
   operator: z.string().max(64).optional().describe('operator id or username'),
   event_type: z.string().max(64).optional(),
   category: z.string().max(64).optional().describe('the part of the type before its dot'),
@@ -73,7 +77,7 @@ export const listAudit = route({
   access: 'operator',
   query: z.strictObject({
     ...filter,
-    cursor: z.string().max(64).optional().describe('`next_cursor` of the page before'),
+    cursor: z.string().max(64).optional().describe('`next_cursor` of the previous page'),
     limit: queryInteger(500, 50).optional(),
   }),
   answers: {
@@ -113,7 +117,7 @@ export const verifyAudit = route({
   summary: 'Verify the chain of the log',
   description:
     'Recomputes every hash, from the oldest event to the newest. Keep `head` elsewhere: a log that was ' +
-    'rewritten as a whole is consistent, but no longer has that hash at that place.',
+    'rewritten as a whole is consistent, but no longer has that hash at that position.',
   access: 'operator',
   answers: {
     200: z
@@ -121,12 +125,12 @@ export const verifyAudit = route({
         ok: z.boolean(),
         verified: z.number().int().describe('intact events, counted from the oldest'),
         anchor: linkSchema.describe('the newest event that was pruned, where the chain begins'),
-        head: linkSchema.describe('the newest event that has a place'),
-        unchained: z.number().int().describe('recorded events without a place'),
+        head: linkSchema.describe('the newest event in the chain'),
+        unchained: z.number().int().describe('recorded events that are not in the chain'),
         fault: z
           .strictObject({ place: z.number().int(), event_id: z.string().nullable(), message: z.string() })
           .nullable()
-          .describe('the first place with a fault'),
+          .describe('the first position with a fault'),
       })
       .meta({ id: 'AuditVerdict' }),
   },
@@ -155,7 +159,7 @@ export const pruneAudit = route({
   access: 'admin',
   query: z.strictObject({
     before: z.string().max(64).describe('RFC 3339, exclusive'),
-    dry_run: z.enum(['true', 'false']).optional().describe('`true`: count them, and remove none'),
+    dry_run: z.enum(['true', 'false']).optional().describe('`true`: count the events, but do not remove them'),
   }),
   answers: { 200: z.strictObject({ deleted: z.number().int() }).meta({ id: 'AuditPruned' }) },
   errors: [],

@@ -6,13 +6,13 @@ import { route } from './route.ts';
 export const channelTypes = ['webhook', 'discord', 'slack', 'ntfy'] as const;
 export type ChannelType = (typeof channelTypes)[number];
 
-/** Replaces secrets in answers; if it is sent back, the stored value stays. */
+/** Replaces secrets in answers. A client that sends it back keeps the stored value. */
 export const maskedSecret = '••••';
 
 const address = z.string().min(1).max(2048).describe('http or https');
 /** A header value: one line of printable ASCII characters. */
 const headerText = z.string().regex(/^[\x21-\x7e]{1,512}$/, 'must be 1 to 512 printable ASCII characters, no spaces');
-// The mask is not ASCII, and a client may send it back in place of a secret.
+// The mask is not ASCII, and a client may send it back instead of a secret.
 const secretText = z.union([z.literal(maskedSecret), headerText]);
 
 export const channelConfigs = {
@@ -50,7 +50,7 @@ export const channelSchema = z
     id: z.string(),
     name: z.string(),
     channel_type: z.enum(channelTypes),
-    config: z.record(z.string(), z.string()).describe(`what is secret in it is shown as ${maskedSecret}`),
+    config: z.record(z.string(), z.string()).describe(`secrets in it are shown as ${maskedSecret}`),
     created_at: unixSeconds,
     created_by: z.string(),
   })
@@ -100,7 +100,7 @@ export const createChannel = route({
   method: 'POST',
   path: '/channels',
   tag: 'Channels',
-  summary: 'Add a channel, which events are sent to from now on',
+  summary: 'Add a channel for all later events',
   description:
     'Addresses are http or https. Link-local, metadata, multicast and unspecified addresses are refused: literal ones here, resolved ones at each connection.',
   access: 'admin',
@@ -128,12 +128,12 @@ export const updateChannel = route({
   path: '/channels/{id}',
   tag: 'Channels',
   summary: 'Change a channel',
-  description: `config replaces the whole configuration; a secret that is sent back as ${maskedSecret} keeps its value. Waiting messages are sent at once.`,
+  description: `config replaces the whole configuration; a secret that is sent back as ${maskedSecret} keeps its value. Waiting messages are sent immediately.`,
   access: 'admin',
   params,
   body: z.strictObject({
     name: optional(name),
-    config: optional(z.record(z.string().max(64), z.json())).describe('as for a new channel of its type'),
+    config: optional(z.record(z.string().max(64), z.json())).describe('all fields, as for a new channel of its type'),
   }),
   bodyOptional: true,
   answers: { 200: channelSchema },

@@ -29,11 +29,11 @@ export const driftRecordSchema = z
     checked_at: unixSeconds,
     snapshot_operation_id: z.string(),
     summary: summarySchema,
-    resources: z.array(resourceResultSchema).describe('those that drifted'),
+    resources: z.array(resourceResultSchema).describe('the resources that drifted'),
     error: z.string().nullable(),
     accepted: acceptanceSchema
       .nullable()
-      .describe('who accepted the drift; null if it is not accepted, or there is none'),
+      .describe('who accepted the drift; null if it is not accepted, or if there is no drift'),
   })
   .meta({ id: 'DriftRecord' });
 export type DriftRecord = z.infer<typeof driftRecordSchema>;

@@ -6,7 +6,7 @@
 export type EventSeverity = 'info' | 'warning' | 'critical';
 
 interface EventKind {
-  /** The first is the usual one. */
+  /** The usual severity first. */
   severity: readonly [EventSeverity, ...EventSeverity[]];
   when: string;
   /** The type of the event's object; empty if it has none. */
@@ -15,7 +15,7 @@ interface EventKind {
   metadata: readonly string[];
 }
 
-/** Fields of a refusal that stands for several. */
+/** Fields of an event that counts several refusals. */
 const counted = ['count', 'since'] as const;
 const operation = ['operation_id'] as const;
 
@@ -89,7 +89,7 @@ export const eventTypes = {
   },
   'assignment.created': {
     severity: ['info'],
-    when: 'an assignment was made',
+    when: 'an assignment was created',
     target: 'assignment',
     metadata: ['modules', 'selector', 'mode'],
   },
@@ -102,31 +102,31 @@ export const eventTypes = {
   'assignment.removed': { severity: ['info'], when: 'an assignment was removed', target: 'assignment', metadata: [] },
   'audit.pruned': {
     severity: ['warning'],
-    when: 'old audit events were removed, by an operator or by age; `place` and `hash` are where the chain begins now',
+    when: 'old audit events were removed, by an operator or by age; `place` and `hash` identify the event before the first one that was kept',
     target: '',
     metadata: ['before', 'deleted', 'place', 'hash'],
   },
   'audit.retention_changed': {
     severity: ['info'],
-    when: 'an operator set for how long audit events are kept, or let the configuration hold again',
+    when: 'an operator set for how long audit events are kept, or removed that setting, so that the configuration applies',
     target: '',
     metadata: ['from', 'to'],
   },
   'auth.signed_in': {
     severity: ['info'],
-    when: 'an operator signed in; `bound` says whether the signature named this server, which is then `server`',
+    when: 'an operator signed in; `bound` says whether the signature named this server, which is in `server`',
     target: '',
     metadata: ['web', 'bound', 'server'],
   },
   'auth.refused': {
     severity: ['warning'],
-    when: 'a sign-in was refused: the key is unknown or removed, the signature or code is not good, or there were too many requests (see below)',
+    when: 'a sign-in was refused: the key is unknown or removed, the signature or code is not valid, or there were too many requests (see below)',
     target: '',
     metadata: ['code', 'ip', 'key_id', ...counted],
   },
   'auth.forbidden': {
     severity: ['warning'],
-    when: 'an operator requested something that needs an admin (see below)',
+    when: 'an operator requested something that requires an admin (see below)',
     target: 'route',
     metadata: ['code', 'ip', ...counted],
   },
@@ -136,7 +136,7 @@ export const eventTypes = {
     target: 'route',
     metadata: ['code', 'ip', ...counted],
   },
-  'auth.renewed': { severity: ['info'], when: 'an operator renewed the session', target: '', metadata: [] },
+  'auth.renewed': { severity: ['info'], when: 'an operator renewed the sign-in session', target: '', metadata: [] },
   'auth.signed_out': {
     severity: ['info'],
     when: 'an operator signed out, or a session ended because `sign_in.require_bound` refuses it',
@@ -145,19 +145,19 @@ export const eventTypes = {
   },
   'auth.web_login_requested': {
     severity: ['info'],
-    when: 'an operator asked for a code to sign in with in a browser',
+    when: 'an operator requested a code to sign in with in a browser',
     target: '',
     metadata: [],
   },
   'channel.created': {
     severity: ['info'],
-    when: 'a channel of notifications was made',
+    when: 'a channel of notifications was created',
     target: 'channel',
     metadata: ['channel_type', 'config'],
   },
   'channel.updated': {
     severity: ['info'],
-    when: 'a channel got another name or config',
+    when: 'a channel was renamed, or its config changed',
     target: 'channel',
     metadata: ['former_name', 'config'],
   },
@@ -175,37 +175,37 @@ export const eventTypes = {
   },
   'channel.failing': {
     severity: ['warning'],
-    when: 'a channel fails again and again',
+    when: 'a channel fails repeatedly',
     target: 'channel',
     metadata: ['failures', 'status'],
   },
   'channel.recovered': {
     severity: ['info'],
-    when: 'a channel that kept failing takes messages again',
+    when: 'a channel that failed repeatedly accepts messages again',
     target: 'channel',
     metadata: ['failing_since', 'seconds'],
   },
   'channel.dropped': {
     severity: ['warning'],
-    when: 'messages to a channel were given up',
+    when: 'messages to a channel were discarded after repeated failures',
     target: 'channel',
     metadata: ['count', 'event_id'],
   },
   'discovery.sent': {
     severity: ['info'],
-    when: 'an operator had this orchestrator announced',
+    when: 'an operator announced this orchestrator to the network',
     target: 'discovery',
     metadata: ['sent_to', 'failed'],
   },
   'drift.requested': {
     severity: ['info'],
-    when: 'an operator asked for a drift check',
+    when: 'an operator requested a drift check',
     target: 'agent',
     metadata: operation,
   },
   'drift.detected': {
     severity: ['warning'],
-    when: 'resources of an agent have drifted: new ones, in more fields, or differently than was accepted',
+    when: 'resources of an agent have drifted: additional resources, additional fields, or another difference than the accepted one',
     target: 'agent',
     metadata: ['drift_id', 'resources', 'count'],
   },
@@ -223,13 +223,13 @@ export const eventTypes = {
   },
   'drift.unaccepted': {
     severity: ['info'],
-    when: 'an acceptance ended: an operator withdrew it, a check found other drift, or an apply left some of it',
+    when: 'an acceptance ended: an operator withdrew it, a check found other drift, or an apply repaired only part of the drift',
     target: 'agent',
     metadata: ['drift_id', 'operation_id', 'assignment', 'because'],
   },
   'enrolment.created': {
     severity: ['info'],
-    when: 'an enrolment token was made',
+    when: 'an enrolment token was created',
     target: 'enrolment_token',
     metadata: ['approve', 'tags', 'expires_at'],
   },
@@ -248,7 +248,7 @@ export const eventTypes = {
   'module.removed': { severity: ['info'], when: 'a module was removed', target: 'module', metadata: [] },
   'operator.added': {
     severity: ['info'],
-    when: 'an operator was added, or the first one made at a start',
+    when: 'an operator was added, or the first operator was created at the start of the orchestrator',
     target: 'operator',
     metadata: ['role', 'bootstrap'],
   },
@@ -260,7 +260,7 @@ export const eventTypes = {
   },
   'run.started': {
     severity: ['info'],
-    when: 'an assignment was applied or planned, or agents that were named',
+    when: 'an operator started an apply or plan of an assignment, or of named agents',
     target: 'run',
     metadata: ['agents', 'modules', 'batch', 'max_failures', 'canary', 'offline', 'ttl', 'plan_run_id'],
   },
@@ -271,10 +271,15 @@ export const eventTypes = {
     metadata: ['reason', 'requested_by'],
   },
   'run.cancelled': { severity: ['warning'], when: 'an operator cancelled a run', target: 'run', metadata: [] },
-  'run.ended': { severity: ['info'], when: 'the last agent of a run has ended', target: 'run', metadata: [] },
+  'run.ended': {
+    severity: ['info'],
+    when: 'the operation of the last agent of a run has ended',
+    target: 'run',
+    metadata: [],
+  },
   'secret.created': {
     severity: ['info'],
-    when: 'a secret was made',
+    when: 'a secret was created',
     target: 'secret',
     metadata: ['version', 'expires_at', 'restriction'],
   },
@@ -293,7 +298,7 @@ export const eventTypes = {
   },
   'disk.recovered': {
     severity: ['info'],
-    when: 'the disk has room again',
+    when: 'the disk has enough free space again',
     target: '',
     metadata: ['size_bytes', 'free_bytes', 'reserve_bytes'],
   },
@@ -311,7 +316,7 @@ export const eventTypes = {
   },
   'state.requested': {
     severity: ['info'],
-    when: 'an operator asked for an apply or a plan on one agent',
+    when: 'an operator requested an apply or a plan on one agent',
     target: 'agent',
     metadata: [...operation, 'modules'],
   },
@@ -329,19 +334,19 @@ export const eventTypes = {
   },
   'state.failed': {
     severity: ['warning'],
-    when: 'an apply or a plan has failed, or its end is not known',
+    when: 'an apply or a plan has failed, or its outcome is unknown',
     target: 'agent',
     metadata: [...operation, 'requested_by', 'run_id', 'status', 'summary'],
   },
   'state.cancel_requested': {
     severity: ['info'],
-    when: 'an operator asked for an operation to be cancelled',
+    when: 'an operator requested the cancellation of an operation',
     target: 'agent',
     metadata: operation,
   },
   'state.cancelled': {
     severity: ['warning'],
-    when: 'an operation ended by being cancelled',
+    when: 'an operation ended because it was cancelled',
     target: 'agent',
     metadata: [...operation, 'requested_by', 'run_id', 'status', 'summary'],
   },
@@ -371,7 +376,7 @@ export const eventTypes = {
   },
   'window.created': {
     severity: ['info'],
-    when: 'a maintenance window was made',
+    when: 'a maintenance window was created',
     target: 'window',
     metadata: ['starts_at', 'ends_at', 'selector'],
   },

@@ -11,17 +11,17 @@ export const followEvents = route({
   tag: 'Events',
   summary: 'Events as they happen, as Server-Sent Events',
   description:
-    'Each event of the audit log comes as `data`, a `ChainedAuditEvent`, with its place as `id`. A client that was cut off ' +
-    'sends the last id it got as `Last-Event-ID` and misses nothing; where what it missed was pruned, or was never there, ' +
-    'an `event: gap` with `{after, next, reason}` comes first. In between come, without an id and never again, ' +
-    '`event: operation` with `{operation_id, node_id, run_id, status}`, when it has ended, and with the status `running` when it has ' +
-    'begun and when further results are there (a drift check has the id of its record); `event: run` with `{run_id}`; `event: agent` with `{node_id, change}`, the ' +
-    'change being `connected`, `disconnected`, `attributes`, `changed` (status, name or tags) or `removed`; `event: window` with `{}`; ' +
-    'and `event: notification` with `{}`, when the operator of the stream has read some: something has changed that a view may look at anew. ' +
+    'Each event of the audit log is sent as `data`, a `ChainedAuditEvent`, with its position in the chain as `id`. A client that reconnects ' +
+    'sends the last id it received as `Last-Event-ID` and receives all later events. If some of them were pruned or never existed, ' +
+    'an `event: gap` with `{after, next, reason}` comes first. The stream also announces changes, without an id, and does not repeat them: ' +
+    '`event: operation` with `{operation_id, node_id, run_id, status}` when an operation ends, and with the status `running` when it ' +
+    'starts and when it has further results (a drift check has the id of its record); `event: run` with `{run_id}`; `event: agent` with `{node_id, change}`, where ' +
+    '`change` is `connected`, `disconnected`, `attributes`, `changed` (status, name or tags) or `removed`; `event: window` with `{}`; ' +
+    'and `event: notification` with `{}` when the operator of the stream has read notifications. A client should read the changed object again. ' +
     'Beyond 20 of one kind in half a second, `event: agents` with `{agents: [{node_id, change}]}` and `event: operations` with `{operations: [..]}` ' +
-    'tell the rest together, the last word on each last; null in place of the list: too many, or some were missed, so all of them are looked at anew. ' +
-    'What the audit log has no event of and is not told here, such as samples, is to be asked for. Whoever names the category `output` or an agent also gets `event: output` with ' +
-    '`{operation_id, node_id, resource}`, at most once a second for an agent, while a program prints: see the output of the operation. The stream ends with its session, for a client that leaves too much unread, and when the orchestrator stops.',
+    'announce the others together, with the last change of each; null instead of the list means that there were too many or that some were lost: read all of them again. ' +
+    'Changes that are neither in the audit log nor in this list, such as samples, have to be polled. With the category `output` or with `node_id`, the stream also sends `event: output` with ' +
+    '`{operation_id, node_id, resource}`, at most once a second for an agent, while a program prints: read the output of the operation. The stream ends with its sign-in session, if the client leaves too much unread, and when the orchestrator stops.',
   access: 'operator',
   query: z.strictObject({
     category: z
@@ -29,10 +29,16 @@ export const followEvents = route({
       .max(256)
       .optional()
       .describe('the part of the type before its dot; several with commas between them'),
-    node_id: z.string().max(64).optional().describe('node id or name: what happens to the agent and what it does'),
-    last_event_id: place.describe('as the header, for clients that cannot send one; the header wins'),
+    node_id: z
+      .string()
+      .max(64)
+      .optional()
+      .describe('node id or name: events of which the agent is the target or the actor'),
+    last_event_id: place.describe(
+      'the same as the header, for clients that cannot send headers; the header takes precedence',
+    ),
   }),
-  headers: z.object({ 'last-event-id': place.describe('place of the last event that was seen') }),
+  headers: z.object({ 'last-event-id': place.describe('position of the last event that was received') }),
   answers: { 200: textOfEvents('text/event-stream').describe('events, each ended by an empty line') },
   media: { 200: 'text/event-stream' },
   errors: [],

@@ -6,7 +6,7 @@ import { z } from 'zod';
 export const optional = <T extends z.ZodType>(schema: T) => schema.nullish().transform((value) => value ?? undefined);
 
 export const unixSeconds = z.number().int().describe('Unix seconds');
-/** A time that a person chose. The bounds refuse milliseconds. */
+/** A time that an operator chose. The bounds refuse milliseconds. */
 export const unixTime = z
   .number()
   .int()

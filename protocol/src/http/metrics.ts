@@ -4,7 +4,7 @@ import { nodeExample } from './agents.ts';
 import { nodeParams, queryInteger } from './fields.ts';
 import { route } from './route.ts';
 
-/** Maximum samples of one answer. */
+/** Maximum number of samples in one answer. */
 export const mostSamples = 100_000;
 
 export const sampleExample: Sample = {
@@ -29,7 +29,7 @@ export const listSamples = route({
   tag: 'Metrics',
   summary: 'Samples of an agent, oldest first',
   description:
-    '204 when there are none in the window. With `step` each sample is the average of one bucket and its `collected_at` the beginning of it, a multiple of `step`; `uptime`, `net_rx_bytes` and `net_tx_bytes`, which count up, are the last of the bucket instead. What is null counts for nothing, and where a bucket has nothing else it stays null. An agent has one sample a second at most: the first that came in. Samples of an agent that was removed are no longer shown, and go when they are as old as the others.',
+    '204 if the period contains no samples. With `step`, each sample is the average of one bucket, and `collected_at` is the beginning of the bucket, a multiple of `step`. `uptime`, `net_rx_bytes` and `net_tx_bytes` are counters: they have the last value of the bucket. Null values are ignored; a measure is null if all its values in the bucket are null. The orchestrator keeps at most one sample of an agent for each second: the first it received. Samples of a removed agent are not shown, and are deleted at the same age as other samples.',
   access: 'operator',
   params: nodeParams,
   query: z.strictObject({
@@ -71,7 +71,7 @@ export const latestSamples = route({
   path: '/metrics/latest',
   tag: 'Metrics',
   summary: 'The newest sample of each agent',
-  description: 'By node id; agents without a sample are left out.',
+  description: 'Sorted by node id, without agents that have no sample.',
   access: 'operator',
   query: z.strictObject({
     filter: z.string().max(2048).optional().describe('a selector; empty matches every agent'),

@@ -171,7 +171,7 @@ export const orderModules = route({
   tag: 'Modules',
   summary: 'Show the order of the resources of modules, and their dependencies',
   description:
-    'For an agent, or for attributes and tags that one could have, the modules are resolved together, without those of assignments. For neither, they are taken as they are written: a resource whose variants differ has no type or identity then, and expressions stay as they are.',
+    'With `agent`, or with attributes and tags of a possible agent, the modules are resolved together, without the modules of assignments. Otherwise, the modules are not resolved: a resource whose variants differ has no type or identity, and expressions are not evaluated.',
   access: 'operator',
   body: z.strictObject({
     modules: z.array(z.string().max(128)).min(1).max(256),
@@ -287,7 +287,7 @@ export const updateAssignment = route({
   tag: 'Assignments',
   summary: 'Change an assignment',
   description:
-    'Absent fields stay unchanged; an empty `description` removes it, and `parameters` replace all earlier ones. Agents change at their next apply.',
+    'Absent fields stay unchanged; an empty `description` removes it, and `parameters` replaces all earlier parameters. Agents change at their next apply.',
   access: 'operator',
   params: nameParams,
   body: z.strictObject({

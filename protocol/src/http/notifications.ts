@@ -25,7 +25,7 @@ export const notifyingEvents = [
 ] as const satisfies readonly EventType[];
 export type NotifyingEvent = (typeof notifyingEvents)[number];
 
-/** Unread notifications are counted up to this number. */
+/** Maximum of the count of unread notifications. */
 export const mostUnreadCounted = 1000;
 
 export const notificationSchema = z
@@ -61,7 +61,7 @@ export const listNotifications = route({
   description: 'Each operator has an own read state; notifications from before an operator was added count as read.',
   access: 'operator',
   query: z.strictObject({
-    unread: z.enum(['true', 'false']).optional().describe('only those that are not read'),
+    unread: z.enum(['true', 'false']).optional().describe('only unread notifications'),
     ...listQuery(50, 500),
   }),
   answers: {

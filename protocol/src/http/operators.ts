@@ -38,7 +38,7 @@ export const tokenSchema = z.strictObject({ token: z.string(), expires_at: unixS
 export const sessionSchema = z
   .strictObject({ operator_id: z.string(), username: z.string(), role: z.enum(roles) })
   .meta({ id: 'Session' });
-/** A new session with its operator, so that the client need not ask. */
+/** A new sign-in session with its operator, which saves the client a request. */
 export const signedInSchema = tokenSchema.extend({ operator: sessionSchema }).meta({ id: 'SignedIn' });
 const tokenExample = { token: 'qT3Zr0qkUu3ZVwYzN2m1yJ8w5v4b7c9d0e1f2g3h4i5', expires_at: 1795003600 };
 const signedInExample = {
@@ -55,7 +55,7 @@ export const challenge = route({
   method: 'POST',
   path: '/auth/challenge',
   tag: 'Sign-in',
-  summary: 'Ask for a nonce to sign',
+  summary: 'Request a nonce to sign',
   description:
     'A nonce is valid once, for 60 seconds. With `form: 2` the signature is bound to the server; the answer repeats `form`. Otherwise up to eight nonces are valid for a key and a network; any of them may be answered.',
   access: 'anyone',
@@ -64,7 +64,7 @@ export const challenge = route({
     form: optional(z.literal(2)).describe('2: the signature will name the server'),
   }),
   answers: {
-    200: z.strictObject({ nonce: hex(32), form: z.literal(2).optional().describe('as asked for') }),
+    200: z.strictObject({ nonce: hex(32), form: z.literal(2).optional().describe('the requested form') }),
   },
   errors: ['key_invalid', 'operator_unknown', 'sign_in_unbound'],
   example: {
@@ -236,7 +236,7 @@ export const removedOperatorSchema = z
         web_logins: z.int().describe('codes for a web sign-in'),
         enrolment_tokens: z
           .array(z.strictObject({ id: z.string(), name: z.string().nullable() }))
-          .describe('valid tokens that the operator made; the oldest 500, the event has the total number'),
+          .describe('valid tokens that the operator created; the oldest 500, the event has the total number'),
         terminals: z.array(z.string()).describe('session_id of each terminal that was open'),
       })
       .describe('what the removal ended; empty if the operator was removed before'),
@@ -257,7 +257,7 @@ export const removedOperatorSchema = z
             'operation_id of each operation that continues or waits for its agent, outside of runs; the oldest 500',
           ),
       })
-      .describe('objects that stay, made by this operator or by removed operators that it had added: review them'),
+      .describe('objects that stay, created by this operator or by removed operators that it had added: review them'),
   })
   .meta({ id: 'RemovedOperator' });
 

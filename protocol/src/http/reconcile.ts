@@ -6,7 +6,7 @@ import { pageQuery, unixSeconds } from './fields.ts';
 import { operationId } from './operations.ts';
 import { route } from './route.ts';
 
-/** Reasons why an agent is off, the worst first. */
+/** Reasons why an agent is not in its desired state, the worst first. */
 export const offReasons = ['apply_failed', 'drifted', 'drift_failed', 'unapplied', 'pending_removals'] as const;
 export type OffReason = (typeof offReasons)[number];
 
@@ -32,7 +32,7 @@ export const offAgentSchema = z
           since: unixSeconds,
           checked_at: unixSeconds,
           summary: summarySchema,
-          resources: z.number().int().describe('how many deviate'),
+          resources: z.number().int().describe('number of resources that drifted'),
           accepted: acceptanceSchema.nullable(),
         }),
       )
@@ -70,7 +70,7 @@ export const listReconcile = route({
   query: z.strictObject({
     ...pageQuery(50, 500),
     filter: z.string().max(2048).optional().describe('a selector; empty matches every agent'),
-    reason: z.enum(offReasons).optional().describe('only agents with this one among their reasons'),
+    reason: z.enum(offReasons).optional().describe('only agents with this reason'),
     include_accepted: z
       .enum(['true', 'false'])
       .optional()

@@ -65,7 +65,7 @@ const fanOut = (id: string, verb: 'apply' | 'plan', summary: string) =>
     example: { params: { name: 'base' }, body: { offline: 'queue' }, answer: { ...runExample, kind: verb } },
   }) as const;
 
-/** A number of agents. */
+/** Number of agents. */
 const agentCount = z.number().int().min(1).max(1_000_000);
 const fanOutBody = z.strictObject({
   batch: optional(
@@ -121,7 +121,7 @@ export const startRun = route({
   respondAsync: true,
   body: fanOutBody.extend({
     kind: z.enum(['apply', 'plan']),
-    node_ids: z.array(z.string().max(64)).min(1).max(mostRunAgents).describe('in the order of their turns'),
+    node_ids: z.array(z.string().max(64)).min(1).max(mostRunAgents).describe('in the order in which they start'),
     modules: modulesField,
     plan_run_id: optional(z.string().max(64)).describe(
       'a plan of named agents with the same modules, which each agent applies exactly, or not at all if something has changed since',

@@ -6,17 +6,19 @@ import { route } from './route.ts';
 
 const keeper = '21fe31dfa154a261626bf854046fd227';
 
-/** Longest value of a secret, in bytes of UTF-8. */
+/** Maximum length of a secret, in bytes of UTF-8. */
 export const maximumSecretBytes = 64 * 1024;
-/** Secrets on one page of the list. */
+/** Maximum number of secrets on one page of the list. */
 const mostSecrets = 1000;
 
 const rfc3339 = /^\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(\.\d{1,9})?([Zz]|[+-]\d\d:\d\d)$/;
 
-/** Unix milliseconds of a time as RFC 3339 writes it; NaN for anything else, the 31st of February included. */
+/**
+ * Unix milliseconds of an RFC 3339 time; NaN for invalid text, and for dates that do not exist, such as February 31.
+ */
 function instantOf(text: string): number {
   if (!rfc3339.test(text)) return Number.NaN;
-  // The engine reads the 31st of February as the 3rd of March.
+  // JavaScript parses February 31 as March 3.
   const day = new Date(`${text.slice(0, 10)}T00:00:00Z`);
   if (Number.isNaN(day.getTime()) || day.toISOString().slice(0, 10) !== text.slice(0, 10)) return Number.NaN;
   return Date.parse(text.toUpperCase());
@@ -193,7 +195,8 @@ export const removeSecret = route({
   path: '/secrets/{name}',
   tag: 'Secrets',
   summary: 'Remove a secret',
-  description: 'Files that contain its value stay on machines. A queued operation that needs it fails at its turn.',
+  description:
+    'Files that contain its value stay on machines. A queued operation that needs the secret fails when it is dispatched.',
   access: 'operator',
   params: nameParams,
   answers: { 204: null },
@@ -212,7 +215,7 @@ export const rotateSecretsKey = route({
   access: 'admin',
   answers: {
     200: z.strictObject({
-      key_id: z.string().describe('id of the key that encrypts all values now'),
+      key_id: z.string().describe('id of the key that encrypts all values'),
       reencrypted: z.number().int().describe('secrets and channel configurations that were re-encrypted'),
       retired: z.array(z.string()).describe('keys that are no longer needed'),
       unreadable: z

@@ -5,7 +5,7 @@ export const statusSchema = z
   .strictObject({
     status: z.enum(['ok', 'degraded']),
     protocol_version: z.number().int(),
-    public_key: z.string().describe('identity key of the orchestrator: what agents pin'),
+    public_key: z.string().describe('identity key of the orchestrator, which agents pin'),
     version: z.string(),
     reasons: z
       .array(z.enum(['database', 'secrets_key', 'metrics', 'disk']))

@@ -40,7 +40,7 @@ const sessionExample: TerminalSession = {
 };
 
 const detail = session.extend({
-  end_reason: z.string().nullable().describe('reason of the end, for people; null while it is open'),
+  end_reason: z.string().nullable().describe('why the session ended, as text for operators; null while it is open'),
   transcript_path: z.string().nullable().describe('address of the transcript; null if none is kept'),
   transcript_sha256: z
     .string()
@@ -63,9 +63,9 @@ const connectionExample = {
 };
 
 const frames =
-  '`ws_url` is opened as a WebSocket, without compression. Binary frames are the bytes that the terminal shows and, from a client in control, those that are typed, up to 64 KiB a frame. Text frames are JSON. To a client: `{"type":"resize","cols","rows"}` first of all and whenever the size changes; at the end `{"type":"exit","code","signal"}`, or `{"type":"error","code","message"}` with a code of the table of errors; then it is closed. From a client in control: `{"type":"resize","cols","rows"}`.';
+  '`ws_url` is opened as a WebSocket, without compression. Binary frames contain terminal output and, from a client in control, input; at most 64 KiB each. Text frames are JSON. The orchestrator sends `{"type":"resize","cols","rows"}` first and whenever the size changes, and at the end `{"type":"exit","code","signal"}` or `{"type":"error","code","message"}` with a code of the table of errors; then it closes the connection. A client in control sends `{"type":"resize","cols","rows"}`.';
 
-/** @param fallback when it is absent */
+/** @param fallback length if the parameter is absent */
 const length = (fallback: number) =>
   queryInteger(1000, fallback)
     .refine((value) => value >= 1, 'must be at least 1')
@@ -167,7 +167,7 @@ export const attachTerminal = route({
   tag: 'Terminal',
   summary: 'Get another connection to a terminal session',
   description:
-    'In control, to type, or to view. One connection is in control at a time: a newer one takes over, and the older gets `terminal_taken_over` and is closed. Both see the recent screen first. Only admins may attach to another operator’s session. Use the connection like that of `openTerminal`.',
+    '`control` may type; `view` only sees output. One connection is in control at a time: a new one takes over, and the previous one receives `terminal_taken_over` and is closed. Every connection first receives the recent screen. Only admins may attach to the session of another operator. The frames are the same as for `openTerminal`.',
   access: 'operator',
   params: sessionParams,
   body: z.strictObject({ mode: z.enum(terminalModes) }),

@@ -5,7 +5,10 @@ import { boundedList, boundedTexts } from './bounded.ts';
 import { keyStatementLimits } from './key-statement.ts';
 import { limits } from './limits.ts';
 
-/** Agent to orchestrator: control messages, one JSON text frame each. All of it is hostile until it passed these schemas. */
+/**
+ * Agent to orchestrator: control messages, one JSON text frame each. All content is hostile until it is validated with
+ * these schemas.
+ */
 
 const hex = (bytes: number) => z.string().regex(new RegExp(`^[0-9a-f]{${bytes * 2}}$`));
 const operationId = z.string().length(26);
@@ -13,7 +16,7 @@ const sequence = z.number().int().positive();
 const unixSeconds = z.number().int().nonnegative().max(Number.MAX_SAFE_INTEGER);
 const channel = z.number().int().min(1).max(limits.mostChannel);
 
-/** Why an agent opens no terminal. `failed`: it was to be, and could not. */
+/** Why an agent opens no terminal. `failed`: the shell could not be started. */
 export const terminalRefusals = ['disabled', 'limit', 'shell_refused', 'failed'] as const;
 export type TerminalRefusal = (typeof terminalRefusals)[number];
 
@@ -23,11 +26,11 @@ export const attributesSchema = boundedTexts({
   valueLength: limits.maxAttributeLength,
 });
 
-/** Where the agent's knowledge of the orchestrator's key came from. */
+/** How the agent learned the orchestrator's key. */
 export const pinSources = ['flag', 'pinned', 'first_use', 'discovery'] as const;
 export type PinSource = (typeof pinSources)[number];
 
-/** How a key came in the place of another, as it goes over the wire. */
+/** The rotation from one key to another, as it is sent. */
 export const keyStatementSchema = z.strictObject({
   former_key: hex(32),
   made_at: unixSeconds,
@@ -44,17 +47,17 @@ export const helloSchema = z.strictObject({
   agent_version: z.string().regex(agentVersionPattern),
   public_key: hex(32),
   signature: hex(64),
-  /** Since version 4: shown while an orchestrator may not know this key. */
+  /** Since version 4: sent while an orchestrator may not know this key. */
   key_statement: keyStatementSchema.optional(),
-  /** Since version 5: statements on the keys before that, newest first; each is on the `former_key` of the one before it. */
+  /** Since version 5: statements on earlier keys, newest first; each certifies the `former_key` of the previous one. */
   earlier_statements: boundedList(keyStatementSchema, { min: 1, max: keyStatementLimits.mostEarlier }).optional(),
-  /** New in each agent process: distinguishes a restarted agent from a cloned one. */
+  /** New in each agent process, to distinguish a restarted agent from a cloned one. */
   instance_id: hex(16),
   pin_source: z.enum(pinSources),
   hostname: z.string().max(255),
   token: z.string().max(128).nullable(),
   attributes: attributesSchema,
-  /** Since version 2: Unix milliseconds on the agent's clock as this is sent. */
+  /** Since version 2: time of sending on the agent's clock, in Unix milliseconds. */
   clock_ms: z.number().int().nonnegative().optional(),
   /** Every operation the agent holds that the orchestrator has not acknowledged as finished. */
   open_operations: boundedList(
@@ -64,9 +67,12 @@ export const helloSchema = z.strictObject({
 });
 
 const report = z.discriminatedUnion('type', [
-  /** The operation is in the journal, on disk. */
+  /** The operation is stored in the journal, on disk. */
   z.strictObject({ type: z.literal('accepted'), operation_id: operationId }),
-  /** Results in execution order; `position` is that of the first. A position sent again replaces the one before. */
+  /**
+   * Results in execution order; `position` is the position of the first. A later result replaces an earlier one at the
+   * same position.
+   */
   z.strictObject({
     type: z.literal('results'),
     operation_id: operationId,
@@ -130,7 +136,7 @@ export const agentMessageSchema = z.discriminatedUnion('type', [
   z.strictObject({
     type: z.literal('attributes'),
     attributes: attributesSchema,
-    /** As in the hello. */
+    /** Time of sending on the agent's clock, in Unix milliseconds. */
     clock_ms: z.number().int().nonnegative().optional(),
   }),
   /** Reports must not be lost: the agent keeps each until `ack` names its sequence number. */
@@ -177,12 +183,15 @@ export const agentMessageSchema = z.discriminatedUnion('type', [
     /** Name of the signal that ended it, such as `SIGKILL`. */
     signal: z.string().max(32).nullable(),
   }),
-  /** Input bytes that were written to the terminal, in steps of at least a quarter of the window. */
+  /** Number of input bytes that were written to the terminal, sent in steps of at least a quarter of the window. */
   z.strictObject({ type: z.literal('terminal_credit'), channel, bytes: z.number().int().positive() }),
   z.strictObject({
     type: z.literal('bye'),
     reason: z.string().max(256),
-    /** Since version 4: the same process reconnects at once with a new key; no other is accepted until then. */
+    /**
+     * Since version 4: the same process reconnects immediately with a new key. Until then, no other process is
+     * accepted.
+     */
     returns: z.literal(true).optional(),
   }),
 ]);

@@ -19,7 +19,7 @@ const many = Array.from({ length: 4_200 }, (_, at) => at);
 const badKeys = (count: number) =>
   Object.fromEntries(many.slice(0, count).map((at) => [`${'x'.repeat(200)}${at}`, at]));
 
-describe('a hostile message gets one fault, however many it has', () => {
+describe('reports one fault of a hostile message that has many', () => {
   test.each([
     ['more attributes than allowed', { ...hello, attributes: Object.fromEntries(many.map((at) => [`${at}`, at])) }],
     ['attributes with bad keys', { ...hello, attributes: badKeys(512) }],
@@ -40,20 +40,20 @@ describe('a hostile message gets one fault, however many it has', () => {
   });
 });
 
-test('says where the fault is', () => {
+test('names the path of the fault', () => {
   const message = { ...hello, open_operations: [{ operation_id: '0'.repeat(26), state: 'x' }] };
   expect(agentMessageSchema.safeParse(message).error?.issues[0]?.path).toEqual(['open_operations', 0, 'state']);
 });
 
-test('takes a hello as large as one may be', () => {
+test('accepts the largest valid hello', () => {
   const attributes = Object.fromEntries(many.slice(0, 512).map((at) => [`k${at}`, 'v']));
   const open_operations = many.slice(0, 64).map(() => ({ operation_id: '0'.repeat(26), state: 'running' }));
   const message = { ...hello, versions: many.slice(1, 17), attributes, open_operations };
   expect(agentMessageSchema.parse(message)).toEqual(message);
 });
 
-describe('the proof of a hello', () => {
-  test('is read without anything else', () => {
+describe('hello proof', () => {
+  test('reads the proof without the other fields', () => {
     const { public_key, signature, versions } = hello;
     const broken = { ...hello, agent_version: 'a b', attributes: 1, more: 2 };
     expect(readHelloProof(broken)).toEqual({ public_key, signature, versions, agent_version: null });

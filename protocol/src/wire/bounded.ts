@@ -1,9 +1,9 @@
 import { z } from 'zod';
 
 /**
- * Lists and maps in messages of agents, which are hostile until they have been validated. Their size is checked before
- * anything in them, and the first fault ends the validation: zod by itself looks at every element and describes every
- * fault, which costs tens of milliseconds for a frame that is made for it.
+ * Lists and maps in messages from agents, which are hostile until they are validated. The size is checked before the
+ * elements, and the first fault ends the validation: zod alone checks every element and describes every fault, which
+ * takes tens of milliseconds for a malicious frame.
  */
 
 type Context = z.RefinementCtx;
@@ -30,7 +30,7 @@ export const boundedList = <T extends z.ZodType>(item: T, { min, max }: { min: n
     return parsed;
   });
 
-/** Text by name. Lengths are in UTF-16 code units. */
+/** A map of texts. Lengths are in UTF-16 code units. */
 export const boundedTexts = (most: { entries: number; keyLength: number; valueLength: number }) =>
   z.unknown().transform((value, context): Record<string, string> => {
     if (typeof value !== 'object' || value === null || Array.isArray(value))

@@ -26,8 +26,8 @@ const announcements: fc.Arbitrary<Announcement> = fc.record({
 const datagramOf = (announcement: Announcement, signature: Uint8Array) =>
   Buffer.concat([encodeAnnouncement(announcement), signature]);
 
-describe('an announcement', () => {
-  test('is read as it was written, with what is under its signature', () => {
+describe('announcement', () => {
+  test('decodes to the encoded fields and the signed bytes', () => {
     fc.assert(
       fc.property(announcements, bytes(64), (announcement, signature) => {
         const { signed, signature: read, ...rest } = readAnnouncement(datagramOf(announcement, signature))!;
@@ -38,7 +38,7 @@ describe('an announcement', () => {
     );
   });
 
-  test('has one encoding: what is read from any bytes is written as those bytes', () => {
+  test('has exactly one encoding', () => {
     const nearly = fc
       .tuple(announcements, bytes(64), fc.nat(), fc.nat({ max: 255 }))
       .map(([announcement, signature, at, value]) => {
@@ -59,7 +59,7 @@ describe('an announcement', () => {
     expect(read).toBeGreaterThan(50);
   });
 
-  test('of another version, cut short or with something after it is none', () => {
+  test('refuses other versions, truncated bytes, and trailing bytes', () => {
     fc.assert(
       fc.property(announcements, bytes(64), fc.integer({ min: 1, max: 80 }), (announcement, signature, more) => {
         const datagram = datagramOf(announcement, signature);
@@ -72,7 +72,7 @@ describe('an announcement', () => {
     );
   });
 
-  test('carries names and addresses, and nothing that is neither', () => {
+  test('accepts only names and addresses as the host', () => {
     for (const host of ['web-1.example', '192.0.2.1', '2001:db8::1', '::1', 'x'.repeat(63)])
       expect(isAnnounceableHost(host), host).toBe(true);
     const longest = `${'a.'.repeat(126)}a`;
@@ -93,7 +93,7 @@ describe('an announcement', () => {
       expect(isAnnounceableHost(host), host).toBe(false);
   });
 
-  test('that does not fit the format is not made', () => {
+  test('refuses to encode fields that the format cannot represent', () => {
     for (const wrong of [{ host: 'a b' }, { port: 0 }, { port: 65_536 }, { sentAt: -1 }, { nonce: new Uint8Array(15) }])
       expect(() => encodeAnnouncement({ ...sample, ...wrong })).toThrow(RangeError);
   });

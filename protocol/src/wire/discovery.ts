@@ -39,7 +39,7 @@ export interface UncheckedAnnouncement extends Announcement {
 
 /** Limits on the time in an announcement. */
 export const announcementLimits = {
-  /** Seconds that the clocks of both ends may be apart, the way included. */
+  /** Maximum difference of the two clocks plus the time in transit, in seconds. */
   clockSkewSecs: 600,
   longestBytes: 128 + 253,
 } as const;
@@ -54,19 +54,19 @@ const hostName =
   /^(?=.{1,253}$)[A-Za-z0-9_]([A-Za-z0-9_-]{0,61}[A-Za-z0-9_])?(\.[A-Za-z0-9_]([A-Za-z0-9_-]{0,61}[A-Za-z0-9_])?)*\.?$/;
 const ipv6Shape = /^(?=.*:)[0-9A-Fa-f:.]{2,45}$/;
 
-/** True for a name or address that an announcement can carry. */
+/** True for a name or address that an announcement can contain. */
 export const isAnnounceableHost = (host: string): boolean => hostName.test(host) || ipv6Shape.test(host);
 
 /**
  * The announcement without its signature.
- * @throws RangeError when a part is not as the format wants it
+ * @throws RangeError if a field cannot be encoded
  */
 export function encodeAnnouncement(announcement: Announcement): Uint8Array {
   const { host, port, orchestratorKey, sentAt, nonce } = announcement;
-  if (!isAnnounceableHost(host)) throw new RangeError(`${JSON.stringify(host)} is no host that can be announced`);
-  if (!Number.isInteger(port) || port < 1 || port > 65_535) throw new RangeError(`${port} is no port`);
+  if (!isAnnounceableHost(host)) throw new RangeError(`${JSON.stringify(host)} is not a host that can be announced`);
+  if (!Number.isInteger(port) || port < 1 || port > 65_535) throw new RangeError(`${port} is not a port`);
   if (orchestratorKey.length !== 32 || nonce.length !== 16) throw new RangeError('a key or nonce of the wrong length');
-  if (!Number.isSafeInteger(sentAt) || sentAt < 0) throw new RangeError(`${sentAt} is no time`);
+  if (!Number.isSafeInteger(sentAt) || sentAt < 0) throw new RangeError(`${sentAt} is not a time`);
   const bytes = new Uint8Array(fixedLength + host.length);
   const view = new DataView(bytes.buffer);
   view.setUint32(0, magic);
@@ -80,7 +80,7 @@ export function encodeAnnouncement(announcement: Announcement): Uint8Array {
   return bytes;
 }
 
-/** The bytes under the signature of an encoded announcement. */
+/** The signed bytes of an encoded announcement. */
 export function announcementSigned(encoded: Uint8Array): Uint8Array {
   const bytes = new Uint8Array(domainTag.length + encoded.length);
   bytes.set(domainTag);
@@ -88,7 +88,7 @@ export function announcementSigned(encoded: Uint8Array): Uint8Array {
   return bytes;
 }
 
-/** @returns null for a datagram that is no announcement of a version that is known here */
+/** @returns null if the datagram is not an announcement of a supported version */
 export function readAnnouncement(datagram: Uint8Array): UncheckedAnnouncement | null {
   if (datagram.length <= fixedLength + signatureLength || datagram.length > announcementLimits.longestBytes)
     return null;
@@ -100,10 +100,10 @@ export function readAnnouncement(datagram: Uint8Array): UncheckedAnnouncement | 
   const port = view.getUint16(61);
   if (sentAt > BigInt(Number.MAX_SAFE_INTEGER) || port === 0) return null;
   const encoded = datagram.subarray(0, fixedLength + hostLength);
-  // One character for each byte, so that a host that is not ASCII is refused.
+  // One character for each byte, so that a non-ASCII host is refused.
   const host = String.fromCharCode(...encoded.subarray(fixedLength));
   if (!isAnnounceableHost(host)) return null;
-  // Copies: a datagram may be a view of memory that is used again.
+  // Copies the bytes: the caller may reuse the datagram's memory.
   return {
     host,
     port,

@@ -12,14 +12,13 @@ export interface HandshakeBinding {
   nonce: Uint8Array;
   orchestratorKey: Uint8Array;
   agentKey: Uint8Array;
-  /** Every version the agent offered, in its order: a relay that drops one breaks the signature. */
+  /** All versions that the agent offered, in its order. A relay that removes one invalidates the signature. */
   versions: readonly number[];
 }
 
 /**
- * The bytes under the agent's signature: tag, exporter, nonce, both keys, the offered versions.
- * Every part but the last has a fixed length, so no two bindings share their bytes.
- * @throws RangeError when a part has not its length
+ * The signed bytes of the agent: tag, exporter, nonce, both keys, the offered versions. Every part but the last has a fixed length, so two bindings never have the same bytes.
+ * @throws RangeError if a part has the wrong length
  */
 export function handshakeBytes(binding: HandshakeBinding): Uint8Array {
   const fixed = [binding.exporter, binding.nonce, binding.orchestratorKey, binding.agentKey];

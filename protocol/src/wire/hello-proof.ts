@@ -1,7 +1,7 @@
 import { agentVersionPattern } from './agent-message.ts';
 import { limits } from './limits.ts';
 
-/** The fields of a hello that prove its key. Nothing else is read before the proof is verified. */
+/** The fields of a hello that prove its key. The other fields are read only after the proof is verified. */
 export interface HelloProof {
   /** Hex, 32 bytes. */
   readonly public_key: string;
@@ -16,10 +16,9 @@ const publicKey = /^[0-9a-f]{64}$/;
 const signature = /^[0-9a-f]{128}$/;
 
 /**
- * Reads the proof from a message that is hostile until its signature is verified. The cost does not depend on the other
- * fields.
- * @param json the message, parsed
- * @returns the proof, or its fault
+ * Reads the proof from a message that is hostile until its signature is verified. The cost does not depend on the other fields.
+ * @param json the parsed message
+ * @returns the proof, or a description of the fault
  */
 export function readHelloProof(json: unknown): HelloProof | string {
   const type = messageType(json);
@@ -41,7 +40,7 @@ export function readHelloProof(json: unknown): HelloProof | string {
   return { public_key: given.public_key, signature: given.signature, versions, agent_version };
 }
 
-/** @returns the type that an unchecked message names, in words that can be logged */
+/** @returns the type of an unchecked message, in a form that can be logged */
 export function messageType(json: unknown): string {
   const type = typeof json === 'object' && json !== null && 'type' in json ? json.type : null;
   return typeof type === 'string' && /^[a-z_]{1,32}$/.test(type) ? type : 'a message of no known type';

@@ -11,8 +11,8 @@ const statement: KeyStatement = {
 const text = (part: Partial<KeyStatement> = {}) =>
   Buffer.from(keyStatementBytes({ ...statement, ...part })).toString('hex');
 
-describe('what a key says of the next', () => {
-  test('has its tag first, and other bytes whenever a part is another', () => {
+describe('key statement', () => {
+  test('starts with its tag and has different bytes for each different field', () => {
     expect(Buffer.from(text(), 'hex').toString('latin1')).toMatch(/^muster agent key v1\0/);
     const all = [
       text(),
@@ -28,19 +28,19 @@ describe('what a key says of the next', () => {
     expect(() => text({ formerUntil: 1.5 })).toThrow(RangeError);
   });
 
-  test('is taken from a little before it was made until a month after, and for a time that is within bounds', () => {
+  test('accepts only statements within the limits of age and of the grace period', () => {
     const { takenSecs, longestGraceSecs, clockSkewSecs } = keyStatementLimits;
     const fault = (at: number, part: Partial<KeyStatement> = {}) => keyStatementFault({ ...statement, ...part }, at);
     expect(fault(now)).toBeNull();
     expect(fault(now - clockSkewSecs)).toBeNull();
     expect(fault(now - clockSkewSecs - 1)).toContain('in the future');
     expect(fault(now + takenSecs)).toBeNull();
-    expect(fault(now + takenSecs + 1)).toContain('too long ago');
-    // As long as the former key was not seen since, it does not age.
+    expect(fault(now + takenSecs + 1)).toContain('too old');
+    // The statement does not age while the former key has not been seen since.
     const seen = (at: number) => keyStatementFault(statement, now + 10 * takenSecs, at);
     expect(seen(now)).toBeNull();
     expect(seen(now + clockSkewSecs)).toBeNull();
-    expect(seen(now + clockSkewSecs + 1)).toContain('too long ago');
+    expect(seen(now + clockSkewSecs + 1)).toContain('too old');
     expect(fault(now, { formerUntil: now })).toBeNull();
     expect(fault(now, { formerUntil: now - 1 })).toContain('out of bounds');
     expect(fault(now, { formerUntil: now + longestGraceSecs })).toBeNull();

@@ -14,9 +14,9 @@ export interface KeyStatement {
 }
 
 export const keyStatementLimits = {
-  /** Validity in seconds; longer at an orchestrator that has not seen the former key since. */
+  /** Validity in seconds, since `madeAt`. Longer at an orchestrator that has not seen the former key since then. */
   takenSecs: 30 * 86_400,
-  /** Earlier statements in one hello: the maximum that fits its frame beside the largest attributes. */
+  /** Earlier statements in one hello: the maximum that fits its frame next to the largest attributes. */
   mostEarlier: 8,
   /** Maximum time that the former key stays valid. */
   longestGraceSecs: 30 * 86_400,
@@ -29,9 +29,9 @@ export const keyStatementLimits = {
  * @throws RangeError if a part is invalid
  */
 export function keyStatementBytes({ formerKey, key, madeAt, formerUntil }: KeyStatement): Uint8Array {
-  if (formerKey.length !== 32 || key.length !== 32) throw new RangeError('a key that has not 32 bytes');
+  if (formerKey.length !== 32 || key.length !== 32) throw new RangeError('a key must have 32 bytes');
   for (const time of [madeAt, formerUntil])
-    if (!Number.isSafeInteger(time) || time < 0) throw new RangeError(`${time} is no time`);
+    if (!Number.isSafeInteger(time) || time < 0) throw new RangeError(`${time} is not a time`);
   const tag = new TextEncoder().encode(signedContexts.agentKey);
   const bytes = new Uint8Array(tag.length + 80);
   bytes.set(tag);
@@ -44,8 +44,8 @@ export function keyStatementBytes({ formerKey, key, madeAt, formerUntil }: KeySt
 }
 
 /**
- * @param formerSeenAt when the orchestrator last saw the former key in use, Unix seconds: until it has seen it after the
- *                     statement was made, the statement does not age. Undefined: it ages in any case
+ * @param formerSeenAt when the orchestrator last saw the former key in use, Unix seconds. While this is before
+ *                     `madeAt`, the statement does not age. Undefined: the statement always ages
  * @returns the fault of its times; null if they are valid
  */
 export function keyStatementFault(
@@ -54,9 +54,9 @@ export function keyStatementFault(
   formerSeenAt = Number.POSITIVE_INFINITY,
 ): string | null {
   const { takenSecs, longestGraceSecs, clockSkewSecs } = keyStatementLimits;
-  if (madeAt > now + clockSkewSecs) return 'it was made in the future: is the clock of the machine right?';
-  if (madeAt + takenSecs < now && madeAt + clockSkewSecs < formerSeenAt) return 'it was made too long ago';
+  if (madeAt > now + clockSkewSecs) return 'its time is in the future: is the clock of the machine right?';
+  if (madeAt + takenSecs < now && madeAt + clockSkewSecs < formerSeenAt) return 'it is too old';
   if (formerUntil < madeAt || formerUntil - madeAt > longestGraceSecs)
-    return 'the time that the former key is still good for is out of bounds';
+    return 'the remaining validity of the former key is out of bounds';
   return null;
 }

@@ -34,7 +34,7 @@ export const refusalCodes = [
 ] as const;
 export type RefusalCode = (typeof refusalCodes)[number];
 
-/** The body is checked by the provider that carries it out; here only its shape as a resource is. */
+/** Validates the form only; the provider of the kind validates the body. */
 const resource = z.strictObject({
   key: z.string(),
   module: z.string(),
@@ -90,7 +90,7 @@ export const orchestratorMessageSchema = z.discriminatedUnion('type', [
     acknowledged: z.number().int().nonnegative(),
     /** Seconds between samples. */
     metrics_interval: z.number().int().positive().optional(),
-    /** Of the hello's open operations, those whose end the orchestrator already has. */
+    /** Those of the hello's open operations whose end the orchestrator has recorded. */
     settled_operations: z.array(operationId),
   }),
   z.strictObject({
@@ -104,7 +104,7 @@ export const orchestratorMessageSchema = z.discriminatedUnion('type', [
   z.strictObject({ type: z.literal('cancel'), operation_id: operationId }),
   /** Every report up to `seq` is committed. */
   z.strictObject({ type: z.literal('ack'), seq: z.number().int().nonnegative() }),
-  /** A piece of a large report has arrived: it no longer counts against the window, but is not committed. */
+  /** A part of a large report was received. The part no longer counts against the window, but is not committed. */
   z.strictObject({ type: z.literal('credit'), seq: z.number().int().positive(), part: z.number().int().nonnegative() }),
   /** The samples of the last `metrics` are stored, or dropped because of their time. */
   z.strictObject({ type: z.literal('metrics_stored'), collected_at: z.number().int() }),
@@ -129,11 +129,11 @@ export const orchestratorMessageSchema = z.discriminatedUnion('type', [
   }),
   z.strictObject({ type: z.literal('terminal_resize'), channel, cols: terminalLength, rows: terminalLength }),
   /**
-   * Ends the shell. The answer is `terminal_exited`, unless that was sent already, or `terminal_refused` if no shell was
-   * started. Later output gets no credit, and the end does not wait for one.
+   * Ends the shell. The answer is `terminal_exited`, unless it was sent already, or `terminal_refused` if no shell was
+   * started. Later output gets no credit, and the shell ends without waiting for credit.
    */
   z.strictObject({ type: z.literal('terminal_close'), channel, reason: z.string().max(256) }),
-  /** Output bytes that were processed. */
+  /** Number of output bytes that were processed. */
   z.strictObject({ type: z.literal('terminal_credit'), channel, bytes: z.number().int().positive() }),
   /** The orchestrator stops; the agent reconnects after this delay. */
   z.strictObject({ type: z.literal('drain'), retry_after_secs: z.number().nonnegative() }),

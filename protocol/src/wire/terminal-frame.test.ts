@@ -5,7 +5,7 @@ import { decodeTerminalFrame, encodeTerminalFrame } from './terminal-frame.ts';
 
 const channels = fc.integer({ min: 1, max: limits.mostChannel });
 
-test('what goes into a frame comes out of it, wherever the frame lies in memory', () => {
+test('decodes an encoded terminal frame at any offset in memory', () => {
   fc.assert(
     fc.property(channels, fc.uint8Array({ minLength: 1 }), fc.nat(9), (channel, bytes, before) => {
       const frame = encodeTerminalFrame(channel, bytes);
@@ -16,7 +16,7 @@ test('what goes into a frame comes out of it, wherever the frame lies in memory'
   );
 });
 
-test('what is no frame of a terminal is null', () => {
+test('refuses a frame that is not a terminal frame', () => {
   const frame = encodeTerminalFrame(7, new Uint8Array(limits.terminalFrameBytes));
   expect(decodeTerminalFrame(frame)?.bytes).toHaveLength(limits.terminalFrameBytes);
   expect(decodeTerminalFrame(encodeTerminalFrame(7, new Uint8Array(limits.terminalFrameBytes + 1)))).toBeNull();

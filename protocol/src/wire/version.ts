@@ -18,7 +18,7 @@
  */
 export const protocolVersion = 6;
 
-/** Versions that this build supports: its own and at least the two before. */
+/** Versions that this build supports: its own version and at least the two before. */
 export const supportedProtocolVersions: readonly number[] = [6, 5, 4, 3, 2, 1];
 
 /**
