@@ -239,7 +239,7 @@ describe.skipIf(reason !== null)(`accounts of a test host${reason === null ? '' 
       failed(/more than one hard link/),
       failed(/authorized_keys is a FIFO/),
       failed(/authorized_keys is a symbolic link/),
-      failed(/home directory \/home\/nowhere is not there/),
+      failed(/home directory \/home\/nowhere does not exist/),
     ]);
     await apply();
     expect(machine.changes()).toEqual(before);

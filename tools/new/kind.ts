@@ -90,7 +90,7 @@ export const ${camel} = defineProvider<'${name}', Seen${pascal}, ${pascal}Before
 
   diffRemoval(_resource, { was }, { isPresent }) {
     const from = isPresent ? 'present' : 'absent';
-    if (from === was) return nothing('as it was before');
+    if (from === was) return nothing('already in its original state');
     return { action: 'remove', changes: [{ field: 'ensure', from, to: was }], diff: null };
   },
 

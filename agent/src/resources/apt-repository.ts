@@ -26,7 +26,7 @@ type Declared = ResolvedResource<'apt-repository'>;
 
 export interface SeenRepository {
   source: SeenFile;
-  /** Null: the agent declares and declared no key, so the file is not observed. */
+  /** Null: no key is or was declared, so the file is not observed. */
   key: SeenFile | null;
 }
 
@@ -68,7 +68,7 @@ function diffParts(resource: Declared, seen: SeenRepository, circumstances: Pick
   };
 }
 
-/** The changes of both files, as fields of the source. */
+/** The changes of both files, translated to fields of the resource. */
 function told({ source, key }: Parts, from: string | null, to: string | null): Difference {
   if (source.action === 'none' && key.action === 'none') return nothing(source.message);
   const ensure = source.changes.filter(({ field }) => field === 'ensure');
@@ -99,7 +99,7 @@ export const aptRepository = defineProvider<'apt-repository', SeenRepository, Re
     ensure: 'text?',
   },
   brings: () => ['packages'],
-  // The directory of keys is the one that may be missing.
+  // Only the directory of the key file may be missing.
   path: (resource) => (resource.body.signed_by == null ? sourcePath(resource.body.name) : keyPath(resource.body.name)),
 
   check(resource) {
@@ -151,7 +151,7 @@ export const aptRepository = defineProvider<'apt-repository', SeenRepository, Re
     const putKey = async () => {
       if (seen.key !== null && key.action !== 'none') await write(resource, keyFile(resource), seen.key, key, machine);
     };
-    // Ordered so that no source ever names a missing key.
+    // Ordered so that a source never refers to a missing key.
     const steps = keyFile(resource).text === null ? [putSource, putKey] : [putKey, putSource];
     for (const step of steps) await step();
     machine.stale(freshOffers, knownOffers);

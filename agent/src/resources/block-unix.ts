@@ -16,14 +16,14 @@ import { broughtBy } from './file-unix/brought.ts';
 import { defineProvider } from './provider/define-provider.ts';
 import { changedLines, isAbsent, linesOf, pathOf, rewrite } from './text-edit/text-file.ts';
 
-/** Maximum characters of a previous block that are kept to be restored. */
+/** Maximum number of characters of a previous block that are kept so that it can be restored. */
 const maxKept = 128 * 1024;
 
-/** For a large block, only a marker that equals no declared block. */
+/** The journaled form: of a block over the maximum size, only a marker that equals no declared block. */
 const inBrief = <T extends string[] | null>(lines: T): T | string[] =>
   lines !== null && lines.reduce((sum, line) => sum + line.length, 0) > 16 * 1024 ? ['(large)'] : lines;
 
-/** One marked block in a file that others own. */
+/** A marked block in a file that others own. */
 export const blockUnix = defineProvider<'block-unix', SeenBlock, BlockBefore>({
   type: 'block-unix',
   fields: { path: 'text', marker: 'text', content: 'text?', ensure: 'text?' },
@@ -59,7 +59,7 @@ export const blockUnix = defineProvider<'block-unix', SeenBlock, BlockBefore>({
     const { lines, index, above, below, ending } = found.block;
     if (lines.reduce((sum, line) => sum + line.length, 0) > maxKept)
       throw new HostFailure(
-        `the block that is in ${pathOf(resource)} has more than ${maxKept / 1024} KiB, which is not kept to be brought back; nothing is changed. Remove it by hand.`,
+        `the existing block in ${pathOf(resource)} is larger than ${maxKept / 1024} KiB, so it could not be restored later; nothing is changed. Remove the block by hand.`,
       );
     return { was: 'present', lines, index, above, below, ending };
   },

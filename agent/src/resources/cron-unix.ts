@@ -26,7 +26,7 @@ type Declared = ResolvedResource<'cron-unix'>;
 
 export interface SeenJob {
   file: SeenFile;
-  /** The fields of the job in the file; null: none. */
+  /** The fields of the job in the file; null: the file has no job. */
   job: { schedule: string; user: string; command: string } | null;
   /** Whether the user is missing, so that cron would ignore the file. */
   userIsMissing: boolean;
@@ -73,7 +73,7 @@ function fieldChanges(file: FieldChange[], from: SeenJob['job'], to: SeenJob['jo
     from?.[field] === to?.[field] ? [] : [{ field, from: from?.[field] ?? null, to: to?.[field] ?? null }],
   );
   const contentChanges = creation || file.some(({ field }) => field === 'content');
-  // Changes around the job: comments, settings, a second job.
+  // Whether anything other than the job changed: comments, settings, or a second job.
   const others = contentChanges && fields.length === 0;
   return [
     ...ensure,

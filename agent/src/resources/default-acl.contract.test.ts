@@ -25,7 +25,7 @@ const canTry = (() => {
   }
 })();
 
-/** Entries of an ACL: permissions of the owner, of `name`, of the group, the mask, and everybody else. */
+/** The entries of an ACL: permissions of the owner, of `name`, of the group, the mask, and everyone else. */
 function setAcl(
   kind: 'access' | 'default',
   path: string,
@@ -73,14 +73,14 @@ describe.runIf(canTry)('the default ACL of a directory of a user', () => {
     ['all permissions', open],
     ['no permissions of the mask, which hides it from the mode of new files', [0, 7, 0, 0, 0]],
     ['no permissions of the owner', [0, 7, 7, 7, 7]],
-  ])('does not reach a file that is written for root: %s', async (_, acl) => {
+  ])("a user's default ACL is not inherited by a file for root: %s", async (_, acl) => {
     const path = `${home(acl)}/secret`;
     await apply(file(path, { content: 'ours\n', owner: 'root', group: 'root', mode: '0660' }));
     expect([stateOf(path), aclsOf(path)]).toEqual(['0:0 0660', []]);
     expect(readdirSync(`${h.root}/home`)).toEqual(['secret']);
   });
 
-  test('does not reach a file that is written for a third user, nor one whose owner is not declared', async () => {
+  test('a default ACL is not inherited by files for other owners', async () => {
     const path = home();
     await apply(
       file(`${path}/third`, { content: 'theirs\n', owner: '41002', mode: '0640' }),
@@ -90,7 +90,7 @@ describe.runIf(canTry)('the default ACL of a directory of a user', () => {
     expect([`${path}/third`, `${path}/plain`].map(stateOf)).toEqual(['41002:0 0640', '0:0 0644']);
   });
 
-  test('gives nobody anything while the file is checked, before it is in its place', async () => {
+  test('grants no access to a new file while `validate` checks it', async () => {
     const path = home();
     const seen = `${h.root}/seen`;
     const validate = `python3 -c 'import os,sys; open("${seen}","w").write(str([n for n in os.listxattr(sys.argv[1]) if "acl" in n]) + oct(os.stat(os.path.dirname(sys.argv[1])).st_mode & 0o7777))' %`;
@@ -98,19 +98,19 @@ describe.runIf(canTry)('the default ACL of a directory of a user', () => {
     expect(readFileSync(seen, 'utf8')).toBe('[]0o700');
   });
 
-  test('does not reach a directory that is made for root, nor what is written into it', async () => {
+  test("a default ACL is not inherited by root's directory or its files", async () => {
     const path = `${home()}/d`;
     await apply(directory(path, { mode: '0770' }), file(`${path}/f`, { content: 'ours\n', mode: '0660' }));
     expect([stateOf(path), aclsOf(path), aclsOf(`${path}/f`)]).toEqual(['0:0 0770', [], []]);
   });
 
-  test('does not reach a file in a directory that was made on the way', async () => {
+  test('a default ACL is not inherited by files in new parent directories', async () => {
     const path = `${home()}/a/b/f`;
     await apply(file(path, { content: 'ours\n', mode: '0660' }));
     expect([stateOf(path), aclsOf(path)]).toEqual(['0:0 0660', []]);
   });
 
-  test('reaches the files of that user: who else may read them is his to say', async () => {
+  test("a user's default ACL is inherited by the files of that user", async () => {
     const path = home();
     writeFileSync(`${path}/config`, 'a\n');
     chownSync(`${path}/config`, user, user);
@@ -124,7 +124,7 @@ describe.runIf(canTry)('the default ACL of a directory of a user', () => {
     ]);
   });
 
-  test('of root is the choice of root', async () => {
+  test("a default ACL of root's directory is inherited", async () => {
     const path = `${h.root}/shared`;
     mkdirSync(path);
     setDefaultAcl(path, open);
@@ -132,7 +132,7 @@ describe.runIf(canTry)('the default ACL of a directory of a user', () => {
     expect(aclsOf(`${path}/f`)).toEqual(['system.posix_acl_access']);
   });
 
-  test('is left on where no tool can remove it, if it gives nobody more than everybody has', async () => {
+  test('accepts an unremovable default ACL if the file is readable by everyone', async () => {
     const path = home();
     const environment = cleanEnvironment as { PATH: string };
     const { PATH } = environment;
@@ -153,7 +153,7 @@ describe.runIf(canTry)('the default ACL of a directory of a user', () => {
     }
   });
 
-  test("does not matter for who owns declared content without owner: a new file is root's, an existing one stays its owner's", async () => {
+  test('ignores the default ACL when it chooses the owner of a file', async () => {
     const path = home();
     writeFileSync(`${path}/his`, 'his\n');
     chownSync(`${path}/his`, user, user);
@@ -161,7 +161,7 @@ describe.runIf(canTry)('the default ACL of a directory of a user', () => {
     expect([stateOf(`${path}/his`), stateOf(`${path}/new`)]).toEqual([`${user}:${user} 0644`, '0:0 0644']);
   });
 
-  test('leaves nothing behind that a killed agent had begun', async () => {
+  test('removes the temporary file of a killed agent', async () => {
     const path = home();
     const resource = file(`${path}/f`, { content: 'ours\n', mode: '0660' });
     await apply(resource);
@@ -182,7 +182,7 @@ describe.runIf(canTry)('an ACL of the former owner', () => {
     if (isDirectory) setAcl('default', path, open, user);
   };
 
-  test('does not stay on a directory that root takes over, nor reach what is written into it', async () => {
+  test("removes a user's ACLs from a directory that root takes over", async () => {
     const path = home(null);
     keep(path, true);
     await apply(
@@ -192,7 +192,7 @@ describe.runIf(canTry)('an ACL of the former owner', () => {
     expect([stateOf(path), aclsOf(path), aclsOf(`${path}/secret`)]).toEqual(['0:0 0750', [], []]);
   });
 
-  test('does not stay on a file that root or another user takes over', async () => {
+  test("removes a user's ACL from a file that gets another owner", async () => {
     const path = home(null);
     for (const name of ['tool', 'theirs']) {
       writeFileSync(`${path}/${name}`, 'his\n');
@@ -208,14 +208,14 @@ describe.runIf(canTry)('an ACL of the former owner', () => {
     expect(readFileSync(`${path}/tool`, 'utf8')).toBe('his\n');
   });
 
-  test('stays where the owner stays', async () => {
+  test('keeps the ACLs of a directory whose owner stays', async () => {
     const path = home(null);
     keep(path, true);
     await apply(directory(path, { mode: '0750' }));
     expect(aclsOf(path)).toEqual(['system.posix_acl_access', 'system.posix_acl_default']);
   });
 
-  test('does not stay on a directory that was made on the way and is declared later', async () => {
+  test('removes inherited ACLs from parent directories that are declared later', async () => {
     const path = home();
     setAcl('default', path, open, user);
     const below = file(`${path}/a/b/f`, { content: 'ours\n' });
@@ -225,7 +225,7 @@ describe.runIf(canTry)('an ACL of the former owner', () => {
     expect([`${path}/a`, `${path}/a/b`].map(aclsOf)).toEqual([[], []]);
   });
 
-  test('does not stay on a directory that is made on the way and declared in the same operation', async () => {
+  test('removes inherited ACLs from a parent directory declared in the same operation', async () => {
     const path = home();
     setAcl('default', path, open, user);
     const below = file(`${path}/a/f`, { content: 'ours\n' });
@@ -250,13 +250,13 @@ describe.runIf(canTry)('the capabilities of a program', () => {
     return path;
   }
 
-  test('stay when nothing but its permissions change, as with chmod', async () => {
+  test('keeps capabilities if only the permissions change', async () => {
     const path = program(0);
     await apply(file(path, { owner: 'root', mode: '0750' }));
     expect([stateOf(path), capabilities(path)]).toEqual(['0:0 0750', ['security.capability']]);
   });
 
-  test('do not survive a change of owner, nor of content', async () => {
+  test('removes capabilities if the owner or the content changes', async () => {
     const path = program(0);
     await apply(file(path, { owner: String(user) }));
     expect(capabilities(path)).toEqual([]);

@@ -34,17 +34,18 @@ export interface SeenDirectory {
   found: Inspected;
   ownership: SeenOwnership;
   /**
-   * Remaining paths below it, listed only if it may be removed. Directories of ours count by contents. Null: too many.
+   * Paths below the directory that would remain; listed only if the directory may be removed. Of the directories that
+   * the agent created, only the contents count. Null: too many.
    */
   holds: string[] | null;
-  /** Whether it is empty; checked only where a user may have moved it there. */
+  /** Whether the directory is empty; checked only if a user may have moved it to this path. */
   isEmpty?: boolean;
 }
 
 /** State of a directory before the agent first changed it. */
 export type DirectoryBefore =
   | { was: 'absent' }
-  /** `inode` of the directory that had this owner. Absent: recorded by release 0.1 or before. */
+  /** `inode` identifies the directory that had this owner. Absent: recorded by release 0.1 or before. */
   | ({ was: 'directory'; inode?: string } & OwnershipBefore);
 
 type Declared = ResolvedResource<'directory-unix'>;
@@ -52,12 +53,14 @@ const pathOf = (resource: Declared): string => resource.body.path;
 
 const createdMode = 0o755;
 const thing = { type: 'directory' } as const;
-/** A directory with more entries is certainly not empty after the agent's own are removed. */
+/**
+ * Maximum number of entries to list. A directory with more entries is not empty even after the agent's own are removed.
+ */
 const maxListed = 10_000;
 
 const wrongType = (path: string, found: Inspected): HostFailure =>
   new HostFailure(
-    `${path} is a ${found.type === 'other' ? found.kind : found.type === 'symlink' ? 'symbolic link to something else' : found.type}, not a directory; it is not touched. Remove it by hand, or declare it otherwise.`,
+    `${path} is a ${found.type === 'other' ? found.kind : found.type === 'symlink' ? 'symbolic link to something else' : found.type}, not a directory; it is not changed. Remove it by hand, or change its declaration.`,
   );
 
 export const directoryUnix = defineProvider<'directory-unix', SeenDirectory, DirectoryBefore>({
@@ -152,11 +155,11 @@ export const directoryUnix = defineProvider<'directory-unix', SeenDirectory, Dir
     try {
       seen = look(resource, machine);
     } catch (error) {
-      // The directory is gone together with its parent.
+      // The parent directory no longer exists either.
       if (!(error instanceof NotADirectory) || before.was !== 'absent') throw error;
       return { found: { type: 'absent' }, ownership: { ownerName: null, groupName: null }, holds: null };
     }
-    // A directory that the agent created as a parent is not the one that was there before.
+    // A directory that the agent created as a parent is not the directory of the record.
     if (before.was === 'directory' && (machine.ourDirectories.has(path) || machine.freshDirectories.has(path)))
       return { ...seen, found: { type: 'absent' } };
     return before.was === 'absent' && seen.found.type === 'directory'
@@ -168,20 +171,20 @@ export const directoryUnix = defineProvider<'directory-unix', SeenDirectory, Dir
     const path = pathOf(resource);
     const { found } = seen;
     if (before.was === 'absent') {
-      if (found.type === 'absent') return nothing('already gone');
-      if (found.type !== 'directory') return nothing('already gone; what is there now was not put there by the agent');
+      if (found.type === 'absent') return nothing('already removed');
+      if (found.type !== 'directory') return nothing('already removed; the agent did not create the current object');
       const left = leftIn(path, seen.holds, circumstances);
       if (left === 0)
         return { action: 'remove', changes: [{ field: 'ensure', from: 'present', to: 'absent' }], diff: null };
-      return { ...nothing('left: it is not empty; it goes once it is'), stillOurs: path };
+      return { ...nothing('kept, because it is not empty; it is removed once it is empty'), stillOurs: path };
     }
     if (found.type === 'absent') {
-      if (resource.body.ensure !== 'absent') return nothing('already gone');
+      if (resource.body.ensure !== 'absent') return nothing('already removed');
       return {
         action: 'remove',
         changes: [{ field: 'ensure', from: 'absent', to: 'present' }],
         diff: null,
-        message: 'what was there before is restored',
+        message: 'restores the original state',
       };
     }
     if (found.type !== 'directory') throw wrongType(path, found);
@@ -191,9 +194,9 @@ export const directoryUnix = defineProvider<'directory-unix', SeenDirectory, Dir
       owner: before.ownerName,
       group: before.groupName,
     });
-    if (changes.length === 0) return nothing('as it was before');
+    if (changes.length === 0) return nothing('already in its original state');
     if (inodeOf(found) !== before.inode) refuseExposure(path, seen, target);
-    return { action: 'remove', changes, diff: null, message: 'what was there before is restored' };
+    return { action: 'remove', changes, diff: null, message: 'restores the original state' };
   },
 
   async remove(resource, before, seen, _difference, machine) {
@@ -201,7 +204,7 @@ export const directoryUnix = defineProvider<'directory-unix', SeenDirectory, Dir
     if (before.was === 'absent') {
       removeOurs(path, machine);
       if (!removeEmptyDirectory(path, machine))
-        throw new HostFailure(`${path} is not removed: something was put into it just now`);
+        throw new HostFailure(`${path} is not removed: a file was just added to it`);
       return {};
     }
     const now = seen.found.type === 'directory' ? seen.found : null;
@@ -213,7 +216,7 @@ export const directoryUnix = defineProvider<'directory-unix', SeenDirectory, Dir
 function look(resource: Declared, machine: Machine): SeenDirectory {
   const path = pathOf(resource);
   let found = inspect(machine.walk, path, false);
-  // A link that the path walk follows, such as /var/run, stands for its target.
+  // A link that the path walk follows, such as /var/run, represents its target.
   if (found.type === 'symlink') {
     const target = machine.walk.open(path, 'null');
     if (target !== null) {
@@ -230,20 +233,22 @@ function look(resource: Declared, machine: Machine): SeenDirectory {
   return { found, ownership, holds: null, ...(isEmpty ? { isEmpty } : {}) };
 }
 
-/** @throws HostFailure if the change exposes content of the agent's user and a user may have moved it there */
+/**
+ * @throws HostFailure if the change exposes content of the agent's user and a user may have moved the directory here
+ */
 function refuseExposure(path: string, { found, isEmpty, ownership }: SeenDirectory, target: Ownership): void {
   if (found.type === 'directory' && isEmpty !== true && exposes(found, target, 'directory'))
     throw exposure(path, ownership.ownerName, target);
 }
 
 /**
- * Whether the agent created the directory only as a parent, so that it is removed once it is empty. Declared paths
- * below it keep it by existing, and a declared replacement comes only after its removal.
+ * Whether the agent created the directory only as a parent, so that it is removed once it is empty. It is not removed
+ * while a declared path below it exists, and a declared replacement is created only after its removal.
  */
 const goesAlong = (path: string, machine: Machine): boolean =>
   machine.ourDirectories.has(path) && !machine.declaredDirectory(path);
 
-/** Paths that prevent the removal of the directory, including those in subdirectories that the agent created. */
+/** Paths that prevent the removal of the directory, including paths in subdirectories that the agent created. */
 function contents(path: string, machine: Machine): string[] | null {
   const names = listDirectory(machine.walk, path, maxListed);
   if (names === null) return null;
@@ -274,7 +279,7 @@ function leftIn(
 const ownershipBack = (before: OwnershipBefore, found: Ownership | null): Ownership =>
   decideOwnership(recordedOwnership(before, found), found, thing, asCreated(before.mode));
 
-/** @param found null: it is missing, or the agent created it only as a parent */
+/** @param found null: the directory is missing, or the agent created it only as a parent */
 async function make(
   path: string,
   found: Extract<Inspected, { type: 'directory' }> | null,
@@ -295,29 +300,30 @@ async function make(
       }
     });
     const directory = machine.walk.open(path, 'null');
-    if (directory === null) throw new HostFailure('it went away as soon as it was made');
+    if (directory === null) throw new HostFailure('the directory was removed immediately after its creation');
     try {
-      // Uses the open directory, because the name may lead elsewhere meanwhile.
+      // Uses the open directory, because its path may already lead elsewhere.
       if (isNew) await setDirectoryOwnership(directory, 'new', target);
       else {
         const now = found ?? inspectOpen(directory);
-        // A directory created by another resource of this apply is observed afterwards, so this one is foreign.
+        // Resources of this apply that create the directory cause a new observation, so another process created this
+        // one.
         if (found === null && !isMadeOnTheWay(directory, now, machine))
-          throw new HostFailure(`${path} was made by somebody else meanwhile; apply again`);
+          throw new HostFailure(`${path} was created by another process during the apply; apply again`);
         await setDirectoryOwnership(directory, now, target, isMadeOnTheWay(directory, now, machine) && !mayInherit);
       }
       machine.changedDirectory(directory.path);
     } finally {
       machine.walk.release(directory);
     }
-    // Whether the path walk follows links below depends on the owner.
+    // The owner decides whether the path walk follows links below this directory.
     machine.walk.forget();
   } catch (error) {
-    throw hostFailure(error, `make the directory ${path} as declared`);
+    throw hostFailure(error, `create the directory ${path} as declared`);
   }
 }
 
-/** Whether the agent created it only as a parent, so that it counts as absent. */
+/** Whether the agent created the directory only as a parent, so that it counts as absent. */
 const isMadeOnTheWay = (directory: OpenDirectory, found: Ownership, machine: Machine): boolean =>
   (machine.freshDirectories.has(directory.path) || machine.ourDirectories.has(directory.path)) &&
   found.uid === asCreated(createdMode).uid;
@@ -334,7 +340,7 @@ function removeOurs(path: string, machine: Machine): void {
 
 /**
  * Removes a directory if it is empty.
- * @returns whether it is gone
+ * @returns whether the directory no longer exists
  * @throws HostFailure
  */
 export function removeEmptyDirectory(path: string, machine: Machine): boolean {

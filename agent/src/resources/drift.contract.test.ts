@@ -6,7 +6,10 @@ import { useAgent } from '../converge/test/harness.ts';
 
 const h = useAgent();
 
-/** Something of another kind takes the place of what is declared: drift names it, though an apply may refuse it. */
+/**
+ * An object of another type replaces the declared one. The drift check names the new type, although an apply may refuse
+ * to replace it.
+ */
 const cases: {
   name: string;
   before?: (path: string) => void;
@@ -47,7 +50,7 @@ const cases: {
   },
 ];
 
-test.each(cases)('$name', async ({ before, declared, happens, change }) => {
+test.each(cases)('reports an object of another type as drift: $name', async ({ before, declared, happens, change }) => {
   const path = `${h.root}/f`;
   before?.(path);
   await h.agent.run(operation('apply', [declared(path)]));

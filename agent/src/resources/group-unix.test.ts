@@ -21,7 +21,7 @@ const plan = { purpose: 'plan' } as const;
 const ann = { name: 'ann', how: 'member' as const, declared: false };
 const bob = { name: 'bob', how: 'primary' as const, declared: false };
 
-test('a group is made or given its number, and one without a declared number is as declared', () => {
+test('creates a group, and changes only a declared number', () => {
   expect(diffGroup(declared({ gid: 7 }), seen(null), plan)).toMatchObject({
     action: 'create',
     changes: [{ field: 'ensure' }, { field: 'gid', from: null, to: '7' }],
@@ -33,18 +33,18 @@ test('a group is made or given its number, and one without a declared number is 
   expect(diffGroup(declared(), seen(8), plan).action).toBe('none');
 });
 
-test('a group that is used is not removed, and who uses it is named', () => {
+test('refuses to remove a group that is in use, and names its users', () => {
   const absent = declared({ ensure: 'absent' });
   expect(() => diffGroup(absent, seen(7, [ann, bob]), plan)).toThrow(/in it: ann.*primary group of bob/);
   expect(() => diffGroupRemoval(declared(), { was: 'absent' }, seen(7, [ann]))).toThrow(/in it: ann/);
   expect(diffGroup(absent, seen(7, [ann]), { purpose: 'drift' }).action).toBe('remove');
-  // The operation may take them out first: whether it has, is seen when it gets there.
+  // An earlier resource of the operation may remove the user from the group, so the plan allows the removal.
   const leaving = seen(7, [{ ...ann, declared: true }]);
   expect(diffGroup(absent, leaving, plan).action).toBe('remove');
   expect(diffGroupRemoval(declared(), { was: 'absent' }, leaving).action).toBe('remove');
 });
 
-test('a group that was there before gets its number back, and comes back only if the agent removed it', () => {
+test('restores the number of an existing group, and the group itself if the agent removed it', () => {
   const before = { was: 'group' as const, gid: 7, removed: null };
   expect(diffGroupRemoval(declared(), before, seen(8)).changes).toEqual([{ field: 'gid', from: '8', to: '7' }]);
   expect(diffGroupRemoval(declared(), before, seen(7)).action).toBe('none');

@@ -11,16 +11,16 @@ import { checkAccountName } from './user-unix.ts';
 
 export interface SeenGroup {
   gid: number | null;
-  /** Members, and users that have it as their primary group. */
+  /** Members, and users whose primary group it is. */
   users: GroupUser[];
-  /** Whether password and administrators equal the record; checked only if there is a record that may be restored. */
+  /** Whether the password and the administrators equal the record; checked only if a record may have to be restored. */
   secretsAsBefore: boolean;
 }
 
 interface GroupUser {
   name: string;
   how: 'member' | 'primary';
-  /** Whether this operation also declares that account and may take it out of the group first. */
+  /** Whether this operation also declares the account and may first remove it from the group. */
   declared: boolean;
 }
 
@@ -109,14 +109,14 @@ export function diffGroup(
     changes.push({ field: 'gid', from: seen.gid === null ? null : String(seen.gid), to: String(gid) });
   if (changes.length === 0) return nothing();
   if (seen.gid === null) return { action: 'create', changes, diff: null };
-  const message = 'files keep the old number: what belongs to the group is not handed over';
+  const message = 'existing files keep the old number';
   return { action: 'update', changes, diff: null, message };
 }
 
 export function diffGroupRemoval(resource: Declared, before: GroupBefore, seen: SeenGroup): Difference {
   const { name } = resource.body;
   if (before.was === 'absent') {
-    if (seen.gid === null) return nothing('already gone');
+    if (seen.gid === null) return nothing('already removed');
     refuseUsed(
       name,
       seen.users.filter(({ declared }) => !declared),
@@ -124,15 +124,15 @@ export function diffGroupRemoval(resource: Declared, before: GroupBefore, seen: 
     return presenceDrift();
   }
   if (seen.gid === null && before.removed === null)
-    return nothing('already gone; it was there before the agent, which never removed it and does not make it again');
+    return nothing('already removed, but not by the agent, so the agent does not create it again');
   const changes: FieldChange[] = [];
   if (seen.gid === null) changes.push({ field: 'ensure', from: 'absent', to: 'present' });
   if (seen.gid !== before.gid)
     changes.push({ field: 'gid', from: seen.gid === null ? null : String(seen.gid), to: String(before.gid) });
-  // For a password only the fact that it is restored is reported.
+  // The report says only that the password is restored, without its value.
   if (seen.gid !== null && !seen.secretsAsBefore) changes.push({ field: 'password', from: null, to: null });
-  if (changes.length === 0) return nothing('as it was before');
-  return { action: 'remove', changes, diff: null, message: 'what was there before is restored' };
+  if (changes.length === 0) return nothing('already in its original state');
+  return { action: 'remove', changes, diff: null, message: 'restores the original state' };
 }
 
 function refuseUsed(name: string, users: readonly Pick<GroupUser, 'name' | 'how'>[]): void {
@@ -141,7 +141,7 @@ function refuseUsed(name: string, users: readonly Pick<GroupUser, 'name' | 'how'
   const parts: string[] = [];
   if (list('member').length > 0) parts.push(`these are in it: ${some(list('member'))}`);
   if (list('primary').length > 0) parts.push(`it is the primary group of ${some(list('primary'))}`);
-  throw new HostFailure(`the group ${name} is not removed: ${parts.join(', and ')}. Take them out of it first.`);
+  throw new HostFailure(`the group ${name} is not removed: ${parts.join(', and ')}. Remove them from the group first.`);
 }
 
 const some = (names: readonly string[]): string =>

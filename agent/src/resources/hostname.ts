@@ -22,7 +22,7 @@ export interface SeenHostname {
   running: string;
   /** /etc/hostname. */
   file: SeenFile;
-  /** The name in it; null: none. */
+  /** The name in the file; null: the file has no name. */
   persisted: string | null;
 }
 
@@ -99,8 +99,8 @@ export const hostname = defineProvider<'hostname', SeenHostname, HostnameBefore>
       const back = diffWrittenRemoval(resource, fileOf(resource), before.file, seen.file, copies);
       if (back.action !== 'none') changes.push({ field: 'persisted', from: seen.persisted, to: null });
     }
-    if (changes.length === 0) return nothing('as it was before');
-    return { action: 'remove', changes, diff: null, message: 'what was there before is restored' };
+    if (changes.length === 0) return nothing('already in its original state');
+    return { action: 'remove', changes, diff: null, message: 'restores the original state' };
   },
 
   async remove(resource, before, seen, difference, machine) {
@@ -128,7 +128,7 @@ export function diffHostname(
   }
   const changes: FieldChange[] = [];
   if (seen.running !== name) changes.push({ field: 'name', from: seen.running, to: name });
-  // A file with another text but the same name is as declared.
+  // The file counts as declared if it contains the declared name, regardless of its other text.
   if (seen.persisted !== name) changes.push({ field: 'persisted', from: seen.persisted, to: name });
   if (changes.length === 0) return nothing();
   return { action: 'update', changes, diff: null };

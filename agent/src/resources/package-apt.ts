@@ -24,14 +24,14 @@ import { type Difference, type Item, type Json, type Machine, nothing, type Outc
 
 type Reference = { sha256: string; size: number };
 
-/** State before the agent's first change, and what the installation brought. */
+/** State before the agent's first change, and the packages and paths that came with the installation. */
 export type PackageBefore = {
   state: 'absent' | 'config-files' | 'installed';
   version: string | null;
   auto: boolean;
-  /** State of the machine before the installation; null once it has been compared. */
+  /** State of the machine before the installation; null once the trace has been taken. */
   ground: Reference | null;
-  /** Packages and paths that appeared with it; null if it was installed before. */
+  /** Packages and paths that appeared with the package; null if it was installed before. */
   trace: Reference | null;
 };
 
@@ -42,16 +42,16 @@ export const packageApt = defineProvider<'package-apt', SeenPackage, PackageBefo
   type: 'package-apt',
   fields: { name: 'text', version: 'text?', ensure: 'text?' },
   brings: () => ['accounts', 'units', 'programs'],
-  // It may provide package sources, as debian-archive-keyring does. Only its dependents wait, so that a wrong name
-  // still fails the plan next to others.
+  // The package may provide package sources, as debian-archive-keyring does. Only its dependents wait for them, so that
+  // a wrong name still fails the plan of other packages.
   bringsToDependents: () => ['packages'],
   observe: observePackage,
   diff: diffPackage,
   inBrief: briefly,
 
   async remember(_resource, seen, _difference, before, machine) {
-    // The ground is recorded right before the installation. One from an earlier failed attempt lacks what people have
-    // added since.
+    // The ground is recorded right before the installation. A ground from an earlier failed attempt lacks changes by
+    // users since then.
     if (before !== null && (before.state === 'installed' || before.ground === null || isThere(seen.state)))
       return before;
     const { state, version, auto } = seen;
@@ -94,7 +94,7 @@ export const packageApt = defineProvider<'package-apt', SeenPackage, PackageBefo
   async recover(machine) {
     const result = await repairInterrupted(machine);
     if (result !== null && result.exitCode !== 0)
-      throw new HostFailure('dpkg could not finish what was interrupted; see /var/log/dpkg.log');
+      throw new HostFailure('dpkg could not finish an interrupted operation; see /var/log/dpkg.log');
   },
 
   afterwards: (_resource, before, machine) => withTrace(before, machine),
@@ -102,7 +102,7 @@ export const packageApt = defineProvider<'package-apt', SeenPackage, PackageBefo
 
 const only = (outcomes: readonly Outcome[]): Outcome => outcomes[0] ?? {};
 
-/** Decides what brings back what was there before us. */
+/** Decides how a removal restores the original state. */
 export function diffPackageRemoval(name: string, before: PackageBefore, seen: SeenPackage): Difference {
   const there = isThere(seen.state);
   if (before.state !== 'installed') {
@@ -136,7 +136,7 @@ export function diffPackageRemoval(name: string, before: PackageBefore, seen: Se
   if (before.auto && !seen.auto) changes.push({ field: 'mark', from: 'manual', to: 'automatic' });
   const left =
     old !== null && seen.version !== old && !isOffered
-      ? `left at ${seen.version}: the sources no longer offer the original version ${old}`
+      ? `kept at ${seen.version}: the sources no longer offer the original version ${old}`
       : undefined;
   if (changes.length === 0) return nothing(left);
   const isOlder = isOffered && seen.version !== null && old !== null && compareVersions(old, seen.version) < 0;
@@ -145,7 +145,7 @@ export function diffPackageRemoval(name: string, before: PackageBefore, seen: Se
 }
 
 const held = (name: string): HostFailure =>
-  new HostFailure(`${name} is on hold on this machine, so it is not changed; to let it go: apt-mark unhold ${name}`);
+  new HostFailure(`${name} is on hold on this machine, so it is not changed; to release it: apt-mark unhold ${name}`);
 
 async function together(items: readonly PackageItem[], machine: Machine): Promise<Outcome[]> {
   await repairInterrupted(machine);
@@ -169,7 +169,7 @@ async function together(items: readonly PackageItem[], machine: Machine): Promis
   return items.map((item) => outcomes.get(item) ?? {});
 }
 
-/** The installation failed, but the package is there. */
+/** The installation failed, but the package is installed. */
 const isHalfDone = ({ resource }: PackageItem, database: DpkgDatabase): boolean =>
   isThere(seenIn(database, bodyOf(resource).name).state);
 
@@ -178,7 +178,7 @@ const isGoing = ({ kind, resource, before }: PackageItem): boolean =>
 
 async function packageRemovalOf({ kind, resource, before }: PackageItem, machine: Machine): Promise<PackageRemoval> {
   const { name } = bodyOf(resource);
-  // A package declared absent is not the agent's, so only the package itself is removed.
+  // The agent did not install a package that is declared absent, so only the package itself is removed.
   if (kind === 'apply' || before === null || before.trace === null) return { name, brought: [], trace: null };
   const trace = readTrace(before.trace, machine);
   if (trace === null) return { name, brought: [], trace: null };
@@ -189,13 +189,13 @@ function wantedPackageOf({ resource, seen, difference }: PackageItem): WantedPac
   const { name } = bodyOf(resource);
   const fields = new Map(difference.changes.map(({ field, to }) => [field, to]));
   const version = fields.get('version');
-  // A package that only failed to be configured is not unpacked again.
+  // A package whose configuration failed is not unpacked again.
   const again = fields.has('state') && (seen.state === 'half-installed' || seen.state === 'installed');
   if (!fields.has('ensure') && !fields.has('version') && !fields.has('state')) return [];
   return [{ name, version: typeof version === 'string' ? version : null, again }];
 }
 
-/** Packages that were marked as automatic before and are to be marked so again. */
+/** Packages that were marked as automatic before and must be marked as automatic again. */
 function autoAgain(
   items: readonly PackageItem[],
   outcomes: ReadonlyMap<PackageItem, Outcome>,
@@ -208,7 +208,7 @@ function autoAgain(
     .filter((name) => isThere(seenIn(database, name).state));
 }
 
-/** Adds the trace of the installation once the package is there. */
+/** Adds the trace of the installation once the package is installed. */
 async function withTrace(before: PackageBefore, machine: Machine): Promise<PackageBefore> {
   if (before.ground === null) return before;
   try {
@@ -216,8 +216,8 @@ async function withTrace(before: PackageBefore, machine: Machine): Promise<Packa
     return { ...before, ground: null, trace: { ...reference } };
   } catch (error) {
     if (!(error instanceof HostFailure)) throw error;
-    // The installation itself succeeded. Without a trace, only its remains stay after a removal.
-    machine.warn(`what came with a package could not be recorded: ${error.message}`);
+    // The installation itself succeeded. Without a trace, a later removal keeps the remains of the package.
+    machine.warn(`failed to record the files that came with a package; a removal will keep them: ${error.message}`);
     return before;
   }
 }

@@ -20,7 +20,7 @@ import { type Database, type Difference, type Item, type Machine, nothing, type 
 
 /** The original state of a package, and the packages that were installed with it. */
 export type PackageBefore = {
-  /** Null: it was not installed. */
+  /** Null: the package was not installed. */
   version: string | null;
   /** Copy of the names of all packages before the installation; null once `brought` is determined. */
   ground: { sha256: string; size: number } | null;
@@ -76,7 +76,7 @@ export const packageDnf = defineProvider<'package-dnf', SeenPackage, PackageBefo
   afterwards: (_resource, before, machine) => withBrought(before, machine),
 });
 
-/** Refuses names and versions that dnf would not take as one package. */
+/** Refuses names and versions that dnf would not interpret as a single package. */
 function checkBody({ type, body }: { type: string; body: unknown }): void {
   const { name, version } = body as { name: string; version?: string | null };
   if (!/^[A-Za-z0-9_][A-Za-z0-9_.+-]*$/.test(name))
@@ -120,7 +120,7 @@ export function diffPackageRemoval(name: string, before: PackageBefore, seen: Se
   const now = versionText(installed);
   if (now === old) return nothing();
   if (offered === undefined)
-    return nothing(`left at ${now}: the repositories no longer offer the original version ${old}`);
+    return nothing(`kept at ${now}: the repositories no longer offer the original version ${old}`);
   if (seen.locked) throw locked(name, `changed to ${old}`);
   const isOlder = compareRpmVersions(offered, installed) < 0;
   return {
@@ -133,7 +133,7 @@ export function diffPackageRemoval(name: string, before: PackageBefore, seen: Se
 
 async function together(items: readonly PackageItem[], machine: Machine): Promise<Outcome[]> {
   const outcomes = new Map<PackageItem, Outcome>();
-  // Removals first, because they may conflict with installations.
+  // Removals come first, because they may conflict with installations.
   const removals = items.filter(isRemoval);
   const removed = removals.length === 0 ? null : await removeAll(removals.map(packageRemovalOf), machine);
   for (const item of removals) outcomes.set(item, removed?.get(bodyOf(item.resource).name) ?? {});
@@ -158,7 +158,7 @@ const isRemoval = ({ kind, resource, before }: PackageItem): boolean =>
 
 const packageRemovalOf = ({ kind, resource, before }: PackageItem): PackageRemoval => ({
   name: bodyOf(resource).name,
-  // A package that is declared absent was not installed by the agent, so only the package itself is removed.
+  // The agent did not install a package that is declared absent, so only the package itself is removed.
   brought: kind === 'apply' ? [] : (before?.brought ?? []),
 });
 
@@ -169,7 +169,7 @@ function wantedPackageOf({ resource, difference }: PackageItem): WantedPackage[]
   return [{ name: bodyOf(resource).name, version: typeof version === 'string' ? version : null }];
 }
 
-/** Copy of the names of all installed packages, made once for all installations of an operation. */
+/** Copy of the names of all installed packages, created once for all installations of an operation. */
 const ground: Database<CopyReference> = {
   name: 'ground of rpm packages',
   async read(machine) {
@@ -181,7 +181,7 @@ const ground: Database<CopyReference> = {
 /** Maximum bytes of such a copy. */
 const maxGround = 16 * 1024 * 1024;
 
-/** Determines the packages that were installed with it. */
+/** Records which packages were installed with this one. */
 async function withBrought(before: PackageBefore, machine: Machine): Promise<PackageBefore> {
   if (before.ground === null) return before;
   const kept = machine.copies.read(before.ground, maxGround);

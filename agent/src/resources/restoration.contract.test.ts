@@ -30,7 +30,7 @@ describe('what was private comes back private', () => {
     chmodSync(key(), 0o600);
   };
 
-  test('a file that was deleted and created again', async () => {
+  test('restores the permissions of a file that was deleted and created again', async () => {
     prepareKey();
     const before = snapshotTree(h.root);
     await apply(file(key(), { content: 'ours\n' }));
@@ -41,7 +41,7 @@ describe('what was private comes back private', () => {
     expect(snapshotTree(h.root)).toEqual(before);
   });
 
-  test('a file that was declared absent, then present, after its content had changed', async () => {
+  test('restores a file that was declared absent and then present again', async () => {
     prepareKey();
     const before = snapshotTree(h.root);
     await apply(file(key(), { content: 'ours\n' }));
@@ -51,7 +51,7 @@ describe('what was private comes back private', () => {
     expect(snapshotTree(h.root)).toEqual(before);
   });
 
-  test('a file whose permissions were tightened meanwhile, with those', async () => {
+  test('restores a file with the permissions that were tightened in between', async () => {
     prepareKey();
     chmodSync(key(), 0o644);
     await apply(file(key(), { content: 'ours\n' }));
@@ -61,7 +61,7 @@ describe('what was private comes back private', () => {
     expect([modeOf(key()), readFileSync(key(), 'utf8')]).toEqual(['600', 'secret\n']);
   });
 
-  test('a directory that was declared absent, then present; or was removed by hand', async () => {
+  test('restores the permissions of a directory that was removed and created again', async () => {
     const path = `${h.root}/d`;
     mkdirSync(path);
     chmodSync(path, 0o700);
@@ -77,7 +77,7 @@ describe('what was private comes back private', () => {
 });
 
 describe('a directory that was made on the way', () => {
-  test('is not removed by the apply that declares it', async () => {
+  test('keeps a parent directory that the same apply declares', async () => {
     const c = `${h.root}/c`;
     await apply(file(`${c}/d/j`), directory(c));
     const planned = await h.agent.run(operation('plan', [directory(`${c}/d`)]));
@@ -91,7 +91,7 @@ describe('a directory that was made on the way', () => {
 });
 
 describe('what was as declared when the agent came', () => {
-  test('is left as declared, also after it drifted and was corrected', async () => {
+  test('leaves an undeclared file as it was found, even after corrected drift', async () => {
     const [g, hh, d] = [`${h.root}/g`, `${h.root}/h`, `${h.root}/d`];
     for (const path of [g, hh]) writeFileSync(path, 'good\n');
     mkdirSync(d);
@@ -115,7 +115,7 @@ describe('what was as declared when the agent came', () => {
     expect(existsSync(`${h.root}.there`)).toBe(true);
   });
 
-  test('restores a file that was as declared after another declaration, unless it had drifted before', async () => {
+  test('restores the original content unless the file had drifted before the change', async () => {
     const [g, hh] = [`${h.root}/g`, `${h.root}/h`];
     for (const path of [g, hh]) writeFileSync(path, 'good\n');
     await apply(file(g, { content: 'good\n' }), file(hh, { content: 'good\n' }));
@@ -127,7 +127,7 @@ describe('what was as declared when the agent came', () => {
 });
 
 describe('what is left of what is gone', () => {
-  test('directories made on the way to a file that was then declared absent go with it', async () => {
+  test('removes created parent directories with a file declared absent', async () => {
     const before = snapshotTree(h.root);
     const path = `${h.root}/c/d/j`;
     await apply(file(path));
@@ -136,7 +136,7 @@ describe('what is left of what is gone', () => {
     expect(snapshotTree(h.root)).toEqual(before);
   });
 
-  test('directories made on the way to a file that somebody removed go too', async () => {
+  test('removes created parent directories if the file was deleted by hand', async () => {
     const before = snapshotTree(h.root);
     await apply(file(`${h.root}/c/d/j`));
     rmSync(`${h.root}/c/d/j`);
@@ -144,7 +144,7 @@ describe('what is left of what is gone', () => {
     expect(snapshotTree(h.root)).toEqual(before);
   });
 
-  test('copies of contents that have come back are not kept', async () => {
+  test('deletes the copy of a content after it is restored', async () => {
     const copies = () => readdirSync(`${h.dataDir}/state/before`).length;
     for (const name of ['a', 'b']) writeFileSync(`${h.root}/${name}`, `secret ${name}\n`);
     const [a, b] = ['a', 'b'].map((name) => file(`${h.root}/${name}`, { content: 'ours\n' })) as [

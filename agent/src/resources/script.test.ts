@@ -5,7 +5,7 @@ import { useAgent } from '../converge/test/harness.ts';
 const h = useAgent();
 
 describe.each(['sh', 'bash'] as const)('a script of %s', (program) => {
-  test('is not open to the programs that it starts', async () => {
+  test('hides the text of the script from the programs that it starts', async () => {
     const apply = '#!/bin/sh\nsh -c "ls -l /proc/self/fd; cat <&3"; exit 0';
     const told = await h.agent.run(operation('apply', [script('s', { program, apply })]));
     const output = told.outputs[0];
@@ -15,7 +15,7 @@ describe.each(['sh', 'bash'] as const)('a script of %s', (program) => {
     expect(`${output?.stdout}${output?.stderr}`).not.toContain('#!/bin/sh');
   });
 
-  test('reports an error by its line, not by the path of the script', async () => {
+  test('reports an error by its line, without a path of the script', async () => {
     const told = await h.agent.run(operation('apply', [script('s', { program, apply: 'true\nno-such-program' })]));
     expect(told.results[0]?.message).toMatch(/exit code 127: (line )?2: no-such-program: .*not found$/);
     expect(told.outputs[0]?.stderr).not.toContain('/proc');

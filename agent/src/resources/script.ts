@@ -11,7 +11,7 @@ export interface SeenScript {
   checkExit: number | null;
 }
 
-/** Record of a script that was run. Its `undo` is due once it is no longer desired. */
+/** Record of a script that ran. Its `undo` runs once the script is no longer desired. */
 export type ScriptBefore = { was: 'run' };
 
 type Declared = ResolvedResource<'script'>;
@@ -33,7 +33,7 @@ export const script = defineProvider<'script', SeenScript, ScriptBefore>({
 
   async observe(resource, circumstances, machine) {
     const { check } = resource.body;
-    // A script that runs in any case needs no check.
+    // A script that runs anyway needs no check.
     if (check == null || circumstances.rerunBy.length > 0) return { checkExit: null };
     const result = await execute(resource, check, machine.limits.checkMs, 4096, machine);
     if (result.timedOut)
@@ -64,7 +64,7 @@ export const script = defineProvider<'script', SeenScript, ScriptBefore>({
   observeForRemoval: () => ({ checkExit: null }),
 
   diffRemoval(resource) {
-    if (resource.body.undo == null) return nothing('forgotten: it has no `undo`, what it did stays');
+    if (resource.body.undo == null) return nothing('forgotten: it has no `undo`, so its effects stay');
     return { action: 'remove', changes: [], diff: null };
   },
 
@@ -99,8 +99,8 @@ const execute = (
 ): Promise<CommandResult> => runShell(resource.body.program, text, timeLimit, outputCap, machine, printed);
 
 /**
- * Passes the text to the shell as an unnamed open file: it may have any length, does not appear in the process list,
- * and leaves nothing behind. Standard input is empty.
+ * Passes the text to the shell as an unnamed open file. The text may have any length, does not appear in the process
+ * list, and leaves no file behind. Standard input is empty.
  */
 export async function runShell(
   shell: string,
@@ -110,7 +110,8 @@ export async function runShell(
   machine: Machine,
   printed?: Command['printed'],
 ): Promise<CommandResult> {
-  // On the first line, so that line numbers stay correct. Programs that the script starts cannot read the text.
+  // The preamble is on the first line, so that line numbers stay correct. Programs that the script starts cannot read
+  // the text.
   const file = openUnnamed(`read -r REPLY <&4 || exit 125; unset REPLY; exec 3<&- 4<&-; ${text}`);
   try {
     const result = await runCommand(

@@ -29,7 +29,7 @@ import {
   type SeenRc,
 } from './service-openrc/diff.ts';
 
-/** A service of OpenRC: a script in /etc/init.d, the run level it starts in, and whether it runs. */
+/** A service of OpenRC: a script in /etc/init.d, its run level, and whether it runs. */
 
 const services: Database<ServiceStates> = {
   name: 'OpenRC services',
@@ -67,7 +67,7 @@ export const serviceOpenrc = defineProvider<'service-openrc', SeenRc, RcBefore>(
     return carryOut({ kind: 'remove', resource, seen, difference, before }, machine);
   },
 
-  /** OpenRC cannot act on several services at once. Batching only serves to journal each restart. */
+  /** OpenRC cannot change several services in one command. Batching serves only to journal each restart. */
   async together(items, machine) {
     const outcomes: Outcome[] = [];
     for (const item of items) outcomes.push(await carryOut(item, machine));
@@ -117,11 +117,11 @@ async function carryOut(item: Item<SeenRc, RcBefore>, machine: Machine): Promise
   try {
     for (const level of moves.leave) {
       const { stdout, stderr, ...ended } = await rcUpdate('del', name, level, timeLimit, machine);
-      expectDone(ended, `${stdout}${stderr}`, `${name} is not taken from run level ${level}`, timeLimit);
+      expectDone(ended, `${stdout}${stderr}`, `${name} was not removed from run level ${level}`, timeLimit);
     }
     for (const level of moves.enter) {
       const { stdout, stderr, ...ended } = await rcUpdate('add', name, level, timeLimit, machine);
-      expectDone(ended, `${stdout}${stderr}`, `${name} is not added to run level ${level}`, timeLimit);
+      expectDone(ended, `${stdout}${stderr}`, `${name} was not added to run level ${level}`, timeLimit);
     }
     const verb = back ? verbBack(before, seen) : verbIn(seen, difference);
     if (verb !== null) await act(name, verb, machine);

@@ -23,7 +23,7 @@ import {
 } from './service-systemd/seen.ts';
 import { fixedAtStart, unitFault } from './service-systemd/unit-file.ts';
 
-/** A service of systemd: an existing unit, or one that the agent writes. */
+/** A systemd service: an existing unit, or a unit that the agent writes. */
 export const serviceSystemd = defineProvider<'service-systemd', SeenService, ServiceBefore>({
   type: 'service-systemd',
   fields: {
@@ -98,7 +98,9 @@ export const serviceSystemd = defineProvider<'service-systemd', SeenService, Ser
     alone({ kind: 'remove', resource, seen, difference, before }, machine),
   together: carryOut,
 
-  /** systemd continues earlier requests without the agent. Waits for them, so that their result is observed. */
+  /**
+   * systemd continues earlier requests without the agent. Recovery waits for them, so that their result is observed.
+   */
   async recover(machine) {
     const { clock, limits } = machine;
     const deadline = clock.monotonic() + limits.scriptMs;
@@ -113,14 +115,14 @@ export const serviceSystemd = defineProvider<'service-systemd', SeenService, Ser
   wasApplied(resource, brief, seenNow, original) {
     const then = (brief as unknown as SeenService).unit;
     const now = seenNow.unit;
-    // After a restored change, a running process must have been restarted if the change only applies at its start.
+    // After a restored change, a running process must have been restarted if the change takes effect only at a start.
     if (original.action === 'remove' && bodyOf(resource).ensure !== 'absent') {
       const restarts = isUp(then) && isUp(now) && original.changes.some(({ field }) => fixedAtStart.has(field));
       return !restarts || now.invocation !== then.invocation;
     }
     const untriggered = { purpose: 'apply', reloadBy: [], restartBy: [], succeeded: resource } as const;
     if (diffService(resource, seenNow, untriggered).action !== 'none') return false;
-    // A new invocation has read all files again; who requested it does not matter.
+    // A new invocation has read all files again, no matter who requested it.
     const again = now.invocation !== then.invocation;
     if (original.action === 'restart') return again;
     return original.action !== 'reload' || again || now.changedAt !== then.changedAt;
@@ -129,7 +131,7 @@ export const serviceSystemd = defineProvider<'service-systemd', SeenService, Ser
 
 const recheckMs = 100;
 
-/** Targets by which services usually start with the machine. */
+/** Targets through which services usually start at boot. */
 const targets = ['multi-user', 'graphical', 'default', 'basic', 'sysinit', 'network', 'network-online'];
 
 /** systemd keeps a link in /run for each running unit, which appears at every start and disappears at the end. */

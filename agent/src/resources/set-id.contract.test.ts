@@ -23,13 +23,16 @@ import { block, directory, file, line, operation } from '../converge/test/desire
 import { useAgent } from '../converge/test/harness.ts';
 import { snapshotTree } from '../converge/test/tree.ts';
 
-/** Content that a user can write into his own file must never run as another user, after any change by the agent. */
+/**
+ * Content that a user can write to a file of their own must never run as another user, no matter how the agent changes
+ * the file.
+ */
 
 const h = useAgent();
 const user = 41_000;
 const other = 41_001;
 
-/** A file of this content, owner and mode. */
+/** Creates a file with this content, owner, and mode. */
 function lay(name: string, content: string, uid: number, mode: number, gid = uid): string {
   const path = `${h.root}/${name}`;
   writeFileSync(path, content);
@@ -37,7 +40,7 @@ function lay(name: string, content: string, uid: number, mode: number, gid = uid
   chmodSync(path, mode);
   return path;
 }
-/** The user makes the file his own program. */
+/** The user replaces the file with a program of their own. */
 function plant(path: string, mode = 0o4755, uid = user): void {
   writeFileSync(path, 'evil\n');
   chownSync(path, uid, uid);
@@ -51,7 +54,7 @@ const stateOf = (path: string): string => {
 const essence = (results: ResourceResult[]) =>
   results.map(({ identity, action, changes, diff }) => ({ identity, action, changes, diff }));
 
-/** Plans, applies, holds the apply to the plan, and applies again, which must change nothing. */
+/** Plans and applies, expects equal results, and applies again, which must change nothing. */
 async function apply(...resources: ResolvedResource[]): Promise<ResourceResult[]> {
   const before = snapshotTree(h.root);
   const planned = await h.agent.run(operation('plan', resources));
@@ -66,7 +69,7 @@ async function apply(...resources: ResolvedResource[]): Promise<ResourceResult[]
   return applied.results;
 }
 
-/** Removes everything, which plan and apply refuse alike; nothing changes. */
+/** Expects a plan and an apply that remove everything to fail and to change nothing. */
 async function refused(message: RegExp): Promise<void> {
   const before = snapshotTree(h.root);
   const planned = await h.agent.run(operation('plan'));
@@ -80,21 +83,21 @@ const changesOf = ([result]: ResourceResult[]) =>
   result?.changes.map(({ field, from, to }) => `${field} ${from} ${to}`);
 
 describe.runIf(process.geteuid?.() === 0)('a set-user-ID or set-group-ID bit that was found', () => {
-  test('does not survive a change of owner', async () => {
+  test('clears a set-user-ID bit when the owner changes', async () => {
     const path = lay('tool', 'evil\n', user, 0o4755);
     const results = await apply(file(path, { owner: 'root' }));
     expect(changesOf(results)).toEqual([`owner ${user} root`, 'mode 4755 0755']);
     expect(stateOf(path)).toBe('0:41000 0755');
   });
 
-  test('does not survive a change of group', async () => {
+  test('clears a set-group-ID bit when the group changes', async () => {
     const path = lay('tool', 'evil\n', user, 0o2755);
     const results = await apply(file(path, { group: 'root' }));
     expect(changesOf(results)).toEqual([`group ${user} root`, 'mode 2755 0755']);
     expect(stateOf(path)).toBe('41000:0 0755');
   });
 
-  test('does not survive the correction of drift', async () => {
+  test('clears a set-user-ID bit when it corrects drift', async () => {
     const path = lay('tool', 'good\n', 0, 0o755);
     await apply(file(path, { owner: 'root' }));
     plant(path);
@@ -104,19 +107,19 @@ describe.runIf(process.geteuid?.() === 0)('a set-user-ID or set-group-ID bit tha
     expect(statSync(path).mode & 0o6000).toBe(0);
   });
 
-  test('does not survive new content that another user writes, nor do group and world write', async () => {
+  test('clears set-ID bits and shared write permissions when it replaces the content', async () => {
     const path = lay('tool', 'evil\n', user, 0o6777);
     const results = await apply(file(path, { content: 'ours\n' }));
     expect(changesOf(results)).toContain('mode 6777 0755');
     expect(stateOf(path)).toBe('41000:41000 0755');
   });
 
-  test('does not survive a change of owner of a file that already has the declared content', async () => {
+  test('clears set-ID bits when only the owner of a declared file changes', async () => {
     const path = lay('tool', 'ours\n', user, 0o6777);
     const held = openSync(path, 'r+');
     await apply(file(path, { content: 'ours\n', owner: 'root', group: 'root' }));
     expect(stateOf(path)).toBe('0:0 0755');
-    // The former owner still has the former file open.
+    // The previous owner still has the replaced file open.
     writeSync(held, 'evil\n', 0);
     closeSync(held);
     expect(readFileSync(path, 'utf8')).toBe('ours\n');
@@ -125,7 +128,7 @@ describe.runIf(process.geteuid?.() === 0)('a set-user-ID or set-group-ID bit tha
   test.each([
     ['a line', (path: string) => line(path, 'a = 1')],
     ['a block', (path: string) => block(path, 'm', { content: 'a = 1\n' })],
-  ])('does not survive %s that is put into it; the other permissions stay', async (_, make) => {
+  ])('clears set-ID bits when it adds %s, and keeps other permissions', async (_, make) => {
     const path = lay('tool', 'evil\n', user, 0o6775);
     const results = await apply(make(path));
     expect(changesOf(results)).toContain('mode 6775 0775');
@@ -135,7 +138,7 @@ describe.runIf(process.geteuid?.() === 0)('a set-user-ID or set-group-ID bit tha
     expect(stateOf(path)).toBe('41000:41000 0775');
   });
 
-  test('stays where nothing but the mode of others is declared, and where `mode` declares it', async () => {
+  test('keeps set-ID bits if only other permissions change, or `mode` declares them', async () => {
     const own = lay('own', 'ours\n', 0, 0o4755);
     await apply(file(own, { content: 'new\n' }));
     expect(stateOf(own)).toBe('0:0 4755');
@@ -144,20 +147,17 @@ describe.runIf(process.geteuid?.() === 0)('a set-user-ID or set-group-ID bit tha
     expect(stateOf(declared)).toBe('0:41000 4755');
   });
 
-  test.each(['4755', '0755'])(
-    'does not come to a file that somebody may have open for writing: mode %s',
-    async (mode) => {
-      const path = lay('tool', 'ours\n', 0, 0o666);
-      const held = openSync(path, 'r+');
-      await apply(file(path, { content: 'ours\n', mode }));
-      expect(stateOf(path)).toBe(`0:0 ${mode}`);
-      writeSync(held, 'evil\n', 0);
-      closeSync(held);
-      expect(readFileSync(path, 'utf8')).toBe('ours\n');
-    },
-  );
+  test.each(['4755', '0755'])('sets no set-ID bit on a file that may be open for writing: mode %s', async (mode) => {
+    const path = lay('tool', 'ours\n', 0, 0o666);
+    const held = openSync(path, 'r+');
+    await apply(file(path, { content: 'ours\n', mode }));
+    expect(stateOf(path)).toBe(`0:0 ${mode}`);
+    writeSync(held, 'evil\n', 0);
+    closeSync(held);
+    expect(readFileSync(path, 'utf8')).toBe('ours\n');
+  });
 
-  test('stays on a directory, where it hands the group down', async () => {
+  test('keeps the set-group-ID bit of a directory', async () => {
     const path = `${h.root}/d`;
     mkdirSync(path);
     chownSync(path, user, user);
@@ -168,7 +168,7 @@ describe.runIf(process.geteuid?.() === 0)('a set-user-ID or set-group-ID bit tha
 });
 
 describe.runIf(process.geteuid?.() === 0)('a file that is given back', () => {
-  test('comes back with the owner and the mode that it had', async () => {
+  test('restores the owner and mode of a file that is given back', async () => {
     const path = lay('tool', 'good\n', 0, 0o755);
     const before = snapshotTree(h.root);
     await apply(file(path, { owner: String(user) }));
@@ -177,7 +177,7 @@ describe.runIf(process.geteuid?.() === 0)('a file that is given back', () => {
     expect(snapshotTree(h.root)).toEqual(before);
   });
 
-  test('comes back with the set-user-ID bit that it had, if its content is the same', async () => {
+  test('restores a set-user-ID bit if the content is the same', async () => {
     const path = lay('tool', 'good\n', 0, 0o6755);
     const before = snapshotTree(h.root);
     await apply(file(path, { owner: String(user) }));
@@ -189,7 +189,7 @@ describe.runIf(process.geteuid?.() === 0)('a file that is given back', () => {
     expect(snapshotTree(h.root)).toEqual(before);
   });
 
-  test('is refused when its content was changed meanwhile, until somebody has decided', async () => {
+  test('refuses to give back a changed file until an operator decides', async () => {
     const path = lay('tool', 'good\n', 0, 0o755);
     await apply(file(path, { owner: String(user) }));
     plant(path);
@@ -200,7 +200,7 @@ describe.runIf(process.geteuid?.() === 0)('a file that is given back', () => {
     expect(stateOf(path)).toBe('0:0 0755');
   });
 
-  test('is refused when its content was changed before a module replaced it', async () => {
+  test('refuses to give back a file that changed before a module replaced it', async () => {
     const path = lay('tool', 'good\n', 0, 0o4755);
     await apply(file(path, { owner: String(user) }));
     plant(path, 0o755);
@@ -208,20 +208,20 @@ describe.runIf(process.geteuid?.() === 0)('a file that is given back', () => {
     await refused(/tool.*content/s);
     await apply(file(path, { ensure: 'absent' }));
     await refused(/tool.*content/s);
-    // The way out: a file of the former owner, made by hand.
+    // The remedy: an operator creates the file for its previous owner by hand.
     lay('tool', 'by hand\n', 0, 0o755);
     await apply();
     expect([readFileSync(path, 'utf8'), stateOf(path)]).toEqual(['by hand\n', '0:0 0755']);
   });
 
-  test('is refused when it goes to another user whose content it was not', async () => {
+  test('refuses to give a file to a user who did not have its content', async () => {
     const path = lay('tool', 'good\n', other, 0o755);
     await apply(file(path, { owner: String(user) }));
     plant(path, 0o755);
     await refused(/tool.*content/s);
   });
 
-  test('goes back to a user without a set-user-ID bit after root wrote into it', async () => {
+  test('gives back a file without its set-user-ID bit after root wrote to it', async () => {
     const path = lay('tool', 'theirs\n', user, 0o4755);
     await apply(file(path, { owner: 'root' }));
     writeFileSync(path, 'of root\n');
@@ -230,7 +230,7 @@ describe.runIf(process.geteuid?.() === 0)('a file that is given back', () => {
     expect(stateOf(path)).toBe('41000:41000 0755');
   });
 
-  test('gets no set-user-ID bit back when others could write to it and did', async () => {
+  test('restores no set-user-ID bit if others changed the file', async () => {
     const path = lay('tool', 'good\n', 0, 0o4755);
     await apply(file(path, { mode: '0666' }));
     writeFileSync(path, 'evil\n');
@@ -239,19 +239,19 @@ describe.runIf(process.geteuid?.() === 0)('a file that is given back', () => {
     expect(result?.message).toMatch(/set-user-ID/);
   });
 
-  test('gets its set-user-ID bit back as another file: somebody may have this one open', async () => {
+  test('restores a set-user-ID bit on a new file, because the old one may be open', async () => {
     const path = lay('tool', 'good\n', 0, 0o4755);
     await apply(file(path, { mode: '0666' }));
     const held = openSync(path, 'r+');
     await apply();
     expect(stateOf(path)).toBe('0:0 4755');
-    // A write through a shared mapping leaves the bit on.
+    // A write through a shared mapping does not clear the bit.
     writeSync(held, 'evil\n', 0);
     closeSync(held);
     expect(readFileSync(path, 'utf8')).toBe('good\n');
   });
 
-  test('leaves its former owner nothing that is open: it is another file', async () => {
+  test('gives back a new file, so that the previous owner has nothing open', async () => {
     const path = lay('tool', 'good\n', 0, 0o755);
     await apply(file(path, { owner: String(user) }));
     const held = openSync(path, 'r+');
@@ -261,7 +261,7 @@ describe.runIf(process.geteuid?.() === 0)('a file that is given back', () => {
     expect([readFileSync(path, 'utf8'), stateOf(path)]).toEqual(['good\n', '0:0 0755']);
   });
 
-  test('is refused when it is too large for its content to have been recorded', async () => {
+  test('refuses to give back a file that is too large to have been recorded', async () => {
     const path = lay('tool', '', 0, 0o644);
     truncateSync(path, 257 * 1024 * 1024);
     await h.agent.run(operation('apply', [file(path, { owner: String(user) })]));
@@ -274,7 +274,7 @@ describe.runIf(process.geteuid?.() === 0)('a file that is given back', () => {
 });
 
 describe.runIf(process.geteuid?.() === 0)('a directory that is given back', () => {
-  test('comes back with the owner and the mode that it had', async () => {
+  test('restores the owner and mode of a directory that is given back', async () => {
     const path = `${h.root}/d`;
     mkdirSync(path, { mode: 0o755 });
     const before = snapshotTree(h.root);
@@ -286,7 +286,7 @@ describe.runIf(process.geteuid?.() === 0)('a directory that is given back', () =
 });
 
 test.runIf(process.geteuid?.() === 0)(
-  'a file whose permissions and whose lines are declared gets both, in either order, and comes back',
+  'applies and restores a file together with its lines, in either order',
   async () => {
     for (const [from, to] of [
       [user, 'root'],
@@ -315,7 +315,7 @@ describe.runIf(process.geteuid?.() === 0)(
   () => {
     const home = () => `${h.root}/home`;
     const secret = () => lay('home/secret', 'of root\n', 0, 0o600);
-    /** The user moves a file of root to the managed path. */
+    /** The user moves one of root's files to the managed path. */
     const move = (path: string) => renameSync(secret(), path);
     beforeEach(() => {
       mkdirSync(home());
@@ -334,13 +334,13 @@ describe.runIf(process.geteuid?.() === 0)(
       ['the owner', { owner: String(user) }],
       ['the group', { group: String(user), mode: '0640' }],
       ['the mode', { mode: '0644' }],
-    ])('is not shown by a change of %s', async (_, body) => {
+    ])('refuses to expose a file of root by a change of %s', async (_, body) => {
       const path = `${home()}/log`;
       move(path);
       await isRefused(file(path, body));
     });
 
-    test('is not given away by the correction of drift', async () => {
+    test('refuses to expose a file of root when it corrects drift', async () => {
       const path = lay('home/log', 'mine\n', user, 0o644);
       await apply(file(path, { owner: String(user), mode: '0640' }));
       move(path);
@@ -349,7 +349,7 @@ describe.runIf(process.geteuid?.() === 0)(
       await isRefused(file(path, { owner: String(user), mode: '0640' }));
     });
 
-    test('is changed where that shows it to nobody, or where its content is declared', async () => {
+    test('changes a file of root that stays private, or whose content is declared', async () => {
       const path = `${home()}/log`;
       move(path);
       await apply(file(path, { mode: '0400' }));
@@ -359,7 +359,7 @@ describe.runIf(process.geteuid?.() === 0)(
       await apply(file(empty, { owner: String(user) }));
     });
 
-    test('is not given to the former owner of another file', async () => {
+    test('refuses to give a file of root to the previous owner of another file', async () => {
       const path = lay('home/log', 'theirs\n', user, 0o644);
       await apply(file(path, { owner: 'root', mode: '0600' }));
       const before = snapshotTree(h.root);
@@ -369,12 +369,12 @@ describe.runIf(process.geteuid?.() === 0)(
       expect(snapshotTree(h.root)).toEqual(before);
       move(path);
       await isRefused();
-      // Nor when a module has replaced it meanwhile.
+      // The same applies after a module replaced the file.
       await apply(file(path, { owner: 'root', mode: '0600', content: 'ours\n' }));
       await isRefused();
     });
 
-    test('is not restored into a file of another user', async () => {
+    test('refuses to restore content of root into a file of another user', async () => {
       const path = `${home()}/log`;
       move(path);
       await apply(file(path, { content: 'ours\n' }));
@@ -386,7 +386,7 @@ describe.runIf(process.geteuid?.() === 0)(
       expect([readFileSync(path, 'utf8'), stateOf(path)]).toEqual(['of root\n', '0:0 0600']);
     });
 
-    test('is not shown in a directory either', async () => {
+    test('refuses to expose a directory of root', async () => {
       const path = `${home()}/log`;
       mkdirSync(path, { mode: 0o700 });
       await apply(directory(path, { owner: String(user) }));
@@ -411,7 +411,7 @@ describe.runIf(process.geteuid?.() === 0)(
   },
 );
 
-/** Declarations of the file. */
+/** Possible declarations of the file. */
 const bodies = [
   { owner: String(user) },
   { owner: 'root' },
@@ -422,7 +422,7 @@ const bodies = [
   { ensure: 'absent' as const },
   null,
 ];
-/** Changes by the user to his own file in another user's directory. */
+/** Possible changes by the user to their own file in another user's directory. */
 const deeds: ((path: string) => void)[] = [
   () => {},
   (path) => writeFileSync(path, 'evil\n'),
@@ -435,7 +435,7 @@ const deeds: ((path: string) => void)[] = [
 ];
 
 test.runIf(process.geteuid?.() === 0)(
-  'after any modules and any deeds of its owner, a file of root is not his to write and does not hold what he wrote',
+  "never leaves a file of root writable by a user, or with that user's content",
   async () => {
     await fc.assert(
       fc.asyncProperty(
@@ -452,10 +452,10 @@ test.runIf(process.geteuid?.() === 0)(
             const set = body === null ? [] : [file(path, body)];
             const told = await agent.run(operation('apply', set));
             const failed = told.results.filter(({ status }) => status === 'failed');
-            for (const { message } of failed) expect(message).toMatch(/is not (given back|made again)/);
+            for (const { message } of failed) expect(message).toMatch(/is not (given back|created again)/);
             const found = lstatSync(path, { throwIfNoEntry: false });
             const content = found === undefined ? null : readFileSync(path, 'utf8');
-            // Declared as root's without a content: it is what the module asks for.
+            // The module declares root as the owner but no content, so the content may be the user's.
             const isAsked = body?.owner === 'root';
             if (found?.uid === 0) {
               if (content === 'evil\n') expect([isAsked, found.mode & 0o6000]).toEqual([true, 0]);

@@ -6,7 +6,7 @@ import { diffHostname } from './hostname.ts';
 import { diffParameter, type SeenParameter } from './sysctl.ts';
 import { diffTimezone, type SeenTimezone } from './timezone.ts';
 
-/** Differences of machine settings, as values: the running setting, and the persisted one. */
+/** Tests the differences of machine settings: the running value and the persisted value. */
 
 const declared = <T extends ResourceType>(
   type: T,
@@ -48,7 +48,7 @@ describe('a kernel parameter', () => {
   });
   const one = declared('sysctl', { key: 'net.core.x', value: ' 1\t2' });
 
-  test('is two things, which drift apart from one another', () => {
+  test('a kernel parameter reports its running and its persisted value separately', () => {
     expect(diffParameter(one, seen('1 2', written('1 2'), '1 2'), apply).action).toBe('none');
     expect(diffParameter(one, seen('3', written('1 2'), '1 2'), apply)).toMatchObject({
       action: 'update',
@@ -60,11 +60,11 @@ describe('a kernel parameter', () => {
     });
   });
 
-  test('that the kernel does not have may come with something earlier', () => {
+  test('waits for a kernel parameter that an earlier resource may bring', () => {
     expect(diffParameter(one, seen(null, absent, null), apply).awaits).toMatchObject([{ kind: 'programs' }]);
   });
 
-  test('that is a secret is shown in neither of them', () => {
+  test('hides a secret kernel parameter in both values', () => {
     const secret = declared('sysctl', { key: 'net.core.x', value: 's3cret' }, ['value']);
     const { changes } = diffParameter(secret, seen('s3cret', text('net.core.x = old', 0o600), 'old'), apply);
     expect(changes).toEqual([{ field: 'persisted', from: '(sensitive)', to: '(sensitive)' }]);
@@ -74,7 +74,7 @@ describe('a kernel parameter', () => {
 describe('the name of the machine', () => {
   const web = declared('hostname', { name: 'web-1' });
 
-  test('compares the running host name and the one in the file, and ignores other lines', () => {
+  test('compares the running and the persisted host name, ignoring other lines', () => {
     const seen = (running: string, persisted: string | null) => ({
       running,
       persisted,
@@ -101,7 +101,7 @@ describe('the time zone', () => {
     ...rest,
   });
 
-  test('is where the link leads, and the file only where there is one', () => {
+  test('changes /etc/localtime, and /etc/timezone only if it exists', () => {
     expect(diffTimezone(paris, seen('Europe/Paris'), apply).action).toBe('none');
     expect(diffTimezone(paris, seen('UTC', { file: text('UTC\n'), named: 'UTC' }), apply).changes).toEqual([
       { field: 'name', from: 'UTC', to: 'Europe/Paris' },
@@ -109,11 +109,11 @@ describe('the time zone', () => {
     ]);
   });
 
-  test('that is not there names what it comes from', () => {
+  test('suggests tzdata if the time zone does not exist', () => {
     expect(diffTimezone(paris, seen('UTC', { known: false }), apply).awaits?.[0]?.message).toMatch(/tzdata/);
   });
 
-  test('is not put where something else than a file is', () => {
+  test('refuses to replace a directory at /etc/localtime', () => {
     const odd = seen(null, { link: seenFile({ type: 'directory', stamp: '', ...root }) });
     expect(() => diffTimezone(paris, odd, apply)).toThrow(/neither a file nor a link/);
     expect(diffTimezone(paris, odd, { purpose: 'drift' }).changes).toEqual([

@@ -23,15 +23,15 @@ import { bitsLost } from './text-edit/text-file.ts';
 export interface SeenKey {
   /** Null: the user does not exist. */
   owner: Owner | null;
-  /** Lines with the key, as bytes. */
+  /** Lines with the key; each character is one byte. */
   lines: PlacedLine[];
   /** Null: the file does not exist. */
   ownership: Ownership | null;
-  /** Whether the file contains anything besides lines with the key. */
+  /** Whether the file contains anything other than lines with the key. */
   hasMore: boolean;
   /** The file and directory that an apply would create. */
   makes: { file: boolean; directory: boolean };
-  /** Whether the file lacks a final line break. */
+  /** Whether the last line lacks a line break. */
   open: boolean;
 }
 
@@ -46,17 +46,17 @@ type Declared = ResolvedResource<'ssh-authorized-key'>;
 const asBytes = (text: string): string => Buffer.from(text, 'utf8').toString('latin1');
 const asText = (bytes: string): string => Buffer.from(bytes, 'latin1').toString('utf8');
 
-/** The comment of the first of the lines; null if there are no lines. */
+/** The comment of the first line with the key; null if there is no such line. */
 const commentOf = ({ lines }: SeenKey): string | null => {
   const [first] = lines;
   return first === undefined ? null : (parseKeyLine(first.text)?.comment ?? '');
 };
 
-/** One key in a user's ~/.ssh/authorized_keys. Every other line stays. */
+/** A key in a user's ~/.ssh/authorized_keys. All other lines stay. */
 export const sshAuthorizedKey = defineProvider<'ssh-authorized-key', SeenKey, KeyBefore>({
   type: 'ssh-authorized-key',
   fields: { user: 'text', key: 'text', comment: 'text?', ensure: 'text?' },
-  // Several keys share a file, so none owns the path.
+  // Several keys share a file, so no resource owns the path.
   makes: (_resource, { owner }) => (owner === null ? [] : [directoryOf(owner)]),
 
   watched(resource) {
@@ -71,8 +71,9 @@ export const sshAuthorizedKey = defineProvider<'ssh-authorized-key', SeenKey, Ke
 
   check(resource) {
     const { key, comment } = resource.body;
-    // A line of this file grants access, so nothing undeclared may be added with it.
-    if (!/^[a-z0-9@.-]+ [A-Za-z0-9+/]+={0,2}$/.test(key)) throw new HostFailure('the key is not a type and a key');
+    // A line of this file grants access, so a value must not be able to add another line or option.
+    if (!/^[a-z0-9@.-]+ [A-Za-z0-9+/]+={0,2}$/.test(key))
+      throw new HostFailure('the key must consist of its type and the key in base64');
     if (comment != null && /[\n\r\0]/.test(comment)) throw new HostFailure('the comment is not one line');
   },
 
@@ -122,25 +123,25 @@ export const sshAuthorizedKey = defineProvider<'ssh-authorized-key', SeenKey, Ke
   diffRemoval(_resource, before, seen) {
     const there = commentOf(seen);
     if (before.was === 'absent') {
-      if (there === null) return nothing('already gone');
+      if (there === null) return nothing('already removed');
       const fileGoes = before.made.file && !seen.hasMore && seen.lines.length === 1;
       return fileGoes ? presenceDrift() : absence(seen);
     }
-    if (seen.owner === null) return nothing('already gone, and its user too');
+    if (seen.owner === null) return nothing('already removed, with its user');
     const changes: FieldChange[] = [];
     const wanted = before.comment ?? (before.removed === null ? null : firstComment(before.removed));
     if (there === null) {
-      if (before.removed === null) return nothing('already gone; the agent never removed it');
+      if (before.removed === null) return nothing('already removed, but not by the agent');
       changes.push({ field: 'ensure', from: 'absent', to: 'present' });
     }
     if (wanted !== null && wanted !== there)
       changes.push({ field: 'comment', from: there === null ? null : asText(there), to: asText(wanted) });
-    if (changes.length === 0) return nothing('as it was before');
+    if (changes.length === 0) return nothing('already in its original state');
     return {
       action: 'remove',
       changes: [...changes, ...bitsLost(seen)],
       diff: null,
-      message: 'what was there before is restored',
+      message: 'restores the original state',
     };
   },
 
@@ -186,7 +187,10 @@ async function look(resource: Declared, machine: Machine): Promise<SeenKey> {
   };
 }
 
-/** Missing parts will be created. A file that holds only keys of this operation counts as created by it. */
+/**
+ * The parts that are missing and will be created. A file that contains only keys of this operation counts as created by
+ * it.
+ */
 function madeByUs(
   owner: Owner,
   directoryIsThere: boolean,
@@ -209,8 +213,8 @@ function madeByUs(
 }
 
 /**
- * Changes the text of the file, and writes it if the text differs.
- * @param ours parts that the agent created, which are removed once no key is left in them
+ * Changes the text of the file, and writes the file if the text differs.
+ * @param ours parts that the agent created, which are removed when the file contains no more keys
  */
 async function edit(
   resource: Declared,

@@ -42,7 +42,7 @@ export type ParameterBefore = { value: string | null; file: FileBefore | null };
 type Declared = ResolvedResource<'sysctl'>;
 const pathOf = (resource: Declared): string => parameterPath(resource.body.key);
 
-/** Sorted before the customary 99-sysctl.conf, which links to the administrator's /etc/sysctl.conf. */
+/** Sorts before the customary 99-sysctl.conf, which links to the administrator's /etc/sysctl.conf. */
 const fileNameOf = (resource: Declared): string =>
   `90-muster-${parameterName(pathOf(resource)).replaceAll('/', '%2F')}.conf`;
 
@@ -59,7 +59,7 @@ function fileOf(resource: Declared): WrittenFile {
   };
 }
 
-/** A kernel parameter: the running value, and a file of its own in /etc/sysctl.d for the next boot. */
+/** A kernel parameter: the running value, and a file for this parameter in /etc/sysctl.d for the next boot. */
 export const sysctl = defineProvider<'sysctl', SeenParameter, ParameterBefore>({
   type: 'sysctl',
   fields: { key: 'text', value: 'text', ensure: 'text?' },
@@ -150,8 +150,8 @@ export const sysctl = defineProvider<'sysctl', SeenParameter, ParameterBefore>({
       if (back.action !== 'none') changes.push({ field: 'persisted', from: shown(seen.persisted, secret), to: null });
     }
     const lost = before.value !== null && seen.value === null ? 'the kernel has no such parameter any more' : undefined;
-    if (changes.length === 0) return nothing(lost ?? 'as it was before');
-    return { action: 'remove', changes, diff: null, message: lost ?? 'what was there before is restored' };
+    if (changes.length === 0) return nothing(lost ?? 'already in its original state');
+    return { action: 'remove', changes, diff: null, message: lost ?? 'restores the original state' };
   },
 
   async remove(resource, before, seen, difference, machine) {
@@ -189,7 +189,7 @@ export function diffParameter(
   const message =
     seen.overriddenBy === null
       ? undefined
-      : `${seen.overriddenBy} is read later and sets another value: that is what the next boot will bring, until it is taken out there`;
+      : `${seen.overriddenBy} is read later and sets another value, which will take effect at the next boot; remove the parameter from that file`;
   if (changes.length === 0) return nothing(message);
   return {
     action: file.action === 'create' ? 'create' : 'update',

@@ -20,7 +20,7 @@ import {
 } from './provider/provider.ts';
 
 export interface SeenTimezone {
-  /** /etc/localtime, and the zone that it links to; null: none. */
+  /** /etc/localtime, and the zone that it links to; null: it links to no zone. */
   link: SeenFile;
   zone: string | null;
   /** /etc/timezone, which only some distributions have, and its content. */
@@ -51,7 +51,7 @@ function fileOf(resource: Declared): ResolvedResource {
   return { ...resource, type: 'file-unix', identity: path, body };
 }
 
-/** The time zone of the machine: /etc/localtime, and /etc/timezone where there is one. */
+/** The time zone of the machine: /etc/localtime, and /etc/timezone if it exists. */
 export const timezone = defineProvider<'timezone', SeenTimezone, TimezoneBefore>({
   type: 'timezone',
   fields: { name: 'text', ensure: 'text?' },
@@ -104,8 +104,8 @@ export const timezone = defineProvider<'timezone', SeenTimezone, TimezoneBefore>
       changes.push({ field: 'name', from: seen.zone, to: zoneBefore(before.link) });
     if (before.file !== null && diffFileRemoval(fileOf(resource), before.file, seen.file, copies).action !== 'none')
       changes.push({ field: 'persisted', from: seen.named, to: null });
-    if (changes.length === 0) return nothing('as it was before');
-    return { action: 'remove', changes, diff: null, message: 'what was there before is restored' };
+    if (changes.length === 0) return nothing('already in its original state');
+    return { action: 'remove', changes, diff: null, message: 'restores the original state' };
   },
 
   async remove(resource, before, seen, difference, machine) {
@@ -134,12 +134,12 @@ async function observe(resource: Declared, machine: Machine): Promise<SeenTimezo
   };
 }
 
-/** Whether a zone of that name exists. Directories and lists of zones do not count. */
+/** Whether the zone exists. Directories and lists of zones do not count. */
 function isZone(machine: Machine, name: string): boolean {
   const path = `${zones}/${name}`;
   if (fileStatus(path)?.isFile !== true) return false;
   const found = inspect(machine.walk, path, true);
-  // A link is an alias of a zone.
+  // A link to another zone is an alias.
   return (
     found.type === 'symlink' || (found.type === 'file' && found.content?.bytes?.toString('latin1', 0, 4) === 'TZif')
   );
@@ -159,7 +159,7 @@ const zoneBefore = (before: FileBefore): string | null => (before.was === 'symli
 
 const namedIn = (file: SeenFile): string | null => textOf(file)?.trim() ?? null;
 
-/** The decision about each of the two files; null: no change. */
+/** The decision about each of the two files; null: the file does not change. */
 function parts(
   resource: Declared,
   seen: SeenTimezone,
@@ -183,13 +183,13 @@ export function diffTimezone(
   const { link, file } = seen;
   if (ensure === 'absent') {
     if (link.found.type === 'absent' && file.found.type === 'absent') return nothing();
-    return { ...presenceDrift(), message: 'the time of the machine is UTC then' };
+    return { ...presenceDrift(), message: 'the time zone of the machine becomes UTC' };
   }
   const changes: FieldChange[] = [];
   const odd = [link.found, file.found].find(({ type }) => type === 'directory' || type === 'other');
   if (odd !== undefined) {
     if (purpose === 'drift') return typeDrift(odd, 'file');
-    throw new HostFailure('/etc/localtime or /etc/timezone is neither a file nor a link; it is not touched');
+    throw new HostFailure('/etc/localtime or /etc/timezone is neither a file nor a link; it is not changed');
   }
   if (seen.zone !== name) changes.push({ field: 'name', from: seen.zone, to: name });
   if (file.found.type !== 'absent' && seen.named !== name)

@@ -27,7 +27,9 @@ export const userUnix = defineProvider<'user-unix', SeenUser, UserBefore>({
     checkAccountName(name);
     for (const path of [home, shell])
       if (path != null && /[:\x00-\x1f\x7f]/.test(path))
-        throw new HostFailure(`${JSON.stringify(path)} cannot stand in /etc/passwd: no ":" and no control characters`);
+        throw new HostFailure(
+          `${JSON.stringify(path)} cannot be a value in /etc/passwd, which allows no ":" and no control characters`,
+        );
   },
 
   observe: (resource, _circumstances, machine) => lookAtUser(resource, null, machine),
@@ -39,10 +41,10 @@ export const userUnix = defineProvider<'user-unix', SeenUser, UserBefore>({
   remove: (resource, before, _seen, _difference, machine) => removeOrRestoreUser(resource, before, machine),
 });
 
-/** Checked again after the orchestrator, because the name becomes an argument and a part of a line. */
+/** Repeats the check of the orchestrator, because the name becomes an argument and a part of a line. */
 export function checkAccountName(name: string): void {
   if (!/^[A-Za-z0-9_][A-Za-z0-9_.@-]*\$?$/.test(name))
-    throw new HostFailure(`${JSON.stringify(name)} is not a name an account can have`);
+    throw new HostFailure(`${JSON.stringify(name)} is not a valid account name`);
   if (/^\d+$/.test(name))
-    throw new HostFailure(`${name} would be taken for the number of an account, not for its name`);
+    throw new HostFailure(`${name} would be interpreted as the number of an account, not as its name`);
 }

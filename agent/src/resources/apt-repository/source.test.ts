@@ -6,7 +6,7 @@ const key = '-----BEGIN PGP PUBLIC KEY BLOCK-----\n\nb25l\n-----END PGP PUBLIC K
 const body = { name: 'extra', uris: ['https://example.org/debian'], suites: ['stable'], components: ['main'] };
 
 describe('a source', () => {
-  test('is written as apt reads it', () => {
+  test('writes a source in the format of apt', () => {
     expect(renderSource({ ...body, components: ['main', 'contrib'], signed_by: key })).toBe(
       [
         '# Written by Muster; a change by hand is undone by the next apply.',
@@ -45,7 +45,7 @@ describe('a source', () => {
     expect(sourceChanges(without.replace('stable', 'testing'), without)).toEqual([
       { field: 'suites', from: 'testing', to: 'stable' },
     ]);
-    // A comment between two fields is none of them.
+    // A commented-out field does not count as a field.
     expect(sourceChanges(without.replace('Suites:', '# Trusted: yes\n#Suites: old\nSuites:'), without)).toEqual([
       { field: 'source_file', from: 'changed by hand', to: 'as declared' },
     ]);
@@ -57,7 +57,7 @@ describe('a source', () => {
     ]);
   });
 
-  test('of any words reads back as it was written', () => {
+  test('parses a rendered source back to its fields', () => {
     const words = fc.array(fc.stringMatching(/^[a-z][a-z0-9./-]{0,8}$/), { minLength: 1, maxLength: 4 });
     fc.assert(
       fc.property(words, words, words, (uris, suites, components) => {

@@ -23,7 +23,7 @@ export function renderSource({ name, uris, suites, components, signed_by }: Body
 
 export const renderKey = (armoured: string): string => `${armoured.replaceAll('\r\n', '\n').trim()}\n`;
 
-/** Why it cannot be a source; null if it can. */
+/** Why the body cannot be rendered as a source; null if it can. */
 export function sourceFault({ uris, suites, components, signed_by }: Body): string | null {
   const uri = uris.find((text) => !/^[a-z][a-z0-9+.-]*:/.test(text));
   if (uri !== undefined) return 'one of its `uris` has no scheme, such as https:';
@@ -55,7 +55,7 @@ const withoutComments = (text: string): string =>
     .filter((line) => !line.startsWith('#'))
     .join('\n');
 
-/** Changes of the file, as fields of a source. */
+/** Differences between two texts of the file, as fields of a source. */
 export function sourceChanges(from: string | null, to: string | null): FieldChange[] {
   if (from === to) return [];
   const [before, after] = [read(from), read(to)];

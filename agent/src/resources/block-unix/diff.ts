@@ -6,7 +6,7 @@ import { awaitsFile, bitsLost, changedLines, isAbsent, linesOf, notAFile } from 
 import { type BlockBefore, edited, sameLines } from './edit.ts';
 import { brokenBlock, linesWanted, type SeenBlock } from './seen.ts';
 
-/** The form of a block's lines in a field change. */
+/** The lines of a block as text for a field change. */
 const textOf = (lines: readonly string[]): string =>
   contentText(contentOf(Buffer.from(lines.map((line) => `${line}\n`).join(''), 'latin1')));
 
@@ -49,14 +49,14 @@ export function diffBlock(
 }
 
 export function diffBlockRemoval(resource: ResolvedResource, before: BlockBefore, seen: SeenBlock): Difference {
-  if (seen.type === 'absent') return nothing('already gone, with the file it was in');
+  if (seen.type === 'absent') return nothing('already removed, with its file');
   if (seen.type !== 'file') {
     if (before.was === 'present') throw notAFile(resource, seen);
-    return nothing('already gone; the path now has something other than a file');
+    return nothing('already removed; the path is no longer a file');
   }
   if (seen.found.is === 'broken') throw brokenBlock(resource, seen.found.how);
   const { restored } = seen;
-  if (restored === null) return nothing(before.was === 'absent' ? 'already gone' : 'as it was before');
+  if (restored === null) return nothing(before.was === 'absent' ? 'already removed' : 'already in its original state');
   const { from, to, diff } = restored;
   return {
     action: 'remove',
@@ -65,6 +65,6 @@ export function diffBlockRemoval(resource: ResolvedResource, before: BlockBefore
       ...bitsLost(seen),
     ],
     diff,
-    ...(to === null ? {} : { message: 'what was there before is restored' }),
+    ...(to === null ? {} : { message: 'restores the original state' }),
   };
 }

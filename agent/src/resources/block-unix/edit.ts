@@ -15,7 +15,7 @@ export type BlockBefore =
       ending: Place['ending'];
     };
 
-/** The file with the declared block. `block` is the existing one; null: the block is added at the end. */
+/** The file with the declared block. `block` is the existing block; null: the declared block is appended. */
 export function edited(resource: ResolvedResource, lines: readonly TextLine[], block: Block | null): TextLine[] {
   if (isAbsent(resource)) return block === null ? [...lines] : without(lines, block);
   const wanted = linesWanted(resource);
@@ -24,8 +24,8 @@ export function edited(resource: ResolvedResource, lines: readonly TextLine[], b
 }
 
 /**
- * The file with the block as it was before the agent's first change.
- * @returns null if it already is
+ * The file with the block restored to its state before the agent's first change.
+ * @returns null if the block is already in that state
  */
 export function restored(
   resource: ResolvedResource,

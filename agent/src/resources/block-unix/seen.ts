@@ -27,9 +27,9 @@ export type Found = { is: 'whole'; block: Block } | { is: 'none' } | { is: 'brok
 
 export interface SeenBlock extends SeenText {
   found: Found;
-  /** The gap at the end of the file, where a block is added. */
+  /** Position at the end of the file, where a new block is added. */
   end: Place;
-  /** Only for a removal: the changes that restore the file; null if it is as it was before. */
+  /** Only for a removal: the changes that restore the file; null if nothing has to be restored. */
   restored: { from: string[] | null; to: string[] | null; diff: string | null } | null;
 }
 
@@ -43,7 +43,7 @@ export function findBlock(resource: ResolvedResource, lines: readonly TextLine[]
   if (from === undefined) return { is: 'broken', how: `line ${(to as number) + 1} ends it, and none begins it` };
   if (to === undefined) return { is: 'broken', how: `line ${from + 1} begins it, and none ends it` };
   if (begins.length > 1 || ends.length > 1)
-    return { is: 'broken', how: `it is there more than once, from line ${from + 1} on` };
+    return { is: 'broken', how: `the block occurs more than once, from line ${from + 1} on` };
   if (to < from) return { is: 'broken', how: `line ${to + 1} ends it before line ${from + 1} begins it` };
   const inside = lines.slice(from + 1, to).map(({ text }) => text);
   return { is: 'whole', block: { ...placeOf(lines, from, to - from + 1), lines: inside } };

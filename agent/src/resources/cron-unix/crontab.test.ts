@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { escapeCommand, parseCrontab, renderJob, scheduleFault } from './crontab.ts';
 
-/** What cron makes of the rest of a line: the command, and what goes to its input. */
+/** Splits the rest of a crontab line as cron does: into the command and its standard input. */
 function asCronReads(text: string): { command: string; input: string | null } {
   let command = '';
   let escaped = false;
@@ -32,7 +32,7 @@ describe('a command', () => {
     );
   });
 
-  test('stays readable where nothing has to be escaped', () => {
+  test('escapes only `%` and backslashes that cron would interpret', () => {
     expect(escapeCommand('printf "a\\n" > /tmp/x')).toBe('printf "a\\n" > /tmp/x');
     expect(escapeCommand('date +%F')).toBe('date +\\%F');
     expect(escapeCommand('echo \\\\ \\%')).toBe('echo \\\\\\\\ \\\\\\%');
@@ -40,7 +40,7 @@ describe('a command', () => {
 });
 
 describe('a file', () => {
-  test('has one job, run with a known shell and path', () => {
+  test('renders a file with one job and a fixed shell and path', () => {
     expect(renderJob({ schedule: '5  3 * * *', user: 'root', command: '/usr/local/bin/backup' })).toBe(
       [
         '# Written by Muster. Changes by hand are undone by the next apply.',
@@ -52,7 +52,7 @@ describe('a file', () => {
     );
   });
 
-  test('tells the job it was made of', () => {
+  test('parses a rendered job back to its fields', () => {
     const schedules = fc.constantFrom('@daily', '*/5 0-6,22 1 jan-mar mon', '5 3 * * *');
     fc.assert(
       fc.property(
@@ -66,7 +66,7 @@ describe('a file', () => {
     );
   });
 
-  test('edited by hand is read as cron reads it: settings and comments are not jobs', () => {
+  test('ignores settings and comments in a file that was edited by hand', () => {
     expect(parseCrontab('MAILTO=me\n# 1 1 1 1 1 root no\n1\t2 * * *  bin  a b\n@daily root second\n')).toEqual({
       job: { schedule: '1 2 * * *', user: 'bin', command: 'a b' },
       others: ['MAILTO=me', '@daily root second'],
@@ -77,7 +77,7 @@ describe('a file', () => {
 
 describe('a schedule that cron would refuse in its log only', () => {
   test.each(['* * * * *', '*/15 0-6/2,22 1,15 JAN-mar Mon,5-7', '0 0 31 12 0', '@daily', '0 0 * * sun'])(
-    '%s is one it takes',
+    'accepts the schedule %s',
     (schedule) => {
       expect(scheduleFault(schedule)).toBeNull();
     },
@@ -96,7 +96,7 @@ describe('a schedule that cron would refuse in its log only', () => {
     ['1,,2 * * * *', 'minute'],
     ['1- * * * *', 'minute'],
     ['* * * jan-b *', 'month'],
-  ])('%s is refused for its %s', (schedule, part) => {
+  ])('refuses the schedule %s because of its %s', (schedule, part) => {
     expect(scheduleFault(schedule)).toContain(`is not a ${part} that cron understands`);
   });
 });

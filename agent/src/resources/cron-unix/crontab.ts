@@ -30,7 +30,7 @@ export const escapeCommand = (command: string): string =>
 
 const unescapeCommand = (text: string): string => text.replaceAll(/\\([\\%])/g, '$1');
 
-/** A parsed file, possibly edited: its first job, and the lines that are neither that nor comments. */
+/** A parsed file, possibly edited by hand: its first job, and all lines that are neither that job nor comments. */
 export interface Crontab {
   job: Job | null;
   others: string[];

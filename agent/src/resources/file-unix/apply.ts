@@ -51,7 +51,7 @@ export async function rememberFile(
     }),
   };
   const changing = new Set(difference.changes.map(({ field }) => field));
-  // Removal or replacement by a link would lose the content, the owner, and the permissions.
+  // A removal or a replacement by a link would lose the content, the owner, and the permissions.
   const goes = changing.has('symlink') || changing.has('ensure');
   if ((changing.has('content') || goes) && record.content === null) {
     const { content } = found;
@@ -68,10 +68,10 @@ export async function rememberFile(
   return touched;
 }
 
-/** Bytes. Larger files are not hashed for the record, so they are not handed back to a former owner. */
+/** Maximum bytes. The record has no hash of larger files, so these are not given back to a previous owner. */
 const maxRecorded = 256 * 1024 * 1024;
 
-/** @returns null if the content does not matter or is too large */
+/** @returns null if the content is not needed or is too large */
 async function stateOf(
   resource: ResolvedResource,
   found: Extract<Inspected, { type: 'file' }>,

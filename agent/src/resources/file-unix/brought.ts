@@ -7,7 +7,8 @@ const sourceDirectory =
 const programDirectory = /^\/(usr\/(local\/)?)?s?bin\/|^\/opt\//;
 
 /**
- * Effects of a file at this path that others may wait for: it may be a systemd unit, a package source, or a program.
+ * Effects of a file at this path that other resources may wait for: it may be a systemd unit, a package source, or a
+ * program.
  */
 export function broughtBy(path: string): readonly Brought[] {
   if (unitDirectory.test(path)) return ['units'];

@@ -67,7 +67,7 @@ export function diffFile(
   if (isWritten(body, seen, changes) && seen.missingProgram !== undefined && purpose !== 'drift')
     awaits.push({
       kind: 'programs',
-      message: `\`validate\` of ${body.path} needs ${resource.sensitive_fields.includes('validate') ? 'a program' : seen.missingProgram}, which is not there`,
+      message: `\`validate\` of ${body.path} needs ${resource.sensitive_fields.includes('validate') ? 'a program' : seen.missingProgram}, which does not exist`,
     });
   return {
     action: found.type === 'absent' ? 'create' : 'update',

@@ -29,7 +29,7 @@ describe('a file too large for memory', () => {
     return path;
   };
 
-  test('is not read where its size tells already that it differs', () => {
+  test('does not read a large file whose size already differs', () => {
     const desired = file(sparse(2 ** 31), { content: 'small\n' });
     const seen = look(desired, { walk, accounts: readAccounts() }, true, [6]);
     if (seen instanceof Promise) throw new Error('it was read');
@@ -40,7 +40,7 @@ describe('a file too large for memory', () => {
     expect(diff).not.toBeNull();
   });
 
-  test('is hashed while other things go on where its size is the one wanted', async () => {
+  test('hashes a large file without blocking the event loop', async () => {
     const path = sparse(64 * 1024 * 1024);
     let turns = 0;
     const beat = setInterval(() => turns++, 1);
@@ -53,7 +53,7 @@ describe('a file too large for memory', () => {
     expect(turns).toBeGreaterThan(3);
   });
 
-  test('is copied to be brought back, but not beyond the limit', async () => {
+  test('copies a file up to the size limit, and refuses a larger one', async () => {
     mkdirSync(`${directory}/copies`);
     const copies = openContentStore(`${directory}/copies`);
     const path = sparse(large);

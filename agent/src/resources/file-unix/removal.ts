@@ -27,7 +27,7 @@ import {
   wrongType,
 } from './seen.ts';
 
-/** Restores the previous file, or removes one that the agent created. */
+/** Restores the previous file, or removes the file that the agent created. */
 
 export async function observeFileForRemoval(
   resource: ResolvedResource,
@@ -37,7 +37,7 @@ export async function observeFileForRemoval(
   try {
     return await look(resource, machine, true, before.was === 'file' ? sizesIn(before) : []);
   } catch (error) {
-    // The file is gone together with its directory.
+    // The directory of the file no longer exists either.
     if (!(error instanceof NotADirectory) || before.was !== 'absent') throw error;
     return { found: { type: 'absent' }, ownership: { ownerName: null, groupName: null } };
   }
@@ -52,20 +52,20 @@ export function diffFileRemoval(
   const path = pathOf(resource);
   const { found } = seen;
   if (found.type === 'directory' || found.type === 'other') {
-    if (before.was === 'absent') return nothing('already gone; what is there now was not put there by the agent');
+    if (before.was === 'absent') return nothing('already removed; the agent did not create the current object');
     throw wrongType(path, found);
   }
   if (before.was === 'absent')
-    return found.type === 'absent' ? nothing('already gone') : { ...disappearance(path, found), action: 'remove' };
+    return found.type === 'absent' ? nothing('already removed') : { ...disappearance(path, found), action: 'remove' };
   if (before.was === 'symlink') {
-    if (found.type === 'symlink' && found.target === before.target) return nothing('as it was before');
+    if (found.type === 'symlink' && found.target === before.target) return nothing('already in its original state');
     const changes: FieldChange[] = [
       { field: 'symlink', from: found.type === 'symlink' ? shown(found.target) : null, to: shown(before.target) },
     ];
-    return { action: 'remove', changes, diff: null, message: 'what was there before is restored' };
+    return { action: 'remove', changes, diff: null, message: 'restores the original state' };
   }
   if (found.type === 'absent' && before.content === null)
-    return nothing('already gone; its content was never changed, so there is none to restore');
+    return nothing('already removed; the agent never changed its content, so it has no copy to restore');
   const back = handBack(before, found);
   if (back.is === 'refused') throw refusal(path, before, seen);
   const { target, content, left } = back;
@@ -91,11 +91,11 @@ export function diffFileRemoval(
       ...ownershipChanges(now, target, { from: seen.ownership, owner: before.ownerName, group: before.groupName }),
     );
   const leftOut = [
-    ...(left.content ? ['its content is left: the recorded one was of another owner'] : []),
-    ...(left.setId ? ['its set-user-ID or set-group-ID bit is left off: the content is not the one that had it'] : []),
+    ...(left.content ? ['its content is kept: the recorded content belonged to another owner'] : []),
+    ...(left.setId ? ['its set-user-ID or set-group-ID bit is not restored: its content has changed'] : []),
   ];
-  if (changes.length === 0) return nothing(leftOut.length === 0 ? 'as it was before' : leftOut.join('; '));
-  return { action: 'remove', changes, diff, message: ['what was there before is restored', ...leftOut].join('; ') };
+  if (changes.length === 0) return nothing(leftOut.length === 0 ? 'already in its original state' : leftOut.join('; '));
+  return { action: 'remove', changes, diff, message: ['restores the original state', ...leftOut].join('; ') };
 }
 
 const sizesIn = (before: RecordedFile): number[] => [
@@ -112,8 +112,8 @@ function refusal(path: string, before: RecordedFile, { found, ownership }: SeenF
   const goes = before.content === null || handBack(before, { type: 'absent' }).is === 'possible';
   return new HostFailure(
     found.type === 'file'
-      ? `${path} is not given back to ${ownerName}: it is not known that its content is what ${ownerName} had in it; it is ${ownership.ownerName}'s now. Look at the file, then ${goes ? 'delete it or ' : ''}run ${byHand}; then apply again.`
-      : `${path} is not made again for ${ownerName}: it is not known that the recorded content is what ${ownerName} had in it. Make the file by hand and run ${byHand}; then apply again.`,
+      ? `${path} is not given back to ${ownerName}: the record does not show that ${ownerName} wrote its content; it now belongs to ${ownership.ownerName}. Inspect the file, then ${goes ? 'delete it or ' : ''}run ${byHand}; then apply again.`
+      : `${path} is not created again for ${ownerName}: the record does not show that ${ownerName} wrote the recorded content. Create the file by hand and run ${byHand}; then apply again.`,
   );
 }
 

@@ -20,7 +20,7 @@ export type FileBefore =
   | { was: 'symlink'; target: string; uid: number; gid: number }
   | ({ was: 'file' } & RecordedFile);
 
-/** The journaled form, without the content of foreign files. */
+/** The journaled form. Omits the content of files that the agent does not own. */
 export const fileInBrief = (seen: SeenFile): SeenFile =>
   seen.found.type === 'file' && seen.found.content !== null
     ? { ...seen, found: { ...seen.found, content: { ...seen.found.content, bytes: null } } }
@@ -35,7 +35,7 @@ export const bodyOf = (resource: ResolvedResource): Body => resource.body as Bod
 export const pathOf = (resource: ResolvedResource): string => bodyOf(resource).path;
 
 export const createdMode = 0o644;
-/** The form of a content in a field change: its hash, or its size if the sizes already differ. */
+/** A content in a field change: its hash, or its size if the sizes already differ. */
 export const contentText = (content: { sha256: string | null; size: number }): string =>
   content.sha256 === null ? `${content.size} bytes` : `sha256:${content.sha256}`;
 
@@ -47,10 +47,10 @@ export function wantedContent(body: Body): Buffer | null {
 
 export const wrongType = (path: string, found: Inspected): HostFailure =>
   new HostFailure(
-    `${path} is a ${found.type === 'other' ? found.kind : found.type}, not a file; it is not touched. Remove it by hand, or declare it otherwise.`,
+    `${path} is a ${found.type === 'other' ? found.kind : found.type}, not a file; it is not changed. Remove it by hand, or change its declaration.`,
   );
 
-/** A file that replaces a link keeps the link's owner. The permissions of a link have no meaning. */
+/** A file that replaces a link keeps the link's owner. Permissions of a link are meaningless. */
 export const ownershipToKeep = (found: Inspected, body: Body): Ownership | null =>
   found.type === 'absent'
     ? null
@@ -61,8 +61,8 @@ export const ownershipToKeep = (found: Inspected, body: Body): Ownership | null 
 const writingFields = new Set(['content', 'ensure', 'symlink']);
 
 /**
- * Whether the file is written as a whole: its content changes, or its content is declared and a former writer may still
- * have it open, because it changes owner, loses group or world write permission, or gets a set-ID bit.
+ * Whether the file is rewritten completely. Either its content changes, or its content is declared and a former writer
+ * may still have it open, because the file changes owner, loses group or world write permission, or gets a set-ID bit.
  * @param changes known changes
  */
 export function isWritten(body: Body, { found, ownership }: SeenFile, changes: readonly FieldChange[]): boolean {
@@ -76,7 +76,7 @@ export function isWritten(body: Body, { found, ownership }: SeenFile, changes: r
   return found.uid !== ownership.wantedUid && found.uid !== asCreated(createdMode).uid;
 }
 
-/** @param written whether the file is written as a whole */
+/** @param written whether the file is rewritten completely */
 export const thingDeclared = (body: Body, written: boolean): Thing =>
   body.symlink != null ? { type: 'symlink' } : { type: 'file', content: written ? 'written' : 'kept' };
 

@@ -13,7 +13,7 @@ export interface WrittenFile {
   mode: '0644' | '0600';
 }
 
-/** The text of an observed file; null if it does not exist or is too large to be the agent's. */
+/** The text of an observed file; null if the file does not exist or is larger than any file of the agent. */
 export const textOf = ({ found }: SeenFile): string | null =>
   found.type === 'file' ? (found.content?.bytes?.toString('utf8') ?? null) : null;
 
@@ -26,10 +26,10 @@ const declared = (owner: ResolvedResource, { path, text, mode }: WrittenFile): R
 });
 
 export const lookAtWritten = (owner: ResolvedResource, file: WrittenFile, machine: Machine): SeenFile =>
-  // Synchronous, because only contents larger than any of these are hashed later.
+  // Synchronous, because only files larger than these are hashed asynchronously.
   look(declared(owner, file), machine, true, []) as SeenFile;
 
-/** @throws HostFailure if a foreign object is in its place, unless the purpose is only to observe */
+/** @throws HostFailure if an object of another type is at the path, unless the purpose is only to observe */
 export const diffWritten = (
   owner: ResolvedResource,
   file: WrittenFile,
@@ -56,7 +56,7 @@ export async function write(
   await applyFile(declared(owner, file), seen, difference, machine);
 }
 
-/** @param before its record; null: the agent has not changed it, and it is only observed */
+/** @param before record of the file; null: the agent has not changed the file, and it is only observed */
 export const lookAtWrittenForRemoval = (
   owner: ResolvedResource,
   file: WrittenFile,

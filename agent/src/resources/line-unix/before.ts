@@ -3,18 +3,18 @@ import { findPlace, insertLines, isAt, type Place, removeLines, type TextLine } 
 import { isAbsent } from '../text-edit/text-file.ts';
 import { type Hit, hitsIn, lineOf, type SeenLine, wantedFor } from './seen.ts';
 
-/** The lines of a file that a line resource replaced. */
+/** Lines of a file that the agent replaced or removed for a line resource. */
 export type LineBefore = {
-  /** The line that the agent last wrote; null if it was declared absent then. */
+  /** The line that the agent last wrote; null if the last apply declared it absent. */
   put: string | null;
   lost: Lost[];
 };
 
-/** A line that existed before the change, or, without text, a place where there was none. */
+/** A line that existed before the change. Without text: the position of a line that the agent added. */
 export type Lost = {
   text: string | null;
   end: TextLine['end'];
-  /** Whether the agent's line is in its place. */
+  /** Whether the agent's line replaces it. */
   stands: boolean;
   index: number;
   above: string | null;
@@ -22,15 +22,15 @@ export type Lost = {
   ending: Place['ending'];
 };
 
-/** Maximum number of replaced lines that are restored, in case somebody keeps adding lines. */
+/** Maximum number of replaced lines that are restored, in case another program keeps adding lines. */
 const maxLost = 256;
 
-/** Records what is about to change for the first time. Lines that the agent wrote do not count. */
+/** Records the lines that are about to change for the first time, except lines that the agent wrote. */
 export function rememberLine(resource: ResolvedResource, seen: SeenLine, before: LineBefore | null): LineBefore {
   const lost = (before?.lost ?? []).map((entry) => ({ ...entry }));
   const put = before?.put ?? null;
   const putIsThere = put !== null && seen.hits.some(({ text }) => text === put);
-  // A line that somebody edited by hand still counts as the agent's.
+  // The agent's line still counts as its own after an edit by hand.
   const isOurs = ({ text }: Hit): boolean =>
     lost.some(({ stands }) => stands) && (putIsThere ? text === put : put !== null);
   const keep = ({ text, end, index, above, below, ending }: Hit, stands: boolean): void => {
@@ -49,8 +49,8 @@ export function rememberLine(resource: ResolvedResource, seen: SeenLine, before:
 }
 
 /**
- * The file as it was before the first change: the agent's lines are removed, the lines that they replaced are restored,
- * and everything else keeps its current state.
+ * The file with the agent's lines removed and the lines that they replaced restored. Everything else keeps its current
+ * state.
  * @returns null if there is nothing to restore or remove
  */
 export function restored(
@@ -61,7 +61,7 @@ export function restored(
   if (before.lost.length === 0) return null;
   const standing = before.lost.filter(({ stands }) => stands).sort((a, b) => a.index - b.index);
   const ours = ourLines(resource, before, lines, standing.length);
-  // Paired from the end, so that a line that was added there matches the one that the agent added.
+  // Pairs from the end, because the agent adds lines at the end.
   const pairs = new Map<number, Lost>();
   for (let i = 1; i <= Math.min(ours.length, standing.length); i++)
     pairs.set(ours.at(-i) as number, standing.at(-i) as Lost);
@@ -87,7 +87,7 @@ export function restored(
   return { lines: after, from, to: before.lost.find(({ text }) => text !== null)?.text ?? null };
 }
 
-/** Groups adjacent lines, because the surroundings of the group determine the place of each. */
+/** Groups adjacent lines, because only the lines around a group determine its position. */
 function neighbours(entries: readonly Lost[]): Lost[][] {
   const groups: Lost[][] = [];
   for (const entry of entries) {
@@ -99,7 +99,10 @@ function neighbours(entries: readonly Lost[]): Lost[][] {
   return groups;
 }
 
-/** Positions of the agent's lines, also after edits by others. A line that was declared absent may be back. */
+/**
+ * Positions of the agent's lines, also after edits by others. A line that was declared absent may have been added
+ * again.
+ */
 function ourLines(
   resource: ResolvedResource,
   { put }: LineBefore,

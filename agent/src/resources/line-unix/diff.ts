@@ -30,7 +30,7 @@ export function diffLine(
   }
   const last = seen.hits.at(-1);
   if (last === undefined && seen.type === 'file' && bodyOf(resource).backrefs === true)
-    return nothing('no line matches, and with `backrefs` none is added');
+    return nothing('no line matches, and with `backrefs` no line is added');
   const among = circumstances.purpose === 'drift' ? 1 : seen.hits.length;
   const wanted = wantedFor(resource, last?.text ?? null, among);
   if (last !== undefined && last.text === wanted) return nothing();
@@ -38,7 +38,7 @@ export function diffLine(
   if (seen.missingProgram !== undefined && circumstances.purpose !== 'drift')
     awaits.push({
       kind: 'programs',
-      message: `\`validate\` needs ${resource.sensitive_fields.includes('validate') ? 'a program' : seen.missingProgram}, which is not there`,
+      message: `\`validate\` needs ${resource.sensitive_fields.includes('validate') ? 'a program' : seen.missingProgram}, which does not exist`,
     });
   return {
     action: last === undefined ? 'create' : 'update',
@@ -65,18 +65,18 @@ export function edited(resource: ResolvedResource, lines: readonly TextLine[], h
 }
 
 export function diffLineRemoval(resource: ResolvedResource, before: LineBefore, seen: SeenLine): Difference {
-  if (seen.type === 'absent') return nothing('already gone, with the file it was in');
+  if (seen.type === 'absent') return nothing('already removed, with its file');
   if (seen.type !== 'file') {
     if (before.lost.some(({ text }) => text !== null)) throw notAFile(resource, seen);
-    return nothing('already gone; the path now has something other than a file');
+    return nothing('already removed; the path is no longer a file');
   }
   const { restored } = seen;
-  if (restored === null) return nothing('as it was before');
+  if (restored === null) return nothing('already in its original state');
   const text = (line: string | null): string | null => (line === null ? null : shown(readable(line)));
   return {
     action: 'remove',
     changes: [{ field: 'line', from: text(restored.from), to: text(restored.to) }, ...bitsLost(seen)],
     diff: restored.diff,
-    ...(restored.to === null ? {} : { message: 'what was there before is restored' }),
+    ...(restored.to === null ? {} : { message: 'restores the original state' }),
   };
 }

@@ -18,26 +18,26 @@ export interface Hit extends Place {
 }
 
 export interface SeenLine extends SeenText {
-  /** In order. For a line to be present only the last few, as the last one counts. */
+  /** In file order. If the line is to be present, only the last few, because the last one counts. */
   hits: Hit[];
-  /** The gap where a line is added. */
+  /** Position at which a new line is added. */
   end: Place;
   /** The program that `validate` would run, if it is missing. */
   missingProgram?: string;
   /** The line declared when the resource last succeeded here. */
   previous: string | null;
-  /** Only for a removal: the first removed and the first restored line; null if the file is as it was before. */
+  /** Only for a removal: the first removed and the first restored line; null if nothing has to be restored. */
   restored: { from: string | null; to: string | null; diff: string | null } | null;
 }
 
 const maxHits = 64;
-/** Maximum number of characters of other people's lines that are kept to be restored. */
+/** Maximum number of characters of foreign lines that are kept so that they can be restored. */
 const maxKept = 128 * 1024;
 
 /** Positions of the lines that the resource manages. */
 export function hitsIn(resource: ResolvedResource, previous: string | null, lines: readonly TextLine[]): number[] {
   const { match } = bodyOf(resource);
-  // With captures, `line` is a template and appears literally in no file.
+  // With captures, `line` is a template, so no line of the file equals it.
   const line = hasCaptures(resource) ? null : lineOf(resource);
   const matched = match == null ? null : matching(match, readableLines(lines));
   const hits: number[] = [];
@@ -50,7 +50,7 @@ function* readableLines(lines: readonly TextLine[]): Generator<string> {
   for (const { text } of lines) yield readable(text);
 }
 
-/** @returns the last hit for a line to be present, all hits for a line to be absent */
+/** @returns for a line to be present, its last hit; for a line to be absent, all hits */
 export function meant(resource: ResolvedResource, previous: string | null, lines: readonly TextLine[]): number[] {
   const hits = hitsIn(resource, previous, lines);
   return isAbsent(resource) ? hits : hits.slice(-1);
@@ -63,7 +63,7 @@ const hasCaptures = (resource: ResolvedResource): boolean => bodyOf(resource).ba
  * @param text the line to replace; null: the line is added
  * @param among number of managed lines, of which this is the last
  * @returns null if no line is added
- * @throws HostFailure if it cannot be made from this line, or if the next apply would change it again
+ * @throws HostFailure if `line` cannot be expanded from this text, or if the next apply would change the result again
  */
 export function wantedFor(resource: ResolvedResource, text: string | null, among = 1): string | null {
   if (!hasCaptures(resource)) return lineOf(resource);
@@ -71,18 +71,18 @@ export function wantedFor(resource: ResolvedResource, text: string | null, among
   const shown = readable(text);
   if (inBytes(shown) !== text)
     throw new HostFailure(
-      `a line of ${pathOf(resource)} that \`match\` takes is not UTF-8; \`backrefs\` cannot be used on it`,
+      `a line of ${pathOf(resource)} matched by \`match\` is not UTF-8, so \`backrefs\` cannot use it`,
     );
   const once = expanded(resource, shown);
   const again = once === null ? null : expanded(resource, once);
   if (again !== null && again !== once)
     throw new HostFailure(
-      'its `match` takes the line that it makes, and would make another of it at each apply: write a `match` that does not, or a `line` that stays as it is',
+      '`match` also matches the resulting line and would change it again at each apply; write a narrower `match`, or a `line` that stays the same',
     );
-  // The next apply would then manage the line before it and change that one.
+  // The next apply would manage the previous match instead, and change it.
   if (once !== null && again === null && among > 1)
     throw new HostFailure(
-      `its \`match\` takes ${among} lines of ${pathOf(resource)} and not the one that it makes, so each apply would change another: make \`match\` narrower`,
+      `\`match\` matches ${among} lines of ${pathOf(resource)} but not the resulting line, so each apply would change another line; write a narrower \`match\``,
     );
   return once === null ? null : inBytes(once);
 }
@@ -101,7 +101,10 @@ function expanded(resource: ResolvedResource, text: string): string | null {
   });
 }
 
-/** Where a line is added: below the last match of `after`, or above the last match of `before`, else at the end. */
+/**
+ * Position at which a line is added: below the last match of `after`, or above the last match of `before`, or at the
+ * end.
+ */
 export function insertionIndex(resource: ResolvedResource, lines: readonly TextLine[]): number {
   const { after, before } = bodyOf(resource);
   const pattern = after ?? before ?? null;
@@ -127,7 +130,7 @@ export function look(resource: ResolvedResource, previous: string | null, machin
   );
   if (size > maxKept)
     throw new HostFailure(
-      `the lines of ${pathOf(resource)} that it takes the place of have more than ${maxKept / 1024} KiB together, which is not kept to be brought back; nothing is changed. Make \`match\` narrower.`,
+      `the lines of ${pathOf(resource)} to replace are larger than ${maxKept / 1024} KiB together, so they could not be restored later; nothing is changed. Make \`match\` narrower.`,
     );
   const isAdded = hits.length === 0 && !isAbsent(resource);
   const end = placeOf(lines, isAdded ? insertionIndex(resource, lines) : lines.length, 0);

@@ -23,7 +23,7 @@ export function diffPackage(
   const changes: FieldChange[] = [];
   if (!there) changes.push({ field: 'ensure', from: 'absent', to: 'present' });
   else if (!seen.whole) changes.push({ field: 'state', from: seen.state, to: 'installed' });
-  // A newer offered version is not drift, because nobody changed this machine.
+  // A newer offered version is not drift, because the machine itself has not changed.
   const stays = asDrift && there && version === 'latest';
   const moves = wanted !== null && wanted !== seen.version && !stays;
   if (moves) changes.push({ field: 'version', from: seen.version, to: wanted });
@@ -62,7 +62,7 @@ function latestOf({ version, offer }: SeenPackage): string | null {
 }
 
 const held = (name: string, what: string): HostFailure =>
-  new HostFailure(`${name} is on hold on this machine, so it is not ${what}; to let it go: apt-mark unhold ${name}`);
+  new HostFailure(`${name} is on hold on this machine, so it is not ${what}; to release it: apt-mark unhold ${name}`);
 
 /** Refusal to remove a vital package, even if it is declared absent. */
 export const vital = (name: string, reason: string): HostFailure =>
@@ -70,7 +70,7 @@ export const vital = (name: string, reason: string): HostFailure =>
 
 const notRefreshed = (trouble: string): string => `the lists of packages could not be refreshed: ${trouble}`;
 
-/** Why it cannot be installed as declared, as far as that is known beforehand. */
+/** Why the package cannot be installed as declared, if the decision already knows a reason. */
 function whatIsMissing(name: string, wanted: string | null, { offer }: SeenPackage): string | null {
   const trouble = offer?.trouble == null ? '' : `; ${notRefreshed(offer.trouble)}`;
   if (offer?.candidate == null) {

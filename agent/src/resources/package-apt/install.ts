@@ -11,7 +11,7 @@ export interface WantedPackage {
   name: string;
   /** Null: the version that the sources prefer. */
   version: string | null;
-  /** Whether its files are to be unpacked again. */
+  /** Whether its files are unpacked again. */
   again: boolean;
 }
 
@@ -41,7 +41,7 @@ export async function installAll(wanted: readonly WantedPackage[], machine: Mach
   };
   await attempt(left);
   if (left.length === 0 || wanted.length === 1 || stuck) return failures;
-  // A package that apt refuses even alone is not retried.
+  // A package that apt refuses on its own is not retried.
   const possible: WantedPackage[] = [];
   for (const one of left.slice(0, maxAlone)) {
     const alone = await simulate(installArguments([one]), machine);
@@ -63,7 +63,7 @@ const isFulfilled = ({ name, version }: WantedPackage, database: DpkgDatabase): 
 function installArguments(wanted: readonly WantedPackage[]): string[] {
   const again = wanted.some((one) => one.again) ? ['--reinstall'] : [];
   const names = wanted.map(({ name, version }) => (version === null ? name : `${name}=${version}`));
-  // The declared version may be older than the installed one. Nothing else may be removed.
+  // The declared version may be older than the installed version. No other package may be removed.
   return ['install', ...again, '--allow-downgrades', '--no-remove', '--', ...names];
 }
 
@@ -80,7 +80,7 @@ function failureOf({ name, version }: WantedPackage, result: TransactionResult, 
   const bare = name.split(':')[0] ?? name;
   const own = dpkgComplaint(output, bare);
   const failure = result.timedOut
-    ? `the transaction was stopped: it took longer than ${machine.limits.packageMs / 1000} s; its last words: ${lastWords(output)}`
+    ? `the transaction was stopped: it took longer than ${machine.limits.packageMs / 1000} s; its last output: ${lastWords(output)}`
     : result.exitCode === 0
       ? `apt ended without an error, and ${name}${version === null ? '' : ` ${version}`} is not installed`
       : (own ?? aptComplaint(output));
@@ -101,13 +101,13 @@ export async function repairInterrupted(machine: Machine): Promise<TransactionRe
   machine.stale();
   if (result.timedOut)
     throw new HostFailure(
-      `dpkg cannot finish what was interrupted: \`dpkg --configure -a\` took longer than ${machine.limits.packageMs / 1000} s; its last words: ${lastWords(result.output)}`,
+      `dpkg cannot finish an interrupted operation: \`dpkg --configure -a\` took longer than ${machine.limits.packageMs / 1000} s; its last output: ${lastWords(result.output)}`,
     );
   return result;
 }
 
 /**
- * Restores apt's mark of packages as installed automatically or manually.
+ * Marks packages in apt as installed automatically or manually.
  * @throws HostFailure
  */
 export async function mark(how: 'auto' | 'manual', names: readonly string[], machine: Machine): Promise<void> {

@@ -30,14 +30,14 @@ const diff = (
 ) => diffPackage({ type: 'package-apt', body: { name: 'foo', ...body } } as ResolvedResource, found, { purpose });
 
 describe('a package', () => {
-  test('that is there in any version needs nothing', () => {
+  test('changes nothing if any version is installed and none is declared', () => {
     expect(diff({}, seen()).action).toBe('none');
     expect(diff({ version: '1.0' }, seen()).action).toBe('none');
     expect(diff({ ensure: 'absent' }, absent).action).toBe('none');
     expect(diff({ ensure: 'absent' }, seen({ state: 'config-files', version: null })).action).toBe('none');
   });
 
-  test('that is not there comes, unless nobody offers it', () => {
+  test('installs a missing package, or waits if no source offers it', () => {
     expect(diff({}, { ...absent, offer: offer('2.0') })).toMatchObject({
       action: 'create',
       changes: [{ field: 'ensure', from: 'absent', to: 'present' }],
@@ -53,7 +53,7 @@ describe('a package', () => {
     );
   });
 
-  test('moves up and down to an exact version, and says that it goes down', () => {
+  test('changes to an exact version, and reports a downgrade', () => {
     const found = seen({ version: '2.0', offer: offer('2.0', { offered: ['2.0', '1.0'] }) });
     expect(diff({ version: '1.0' }, found)).toMatchObject({
       action: 'update',
@@ -62,7 +62,7 @@ describe('a package', () => {
     });
   });
 
-  test('is any version that a pattern or a lower bound takes, else the preferred or the newest of those', () => {
+  test('keeps a version that a pattern or a lower bound accepts; else chooses one', () => {
     const offered = ['5:20.1', '20.9', '20.10', '19.1'];
     const found = (version: string | null) =>
       version === null
@@ -91,7 +91,7 @@ describe('a package', () => {
     ]);
   });
 
-  test('is the latest when nothing newer is offered, also when it is newer than that', () => {
+  test('keeps the installed version for `latest` if nothing newer is offered', () => {
     expect(diff({ version: 'latest' }, seen({ offer: offer('2.0') })).changes).toEqual([
       { field: 'version', from: '1.0', to: '2.0' },
     ]);
@@ -102,7 +102,7 @@ describe('a package', () => {
     });
   });
 
-  test('on hold is left alone, and in nobody’s way when nothing is to be done', () => {
+  test('refuses to change a held package, but accepts it as it is', () => {
     const held = seen({ held: true, offer: offer('2.0') });
     expect(() => diff({ version: 'latest' }, held)).toThrow(/on hold/);
     expect(() => diff({ ensure: 'absent' }, held)).toThrow(/apt-mark unhold foo/);
@@ -110,7 +110,7 @@ describe('a package', () => {
     expect(diff({ version: '2.0' }, held, 'drift').changes).toHaveLength(1);
   });
 
-  test('without which the machine or the agent does not go on is never removed', () => {
+  test('never removes a package that the machine or the agent needs', () => {
     const needed = seen({ vital: 'the agent needs it to run (/usr/bin/node)' });
     expect(() => diff({ ensure: 'absent' }, needed)).toThrow(/^foo is not removed: the agent needs it to run/);
     expect(diff({ ensure: 'absent' }, needed, 'drift').action).toBe('remove');
@@ -118,14 +118,14 @@ describe('a package', () => {
     expect(() => diffPackageRemoval('foo', before, needed)).toThrow(/^foo is not removed/);
   });
 
-  test('repairs a package that dpkg did not finish to configure', () => {
+  test('repairs a package whose configuration dpkg did not finish', () => {
     expect(diff({}, seen({ state: 'half-configured', whole: false })).changes).toEqual([
       { field: 'state', from: 'half-configured', to: 'installed' },
     ]);
   });
 });
 
-test('the ground of one that is still not there is looked at again, and never that of one that came', async () => {
+test('records the ground again while the package is missing, and keeps it once it is installed', async () => {
   const reference = { sha256: 'new', size: 1 };
   const machine = { database: async () => reference } as unknown as Machine;
   const known: PackageBefore = {
@@ -154,7 +154,7 @@ describe('what was there before', () => {
     ...more,
   });
 
-  test('comes back: the version, as far as it is offered, and whom it was there for', () => {
+  test('a removal restores the original version, if offered, and the original mark', () => {
     const now = seen({ version: '2.0', offer: offer('2.0', { offered: ['1.0'] }) });
     expect(diffPackageRemoval('foo', before({ auto: true }), now).changes).toEqual([
       { field: 'version', from: '2.0', to: '1.0' },
@@ -162,7 +162,7 @@ describe('what was there before', () => {
     ]);
     expect(diffPackageRemoval('foo', before(), seen({ version: '2.0', offer: offer('2.0') }))).toMatchObject({
       action: 'none',
-      message: 'left at 2.0: the sources no longer offer the original version 1.0',
+      message: 'kept at 2.0: the sources no longer offer the original version 1.0',
     });
     expect(diffPackageRemoval('foo', before(), { ...absent, offer: offer('1.0', { offered: ['1.0'] }) })).toMatchObject(
       {
@@ -171,7 +171,7 @@ describe('what was there before', () => {
     );
   });
 
-  test('was nothing: it goes, and with it the configuration that is ours', () => {
+  test('removes a package that the agent installed, with its configuration', () => {
     const trace = { sha256: 'x', size: 1 };
     expect(diffPackageRemoval('foo', before({ state: 'absent' }), seen()).action).toBe('remove');
     expect(diffPackageRemoval('foo', before({ state: 'absent' }), absent).action).toBe('none');

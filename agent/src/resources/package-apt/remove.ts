@@ -14,21 +14,24 @@ export interface PackageRemoval {
   name: string;
   /** Dependencies that were installed with it, as `name:architecture`. They are removed too, unless still needed. */
   brought: readonly string[];
-  /** Trace of its installation, if dpkg did not know it before in any state. Its remains may then be deleted too. */
+  /**
+   * Trace of its installation; null if dpkg already knew the package in some state. With a trace, its remains may be
+   * deleted too.
+   */
   trace: Trace | null;
 }
 
 /**
  * Removes packages in one transaction, with the dependencies that came with them and that nothing else needs. Removes
- * nothing else.
- * @returns by name: why it is still installed, or a note about its removal
+ * no other package.
+ * @returns by name: why a package is still installed, or a note about its removal
  */
 export async function removeAll(removals: readonly PackageRemoval[], machine: Machine): Promise<Map<string, Outcome>> {
   const outcomes = new Map<string, Outcome>();
   const before = await machine.database(dpkgDatabase);
   const present = removals.filter(({ name }) => isThere(seenIn(before, name).state));
   const going = await unneeded(removals, present, before, machine, outcomes);
-  // Judged before the removal starts, so that changes by the packages' own scripts do not count as somebody else's.
+  // Judged before the removal starts, so that changes by the packages' own scripts do not count as changes by others.
   const judged = new Map<PackageRemoval, Judgement>();
   const footprint = removals.some(({ trace }) => trace !== null) ? await takeFootprint() : null;
   for (const removal of removals) {
@@ -100,7 +103,7 @@ async function unneeded(
       if (reason === null) going.push(removal);
       else outcomes.set(removal.name, { failure: reason });
     }
-  // The dependencies of a package that somebody removed by hand may still be installed.
+  // A package that was removed by hand may have left its dependencies installed.
   const brought = new Set(all.filter(({ name }) => !outcomes.has(name)).flatMap((one) => one.brought.map(plain)));
   const alone =
     going.length === 0 ? autoremove : ['remove', '--auto-remove', ...suggestedIsNotNeeded, '--', ...names(going)];
@@ -108,7 +111,10 @@ async function unneeded(
   return [...new Set([...names(going), ...extras])];
 }
 
-/** By default apt keeps packages that any other suggests. Most dependencies would stay: `tar` suggests every packer. */
+/**
+ * By default apt keeps packages that any other package suggests. That would keep most dependencies: `tar` suggests
+ * every compressor.
+ */
 const suggestedIsNotNeeded = ['-o', 'APT::AutoRemove::SuggestsImportant=false'];
 const autoremove = [...suggestedIsNotNeeded, 'autoremove'];
 
@@ -121,7 +127,7 @@ const becameNeeded = (names: readonly string[]): string => {
 const plainForApt = (name: string, { native }: Pick<DpkgDatabase, 'native'>): string =>
   plainName(name, native).replace(/:all$/, '');
 
-/** Dependencies that the agent installed, that nothing needs, and whose own package is already gone. */
+/** Dependencies that the agent installed, that nothing needs, and whose dependent package is already removed. */
 export async function orphansOf(trace: Trace, machine: Machine): Promise<string[]> {
   const database = await machine.database(dpkgDatabase);
   const there = trace.packages.filter((key) => {
@@ -137,9 +143,9 @@ export async function orphansOf(trace: Trace, machine: Machine): Promise<string[
 
 interface Judgement {
   trace: Trace;
-  /** A package and the dependencies installed with it, all new then and now removed, as `name:architecture`. */
+  /** The package and the dependencies that were installed with it and are removed with it, as `name:architecture`. */
   group: string[];
-  /** Why deleting their remains would lose somebody else's change; null: it would not. */
+  /** Why deleting their remains would lose a change by others; null: it would not. */
   kept: string | null;
 }
 
@@ -162,19 +168,20 @@ function judge(
 }
 
 /**
- * Deletes the remains of packages, unless somebody else's change would be lost.
- * @returns a note for people
+ * Deletes the remains of packages, unless that would lose a change by others.
+ * @returns a note for the operator
  */
 async function clearUp({ trace, group, kept }: Judgement, machine: Machine): Promise<string | null> {
   const database = await machine.database(dpkgDatabase);
   const gone = group.filter((key) => !isThere(database.packages.get(key)?.state ?? 'not-installed'));
   const remains = gone.filter((key) => database.packages.get(key)?.state === 'config-files');
-  if (kept !== null) return remains.length === 0 ? null : `kept its configuration and data: ${kept}`;
+  if (kept !== null) return remains.length === 0 ? null : `its configuration and data are kept: ${kept}`;
   if (remains.length > 0) {
     const names = remains.map((key) => plainForApt(key, database));
     const result = await aptRemove({ names, native: database.native, what: 'leftovers' }, machine);
     machine.stale();
-    if ('refused' in result) return `kept its configuration and data: ${result.refused.join(', ')} was installed again`;
+    if ('refused' in result)
+      return `its configuration and data are kept: ${result.refused.join(', ')} was installed again`;
     const { exitCode, output } = result.done;
     if (exitCode !== 0) return `its configuration could not be removed: ${aptComplaint(output)}`;
   }
@@ -190,10 +197,13 @@ function keyLike(name: string, trace: Trace, { native }: DpkgDatabase): string |
   return trace.packages.find((key) => wanted.includes(key)) ?? null;
 }
 
-/** Deletes unchanged paths that came with the packages and outlived their removal. Skips paths that it cannot reach. */
+/**
+ * Deletes unchanged paths that came with the packages and that their removal left behind. Skips paths that it cannot
+ * reach.
+ */
 async function sweep(own: readonly string[], trace: Trace, now: Footprint, machine: Machine): Promise<void> {
   const ours = leftovers(own, trace, now);
-  // Another package may now own such a path.
+  // Such a path may since belong to another package.
   const owned = await ownedPaths(new Set(ours.map(({ path }) => path)));
   for (const { path, stamp } of ours) {
     if (owned.has(path) || machine.declared(path)) continue;

@@ -23,7 +23,7 @@ export type SeenPackage = {
   version: string | null;
   held: boolean;
   auto: boolean;
-  /** Versions and providers that the sources offer, if the decision depends on them. */
+  /** Versions and providers that the sources offer; null if the decision does not depend on them. */
   offer: { candidate: string | null; offered: string[]; providers: string[]; trouble: string | null } | null;
   /** For a package to remove: why it must not be removed. */
   vital?: string;
@@ -37,7 +37,7 @@ export const dpkgDatabase: Database<DpkgDatabase> = { name: 'dpkg', read: () => 
 interface Offers {
   native: string;
   policies: ReadonlyMap<string, AptPolicy>;
-  /** Why some of the sources did not answer. */
+  /** Why some of the sources did not answer; null if all did. */
   trouble: string | null;
   /** Last change of the sources before the query. */
   sourcesChangedAt: number;
@@ -64,7 +64,7 @@ function needsOffer(body: Body, found: Pick<SeenPackage, 'state' | 'version'>): 
   return body.version != null && !isVersion(body.version, found.version ?? '');
 }
 
-/** Whether its files are installed, completely or not. */
+/** Whether the package is installed, completely or partly. */
 export const isThere = (state: DpkgState): boolean => state !== 'not-installed' && state !== 'config-files';
 
 const nothingThere: Omit<SeenPackage, 'offer' | 'orphans' | 'vital'> = {
@@ -82,7 +82,7 @@ export function seenIn(database: DpkgDatabase, name: string): Omit<SeenPackage, 
   return { state, whole: isWhole(found), version: isThere(state) ? version : null, held, auto };
 }
 
-/** Also tells whether a package to remove may be removed. */
+/** The state of a package that may be removed, with the reason if it must not be removed. */
 export function seenToGo(database: DpkgDatabase, name: string): Omit<SeenPackage, 'offer' | 'orphans'> {
   const seen = seenIn(database, name);
   const found = isThere(seen.state) ? findPackage(database, name) : null;
@@ -112,7 +112,7 @@ export async function observePackage(
     candidate === null && policy !== null && purpose !== 'drift' ? await providersOf(body.name, machine) : [];
   const { version } = body;
   const offered = version != null && version !== 'latest' ? (policy?.offered ?? []) : [];
-  // A fitting version may come late in the list. The others are reported only if none fits.
+  // All offered versions are searched for one that fits. The list is kept only if none fits.
   const fitting = offered.filter((found) => isVersion(version ?? '', found));
   return {
     ...found,

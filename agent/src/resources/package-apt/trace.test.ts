@@ -55,7 +55,7 @@ const database = (): DpkgDatabase => ({
   ]),
 });
 
-/** With the hash that dpkg would have recorded. */
+/** A database with the hash that dpkg would have recorded for the configuration file. */
 function delivered(): DpkgDatabase {
   const known = database();
   const web = known.packages.get('web:all')!;
@@ -67,13 +67,13 @@ function delivered(): DpkgDatabase {
 }
 
 describe('what is left of a package goes', () => {
-  test('when all of it is unchanged, or was rewritten with the same content', () => {
+  test('deletes remains that are unchanged or were rewritten with the same content', () => {
     const [before, known] = [trace(), delivered()];
     writeFileSync(`${root}/web/made`, 'by a script\n');
     expect(keptBecause(['web:all'], before, now(...all()), known)).toBeNull();
   });
 
-  test('when something was taken away, or other packages have more in their places', () => {
+  test('ignores removed files and files that other packages added', () => {
     const [before, known] = [trace(), delivered()];
     writeFileSync(`${root}/other/data`, 'of other');
     const present = now(...all().filter((path) => !path.endsWith('made')), `${root}/other/data`);
@@ -83,7 +83,7 @@ describe('what is left of a package goes', () => {
 });
 
 describe('it stays, and the reason is named', () => {
-  test('a configuration file that somebody edited', () => {
+  test('keeps the remains if a configuration file was edited', () => {
     const [before, known] = [trace(), delivered()];
     writeFileSync(`${root}/web/main.conf`, 'edited\n');
     expect(keptBecause(['web:all'], before, now(...all()), known)).toBe(
@@ -91,13 +91,13 @@ describe('it stays, and the reason is named', () => {
     );
   });
 
-  test('what a script of it made and somebody changed', () => {
+  test('keeps the remains if a file from a package script was changed', () => {
     const [before, known] = [trace(), delivered()];
     writeFileSync(`${root}/web/made`, 'and more\n');
     expect(keptBecause(['web:all'], before, now(...all()), known)).toMatch(/web\/made was changed/);
   });
 
-  test('what somebody added, however deep', () => {
+  test('keeps the remains if a file was added at any depth below', () => {
     const [before, known] = [trace(), delivered()];
     mkdirSync(`${root}/web/conf/deep`);
     writeFileSync(`${root}/web/conf/deep/mine`, '');
@@ -105,17 +105,17 @@ describe('it stays, and the reason is named', () => {
     expect(keptBecause(['web:all'], before, present, known)).toMatch(/deep\/mine was added/);
   });
 
-  test('what its scripts would take away although it was there before; what is not known', () => {
+  test('keeps the remains if a purge would delete older files, or the trace is unknown', () => {
     const known = delivered();
     expect(keptBecause(['web:all'], trace({ endangered: { 'web:all': '/srv/web' } }), now(...all()), known)).toBe(
-      '/srv/web was there before it was installed',
+      '/srv/web existed before the package was installed',
     );
     expect(keptBecause(['web:all'], trace({ unknown: 'nobody knows' }), now(...all()), known)).toBe('nobody knows');
     expect(keptBecause(['web:all'], trace(), null, known)).toMatch(/too many files/);
   });
 });
 
-test('what a purge forgot is what is of these packages alone, as it came, innermost first', () => {
+test('lists unchanged leftovers of these packages alone, innermost first', () => {
   const before = trace();
   writeFileSync(`${root}/web/made`, 'and more\n');
   expect(leftovers(['web:all'], before, now(...all())).map(({ path }) => path.slice(root.length))).toEqual([
@@ -128,7 +128,7 @@ test('what a purge forgot is what is of these packages alone, as it came, innerm
   ]);
 });
 
-test('what they do not name is not taken away, but for directories that are empty', () => {
+test('lists only empty directories if the packages do not name the paths', () => {
   const before = trace();
   const unnamed = { ...before, paths: before.paths.map((entry) => ({ ...entry, named: false })) };
   expect(leftovers(['web:all'], unnamed, now(...all())).map(({ path }) => path.slice(root.length))).toEqual([
@@ -141,18 +141,18 @@ describe('what appeared with packages that do not name it', () => {
   const path = () => `${root}/web/made`;
   const around = { from: Date.now() - 60_000, to: Date.now() + 60_000 };
 
-  test('may be theirs if it came while they did', () => {
+  test('attributes a new path to packages that were unpacked at that time', () => {
     expect(mayHaveBrought(path(), stampAt(path())!, [0], around)).toBe(true);
     expect(mayHaveBrought(path(), stampAt(path())!, [], around)).toBe(true);
   });
 
-  test('is of others if it came before they were unpacked, or after dpkg was done', () => {
+  test('does not attribute a path from before the unpacking or after dpkg ended', () => {
     expect(mayHaveBrought(path(), stampAt(path())!, [0], { ...around, from: around.to })).toBe(false);
     expect(mayHaveBrought(path(), stampAt(path())!, [0], { ...around, to: around.from })).toBe(false);
     expect(mayHaveBrought(path(), stampAt(path())!, [], { ...around, to: around.from })).toBe(false);
   });
 
-  test('is of people where people put things', () => {
+  test('does not attribute a file in a directory where users create files', () => {
     expect(mayHaveBrought('/etc/passwd', 'f 1 1', [0], { from: 0, to: around.to })).toBe(false);
     expect(mayHaveBrought('/etc/passwd', 'f 1 1', [], { from: 0, to: around.to })).toBe(true);
     expect(mayHaveBrought('/etc', 'd', [0], { from: 0, to: around.to })).toBe(true);

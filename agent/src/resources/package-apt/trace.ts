@@ -38,10 +38,10 @@ export interface TracedPath {
   named?: boolean;
 }
 
-/** Bytes. Larger than any real record. */
+/** Maximum bytes of a record; no real record is larger. */
 const maxRecord = 64 * 1024 * 1024;
 
-/** State before an installation, taken once an operation for all packages to install. */
+/** State before an installation, taken once in each operation for all packages to install. */
 export const ground: Database<CopyReference> = {
   name: 'ground of packages',
   async read(machine) {
@@ -78,9 +78,9 @@ function traceOf(before: Ground | null, database: DpkgDatabase, now: Footprint |
     .filter(([key, { state }]) => state !== 'not-installed' && !known.has(key))
     .map(([key]) => key);
   const blank = { packages: before === null ? [] : packages, paths: [], endangered: {} };
-  if (before === null) return { ...blank, unknown: 'what was recorded at its installation is gone' };
+  if (before === null) return { ...blank, unknown: 'the record of its installation is missing' };
   if (before.paths === null || now === null)
-    return { ...blank, unknown: 'there are too many files on this machine to tell what came with it' };
+    return { ...blank, unknown: 'this machine has too many files to determine which ones came with the package' };
   const there = new Map(before.paths);
   const came = packages.map((key) => database.packages.get(key) as DpkgPackage);
   const claims = came.map(claimsOf);
@@ -104,7 +104,7 @@ function traceOf(before: Ground | null, database: DpkgDatabase, now: Footprint |
     byPath.set(path, entry);
     paths.push(entry);
   }
-  // A directory without a known owner belongs to the owners of its contents.
+  // A directory without a known owner belongs to the owners of the paths in it.
   const unknown = new Set(paths.filter(({ of }) => of.length === 0));
   for (const { path, of } of [...paths].reverse()) {
     const parent = above(path);
@@ -123,12 +123,12 @@ function traceOf(before: Ground | null, database: DpkgDatabase, now: Footprint |
 
 /** Milliseconds. A program that a package started may write files for this long after the installation. */
 const settlingMs = 2000;
-/** Places where people create files themselves. */
+/** Directories in which users create files themselves. */
 const placesOfPeople = /^\/(etc|srv|opt|usr\/local|var\/www)\//;
 
 /**
- * Whether a new path may come from packages that do not name it. Other users change the machine at the same time, and
- * an agent that was killed may take the trace days later.
+ * Whether a new path may come from packages that do not name it. Other users may change the machine at the same time,
+ * and a restarted agent may take the trace days later.
  */
 export function mayHaveBrought(
   path: string,
@@ -144,7 +144,7 @@ export function mayHaveBrought(
 
 interface Claims {
   has(path: string): boolean;
-  /** All of those paths, without shared directories. */
+  /** All of its paths, without shared directories. */
   all: ReadonlySet<string>;
   /** Paths that the purge script names. */
   removed: string[];
@@ -160,7 +160,7 @@ function claimsOf({ name, architecture, state }: DpkgPackage): Claims {
     '';
   const listed = new Set(isThere(state) ? pathsOf({ name, architecture }) : []);
   const removed = [...new Set(info('postrm').match(pathInText) ?? [])];
-  // A path that the package's own scripts name counts as its own if it appeared with the package.
+  // A new path counts as the package's own if the package's scripts name it.
   const scripts = [
     ...removed,
     ...(info('preinst').match(pathInText) ?? []),
@@ -173,10 +173,10 @@ function claimsOf({ name, architecture, state }: DpkgPackage): Claims {
 }
 
 const lookedOver = /^\/(etc|var|opt|srv|usr\/local)\//;
-/** Places of users' own files, which the footprint does not scan. */
+/** Directories for users' own files, which the footprint does not scan. */
 const notLookedOver = /\/(?:home|root|mnt|media|data)\/[A-Za-z0-9._+@%:/-]*[A-Za-z0-9_+@%-]/g;
 
-/** A path that purging the package could delete and that the footprint did not scan. */
+/** A path that purging the package could delete and that the footprint did not scan; null if there is none. */
 function unseenBy(found: DpkgPackage, now: Footprint): string | null {
   const { name, architecture } = found;
   const blind = blindSpot(claimsOf(found).all, now);
@@ -204,16 +204,16 @@ const shared = new Set(
     .split(' '),
 );
 
-/** Also covers state that dpkg and the system maintain: a script that touches it loses no data. */
+/** Includes state that dpkg and the system maintain: a script that changes it loses no data. */
 const isShared = (path: string): boolean =>
   shared.has(path) || path.startsWith('/var/lib/dpkg/') || /^\/var\/(cache|run|lock|tmp)\//.test(path);
 
 /**
- * Why these packages must not be purged: a change by somebody else would be lost. Null when a new installation would
- * recreate everything.
- * @param group   packages removed together, as `name:architecture`
- * @param trace   of their installation
- * @param now     current footprint
+ * Why these packages must not be purged: a change by others would be lost. Null when a new installation would recreate
+ * everything.
+ * @param group packages removed together, as `name:architecture`
+ * @param trace trace of their installation
+ * @param now current footprint
  */
 export function keptBecause(
   group: readonly string[],
@@ -222,7 +222,7 @@ export function keptBecause(
   database: DpkgDatabase,
 ): string | null {
   if (trace.unknown !== null) return trace.unknown;
-  if (now === null) return 'there are too many files on this machine to tell what was changed since';
+  if (now === null) return 'this machine has too many files to determine what changed since the installation';
   const conffiles = new Set<string>();
   for (const key of group) {
     const found = database.packages.get(key);
@@ -233,9 +233,9 @@ export function keptBecause(
       if (digestAt(path, 'md5', maxRecord) !== md5) return `${path} was changed since it was installed`;
     }
     const unseen = found === undefined ? null : unseenBy(found, now);
-    if (unseen !== null) return `what it has at ${unseen} is on another file system, or where nobody looked`;
+    if (unseen !== null) return `${unseen} is on another file system or was not scanned`;
     const endangered = trace.endangered[key];
-    if (endangered !== undefined) return `${endangered} was there before it was installed`;
+    if (endangered !== undefined) return `${endangered} existed before the package was installed`;
   }
   const ofOurs = relevantTo(group, trace);
   const traced = new Map(trace.paths.map((entry) => [entry.path, entry]));
@@ -246,7 +246,7 @@ export function keptBecause(
   }
   for (const [path, stamp] of now) {
     if (stamp === 'd' || stamp === 's' || traced.has(path) || isNeverMissed(path)) continue;
-    // A link to a packaged file, which a package script may have renamed.
+    // A link to a packaged file; a package script may have renamed the link.
     if (stamp.startsWith('l /usr/')) continue;
     const above = nearestTraced(path, traced);
     if (above !== null && ofOurs(above)) return `${path} was added since it was installed`;
@@ -254,7 +254,7 @@ export function keptBecause(
   return null;
 }
 
-/** Logs, automatic backups of tools, and state of systemd. */
+/** Logs, automatic backups of tools, and state of systemd: deleting these loses no data. */
 const isNeverMissed = (path: string): boolean =>
   /^\/var\/(log|backups|lib\/systemd)\//.test(path) ||
   /^\/etc\/((passwd|group|shadow|gshadow|subuid|subgid)-|\.pwd\.lock)$/.test(path);
@@ -265,7 +265,7 @@ const isAsTraced = (entry: TracedPath, stamp: string): boolean =>
   (stamp === 'd' && entry.stamp === 'd') ||
   (entry.digest !== null && digestAt(entry.path, 'sha1') === entry.digest);
 
-/** Selects new paths that do not belong to other packages alone. */
+/** A filter for new paths that these packages own, possibly with others, or that have no known owner. */
 function relevantTo(group: readonly string[], trace: Trace): (entry: TracedPath) => boolean {
   const positions = new Set(group.map((key) => trace.packages.indexOf(key)));
   return ({ of }) => of.length === 0 || of.some((position) => positions.has(position));
@@ -280,15 +280,13 @@ function nearestTraced(path: string, traced: ReadonlyMap<string, TracedPath>): T
   return null;
 }
 
-/**
- * Unchanged paths that came with these packages alone and that their own removal left behind, innermost first.
- */
+/** Unchanged paths that came with these packages alone and that still exist after their removal, innermost first. */
 export function leftovers(group: readonly string[], trace: Trace, now: Footprint): TracedPath[] {
   const positions = new Set(group.map((key) => trace.packages.indexOf(key)));
   return (
     trace.paths
       .filter(({ of }) => of.length > 0 && of.every((position) => positions.has(position)))
-      // A path that they do not name may belong to a user. A directory is removed only if it is empty.
+      // A path that the packages do not name may belong to a user. A directory is removed only if it is empty.
       .filter(({ named, stamp }) => named === true || stamp === 'd')
       .filter((entry) => {
         const stamp = now.get(entry.path);

@@ -31,14 +31,14 @@ const diff = (body: object, found: SeenPackage, purpose: 'apply' | 'plan' | 'dri
 const offered = ['1.0-1', '1.1-1', '1:0.9-1'];
 
 describe('what is to be done about a package of rpm', () => {
-  test('nothing, where any version is there and none is named', () => {
+  test('changes nothing if any version is installed and none is declared', () => {
     expect(diff({}, seen('1.0-1')).action).toBe('none');
     expect(diff({ version: '1.0' }, seen('1.0-7')).action).toBe('none');
     expect(diff({ version: 'latest' }, seen('2:1-1', offered)).action).toBe('none');
     expect(diff({ ensure: 'absent' }, seen(null)).action).toBe('none');
   });
 
-  test('the version that is named, in full and by its epoch', () => {
+  test('changes to the declared version, also across epochs', () => {
     const to = (body: object, installed: string | null) =>
       diff(body, seen(installed, offered)).changes.map(({ field, to }) => [field, to]);
     expect(to({}, null)).toEqual([['ensure', 'present']]);
@@ -51,7 +51,7 @@ describe('what is to be done about a package of rpm', () => {
     expect(diff({ version: '1.0' }, seen('1:0.9-1', offered)).message).toBe('1.0-1 is older than 1:0.9-1: a downgrade');
   });
 
-  test('any version that a pattern or a lower bound takes, else the newest of those', () => {
+  test('keeps a version that a pattern or a lower bound accepts; else chooses the newest', () => {
     for (const [wanted, installed] of [
       ['1.*', '1.0-7'],
       ['1.0-*', '1.0-7'],
@@ -77,7 +77,7 @@ describe('what is to be done about a package of rpm', () => {
     for (const wanted of ['>=1.*', '> 1', '1.?', '>=']) expect(check(wanted), wanted).toThrow('is not a version');
   });
 
-  test('waits for who may offer it, and says what is wrong', () => {
+  test('waits for a package that no repository offers, and reports the reason', () => {
     const why = (body: object, found: SeenPackage) => diff(body, found).awaits?.[0]?.message;
     expect(why({}, seen(null, []))).toBe('no repository of this machine offers a package hello');
     expect(why({ version: '3' }, seen(null, offered))).toContain('hello 3, only 1.0-1, 1.1-1, 1:0.9-1');
@@ -94,7 +94,7 @@ describe('what is to be done about a package of rpm', () => {
     expect(diff({}, locked).action).toBe('none');
   });
 
-  test('never again, once it is done', () => {
+  test('changes nothing after a change', () => {
     const some = fc.constantFrom(...offered, '0.1-1', '3:0-1');
     fc.assert(
       fc.property(
@@ -117,7 +117,7 @@ describe('what is to be done about a package of rpm', () => {
 describe('what brings back what was there', () => {
   const before = (old: string | null) => ({ version: old, ground: null, brought: [] });
 
-  test('its removal, where we brought it, and its old version, where that is still offered', () => {
+  test('removes an installed package, or restores its old version if still offered', () => {
     expect(diffPackageRemoval('hello', before(null), seen('1.0-1'))).toMatchObject({ action: 'remove' });
     expect(diffPackageRemoval('hello', before(null), seen(null)).action).toBe('none');
     expect(diffPackageRemoval('hello', before('1.0-1'), seen('1.1-1', ['1.0-1']))).toMatchObject({
@@ -127,7 +127,7 @@ describe('what brings back what was there', () => {
     });
     expect(diffPackageRemoval('hello', before('1.0-1'), seen('1.1-1', []))).toMatchObject({
       action: 'none',
-      message: expect.stringContaining('left at 1.1-1'),
+      message: expect.stringContaining('kept at 1.1-1'),
     });
     expect(diffPackageRemoval('hello', before('1.0-1'), seen(null, [])).action).toBe('create');
     expect(() => diffPackageRemoval('hello', before(null), seen('1.0-1', null, { locked: true }))).toThrow(
@@ -138,15 +138,15 @@ describe('what brings back what was there', () => {
 
 describe('a body', () => {
   test.each(['@core', 'hel*', '/usr/bin/x', 'foo>=1', 'https://x/y.rpm', '-y', 'a?'])(
-    'that names %s is refused',
+    'refuses the package name %s',
     (name) => {
       expect(() => packageDnf.check(resource({ name }))).toThrow();
     },
   );
-  test.each(['1.0 || 2', '-1', '1:', '1-2-3', '*'])('with the version %s is refused', (wanted) => {
+  test.each(['1.0 || 2', '-1', '1:', '1-2-3', '*'])('refuses the version %s', (wanted) => {
     expect(() => packageDnf.check(resource({ version: wanted }))).toThrow();
   });
-  test('of any other kind of name and version is taken', () => {
+  test('accepts all other names and versions', () => {
     for (const name of ['gcc-c++', 'python3.11', 'glibc.i686', 'NetworkManager']) packageDnf.check(resource({ name }));
     for (const wanted of ['latest', '1.0', '1:0.9~rc1^git-1.fc40']) packageDnf.check(resource({ version: wanted }));
   });

@@ -58,18 +58,18 @@ function wantedOf(version: string | null, { installed, offer }: SeenPackage): st
 
 export const locked = (name: string, what: string): HostFailure =>
   new HostFailure(
-    `${name} is locked by dnf's versionlock on this machine, so it is not ${what}; to let it go: dnf versionlock delete ${name}`,
+    `${name} is locked by dnf's versionlock on this machine, so it is not ${what}; to release it: dnf versionlock delete ${name}`,
   );
 
-const notRefreshed = (trouble: string): string => `what the repositories offer could not be refreshed: ${trouble}`;
+const notRefreshed = (trouble: string): string => `the metadata of the repositories could not be refreshed: ${trouble}`;
 
-/** Why it cannot be installed as declared, as far as that is known beforehand. */
+/** Why the package cannot be installed as declared, if the decision already knows a reason. */
 function whatIsMissing(name: string, version: string | null, { offer }: SeenPackage): string | null {
   const trouble = offer?.trouble == null ? '' : `; ${notRefreshed(offer.trouble)}`;
   const versions: readonly RpmVersion[] = offer?.versions ?? [];
   if (versions.length === 0) {
     if (offer !== null && offer.providers.length > 0)
-      return `${name} is no package; declare one of those that provide it: ${offer.providers.join(', ')}`;
+      return `${name} is not a package; declare one of those that provide it: ${offer.providers.join(', ')}`;
     return `no repository of this machine offers a package ${name}${trouble}`;
   }
   if (version === null || version === 'latest' || versions.some((offered) => isVersion(version, offered))) return null;

@@ -47,7 +47,7 @@ export async function installAll(wanted: readonly WantedPackage[], machine: Mach
   };
   await attempt(left);
   if (left.length === 0 || wanted.length === 1) return outcomes;
-  // A package that dnf refuses even alone is not retried.
+  // A package that dnf refuses on its own is not retried.
   const possible: WantedPackage[] = [];
   for (const one of left.slice(0, maxAlone)) {
     const alone = await dnfWould(['install', '--', specOf(one)], machine);
@@ -65,7 +65,7 @@ export async function installAll(wanted: readonly WantedPackage[], machine: Mach
 
 const specOf = ({ name, version }: WantedPackage): string => {
   if (version === null) return name;
-  // The architecture comes last.
+  // dnf expects the architecture after the version.
   const [bare, arch] = splitName(name, () => false);
   return arch === null ? `${name}-${version}` : `${bare}-${version}.${arch}`;
 };
@@ -87,12 +87,12 @@ async function install(wanted: readonly WantedPackage[], machine: Machine): Prom
 }
 
 /**
- * After a failed transaction dnf does not record packages as dependencies, and would never remove them automatically.
+ * After a failed transaction, dnf does not record packages as dependencies, and would never remove them automatically.
  */
 async function markAsDependencies(names: readonly string[], machine: Machine): Promise<void> {
   if (names.length === 0) return;
   const { exitCode, output } = await dnf(['mark', 'remove', '--', ...names], machine);
-  if (exitCode !== 0) machine.warn(`dnf keeps ${names.join(', ')} as wanted by somebody: ${dnfComplaint(output)}`);
+  if (exitCode !== 0) machine.warn(`dnf keeps ${names.join(', ')} as installed by a user: ${dnfComplaint(output)}`);
 }
 
 function failureOf(one: WantedPackage, result: TransactionResult, machine: Machine): Outcome {
@@ -109,12 +109,12 @@ function failureOf(one: WantedPackage, result: TransactionResult, machine: Machi
 
 /**
  * Removes the old versions of packages whose upgrade was interrupted, for example by a power cut.
- * @throws HostFailure when that fails
+ * @throws HostFailure when dnf fails
  */
 export async function repairInterrupted(machine: Machine): Promise<void> {
   const check = await dnfQuery(['--cacheonly', 'check', '--duplicates'], machine);
   if (!/ is a duplicate with /.test(`${check.stdout}\n${check.stderr}`)) return;
   const { exitCode, output } = await dnf(['remove', '--duplicates'], machine);
   machine.stale();
-  if (exitCode !== 0) throw new HostFailure(`dnf could not finish what was interrupted: ${dnfComplaint(output)}`);
+  if (exitCode !== 0) throw new HostFailure(`dnf could not finish an interrupted upgrade: ${dnfComplaint(output)}`);
 }

@@ -21,17 +21,17 @@ export interface PackageRemoval {
   brought: readonly string[];
 }
 
-/** Maximum number of attempts; others may install or remove packages in between. */
+/** Maximum number of attempts, because others may install or remove packages in between. */
 const maxAttempts = 5;
 
 /**
  * Removes packages in one transaction, with the dependencies that came with them and that nothing else needs. Removes
- * nothing else, even if others install packages meanwhile.
- * @returns by name: why it is still installed, or a note about its removal
+ * no other package, even if others install packages at the same time.
+ * @returns by name: why a package is still installed, or a note about its removal
  */
 export async function removeAll(removals: readonly PackageRemoval[], machine: Machine): Promise<Map<string, Outcome>> {
   let attempt = await removeUnlocked(removals, machine);
-  // dnf refuses when the decision was based on packages that have changed since.
+  // dnf refuses a removal if the packages have changed since the decision.
   for (let i = 1; i < maxAttempts && attempt.result !== null && isRefused(attempt.result); i++)
     attempt = await removeUnlocked(removals, machine);
   const { outcomes, going, result, bare } = attempt;
@@ -55,7 +55,7 @@ export async function removeAll(removals: readonly PackageRemoval[], machine: Ma
 const isRefused = ({ exitCode, timedOut, output }: TransactionResult): boolean =>
   exitCode !== 0 && !timedOut && !isDnfLocked(output) && isDnfRefusal(output);
 
-/** The holder of the lock may install dependents, so each attempt determines again what to remove. */
+/** The holder of the lock may install dependents, so each attempt decides again which packages to remove. */
 const removeUnlocked = (removals: readonly PackageRemoval[], machine: Machine): Promise<Attempt> =>
   untilUnlocked(
     () => removeAtOnce(removals, machine),
@@ -64,22 +64,22 @@ const removeUnlocked = (removals: readonly PackageRemoval[], machine: Machine): 
   );
 
 interface Attempt {
-  /** Outcomes of packages that are not tried. */
+  /** Outcomes of packages that no removal is attempted for. */
   outcomes: Map<string, Outcome>;
   going: readonly PackageRemoval[];
-  /** Null: no package is tried. */
+  /** Null: no removal was attempted. */
   result: TransactionResult | null;
   bare(name: string): string;
 }
 
-/** Determines what to remove and removes exactly that, unless somebody holds the lock. */
+/** Decides which packages to remove and removes exactly those, unless another process holds the lock. */
 async function removeAtOnce(removals: readonly PackageRemoval[], machine: Machine): Promise<Attempt> {
   const outcomes = new Map<string, Outcome>();
   const before = await machine.database(rpmDatabase);
   const present = removals.filter(({ name }) => seenIn(before, name).installed !== null);
   const bare = (name: string): string => splitName(name, (candidate) => before.packages.has(candidate))[0];
 
-  // A dependency that is itself declared is removed only on request.
+  // A dependency that is itself declared is removed only if its own resource is removed.
   const declared = new Set(machine.resourcesOf('package-dnf').map((resource) => bare(bodyOf(resource).name)));
   const broughtBy = (some: readonly PackageRemoval[]): string[] =>
     some.flatMap(({ brought }) => brought).filter((name) => !declared.has(name));
@@ -88,7 +88,7 @@ async function removeAtOnce(removals: readonly PackageRemoval[], machine: Machin
     const ours = new Set([...some.map(({ name }) => bare(name)), ...broughtBy(some)]);
     return would.dependent.map(({ name }) => name).filter((name) => !ours.has(name));
   };
-  /** Everything that is removed with these packages, or why they cannot be removed together. */
+  /** All packages that are removed with these, or why they cannot be removed together. */
   const whole = async (some: readonly PackageRemoval[]): Promise<readonly Removed[] | string> => {
     const would = await whatGoes(
       some.map(({ name }) => name),
@@ -127,7 +127,7 @@ async function removeAtOnce(removals: readonly PackageRemoval[], machine: Machin
   return { outcomes, going, result, bare };
 }
 
-/** Everything to remove, including dependencies that nothing needs any more; null: no such dependencies. */
+/** All packages to remove, including dependencies that nothing needs any more; null: no such dependencies. */
 async function withUnneeded(
   going: readonly PackageRemoval[],
   brought: ReadonlySet<string>,
@@ -140,12 +140,12 @@ async function withUnneeded(
   if (typeof would === 'string') return null;
   const extras = would.unused.map(({ name }) => name).filter((name) => brought.has(name));
   if (extras.length === 0) return null;
-  // A package that was there before may need one of them without being needed itself.
+  // An older package may need one of them without being needed itself.
   const whole = await whatGoes([...names, ...extras], [], machine);
   return typeof whole === 'string' || notOurs(whole, going).length > 0 ? null : [...whole.asked, ...whole.dependent];
 }
 
-/** Everything that a removal would include, or dnf's reason to refuse it. */
+/** All packages that a removal would include, or dnf's reason to refuse the removal. */
 async function whatGoes(
   names: readonly string[],
   options: readonly string[],

@@ -21,7 +21,7 @@ export type SeenPackage = {
   /** The newest installed version; null: not installed. */
   installed: RpmVersion | null;
   locked: boolean;
-  /** Versions that the sources offer, newest last, if the decision depends on them. */
+  /** Versions that the sources offer, newest last; null if the decision does not depend on them. */
   offer: { versions: RpmVersion[]; providers: string[]; trouble: string | null } | null;
 };
 
@@ -95,7 +95,7 @@ export async function observePackage(
   }
   const versions = offeredIn(offers, body.name, database);
   const providers = versions.length > 0 || purpose === 'drift' ? [] : await providersOf(body.name, machine);
-  // A fitting version may be far from the newest. The others are reported only if none fits.
+  // All versions are searched for one that fits. The list is kept only if none fits.
   const { version } = body;
   const fitting = version == null ? [] : versions.filter((found) => isVersion(version, found));
   const told = (fitting.length > 0 ? fitting : versions).slice(-20);

@@ -4,7 +4,7 @@ import type { Database } from './provider.ts';
 /** /etc/passwd and /etc/group, read once an operation. */
 export const accountDatabase: Database<AccountFiles> = { name: 'accounts', read: () => readAccountFiles() };
 
-/** Finds a group by the name in a module. Digits stand for its number, as in the shadow tools. */
+/** Finds a group by its name in a module. Digits are a group number, as in the shadow tools. */
 export function findGroup(files: AccountFiles, asked: string): { name: string; gid: number } | null {
   const group = /^\d+$/.test(asked) ? files.groupByGid(Number(asked)) : (files.groups.get(asked) ?? null);
   return group === null ? null : { name: group.name, gid: group.gid };

@@ -3,9 +3,9 @@ import { providerOf } from './registry.ts';
 
 /**
  * Checks whether a received body fits its type: its fields, and the kind of each value. A newer or hostile orchestrator
- * may send anything. A body that passes can be read by the provider's code, which checks the formats itself. The
- * protocol's schemas check the same and more, but need ten megabytes of memory that agents cannot spare. The fields
- * are those of the provider, which the compiler holds to the protocol.
+ * may send anything. The provider's code can read a body that passes, and checks the formats itself. The protocol's
+ * schemas check the same and more, but need 10 MB of memory that agents cannot spare. The compiler holds the provider's
+ * fields to the protocol.
  */
 
 const isText = (value: unknown): boolean => typeof value === 'string';
@@ -21,7 +21,7 @@ const kindsOfValue: Readonly<Record<string, { is(value: unknown): boolean; name:
   },
 };
 
-/** @returns the fault of a body, for people and without its values; null if it fits its type */
+/** @returns the fault of a body as text, without any values of the body; null if the body fits its type */
 export function bodyFault({ type, body }: Pick<ResolvedResource, 'type' | 'body'>): string | null {
   const shape = providerOf(type)?.fields;
   if (shape === undefined) return null;

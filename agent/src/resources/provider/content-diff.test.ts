@@ -6,13 +6,13 @@ const text = (lines: readonly string[]): Buffer => Buffer.from(lines.map((line) 
 const numbered = (count: number, line: (i: number) => string): Buffer =>
   text(Array.from({ length: count }, (_, i) => line(i)));
 
-test('shows what differs, with what is around it', () => {
+test('shows the changed lines with their context', () => {
   expect(contentDiff('/f', text(['1', '2', '3', '4', '5', '6']), text(['1', '2', '3', '4', '5', 'six']))).toBe(
     '--- /f\n+++ /f\n@@ -3,4 +3,4 @@\n 3\n 4\n 5\n-6\n+six\n',
   );
 });
 
-test('what has too little in common, or too much that is the same, is shown as replaced', () => {
+test('shows texts that are hard to compare as one replacement', () => {
   const isReplaced = (count: number, before: (i: number) => string, after: (i: number) => string) =>
     contentDiff('/f', numbered(count, before), numbered(count, after)).includes(`@@ -1,${count} +1,${count} @@`);
   expect(
@@ -22,7 +22,7 @@ test('what has too little in common, or too much that is the same, is shown as r
       (i) => `b ${i}`,
     ),
   ).toBe(true);
-  // Which of them is which takes for ever to find out.
+  // Matching these repeated lines exceeds the maximum number of comparisons.
   expect(
     isReplaced(
       20_000,
@@ -34,7 +34,7 @@ test('what has too little in common, or too much that is the same, is shown as r
   expect(isReplaced(1_000, String, (i) => (i % 10 === 0 ? 'x' : `${i}`))).toBe(false);
 });
 
-test('is the same however busy the machine is: it is part of what a plan is known by', async () => {
+test('returns the same diff on a busy machine, because plans are compared', async () => {
   const imports = { contentDiff: new URL('./content-diff.ts', import.meta.url) };
   const work = `
     const text = (every) => Buffer.from(Array.from({ length: 5_000 }, (_, i) => (i % every ? i : -i) + '\\n').join(''));

@@ -2,12 +2,12 @@ import { isUtf8 } from 'node:buffer';
 import { maxDiffLength } from '@muster/protocol';
 import { type StructuredPatch, structuredPatch } from 'diff';
 
-/** A note for people in place of a diff. */
+/** A text in place of a diff. */
 const note = (path: string, text: string): string => `--- ${path}\n+++ ${path}\n\\ ${text}\n`;
 
 /**
- * Bounds of the comparison by line; beyond them the whole content is shown as replaced. They count steps, not time,
- * because the diff is part of a plan and must not depend on the load of the machine.
+ * Bounds of the line comparison; beyond them, the diff replaces the whole content. They count steps, not time, because
+ * the diff is part of a plan and must not depend on the load of the machine.
  */
 const maxEditLength = 4_000;
 const maxComparisons = 1_000_000;
@@ -31,17 +31,17 @@ export function contentDiff(path: string, before: Buffer | null, after: Buffer |
   );
 }
 
-/** A note in place of a diff for contents that are too large to compare. */
+/** A text in place of a diff for contents that are too large to compare. */
 export const largeContentDiff = (path: string, before: number | null, after: number | null): string =>
   note(path, `Too large to be compared: ${before ?? 0} bytes before, ${after ?? 0} bytes after`);
 
 const sizeOf = (content: Buffer | null): string => (content === null ? 'nothing' : `${content.length} bytes`);
 
-/** Whether the content starts with a NUL or invalid UTF-8 in its first 8 KiB, as other tools define binary. */
+/** Whether the first 8 KiB contain a NUL or invalid UTF-8, the usual definition of binary content. */
 function isBinary(content: Buffer): boolean {
   const start = content.subarray(0, 8192);
   if (start.includes(0)) return true;
-  // The end of the piece may split a character.
+  // The slice may end inside a character.
   for (let spare = 0; spare < 4; spare++)
     if (isUtf8(start.subarray(0, Math.max(0, start.length - (content.length > 8192 ? spare : 0))))) return false;
   return true;
@@ -62,7 +62,7 @@ class TooManyComparisons extends Error {}
 function patchOf(old: string, next: string, around: number): StructuredPatch | null {
   let left = maxComparisons;
   const comparator = (one: string, other: string): boolean => {
-    // A comparison of long lines counts for several, but lines of different length are unequal at once.
+    // Comparing long lines counts several times. Lines of different length are unequal without a comparison.
     left -= one.length === other.length ? 1 + (one.length >>> 8) : 1;
     if (left < 0) throw new TooManyComparisons();
     return one === other;

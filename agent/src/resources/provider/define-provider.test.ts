@@ -16,7 +16,7 @@ const small = defineProvider<'hostname', { name: string; seenAt?: number | undef
   remove: async () => ({}),
 });
 
-test('a provider gets the answers of most kinds for the members that it leaves out', () => {
+test('a provider gets default answers for the members that it omits', () => {
   expect(small.recheckable).toBe(true);
   expect(small.brings(resource)).toEqual([]);
   expect(small.path(resource)).toBeNull();
@@ -27,7 +27,7 @@ test('a provider gets the answers of most kinds for the members that it leaves o
   expect(small.claim(resource, {} as Machine)).toBeNull();
 });
 
-test('a provider keeps its own answers', () => {
+test('a provider keeps its own answers instead of the defaults', () => {
   const own = defineProvider<'hostname', { name: string; seenAt?: number | undefined }, { was: string }>({
     ...small,
     type: 'hostname',
@@ -39,7 +39,7 @@ test('a provider keeps its own answers', () => {
   expect(own.path(resource)).toBe('/etc/web-1');
 });
 
-test('the compiler refuses another form of a value than the kind has', () => {
+test('the compiler refuses a field whose form differs from the schema', () => {
   const fields: Fields<'group-unix'> = {
     name: 'text',
     // @ts-expect-error: it is an integer.

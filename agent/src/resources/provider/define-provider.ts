@@ -32,7 +32,7 @@ const defaults = {
   claim: () => null,
 } as const;
 
-/** A provider as its file writes it: a member with a default may be left out. */
+/** The members of a provider. A member with a default is optional. */
 type Definition<T extends ResourceType, Seen, Before extends Json> = Omit<
   Typed<T, Seen, Before>,
   'type' | 'fields' | keyof typeof defaults

@@ -29,7 +29,7 @@ const of = (type: ResourceType, body: ResolvedResource['body']): ResolvedResourc
   body,
 });
 
-test('a kind of another platform is refused by its name and platform, in plan and apply alike; the rest goes on', async () => {
+test('refuses kinds of other platforms, and applies the other resources', async () => {
   const desired = Object.entries(bodies).map(([type, body]) => of(type as ResourceType, body));
   expect(Object.keys(bodies)).toEqual(expect.arrayContaining(foreign));
   const rest = file(`${h.root}/f`);
@@ -49,17 +49,22 @@ test('a kind of another platform is refused by its name and platform, in plan an
   expect((await h.agent.run(operation('apply', [rest]))).finished.status).toBe('succeeded');
 });
 
-test('a kind that is for Linux and not known here is called that', () => {
+test('reports an unknown kind as not supported yet', () => {
   expect(whyNotApplicable('nonsense' as ResourceType)).toMatch(/cannot apply nonsense yet/);
 });
 
-test.each(['pwsh', 'powershell', 'cmd'] as const)('a script of %s is refused with what it needs', async (program) => {
-  const told = await h.agent.run(operation('apply', [script('s', { program, apply: 'exit 0' }), file(`${h.root}/f`)]));
-  expect(told.results).toMatchObject([
-    {
-      status: 'failed',
-      message: expect.stringMatching(`^${program} scripts .*(Windows|PowerShell), .*only sh and bash`),
-    },
-    { status: 'changed' },
-  ]);
-});
+test.each(['pwsh', 'powershell', 'cmd'] as const)(
+  'refuses a script of %s, and names the platform and the supported shells',
+  async (program) => {
+    const told = await h.agent.run(
+      operation('apply', [script('s', { program, apply: 'exit 0' }), file(`${h.root}/f`)]),
+    );
+    expect(told.results).toMatchObject([
+      {
+        status: 'failed',
+        message: expect.stringMatching(`^${program} scripts .*(Windows|PowerShell), .*only sh and bash`),
+      },
+      { status: 'changed' },
+    ]);
+  },
+);

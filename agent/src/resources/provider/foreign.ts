@@ -1,6 +1,9 @@
 import type { ResourceType } from '@muster/protocol/module';
 
-/** Types of other platforms. They are parsed, resolved, and sent like all others, and refused here with the reason. */
+/**
+ * Platforms of kinds that this agent does not support. Such resources are parsed, resolved, and sent like all others;
+ * the agent refuses them with the reason.
+ */
 
 const platforms: Readonly<Partial<Record<ResourceType, string>>> = {
   'package-brew': 'macOS',

@@ -3,11 +3,11 @@ import { HostFailure } from '../../host/failure.ts';
 import type { Provider } from './provider.ts';
 
 /**
- * Turns a bug in the code of one resource type into a failure of that resource, so that the operation continues. The
- * message asks its reader to report the bug.
+ * Turns a bug in a provider into a failure of that resource, so that the operation continues. The message asks its
+ * reader to report the bug.
  */
 
-/** Methods that the engine calls for a resource and that may throw a HostFailure. */
+/** Methods that may throw a HostFailure. */
 const asked = [
   'check',
   'observe',
@@ -24,8 +24,8 @@ const asked = [
 ] as const satisfies readonly (keyof Provider)[];
 
 /**
- * Harmless answers for methods that the engine calls before any resource has its turn. `check` calls the first of them
- * again, so that the resource fails at its turn.
+ * Harmless results for methods that the engine calls before it applies the resource. `check` calls `path` again, so
+ * that the resource fails only when it is applied.
  */
 const defaults = {
   path: null,
@@ -39,7 +39,7 @@ const defaults = {
 } as const satisfies Partial<Record<keyof Provider, unknown>>;
 const foundByCheck = ['path', 'brings', 'bringsToDependents', 'watched'] as const;
 
-/** Whether the language itself threw the error because a value has an unexpected type. */
+/** Whether the JavaScript engine threw the error because a value has an unexpected type. */
 const isOfLanguage = (error: unknown): error is Error =>
   error instanceof TypeError || error instanceof RangeError || error instanceof SyntaxError;
 
@@ -50,7 +50,7 @@ function asFailure(error: unknown): never {
   throw failure;
 }
 
-/** The same provider, with internal errors converted to HostFailure. */
+/** The same provider, with its internal errors converted to HostFailure. */
 export function guarded(provider: Provider): Provider {
   const guard: Record<string, unknown> = {};
   const wrap = (name: keyof Provider, failed: (error: unknown) => unknown) => {
@@ -67,7 +67,7 @@ export function guarded(provider: Provider): Provider {
   };
   for (const name of asked) wrap(name, asFailure);
   for (const [name, answer] of Object.entries(defaults)) wrap(name as keyof Provider, () => answer);
-  // In a malformed body, the value in place of the path may be anything.
+  // A malformed body may have a value of any type as its path.
   const pathOf = guard.path as (resource: ResolvedResource) => unknown;
   guard.path = (resource: ResolvedResource) => {
     const path = pathOf(resource);

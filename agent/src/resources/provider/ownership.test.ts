@@ -14,7 +14,7 @@ const thing = fc.oneof(
 );
 
 describe('the decision about owner and permissions', () => {
-  test('gives a wanted owner, group and mode as they are wanted', () => {
+  test('sets the declared owner, group, and mode', () => {
     fc.assert(
       fc.property(wanted, fc.option(ownership), thing, ownership, (wants, found, what, created) => {
         const target = decideOwnership(wants, found, what, created);
@@ -22,13 +22,13 @@ describe('the decision about owner and permissions', () => {
         expect(target.uid).toBe(wants.uid ?? base.uid);
         expect(target.gid).toBe(wants.gid ?? base.gid);
         if (wants.mode !== undefined) expect(target.mode).toBe(wants.mode);
-        // Never a bit that nobody asked for.
+        // No permission is added unless it is declared.
         else expect(target.mode & ~base.mode).toBe(0);
       }),
     );
   });
 
-  test('keeps a set-ID bit of a file only with its owner, its group and its content', () => {
+  test('keeps a set-ID bit of a file only with its owner, group, and content', () => {
     fc.assert(
       fc.property(wanted, ownership, content, ownership, ({ mode: _, ...wants }, found, what, created) => {
         const target = decideOwnership(wants, found, { type: 'file', content: what }, created);
@@ -58,7 +58,7 @@ describe('the decision about owner and permissions', () => {
     );
   });
 
-  test('leaves the permissions of a directory', () => {
+  test('keeps the permissions of a directory', () => {
     const found = { uid: 41_000, gid: 41_000, mode: 0o2775 };
     const created = { uid: 0, gid: 0, mode: 0o755 };
     expect(decideOwnership({ uid: 0, gid: 0 }, found, { type: 'directory' }, created)).toEqual({
@@ -93,7 +93,7 @@ describe('the decision about what is given back', () => {
     }),
   );
 
-  test('gives a content to another owner only if he or root had it in this file, and a set-ID bit only to what had it', () => {
+  test('gives content and set-ID bits only to an owner who had them in this file', () => {
     fc.assert(
       fc.property(record, present, (before, found) => {
         const back = decideHandBack(before, found, root);
@@ -112,14 +112,14 @@ describe('the decision about what is given back', () => {
               ({ uid, gid, mode: had }) => uid === target.uid && gid === target.gid && (had & gained) === gained,
             ),
           ).toBe(true);
-        // Another user may still have the file open that is there.
+        // Another user may still have the present file open.
         if (changesHands || gained !== 0) expect(back.content.is).not.toBe('kept');
       }),
       { numRuns: 2000 },
     );
   });
 
-  test('brings the recorded group and permissions with the recorded owner', () => {
+  test('restores the recorded group and permissions together with the recorded owner', () => {
     fc.assert(
       fc.property(record, ownership, (before, found) => {
         if (before.touched.includes('owner'))
@@ -128,11 +128,11 @@ describe('the decision about what is given back', () => {
     );
   });
 
-  test('refuses a file of which an earlier release recorded an owner and no content', () => {
+  test('refuses a file whose record has an owner but no content', () => {
     const before = { ...root, ownerName: 'root', groupName: 'root', touched: ['owner'], content: null };
     const found = { uid: 41_000, gid: 0, mode: 0o644, content: { sha256: 'a', size: 1 } };
     expect(decideHandBack(before, found, root)).toEqual({ is: 'refused' });
-    // The content may have been recorded after the owner was changed.
+    // An earlier release may have recorded the content after it changed the owner.
     const content = { sha256: 'b', size: 1 };
     expect(decideHandBack({ ...before, touched: ['content', 'owner'], content }, found, root)).toEqual({
       is: 'refused',

@@ -20,7 +20,7 @@ export interface OwnershipFields {
   mode?: string | null;
 }
 
-/** Results of account lookups: declared accounts as numbers, and found owners as names. */
+/** Results of account lookups: declared accounts as numbers, found owners as names. */
 export interface SeenOwnership {
   /** Null: declared but unknown on this machine. Absent: not declared. */
   wantedUid?: number | null;
@@ -44,7 +44,7 @@ export const parseMode = (mode: string): number => Number.parseInt(mode, 8);
 /** The refusal of a change that would expose content, with the remedy. */
 export const exposure = (path: string, ownerName: string | null, { uid, gid, mode }: Ownership): HostFailure =>
   new HostFailure(
-    `${path} is not changed: only ${ownerName} can read it, and a user who can rename things there may have put it in this place. Look at it, then delete it or run chown ${uid}:${gid} ${path} && chmod ${formatMode(mode & ~setIdBits)} ${path}; then apply again.`,
+    `${path} is not changed: only ${ownerName} can read it, and a user who can rename files there may have moved it to this path. Inspect it, then delete it or run chown ${uid}:${gid} ${path} && chmod ${formatMode(mode & ~setIdBits)} ${path}; then apply again.`,
   );
 
 const declaredOwnership = (fields: OwnershipFields, seen: SeenOwnership): WantedOwnership => ({
@@ -68,7 +68,7 @@ export const modeChange = (found: Ownership, target: Ownership): FieldChange[] =
   found.mode === target.mode ? [] : [{ field: 'mode', from: formatMode(found.mode), to: formatMode(target.mode) }];
 
 /**
- * @param found null: it is created and every declared field changes
+ * @param found null: the object is created, so every declared field changes
  * @returns the changes, and the declared accounts that do not exist
  */
 export function diffOwnership(
@@ -96,7 +96,7 @@ export function diffOwnership(
 }
 
 /**
- * The resulting ownership: the declared value, else the current value as far as it may stay, else the default.
+ * The resulting ownership: the declared value; or else the current value, if it may stay; or else the default.
  * @param createdMode permissions of a new object
  */
 export const targetOwnership = (
@@ -134,8 +134,8 @@ export function touchOwnership<T extends OwnershipBefore>(
   const record = { ...before };
   const known = (field: string): boolean => before.touched.includes(field);
   const first = (field: string): boolean => (goes || changing.has(field)) && !known(field);
-  // Recorded fields must come from one owner. A later owner may have changed group and permissions, which must not be
-  // recorded as the earlier owner's.
+  // All recorded fields must come from one owner. A later owner may have changed group and permissions, which must not
+  // be recorded as the earlier owner's.
   const isOfNewOwner = first('owner') && found.uid !== before.uid;
   const records = (field: string): boolean =>
     isOfNewOwner || (!known('owner') && !known(field) && (first(field) || first('owner')));
@@ -146,7 +146,7 @@ export function touchOwnership<T extends OwnershipBefore>(
   return record;
 }
 
-/** After removal or replacement, a recreated object has none of the earlier ownership, so every field is restored. */
+/** A removed or replaced object loses all of the earlier ownership, so every field is restored. */
 export const replacedWhole = <T extends OwnershipBefore>(before: T): T => ({
   ...before,
   touched: [...new Set([...before.touched, ...ownershipFields])].sort(),
@@ -155,7 +155,7 @@ export const replacedWhole = <T extends OwnershipBefore>(before: T): T => ({
 /**
  * The part of a record to restore. A recorded owner is restored with the recorded group and permissions, because the
  * current ones may be the choice of an interim owner.
- * @param found null: it is created again
+ * @param found null: the object is created again
  */
 export function recordedOwnership(
   before: OwnershipBefore,
@@ -170,7 +170,7 @@ export function recordedOwnership(
 export type FileState = { uid: number; gid: number; mode: number; sha256: string; size: number; movable?: true };
 
 export type RecordedFile = OwnershipBefore & {
-  /** Copy of the content, if that was replaced. */
+  /** Copy of the content, if the content was replaced. */
   content: { sha256: string; size: number } | null;
   /** Absent: recorded by release 0.1 or before. */
   states?: FileState[];
@@ -191,7 +191,9 @@ export type HandBack =
       target: Ownership;
       /** `copied`: the same content is written to a new file, because the former owner may have the old one open. */
       content: { is: 'kept' | 'restored' } | { is: 'copied'; sha256: string; size: number };
-      /** Not restored: content recorded under another owner, or a set-ID bit recorded on other content. */
+      /**
+       * Parts that are not restored: content recorded under another owner, or a set-ID bit recorded with other content.
+       */
       left: { content: boolean; setId: boolean };
     };
 
@@ -243,7 +245,7 @@ export function decideHandBack(
     (state) => state.uid === target.uid && state.gid === target.gid && (state.mode & gained) === gained,
   );
   const withheld = hadThem ? 0 : gained;
-  // A former writer may have the file open or mapped. Writing through a mapping does not clear the set-ID bit.
+  // A former writer may have the file open or mapped. Writes through a mapping do not clear the set-ID bit.
   if (content.is === 'kept' && hadThem && gained !== 0 && sha256 !== null && present !== null)
     content = { is: 'copied', sha256, size: present.size };
   return {

@@ -7,17 +7,20 @@ import { block, directory, file, line, operation, script } from '../../converge/
 import { planAndApplyOn, providerContract } from '../../converge/test/provider-contract.ts';
 import { snapshotTree } from '../../converge/test/tree.ts';
 
-/** Kinds that manage files, in a folder of their own. Those that manage the machine have theirs in `e2e/hosts/subjects`. */
+/**
+ * A kind that manages files, tested in its own directory. Kinds that manage the machine have their subjects in
+ * `e2e/hosts/subjects`.
+ */
 interface Subject {
   name: string;
   /** Creates the state before the first apply. */
   prepare(root: string): void;
   desired(root: string): ResolvedResource;
-  /** The same resource, declared differently. */
+  /** The same resource with another declaration. */
   changed(root: string): ResolvedResource;
-  /** Somebody changes it by hand. */
+  /** Changes the object by hand. */
   tamper(root: string): void;
-  /** The fields that a drift check must then name, and no other. */
+  /** Exactly the fields that a drift check must then report. */
   moved: string[];
 }
 
@@ -238,14 +241,14 @@ describe('hostile surroundings', () => {
     expect(after).toEqual(before);
   };
 
-  test('a path that is not plain is refused', async () => {
+  test('refuses a path that is not plain', async () => {
     await failing(file(`${root}/../victim`, { content: 'x' }), /\.\./);
     await failing(file('relative', { content: 'x' }), /absolute/);
     await failing(directory(`${root}//d`), /\/\//);
     await failing(file(`${root}/a\0b`, { content: 'x' }), /NUL/);
   });
 
-  test('a FIFO, a socket or a directory where a file should be is not touched, and not waited for', async () => {
+  test('refuses a FIFO or directory in place of a file without waiting for it', async () => {
     const { spawnSync } = await import('node:child_process');
     spawnSync('mkfifo', [`${root}/f`]);
     await failing(file(`${root}/f`, { content: 'x' }), /is a FIFO/);
@@ -257,12 +260,12 @@ describe('hostile surroundings', () => {
     await failing(file(`${root}/plain/below`, { content: 'x' }), /is not a directory/);
   });
 
-  test('a device is not written to', async () => {
+  test('never writes to a device', async () => {
     await failing(file('/dev/null', { content: 'x' }), /character device/);
   });
 
   test.runIf(process.geteuid?.() === 0)(
-    'a link that an unprivileged user could have put there is not followed',
+    'refuses to follow a link that an unprivileged user could have created',
     async () => {
       mkdirSync(victim());
       mkdirSync(`${root}/home`);
@@ -270,14 +273,14 @@ describe('hostile surroundings', () => {
       symlinkSync(victim(), `${root}/home/way`);
       await failing(file(`${root}/home/way/f`, { content: 'x' }), /symbolic link.*not followed/);
       await failing(directory(`${root}/home/way/d`), /symbolic link.*not followed/);
-      // Not even one that root put there, and not at a deeper place that root owns.
+      // A link is refused even if root created it in a directory that root owns, below the user's directory.
       mkdirSync(`${root}/home/theirs`);
       symlinkSync(victim(), `${root}/home/theirs/way`);
       await failing(file(`${root}/home/theirs/way/f`, { content: 'x' }), /symbolic link.*not followed/);
     },
   );
 
-  test.runIf(process.geteuid?.() === 0)('a link of root in a place of root is a way like any other', async () => {
+  test.runIf(process.geteuid?.() === 0)('follows a link of root in a directory of root', async () => {
     mkdirSync(`${root}/real`);
     symlinkSync('real', `${root}/way`);
     const told = await apply([file(`${root}/way/f`, { content: 'x' }), directory(`${root}/way`, {})]);
@@ -287,19 +290,16 @@ describe('hostile surroundings', () => {
     expect(existsSync(`${root}/real/f`)).toBe(false);
   });
 
-  test.runIf(process.geteuid?.() === 0)(
-    'a hard link to a file of others, in a place of a user, is not taken for theirs',
-    async () => {
-      const { linkSync } = await import('node:fs');
-      writeFileSync(victim(), 'secret of root', { mode: 0o600 });
-      mkdirSync(`${root}/home`);
-      chownSync(`${root}/home`, 65534, 65534);
-      linkSync(victim(), `${root}/home/f`);
-      await failing(file(`${root}/home/f`, { owner: 'nobody' }), /hard link/);
-    },
-  );
+  test.runIf(process.geteuid?.() === 0)("refuses a hard link to a foreign file in a user's directory", async () => {
+    const { linkSync } = await import('node:fs');
+    writeFileSync(victim(), 'secret of root', { mode: 0o600 });
+    mkdirSync(`${root}/home`);
+    chownSync(`${root}/home`, 65534, 65534);
+    linkSync(victim(), `${root}/home/f`);
+    await failing(file(`${root}/home/f`, { owner: 'nobody' }), /hard link/);
+  });
 
-  test('a link where the file itself should be is replaced, not written through', async () => {
+  test('replaces a link at the path of the file instead of writing through it', async () => {
     writeFileSync(victim(), 'untouched');
     symlinkSync(victim(), `${root}/f`);
     await apply([file(`${root}/f`, { content: 'ours' })]);
@@ -307,15 +307,15 @@ describe('hostile surroundings', () => {
     expect(readFileSync(`${root}/f`, 'utf8')).toBe('ours');
   });
 
-  test('an owner that is not there fails in plan and apply alike', async () => {
+  test('fails in plan and apply if the owner does not exist', async () => {
     await failing(file(`${root}/f`, { owner: 'no-such-user' }), /there is no user no-such-user/);
     await failing(directory(`${root}/d`, { group: 'no-such-group' }), /there is no group no-such-group/);
   });
 
-  test('a program of `validate` that is not there fails it, unless a resource before it may bring that', async () => {
+  test('fails without the program of `validate`, unless an earlier resource may bring it', async () => {
     const checker = `${root}/checker`;
     const checked = file(`${root}/f`, { content: 'good\n', validate: `${checker} %` });
-    await failing(checked, /`validate` of .* needs .*checker, which is not there/);
+    await failing(checked, /`validate` of .* needs .*checker, which does not exist/);
     const brings = script('s', {
       check: `test -e ${checker}`,
       apply: `printf '#!/bin/sh\\ngrep -q good "$1"\\n' > ${checker}; chmod 755 ${checker}`,
@@ -325,15 +325,15 @@ describe('hostile surroundings', () => {
     expect(planned.results).toMatchObject([{ status: 'would_change' }, { status: 'would_change' }]);
     const told = await apply([brings, checked]);
     expect(told.results).toMatchObject([{ status: 'changed' }, { status: 'changed' }]);
-    // Nothing is written, so nothing is missing.
+    // The file is not written, so the program is not needed.
     rmSync(checker);
     expect((await plan([checked])).results[0]).toMatchObject({ status: 'unchanged' });
-    // A word of the shell, or what only a shell can read, is left to it.
+    // Shell builtins and shell syntax are not checked beforehand.
     for (const validate of ['test -s %', 'X=1; grep -q good %', '{ grep -q good; } < %'])
       expect((await apply([file(`${root}/g`, { content: `good ${validate}`, validate })])).finished.error).toBeNull();
   });
 
-  test('content that `validate` refuses never gets there', async () => {
+  test('never installs content that `validate` refuses', async () => {
     writeFileSync(`${root}/f`, 'good\n');
     const wrong = file(`${root}/f`, { content: 'bad\n', validate: 'grep good %' });
     const told = await apply([wrong]);
@@ -348,7 +348,7 @@ describe('hostile surroundings', () => {
     expect(readFileSync(`${root}/f`, 'utf8')).toBe('good\n');
   });
 
-  test('a name as long as the file system takes is written', async () => {
+  test('writes a file with the longest name that the file system supports', async () => {
     const path = `${root}/${'n'.repeat(255)}`;
     expect((await apply([file(path, { content: 'x' })])).finished.status).toBe('succeeded');
     expect((await apply([file(`${root}/${'n'.repeat(256)}`, { content: 'x' })])).results[0]).toMatchObject({
@@ -357,7 +357,7 @@ describe('hostile surroundings', () => {
     });
   });
 
-  test('large files are compared, restored and never shown', async () => {
+  test('compares and restores large files without showing their content', async () => {
     const large = Buffer.alloc(5 * 1024 * 1024, 'large\n');
     writeFileSync(`${root}/f`, large);
     const told = await planAndApply([file(`${root}/f`, { content: 'small\n' })]);
@@ -366,7 +366,7 @@ describe('hostile surroundings', () => {
     expect(readFileSync(`${root}/f`).equals(large)).toBe(true);
   });
 
-  test('a directory of ours that others use is left until it is empty, then goes with the last of ours', async () => {
+  test('keeps its own directory while others use it, and removes it later', async () => {
     await apply([directory(`${root}/d`), file(`${root}/d/sub/ours`)]);
     writeFileSync(`${root}/d/theirs`, '');
     const removed = await planAndApply([file(`${root}/d/sub/ours`)]);

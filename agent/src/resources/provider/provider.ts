@@ -9,7 +9,7 @@ import type { CommandResult } from '../../host/processes/run-command.ts';
 /** JSON, so that the journal can hold it. */
 export type Json = null | boolean | number | string | Json[] | { [key: string]: Json };
 
-/** A provider's access to the machine, and the callbacks by which it reports to the engine. */
+/** A provider's access to the machine, and the callbacks through which it reports to the engine. */
 export interface Machine {
   walk: PathWalk;
   accounts: Accounts;
@@ -18,7 +18,10 @@ export interface Machine {
   copies: ContentCopies;
   /** Directories that the agent created as parents of declared paths. They are removed once they are empty. */
   ourDirectories: ReadonlySet<string>;
-  /** The part of `ourDirectories` that this operation created. A resource that declares one counts as its creator. */
+  /**
+   * The part of `ourDirectories` that this operation created. A resource that declares such a directory counts as its
+   * creator.
+   */
   freshDirectories: ReadonlySet<string>;
   /** Whether this operation declares this path or a path below it. Such a path must not be removed. */
   declared(path: string): boolean;
@@ -45,7 +48,7 @@ export interface Machine {
   startedProcess(process: ProcessIdentity, fate?: 'killed' | 'left'): void;
   /** Aborted when the agent stops. Waits for processes that are left running end then. */
   stop: AbortSignal;
-  /** Whether the operation was cancelled. Waits for locks end then. */
+  /** Whether the operation was cancelled, which ends waits for locks. */
   cancelled(): boolean;
   /** Logs a warning for the operator. */
   warn(message: string): void;
@@ -56,9 +59,9 @@ export interface Machine {
 
 /** Data of the machine that is read as a whole, such as the list of installed packages. */
 export interface Database<T> {
-  /** Unique among databases. */
+  /** Unique among all databases. */
   readonly name: string;
-  /** Changes nothing. */
+  /** Reads the data. Must not change the machine. */
   read(machine: Machine): T | Promise<T>;
 }
 
@@ -79,7 +82,7 @@ export interface ProviderLimits {
 }
 
 export interface ContentCopies {
-  /** Keeps a content under its hash. Resolves once it is on disk. */
+  /** Stores a content under its hash. Resolves once the content is on disk. */
   keep(content: Buffer | { openFd: number }): Promise<CopyReference>;
   /** Path of a kept content. */
   pathOf(reference: CopyReference): string;
@@ -95,7 +98,7 @@ export interface CopyReference {
 /** State of the operation that a provider's decision depends on. */
 export interface Circumstances {
   purpose: 'apply' | 'plan' | 'drift';
-  /** Ids of changed resources that require this one to run, reload, or restart. */
+  /** Ids of changed resources that require this resource to run, reload, or restart. */
   rerunBy: readonly string[];
   reloadBy: readonly string[];
   restartBy: readonly string[];
@@ -103,9 +106,9 @@ export interface Circumstances {
   succeeded: ResolvedResource | null;
   /** Whether the object at this path will have been removed before this resource is applied. */
   willBeGone(path: string): boolean;
-  /** Whether an object that is now missing at this path will have been created before then. */
+  /** Whether an object that is now missing at this path will have been created before this resource is applied. */
   willBeThere(path: string): boolean;
-  /** Whether a path below this directory will have been created before then. */
+  /** Whether a path below this directory will have been created before this resource is applied. */
   willHold(directory: string): boolean;
 }
 
@@ -116,11 +119,11 @@ export interface Difference {
   /** Unified diff of the content. */
   diff: string | null;
   /**
-   * Missing prerequisites, such as a user, each with a message for people. An earlier resource may create them: a plan
-   * assumes that it does, and an apply observes again when it reaches this resource.
+   * Missing prerequisites, such as a user, each with a message for operators. An earlier resource may create them: a
+   * plan assumes that it does, and an apply observes again when it reaches this resource.
    */
   awaits?: { kind: Brought; message: string }[];
-  /** A note for people. */
+  /** A note for operators. */
   message?: string;
   /** Path of a directory that the agent created and keeps only because it is not empty. */
   stillOurs?: string;
@@ -129,7 +132,7 @@ export interface Difference {
 export interface Outcome {
   /** Reason of the failure. */
   failure?: string;
-  /** Last output, appended to `failure`. Left out if it may contain a current or former secret. */
+  /** Last output, appended to `failure`. Omitted if it may contain a current or former secret. */
   words?: string;
   message?: string;
   /** Set by `together`: the record for removal, if it holds more than the earlier record. */
@@ -137,13 +140,13 @@ export interface Outcome {
   output?: Pick<CommandResult, 'stdout' | 'stderr' | 'exitCode' | 'truncated'>;
 }
 
-/** One of several resources that are applied together. */
+/** A resource that is applied together with others. */
 export interface Item<Seen = unknown, Before extends Json = Json> {
   kind: 'apply' | 'remove';
   resource: ResolvedResource;
   seen: Seen;
   difference: Difference;
-  /** Recorded before the first change; null if the previous state is not the agent's to restore. */
+  /** The state recorded before the first change; null if the agent has no previous state to restore. */
   before: Before | null;
 }
 
@@ -179,11 +182,11 @@ export interface Provider<
    * include, for example, the files of a new home.
    */
   makes?(resource: Resource, seen: Seen): readonly string[];
-  /** Path that it owns. In one run, two such paths may be nested only if the outer one is a directory. */
+  /** Path that the resource owns. In one run, two such paths may be nested only if the outer one is a directory. */
   path(resource: Resource): string | null;
   /**
-   * Paths whose change triggers a drift check at once; a path that ends in `/` stands for everything in that directory.
-   * If absent: its `path`, if it has one. Empty if drift can only be found by observing.
+   * Paths whose change triggers a drift check immediately; a path that ends in `/` covers everything in that directory.
+   * If absent: `path`, if the resource has one. Empty if drift can only be found by observing.
    */
   watched?(resource: Resource): readonly string[];
   /** Refuses a body that cannot be applied, without observing the machine. */
@@ -198,7 +201,7 @@ export interface Provider<
   weight(seen: Seen): number;
   /**
    * Records the current state of everything that is about to change for the first time.
-   * @param before record of earlier changes; never lost
+   * @param before record of earlier changes, which the result must include
    */
   remember(
     resource: Resource,
@@ -207,11 +210,11 @@ export interface Provider<
     before: Before | null,
     machine: Machine,
   ): Promise<Before>;
-  /** Record to keep when nothing changes, if the object is already the agent's. */
+  /** Record to keep when nothing changes, if the agent already owns the object. */
   claim(resource: Resource, machine: Machine): Before | null;
   apply(resource: Resource, seen: Seen, difference: Difference, machine: Machine): Promise<Outcome>;
   observeForRemoval(resource: Resource, before: Before, machine: Machine): Seen | Promise<Seen>;
-  /** Not called for an object that was already as declared before the agent came. That object stays. */
+  /** Never called for an object that already was as declared before the agent managed it. That object stays. */
   diffRemoval(
     resource: Resource,
     before: Before,
@@ -258,7 +261,7 @@ export const presenceDrift = (): Difference => ({
   diff: null,
 });
 
-/** Drift: an object of another type is in its place. An apply would refuse to touch it. */
+/** Drift: an object of another type is at the path. An apply would refuse to change it. */
 export const typeDrift = (found: { type: string; kind?: string }, wanted: string): Difference => ({
   action: 'update',
   changes: [{ field: 'type', from: found.kind ?? found.type, to: wanted }],

@@ -2,6 +2,6 @@ import { executableKinds, resourceTypes } from '@muster/protocol/module';
 import { expect, test } from 'vitest';
 import { providerOf } from './registry.ts';
 
-test('the agent has a provider for each kind that the protocol calls supported', () => {
+test('registers a provider for each kind that the protocol marks as supported', () => {
   expect(resourceTypes.filter((type) => providerOf(type) !== null).sort()).toEqual([...executableKinds].sort());
 });

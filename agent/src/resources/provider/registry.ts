@@ -22,7 +22,7 @@ import type { Provider } from './provider.ts';
 /** Every type that this agent supports. */
 const providers: ReadonlyMap<string, Provider> = new Map(
   [
-    // One a line.
+    // Each provider is on its own line.
     fileUnix,
     directoryUnix,
     blockUnix,

@@ -5,8 +5,8 @@ import type { Machine } from './provider.ts';
 
 /**
  * Runs a command that validates new content before it is put in place.
- * @param command `%` stands for the file
- * @param file    temporary file next to the one that it will replace
+ * @param command `%` represents the file
+ * @param file temporary file next to the one that it will replace
  * @param resource a resource whose body has a `path`
  * @throws HostFailure when the command does not succeed
  */

@@ -25,7 +25,7 @@ const fields = (seen: SeenRc, body: object, more = {}) =>
     ({ field, from, to }) => `${field} ${from} ${to}`,
   );
 
-test('reads the output of rc-status, and ignores text beside the state', () => {
+test('parses the output of rc-status, and ignores text around the states', () => {
   const text =
     ' web        [  started 00:00:12 (0) ]\n hwclock.sh   [  stopped  ]\n db [  crashed  ]\n\nDynamic Runlevel: x\n';
   expect([...parseServices(text)]).toEqual([
@@ -36,7 +36,7 @@ test('reads the output of rc-status, and ignores text beside the state', () => {
 });
 
 describe('a service of OpenRC', () => {
-  test('changes in what is declared and differs, and in nothing else', () => {
+  test('changes only declared fields that differ', () => {
     expect(fields(stopped, { enabled: true, running: true })).toEqual(['enabled false true', 'running false true']);
     expect(fields(started, { enabled: false, running: false })).toEqual(['enabled true false', 'running true false']);
     expect(fields(started, { enabled: true, running: true })).toEqual([]);
@@ -45,13 +45,13 @@ describe('a service of OpenRC', () => {
     expect(fields(started, { enabled: false, runlevel: 'boot' })).toEqual([]);
   });
 
-  test('that crashed is neither running nor stopped', () => {
+  test('treats a crashed service as neither running nor stopped', () => {
     const crashed = { ...started, state: 'crashed' };
     expect(fields(crashed, { running: true })).toEqual(['running false true']);
     expect(fields(crashed, { running: false })).toEqual(['running false false']);
   });
 
-  test('moves from the run level that was declared before, and leaves others alone', () => {
+  test('moves from the previously declared run level, and keeps other levels', () => {
     const succeeded = service({ enabled: true, running: true });
     const seen = { ...started, levels: ['boot', 'default'] };
     expect(fields(seen, { enabled: true, runlevel: 'nonetwork' }, { succeeded })).toEqual([
@@ -60,7 +60,7 @@ describe('a service of OpenRC', () => {
     expect(fields(seen, { enabled: true, runlevel: 'nonetwork' })).toEqual(['enabled false true']);
   });
 
-  test('is restarted by a trigger while it runs, and not when it is declared stopped', () => {
+  test('restarts a running service on a trigger, unless it is declared stopped', () => {
     const restartBy = ['conf'];
     const action = (seen: SeenRc, body: object) => diffRc(service(body), seen, { ...circumstances, restartBy }).action;
     expect(action(started, {})).toBe('restart');
@@ -69,7 +69,7 @@ describe('a service of OpenRC', () => {
     expect(action(started, { running: false })).toBe('update');
   });
 
-  test('that is not there may come with a package: a plan waits for it, drift does not', () => {
+  test('waits for a missing service in an apply, but not in a drift check', () => {
     const missing = { ...stopped, state: null };
     expect(diffRc(service({ running: true }), missing, circumstances)).toMatchObject({
       action: 'update',
@@ -83,7 +83,7 @@ describe('a service of OpenRC', () => {
     ).toThrow('there is no run level x');
   });
 
-  test('comes back to the run levels it was in, and to what it did', () => {
+  test('a removal restores the original run levels and running state', () => {
     const before = { levels: { default: false, boot: true }, running: false };
     expect(diffRcRemoval(service({}), before, started)).toMatchObject({
       action: 'remove',

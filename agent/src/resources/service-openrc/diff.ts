@@ -10,7 +10,7 @@ export interface SeenRc {
   state: string | null;
   /** Run levels that contain it. */
   levels: string[];
-  /** Whether the declared run level exists. */
+  /** Differs after each start; null while the service is not started. */
   levelExists: boolean;
   /** Changes with every start; null while it is not started. */
   startedAt: string | null;
@@ -19,7 +19,7 @@ export interface SeenRc {
 export type RcBefore = {
   /** Changed run levels, and whether each contained the service before. */
   levels: { [level: string]: boolean };
-  /** Whether it was running, once the agent has started or stopped it. */
+  /** Whether the service was running before the agent first started or stopped it. */
   running: boolean | null;
 };
 
@@ -27,9 +27,9 @@ type Body = ResourceBodies['service-openrc'];
 export const bodyOf = (resource: ResolvedResource): Body => resource.body as Body;
 export const levelOf = ({ runlevel }: Body): string => runlevel ?? 'default';
 
-/** Runs or is starting. `inactive` waits for a condition, such as a network, and continues by itself. */
+/** Whether it runs or is starting. `inactive` waits for a condition, such as a network, and continues by itself. */
 export const isUp = ({ state }: SeenRc): boolean => state === 'started' || state === 'starting' || state === 'inactive';
-/** Whether a stop applies to it. */
+/** Whether it can be stopped. */
 export const isLive = (seen: SeenRc): boolean => isUp(seen) || seen.state === 'crashed';
 
 /** Run levels to remove it from and to add it to. */
@@ -90,7 +90,7 @@ export function diffRc(
 }
 
 export function diffRcRemoval(resource: ResolvedResource, before: RcBefore, seen: SeenRc): Difference {
-  if (seen.state === null && seen.levels.length === 0) return nothing('already gone');
+  if (seen.state === null && seen.levels.length === 0) return nothing('already removed');
   const { enter, leave } = movesBack(before, seen);
   const changes: FieldChange[] = [];
   const level = levelOf(bodyOf(resource));
@@ -100,15 +100,15 @@ export function diffRcRemoval(resource: ResolvedResource, before: RcBefore, seen
     changes.push({ field: 'enabled', from: String(leave.length > 0), to: String(enter.length > 0) });
   if (runsBack(before, seen) !== null)
     changes.push({ field: 'running', from: String(isUp(seen)), to: String(before.running) });
-  if (changes.length === 0) return nothing(`as it was before in run level ${level}`);
-  return { action: 'remove', changes, diff: null, message: 'what was there before is restored' };
+  if (changes.length === 0) return nothing(`already in its original state, in run level ${level}`);
+  return { action: 'remove', changes, diff: null, message: 'restores the original state' };
 }
 
 export function movesBack({ levels }: RcBefore, seen: SeenRc): Moves {
   const touched = Object.entries(levels);
   return {
     leave: touched.flatMap(([level, was]) => (!was && seen.levels.includes(level) ? [level] : [])),
-    // Its package is gone, so it cannot be started.
+    // The package of the service is removed, so the service cannot be started.
     enter:
       seen.state === null
         ? []

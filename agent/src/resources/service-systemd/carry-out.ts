@@ -38,7 +38,7 @@ export async function carryOut(items: readonly ServiceItem[], machine: Machine):
     ['stop'],
     machine,
   );
-  // Disabled before a restored mask, for example, would prevent it.
+  // Disables first, because a restored mask, for example, would prevent it.
   const disabled = works.filter(
     ({ goes, enabling, item }) => enabling === 'disable' || (goes && isEnabled(item.seen.unit) === true),
   );
@@ -116,7 +116,7 @@ function processOf({ resource, seen, difference }: ServiceItem): Process | null 
   if (difference.action === 'restart' || difference.action === 'reload') return difference.action;
   const running = difference.changes.find(({ field }) => field === 'running');
   if (running !== undefined) return running.to === 'true' ? 'start' : 'stop';
-  // It was deleted while it was running, and exists again.
+  // The running service lost its unit, which is created again.
   return difference.action === 'create' && isUp(seen.unit) && bodyOf(resource).running !== false ? 'restart' : null;
 }
 
@@ -155,13 +155,13 @@ function makeDropIns({ resource }: ServiceItem, machine: Machine): void {
     try {
       makeDirectory(parent.child(name), 0o755);
     } catch (error) {
-      if (errnoOf(error) !== 'EEXIST') throw hostFailure(error, `make the directory ${dropInDirectory(resource)}`);
+      if (errnoOf(error) !== 'EEXIST') throw hostFailure(error, `create the directory ${dropInDirectory(resource)}`);
     }
     machine.changedDirectory(parent.path);
   });
 }
 
-/** There was no directory before, so an empty one is the agent's. */
+/** The directory did not exist before, so it belongs to the agent if it is empty. */
 function pruneDropIns({ resource }: ServiceItem, machine: Machine): void {
   removeEmptyDirectory(dropInDirectory(resource), machine);
 }
@@ -181,7 +181,7 @@ function needsReload({ rereads, goes, enabling, process, item, name }: Work): bo
   return process !== null && process !== 'stop' && (item.seen.unit.needsReload || dropInsChanged(item.seen.unit, name));
 }
 
-/** One call for all units. If it fails, one call for each, so that each gets its own error. */
+/** Runs systemctl once for all units. If that fails, runs it once for each, so that each unit gets its own error. */
 async function together(doing: string, works: Work[], verb: readonly string[], machine: Machine): Promise<void> {
   const due = works.filter(({ failure }) => failure === null);
   if (due.length === 0) return;
@@ -208,7 +208,7 @@ async function process(due: readonly Work[], machine: Machine): Promise<Map<Proc
   for (const verb of ['stop', 'restart', 'reload', 'start'] as const) {
     const some = due.filter((work) => work.process === verb);
     if (some.length === 0) continue;
-    // Resets the start limit, because systemd refuses a unit that was started too often, and this start is requested.
+    // Resets the start limit: systemd refuses to start a unit that was started too often, even on request.
     if (verb === 'start' || verb === 'restart')
       await systemctl(['reset-failed'], names(some), machine.limits.scriptMs, machine);
     answers.set(verb, await systemctl([verb], names(some), machine.limits.scriptMs, machine));

@@ -52,7 +52,7 @@ const seen = (values: Record<string, string> = {}): SeenService => ({
 const circumstances = { purpose: 'apply', reloadBy: [], restartBy: [], succeeded: null } as const;
 const stopped = { ActiveState: 'inactive', SubState: 'dead', InvocationID: '' };
 
-test('what systemctl shows is read by the order it was asked in', () => {
+test('parses units in the order in which systemctl was queried', () => {
   const units = parseUnits(`${shown({})}\n${shown({ Id: 'db.service', NRestarts: '3', Job: '12' })}`, [
     'web.service',
     'other.service',
@@ -65,7 +65,7 @@ test('what systemctl shows is read by the order it was asked in', () => {
 describe('a trigger', () => {
   const due = fc.subarray(['conf', 'package']);
 
-  test('restarts rather than reloads, and never starts what does not run and is not declared to', () => {
+  test('restarts rather than reloads, and starts no undeclared stopped unit', () => {
     fc.assert(
       fc.property(
         due,
@@ -108,15 +108,24 @@ describe('whether it starts with the machine', () => {
   const enabled = (UnitFileState: string, wanted: boolean) =>
     diffService(service({ enabled: wanted }), seen({ UnitFileState }), circumstances);
 
-  test.each(['disabled', 'enabled-runtime', 'linked', 'masked'])('%s is not enabled', (state) => {
-    expect(enabled(state, true).changes).toEqual([{ field: 'enabled', from: 'false', to: 'true' }]);
-    expect(enabled(state, false).action).toBe('none');
-  });
+  test.each(['disabled', 'enabled-runtime', 'linked', 'masked'])(
+    'treats a unit in the state %s as not enabled',
+    (state) => {
+      expect(enabled(state, true).changes).toEqual([{ field: 'enabled', from: 'false', to: 'true' }]);
+      expect(enabled(state, false).action).toBe('none');
+    },
+  );
 
-  test.each(['static', 'indirect', 'generated'])('%s cannot be set, and the result says so', (state) => {
-    for (const wanted of [true, false])
-      expect(enabled(state, wanted)).toMatchObject({ action: 'none', message: expect.stringContaining(`is ${state}`) });
-  });
+  test.each(['static', 'indirect', 'generated'])(
+    'reports that a unit in the state %s cannot be enabled or disabled',
+    (state) => {
+      for (const wanted of [true, false])
+        expect(enabled(state, wanted)).toMatchObject({
+          action: 'none',
+          message: expect.stringContaining(`is ${state}`),
+        });
+    },
+  );
 });
 
 test('starts a unit of type oneshot once, and again only if its declaration changes or it failed', () => {
@@ -130,7 +139,7 @@ test('starts a unit of type oneshot once, and again only if its declaration chan
   expect(action({ ActiveState: 'failed', Result: 'exit-code' }, service({ running: true }))).toBe('update');
 });
 
-test('a masked unit is not unmasked; a missing one may come with a package', () => {
+test('refuses to unmask a masked unit, and waits for a missing one', () => {
   expect(() =>
     diffService(service({ running: true }), seen({ ...stopped, LoadState: 'masked' }), circumstances),
   ).toThrow('is masked');

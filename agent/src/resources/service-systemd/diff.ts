@@ -33,7 +33,7 @@ export function diffService(
   const masked = unit.load === 'masked' && !owned;
   if (masked && (body.enabled === true || body.running === true) && circumstances.purpose !== 'drift')
     throw new HostFailure(
-      `${unitOf(resource)} is masked: somebody decided that it must not be started; if it may, run: systemctl unmask ${unitOf(resource)}`,
+      `${unitOf(resource)} is masked, so it cannot be started; to allow it, run: systemctl unmask ${unitOf(resource)}`,
     );
   const created = missing && owned;
   const changes: FieldChange[] = created ? [{ field: 'ensure', from: 'absent', to: 'present' }] : [];
@@ -42,7 +42,7 @@ export function diffService(
   let note: string | undefined;
   if (body.enabled != null) {
     const is = created ? null : isEnabled(unit);
-    // A unit of the agent can always be enabled, because it has an [Install] section.
+    // A unit that the agent writes can always be enabled, because it has an [Install] section.
     if (is === null && !owned) note = standing(unit.unitFileState, unitOf(resource));
     else if (is !== body.enabled && !(is === null && !body.enabled))
       changes.push({ field: 'enabled', from: created ? null : String(is ?? false), to: String(body.enabled) });
@@ -93,7 +93,7 @@ function fileChanges(
     if (difference.action === 'none') continue;
     const to = wanted.text === null ? null : parseUnit(wanted.text);
     const known = new Set(changes.map(({ field }) => field));
-    // A setting that moves from the drop-in into the unit is one change, not two.
+    // A setting that moves from the drop-in to the unit is one change, not two.
     changes.push(...partChanges(difference.changes, found.says, to).filter(({ field }) => !known.has(field)));
   }
   return changes;
@@ -110,7 +110,7 @@ function diffMissing(resource: ResolvedResource, { purpose }: Pick<Circumstances
   );
   if (body.enabled != null) changes.push({ field: 'enabled', from: null, to: String(body.enabled) });
   if (body.running != null) changes.push({ field: 'running', from: null, to: String(body.running) });
-  const message = `there is no unit ${unitOf(resource)}; declare \`exec_start\`, or what brings it before it`;
+  const message = `there is no unit ${unitOf(resource)}; declare \`exec_start\`, or a resource before it that installs the unit`;
   return {
     action: 'update',
     changes: changes.length > 0 ? changes : [{ field: 'ensure', from: 'absent', to: 'present' }],
@@ -119,7 +119,7 @@ function diffMissing(resource: ResolvedResource, { purpose }: Pick<Circumstances
   };
 }
 
-/** Stopped, disabled, and without a file of its own. A packaged unit file stays. */
+/** The unit is stopped, disabled, and has no unit file of its own. A packaged unit file stays. */
 function diffAbsent(
   resource: ResolvedResource,
   { unit, file, dropIn }: SeenService,
@@ -136,7 +136,9 @@ function diffAbsent(
   return { action: 'remove', changes: [{ field: 'ensure', from: 'present', to: 'absent' }], diff: null };
 }
 
-/** Whether a one-shot unit has ended successfully since boot or since its declaration, which counts as running. */
+/**
+ * Whether a one-shot unit has ended successfully since boot or since its declaration. Such a unit counts as running.
+ */
 function hasRun(resource: ResolvedResource, { unit }: SeenService, succeeded: Circumstances['succeeded']): boolean {
   const body = bodyOf(resource);
   const once = body.type === 'oneshot' || (body.type == null && runsOnce(unit));

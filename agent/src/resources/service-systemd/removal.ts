@@ -35,7 +35,7 @@ export async function observeForRemoval(
   };
 }
 
-/** One of the two files to restore. */
+/** The unit file or the drop-in, with its state to restore. */
 interface PartBack {
   file: WrittenFile;
   found: SeenPart;
@@ -43,7 +43,7 @@ interface PartBack {
   difference: Difference;
 }
 
-/** The files to restore. */
+/** The files to restore: the unit file, the drop-in, both, or neither. */
 export function fileRemovals(
   resource: ResolvedResource,
   before: ServiceBefore,
@@ -71,7 +71,7 @@ export function diffRemoval(
   const files = fileRemovals(resource, before, seen, copies);
   const { unit } = seen;
   if (!before.existed) {
-    if (files.length === 0 && !isLive(unit) && isEnabled(unit) !== true) return nothing('already gone');
+    if (files.length === 0 && !isLive(unit) && isEnabled(unit) !== true) return nothing('already removed');
     return { action: 'remove', changes: [{ field: 'ensure', from: 'present', to: 'absent' }], diff: null };
   }
   const changes: FieldChange[] = files.flatMap(({ difference, found, before: was }) =>
@@ -82,11 +82,11 @@ export function diffRemoval(
     changes.push({ field: 'enabled', from: String(isEnabled(unit) ?? false), to: String(enabled !== 'disable') });
   const running = runningBack(before, seen, files);
   if (running !== null) changes.push({ field: 'running', from: String(isLive(unit)), to: String(running) });
-  if (changes.length === 0 && files.length === 0) return nothing('as it was before');
-  return { action: 'remove', changes, diff: null, message: 'what was there before is restored' };
+  if (changes.length === 0 && files.length === 0) return nothing('already in its original state');
+  return { action: 'remove', changes, diff: null, message: 'restores the original state' };
 }
 
-/** The unit's package is gone, so it cannot be enabled or started, unless its file is restored. */
+/** The unit's package is removed, so the unit cannot be enabled or started, unless its file is restored. */
 const isGone = ({ unit }: SeenService, files: readonly PartBack[]): boolean =>
   unit.load === 'not-found' &&
   !files.some(({ before, file }) => before.was !== 'absent' && file.path.endsWith('.service'));

@@ -7,7 +7,7 @@ import { lookAtWritten, textOf, type WrittenFile } from '../file-unix/written-fi
 import type { Database, Machine } from '../provider/provider.ts';
 import { type Body, isOurs, type ParsedUnit, parseUnit, renderDropIn, renderUnit, unitFields } from './unit-file.ts';
 
-/** Observed state of a systemd unit, and the record of it before the first change. */
+/** Observed state of a systemd unit, and the record of its state before the first change. */
 
 export interface SeenService {
   unit: UnitState;
@@ -32,9 +32,9 @@ export type ServiceBefore = {
   dropIn: FileBefore | null;
   /** Whether the directory for drop-ins existed. */
   dropInDirectory: boolean;
-  /** systemd's enablement state, once the agent has changed it. */
+  /** systemd's enablement state before the agent first changed it. */
   enabled: string | null;
-  /** Whether it was running, once the agent has started or stopped it. */
+  /** Whether the unit was running before the agent first started or stopped it. */
   running: boolean | null;
 };
 
@@ -80,7 +80,7 @@ export const units: Database<Map<string, UnitState>> = {
 /** @param withFile whether to read the unit's own file in /etc */
 export async function look(resource: ResolvedResource, withFile: boolean, machine: Machine): Promise<SeenService> {
   const unit = (await machine.database(units)).get(unitOf(resource));
-  if (unit === undefined) throw new HostFailure(`systemd was not asked about ${unitOf(resource)}`);
+  if (unit === undefined) throw new HostFailure(`systemd was not queried for ${unitOf(resource)}`);
   return {
     unit,
     file: withFile ? part(lookAtWritten(resource, unitFile(resource), machine)) : null,
@@ -93,19 +93,19 @@ export function part(seen: SeenFile): SeenPart {
   return { seen, says: text === null ? null : parseUnit(text), isOurs: text !== null && isOurs(text) };
 }
 
-/** Runs or is starting. A unit that systemd keeps restarting after failures does not count. */
+/** Whether it runs or is starting. A unit that systemd keeps restarting after failures does not count. */
 export const isUp = ({ active, sub }: UnitState): boolean =>
   active === 'active' || active === 'reloading' || (active === 'activating' && sub !== 'auto-restart');
 
-/** Runs or will run soon, so that a stop applies to it. */
+/** Whether it runs or is about to run, so that it can be stopped. */
 export const isLive = (unit: UnitState): boolean => isUp(unit) || unit.sub === 'auto-restart';
 
-/** Ends by itself when its work is done, so that it is not expected to keep running. */
+/** Whether it ends by itself after its work, so that it need not keep running. */
 export const runsOnce = ({ type, remainsAfterExit }: UnitState): boolean => type === 'oneshot' && !remainsAfterExit;
 
 /**
- * Whether it starts with the machine.
- * @returns null if the unit does not decide that: other units start it, or a generator made it
+ * Whether the unit starts at boot.
+ * @returns null if the unit does not decide that: other units start it, or a generator created it
  */
 export function isEnabled({ unitFileState }: UnitState): boolean | null {
   if (['static', 'indirect', 'generated', 'transient'].includes(unitFileState)) return null;
@@ -117,7 +117,7 @@ const fileChanges = new Set(['owner', 'group', 'mode', 'symlink', 'type']);
 
 /**
  * Translates changes of a file to fields of the unit.
- * @param file changes of it as a file
+ * @param file changes of the file, as file fields
  */
 export function partChanges(
   file: readonly FieldChange[],
@@ -127,7 +127,7 @@ export function partChanges(
   const comes = file.some((change) => change.field === 'ensure' && change.from === 'absent');
   const goes = file.some((change) => change.field === 'ensure' && change.to === 'absent');
   const replaced = file.some(({ field }) => field === 'symlink');
-  // A file that replaces a link keeps none of the link's owner and permissions.
+  // A file that replaces a link does not keep the link's owner and permissions.
   const isReported = (field: string): boolean => (replaced ? field === 'symlink' : fileChanges.has(field));
   const rest = comes || goes ? [] : file.filter(({ field }) => isReported(field));
   if (!comes && !goes && !file.some(({ field }) => field === 'content')) return rest;
@@ -136,7 +136,7 @@ export function partChanges(
     return old === next ? [] : [{ field, from: old, to: next }];
   });
   const sameOthers = JSON.stringify(from?.others ?? []) === JSON.stringify(to?.others ?? []);
-  // Lines without a field, and text outside any field, such as comments.
+  // Other text: lines without a field, and text such as comments.
   const others = from !== null && to !== null && (!sameOthers || fields.length === 0);
   return [...fields, ...(others ? [{ field: 'unit_file', from: 'other lines', to: 'as declared' }] : []), ...rest];
 }

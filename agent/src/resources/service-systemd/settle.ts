@@ -7,14 +7,14 @@ import type { Process, Work } from './work.ts';
 
 /** Checks whether units reached the requested state, and explains failures. */
 
-/** Milliseconds. Rechecks, because a program that systemd considers started at once may end a moment later. */
+/** Milliseconds. Rechecks, because a program that systemd considers started immediately may end a moment later. */
 const laterLooks = [150, 350];
 const wordLines = 10;
 const wordsMs = 10_000;
 const longest = 3000;
 
 /**
- * Observes the units again, and records for each failed one the reason.
+ * Observes the units again, and records the reason of each failure.
  * @param asked results of systemctl, by verb
  */
 export async function settle(
@@ -47,7 +47,7 @@ function faultOf(
   timeLimit: number,
 ): string | null {
   if (asked?.timedOut === true && unit.hasJob)
-    return `${name}: systemd is still at it after ${timeLimit / 1000} s, and goes on with it`;
+    return `${name}: systemd has not finished after ${timeLimit / 1000} s, and continues`;
   const words = asked === undefined ? '' : linesAbout(name, asked.stderr);
   const why = words === '' ? '' : `: ${words}`;
   if (process === 'stop') return isLive(unit) ? `${name} still runs after it was stopped${why}` : null;
@@ -68,7 +68,7 @@ function upFault(name: string, unit: UnitState, why: string): string | null {
   if (unit.sub === 'auto-restart') return `${name} does not stay up: ${howItEnded(unit)}, and systemd keeps trying`;
   if (runsOnce(unit) && unit.active === 'inactive' && unit.result === 'success' && why === '') return null;
   if (unit.result === 'success' && unit.active === 'inactive' && unit.invocation !== '' && why === '')
-    return `${name} ended as soon as it was started; what does its work and ends is of \`type: oneshot\``;
+    return `${name} ended immediately after its start; a service that does its work and ends needs \`type: oneshot\``;
   return `${name} did not start${unit.result === 'success' ? '' : `: ${howItEnded(unit)}`}${why}`;
 }
 
@@ -82,7 +82,7 @@ function linesAbout(name: string, stderr: string): string {
     .slice(0, 500);
 }
 
-/** The fault with the unit's last output, unless the unit was given a secret, which its output may contain. */
+/** The fault with the unit's last output, unless the unit has a secret, which the output may contain. */
 async function explain(
   { name, item }: Work,
   fault: string,

@@ -5,7 +5,7 @@ import { type Body, isOurs, parseUnit, renderDropIn, renderUnit, unitFault } fro
 const unit = (body: Partial<Body> = {}): Body => ({ name: 'web', exec_start: '/usr/bin/web --port 80', ...body });
 
 describe('a unit', () => {
-  test('has every field in its place', () => {
+  test('renders each field of a unit in its section', () => {
     const text = renderUnit(
       unit({
         type: 'notify',
@@ -42,21 +42,21 @@ describe('a unit', () => {
     expect(isOurs(text)).toBe(true);
   });
 
-  test('adopted gets a drop-in of what is declared beside it, and none when nothing is', () => {
+  test('renders a drop-in only if unit settings are declared', () => {
     expect(renderDropIn({ name: 'web', enabled: true, running: true, environment: {}, dependencies: [] })).toBeNull();
     expect(renderDropIn({ name: 'web', restart: 'never' })).toBe(
       '# Written by Muster. Changes by hand are undone by the next apply.\n[Service]\nRestart=no\n',
     );
   });
 
-  test('keeps specifiers of the command line, and takes those in values for text', () => {
+  test('keeps specifiers in the command line, and escapes them in values', () => {
     const text = renderUnit(unit({ exec_start: '/bin/x %i $A', description: '100% %n', environment: { A: '%h $B' } }));
     expect(text).toContain('ExecStart=/bin/x %i $A\n');
     expect(text).toContain('Description=100%% %%n\n');
     expect(text).toContain('Environment="A=%%h $B"\n');
   });
 
-  test('lets no value reach into the next line', () => {
+  test('escapes values so that none reaches the next line', () => {
     const text = renderUnit(unit({ description: 'ends in \\', environment: { A: 'one\nExecStart=/bin/evil\\' } }));
     expect(text.split('\n').filter((line) => line.startsWith('ExecStart='))).toHaveLength(1);
     expect(parseUnit(text).fields).toMatchObject({
@@ -71,7 +71,7 @@ describe('a unit', () => {
     .oneof(awkward, fc.string({ unit: 'grapheme' }))
     .filter((text) => unitFault(unit({ environment: { A: text } })) === null);
 
-  test('reads back the fields of a written unit, with any values', () => {
+  test('parses a rendered unit back to its fields', () => {
     fc.assert(
       fc.property(value, value, value, (description, one, two) => {
         const line = description.replaceAll(/[\r\n]/g, '');
@@ -87,7 +87,7 @@ describe('a unit', () => {
     );
   });
 
-  test('of somebody else is read as systemd reads it', () => {
+  test('parses a foreign unit as systemd does', () => {
     const { fields, others } = parseUnit(
       [
         '# a comment',
@@ -124,11 +124,11 @@ describe('what cannot be written as a unit is refused', () => {
     ['a command line that goes on', { exec_start: '/bin/x \\' }, 'backslash'],
     ['a directory with a line break', { working_directory: '/a\nExecStart=/bin/evil' }, 'control character'],
     ['a variable with a control character', { environment: { A: 'bell\x07' } }, 'A holds a control character'],
-  ])('%s', (_what, body, fault) => {
+  ])('refuses %s in a unit', (_what, body, fault) => {
     expect(unitFault(unit(body))).toContain(fault);
   });
 
-  test('lines and tabs in a variable are not', () => {
+  test('accepts line breaks and tabs in a variable', () => {
     expect(unitFault(unit({ name: 'getty@tty1', environment: { KEY: '-----BEGIN\n\tx' } }))).toBeNull();
   });
 });

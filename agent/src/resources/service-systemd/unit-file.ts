@@ -17,7 +17,9 @@ export const unitFields = [
 ] as const;
 export type UnitField = (typeof unitFields)[number];
 
-/** A running process keeps the values that these had at its start. systemd applies the others to it at runtime. */
+/**
+ * A running process keeps the values that these fields had at its start. systemd applies the other fields at runtime.
+ */
 export const fixedAtStart: ReadonlySet<string> = new Set([
   'exec_start',
   'type',
@@ -36,7 +38,7 @@ export const isOurs = (text: string): boolean => text.startsWith(header);
 const suffixes = /\.(service|socket|device|mount|automount|swap|target|path|timer|slice|scope)$/;
 const restarts = { always: 'always', on_failure: 'on-failure', never: 'no' } as const;
 
-/** The whole unit, if the agent owns it. */
+/** The whole unit, for a unit that the agent writes. */
 export const renderUnit = (body: Body): string =>
   text(
     unitLines(body),
@@ -44,7 +46,7 @@ export const renderUnit = (body: Body): string =>
     ['WantedBy=multi-user.target'],
   );
 
-/** The drop-in for an existing unit; null if nothing is declared for it. */
+/** The drop-in for an existing unit; null if the resource declares no unit settings. */
 export function renderDropIn(body: Body): string | null {
   const [unit, service] = [unitLines(body), serviceLines(body)];
   return unit.length + service.length === 0 ? null : text(unit, service, []);
@@ -77,7 +79,7 @@ function serviceLines(body: Body): string[] {
   return lines;
 }
 
-/** The name as After= expects it. A name without suffix is a service. */
+/** The name with its suffix, as After= expects it. A name without a suffix is a service. */
 const unitName = (name: string): string => (suffixes.test(name) ? name : `${name}.service`);
 
 /** Escapes `%`, which introduces a specifier, and a final backslash, which would join the next line. */
@@ -100,7 +102,7 @@ export interface ParsedUnit {
   others: string[];
 }
 
-/** Parses any unit. Lines that it cannot interpret are among the others. */
+/** Parses any unit. Lines that it cannot interpret are in `others`. */
 export function parseUnit(source: string): ParsedUnit {
   const values = new Map<string, string[]>();
   const others: string[] = [];
@@ -218,7 +220,7 @@ function dependenciesOf(requires: readonly string[], after: readonly string[]): 
 }
 
 /**
- * Why a body cannot be written as a unit.
+ * Why a body cannot be rendered as a unit.
  * @returns null if it can
  */
 export function unitFault({ name, exec_start, working_directory, environment }: Body): string | null {

@@ -19,7 +19,7 @@ afterEach(() => {
 });
 
 test.runIf(process.geteuid?.() === 0)(
-  'takes set-ID bits off the file of keys when it writes to it, and leaves the rest',
+  'clears set-ID bits of the file when it writes to it, and keeps other permissions',
   async () => {
     const path = `${home}/.ssh/authorized_keys`;
     mkdirSync(`${home}/.ssh`);

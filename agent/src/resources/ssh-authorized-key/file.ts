@@ -23,11 +23,11 @@ export const fileOf = (owner: Owner): string => `${directoryOf(owner)}/authorize
 export interface KeyFile {
   directoryIsThere: boolean;
   found: Extract<Inspected, { type: 'absent' | 'file' }>;
-  /** Its bytes as latin1; empty if the file does not exist. */
+  /** The bytes of the file as latin1; empty if the file does not exist. */
   text: string;
 }
 
-/** @throws HostFailure if another object is in its place or the path to it is not safe */
+/** @throws HostFailure if another object is at the path of the file, or the path is not safe */
 export function lookAtKeys(walk: PathWalk, owner: Owner): KeyFile {
   checkPath(fileOf(owner));
   const directory = walk.open(directoryOf(owner), 'null');
@@ -38,9 +38,9 @@ export function lookAtKeys(walk: PathWalk, owner: Owner): KeyFile {
   if (found.type === 'absent') return { directoryIsThere: true, found, text: '' };
   if (found.type !== 'file')
     throw new HostFailure(
-      `${path} is a ${found.type === 'other' ? found.kind : found.type === 'symlink' ? 'symbolic link' : found.type}, not a file; it is not touched`,
+      `${path} is a ${found.type === 'other' ? found.kind : found.type === 'symlink' ? 'symbolic link' : found.type}, not a file; it is not changed`,
     );
-  if (found.content?.bytes == null) throw new HostFailure(`${path} is too large to be a list of keys`);
+  if (found.content?.bytes == null) throw new HostFailure(`${path} is too large for a list of keys`);
   return { directoryIsThere: true, found, text: found.content.bytes.toString('latin1') };
 }
 
@@ -60,7 +60,8 @@ export async function writeKeys(owner: Owner, seen: KeyFile, text: string, machi
     machine.changedDirectory(parent.path);
     return true;
   });
-  if ((await written) === null) throw new HostFailure(`${directoryOf(owner)} went away meanwhile; apply again`);
+  if ((await written) === null)
+    throw new HostFailure(`${directoryOf(owner)} was removed during the apply; apply again`);
 }
 
 async function makeOwnDirectory(owner: Owner, machine: Machine): Promise<void> {
@@ -77,9 +78,9 @@ async function makeOwnDirectory(owner: Owner, machine: Machine): Promise<void> {
       machine.changedDirectory(parent.path);
       return true;
     });
-    if (made === null) throw new HostFailure(`the home directory ${owner.home} is not there`);
+    if (made === null) throw new HostFailure(`the home directory ${owner.home} does not exist`);
     const directory = walk.open(path, 'null');
-    if (directory === null) throw new HostFailure(`${path} went away as soon as it was made`);
+    if (directory === null) throw new HostFailure(`${path} was removed immediately after its creation`);
     try {
       await setDirectoryOwnership(directory, 'new', { uid: owner.uid, gid: owner.gid, mode: 0o700 });
     } finally {
@@ -87,11 +88,11 @@ async function makeOwnDirectory(owner: Owner, machine: Machine): Promise<void> {
     }
     walk.forget();
   } catch (error) {
-    throw hostFailure(error, `make the directory ${path}`);
+    throw hostFailure(error, `create the directory ${path}`);
   }
 }
 
-/** Removes the file, and the directory if it is empty, if the agent created them. */
+/** Removes the file and, if it is empty, the directory, provided that the agent created them. */
 export function removeKeyFile(
   owner: Owner,
   seen: KeyFile,

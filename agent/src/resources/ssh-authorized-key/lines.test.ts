@@ -6,7 +6,7 @@ const key = `ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAI${'A'.repeat(43)}`;
 const other = `ssh-rsa AAAAB3NzaC1yc2E${'B'.repeat(40)}==`;
 
 describe('a line', () => {
-  test('is options, key and comment', () => {
+  test('parses a line into options, key, and comment', () => {
     expect(parseKeyLine(`${key} ann at home `)).toEqual({ options: '', key, comment: 'ann at home' });
     expect(parseKeyLine(`  ${key.replace(' ', '\t  ')}\r`)).toEqual({ options: '', key, comment: '' });
     expect(parseKeyLine(`no-pty,command="echo \\"a b\\" ${other}" ${key} c`)).toEqual({
@@ -17,31 +17,31 @@ describe('a line', () => {
     expect(parseKeyLine(`restrict ${key}`)?.options).toBe('restrict');
   });
 
-  test('without a key is nobody’s', () => {
+  test('finds no key in a line without one', () => {
     for (const line of ['', '   ', `# ${key}`, 'ssh-ed25519', `command="${key}"`, 'hello world'])
       expect(parseKeyLine(line)).toBeNull();
   });
 });
 
-test('a key in a comment, in the options of another or as part of another is not there', () => {
+test('ignores a key in a comment, in options, or as part of another key', () => {
   expect(linesWith(`# ${key}\ncommand="${key}" ${other}\n${key}A\n`, key)).toEqual([]);
 });
 
-test('a key is added on a line of its own, and taken away again', () => {
+test('adds a key on its own line, and removes it again', () => {
   expect(added('', key, '')).toBe(`${key}\n`);
   expect(added(other, key, 'ci')).toBe(`${other}\n${key} ci\n`);
   expect(without(added(other, key, 'ci'), key, true)).toBe(other);
   expect(without(`${key} ours\n${other}\n`, key, false)).toBe(`${other}\n`);
-  // Somebody gave the same key rights of their own: that line is theirs.
+  // The line with options was added by a user, so it stays.
   expect(without(`restrict ${key}\n${key} ours\n`, key, false)).toBe(`restrict ${key}\n`);
 });
 
-test('a comment is changed, and options stay', () => {
+test('changes a comment and keeps the options', () => {
   expect(commented(`${other} x\nrestrict ${key} old\n`, key, 'new')).toBe(`${other} x\nrestrict ${key} new\n`);
   expect(commented(`${key} old`, key, '')).toBe(key);
 });
 
-test('what is in a file is only keys, or not', () => {
+test('returns the keys only if the file contains nothing else', () => {
   expect(onlyKeys(`${key}\n\n${other} x\n`)).toEqual([key, other]);
   expect(onlyKeys(`# note\n${key}\n`)).toBeNull();
 });
@@ -55,7 +55,7 @@ describe('of any file', () => {
     .tuple(fc.array(line), fc.boolean())
     .map(([lines, closed]) => (closed ? lines.map((one) => `${one}\n`).join('') : lines.join('\n')));
 
-  test('adding a key and taking it away leaves every byte as it was', () => {
+  test('restores every byte when an added key is removed', () => {
     fc.assert(
       fc.property(file, fc.constantFrom('', 'ci'), (text, comment) => {
         const open = text !== '' && !text.endsWith('\n');
@@ -66,7 +66,7 @@ describe('of any file', () => {
     );
   });
 
-  test('lines of a key that were taken away come back to their places', () => {
+  test('restores removed lines of a key to their positions', () => {
     const mine = fc.constantFrom(key, `${key} a`, `restrict ${key} b`);
     const unique = fc.uniqueArray(fc.integer({ min: 0, max: 99 })).map((all) => all.map((n) => `# ${n}`));
     fc.assert(

@@ -42,7 +42,7 @@ function endOfOptions(text: string): number {
   return text.length;
 }
 
-/** A line with its place among the others, so that it can be restored there. */
+/** A line with its position among the others, so that it can be restored there. */
 export type PlacedLine = {
   text: string;
   index: number;
@@ -78,7 +78,7 @@ export function onlyKeys(text: string): string[] | null {
   return keys;
 }
 
-/** Adds a key as the last line, and completes a missing final line break before it. */
+/** Appends a key as a line, after completing a missing final line break. */
 export const added = (text: string, key: string, comment: string): string =>
   `${text === '' || text.endsWith('\n') ? text : `${text}\n`}${key}${comment === '' ? '' : ` ${comment}`}\n`;
 
@@ -112,7 +112,7 @@ export const withoutAll = (text: string, key: string): string =>
     text,
   );
 
-/** Restores lines to their former places as closely as their neighbors allow. */
+/** Restores lines as closely to their former positions as their neighbors allow. */
 export function putBack(text: string, placed: readonly PlacedLine[]): string {
   const lines = linesOf(text);
   for (const { text: line, index, previous, next } of placed) {
@@ -125,6 +125,6 @@ export function putBack(text: string, placed: readonly PlacedLine[]): string {
   return ended(lines, text === '' ? '\n' : text);
 }
 
-/** Joins lines, and ends the last one as it ended before. */
+/** Joins lines. The last one has a line break if the previous text had one. */
 const ended = (lines: readonly string[], before: string): string =>
   before.endsWith('\n') || lines.length === 0 ? textOf(lines) : textOf(lines).slice(0, -1);

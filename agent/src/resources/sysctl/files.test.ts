@@ -12,7 +12,7 @@ test('reads the last value that a file sets, with any spelling of the key', () =
   expect(valueIn('../../etc/passwd = 1\n((( = 2\n', path)).toBeNull();
 });
 
-test('of the files that are read after ours, the last that sets it is what the next boot will bring', () => {
+test("finds the last file after the agent's that sets another value", () => {
   const file = (name: string, value: string) => ({ name, path: `/etc/sysctl.d/${name}`, text: `${path}=${value}\n` });
   const later = (...files: ReturnType<typeof file>[]) => laterFile(files, path, '90-ours.conf', '1');
   expect(later(file('10-a.conf', '2'))).toBeNull();

@@ -3,7 +3,7 @@ import { parameterPath, plainValue } from '../../host/kernel-parameter.ts';
 import { fileStatus, namesIn, readText } from '../../host/read-system.ts';
 import type { Database } from '../provider/provider.ts';
 
-/** Kernel parameters that the files of sysctl set at boot. */
+/** Reads the files in which sysctl finds kernel parameters at boot. */
 
 export interface SysctlFile {
   name: string;
@@ -11,7 +11,7 @@ export interface SysctlFile {
   text: string;
 }
 
-/** Of two files with the same name, the one in the first directory counts. */
+/** If two files have the same name, the one in the earlier directory counts. */
 const directories = ['/etc/sysctl.d', '/run/sysctl.d', '/usr/local/lib/sysctl.d', '/usr/lib/sysctl.d', '/lib/sysctl.d'];
 
 /** Every file, in reading order. */
@@ -60,7 +60,7 @@ function names(key: string, path: string): boolean {
   }
 }
 
-/** The last file that is read after ours and sets the parameter to another value. */
+/** The last file that is read after the agent's and sets the parameter to another value. */
 export function laterFile(files: readonly SysctlFile[], path: string, ours: string, wanted: string): string | null {
   const setting = files.filter(({ name, text }) => name > ours && valueIn(text, path) !== null).at(-1);
   return setting !== undefined && valueIn(setting.text, path) !== wanted ? setting.path : null;

@@ -8,7 +8,7 @@ import { edited } from '../line-unix/diff.ts';
 import { meant, type SeenLine } from '../line-unix/seen.ts';
 import { joinLines, placeOf, splitLines, type TextLine } from './lines.ts';
 
-/** Texts in which lines repeat, end in any way, and hold bytes that are no UTF-8. */
+/** Texts with repeated lines, any line endings, and bytes that are not UTF-8. */
 const texts = fc
   .array(
     fc.tuple(
@@ -51,7 +51,7 @@ function seenIn(resource: Parameters<typeof meant>[0], lines: readonly TextLine[
 }
 
 describe('a text', () => {
-  test('is the same bytes after it was taken apart', () => {
+  test('splitting and joining lines preserves every byte', () => {
     fc.assert(
       fc.property(texts, (text) => {
         expect(joinLines(splitLines(text))).toEqual(text);
@@ -66,7 +66,7 @@ describe('a text', () => {
 });
 
 describe('a line', () => {
-  test('once put there or taken out needs nothing more, and what it changed comes back byte for byte', () => {
+  test('applies a line idempotently, and restores the text byte for byte', () => {
     let changed = 0;
     fc.assert(
       fc.property(texts, lineResources, (text, resource) => {
@@ -89,17 +89,17 @@ describe('a line', () => {
     expect(changed).toBeGreaterThan(50);
   });
 
-  test('comes back where it was although others changed the file, and leaves what they did', () => {
+  test('restores a line to its position after others changed the file', () => {
     const resource = line('/f', 'UMASK 027', { match: '^UMASK' });
     const lines = splitLines(Buffer.from('one\nUMASK 022\ntwo\n'));
     const before = rememberLine(resource, seenIn(resource, lines), null);
     const back = (now: string): string =>
       joinLines(restored(resource, before, splitLines(Buffer.from(now)))?.lines ?? []).toString();
     expect(back('zero\nnew\nUMASK 027\ntwo\nthree\n')).toBe('zero\nnew\nUMASK 022\ntwo\nthree\n');
-    // Taken out by hand, and put at the end by the next apply.
+    // The line was removed by hand, and the next apply added it at the end.
     expect(back('zero\none\ntwo\nthree\nUMASK 027\n')).toBe('zero\none\nUMASK 022\ntwo\nthree\n');
     expect(back('zero\none\ntwo\n')).toBe('zero\none\nUMASK 022\ntwo\n');
-    // Nothing around it is left: where it stands is as good a place as any.
+    // No neighbor of the line remains, so the line stays at its present position.
     expect(back('x\ny\nz\nUMASK 027')).toBe('x\ny\nz\nUMASK 022');
   });
 });
@@ -114,12 +114,12 @@ describe('a block', () => {
     '# BEGIN muster: n\r\n# END muster: n\r\n',
   );
 
-  test('once put there needs nothing more, and what was there comes back byte for byte', () => {
+  test('applies a block idempotently, and restores the text byte for byte', () => {
     fc.assert(
       fc.property(texts, existing, texts, resources, (head, middle, tail, resource) => {
         const ended = /(^|\n)$/.test(head.toString('latin1')) ? head : Buffer.concat([head, Buffer.from('\n')]);
         const text = Buffer.concat([ended, Buffer.from(middle), tail]);
-        // With both ways to end a line in one file, the lines of a block that was there end as the others do.
+        // In a file with mixed line endings, a restored block gets the prevailing ending.
         const mixed = /\r\n/.test(text.toString('latin1')) && /[^\r]\n|^\n/.test(text.toString('latin1'));
         fc.pre(!mixed);
         const lines = splitLines(text);

@@ -1,6 +1,6 @@
 /**
  * The text of a file as lines, byte for byte. Invalid UTF-8, the ending of each line, and a missing final line break
- * are preserved. Each character stands for one byte (latin1), so `text` is not for display; `readable` converts it.
+ * are preserved. Each character represents one byte (latin1), so `text` is not for display; `readable` converts it.
  */
 
 export interface TextLine {
@@ -40,7 +40,7 @@ export function endingOf(lines: readonly TextLine[], otherwise: LineEnd = '\n'):
   return ended === undefined || ended.end === '' ? otherwise : ended.end;
 }
 
-/** The place of lines, with their neighbors, so that it can be found again after the file changed. */
+/** The position of lines, with their neighbors, so that it can be found again after the file changed. */
 export interface Place {
   index: number;
   /** Null at the start and end of the file. */
@@ -50,7 +50,7 @@ export interface Place {
   ending: LineEnd;
 }
 
-/** @param count number of lines at the place; 0 for a gap */
+/** @param count number of lines at the position; 0 for a gap */
 export const placeOf = (lines: readonly TextLine[], index: number, count: number): Place => ({
   index,
   above: lines[index - 1]?.text ?? null,
@@ -58,15 +58,15 @@ export const placeOf = (lines: readonly TextLine[], index: number, count: number
   ending: lines[index - 1]?.end || endingOf(lines),
 });
 
-/** Whether the lines at `index` are at the recorded place. */
+/** Whether the lines at `index` are at the recorded position. */
 export const isAt = (lines: readonly TextLine[], index: number, count: number, place: Place): boolean =>
   place.index === index ||
   (lines[index - 1]?.text ?? null) === place.above ||
   (lines[index + count]?.text ?? null) === place.below;
 
 /**
- * Finds the gap that best matches a recorded place: between both neighbors, else below the first, else above the
- * second. The nearest wins among equals.
+ * Finds the gap that best matches a recorded position: between both neighbors, or else below the first, or else above
+ * the second. The nearest wins among equals.
  * @returns null if neither neighbor exists any more
  */
 export function findPlace(lines: readonly TextLine[], place: Place): number | null {
@@ -85,7 +85,7 @@ export function findPlace(lines: readonly TextLine[], place: Place): number | nu
 }
 
 /**
- * Inserts lines into a gap. A file without a final line break keeps lacking one if the new lines come last.
+ * Inserts lines into a gap. If the new lines come last in a file without a final line break, the file still has none.
  * @param ends endings of the new lines, if known; else those of the file
  */
 export function insertLines(

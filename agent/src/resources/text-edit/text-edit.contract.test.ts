@@ -16,7 +16,7 @@ import { block, file, line, operation } from '../../converge/test/desired.ts';
 import { useAgent } from '../../converge/test/harness.ts';
 import { snapshotTree } from '../../converge/test/tree.ts';
 
-/** Lines and blocks in files, by a whole agent. */
+/** Tests lines and blocks in files with a complete agent. */
 
 const h = useAgent();
 const path = (): string => `${h.root}/f`;
@@ -27,7 +27,7 @@ const plan = async (...resources: ResolvedResource[]) => (await h.agent.run(oper
 const asRoot = test.runIf(process.geteuid?.() === 0);
 
 describe('several in one file', () => {
-  test('are planned, put there and taken out again in one go each', async () => {
+  test('plans, adds, and removes several lines and blocks in one operation each', async () => {
     write('127.0.0.1 localhost\nUMASK 022\nlast');
     const before = snapshotTree(h.root);
     const all = [
@@ -52,7 +52,7 @@ describe('several in one file', () => {
     expect(snapshotTree(h.root)).toEqual(before);
   });
 
-  test('leave what others wrote meanwhile', async () => {
+  test('keeps the changes of others when it removes its lines and blocks', async () => {
     write('a\nb\n');
     await apply(line(path(), 'ours'), block(path(), 'm', { content: 'in\n' }));
     write(`top\n${read()}bottom\n`);
@@ -74,7 +74,7 @@ describe('a line that is added', () => {
     [{ after: '^b' }, `${text}\nnew`],
     [{ after: 'nowhere' }, `${text}\nnew`],
     [{ before: '^\\[two\\]', match: '^a' }, '[one]\nnew\n[two]\nb = 2'],
-  ])('with %j has its place, stays there, and leaves nothing behind', async (body, expected) => {
+  ])('adds and removes a line in a file with %j', async (body, expected) => {
     write(text);
     const ours = line(path(), 'new', body);
     const planned = await plan(ours);
@@ -90,7 +90,7 @@ describe('a line that is added', () => {
 });
 
 describe('captures', () => {
-  test('go into the line, and what was there comes back', async () => {
+  test('inserts captured groups into the line, and restores the original line', async () => {
     write('GRUB_CMDLINE="quiet"\nend\n');
     const ours = line(path(), '\\1"\\g<value> audit=1"\\\\', {
       match: '^(GRUB_CMDLINE=)"(?<value>(?:(?! audit).)*)"$',
@@ -108,7 +108,7 @@ describe('captures', () => {
     expect(read()).toBe('GRUB_CMDLINE="quiet"\nend\n');
   });
 
-  test('keep a line that they make as it is', async () => {
+  test('keeps a line that its captures already produce', async () => {
     write('port = 80 # web\n');
     const ours = line(path(), 'port = 8080\\g<1>', { match: '^port = \\d+(.*)$', backrefs: true });
     await apply(ours);
@@ -120,10 +120,10 @@ describe('captures', () => {
   });
 
   test.each([
-    ['\\1x', '^(.*)$', 'would make another of it at each apply'],
+    ['\\1x', '^(.*)$', 'would change it again at each apply'],
     ['\\2', '^(a)$', 'has \\2, and `match` has no such group'],
     ['\\g<b>', '^(?<a>a)$', 'no such group'],
-  ])('%s of %s is refused, and nothing is changed', async (text, match, reason) => {
+  ])('refuses the line %s for the match %s, and changes nothing', async (text, match, reason) => {
     write('a\n');
     expect(await apply(line(path(), text, { match, backrefs: true }))).toMatchObject([
       { status: 'failed', message: expect.stringContaining(reason) },
@@ -131,11 +131,13 @@ describe('captures', () => {
     expect(read()).toBe('a\n');
   });
 
-  test('are refused where the next apply would change another line', async () => {
+  test('refuses captures if the next apply would change another line', async () => {
     write('a=old\nb=old\n');
     const ours = line(path(), '\\1=new', { match: '^(\\w+)=old$', backrefs: true });
     for (const results of [await plan(ours), await apply(ours)])
-      expect(results).toMatchObject([{ status: 'failed', message: expect.stringMatching(/takes 2 lines.*narrower/s) }]);
+      expect(results).toMatchObject([
+        { status: 'failed', message: expect.stringMatching(/matches 2 lines.*narrower/s) },
+      ]);
     expect(read()).toBe('a=old\nb=old\n');
     write('a=new\nb=old\n');
     expect(await apply(ours)).toMatchObject([{ status: 'changed' }]);
@@ -143,7 +145,7 @@ describe('captures', () => {
     expect(read()).toBe('a=new\nb=new\n');
   });
 
-  test('change the last of several lines where it then stays the one that is meant', async () => {
+  test('replaces the last of several matching lines if the result still matches', async () => {
     write('port = 80\nport = 81\n');
     const ours = line(path(), 'port = 8080\\1', { match: '^port = \\d+(.*)$', backrefs: true });
     await apply(ours);
@@ -161,7 +163,7 @@ describe('captures', () => {
 });
 
 describe('validate', () => {
-  test('refuses a content with the new line before it is put in place', async () => {
+  test('validates the content with the new line before it is put in place', async () => {
     write('ok\n');
     const validated = (text: string) => line(path(), text, { validate: '! grep -q bad %' });
     expect(await apply(validated('bad'))).toMatchObject([
@@ -181,13 +183,13 @@ describe('validate', () => {
 });
 
 describe('which line', () => {
-  test('replaces the last line that matches, and leaves an existing line where it is', async () => {
+  test('replaces the last matching line, and keeps an existing line in its position', async () => {
     write('#UMASK 022\nUMASK 022\nUMASK 077\nend\n');
     await apply(line(path(), 'UMASK 027', { match: '^#?UMASK' }));
     expect(read()).toBe('#UMASK 022\nUMASK 022\nUMASK 027\nend\n');
   });
 
-  test('stays when the pattern no longer matches it', async () => {
+  test('keeps managing a line that no longer matches the pattern', async () => {
     write('PermitRootLogin yes\nPermitRootLogin yes\nend\n');
     const no = line(path(), 'PermitRootLogin no', { match: '^PermitRootLogin yes' });
     await apply(no);
@@ -195,7 +197,7 @@ describe('which line', () => {
     expect(await apply(no)).toMatchObject([{ status: 'unchanged' }]);
   });
 
-  test('was declared before goes when another is declared for the same match', async () => {
+  test('removes the previously declared line when its declaration changes', async () => {
     write('#Port 22\n');
     await apply(line(path(), 'Port 22', { match: '^#Port' }));
     await apply(line(path(), 'Port 2222', { match: '^#Port' }));
@@ -204,14 +206,14 @@ describe('which line', () => {
     expect(read()).toBe('#Port 22\n');
   });
 
-  test('matches letters beyond ASCII as letters, next to bytes that are not UTF-8', async () => {
+  test('matches non-ASCII letters next to bytes that are not UTF-8', async () => {
     writeFileSync(path(), Buffer.concat([Buffer.from([0xff, 0xfe, 0x0a]), Buffer.from('name=zoë\n')]));
     await apply(line(path(), 'name=Ünal', { match: '^name=\\p{L}{3}$' }));
     expect(readFileSync(path())).toEqual(Buffer.concat([Buffer.from([0xff, 0xfe, 0x0a]), Buffer.from('name=Ünal\n')]));
   });
 });
 
-test('a pattern that backtracks for ever is cut off, fails its resource and holds up nothing', async () => {
+test('stops a pattern that backtracks endlessly, and fails only its resource', async () => {
   write(`${'a'.repeat(200)}!\n`);
   const before = process.threadCpuUsage();
   const results = await apply(line(path(), 'x', { match: '^(a+)+$' }), line(path(), 'y'));
@@ -224,7 +226,7 @@ test('a pattern that backtracks for ever is cut off, fails its resource and hold
 });
 
 describe('a file that is not there', () => {
-  test('is not made; nothing is to be taken out of it', async () => {
+  test('refuses to create a missing file for a line or block', async () => {
     const missing = [
       line(path(), 'x'),
       block(path(), 'm', { content: 'x' }),
@@ -240,7 +242,7 @@ describe('a file that is not there', () => {
       ]);
   });
 
-  test('may be declared before it, and goes with it', async () => {
+  test('accepts a file that the same operation declares, and removes both', async () => {
     const before = snapshotTree(h.root);
     const all = [file(path(), { mode: '0600' }), line(path(), 'x'), block(path(), 'm', { content: 'y\n' })];
     expect((await plan(...all)).map(({ status }) => status)).toEqual(Array(3).fill('would_change'));
@@ -250,7 +252,7 @@ describe('a file that is not there', () => {
     expect(snapshotTree(h.root)).toEqual(before);
   });
 
-  test('any more is drift, and nothing to be removed', async () => {
+  test('reports a deleted file as drift, and has nothing to remove', async () => {
     write('');
     await apply(line(path(), 'x'), block(path(), 'm', { content: 'y' }));
     rmSync(path());
@@ -268,7 +270,7 @@ describe('what is no file of its own', () => {
     expect(snapshotTree(h.root)).toEqual(before);
   };
 
-  test('is not touched: a link, a directory, a FIFO', async () => {
+  test('refuses a link, a directory, or a FIFO', async () => {
     writeFileSync(`${h.root}/victim`, 'victim\n');
     symlinkSync(`${h.root}/victim`, path());
     await refused(/symbolic link to .*victim.*declare the path of the file itself/);
@@ -280,7 +282,7 @@ describe('what is no file of its own', () => {
     await refused(/is a FIFO/);
   });
 
-  asRoot('nor is a hard link in a place of a user, or one that is too large', async () => {
+  asRoot("refuses a hard link in a user's directory, and a file that is too large", async () => {
     writeFileSync(`${h.root}/victim`, 'victim\n');
     mkdirSync(`${h.root}/home`);
     chownSync(`${h.root}/home`, 65534, 65534);
@@ -292,7 +294,7 @@ describe('what is no file of its own', () => {
     await refused(/only managed up to 4 MiB/);
   });
 
-  asRoot('keeps its owner and permissions, but not a set-user-ID bit of another user', async () => {
+  asRoot('keeps owner and permissions, except a set-user-ID bit of another user', async () => {
     write('a\n');
     chownSync(path(), 65534, 1);
     chmodSync(path(), 0o4751);
@@ -308,7 +310,7 @@ describe('half a block', () => {
     ['x\n# END muster: m\n', /line 2 ends it, and none begins it/],
     ['# END muster: m\n# BEGIN muster: m\n', /ends it before/],
     ['# BEGIN muster: m\n# END muster: m\n# BEGIN muster: m\n# END muster: m\n', /more than once/],
-  ])('is a failure that says so: %j', async (text, message) => {
+  ])('refuses an incomplete block with the reason: %j', async (text, message) => {
     write(text);
     for (const results of [
       await plan(block(path(), 'm', { content: 'y' })),
@@ -319,7 +321,7 @@ describe('half a block', () => {
     expect(read()).toBe(text);
   });
 
-  test('is drift, and is not removed', async () => {
+  test('reports an incomplete block as drift, and refuses to remove it', async () => {
     write('');
     await apply(block(path(), 'm', { content: 'y' }));
     write('# BEGIN muster: m\ny\n');
@@ -332,7 +334,7 @@ describe('half a block', () => {
     expect(read()).toBe('kept\n');
   });
 
-  test('is not made: content with its own marker line is refused', async () => {
+  test('refuses a block whose content contains its own marker line', async () => {
     write('');
     expect(await apply(block(path(), 'm', { content: 'x\n# END muster: m\n' }))).toMatchObject([
       { status: 'failed', message: expect.stringMatching(/begins or ends the block itself/) },
@@ -341,7 +343,7 @@ describe('half a block', () => {
   });
 });
 
-test('what is sensitive, or stands next to it, is in no result', async () => {
+test('hides sensitive lines and the lines next to them in all results', async () => {
   write('password=old\nuser=x\n');
   const results = [
     ...(await apply(

@@ -18,7 +18,10 @@ import { joinLines, splitLines, type TextLine } from './lines.ts';
 
 /** A file that belongs to others and of which a resource declares a part. */
 
-/** The object at the path. The journal does not keep `content`, so null also stands for a file observed earlier. */
+/**
+ * The object at the path. The journal does not keep `content`, so after a restart null means that the content is
+ * unknown.
+ */
 export interface SeenText {
   type: Inspected['type'];
   /** Type of the object if it is not a file. */
@@ -59,10 +62,10 @@ export const notAFile = (resource: ResolvedResource, { kind }: SeenText): HostFa
   new HostFailure(
     kind?.startsWith('a symbolic') === true
       ? `${pathOf(resource)} is ${kind}, which is not followed; declare the path of the file itself`
-      : `${pathOf(resource)} is ${kind}, not a file; it is not touched`,
+      : `${pathOf(resource)} is ${kind}, not a file; it is not changed`,
   );
 
-/** The missing prerequisite when the file does not exist. It is not created, because others own it. */
+/** The missing prerequisite if the file does not exist. The agent does not create the file, because others own it. */
 export function awaitsFile(
   resource: ResolvedResource,
   seen: SeenText,
@@ -70,22 +73,22 @@ export function awaitsFile(
 ): Pick<Difference, 'awaits'> {
   const path = pathOf(resource);
   if (seen.type !== 'absent' || purpose === 'drift' || willBeThere(path)) return {};
-  const message = `there is no file ${path}; it is not made for a part of it: declare it as file-unix too, or what brings it before this`;
+  const message = `there is no file ${path}; a line or block does not create it; declare it as file-unix too, or declare the resource that creates it before this one`;
   return { awaits: [{ kind: 'programs', message }] };
 }
 
-/** Only changed lines without context, because an adjacent line may contain a secret of another resource. */
+/** A diff of only the changed lines. A diff with context could show a secret of another resource. */
 export const changedLines = (
   resource: ResolvedResource,
   { content }: SeenText,
   after: readonly TextLine[],
 ): string | null => (content === null ? null : contentDiff(pathOf(resource), content, joinLines(after), 0));
 
-/** A set-ID bit of another user's file is cleared at the first change; everything else stays. */
+/** The first change clears a set-ID bit of another user's file. All other permissions stay. */
 export const ownershipEdited = (found: Ownership): Ownership =>
   decideOwnership({}, found, { type: 'file', content: 'edited' }, asCreated(found.mode));
 
-/** Other changes that come with a change of the text. */
+/** Changes of the permissions that come with a change of the text. */
 export const bitsLost = ({ ownership }: Pick<SeenText, 'ownership'>): FieldChange[] =>
   ownership === null ? [] : modeChange(ownership, ownershipEdited(ownership));
 
@@ -105,7 +108,7 @@ export async function rewrite(
   const found = inspect(machine.walk, path, true);
   const seen = textOf(path, found);
   if (found.type !== 'file') {
-    if (found.type === 'absent') throw new HostFailure(`${path} went away meanwhile; apply again`);
+    if (found.type === 'absent') throw new HostFailure(`${path} was removed during the apply; apply again`);
     throw notAFile(resource, seen);
   }
   const lines = edit(seen);

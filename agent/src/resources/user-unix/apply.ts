@@ -43,7 +43,7 @@ export async function rememberUser(
       before ?? {
         was: 'absent',
         made: getsHome(body) ? homeToMake(homeOf(body), machine) : null,
-        // With another primary group, useradd creates no group of the same name.
+        // With another primary group, useradd creates no group with the account's name.
         keepGroup: body.primary_group != null || groupStays(files, body.name, machine),
         mailWasThere: inspect(machine.walk, mailbox(body.name), false).type !== 'absent',
       }
@@ -58,7 +58,7 @@ export async function rememberUser(
 
 const skeletonPath = '/etc/skel';
 
-/** @returns null if it already exists */
+/** The home directory to create; null if it already exists. */
 function homeToMake(home: string, machine: Machine): Made | null {
   if (inspect(machine.walk, home, false).type !== 'absent') return null;
   const parents: string[] = [];
@@ -110,11 +110,11 @@ async function createAccount(body: Body, files: AccountFiles, machine: Machine):
   const home = homeOf(body);
   const makesHome = getsHome(body) && inspect(machine.walk, home, false).type === 'absent';
   if (makesHome) {
-    // Through the path walk, which does not follow links that a user could have put there.
+    // Uses the path walk, which does not follow links that a user could have created.
     const parent = machine.walk.open(above(home), 'make');
     if (parent !== null) machine.walk.release(parent);
   }
-  // An existing group of the same name becomes the account's own; useradd would refuse to create it.
+  // An existing group with the account's name becomes its primary group; useradd would refuse to create that group.
   const group =
     body.primary_group != null
       ? String(declaredGroup(files, body.primary_group).gid)
@@ -150,8 +150,8 @@ const supplementaryGroups = (files: AccountFiles, body: Body): string[] => [
 ];
 
 /**
- * Removes an account, but no files of its user.
- * @param keepGroup whether to keep the group of the same name, which userdel would remove
+ * Removes an account, but none of its user's files.
+ * @param keepGroup whether to keep the group with the account's name, which userdel would remove
  */
 export async function removeAccount(
   name: string,
@@ -165,13 +165,13 @@ export async function removeAccount(
   const shared = [...files.users.values()].some((other) => other.uid === user.uid && other.name !== name);
   if (running.length > 0 && !shared)
     throw new HostFailure(
-      `${name} is not removed: it runs ${running.join(', ')}; end that, or sign the user out, and apply again`,
+      `${name} is not removed: its processes are still running: ${running.join(', ')}; end that, or sign the user out, and apply again`,
     );
   const own = files.groups.get(name);
   if (keepGroup && own !== undefined && own.gid === user.gid) {
     const other = [...files.groups.values()].find(({ gid }) => gid !== own.gid);
-    // userdel removes the group only while it is the primary one. The home is changed first, because usermod would give
-    // its contents to the other group.
+    // userdel removes the group only while it is the primary group. The home is changed first, because usermod would
+    // give its contents to the other group.
     if (other !== undefined)
       await runAccountTool('usermod', ['-d', '/nonexistent', '-g', String(other.gid), '--', name], machine);
   }

@@ -32,7 +32,7 @@ const ann: User = {
 };
 const groups: Record<string, number> = { ann: 1500, audio: 29, games: 60, video: 44 };
 
-/** What would be seen of a body on a machine with those groups. */
+/** The observation of an account on a machine that has `groups`. */
 function seen(user: User | null, body: Partial<Body> = {}, rest: Partial<SeenUser> = {}): SeenUser {
   const find = (asked: string) =>
     Object.entries(groups).find(([name, gid]) => name === asked || String(gid) === asked) ?? null;
@@ -52,14 +52,14 @@ const diff = (user: User | null, body: Partial<Body>) => diffUser(declared(body)
 const fields = ({ changes }: { changes: { field: string }[] }) => changes.map(({ field }) => field);
 
 describe('what is declared of an account', () => {
-  test('is all there is to change: what is absent or null is not managed', () => {
+  test('changes only declared fields; absent and null fields are not managed', () => {
     expect(diff(ann, {}).action).toBe('none');
     const nulls = { uid: null, shell: null, additional_groups: null } as unknown as Partial<Body>;
     expect(diff(ann, nulls).action).toBe('none');
     expect(diff(ann, { system: true }).action).toBe('none');
   });
 
-  test('makes an account that is not there, with each of its fields', () => {
+  test('creates a missing account with each of its fields', () => {
     const made = diff(null, { uid: 7, primary_group: 'games', additional_groups: [], shell: '/bin/sh', system: true });
     expect(made.action).toBe('create');
     expect(made.changes).toEqual([
@@ -71,12 +71,12 @@ describe('what is declared of an account', () => {
     ]);
   });
 
-  test('takes digits for the number of a group, and a group that is named by both for one', () => {
+  test('accepts a group by number or by name', () => {
     expect(diff(ann, { primary_group: '1500', additional_groups: ['60', 'games', 'audio'] }).action).toBe('none');
     expect(diff(ann, { primary_group: '60' }).changes).toEqual([{ field: 'primary_group', from: 'ann', to: 'games' }]);
   });
 
-  test('is exactly the supplementary groups', () => {
+  test('sets exactly the declared supplementary groups', () => {
     const change = (additional_groups: string[]) => diff(ann, { additional_groups }).changes;
     expect(change(['games', 'audio'])).toEqual([]);
     expect(change(['audio'])).toEqual([{ field: 'additional_groups', from: 'audio,games', to: 'audio' }]);
@@ -94,12 +94,12 @@ describe('what is declared of an account', () => {
     ]);
   });
 
-  test('does not apply to an account of a directory service', () => {
+  test('refuses an account of a directory service', () => {
     const elsewhere = seen(null, {}, { elsewhere: ['sss'] });
     expect(() => diffUser(declared(), elsewhere, plan)).toThrow(/not in \/etc\/passwd.*sss/);
   });
 
-  test('does not remove the superuser under any name', () => {
+  test('refuses to remove the superuser under any name', () => {
     expect(() => diff({ ...ann, uid: 0 }, { ensure: 'absent' })).toThrow(/superuser/);
   });
 });
@@ -107,14 +107,14 @@ describe('what is declared of an account', () => {
 describe('removal', () => {
   const created: UserBefore = { was: 'absent', made: null, keepGroup: false, mailWasThere: false };
 
-  test('of an account of ours is that it goes, and its home directory by itself when only that is left', () => {
+  test('removes an account that the agent created, or only its remaining home', () => {
     const made = { ...created, made: { home: '/home/ann', parents: [], skeleton: 'x' } };
     expect(diffUserRemoval(declared(), created, seen(ann)).action).toBe('remove');
     expect(diffUserRemoval(declared(), created, seen(null)).action).toBe('none');
     expect(diffUserRemoval(declared(), made, seen(null, {}, { homeIsThere: true })).action).toBe('remove');
   });
 
-  test('of one that was there before, and is gone, makes it again only if the agent removed it', () => {
+  test('creates an older account again only if the agent removed it', () => {
     const before: UserBefore = { was: 'user', touched: { uid: 3 }, whole: null };
     expect(diffUserRemoval(declared(), before, seen(null)).action).toBe('none');
     const secrets = { password: '!', ageing: [], subordinateUids: [], subordinateGids: [] };
@@ -124,7 +124,7 @@ describe('removal', () => {
     expect(again.changes.find(({ field }) => field === 'uid')?.to).toBe('3');
   });
 
-  test('names each field that an apply has changed, and no other, as it was before the first change', () => {
+  test('restores exactly the fields that applies changed to their original values', () => {
     const field = fc.subarray(['uid', 'primary_group', 'additional_groups', 'home', 'shell']);
     fc.assert(
       fc.property(fc.array(field, { minLength: 1, maxLength: 4 }), (steps) => {

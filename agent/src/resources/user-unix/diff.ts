@@ -23,7 +23,7 @@ export function diffUser(
     if (user === null) return nothing();
     if (purpose === 'drift') return presenceDrift();
     if (user.uid === 0) throw new HostFailure(`${body.name} has number 0: the superuser is not removed`);
-    return { ...presenceDrift(), message: `what is in its home directory ${user.home} is left` };
+    return { ...presenceDrift(), message: `its home directory ${user.home} is left` };
   }
   const changes: FieldChange[] = [];
   if (user === null) changes.push({ field: 'ensure', from: 'absent', to: 'present' });
@@ -48,7 +48,7 @@ export function diffUser(
   }
   if (body.home != null) compare('home', user?.home ?? null, body.home, user?.home === body.home);
   if (body.shell != null) compare('shell', user?.shell ?? null, body.shell, user?.shell === body.shell);
-  // Only for a new account, because an existing system account looks like any other.
+  // Only for a new account: an existing account does not show whether it was created as a system account.
   if (body.system != null && user === null) changes.push({ field: 'system', from: null, to: String(body.system) });
   if (changes.length === 0) return nothing();
   const message = user === null ? creationMessage(resource) : changeMessage(changes);
@@ -70,15 +70,15 @@ const creationMessage = (resource: ResolvedResource): string | null => {
 
 const changeMessage = (changes: readonly FieldChange[]): string | null =>
   changes.some(({ field }) => field === 'home')
-    ? 'the home directory is another from now on; nothing is moved there from the old one'
+    ? 'the account gets another home directory; the contents of the old one are not moved'
     : null;
 
-/** A removal restores changed fields, removes accounts that the agent created, and restores those that it removed. */
+/** Restores changed fields, removes accounts that the agent created, and restores accounts that it removed. */
 export function diffUserRemoval(resource: ResolvedResource, before: UserBefore, seen: SeenUser): Difference {
   const { name } = bodyOf(resource);
   const { user } = seen;
   if (before.was === 'absent') {
-    if (user === null && !seen.homeIsThere) return nothing('already gone');
+    if (user === null && !seen.homeIsThere) return nothing('already removed');
     const gone: Difference = {
       action: 'remove',
       changes: [{ field: 'ensure', from: 'present', to: 'absent' }],
@@ -87,10 +87,10 @@ export function diffUserRemoval(resource: ResolvedResource, before: UserBefore, 
     if (user?.uid === 0) throw new HostFailure(`${name} now has number 0: the superuser is not removed`);
     return before.made === null
       ? gone
-      : { ...gone, message: `its home directory ${before.made.home} goes only if nothing was put into it` };
+      : { ...gone, message: `its home directory ${before.made.home} is removed only if no files were added to it` };
   }
   if (user === null && before.whole === null)
-    return nothing('already gone; it was there before the agent, which never removed it and does not make it again');
+    return nothing('already removed, but not by the agent, so the agent does not create it again');
   const changes: FieldChange[] = [];
   if (user === null) changes.push({ field: 'ensure', from: 'absent', to: 'present' });
   const back = backTo(before);
@@ -107,10 +107,10 @@ export function diffUserRemoval(resource: ResolvedResource, before: UserBefore, 
     changes.push({ field: 'home', from: user?.home ?? null, to: back.home });
   if (back.shell !== undefined && user?.shell !== back.shell)
     changes.push({ field: 'shell', from: user?.shell ?? null, to: back.shell });
-  // For a password only the fact that it is restored is reported.
+  // The report says only that the password is restored, without its value.
   if (user !== null && !seen.secretsAsBefore) changes.push({ field: 'password', from: null, to: null });
-  if (changes.length === 0) return nothing('as it was before');
-  return { action: 'remove', changes, diff: null, message: 'what was there before is restored' };
+  if (changes.length === 0) return nothing('already in its original state');
+  return { action: 'remove', changes, diff: null, message: 'restores the original state' };
 }
 
 /** All fields to restore. */

@@ -47,7 +47,7 @@ export async function removeOrRestoreUser(
   return said.length === 0 ? {} : { message: said.join('; ') };
 }
 
-/** Removes the group that came with the account if userdel left it, as it does when it is not the primary group. */
+/** Removes the group that came with the account. userdel leaves that group if it is not the primary one. */
 async function removeOwnGroup(name: string, machine: Machine): Promise<void> {
   machine.stale(accountDatabase);
   const files = await machine.database(accountDatabase);
@@ -59,7 +59,7 @@ async function removeOwnGroup(name: string, machine: Machine): Promise<void> {
 function removeHome({ home, parents, skeleton }: Made, machine: Machine): string[] {
   if (machine.declared(home)) return [`its home directory ${home} is left: it is declared`];
   if (!removeIfUntouched(machine.walk, home, skeleton))
-    return [`its home directory ${home} is left: there is something in it that did not come with the account`];
+    return [`its home directory ${home} is left, because files were added to it`];
   for (const parent of parents) {
     if (machine.declared(parent)) break;
     machine.walk.forget();
@@ -76,14 +76,14 @@ function removeMailbox(name: string, machine: Machine): string[] {
   if (found.type !== 'file') return [];
   if (found.size > 0) return [`its mail in ${path} is left`];
   machine.walk.within(path, 'null', (parent, file) => {
-    // Mail may have arrived meanwhile.
+    // Mail may have arrived since the observation.
     expectUnchanged(parent, file, found);
     removeFile(parent, file);
   });
   return [];
 }
 
-/** Restores a removed account, or the original state of its replacement. Restored fields follow afterwards. */
+/** Restores a removed account, or replaces a new account of that name. Single fields are restored afterwards. */
 async function restoreWhole(name: string, whole: WholeUser, machine: Machine): Promise<void> {
   const { groups, users } = await machine.database(accountDatabase);
   const own = groups.get(name);
@@ -94,7 +94,7 @@ async function restoreWhole(name: string, whole: WholeUser, machine: Machine): P
     await runAccountTool(
       'useradd',
       [
-        // Created as a system account, which gets no new subordinate IDs.
+        // Creates a system account, because that gets no new subordinate IDs.
         ...['-r', '-M', '-u', String(whole.uid), '-g', String(whole.gid), '-d', whole.home, '-s', whole.shell],
         ...(whole.comment === '' ? [] : ['-c', whole.comment]),
         '--',
@@ -118,7 +118,7 @@ async function restoreRanges(
   machine: Machine,
 ): Promise<void> {
   if (isDeepStrictEqual(now, wanted)) return;
-  // One at a time, because usermod would write several in reverse order.
+  // A separate call for each range, because usermod would write several in reverse order.
   for (const range of now) await runAccountTool('usermod', [remove, written(range), '--', name], machine);
   for (const range of wanted) await runAccountTool('usermod', [add, written(range), '--', name], machine);
 }
@@ -165,12 +165,12 @@ async function restoreFields(
   }
   const gone = memberships.filter((group) => !files.groups.has(group.name)).map((group) => group.name);
   return [
-    ...(gone.length === 0 ? [] : [`it was in groups that are gone: ${gone.join(', ')}`]),
+    ...(gone.length === 0 ? [] : [`it was in groups that no longer exist: ${gone.join(', ')}`]),
     ...(await restoreOrder(there, machine)),
   ];
 }
 
-/** Restores the order of a group's members, if they are the same. */
+/** Restores the order of a group's members, unless other members were added or removed. */
 async function restoreOrder(memberships: readonly Membership[], machine: Machine): Promise<string[]> {
   const files = await machine.database(accountDatabase);
   const said: string[] = [];
@@ -181,7 +181,7 @@ async function restoreOrder(memberships: readonly Membership[], machine: Machine
     try {
       await runAccountTool('gpasswd', ['-M', members.join(','), name], machine);
     } catch (error) {
-      // A member may be known only to another source. The membership itself is correct, which is sufficient.
+      // A member may be known only to another name-service source. Only the order is wrong then, not the membership.
       if (!(error instanceof HostFailure)) throw error;
       said.push(`the members of ${name} are in another order than before`);
     }

@@ -24,7 +24,7 @@ export type User = {
 
 export interface SeenUser {
   user: User | null;
-  /** Name-service sources that know the user, if no account file does. */
+  /** Name-service sources that know the user, if the account files do not. */
   elsewhere: string[] | null;
   /** The declared groups under their local names; null: the group does not exist. */
   primary: { name: string; gid: number } | null;
@@ -61,15 +61,15 @@ export type Touched = {
 /** A group with all of its members, so that their order can be restored. */
 export type Membership = { name: string; members: string[] };
 
-/** A removed account, with everything needed to restore it. */
+/** A removed account, with all data needed to restore it. */
 export type WholeUser = User & {
   memberships: Membership[];
-  /** Whether its group of the same name is removed with it. */
+  /** Whether the group with the account's name is removed with it. */
   ownGroup: boolean;
   secrets: AccountSecrets;
 };
 
-/** Values of `home` that stand for no home directory. */
+/** Values of `home` that do not name a home directory. */
 const noHomes = new Set(['/', '/nonexistent', '/dev/null', '/proc', '/run', '/bin', '/sbin', '/usr/sbin']);
 
 /** Whether a home directory is created with the account. */
@@ -122,7 +122,7 @@ export const membershipsOf = (files: AccountFiles, groups: readonly string[]): M
 /** The complete record of an account that is about to be removed. */
 export function wholeUser(files: AccountFiles, name: string, user: User, keepGroup: boolean): WholeUser {
   const own = files.groups.get(name);
-  // The conditions under which userdel removes the group of the same name.
+  // The conditions under which userdel removes the group with the account's name.
   const goesAlong =
     !keepGroup &&
     own !== undefined &&
@@ -137,7 +137,7 @@ export function wholeUser(files: AccountFiles, name: string, user: User, keepGro
   };
 }
 
-/** Whether the group of the same name is kept: it existed before, or it is declared. */
+/** Whether the group with the account's name is kept: it existed before, or it is declared. */
 export function groupStays(files: AccountFiles, name: string, machine: Machine): boolean {
   return files.groups.has(name) || groupIsDeclared(name, machine);
 }
