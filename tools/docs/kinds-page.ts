@@ -9,42 +9,11 @@ import {
 
 /** The page of docs that tells every kind of resource, made from the schema that checks them. */
 
-/** One resource of each kind, as an author would write it: the body below its kind. */
-const examples: Readonly<Record<ResourceType, string>> = {
-  'package-apt': 'name: nginx-light',
-  'package-dnf': 'name: nginx\nversion: latest',
-  'package-brew': 'name: jq',
-  'package-choco': 'name: git',
-  'package-winget': 'name: Git.Git',
-  'file-unix': 'path: /etc/motd\ncontent: "Welcome to ${{ agent.name }}\\n"\nowner: root\nmode: "0644"',
-  'file-windows': 'path: \'C:\\ProgramData\\app\\app.ini\'\ncontent: "port=80\\r\\n"',
-  'directory-unix': 'path: /srv/www\nowner: root\nmode: "0755"',
-  'directory-windows': "path: 'C:\\ProgramData\\app'",
-  'line-unix': 'path: /etc/login.defs\nmatch: "^UMASK\\\\s"\nline: UMASK 027',
-  'block-unix': 'path: /etc/hosts\nmarker: muster-hosts\ncontent: "10.0.0.9 db\\n"',
-  'user-unix': 'name: deploy\nhome: /srv/deploy\nshell: /bin/bash\nadditional_groups: [www-data]',
-  'user-windows': 'name: deploy\npassword: "${{ secrets.deploy }}"\ngroups: [Users]',
-  'group-unix': 'name: deploy\ngid: 1500',
-  'group-windows': 'name: Deployers\ndescription: may deploy',
-  'ssh-authorized-key': `user: deploy\nkey: ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAI${'A'.repeat(43)}\ncomment: ci`,
-  'service-systemd': 'name: nginx\nenabled: true\nrunning: true',
-  'service-openrc': 'name: nginx\nenabled: true\nrunning: true\nrunlevel: default',
-  'service-launchd': 'name: com.example.app\nprogram_arguments: [/usr/local/bin/app, --serve]\nkeep_alive: true',
-  'service-windows': 'name: Spooler\nstart_type: disabled\nrunning: false',
-  script:
-    'program: sh\nmanages: the search index\ncheck: test -s /srv/index\napply: build-index > /srv/index\nundo: rm -f /srv/index',
-  'cron-unix': 'name: backup\nuser: root\nschedule: "5 3 * * *"\ncommand: /usr/local/bin/backup',
-  sysctl: 'key: net.ipv4.ip_forward\nvalue: "1"',
-  'apt-repository': 'name: example\nuris: ["https://apt.example.org"]\nsuites: [stable]\ncomponents: [main]',
-  hostname: 'name: web-1',
-  timezone: 'name: Europe/Paris',
-};
-
 const indented = (text: string, by: string): string => text.replace(/^/gm, by);
 
 /** The example as a resource of a module. */
 const resource = (type: ResourceType): string =>
-  `- id: example\n  resource:\n    ${type}:\n${indented(examples[type], '      ')}`;
+  `- id: example\n  resource:\n    ${type}:\n${indented(kinds[type].example, '      ')}`;
 
 /** @throws Error when the language does not take the example as it stands */
 function checkedExample(type: ResourceType): string {

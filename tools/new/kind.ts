@@ -25,14 +25,13 @@ export function kindSkeleton(name: string): Skeleton {
         ['import type { Subject }', `import { ${camel}Subjects } from './${name}.ts';\n`],
         ['];\n', `  ...${camel}Subjects,\n`],
       ),
-      insert('tools/docs/kinds-page.ts', ['};\n\nconst indented', `  '${name}': 'name: example',\n`]),
     ],
     next: [
-      `protocol/src/module/kinds/${name}.ts: describe the kind and its fields`,
+      `protocol/src/module/kinds/${name}.ts: describe the kind and its fields, and write a useful example`,
       `agent/src/resources/${name}.ts: repeat the fields, then write each method that throws "fill in"`,
       `agent/src/resources/${name}.test.ts: replace each "fill in"`,
       `e2e/hosts/subjects/${name}.ts: declare subjects, then npm run test:e2e -- e2e/providers -t ${name}`,
-      'tools/docs/kinds-page.ts: write a useful example, then node tools/checks/docs.ts --write',
+      'node tools/checks/docs.ts --write: makes docs/module-kinds.md again',
       'docs/coming-from.md: name the counterparts in Ansible, Puppet, and Salt',
     ],
   };
@@ -46,6 +45,7 @@ export const ${camel}Kind = {
   '${name}': defineKind({
     description: 'fill in: one noun phrase',
     platforms: ['linux'],
+    example: 'name: example',
     required: { name: formatted('fill in: the field that identifies it', format.plainName) },
     optional: { ensure },
   }),

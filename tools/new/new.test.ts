@@ -73,10 +73,15 @@ async function failures(files: readonly string[], environment: 'node' | 'happy-d
 }
 
 const isNew = (file: string) => /kernel-module|gadget-kits/.test(file);
+const testsOfEveryKind = [
+  'protocol/src/module/kinds.test.ts',
+  'tools/docs/kinds-page.test.ts',
+  'agent/src/resources/provider/registry.test.ts',
+];
 const inConsole = (file: string) => file.startsWith('console/');
 
 test('writes what compiles, and registers it', async () => {
-  const files = [...kind, ...noun];
+  const files = [...kind, ...noun, ...testsOfEveryKind];
   expect(
     await complaints(
       files.filter((file) => !inConsole(file)),
@@ -85,6 +90,10 @@ test('writes what compiles, and registers it', async () => {
     ),
   ).toBe('');
   expect(await complaints(files.filter(inConsole), 'console', 'tsconfig.new.json')).toBe('');
+});
+
+test('writes a kind that passes the tests of every kind', async () => {
+  expect(await failures(testsOfEveryKind, 'node')).toBe('');
 });
 
 describe('the generated tests fail until they are filled in', () => {

@@ -3,8 +3,10 @@ import { identify, kinds, type ResourceType, resourceTypes } from './kinds.ts';
 import { parseModule } from './parse.ts';
 import { resolveDesiredSet } from './resolve.ts';
 
-/** Every field of every kind, as it is written, and the key of what is declared. */
-const whole: Record<ResourceType, [fields: string, key: string]> = {
+type Whole = [fields: string, key: string];
+
+/** Every field of a kind, as it is written, and the key of what is declared. */
+const whole: Partial<Record<ResourceType, Whole>> = {
   'package-apt': ['name: nginx-light, version: 1.22.1-9, ensure: present', 'package-apt:nginx-light'],
   'package-dnf': ['name: NetworkManager, version: latest, ensure: absent', 'package-dnf:NetworkManager'],
   'package-brew': ['name: homebrew/core/wget, version: latest, ensure: absent', 'package-brew:homebrew/core/wget'],
@@ -59,7 +61,6 @@ const whole: Record<ResourceType, [fields: string, key: string]> = {
     'name: backup, user: root, schedule: "5 3 * * *", command: /bin/backup, ensure: present',
     'cron-unix:root/backup',
   ],
-  sysctl: ['key: net.ipv4.ip_forward, value: "1", ensure: present', 'sysctl:net.ipv4.ip_forward'],
   'apt-repository': [
     'name: x, uris: ["https://a.example/debian"], suites: [stable], components: [main], signed_by: "-----BEGIN PGP", ensure: present',
     'apt-repository:x',
@@ -71,6 +72,13 @@ const whole: Record<ResourceType, [fields: string, key: string]> = {
     `ssh-authorized-key:deploy/ssh-ed25519 ${'A'.repeat(68)}`,
   ],
 };
+
+/** A kind without a row has an example with every field but `ensure`, and is identified by the first of them. */
+function wholeOf(type: ResourceType): Whole {
+  const { example } = kinds[type];
+  const [, identity] = /^\w+: (.*)/.exec(example) ?? [];
+  return whole[type] ?? [`${example.replaceAll('\n', ', ')}, ensure: present`, `${type}:${identity}`];
+}
 
 const source = (type: string, fields: string): string => `name: m
 supports: [{ platform: linux }]
@@ -84,7 +92,7 @@ const agent = { name: 'a', node_id: 'a', attributes: { platform: 'linux' }, tags
 
 describe('kinds', () => {
   test.each(resourceTypes)('%s takes all of its fields and has its identity', (type) => {
-    const [fields, key] = whole[type];
+    const [fields, key] = wholeOf(type);
     const parsed = parseModule(source(type, fields));
     if (!parsed.ok) throw new Error(JSON.stringify(parsed.faults));
     const resolution = resolveDesiredSet({ modules: [parsed.module], agent });

@@ -12,6 +12,7 @@ export const accountKinds = {
   'user-unix': defineKind({
     description: 'A user account',
     platforms: ['linux', 'macos'],
+    example: 'name: deploy\nhome: /srv/deploy\nshell: /bin/bash\nadditional_groups: [www-data]',
     required: { name: unixAccount('Name of the account') },
     optional: {
       uid: integer('User number', 0, largestId),
@@ -26,6 +27,7 @@ export const accountKinds = {
   'user-windows': defineKind({
     description: 'A local user account',
     platforms: ['windows'],
+    example: 'name: deploy\npassword: "${{ secrets.deploy }}"\ngroups: [Users]',
     isSupported: false,
     required: { name: windowsAccount('Name of the account') },
     optional: {
@@ -42,12 +44,14 @@ export const accountKinds = {
   'group-unix': defineKind({
     description: 'A group',
     platforms: ['linux', 'macos'],
+    example: 'name: deploy\ngid: 1500',
     required: { name: unixAccount('Name of the group') },
     optional: { gid: integer('Group number', 0, largestId), ensure },
   }),
   'group-windows': defineKind({
     description: 'A local group',
     platforms: ['windows'],
+    example: 'name: Deployers\ndescription: may deploy',
     isSupported: false,
     required: { name: windowsAccount('Name of the group') },
     optional: { description: line('Description'), ensure },
@@ -55,6 +59,7 @@ export const accountKinds = {
   'ssh-authorized-key': defineKind({
     description: 'A key that may sign in as a user',
     platforms: ['linux', 'macos'],
+    example: `user: deploy\nkey: ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAI${'A'.repeat(43)}\ncomment: ci`,
     required: {
       user: unixAccount('The user that the key signs in as'),
       key: formatted('Type and key, such as "ssh-ed25519 AAAAC3…"', format.sshKey),

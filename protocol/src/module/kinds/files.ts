@@ -22,6 +22,7 @@ export const fileKinds = {
   'file-unix': defineKind({
     description: 'A file, or a symbolic link',
     platforms: ['linux', 'macos'],
+    example: 'path: /etc/motd\ncontent: "Welcome to ${{ agent.name }}\\n"\nowner: root\nmode: "0644"',
     required: { path: unixFilePath },
     optional: {
       content,
@@ -44,6 +45,7 @@ export const fileKinds = {
   'file-windows': defineKind({
     description: 'A file',
     platforms: ['windows'],
+    example: 'path: \'C:\\ProgramData\\app\\app.ini\'\ncontent: "port=80\\r\\n"',
     isSupported: false,
     required: { path: windowsFilePath },
     optional: { content, ensure },
@@ -55,6 +57,7 @@ export const fileKinds = {
   'directory-unix': defineKind({
     description: 'A directory',
     platforms: ['linux', 'macos'],
+    example: 'path: /srv/www\nowner: root\nmode: "0755"',
     required: { path: formatted('Absolute path', format.unixDirectory, { pattern: '^/' }) },
     optional: { owner, group, mode, ensure },
     space: 'path',
@@ -66,6 +69,7 @@ export const fileKinds = {
   'directory-windows': defineKind({
     description: 'A directory',
     platforms: ['windows'],
+    example: "path: 'C:\\ProgramData\\app'",
     isSupported: false,
     required: { path: windowsFilePath },
     optional: { ensure },
@@ -75,6 +79,7 @@ export const fileKinds = {
   'line-unix': defineKind({
     description: 'One line of a file that others own',
     platforms: ['linux', 'macos'],
+    example: 'path: /etc/login.defs\nmatch: "^UMASK\\\\s"\nline: UMASK 027',
     required: { path: unixFilePath, line: line('The line, without its line break') },
     optional: {
       match: formatted('Regular expression of the line to replace; without it the line itself is looked for', pattern),
@@ -95,6 +100,7 @@ export const fileKinds = {
   'block-unix': defineKind({
     description: 'One marked block of a file that others own',
     platforms: ['linux', 'macos'],
+    example: 'path: /etc/hosts\nmarker: muster-hosts\ncontent: "10.0.0.9 db\\n"',
     required: { path: unixFilePath, marker: formatted('Names the block in the file', format.marker) },
     optional: { content, ensure },
     identifiedBy: ['path', 'marker'],
@@ -106,6 +112,8 @@ export const scriptKinds = {
   script: defineKind({
     description: 'A program that puts something in place that no other kind can',
     platforms: ['linux', 'macos', 'windows'],
+    example:
+      'program: sh\nmanages: the search index\ncheck: test -s /srv/index\napply: build-index > /srv/index\nundo: rm -f /srv/index',
     required: {
       program: choice('What runs the bodies', ['sh', 'bash', 'pwsh', 'powershell', 'cmd']),
       apply: text('Puts it in place; anything but exit 0 fails the resource'),

@@ -11,6 +11,8 @@ export interface Kind<R extends Fields = Fields, O extends Fields = Fields> {
   readonly description: string;
   /** Platforms, for documentation. An agent that cannot apply a kind fails that resource. */
   readonly platforms: readonly Platform[];
+  /** One body as an author would write it, in YAML, for documentation. Empty: none. */
+  readonly example: string;
   /** Whether the agent of this release applies it. Others are parsed, validated, resolved, and sent. */
   readonly isSupported: boolean;
   /** Fields that cannot be left out. */
@@ -53,6 +55,7 @@ interface KindOptions<R extends Fields, O extends Fields>
     Partial<
       Pick<
         Kind,
+        | 'example'
         | 'isSupported'
         | 'space'
         | 'identity'
@@ -77,6 +80,7 @@ export function defineKind<const R extends Fields, const O extends Fields>(optio
   const given = options.identifiedBy ?? [Object.keys(options.required)[0] as string];
   const identifiedBy = typeof given === 'function' ? given : () => given;
   return {
+    example: '',
     isSupported: true,
     space: '',
     identity: (body) => String(body[identifiedBy(body)[0] as string]),

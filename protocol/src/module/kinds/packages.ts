@@ -15,20 +15,22 @@ const packageKind = (
   program: string,
   platforms: readonly Platform[],
   name: format.Check,
+  example: string,
   version: Field<string> = exactVersion,
 ) =>
   defineKind({
     description: `A package installed by ${program}`,
     platforms,
+    example,
     isSupported: program === 'apt' || program === 'dnf',
     required: { name: formatted('Name of the package', name) },
     optional: { version, ensure },
   });
 
 export const packageKinds = {
-  'package-apt': packageKind('apt', ['linux'], format.aptPackage, versionRange),
-  'package-dnf': packageKind('dnf', ['linux'], format.dnfPackage, versionRange),
-  'package-brew': packageKind('Homebrew', ['macos', 'linux'], format.packageName),
-  'package-choco': packageKind('Chocolatey', ['windows'], format.packageName),
-  'package-winget': packageKind('winget', ['windows'], format.packageName),
+  'package-apt': packageKind('apt', ['linux'], format.aptPackage, 'name: nginx-light', versionRange),
+  'package-dnf': packageKind('dnf', ['linux'], format.dnfPackage, 'name: nginx\nversion: latest', versionRange),
+  'package-brew': packageKind('Homebrew', ['macos', 'linux'], format.packageName, 'name: jq'),
+  'package-choco': packageKind('Chocolatey', ['windows'], format.packageName, 'name: git'),
+  'package-winget': packageKind('winget', ['windows'], format.packageName, 'name: Git.Git'),
 };

@@ -12,6 +12,7 @@ export const serviceKinds = {
   'service-systemd': defineKind({
     description: 'A systemd service: an existing unit adopted, or with exec_start one of ours',
     platforms: ['linux'],
+    example: 'name: nginx\nenabled: true\nrunning: true',
     required: { name: formatted('Name of the unit, without ".service"', format.systemdUnit) },
     optional: {
       enabled,
@@ -40,6 +41,7 @@ export const serviceKinds = {
   'service-openrc': defineKind({
     description: 'An OpenRC service',
     platforms: ['linux'],
+    example: 'name: nginx\nenabled: true\nrunning: true\nrunlevel: default',
     required: { name: formatted('Name of the service', format.openrcService) },
     optional: {
       enabled,
@@ -52,6 +54,7 @@ export const serviceKinds = {
   'service-launchd': defineKind({
     description: 'A launchd job',
     platforms: ['macos'],
+    example: 'name: com.example.app\nprogram_arguments: [/usr/local/bin/app, --serve]\nkeep_alive: true',
     isSupported: false,
     required: { name: formatted('Label of the job', format.plainName) },
     optional: {
@@ -74,6 +77,7 @@ export const serviceKinds = {
   'service-windows': defineKind({
     description: 'A Windows service',
     platforms: ['windows'],
+    example: 'name: Spooler\nstart_type: disabled\nrunning: false',
     isSupported: false,
     required: { name: formatted('Name of the service', format.windowsService) },
     optional: {

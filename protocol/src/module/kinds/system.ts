@@ -8,6 +8,7 @@ export const systemKinds = {
   'cron-unix': defineKind({
     description: 'A job of cron',
     platforms: ['linux', 'macos'],
+    example: 'name: backup\nuser: root\nschedule: "5 3 * * *"\ncommand: /usr/local/bin/backup',
     required: {
       name: formatted('Name of the job', format.cronName),
       user: formatted('User it runs as', format.unixAccount),
@@ -21,6 +22,7 @@ export const systemKinds = {
   sysctl: defineKind({
     description: 'A kernel parameter',
     platforms: ['linux'],
+    example: 'key: net.ipv4.ip_forward\nvalue: "1"',
     required: { key: formatted('Name of the parameter', format.sysctlKey), value: line('Its value') },
     optional: { ensure },
     canonical: format.canonicalSysctlKey,
@@ -28,6 +30,7 @@ export const systemKinds = {
   'apt-repository': defineKind({
     description: 'A source of packages for apt',
     platforms: ['linux'],
+    example: 'name: example\nuris: ["https://apt.example.org"]\nsuites: [stable]\ncomponents: [main]',
     required: {
       name: formatted('Name of the source', format.plainName),
       uris: list('Addresses', text('An address', format.aptSourceWord), { atLeast: 1 }),
@@ -42,6 +45,7 @@ export const systemKinds = {
   hostname: defineKind({
     description: 'The name of the machine',
     platforms: ['linux', 'macos'],
+    example: 'name: web-1',
     required: { name: formatted('Host name', format.hostname) },
     optional: { ensure },
     // A machine has one: two different names are a conflict, not two resources.
@@ -51,6 +55,7 @@ export const systemKinds = {
   timezone: defineKind({
     description: 'The time zone of the machine',
     platforms: ['linux', 'macos'],
+    example: 'name: Europe/Paris',
     required: { name: formatted('Time zone', format.timezone) },
     optional: { ensure },
     identifiedBy: ['name'],
