@@ -1,4 +1,5 @@
 import { accountSubjects } from './accounts.ts';
+import { alternativesSubjects } from './alternatives.ts';
 import { aptRepositorySubjects } from './apt-repository.ts';
 import { authorizedKeySubjects } from './authorized-keys.ts';
 import { cronSubjects } from './cron.ts';
@@ -16,4 +17,5 @@ export const subjects: readonly Subject[] = [
   ...systemSubjects,
   ...aptRepositorySubjects,
   ...serviceSubjects,
+  ...alternativesSubjects,
 ];

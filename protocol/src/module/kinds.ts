@@ -1,4 +1,5 @@
 import { accountKinds } from './kinds/accounts.ts';
+import { alternativesKind } from './kinds/alternatives.ts';
 import { fileKinds, scriptKinds } from './kinds/files.ts';
 import type { BodyOf, Kind } from './kinds/kind.ts';
 import { packageKinds } from './kinds/packages.ts';
@@ -13,6 +14,7 @@ const table = {
   ...accountKinds,
   ...serviceKinds,
   ...scriptKinds,
+  ...alternativesKind,
   ...systemKinds,
 };
 

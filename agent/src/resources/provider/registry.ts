@@ -1,4 +1,5 @@
 import type { ResolvedResource, ResourceType } from '@muster/protocol/module';
+import { alternatives } from '../alternatives.ts';
 import { aptRepository } from '../apt-repository.ts';
 import { blockUnix } from '../block-unix.ts';
 import { cronUnix } from '../cron-unix.ts';
@@ -40,6 +41,7 @@ const providers: ReadonlyMap<string, Provider> = new Map(
     packageApt,
     aptRepository,
     packageDnf,
+    alternatives,
   ].map((provider) => [provider.type, guarded(provider as unknown as Provider)]),
 );
 

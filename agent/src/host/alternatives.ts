@@ -1,0 +1,121 @@
+import type { Clock } from '../../../lib/src/clock.ts';
+import type { ProcessIdentity } from '../../../lib/src/process-identity.ts';
+import { HostFailure } from './failure.ts';
+import { type CommandResult, runCommand } from './processes/run-command.ts';
+import { exists, linkTarget } from './read-system.ts';
+
+/** Reads and sets link groups of dpkg's update-alternatives(1). */
+
+/** A link group. Its slave links, such as manual pages, follow the choice. */
+export interface LinkGroup {
+  /** `auto`: the candidate with the highest priority is chosen. */
+  mode: 'auto' | 'manual';
+  /** Target of the link; null: there is no link. */
+  target: string | null;
+  /** The candidate with the highest priority; null: there are no candidates. */
+  best: string | null;
+  candidates: string[];
+  /** Slave links that do not belong to `target`, as after an interrupted change. */
+  brokenSlaves: string[];
+}
+
+export type Choice = { mode: 'auto' } | { mode: 'manual'; path: string };
+
+interface Context {
+  clock: Clock;
+  startedProcess(process: ProcessIdentity): void;
+}
+
+const directory = '/etc/alternatives';
+const timeLimit = 30_000;
+/** A group such as `java` prints about 50 KB. */
+const outputCap = 1024 * 1024;
+
+/** Paths of the link and of the record with the mode. Drift changes one of them. */
+export const groupFiles = (name: string): string[] => [`${directory}/${name}`, `/var/lib/dpkg/alternatives/${name}`];
+
+/**
+ * Reads a link group. Changes nothing.
+ * @param name a checked name
+ * @returns null if there is no such group
+ * @throws HostFailure if update-alternatives is missing, or does not know `--query` (RHEL)
+ */
+export async function readGroup(name: string, context: Context): Promise<LinkGroup | null> {
+  const result = await run(['--query', name], context);
+  if (result.exitCode === 0 && !result.truncated) return parseGroup(result.stdout, currentSlave);
+  // Exit code 2 stands for every error.
+  if (/: no alternatives for /.test(result.stderr)) return null;
+  const reason = result.truncated ? 'it printed more than 1 MiB' : reasonOf(result);
+  throw new HostFailure(`the link group ${name} cannot be read with dpkg's update-alternatives: ${reason}`);
+}
+
+/**
+ * Chooses a candidate, or leaves the choice to the priorities.
+ * @throws HostFailure with the last line that the program printed
+ */
+export async function choose(name: string, choice: Choice, context: Context): Promise<void> {
+  const result = await run(choice.mode === 'auto' ? ['--auto', name] : ['--set', name, choice.path], context);
+  if (result.exitCode !== 0) throw new HostFailure(`the link group ${name} is not changed: ${reasonOf(result)}`);
+}
+
+const run = (args: readonly string[], { clock, startedProcess }: Context): Promise<CommandResult> =>
+  runCommand(
+    {
+      program: 'update-alternatives',
+      args,
+      timeLimit,
+      outputCap,
+      environment: { LC_ALL: 'C' },
+      started: (process) => startedProcess(process),
+    },
+    clock,
+  );
+
+function reasonOf({ stderr, exitCode, signal, timedOut }: CommandResult): string {
+  if (timedOut) return `no answer within ${timeLimit / 1000} s`;
+  const line = stderr.trimEnd().split('\n').at(-1)?.trim().slice(0, 500) ?? '';
+  return line === '' ? `update-alternatives ended with ${exitCode ?? signal}` : line;
+}
+
+/** The target of a slave link, and whether a file exists at the path that it should link to. */
+type ReadSlave = (name: string, path: string | null) => { target: string | null; isThere: boolean };
+const currentSlave: ReadSlave = (name, path) => ({
+  target: linkTarget(`${directory}/${name}`),
+  isThere: path !== null && exists(path),
+});
+
+/**
+ * Parses output of `update-alternatives --query`: a paragraph about the group, and one for each candidate.
+ * @throws HostFailure if it has another form
+ */
+export function parseGroup(text: string, readSlave: ReadSlave): LinkGroup {
+  const [group, ...candidates] = text
+    .trimEnd()
+    .split(/\n\n+/)
+    .map((paragraph) => ({
+      fields: new Map([...paragraph.matchAll(/^([A-Z]\w*): (.*)$/gm)].map(([, key, value]) => [key, value])),
+      slaves: new Map([...paragraph.matchAll(/^ (\S+) (.+)$/gm)].map(([, name = '', path = '']) => [name, path])),
+    }));
+  const mode = group?.fields.get('Status');
+  if (group === undefined || (mode !== 'auto' && mode !== 'manual'))
+    throw new HostFailure('update-alternatives printed a link group in an unknown form');
+  const pathIn = (key: string): string | null => {
+    const path = group.fields.get(key);
+    return path === undefined || path === 'none' ? null : path;
+  };
+  const target = pathIn('Value');
+  const chosen = candidates.find(({ fields }) => fields.get('Alternative') === target);
+  const brokenSlaves = [...group.slaves.keys()].filter((name) => {
+    const path = chosen?.slaves.get(name) ?? null;
+    const slave = readSlave(name, path);
+    // The link of a missing file is left out.
+    return slave.target !== (slave.isThere ? path : null);
+  });
+  return {
+    mode,
+    target,
+    best: pathIn('Best'),
+    candidates: candidates.flatMap(({ fields }) => fields.get('Alternative') ?? []),
+    brokenSlaves: chosen === undefined ? [] : brokenSlaves,
+  };
+}

@@ -1,0 +1,42 @@
+import type { Subject } from './subject.ts';
+
+const tool = 'update-alternatives --quiet';
+/** Two candidates, each with a manual page as its slave link; the priorities choose `two`. */
+const prepare = `mkdir -p /opt/tool/one /opt/tool/two
+for one in one two; do echo "$one" > "/opt/tool/$one/tool"; echo "$one" > "/opt/tool/$one/tool.1"; done
+for one in '10 one' '20 two'; do set -- $one
+  ${tool} --install /usr/local/bin/tool tool "/opt/tool/$2/tool" "$1" --slave /usr/local/bin/tool.1 tool.1 "/opt/tool/$2/tool.1"
+done`;
+const state = 'update-alternatives --query tool';
+const one = { name: 'tool', path: '/opt/tool/one/tool' };
+const two = { name: 'tool', path: '/opt/tool/two/tool' };
+
+export const alternativesSubjects: readonly Subject[] = [
+  {
+    name: 'alternatives, automatic before',
+    prepare,
+    desired: { alternatives: one },
+    changed: { alternatives: two },
+    tamper: `${tool} --auto tool`,
+    moved: ['path', 'mode'],
+    state,
+  },
+  {
+    name: 'alternatives, chosen by hand before, and a slave link that is lost',
+    prepare: `${prepare}; ${tool} --set tool ${one.path}`,
+    desired: { alternatives: two },
+    changed: { alternatives: { ...two, ensure: 'absent' } },
+    tamper: 'ln -sfn /opt/tool/one/tool.1 /etc/alternatives/tool.1',
+    moved: ['slaves'],
+    state,
+  },
+  {
+    name: 'alternatives, absent, chosen by hand before',
+    prepare: `${prepare}; ${tool} --set tool ${one.path}`,
+    desired: { alternatives: { ...one, ensure: 'absent' } },
+    changed: { alternatives: two },
+    tamper: `${tool} --set tool ${one.path}`,
+    moved: ['path', 'mode'],
+    state,
+  },
+];
