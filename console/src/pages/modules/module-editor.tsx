@@ -35,8 +35,15 @@ function useKnown(): Known | null {
   );
 }
 
+export interface ModuleCheck {
+  readonly judgement: Judgement;
+  readonly outline: ModuleOutline;
+  /** Why the check failed. */
+  readonly error: unknown;
+}
+
 /** Checks a text: its syntax immediately, the rest once the orchestrator has answered. */
-export function useModuleCheck(text: string): { judgement: Judgement; outline: ModuleOutline; error: unknown } {
+export function useModuleCheck(text: string): ModuleCheck {
   const { verdict, error } = useVerdict(text);
   const settled = useSettledText(text);
   const outline = useMemo(() => outlineOf(settled), [settled]);
@@ -54,17 +61,14 @@ export function ModuleEditor({
   text,
   onChange,
   onSave,
-  judgement,
-  error,
+  check: { judgement, error },
   memory,
 }: {
   readonly label: string;
   readonly text: string;
   readonly onChange: (text: string) => void;
   readonly onSave: () => void;
-  readonly judgement: Judgement;
-  /** Why the check failed. */
-  readonly error: unknown;
+  readonly check: ModuleCheck;
   /** Keeps the undo history while another tab is open. */
   readonly memory?: EditorMemory;
 }) {

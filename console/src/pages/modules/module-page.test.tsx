@@ -1,0 +1,93 @@
+import {
+  getModule,
+  listAgents,
+  listAssignments,
+  listModuleRevisions,
+  listModules,
+  listOperators,
+  listSecrets,
+  removeModule,
+  uploadModule,
+  validateModule,
+} from '@muster/protocol/http';
+import { fireEvent, screen, waitFor, within } from '@testing-library/react';
+import { expect, test, vi } from 'vitest';
+import { fakeApi } from '../../../test/fake-api.ts';
+import { renderPage } from '../../../test/render.tsx';
+import { ModulePage } from './module-page.tsx';
+
+// CodeMirror measures its layout, which happy-dom does not compute.
+vi.mock('../../editor/code-editor.tsx', () => ({ default: () => null }));
+// The schema is not in the route table, from which the fake orchestrator answers.
+vi.mock('../../api/module-schema.ts', () => ({
+  moduleSchemaQuery: { queryKey: ['module-schema'], queryFn: async () => ({}) },
+}));
+
+type Stored = { revision: number; content: string };
+const first = getModule.example.answer as never as Stored;
+const second = { ...first, revision: 2, content: first.content.replace('Welcome', 'Hello') };
+
+/** Stores two revisions of the module motd, of which the second is current. */
+function orchestrator() {
+  const api = fakeApi();
+  api.answerExamples(listAgents, listAssignments, listModules, listOperators, listSecrets, validateModule);
+  api.answer(getModule, ({ query }) => (query.revision === '1' ? first : second) as never);
+  const [revision] = listModuleRevisions.example.answer as never as [object];
+  api.answer(listModuleRevisions, [{ ...revision, revision: 2 }, revision] as never);
+  return api;
+}
+const page = { path: '/modules/$module', at: '/modules/motd?tab=revisions' };
+const button = (name: string) => screen.getByRole('button', { name }) as HTMLButtonElement;
+
+/** Loads revision 1 into the editor, which makes an unsaved change without typing in the editor. */
+async function openEdited() {
+  const api = orchestrator();
+  const rendered = await renderPage(ModulePage, page);
+  await rendered.user.click(await screen.findByRole('button', { name: /Restore/ }));
+  await screen.findByText('· unsaved changes');
+  return { api, ...rendered };
+}
+
+test('saves nothing without changes', async () => {
+  orchestrator();
+  await renderPage(ModulePage, page);
+  expect(await screen.findByText('Revision 2', { selector: 'span' })).toBeTruthy();
+  expect(button('Save…').disabled).toBe(true);
+  expect(fireEvent.keyDown(window, { key: 's', ctrlKey: true })).toBe(false);
+  expect(await screen.findByText('No changes to save.')).toBeTruthy();
+});
+
+test('discards unsaved changes', async () => {
+  const { user } = await openEdited();
+  await user.click(button('Discard changes'));
+  expect(screen.queryByText('· unsaved changes')).toBeNull();
+  expect(button('Save…').disabled).toBe(true);
+});
+
+test('saves a change with Ctrl-S and a confirmation', async () => {
+  const { api, user } = await openEdited();
+  const third = { ...first, revision: 3 };
+  api.answer(uploadModule, () => {
+    api.answer(getModule, third as never);
+    return uploadModule.example.answer as never;
+  });
+  fireEvent.keyDown(window, { key: 's', ctrlKey: true });
+  const dialog = await screen.findByRole('dialog', { name: 'Save revision 3' });
+  await user.click(within(dialog).getByRole('button', { name: 'Save' }));
+  expect(await screen.findByText('Revision 3', { selector: 'span' })).toBeTruthy();
+  await waitFor(() => expect(screen.queryByText('· unsaved changes')).toBeNull());
+  expect(api.received(uploadModule)).toMatchObject([{ body: { name: 'motd', content: first.content } }]);
+});
+
+test('removes a module after a confirmation that names the assignments that use it', async () => {
+  const api = orchestrator();
+  api.answer(removeModule, undefined as never);
+  const { user, address } = await renderPage(ModulePage, page);
+  await screen.findByRole('tab', { name: 'Used by 1' });
+  await user.click(button('Remove…'));
+  const dialog = screen.getByRole('alertdialog');
+  expect(within(dialog).getByRole('link', { name: 'base' })).toBeTruthy();
+  await user.click(within(dialog).getByRole('button', { name: 'Remove' }));
+  await waitFor(() => expect(address()).toBe('/modules'));
+  expect(api.received(removeModule)).toMatchObject([{ params: { name: 'motd' } }]);
+});

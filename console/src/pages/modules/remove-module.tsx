@@ -1,0 +1,56 @@
+import { Trash2 } from 'lucide-react';
+import { useState } from 'react';
+import { removeModule } from '../../api/modules.ts';
+import { Button } from '../../parts/button.tsx';
+import { Callout } from '../../parts/callout.tsx';
+import { Confirm } from '../../parts/dialog/dialog.tsx';
+import { visibleText } from '../../parts/text.tsx';
+import { AssignmentLink } from '../links.tsx';
+import { useAssignmentsOf } from './use-assignments-of.ts';
+
+/** A button that removes a module after a confirmation, which names the assignments that use it. */
+export function RemoveModule({
+  name,
+  isRemoved,
+  onRemoved,
+}: {
+  readonly name: string;
+  readonly isRemoved: boolean;
+  readonly onRemoved: () => void;
+}) {
+  const [removing, setRemoving] = useState(false);
+  const users = useAssignmentsOf(name);
+  return (
+    <>
+      {!isRemoved && (
+        <Button look="danger" icon={<Trash2 className="size-4" />} onClick={() => setRemoving(true)}>
+          Remove…
+        </Button>
+      )}
+      <Confirm
+        open={removing}
+        onOpenChange={setRemoving}
+        title={`Remove the module ${visibleText(name)}?`}
+        action="Remove"
+        onConfirm={async () => {
+          await removeModule(name);
+          onRemoved();
+        }}
+      >
+        <p>Its resources stay on machines until the next apply there removes them.</p>
+        {users.length > 0 && (
+          <div className="mt-2">
+            <Callout tone="warn" title="Assignments use this module">
+              Remove it from these first; otherwise the removal is refused:
+              <span className="flex flex-wrap gap-x-3">
+                {users.map((assignment) => (
+                  <AssignmentLink key={assignment.name} name={assignment.name} />
+                ))}
+              </span>
+            </Callout>
+          </div>
+        )}
+      </Confirm>
+    </>
+  );
+}
