@@ -14,12 +14,12 @@ import { kinds, type ResourceType } from './kinds.ts';
 
 /** A text of a body whose secrets are not known yet. */
 export interface DeferredText {
-  /** Path in the body, the field first. The field or item holds "" until the secrets are filled in. */
+  /** Path in the body, starting with the field. The value at this path is "" until the secrets are filled in. */
   readonly path: readonly (string | number)[];
   readonly parts: readonly DeferredPart[];
 }
 
-/** A body whose expressions are evaluated, except secrets. */
+/** A body whose expressions are evaluated, except for secrets. */
 export interface EvaluatedBody {
   body: Record<string, Json>;
   deferred: DeferredText[];
@@ -30,7 +30,7 @@ export interface BodyFault {
   readonly message: string;
 }
 
-/** Evaluates the expressions of every field. Does not check the result. */
+/** Evaluates the expressions of every field. Does not validate the result. */
 export function evaluateBody(
   declared: DeclaredBody,
   kind: Kind,
@@ -86,8 +86,8 @@ function resolvedSchema(kind: Kind): z.ZodType {
 }
 
 /**
- * Checks a body against the schema that agents receive, because an expression can yield anything. Fields with secrets
- * are checked again when the secrets are known.
+ * Validates a body against the schema that agents receive, because an expression can yield any value. Fields with
+ * secrets are validated again when the secrets are known.
  */
 export function bodyFaults({ body, deferred }: EvaluatedBody, kind: Kind): BodyFault[] {
   const parsed = resolvedSchema(kind).safeParse(body);
@@ -102,8 +102,8 @@ export function bodyFaults({ body, deferred }: EvaluatedBody, kind: Kind): BodyF
 }
 
 /**
- * Checks a body that came over the wire against the schema that it was sent under.
- * @returns nothing when it is a `ResourceBody` of this type
+ * Validates a body from the link against the schema that it was sent under.
+ * @returns an empty list if the body is a `ResourceBody` of this type
  */
 export const resourceBodyFaults = (type: ResourceType, body: { [field: string]: Json }): BodyFault[] =>
   bodyFaults({ body, deferred: [] }, kinds[type]);

@@ -11,7 +11,7 @@ import type { Path } from './source/tree.ts';
 import { certainVariantFaults } from './variants.ts';
 import { verificationKinds } from './verification.ts';
 
-/** Receives the findings of a check. `path` locates a finding; `at` names its key or its value. */
+/** Receives the findings of a check. `path` locates a finding; `at` selects the key or the value at the path. */
 export interface Findings {
   fault(path: Path, message: string, at?: 'key' | 'value'): void;
   warning(path: Path, message: string): void;
@@ -19,8 +19,8 @@ export interface Findings {
 }
 
 /**
- * Checks that relate several fields of a module, which its schema cannot express.
- * @param value the whole module as it was written
+ * Checks that involve several fields of a module, which its schema cannot express.
+ * @param value the whole module as written
  */
 export function checkModule(value: unknown, outline: Outline, findings: Findings): void {
   checkChoices(value, findings);
@@ -84,7 +84,7 @@ function checkTemplates({ templates, resources }: Outline, { fault, warning }: F
   const known = new Set<string>();
   for (const { id, path } of templates) {
     if (id === undefined) continue;
-    if (known.has(id)) fault([...path, 'id'], `the template id ${quoted(id)} is there twice: give one of them another`);
+    if (known.has(id)) fault([...path, 'id'], `the template id ${quoted(id)} is used twice: rename one of them`);
     known.add(id);
   }
   const used = new Set<string>();
@@ -111,10 +111,10 @@ function checkReferences({ resources }: Outline, findings: Findings): void {
     if (id === undefined) continue;
     const earlier = indexOf.get(id);
     if (earlier === undefined) indexOf.set(id, index);
-    else findings.fault([...path, 'id'], `the id ${quoted(id)} is there twice: resource ${earlier + 1} has it too`);
+    else findings.fault([...path, 'id'], `the id ${quoted(id)} is used twice: resource ${earlier + 1} has it too`);
   }
   const ids = [...indexOf.keys()];
-  // Suggestions for many unknown names among many known ones would be slow.
+  // Suggestions for many unknown names among many known names would be slow.
   let hints = Math.min(100, Math.floor(20_000 / (ids.length + 1)));
   const resolve = ({ id, path }: Reference): number[] => {
     const index = indexOf.get(id);
@@ -134,7 +134,7 @@ function checkReferences({ resources }: Outline, findings: Findings): void {
       const reloading = new Set(triggers.reload_on?.map(({ id }) => id));
       for (const { id, path } of triggers.restart_on ?? []) {
         if (reloading.has(id))
-          findings.fault(path, `${quoted(id)} is in reload_on too: keep one, a restart loads anew as well`);
+          findings.fault(path, `${quoted(id)} is in reload_on too: keep one; a restart also reloads`);
       }
     }
   }
@@ -152,9 +152,9 @@ function checkCycles(
     (index) => resources[index]?.id ?? `resource ${index + 1}`,
   );
   const shown = named.length > 12 ? [...named.slice(0, 10), '…', ...named.slice(-1)] : named;
-  const message = `these wait for each other: ${shown.join(' -> ')}`;
+  const message = `dependency cycle: ${shown.join(' -> ')}`;
   const first = resources[sorted.cycle[0] as number] as OutlineResource;
-  // Variants for different agents may refer to each other although no agent gets both.
+  // Variants for different agents may refer to each other if no agent gets both.
   const members = sorted.cycle.map((index) => resources[index] as OutlineResource);
   const always = members.every(({ universal }) => universal);
   const meet = together(...members.map(({ when }) => when)) !== undefined;
@@ -163,7 +163,7 @@ function checkCycles(
     return dependsOn.some(({ id }) => id === next);
   });
   if (meet && (always || byDependsOn)) fault(first.path, message);
-  else warning(first.path, `${message}, where all of them apply`);
+  else warning(first.path, `${message}, if all of them apply to one agent`);
 }
 
 function checkParameters({ parameters }: Outline, { fault, warning }: Findings): void {
@@ -172,7 +172,7 @@ function checkParameters({ parameters }: Outline, { fault, warning }: Findings):
     const message = parameterFault(parameter.type, parameter.default);
     if (message !== undefined) fault([...path, 'default'], message);
     if (JSON.stringify(parameter.default).includes('${{')) {
-      warning([...path, 'default'], 'a default is taken as it stands: expressions in it are not resolved');
+      warning([...path, 'default'], 'expressions in a default are not evaluated');
     }
   }
 }
@@ -185,18 +185,17 @@ function checkCandidate({ id, forEach }: OutlineResource, candidate: Candidate, 
     for (const other of rest) fault([...path, other], `cannot be given together with ${first}: keep one`, 'key');
   }
   for (const [name, other] of Object.entries(kinds[type].needs))
-    if (isGiven(given[name]) && !isGiven(given[other]))
-      fault([...path, name], `means nothing without ${other}: add it`, 'key');
+    if (isGiven(given[name]) && !isGiven(given[other])) fault([...path, name], `requires ${other}: add it`, 'key');
   if (type === 'file-unix' && body.ensure !== 'absent' && !takesWholeFile({ type, body: given }))
     warning(
       path,
-      'declares no content: where the file is not there, an empty one is made; `only_if: { exists }` beside `resource` skips it there',
+      'declares no content, so a missing file is created empty; `only_if: { exists }` next to `resource` skips it instead',
     );
   if (type === 'script' && body.manages === undefined && id === undefined) {
     fault(path, 'a script needs `manages`, or an id on its resource, to be known by', 'key');
   }
   if (forEach !== undefined && !/\$\{\{/.test(JSON.stringify(body))) {
-    fault(path, 'with for_each the identities must differ: put ${{ each }} into it', 'key');
+    fault(path, 'with for_each the identities must differ: use ${{ each }} in it', 'key');
   }
 }
 
@@ -226,7 +225,10 @@ function checkIdentities({ resources, supports }: Outline, { fault }: Findings):
   }
 }
 
-/** Refuses a part of a file whose whole content is declared too. Compares path texts: equal texts yield equal paths. */
+/**
+ * Refuses a part of a file if the whole content is declared as well. Compares path texts: equal texts yield equal
+ * paths.
+ */
 function checkFileParts({ resources, supports }: Outline, { fault }: Findings): void {
   const clauses = supports.map(({ conditions }) => conditions);
   const wholes = new Map<string, (Contender & { candidate: Candidate })[]>();

@@ -1,6 +1,6 @@
 import type { Conditions } from './document.ts';
 
-/** The agent that modules are resolved for. */
+/** The properties of the agent that modules are resolved for. */
 export interface AgentFacts {
   /** Null before the first approval. */
   readonly name: string | null;
@@ -18,13 +18,13 @@ export const own = (values: Readonly<Record<string, string>>, key: string): stri
 export const factOf = (agent: AgentFacts, key: string): string | undefined =>
   key.startsWith(tagPrefix) ? own(agent.tags, key.slice(tagPrefix.length)) : own(agent.attributes, key);
 
-/** Whether all keys equal the agent's values. An empty condition matches every agent. */
+/** True if all keys equal the agent's values. An empty condition matches every agent. */
 export const matches = (conditions: Conditions, agent: AgentFacts): boolean =>
   Object.entries(conditions).every(([key, value]) => factOf(agent, key) === value);
 
 export const size = (conditions: Conditions): number => Object.keys(conditions).length;
 
-/** The conjunction of two conditions; undefined if no agent can satisfy both. */
+/** The conjunction of conditions; undefined if no agent can satisfy all of them. */
 export function together(...all: readonly Conditions[]): Conditions | undefined {
   const merged: Record<string, string> = {};
   for (const conditions of all) {
@@ -36,11 +36,11 @@ export function together(...all: readonly Conditions[]): Conditions | undefined 
   return merged;
 }
 
-/** Whether every agent that satisfies `narrow` also satisfies `wide`. */
+/** True if every agent that satisfies `narrow` also satisfies `wide`. */
 export const implies = (narrow: Conditions, wide: Conditions): boolean =>
   Object.entries(wide).every(([key, value]) => Object.hasOwn(narrow, key) && narrow[key] === value);
 
-/** For people: `platform=linux distro=debian`. */
+/** The conditions as text for messages: `platform=linux distro=debian`. */
 export const described = (conditions: Conditions): string =>
   Object.entries(conditions)
     .map(([key, value]) => `${key}=${value}`)

@@ -1,7 +1,7 @@
 import { implies, size, together } from './conditions.ts';
 import type { Conditions } from './document.ts';
 
-/** One variant of a resource. */
+/** A variant of a resource. */
 export interface Contender {
   /** Index of the resource in the module. */
   readonly resource: number;
@@ -15,8 +15,8 @@ export interface Contender {
   readonly rivals: readonly Conditions[];
 }
 
-// The comparison is quadratic in the resources of one identity, and each step reads the clauses. A module above this limit
-// passes here; its conflicts are refused when it is resolved.
+// The comparison is quadratic in the resources of one identity, and each step reads the clauses. A module beyond this
+// limit passes here; its conflicts are reported when it is resolved.
 const maximumSteps = 200_000;
 
 /**
@@ -64,6 +64,6 @@ function canBothApply(one: Contender, other: Contender, clauses: readonly Condit
   });
 }
 
-/** Whether every agent that matches also matches another variant with at least as many keys. */
+/** True if each of these agents also matches another variant with at least as many keys. */
 const isBeaten = ({ variant, rivals }: Contender, agent: Conditions): boolean =>
   rivals.some((rival) => size(rival) >= size(variant) && implies(agent, rival));

@@ -25,7 +25,7 @@ export interface Variant {
   resource: DeclaredResource;
 }
 
-/** A condition that the machine decides: the path exists there. */
+/** A condition that is evaluated on the machine: the path exists. */
 export interface OnlyIf {
   exists: string;
 }
@@ -35,11 +35,11 @@ export interface ResourceDeclaration {
   name: string | null;
   depends_on: readonly string[];
   when: Conditions;
-  /** Checked on the machine when the resource's turn comes. The path may contain expressions. */
+  /** Evaluated on the machine before the resource is applied. The path may contain expressions. */
   only_if: OnlyIf | null;
   /** An expression that yields a list. */
   for_each: string | null;
-  /** One variant with an empty `when` if the module has `resource`. */
+  /** If the module has `resource`, a single variant with an empty `when`. */
   variants: readonly Variant[];
   /** True if the module has `resource`, false if it has `variants`. */
   universal: boolean;
@@ -49,7 +49,7 @@ export type ParameterType = 'string' | 'integer' | 'number' | 'boolean' | 'list'
 
 export interface Parameter {
   type: ParameterType;
-  /** Null: none. */
+  /** Null: no default. */
   default: Json;
   description: string | null;
 }

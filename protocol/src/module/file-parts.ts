@@ -12,7 +12,7 @@ interface Declared {
 
 const contents = ['content', 'content_base64', 'template', 'symlink'];
 
-/** Whether a resource declares all of a file: its content, a link, or its absence. */
+/** True if a resource declares the whole file: its content, its link target, or its absence. */
 export const takesWholeFile = ({ type, body }: Declared): boolean =>
   type === 'file-unix' && (body.ensure === 'absent' || contents.some((field) => body[field] != null));
 

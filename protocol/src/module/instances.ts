@@ -12,7 +12,7 @@ import { chooseVariant } from './variants.ts';
 
 /** A resource of one module for one agent, before the modules are merged. */
 export interface Instance extends Omit<UnfilledResource, 'depends_on' | Trigger> {
-  /** Path of its body in the module. */
+  /** Path of the body in the module. */
   readonly path: Path;
   /** Resource ids; the merge turns them into keys. */
   readonly dependsOnIds: readonly string[];
@@ -34,8 +34,8 @@ export interface Instances {
 }
 
 /**
- * The remaining size of a desired set. Templates and lists multiply text, so it is counted during expansion, which bounds
- * the operation and the memory that it takes here.
+ * The remaining size of a desired set. Templates and lists multiply text, so the text is counted during expansion. This
+ * limits the size of the operation and the memory of the resolution.
  */
 export class ResolutionBudget {
   #resources = 20_000;
@@ -46,7 +46,7 @@ export class ResolutionBudget {
     this.#resources -= 1;
     this.#characters -= characters;
     if (this.#resources < 0) return 'the desired set has more than 20000 resources: take modules out or shorten lists';
-    if (this.#characters < 0) return 'the desired set has more than 32 MiB of text once templates are in place';
+    if (this.#characters < 0) return 'the desired set has more than 32 MiB of text after templates are inserted';
     return undefined;
   }
 }
@@ -83,7 +83,7 @@ export function instancesOf(
     const chosen = choose(declaration, agent, report);
     if (chosen === undefined) continue;
     for (const [id, each] of elements(declaration, scope, report)) {
-      if (id !== null && ids.has(id)) report(['id'], `the id "${id}" is there twice once for_each is gone through`);
+      if (id !== null && ids.has(id)) report(['id'], `the id "${id}" is used twice after for_each is expanded`);
       if (id !== null) ids.add(id);
       const instance = instanceOf(module.name, declaration, chosen, id, { ...scope, each }, templates, report);
       if (instance === undefined) continue;
@@ -127,12 +127,15 @@ function choose(
     report(['variants'], `no variant matches the agent: there are ${names.slice(0, 5).join(' | ')}`);
   } else {
     const tied = choice.indices.map((index) => names[index]).join(' | ');
-    report(['variants'], `these variants match the agent and name as many keys: ${tied}; let one name more`);
+    report(
+      ['variants'],
+      `these variants match the agent with the same number of keys: ${tied}; add a key to one of them`,
+    );
   }
   return undefined;
 }
 
-/** The ids and elements of a resource: one, or one for each element of its list. */
+/** The ids and elements of a resource: one, or with `for_each` one for each element of the list. */
 function elements(
   { id, for_each }: ResourceDeclaration,
   scope: Scope,
@@ -200,7 +203,7 @@ function label(name: string | null, scope: Scope): [string | null, string | unde
   return [null, evaluated.kind === 'fault' ? evaluated.message : 'cannot hold a secret'];
 }
 
-/** @returns the condition with its path filled in, and the faults of the path */
+/** @returns the condition with its evaluated path, and the fault of the path */
 function condition(only_if: OnlyIf | null, scope: Scope): [OnlyIf | null, string | undefined] {
   if (only_if === null) return [null, undefined];
   const evaluated = evaluateText(only_if.exists, scope);
@@ -216,7 +219,7 @@ function sensitiveFields(
   body: Readonly<Record<string, Json>>,
   deferred: Instance['deferred'],
 ): string[] {
-  // One script can print a value that another was given, so all of them have it or none.
+  // The output of a script can contain each of its values, so either all scripts with this body have a secret or none.
   if (type === 'script')
     return deferred.length === 0 ? [] : ['apply', 'check', 'undo'].filter((field) => field in body);
   const fields = new Set(deferred.map(({ path }) => String(path[0])));

@@ -5,7 +5,7 @@ import { resolveDesiredSet } from './resolve.ts';
 
 type Whole = [fields: string, key: string];
 
-/** Every field of a kind, as it is written, and the key of what is declared. */
+/** The fields of each kind as written, and the key of the resulting resource. */
 const whole: Partial<Record<ResourceType, Whole>> = {
   'package-apt': ['name: nginx-light, version: 1.22.1-9, ensure: present', 'package-apt:nginx-light'],
   'package-dnf': ['name: NetworkManager, version: latest, ensure: absent', 'package-dnf:NetworkManager'],
@@ -91,7 +91,7 @@ resources:
 const agent = { name: 'a', node_id: 'a', attributes: { platform: 'linux' }, tags: {} };
 
 describe('kinds', () => {
-  test.each(resourceTypes)('%s takes all of its fields and has its identity', (type) => {
+  test.each(resourceTypes)('%s accepts all of its fields and has the expected identity', (type) => {
     const [fields, key] = wholeOf(type);
     const parsed = parseModule(source(type, fields));
     if (!parsed.ok) throw new Error(JSON.stringify(parsed.faults));
@@ -99,7 +99,7 @@ describe('kinds', () => {
     if (!resolution.ok) throw new Error(JSON.stringify(resolution.faults));
     const resource = resolution.resources.find(({ id }) => id === 'it');
     expect(resource?.key).toBe(key);
-    // Whatever can be said without contradiction is said above.
+    // The body above sets every field except those that exclude each other.
     const kind = kinds[type];
     const written = Object.keys(parsed.module.resources[2]?.variants[0]?.resource.body ?? {});
     const contradicting = kind.exclusive.flatMap((group) => group.slice(1));
@@ -112,7 +112,7 @@ describe('kinds', () => {
     );
   });
 
-  test.each(resourceTypes)('%s names what it requires, and refuses what it does not know', (type) => {
+  test.each(resourceTypes)('%s names its required fields and refuses unknown fields', (type) => {
     const parsed = parseModule(source(type, 'foo: 1'));
     if (parsed.ok) throw new Error('parsed');
     const missing = parsed.faults.filter(({ message }) => message.endsWith('is required')).map(({ path }) => path);
@@ -146,7 +146,7 @@ describe('kinds', () => {
     ['package-apt', 'name: a1, version: "20.*"'],
     ['package-apt', 'name: a1, version: ">= 5:20.1-3~deb12u1"'],
     ['package-dnf', 'name: a1, version: ">=1:1.2-3.fc40"'],
-  ])('%s takes { %s }', (type, fields) => {
+  ])('%s accepts { %s }', (type, fields) => {
     expect(parseModule(source(type, fields))).toMatchObject({ ok: true });
   });
 
@@ -190,7 +190,7 @@ describe('kinds', () => {
     ['line-unix', 'path: /a, line: b, match: "("', 'is not a regular expression'],
     ['line-unix', 'path: /a, line: "a\\nb"', 'must be one line'],
     ['line-unix', 'path: /a, line: b, before: c, after: d', 'cannot be given together with before: keep one'],
-    ['line-unix', 'path: /a, line: b, backrefs: true', 'means nothing without match: add it'],
+    ['line-unix', 'path: /a, line: b, backrefs: true', 'requires match: add it'],
     ['line-unix', 'path: /a, line: b, after: "("', 'is not a regular expression'],
     ['block-unix', 'path: /a, marker: "a b"', 'must be one word'],
     [
@@ -210,14 +210,14 @@ describe('kinds', () => {
     expect(parsed.ok ? [] : parsed.faults.map(({ message }) => message)).toEqual([expect.stringContaining(fault)]);
   });
 
-  test('two spellings of one kernel parameter are one', () => {
+  test('the two spellings of a kernel parameter have the same key', () => {
     const key = (name: string) => identify('sysctl', { key: name, value: '1' }).key;
     expect(key('net/ipv4/conf/eth0.1/mtu')).toBe(key('net.ipv4.conf.eth0/1.mtu'));
     expect(key('net/ipv4/ip_forward')).toBe('sysctl:net.ipv4.ip_forward');
     expect(key('net.ipv4.conf.eth0/1.mtu')).not.toBe(key('net.ipv4.conf.eth0.1.mtu'));
   });
 
-  test('identities of two parts are never mistaken for each other', () => {
+  test('identities of two parts are unambiguous', () => {
     const key = (path: string, marker: string) => identify('block-unix', { path, marker }).key;
     expect(key('/a#b', 'c')).not.toBe(key('/a', 'b#c'));
     expect(key('/a%23b', 'c')).not.toBe(key('/a#b', 'c'));

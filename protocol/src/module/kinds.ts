@@ -24,10 +24,12 @@ export type ResourceType = keyof typeof table;
 /** The body of a resource of one kind as sent to an agent: expressions evaluated, without triggers and template. */
 export type ResourceBodies = { [T in ResourceType]: BodyOf<(typeof table)[T]> };
 
-/** The body of a resource of any kind; `resource.body as ResourceBodies['file-unix']` once its `type` is known. */
+/**
+ * The body of a resource of any kind; cast with `resource.body as ResourceBodies['file-unix']` after a check of `type`.
+ */
 export type ResourceBody = ResourceBodies[ResourceType];
 
-/** Every kind by name. Its name is its identity space unless it names another. */
+/** Every kind by name. The identity space of a kind is its name unless it defines another one. */
 export const kinds: Readonly<Record<ResourceType, Kind>> = Object.fromEntries(
   Object.entries<Kind>(table).map(([type, kind]) => [type, { ...kind, space: kind.space || type }]),
 ) as Record<ResourceType, Kind>;
@@ -36,17 +38,15 @@ export const resourceTypes = Object.keys(kinds) as ResourceType[];
 
 export const isResourceType = (name: string): name is ResourceType => Object.hasOwn(kinds, name);
 
-/**
- * The kinds that this release's agent applies. Only documentation is made from this: the agent's own registry decides.
- */
+/** The kinds that the agent of this release applies. Used for documentation only: the agent's own registry decides. */
 export const executableKinds: ReadonlySet<ResourceType> = new Set(
   resourceTypes.filter((type) => kinds[type].isSupported),
 );
 
 /**
  * The identity of a resource.
- * @param body a body whose identifying fields are final
- * @returns the identity for people, and the key that is unique in a desired set
+ * @param body a body whose identifying fields are evaluated
+ * @returns the identity as text, and the key that is unique in a desired set
  */
 export function identify(
   type: ResourceType,

@@ -8,17 +8,17 @@ test.each([
   ['apt', ': did you mean "package-apt" or "apt-repository"?'],
   ['file-unx', ': did you mean "file-unix"?'],
   ['scrpt', ': did you mean "script"?'],
-])('of the kind %s, what was probably meant is told', (name, said) => {
+])('suggests the probable kinds for %s', (name, said) => {
   expect(suggestion(name, resourceTypes)).toBe(said);
 });
 
-test.each(['package', 'service'])('of %s, every kind that begins so is told', (name) => {
+test.each(['package', 'service'])('suggests every kind that starts with %s', (name) => {
   const meant = resourceTypes.filter((type) => type.startsWith(`${name}-`));
   expect(meant.length).toBeGreaterThan(1);
   for (const type of meant) expect(suggestion(name, resourceTypes)).toContain(`"${type}"`);
 });
 
-test('what is like nothing brings no guess', () => {
+test('suggests nothing if no name is similar', () => {
   expect(suggestion('xyzzyxyzzy', resourceTypes)).toBe('');
   expect(suggestion('', ['-a'])).not.toContain('mean ""');
 });

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { stableOrder } from './order.ts';
 
-/** Dependencies without a cycle: a hidden order, in which each waits only for earlier ones. */
+/** Dependencies without a cycle: each index depends only on indices that are earlier in a hidden order. */
 const acyclic = fc
   .integer({ min: 0, max: 30 })
   .chain((size) =>
@@ -19,17 +19,17 @@ const acyclic = fc
     return dependencies;
   });
 
-describe('order', () => {
-  test('is that of declaration where nothing is asked for', () => {
+describe('stableOrder', () => {
+  test('keeps the order of declaration without dependencies', () => {
     expect(stableOrder([[], [], []])).toEqual({ ok: true, order: [0, 1, 2] });
     expect(stableOrder([])).toEqual({ ok: true, order: [] });
   });
 
-  test('is bent only by what waits', () => {
+  test('moves only resources that have to wait', () => {
     expect(stableOrder([[3], [], [], []])).toEqual({ ok: true, order: [1, 2, 3, 0] });
   });
 
-  test('holds each once, after all it waits for', () => {
+  test('contains each index once, after all its dependencies', () => {
     fc.assert(
       fc.property(acyclic, (dependencies) => {
         const sorted = stableOrder(dependencies);
@@ -43,7 +43,7 @@ describe('order', () => {
     );
   });
 
-  test('is stable: none goes before an earlier declared one that could have gone', () => {
+  test('runs the earliest declared resource that is ready', () => {
     fc.assert(
       fc.property(acyclic, (dependencies) => {
         const sorted = stableOrder(dependencies);
@@ -58,12 +58,12 @@ describe('order', () => {
     );
   });
 
-  test('names a cycle, from the one declared first', () => {
+  test('reports a cycle from its first declared resource', () => {
     expect(stableOrder([[], [3], [1], [2], [3]])).toEqual({ ok: false, cycle: [1, 3, 2] });
     expect(stableOrder([[0]])).toEqual({ ok: false, cycle: [0] });
   });
 
-  test('names only what is a cycle', () => {
+  test('reports only resources of the cycle', () => {
     const anything = fc
       .integer({ min: 1, max: 12 })
       .chain((size) =>

@@ -1,11 +1,11 @@
 export type Order =
   | { readonly ok: true; readonly order: readonly number[] }
-  /** Each needs the next one, the last one the first. */
+  /** Each index depends on the next one, and the last one on the first. */
   | { readonly ok: false; readonly cycle: readonly number[] };
 
 /**
- * Execution order: that of declaration, bent only where a dependency asks for it. Among what is ready the first
- * declared goes first, so the result is the one order that is nearest to the declaration (lexicographically least).
+ * Execution order: the order of declaration, changed only by dependencies. Of the resources that are ready, the first
+ * declared one comes next, so the result is lexicographically the smallest valid order.
  *
  * @param dependencies for each index, the indices that must come before it; repeats are harmless
  */
@@ -35,7 +35,7 @@ export function stableOrder(dependencies: readonly (readonly number[])[]): Order
   return { ok: false, cycle: findCycle(dependencies, (index) => (waitingFor[index] as number) > 0) };
 }
 
-/** What is left waits for something that is left, so following that leads round. */
+/** Every remaining index depends on another remaining index, so following the dependencies finds a cycle. */
 function findCycle(dependencies: readonly (readonly number[])[], isLeft: (index: number) => boolean): number[] {
   const path: number[] = [];
   const placeOf = new Map<number, number>();
@@ -46,7 +46,7 @@ function findCycle(dependencies: readonly (readonly number[])[], isLeft: (index:
     current = (dependencies[current] as readonly number[]).find(isLeft) as number;
   }
   const cycle = path.slice(placeOf.get(current));
-  // Named from the one declared first, so that the same fault reads the same.
+  // The cycle is reported from its first declared resource, so that the same fault always has the same text.
   const first = cycle.indexOf(Math.min(...cycle));
   return [...cycle.slice(first), ...cycle.slice(0, first)];
 }

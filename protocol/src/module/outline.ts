@@ -5,8 +5,8 @@ import type { Path } from './source/tree.ts';
 import { type VerificationType, verificationKinds } from './verification.ts';
 
 /**
- * A module as far as it can be made out, each thing with where it stands. A fault in one place must not hide the
- * faults in others, so the checks between fields work on this, which leaves out what is not of the right form.
+ * The well-formed parts of a module, each with its path. Checks between fields use the outline, so that a malformed
+ * part does not hide the faults of other parts.
  */
 export interface Outline {
   name: string;
@@ -35,11 +35,11 @@ export interface OutlineResource {
   candidates: readonly Candidate[];
 }
 
-/** One body a resource may take: that of `resource`, or that of a variant. */
+/** A possible body of a resource: the body of `resource`, or of a variant. */
 export interface Candidate {
-  /** Of the body. */
+  /** Path of the body. */
   path: Path;
-  /** Of the variant, or of the resource. */
+  /** Path of the variant, or of the resource. */
   ownerPath: Path;
   type: ResourceType;
   when: Conditions;
@@ -55,7 +55,7 @@ export const mapping = (value: unknown): Mapping =>
 const sequence = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : []);
 const textOf = (value: unknown): string | undefined => (typeof value === 'string' ? value : undefined);
 
-/** The keys of an object that say something: neither notes of the author nor absent. */
+/** The keys of an object with a value, except `x-` keys. */
 export const givenKeys = (value: unknown): string[] =>
   Object.entries(mapping(value))
     .filter(([key, entry]) => !isExtensionKey(key) && entry !== null)
@@ -166,7 +166,7 @@ function verificationOf(value: Mapping, path: Path): Outline['verify'][number][]
     );
 }
 
-/** The module an outline stands for, once nothing is wrong with it. */
+/** The module of an outline that has no faults. */
 export function documentOf(complete: Outline): ModuleDocument {
   return {
     name: complete.name,

@@ -12,15 +12,15 @@ const forms: Record<ParameterType, { fits: (value: Json) => boolean; form: strin
   map: { fits: (value) => typeof value === 'object' && value !== null && !Array.isArray(value), form: 'a mapping' },
 };
 
-/** Why a value does not fit a parameter of this type; undefined when it does. */
+/** The fault of a value for a parameter of this type; undefined if the value is valid. */
 export const parameterFault = (type: ParameterType, value: Json): string | undefined =>
-  // An unknown type has a fault of its own.
+  // An unknown type is reported separately.
   Object.hasOwn(forms, type) && !forms[type].fits(value) ? `must be ${forms[type].form}, as its type says` : undefined;
 
 /**
- * The values a module's expressions see: what is set, else the default.
- * @param given by name; null counts as not set
- * @returns the values there are, and a fault for each that does not fit
+ * The values of a module's parameters: the given value, or else the default.
+ * @param given values by name; null counts as not given
+ * @returns the values, and a fault for each value that does not fit its type
  */
 export function parameterValues(
   declared: Readonly<Record<string, Parameter>>,

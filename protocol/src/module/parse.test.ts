@@ -12,14 +12,14 @@ function warningsOf(source: string): string[] {
   return parseModule(source).warnings.map(({ line, column, message }) => `${line}:${column} ${message}`);
 }
 
-/** A module whose resources are given as flow mappings, one a line, the first on line 4. */
+/** A module of resources written as flow mappings, one for each line, starting on line 4. */
 const withResources = (...resources: string[]): string =>
   `name: m\nsupports: [{ platform: linux }]\nresources:\n${resources.map((resource) => `  - ${resource}\n`).join('')}`;
 
 const motd = 'resource: { file-unix: { path: /etc/motd } }';
 
-describe('a module that is right', () => {
-  test('needs nothing but a name', () => {
+describe('parseModule accepts', () => {
+  test('a module that has only a name', () => {
     const parsed = parseModule('name: m');
     expect(parsed).toEqual({
       ok: true,
@@ -30,12 +30,12 @@ describe('a module that is right', () => {
     });
   });
 
-  test('comes as bytes, with a byte order mark and line ends of Windows', () => {
+  test('bytes with a byte order mark and Windows line ends', () => {
     const parsed = parseModule(new TextEncoder().encode('\uFEFFname: m\r\nsupports: [{ platform: linux }]\r\n'));
     expect(parsed).toMatchObject({ ok: true, module: { name: 'm' }, warnings: [] });
   });
 
-  test('may have null for whatever may be absent', () => {
+  test('null for every optional field', () => {
     const source = `
 name: m
 supports: null
@@ -55,7 +55,7 @@ resources:
     ]);
   });
 
-  test('may hold keys that start with x- at every level', () => {
+  test('keys with the prefix x- at every level', () => {
     const source = `
 name: m
 x-note: { any: [thing, 1] }
@@ -72,11 +72,11 @@ verify: [{ x-a: 1, tcp: { port: 22, x-a: 1 } }]
     expect(JSON.stringify(parsed)).not.toContain('x-a');
   });
 
-  test('has its columns counted from after a byte order mark', () => {
+  test('columns are counted after a byte order mark', () => {
     expect(faultsOf('\uFEFFname: a/b\n')).toEqual(['1:7 /name must not hold "/"']);
   });
 
-  test('may use anchors within the caps', () => {
+  test('anchors within the limits', () => {
     const source = withResources(
       '{ id: a, resource: { user-unix: { name: a, additional_groups: &groups [audio, video] } } }',
       '{ id: b, resource: { user-unix: { name: b, additional_groups: *groups } } }',
@@ -89,7 +89,7 @@ verify: [{ x-a: 1, tcp: { port: 22, x-a: 1 } }]
   });
 });
 
-describe('refused at upload, with path, line and column', () => {
+describe('parseModule reports path, line and column of', () => {
   const cases: [string, string, string[]][] = [
     [
       'neither resource nor variants',
@@ -158,12 +158,12 @@ describe('refused at upload, with path, line and column', () => {
         '{ id: a, resource: { hostname: { name: a } } }',
         '{ id: a, resource: { timezone: { name: UTC } } }',
       ),
-      ['5:11 /resources/1/id the id "a" is there twice: resource 1 has it too'],
+      ['5:11 /resources/1/id the id "a" is used twice: resource 1 has it too'],
     ],
     [
       'a duplicate template id',
       `name: m\ntemplates:\n  - { id: t, content: a }\n  - { id: t, content: b }\nresources:\n  - { resource: { file-unix: { path: /a, template: t } } }\n`,
-      ['4:11 /templates/1/id the template id "t" is there twice: give one of them another'],
+      ['4:11 /templates/1/id the template id "t" is used twice: rename one of them'],
     ],
     [
       'an unknown id in depends_on',
@@ -190,7 +190,7 @@ describe('refused at upload, with path, line and column', () => {
         '{ resource: { service-systemd: { name: a, reload_on: [a], restart_on: [a] } } }',
       ),
       [
-        '5:76 /resources/1/resource/service-systemd/restart_on/0 "a" is in reload_on too: keep one, a restart loads anew as well',
+        '5:76 /resources/1/resource/service-systemd/restart_on/0 "a" is in reload_on too: keep one; a restart also reloads',
       ],
     ],
     [
@@ -210,15 +210,15 @@ describe('refused at upload, with path, line and column', () => {
         '{ id: b, depends_on: [a], resource: { sysctl: { key: b, value: "1" } } }',
         '{ id: c, resource: { service-systemd: { name: c, restart_on: [b] } } }',
       ),
-      ['4:5 /resources/0 these wait for each other: a -> c -> b -> a'],
+      ['4:5 /resources/0 dependency cycle: a -> c -> b -> a'],
     ],
     [
       'a resource that waits for itself',
       withResources('{ id: a, depends_on: [a], resource: { hostname: { name: a } } }'),
-      ['4:5 /resources/0 these wait for each other: a -> a'],
+      ['4:5 /resources/0 dependency cycle: a -> a'],
     ],
     [
-      'a mode that is not in a string',
+      'a mode that is not a string',
       withResources('{ resource: { file-unix: { path: /a, mode: 0644 } } }'),
       ['4:48 /resources/0/resource/file-unix/mode must be text: write it in quotes, "0644"'],
     ],
@@ -240,7 +240,7 @@ describe('refused at upload, with path, line and column', () => {
       ],
     ]),
     [
-      'paths that are not in their one spelling',
+      'paths that are not in canonical form',
       withResources(
         '{ resource: { file-unix: { path: /a/../b } } }',
         '{ resource: { file-unix: { path: /a/./b } } }',
@@ -251,17 +251,17 @@ describe('refused at upload, with path, line and column', () => {
         "{ resource: { file-windows: { path: 'C:\\a\\..\\b' } } }",
       ),
       [
-        '4:38 /resources/0/resource/file-unix/path must not have ".." in it: write the path it stands for',
-        '5:38 /resources/1/resource/file-unix/path must not have "." in it: write the path it stands for',
+        '4:38 /resources/0/resource/file-unix/path must not have ".." in it: write the resulting path',
+        '5:38 /resources/1/resource/file-unix/path must not have "." in it: write the resulting path',
         '6:38 /resources/2/resource/file-unix/path must not have "//" in it or end in "/"',
         '7:38 /resources/3/resource/file-unix/path must not have "//" in it or end in "/"',
         '8:38 /resources/4/resource/file-unix/path must not hold a NUL character',
         '9:38 /resources/5/resource/file-unix/path must be a file, not "/"',
-        '10:41 /resources/6/resource/file-windows/path must not have ".." in it: write the path it stands for',
+        '10:41 /resources/6/resource/file-windows/path must not have ".." in it: write the resulting path',
       ],
     ],
     [
-      'two resources of one identity, even when equal',
+      'two resources with one identity, even if equal',
       withResources(`{ ${motd} }`, `{ ${motd} }`),
       [
         '5:19 /resources/1/resource/file-unix file-unix "/etc/motd" is declared twice: resource 1 declares it too, and both can apply to one agent',
@@ -275,7 +275,7 @@ describe('refused at upload, with path, line and column', () => {
       ],
     ],
     [
-      'a part of a file of which all is declared, wherever it stands',
+      'a part of a file that is declared as a whole, in any order',
       withResources(
         '{ resource: { line-unix: { path: /a, line: x } } }',
         '{ resource: { file-unix: { path: /a, content: y } } }',
@@ -313,11 +313,11 @@ describe('refused at upload, with path, line and column', () => {
       'variants that are certain to tie for a clause',
       `name: m\nsupports: [{ platform: linux, distro: debian }]\nresources:\n  - variants:\n      - { when: { platform: linux }, ${motd} }\n      - { when: { distro: debian }, ${motd} }\n`,
       [
-        '6:9 /resources/0/variants/1 ties with variant 1 for all agents of supports clause 1 (platform=linux distro=debian): let one of them name more keys',
+        '6:9 /resources/0/variants/1 ties with variant 1 for all agents of supports clause 1 (platform=linux distro=debian): add a key to one of them',
       ],
     ],
     [
-      'variants of which none can match a clause',
+      'variants that cannot match a clause',
       `name: m\nsupports: [{ platform: linux }, { platform: macos }]\nresources:\n  - variants:\n      - { when: { platform: linux }, ${motd} }\n`,
       [
         '4:5 /resources/0/variants no variant can match agents of supports clause 2 (platform=macos): add one, or narrow the clause',
@@ -342,7 +342,7 @@ describe('refused at upload, with path, line and column', () => {
       ],
     ],
     [
-      'expressions that cannot resolve anywhere',
+      'expressions that cannot resolve for any agent',
       withResources(
         '{ resource: { file-unix: { path: /a, content: "x ${{ atr.a }} y ${{ attr.a }} ${{ param.p }}" } } }',
         '{ resource: { file-unix: { path: /b, content: "${{ each }} ${{ agent.id }} ${{ secrets. }}" } } }',
@@ -351,11 +351,11 @@ describe('refused at upload, with path, line and column', () => {
       [
         '4:54 /resources/0/resource/file-unix/content unknown name "atr": did you mean "attr"?; write $${{ for a plain ${{',
         '4:83 /resources/0/resource/file-unix/content there is no parameter "p": declare it under parameters',
-        '5:52 /resources/1/resource/file-unix/content "each" is there only in a resource with for_each',
+        '5:52 /resources/1/resource/file-unix/content "each" exists only in a resource with for_each',
         '5:64 /resources/1/resource/file-unix/content "agent.id" is not of the form agent.name or agent.node_id',
         '5:80 /resources/1/resource/file-unix/content "secrets." is not of the form secrets.<name>',
-        '6:42 /resources/2/resource/file-unix/path a secret cannot stand here: what it would yield is shown, or checked before it is known',
-        '6:71 /resources/2/resource/file-unix/content unknown filter "upper": there are | default("…") and | join("…")',
+        '6:42 /resources/2/resource/file-unix/path a secret is not allowed here: the value is shown, or checked before secrets are known',
+        '6:71 /resources/2/resource/file-unix/content unknown filter "upper": the filters are | default("…") and | join("…")',
         '6:93 /resources/2/resource/file-unix/content the expression is not closed with "}}"; write $${{ for a plain ${{',
       ],
     ],
@@ -367,7 +367,7 @@ describe('refused at upload, with path, line and column', () => {
       ],
     ],
     [
-      'an expression where there can be none',
+      'an expression in a field that does not allow one',
       'name: m\nsupports: [{ distro: "${{ param.a }}" }]\n',
       ['2:22 /supports/0/distro cannot hold an expression'],
     ],
@@ -397,7 +397,7 @@ describe('refused at upload, with path, line and column', () => {
     ['a long name', `name: ${'a'.repeat(129)}\n`, ['1:7 /name is longer than 128 characters']],
     ['a name with a control character', 'name: "a\\tb"\n', ['1:7 /name must not hold control characters']],
     [
-      'parameters that do not fit',
+      'parameters with a wrong default, type, or name',
       'name: m\nparameters:\n  a: { type: integer, default: "80" }\n  b: { type: text }\n  1c: { type: string }\n',
       [
         '3:32 /parameters/a/default must be a whole number, as its type says',
@@ -406,27 +406,27 @@ describe('refused at upload, with path, line and column', () => {
       ],
     ],
     [
-      'for_each over what is no list',
+      'for_each over a value that is not a list',
       `name: m\nparameters: { p: { type: string } }\nresources:\n  - { id: a, for_each: "\${{ param.p }}", resource: { user-unix: { name: "\${{ each }}" } } }\n  - { id: b, for_each: "a", resource: { user-unix: { name: "\${{ each }}" } } }\n  - { id: c, for_each: "\${{ tag.x }}", resource: { user-unix: { name: "\${{ each }}" } } }\n`,
       [
-        '4:25 /resources/0/for_each the parameter "p" is a string, which cannot stand here',
+        '4:25 /resources/0/for_each the parameter "p" is a string, which is not allowed here',
         '5:24 /resources/1/for_each must be one expression, such as "${{ param.users }}"',
         '6:25 /resources/2/for_each tag.x is text: a list comes from a parameter of type list',
       ],
     ],
     [
-      'join of what is no list, or where no text stands',
+      'join of a value that is not a list, or in a field that is not text',
       `name: m\nparameters: { p: { type: string }, l: { type: list } }\nresources:\n  - { id: a, resource: { file-unix: { path: /a, content: "\${{ param.p | join(',') }}\${{ tag.x | join(',') }}" } } }\n  - { id: b, for_each: "\${{ param.l | join(',') }}", resource: { user-unix: { name: "\${{ each }}" } } }\n  - { id: c, resource: { file-unix: { path: /c, content: "\${{ param.l }}\${{ secrets.s | join(',') }}" } } }\n`,
       [
         '4:59 /resources/0/resource/file-unix/content the parameter "p" is a string: only a list can be joined',
         '4:85 /resources/0/resource/file-unix/content tag.x is text: only a list can be joined',
-        '5:25 /resources/1/for_each join makes text, which cannot stand here',
-        '6:59 /resources/2/resource/file-unix/content the parameter "l" is a list, which cannot stand here without | join("…")',
+        '5:25 /resources/1/for_each join yields text, which is not allowed here',
+        '6:59 /resources/2/resource/file-unix/content the parameter "l" is a list, which is not allowed here without | join("…")',
         '6:73 /resources/2/resource/file-unix/content secrets.s is text: only a list can be joined',
       ],
     ],
     [
-      'verification that is not one of its kinds',
+      'a verification of an unknown kind',
       'name: m\nverify:\n  - {}\n  - { tcp: { port: 22 }, command: a }\n  - { tcp: { port: 0 } }\n  - { http: { url: ftp://a } }\n',
       [
         '3:5 /verify/0 needs one of http, tcp or command',
@@ -437,11 +437,11 @@ describe('refused at upload, with path, line and column', () => {
     ],
   ];
 
-  test.each(cases)('%s', (_, source, faults) => {
+  test.each(cases)('refuses %s', (_, source, faults) => {
     expect(faultsOf(source)).toEqual(faults);
   });
 
-  test('names every fault at once, in order of position', () => {
+  test('reports all faults, in order of position', () => {
     const found = faultsOf(`name: a/b
 supprts: []
 resources:
@@ -459,30 +459,30 @@ resources:
     ]);
   });
 
-  test('stops naming faults after 500', () => {
+  test('reports at most 500 faults', () => {
     const found = faultsOf(`name: m\n${Array.from({ length: 600 }, (_, index) => `k${index}: 1\n`).join('')}`);
     expect(found).toHaveLength(501);
-    expect(found.at(-1)).toContain('and 100 more faults from here on');
+    expect(found.at(-1)).toContain('and 100 more faults after this one');
   });
 });
 
-describe('what is certain and what is not', () => {
-  test('lets one identity stand twice where no agent gets both', () => {
+describe('certain and possible conflicts', () => {
+  test('accepts an identity that is declared twice if no agent gets both', () => {
     const exclusive = [
       withResources(`{ when: { distro: debian }, ${motd} }`, `{ when: { distro: fedora }, ${motd} }`),
       withResources(`{ variants: [{ when: { arch: armv7 }, ${motd} }, { when: { arch: x86_64 }, ${motd} }] }`),
-      // The first never applies where the second does: there its other variant names more keys.
+      // The first never applies to an agent of the second: there, its other variant names more keys.
       withResources(
         `{ variants: [{ when: { platform: linux }, ${motd} }, { when: { platform: linux, distro: debian }, resource: { hostname: { name: a } } }] }`,
         `{ when: { distro: debian }, ${motd} }`,
       ),
-      // Not with this clause.
+      // The clause excludes the first one.
       withResources(`{ when: { platform: windows }, ${motd} }`, `{ ${motd} }`),
     ];
     for (const source of exclusive) expect(faultsOf(source)).toEqual([]);
   });
 
-  test('refuses one identity twice where some agent gets both', () => {
+  test('refuses an identity that is declared twice if some agent gets both', () => {
     const overlapping = [
       withResources(`{ when: { distro: debian }, ${motd} }`, `{ when: { tag.role: web }, ${motd} }`),
       withResources(`{ variants: [{ when: { arch: armv7 }, ${motd} }] }`, `{ when: { platform: linux }, ${motd} }`),
@@ -498,7 +498,7 @@ describe('what is certain and what is not', () => {
     for (const source of overlapping) expect(faultsOf(source)).toHaveLength(1);
   });
 
-  test('does not call a tie certain when a narrower variant may win', () => {
+  test('reports no tie if a narrower variant may win', () => {
     const narrower = `name: m
 supports: [{ platform: linux, distro: debian }]
 resources:
@@ -510,18 +510,18 @@ resources:
     expect(faultsOf(narrower)).toEqual([]);
   });
 
-  test('only warns of a cycle through variants that may never meet', () => {
+  test('warns of a cycle through variants that may never apply together', () => {
     const source = withResources(
       '{ id: a, variants: [{ when: { distro: debian }, resource: { service-systemd: { name: a, restart_on: [b] } } }, { resource: { hostname: { name: a } } }] }',
       '{ id: b, variants: [{ when: { distro: fedora }, resource: { service-systemd: { name: b, restart_on: [a] } } }, { resource: { timezone: { name: UTC } } }] }',
     );
     expect(faultsOf(source)).toEqual([]);
-    expect(warningsOf(source)).toEqual(['4:5 these wait for each other: a -> b -> a, where all of them apply']);
+    expect(warningsOf(source)).toEqual(['4:5 dependency cycle: a -> b -> a, if all of them apply to one agent']);
   });
 
-  test('warns of a file without content, which is made empty where it is not there', () => {
+  test('warns of a file without content, which is created empty', () => {
     const empty = [
-      '4:30 declares no content: where the file is not there, an empty one is made; `only_if: { exists }` beside `resource` skips it there',
+      '4:30 declares no content, so a missing file is created empty; `only_if: { exists }` next to `resource` skips it instead',
     ];
     expect(warningsOf(withResources('{ resource: { file-unix: { path: /a } } }'))).toEqual(empty);
     expect(warningsOf(withResources('{ resource: { file-unix: { path: /a, mode: "0600", content: null } } }'))).toEqual(
@@ -531,7 +531,7 @@ resources:
       expect(warningsOf(withResources(`{ resource: { file-unix: { path: /a, ${body} } } }`)), body).toEqual([]);
   });
 
-  test('takes a condition that the machine decides, and refuses what is not one', () => {
+  test('accepts a condition for the machine, and refuses malformed ones', () => {
     const resource = 'resource: { hostname: { name: a } }';
     const faults = (onlyIf: string) => faultsOf(withResources(`{ only_if: ${onlyIf}, ${resource} }`));
     for (const path of ['/', '/etc/nginx', '/etc/nginx/', '"${{ param.path }}/x"'])
@@ -555,27 +555,27 @@ resources:
     expect(faults('{ exists: "/${{ each }}" }')).toEqual([expect.stringContaining('"each"')]);
   });
 
-  test('warns of what is probably meant otherwise', () => {
+  test('warns of unused templates, missing clauses, and expressions in defaults', () => {
     expect(warningsOf('name: m\ntemplates:\n  - { id: t, content: a }\n')).toEqual([
       '1:1 the module has no supports clause, so it matches no agent',
       '3:5 no resource uses the template "t"',
     ]);
     expect(
       warningsOf('name: m\nsupports: [{}]\nparameters: { p: { type: string, default: "${{ agent.name }}" } }\n'),
-    ).toEqual(['3:43 a default is taken as it stands: expressions in it are not resolved']);
+    ).toEqual(['3:43 expressions in a default are not evaluated']);
   });
 });
 
-describe('YAML that is refused', () => {
+describe('parseModule refuses YAML with', () => {
   const cases: [string, string, string[]][] = [
     ['nothing', '', ['1:1  the module is empty: it needs at least a name']],
     ['only comments', '# a\n\n', ['1:1  the module is empty: it needs at least a name']],
     ['a list', '- a\n', ['1:1  must be a mapping with at least a name']],
-    ['a duplicate key', 'name: a\nname: b\n', ['2:1 /name the key "name" is there twice: keep one']],
+    ['a duplicate key', 'name: a\nname: b\n', ['2:1 /name the key "name" is set twice: keep one']],
     [
       'a duplicate key deep inside',
       withResources('{ resource: { file-unix: { path: /a, path: /b } } }'),
-      ['4:42 /resources/0/resource/file-unix/path the key "path" is there twice: keep one'],
+      ['4:42 /resources/0/resource/file-unix/path the key "path" is set twice: keep one'],
     ],
     ['a custom tag', 'name: !secret a\n', ['1:15 /name the tag "!secret" is not allowed: leave it out']],
     [
@@ -589,11 +589,7 @@ describe('YAML that is refused', () => {
       ['2:1  merge keys (<<) are not part of YAML 1.2: write the fields out'],
     ],
     ['a tab for indentation', 'name: m\nresources:\n\t- id: a\n', ['3:1  a tab cannot indent in YAML: use spaces']],
-    [
-      'two documents',
-      'name: a\n---\nname: b\n',
-      ['2:1  more than one document: a module is one, upload the others by themselves'],
-    ],
+    ['two documents', 'name: a\n---\nname: b\n', ['2:1  more than one document: upload each module separately']],
     ['YAML 1.1', '%YAML 1.1\n---\nname: yes\n', ['1:1  only YAML 1.2 is read: leave out the %YAML directive']],
     [
       'an unclosed bracket',
@@ -603,31 +599,27 @@ describe('YAML that is refused', () => {
       ],
     ],
     ['an unknown alias', 'name: *a\n', ['1:7 /name there is no anchor &a before this alias']],
-    ['an alias in its own anchor', 'name: m\nx-a: &a [*a]\n', ['2:10 /x-a/0 the alias *a is inside of what it names']],
+    ['an alias in its own anchor', 'name: m\nx-a: &a [*a]\n', ['2:10 /x-a/0 the alias *a is inside its own anchor']],
     ['the key __proto__', 'name: m\nx-a: { __proto__: { a: b } }\n', ['2:8 /x-a "__proto__" cannot be a key']],
     ['a key that is a number', 'name: m\n1: a\n', ['2:1  a key must be text: write it in quotes']],
     ['a key that is a mapping', 'name: m\n? { a: b }\n: c\n', ['2:3  a key must be text: write it in quotes']],
-    ['infinity', 'name: m\nx-a: .inf\n', ['2:6 /x-a this is no number that can be used']],
-    ['a control character', 'name: a\nx-a: \u0007\n', ['2:6  the control character U+0007 cannot stand in YAML']],
-    [
-      'half a surrogate pair',
-      'name: "\ud800"\n',
-      ['1:1  the module is not Unicode text: it holds half of a surrogate pair'],
-    ],
+    ['infinity', 'name: m\nx-a: .inf\n', ['2:6 /x-a this number cannot be used']],
+    ['a control character', 'name: a\nx-a: \u0007\n', ['2:6  the control character U+0007 is not allowed in YAML']],
+    ['a lone surrogate', 'name: "\ud800"\n', ['1:1  the module is not Unicode text: it contains a lone surrogate']],
   ];
 
-  test.each(cases)('%s', (_, source, faults) => {
+  test.each(cases)('refuses YAML: %s', (_, source, faults) => {
     expect(faultsOf(source)).toEqual(faults);
   });
 
-  test('bytes that are not UTF-8, at their place', () => {
+  test('reports the position of bytes that are not UTF-8', () => {
     const bytes = new TextEncoder().encode('name: m\nx-ä: a?b\n');
     bytes[bytes.indexOf(0x3f)] = 0xff;
     expect(faultsOf(bytes)).toEqual(['2:7  the module is not UTF-8: save it in that encoding']);
     expect(faultsOf(Uint8Array.of(0x6e, 0xc3))).toEqual(['1:2  the module is not UTF-8: save it in that encoding']);
   });
 
-  test('an alias bomb, without making it', () => {
+  test('refuses an alias bomb without expanding it', () => {
     const names = [...'abcdefghijklmnopqrstuvwxyz'];
     const steps = names.slice(1).map((name, index) => `x-${name}: &${name} [${`*${names[index]},`.repeat(9)}]`);
     const bomb = `name: m\nx-a: &a [1,1,1,1,1,1,1,1,1]\n${steps.join('\n')}\n`;
@@ -636,20 +628,20 @@ describe('YAML that is refused', () => {
     ]);
   });
 
-  test('text that aliases multiply', () => {
+  test('refuses text that aliases multiply', () => {
     const source = `name: m\nx-a: &a "${'y'.repeat(1_000_000)}"\nx-b: [${'*a,'.repeat(100)}]\n`;
-    expect(faultsOf(source)).toEqual(['1:1  too much text once aliases are followed: use each anchor less often']);
+    expect(faultsOf(source)).toEqual(['1:1  too much text after aliases are followed: use each anchor less often']);
   });
 
-  test('more than 10,000 values, and not one less', () => {
+  test('accepts 10,000 values and refuses more', () => {
     const list = (values: number) => `name: m\nx-a:\n${'- a\n'.repeat(values)}`;
-    // The mapping, the name and the list are values too.
+    // The mapping, the name, and the list are values too.
     expect(faultsOf(list(9_997))).toEqual([]);
     expect(faultsOf(list(9_998))).toHaveLength(1);
     expect(faultsOf(list(300_000))).toEqual(['10001:1  more than 10000 values: split the module']);
   });
 
-  test('more than 32 levels, and not one less', () => {
+  test('accepts 32 levels and refuses more', () => {
     const nested = (levels: number) => `name: m\nx-a: ${'['.repeat(levels - 1)}${']'.repeat(levels - 1)}\n`;
     expect(faultsOf(nested(32))).toEqual([]);
     expect(faultsOf(nested(33))).toEqual([expect.stringContaining('nested deeper than 32 levels')]);
@@ -658,7 +650,7 @@ describe('YAML that is refused', () => {
     expect(faultsOf(byAlias)).toEqual([expect.stringContaining('nested deeper than 32 levels')]);
   });
 
-  test('more than 2 MiB, and not one byte less', () => {
+  test('accepts 2 MiB and refuses more', () => {
     const limit = 2 * 1024 * 1024;
     const prefix = 'name: m\nx-a: ';
     expect(faultsOf(prefix + 'y'.repeat(limit - prefix.length))).toEqual([]);

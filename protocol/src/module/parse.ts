@@ -12,12 +12,12 @@ export type ParsedModule =
   | { ok: false; faults: Fault[]; warnings: Fault[] };
 
 /**
- * Reads a module and checks all of it that can be checked without an agent.
+ * Parses a module and runs all checks that need no agent.
  *
- * @param source YAML as it came in: bytes, or text
- * @returns the module, or every fault it has in order of position, each with a JSON pointer, line and column (from 1,
- *   columns in UTF-16 units). Warnings refuse nothing. Never throws, whatever the source is, and takes time in proportion
- *   to what the caps of `moduleLimits` allow.
+ * @param source YAML as received: bytes, or text
+ * @returns the module, or all its faults in order of position, each with a JSON pointer, line and column (from 1,
+ *   columns in UTF-16 units). Warnings do not refuse the module. Never throws; the limits of `moduleLimits` bound the
+ *   time for any source.
  */
 export function parseModule(source: string | Uint8Array): ParsedModule {
   const decoded = decodeSource(source);
@@ -53,7 +53,7 @@ export function parseModule(source: string | Uint8Array): ParsedModule {
   return { ok: true, module: documentOf(outlined), warnings: inOrder(warnings) };
 }
 
-/** What a message quotes may be as long as the module. */
+/** Characters. Messages may quote texts as long as the module. */
 const maximumMessage = 500;
 
 interface Finding {
@@ -62,7 +62,10 @@ interface Finding {
   at: 'key' | 'value';
 }
 
-/** The schema's issues as faults: one for each unknown key, and of a choice between forms the one that was meant. */
+/**
+ * The schema's issues as faults: one for each unknown key, and of a choice between forms only those of the intended
+ * form.
+ */
 function flatten(issues: readonly z.core.$ZodIssue[], root: TreeNode, source: string, above: Path = []): Finding[] {
   return issues.flatMap((issue): Finding[] => {
     const path = [...above, ...(issue.path as Path)];
@@ -86,7 +89,7 @@ function flatten(issues: readonly z.core.$ZodIssue[], root: TreeNode, source: st
       return meant === undefined ? [{ path, message: issue.message, at: 'value' }] : flatten(meant, root, source, path);
     }
     if (issue.code === 'invalid_type' && issue.expected === 'string' && node?.kind === 'scalar') {
-      // As it is written: 0644 is the number 644 to YAML.
+      // The value as written: YAML reads 0644 as the number 644.
       const text = source.slice(node.start, node.end).trim();
       if (text.length <= 64) return [{ path, message: `must be text: write it in quotes, "${text}"`, at: 'value' }];
     }
@@ -95,8 +98,9 @@ function flatten(issues: readonly z.core.$ZodIssue[], root: TreeNode, source: st
 }
 
 /**
- * Where an expression of a text stands in the source. Quoting, folding and indentation change what lies between, so
- * the openings before it are counted. Where an escape hides one of them the place is near; it is never outside the text.
+ * Offset of an expression in the source. Quoting, folding and indentation change the text before the expression, so the
+ * function counts the preceding `${{`. If an escape hides one of them, the offset is approximate, but always inside the
+ * text.
  */
 function expressionOffset(source: string, root: TreeNode, path: Path, offset: number): number {
   const node = nodeAt(root, path);
@@ -113,7 +117,7 @@ function expressionOffset(source: string, root: TreeNode, path: Path, offset: nu
 
 const opening = '${{';
 
-/** By position, each once, and not without end. */
+/** Faults by position, without duplicates, at most `moduleLimits.faults`. */
 function inOrder(faults: readonly Fault[]): Fault[] {
   const seen = new Set<string>();
   const distinct = faults.filter(({ path, message }) => {
@@ -124,5 +128,5 @@ function inOrder(faults: readonly Fault[]): Fault[] {
   if (distinct.length <= moduleLimits.faults) return distinct;
   const more = distinct.length - moduleLimits.faults;
   const last = distinct[moduleLimits.faults] as Fault;
-  return [...distinct.slice(0, moduleLimits.faults), { ...last, message: `and ${more} more faults from here on` }];
+  return [...distinct.slice(0, moduleLimits.faults), { ...last, message: `and ${more} more faults after this one` }];
 }

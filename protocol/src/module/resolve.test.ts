@@ -36,26 +36,26 @@ const faultsOf = (resolution: Resolution): string[] =>
 const fileContent = (resources: readonly ResolvedResource[]): string | undefined =>
   (resources[0] as ResolvedResource & { body: ResourceBodies['file-unix'] }).body.content;
 
-/** One file whose content is this text of a module. */
+/** A module with one file of this content. */
 const file = (content: string, more = ''): string =>
   `${more}\nresources:\n  - { id: f, resource: { file-unix: { path: /f, content: ${JSON.stringify(content)} } } }\n`;
 
 const contentOf = (resolution: Resolution): Json | undefined => resourcesOf(resolution)[0]?.body.content;
 
-describe('clauses', () => {
+describe('supports clauses', () => {
   const supporting = (clauses: string) => {
     const parsed = parseModule(`name: m\nsupports: ${clauses}\n`);
     if (!parsed.ok) throw new Error('faults');
     return faultsOf(resolveDesiredSet({ modules: [parsed.module], agent }));
   };
 
-  test('let an agent in that matches one of them', () => {
+  test('a module applies to an agent that matches one clause', () => {
     expect(supporting('[{ platform: windows }, { platform: linux, distro: debian }]')).toEqual([]);
     expect(supporting('[{ tag.role: web, tag.team/name: blue }]')).toEqual([]);
     expect(supporting('[{}]')).toEqual([]);
   });
 
-  test('keep an agent out that matches none', () => {
+  test('a module does not apply to an agent that matches no clause', () => {
     expect(supporting('[{ platform: linux, distro: fedora }, { tag.zone: x }]')).toEqual([
       'module_unresolved',
       '/modules/m/supports module "m": the agent has platform=linux distro=debian tag.zone=(none) and matches no supports clause: platform=linux distro=fedora | tag.zone=x',
@@ -73,7 +73,7 @@ describe('variants', () => {
       `resources:\n  - variants:\n${whens.map((when, index) => `      - { when: ${when}, resource: { sysctl: { key: k, value: "${index}" } } }\n`).join('')}`,
     );
 
-  test('are chosen by how many keys they name', () => {
+  test('the matching variant with the most keys is chosen', () => {
     const chosen = (...whens: string[]) => resourcesOf(variants(...whens))[0]?.body.value;
     expect(chosen('{}', '{ platform: linux }')).toBe('1');
     expect(chosen('{ platform: linux, distro: debian }', '{ platform: linux }')).toBe('0');
@@ -81,10 +81,10 @@ describe('variants', () => {
     expect(chosen('{ tag.role: web, arch: x86_64 }', '{ platform: linux }')).toBe('0');
   });
 
-  test('fail the whole when they tie, or when there is none', () => {
+  test('resolution fails if variants tie or none matches', () => {
     expect(faultsOf(variants('{ distro: debian }', '{ arch: x86_64 }'))).toEqual([
       'module_unresolved',
-      '/modules/m/resources/0/variants module "m": these variants match the agent and name as many keys: distro=debian | arch=x86_64; let one name more',
+      '/modules/m/resources/0/variants module "m": these variants match the agent with the same number of keys: distro=debian | arch=x86_64; add a key to one of them',
     ]);
     expect(faultsOf(variants('{ distro: fedora }', '{ arch: armv7 }'))).toEqual([
       'module_unresolved',
@@ -94,7 +94,7 @@ describe('variants', () => {
 });
 
 describe('when', () => {
-  test('skips a resource, and nothing waits for it', () => {
+  test('a resource that does not match is skipped, and dependencies on it are ignored', () => {
     const resources = resourcesOf(
       resolve(`resources:
   - { id: a, when: { distro: fedora }, resource: { file-unix: { path: /a } } }
@@ -107,7 +107,7 @@ describe('when', () => {
 });
 
 describe('resources', () => {
-  test('come in order, with keys for ids', () => {
+  test('resources are in execution order, with keys instead of ids', () => {
     const resolution = resolve(`resources:
   - { id: svc, name: "on \${{ agent.name }}", depends_on: [dir], resource: { service-systemd: { name: s, restart_on: [conf], reload_on: [dir] } } }
   - { id: dir, resource: { directory-unix: { path: /etc/s/ } } }
@@ -150,14 +150,14 @@ describe('resources', () => {
     expect(resources[4]).toMatchObject({ id: 'run', rerun_on: ['path:/etc/s/conf'], body: { manages: 'run' } });
   });
 
-  test('have templates put into their content', () => {
+  test('a template replaces the content of a file', () => {
     const resolution = resolve(`templates: [{ id: t, content: "Welcome to \${{ agent.name }}\\n" }]
 resources: [{ resource: { file-unix: { path: /etc/motd, template: t } } }]
 `);
     expect(resourcesOf(resolution)[0]?.body).toEqual({ path: '/etc/motd', content: 'Welcome to web-1\n' });
   });
 
-  test('are gone through with for_each', () => {
+  test('for_each yields a resource for each element', () => {
     const resolution = resolve(
       `parameters: { users: { type: list } }
 resources:
@@ -181,7 +181,7 @@ resources:
     expect(after?.depends_on).toEqual(['user-unix:ada', 'user-unix:bob']);
   });
 
-  test('of one list must differ', () => {
+  test('for_each refuses elements with the same identity', () => {
     const resolution = resolve(
       `parameters: { users: { type: list, default: [ada, ada] } }
 resources:
@@ -194,7 +194,7 @@ resources:
     ]);
   });
 
-  test('that are wished present are as if nothing was said', () => {
+  test('ensure: present is the same as no ensure', () => {
     const bodies = resourcesOf(
       resolve(`resources:
   - { resource: { file-unix: { path: /a, ensure: present } } }
@@ -204,14 +204,14 @@ resources:
     expect(bodies).toEqual([{ path: '/a' }, { path: '/b', ensure: 'absent' }]);
   });
 
-  test('always redact the password of a Windows user', () => {
+  test('the password of a Windows user is always redacted', () => {
     const [user] = resourcesOf(resolve('resources: [{ resource: { user-windows: { name: u, password: p } } }]'));
     expect(user?.sensitive_fields).toEqual(['password']);
   });
 });
 
-describe('expressions', () => {
-  test('take facts, tags and parameters', () => {
+describe('evaluation of expressions', () => {
+  test('expressions yield attributes, tags, parameters and agent properties', () => {
     const content =
       '${{ agent.node_id }} ${{ attr.distro }} ${{ tag.team/name }} ${{ param.port }} ${{ param.on }} ${{ tag.no | default("d") }}';
     const more = 'parameters: { port: { type: integer, default: 80 }, on: { type: boolean } }';
@@ -220,7 +220,7 @@ describe('expressions', () => {
     );
   });
 
-  test('yield numbers, truth, lists and mappings where a field takes them', () => {
+  test('expressions yield numbers, booleans, lists and mappings for fields of these types', () => {
     const [user, service] = resourcesOf(
       resolve(
         `parameters: { uid: { type: integer }, groups: { type: list }, env: { type: map }, on: { type: boolean } }
@@ -236,14 +236,14 @@ resources:
     expect(service?.body).toEqual({ name: 's', enabled: false, environment: { A: '1', B: 'x' }, type: 'exec' });
   });
 
-  test('join a list into text', () => {
+  test('join converts a list to text', () => {
     const list = (content: string, given: Json) =>
       resolve(file(content, 'parameters: { p: { type: list, default: [] } }'), {}, { p: given });
     expect(contentOf(list('{ ${{ param.p | join(", ") }} }', [22, 'ssh', true]))).toBe('{ 22, ssh, true }');
     expect(contentOf(list('<${{ param.p | join("\\n") }}>', []))).toBe('<>');
     expect(contentOf(list('${{ param.p | join("-") }}', ['${{ agent.name }}', '$&']))).toBe('${{ agent.name }}-$&');
     expect(faultsOf(list('${{ param.p | join(",") }}', ['a', { b: 1 }]))[1]).toContain(
-      'element 1 of param.p is no plain value, which join cannot put into text',
+      'element 1 of param.p is not a plain value, so join cannot use it',
     );
     const each = (element: Json) =>
       resolve(
@@ -254,16 +254,16 @@ resources: [{ for_each: "\${{ param.p }}", resource: { file-unix: { path: /f, co
       );
     expect(contentOf(each({ k: [1, 2] }))).toBe('1,2');
     expect(contentOf(each({}))).toBe('none');
-    expect(faultsOf(each({ k: 'a' }))[1]).toContain('each.k is no list to join');
+    expect(faultsOf(each({ k: 'a' }))[1]).toContain('each.k is not a list, so join cannot use it');
   });
 
-  test('without a value say what to do', () => {
+  test('a missing value is reported with instructions', () => {
     const more = 'parameters: { p: { type: string } }';
     const fault = (content: string, facts: Partial<AgentFacts> = {}) =>
       faultsOf(resolve(file(content, more), facts))[1];
     const place = '/modules/m/resources/0/resource/file-unix/content module "m":';
     const otherwise = 'or give the expression | default("…")';
-    expect(fault('${{ attr.x }}')).toBe(`${place} the agent reports no attribute "x": mend the name, ${otherwise}`);
+    expect(fault('${{ attr.x }}')).toBe(`${place} the agent reports no attribute "x": fix the name, ${otherwise}`);
     expect(fault('${{ tag.x }}')).toBe(`${place} the agent has no tag "x": set it, ${otherwise}`);
     expect(fault('${{ param.p }}')).toBe(
       `${place} the parameter "p" has neither value nor default: set it in the assignment, ${otherwise}`,
@@ -274,15 +274,15 @@ resources: [{ for_each: "\${{ param.p }}", resource: { file-unix: { path: /f, co
     expect(fault('${{ attr.constructor }}')).toContain('reports no attribute');
     const each = `parameters: { p: { type: list, default: [{ a: b }] } }
 resources: [{ for_each: "\${{ param.p }}", resource: { user-unix: { name: "\${{ each.constructor }}" } } }]`;
-    expect(faultsOf(resolve(each))[1]).toContain('each.constructor has no value: mend the list');
+    expect(faultsOf(resolve(each))[1]).toContain('each.constructor has no value: fix the list');
   });
 
-  test('are held to the form of their field', () => {
+  test('evaluated values must have the format of their field', () => {
     const bad: [string, string][] = [
       ['file-unix: { path: "${{ tag.t }}" }', 'path module "m": must be an absolute path, starting with "/"'],
       [
         'file-unix: { path: "/srv/${{ tag.t }}" }',
-        'path module "m": must not have ".." in it: write the path it stands for',
+        'path module "m": must not have ".." in it: write the resulting path',
       ],
       [
         'file-unix: { path: /a, mode: "${{ tag.t }}" }',
@@ -305,7 +305,7 @@ resources: [{ for_each: "\${{ param.p }}", resource: { user-unix: { name: "\${{ 
     }
   });
 
-  test('may make two identities one, which is a conflict then', () => {
+  test('expressions that yield the same identity cause a conflict', () => {
     const resolution = resolve(`resources:
   - { id: a, resource: { file-unix: { path: "/srv/\${{ tag.role }}" } } }
   - { resource: { directory-unix: { path: /srv/web } } }
@@ -318,7 +318,7 @@ resources: [{ for_each: "\${{ param.p }}", resource: { user-unix: { name: "\${{ 
 });
 
 describe('parameters', () => {
-  test('must be declared and fit', () => {
+  test('parameter values must be declared and have the right type', () => {
     const source = 'parameters: { port: { type: integer, default: 80 } }';
     expect(faultsOf(resolve(source, {}, { port: '80', prot: 1 }))).toEqual([
       'module_unresolved',
@@ -331,17 +331,17 @@ describe('parameters', () => {
     ]);
   });
 
-  test('that are null fall back to their default', () => {
+  test('a parameter set to null has its default', () => {
     const more = 'parameters: { p: { type: string, default: d } }';
     expect(contentOf(resolve(file('${{ param.p }}', more), {}, { p: null }))).toBe('d');
   });
 });
 
-describe('across modules', () => {
+describe('several modules', () => {
   const both = (one: string, other: string): Resolution =>
     resolveDesiredSet({ modules: [moduleOf(one, 'one'), moduleOf(other, 'other')], agent });
 
-  test('what is equal is one', () => {
+  test('equal declarations in two modules are merged', () => {
     const resources = resourcesOf(
       both(
         `resources:
@@ -375,24 +375,21 @@ describe('across modules', () => {
       '/f#x',
       'that file absent',
     ],
-  ])(
-    'a part of a file of which another declares %s is a conflict that names both places',
-    (_, whole, part, identity, all) => {
-      const resolution = both(
-        `resources: [{ resource: { ${part} } }]`,
-        `resources: [{ id: x, resource: { file-unix: { path: /f, ${whole} } } }]`,
-      );
-      const type = part.split(':')[0];
-      expect(faultsOf(resolution)).toEqual([
-        'module_conflict',
-        expect.stringMatching(
-          `^/modules/one/resources/0/resource/${type} ${type} ${identity} in module "one" \\(/resources/0/resource/${type}\\) is a part of a file, and module "other" \\(id "x"\\) declares ${all}`,
-        ),
-      ]);
-    },
-  );
+  ])('a part of a file conflicts with another module that declares %s', (_, whole, part, identity, all) => {
+    const resolution = both(
+      `resources: [{ resource: { ${part} } }]`,
+      `resources: [{ id: x, resource: { file-unix: { path: /f, ${whole} } } }]`,
+    );
+    const type = part.split(':')[0];
+    expect(faultsOf(resolution)).toEqual([
+      'module_conflict',
+      expect.stringMatching(
+        `^/modules/one/resources/0/resource/${type} ${type} ${identity} in module "one" \\(/resources/0/resource/${type}\\) is a part of a file, and module "other" \\(id "x"\\) declares ${all}`,
+      ),
+    ]);
+  });
 
-  test('a part of a file whose permissions another declares is none', () => {
+  test('a part of a file does not conflict with declared permissions', () => {
     const resolution = both(
       'resources: [{ resource: { file-unix: { path: /f, mode: "0600" } } }]',
       'resources: [{ resource: { line-unix: { path: /f, line: x } } }]',
@@ -405,7 +402,7 @@ describe('across modules', () => {
     ['kind', 'directory-unix: { path: /f }'],
     ['presence', 'file-unix: { path: /f, content: a, ensure: absent }'],
     ['secret', 'file-unix: { path: /f, content: "a${{ secrets.s }}" }'],
-  ])('what differs in %s is a conflict that names both places', (_, resource) => {
+  ])('declarations that differ in %s are a conflict that names both positions', (_, resource) => {
     const resolution = both(
       'resources: [{ id: x, resource: { file-unix: { path: /f, content: a } } }]',
       `resources: [{ resource: { ${resource} } }]`,
@@ -417,18 +414,18 @@ describe('across modules', () => {
     ]);
   });
 
-  test('what differs only in the name of a secret is a conflict', () => {
+  test('declarations that use different secrets are a conflict', () => {
     expect(faultsOf(both(file('${{ secrets.a }}'), file('${{ secrets.b }}')))[0]).toBe('module_conflict');
     expect(faultsOf(both(file('${{ secrets.a }}'), file('${{ secrets.a }}')))).toEqual([]);
   });
 
-  test('two names for the machine are a conflict', () => {
+  test('two host names are a conflict', () => {
     const hostname = (name: string) => `resources: [{ resource: { hostname: { name: ${name} } } }]`;
     expect(faultsOf(both(hostname('a'), hostname('b')))[0]).toBe('module_conflict');
     expect(faultsOf(both(hostname('a'), hostname('a')))).toEqual([]);
   });
 
-  test('a cycle that comes of laying them together is named', () => {
+  test('a cycle through two modules is reported', () => {
     const resolution = both(
       `resources:
   - { id: a, depends_on: [b], resource: { sysctl: { key: a, value: "1" } } }
@@ -441,24 +438,24 @@ describe('across modules', () => {
     );
     expect(faultsOf(resolution)).toEqual([
       'module_unresolved',
-      '/modules/one/resources/0/resource/sysctl module "one": these wait for each other: one/a -> one/b -> one/a',
+      '/modules/one/resources/0/resource/sysctl module "one": dependency cycle: one/a -> one/b -> one/a',
     ]);
   });
 
-  test('a module that is named twice counts once', () => {
+  test('a module that is listed twice is resolved once', () => {
     const module = moduleOf(file('a'));
     expect(resourcesOf(resolveDesiredSet({ modules: [module, module], agent }))).toHaveLength(1);
   });
 });
 
-describe('size', () => {
-  test('of a desired set ends somewhere, and quickly', () => {
+describe('size limits', () => {
+  test('a desired set that is too large is refused', () => {
     const source = `templates: [{ id: t, content: "${'x'.repeat(1_500_000)}\${{ tag.role }}" }]
 resources:
 ${Array.from({ length: 1000 }, (_, index) => `  - { resource: { file-unix: { path: /f${index}, template: t } } }\n`).join('')}`;
     expect(faultsOf(resolve(source))).toEqual([
       'module_unresolved',
-      '/modules/m/resources/22 module "m": the desired set has more than 32 MiB of text once templates are in place',
+      '/modules/m/resources/22 module "m": the desired set has more than 32 MiB of text after templates are inserted',
     ]);
     const each = `parameters: { p: { type: list } }
 resources: [{ for_each: "\${{ param.p }}", resource: { user-unix: { name: "u\${{ each }}" } } }]`;
@@ -466,7 +463,7 @@ resources: [{ for_each: "\${{ param.p }}", resource: { user-unix: { name: "u\${{
   });
 });
 
-describe('secrets', () => {
+describe('resolution of secrets', () => {
   const source = `resources:
   - { id: f, resource: { file-unix: { path: /f, mode: "0600", content: "user=\${{ tag.role }} password=\${{ secrets.db }}!\\n" } } }
   - { id: s, resource: { service-systemd: { name: s, environment: { A: plain, TOKEN: "\${{ secrets.token | default('none') }}" } } } }
@@ -475,7 +472,7 @@ describe('secrets', () => {
 `;
   const lookup = (name: string): string | undefined => ({ db: 'hunter2', token: 'tok' })[name];
 
-  test('are named, and left open', () => {
+  test('secrets are listed and not filled in', () => {
     const resolution = resolve(source);
     expect(resolution).toMatchObject({ ok: true, secrets: ['db', 'token'], required_secrets: ['db', 'token'] });
     const [file, service, script, job] = resourcesOf(resolution);
@@ -486,14 +483,14 @@ describe('secrets', () => {
     expect(job?.sensitive_fields).toEqual(['program_arguments']);
   });
 
-  test('with a default are not required', () => {
+  test('secrets with a default are not required', () => {
     expect(resolve(file('${{ secrets.a | default("x") }} ${{ secrets.b }}'))).toMatchObject({
       secrets: ['a', 'b'],
       required_secrets: ['b'],
     });
   });
 
-  test('are put in at dispatch, by way of JSON', () => {
+  test('fillSecrets inserts secrets into resources that were stored as JSON', () => {
     const stored = JSON.parse(JSON.stringify(resourcesOf(resolve(source)))) as UnfilledResource[];
     const filled = fillSecrets(stored, lookup);
     if (!filled.ok) throw new Error(JSON.stringify(filled.faults));
@@ -504,11 +501,11 @@ describe('secrets', () => {
     expect(bodies[2]).toMatchObject({ apply: 'login hunter2', check: 'true' });
     expect(bodies[3]).toEqual({ name: 'l', program_arguments: ['x', '--t=tok'] });
     expect(Object.keys(file as object)).not.toContain('deferred');
-    // What was stored stays without them.
+    // The stored resources still contain no secrets.
     expect(JSON.stringify(stored)).not.toContain('hunter2');
   });
 
-  test('that are missing take the default, or fail by name', () => {
+  test('missing secrets have their default or are reported by name', () => {
     const filled = fillSecrets(resourcesOf(resolve(file('${{ secrets.a | default("x") }}'))), () => undefined);
     expect(filled.ok && fileContent(filled.resources)).toBe('x');
     expect(fillSecrets(resourcesOf(resolve(file('${{ secrets.a }}'))), () => undefined)).toEqual({
@@ -522,7 +519,7 @@ describe('secrets', () => {
     });
   });
 
-  test('that break the form of a field are refused without being shown', () => {
+  test('a secret in the wrong format is refused without being shown', () => {
     const unfilled = resourcesOf(
       resolve('resources: [{ resource: { service-systemd: { name: s, exec_start: "/bin/x ${{ secrets.a }}" } } }]'),
     );
@@ -531,7 +528,7 @@ describe('secrets', () => {
     expect(JSON.stringify(filled)).not.toContain('hunter2');
   });
 
-  test('in a verification are left open too', () => {
+  test('secrets of a verification are not filled in', () => {
     const resolution = resolve('verify: [{ command: "check ${{ secrets.v }}" }, { tcp: { port: 22 } }]');
     expect(resolution).toMatchObject({
       ok: true,
@@ -572,7 +569,7 @@ describe('values are data', () => {
     .map((pieces) => pieces.join(''));
   const secret = 'the secret value';
 
-  test('whatever a tag, an attribute, a parameter or an element holds, it is never taken for an expression', () => {
+  test('a value that looks like an expression is not evaluated', () => {
     const module = moduleOf(`parameters: { p: { type: string }, l: { type: list } }
 resources:
   - { id: plain, resource: { file-unix: { path: /plain, content: "\${{ tag.t }}|\${{ attr.a }}|\${{ param.p }}" } } }
@@ -606,7 +603,7 @@ resources:
     );
   });
 
-  test('a secret that reads like an expression stays what it is', () => {
+  test('a secret that looks like an expression is not evaluated', () => {
     const unfilled = resourcesOf(resolve(file('${{ secrets.a }}${{ secrets.b }}')));
     fc.assert(
       fc.property(tricky, tricky, (a, b) => {
@@ -616,7 +613,7 @@ resources:
     );
   });
 
-  test('any text can be written into a module and comes out as it was', () => {
+  test('any escaped text resolves to the original text', () => {
     fc.assert(
       fc.property(tricky, (text) => {
         const content = [...escapeExpressions(text)]
@@ -630,11 +627,11 @@ resources:
   });
 });
 
-describe('a condition that the machine decides', () => {
+describe('only_if', () => {
   const source = (onlyIf: string, more = '') =>
     `${more}\nresources:\n  - { id: f, only_if: { exists: ${onlyIf} }, resource: { file-unix: { path: /f, content: a } } }\n`;
 
-  test('is handed on with its path filled in, for each element, beside `when`', () => {
+  test('only_if is passed on with its evaluated path, for each element, together with `when`', () => {
     expect(resourcesOf(resolve(source('/etc/x/')))[0]).toMatchObject({ only_if: { exists: '/etc/x' } });
     const each = `
 parameters: { sites: { type: list, default: [a, b] } }
@@ -654,7 +651,7 @@ resources:
     expect(resourcesOf(resolve(file('a')))[0]).not.toHaveProperty('only_if');
   });
 
-  test('is refused when its path comes to something else', () => {
+  test('only_if refuses an evaluated path that is not absolute', () => {
     const path = 'parameters: { path: { type: string, default: etc } }';
     expect(faultsOf(resolve(source('"${{ param.path }}"', path)))).toEqual([
       'module_unresolved',
@@ -663,7 +660,7 @@ resources:
     expect(faultsOf(resolve(source('"/${{ attr.none }}"')))).toEqual(['module_unresolved', expect.any(String)]);
   });
 
-  test('is a part of the declaration that two modules must agree on', () => {
+  test('only_if conflicts if two modules declare different paths', () => {
     const laid = (...paths: string[]) =>
       resolveDesiredSet({ modules: paths.map((path, i) => moduleOf(source(path), `m${i}`)), agent });
     expect(resourcesOf(laid('/a', '/a'))).toHaveLength(1);

@@ -12,7 +12,7 @@ import { type Path, pointer } from './source/tree.ts';
 import { verificationKind } from './verification.ts';
 
 export interface ResolutionRequest {
-  /** In the order of the desired set; a name that comes again is passed over. */
+  /** In the order of the desired set; repeated names are skipped. */
   readonly modules: readonly ModuleDocument[];
   /** `{module: {name: value}}` */
   readonly parameters?: Readonly<Record<string, Readonly<Record<string, Json>>>>;
@@ -27,7 +27,7 @@ export type Resolution =
       verify: UnfilledVerification[];
       /** Names of all secrets that are used, sorted. */
       secrets: string[];
-      /** Those without a default: resolution fails at dispatch when one is missing. */
+      /** Names of secrets without a default: dispatch fails if one is missing. */
       required_secrets: string[];
     }
   | { ok: false; code: 'module_unresolved' | 'module_conflict'; faults: Fault[] };
@@ -35,8 +35,8 @@ export type Resolution =
 const maximumFaults = 500;
 
 /**
- * Phase one of resolution: what an agent is to have, from the modules of its desired set. Secrets are left open and
- * named, so the result may be stored; `fillSecrets` puts them in. Pure.
+ * Phase one of resolution: the desired resources of an agent, from the modules of its desired set. Secrets are listed
+ * but not filled in, so the result may be stored; `fillSecrets` inserts them. Pure.
  *
  * @returns the resources in execution order, or every fault; a fault's path is a JSON pointer into
  *   `{modules: {<name>: <module>}, parameters: {…}}`
@@ -72,7 +72,7 @@ export function resolveDesiredSet({ modules, parameters = {}, agent }: Resolutio
     const members = [...sorted.cycle, sorted.cycle[0] as number].map((index) => (merged[index] as Merged).resource);
     const names = members.map((resource) => `${resource.module}/${resource.id ?? resource.identity}`);
     const first = merged[sorted.cycle[0] as number] as Merged;
-    const message = `these wait for each other: ${names.join(' -> ')}`;
+    const message = `dependency cycle: ${names.join(' -> ')}`;
     return { ok: false, code: 'module_unresolved', faults: [moduleFault(first.resource.module, first.path, message)] };
   }
   const resources = sorted.order.map((index) => (merged[index] as Merged).resource);
@@ -104,7 +104,7 @@ interface Merged {
   readonly path: Path;
 }
 
-/** Lays the modules together: what is declared twice and equal is one, anything else under one key is a conflict. */
+/** Merges the modules: equal declarations of a resource become one, different declarations of a key are a conflict. */
 function mergeInstances(modules: readonly (readonly Instance[])[]): { merged: Merged[]; conflicts: Fault[] } {
   const merged: Merged[] = [];
   const byKey = new Map<string, Merged>();
@@ -149,7 +149,7 @@ function partsOfWholeFiles(merged: readonly Merged[], byKey: ReadonlyMap<string,
 
 function withKeys(instance: Instance, keysOf: ReadonlyMap<string, readonly string[]>): UnfilledResource {
   const { path: _path, declaredId: _declaredId, dependsOnIds, triggerIds, ...rest } = instance;
-  // An id whose resource does not apply to this agent stands for nothing to wait for.
+  // An id whose resource does not apply to this agent adds no dependency.
   const keys = (ids: readonly string[]): string[] => [...new Set(ids.flatMap((id) => keysOf.get(id) ?? []))];
   const triggers = (trigger: Trigger): string[] => keys(triggerIds[trigger] ?? []);
   const resource = {
@@ -164,7 +164,7 @@ function withKeys(instance: Instance, keysOf: ReadonlyMap<string, readonly strin
 
 const isSame = (one: UnfilledResource, other: UnfilledResource): boolean => declared(one) === declared(other);
 
-/** What is declared of a resource, the same text for the same declaration. Order among triggers says nothing. */
+/** A declaration as text; equal declarations have equal texts. The order of triggers does not matter. */
 const declared = ({ type, body, deferred, only_if, reload_on, restart_on, rerun_on }: UnfilledResource): string =>
   canonical([type, body, deferred, only_if, ...[reload_on, restart_on, rerun_on].map((keys) => [...keys].sort())]);
 

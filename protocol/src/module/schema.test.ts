@@ -9,18 +9,18 @@ interface Schema {
   items: Schema;
 }
 
-/** The schema of a field that may be null. */
+/** The schema of a nullable field. */
 const optional = (schema: Schema | undefined): Schema => {
   expect(schema?.anyOf[1]).toEqual({ type: 'null' });
   return schema?.anyOf[0] as Schema;
 };
 
-describe('the JSON Schema', () => {
+describe('moduleJsonSchema', () => {
   const schema = moduleJsonSchema() as Schema;
   const resource = optional(schema.properties.resources).items;
   const bodies = optional(resource.properties.resource);
 
-  test('names itself and its draft', () => {
+  test('contains its own id and draft', () => {
     expect(schema).toMatchObject({
       $id: '/schemas/module/v1.json',
       $schema: 'https://json-schema.org/draft/2020-12/schema',
@@ -28,13 +28,13 @@ describe('the JSON Schema', () => {
     });
   });
 
-  test('has every kind', () => {
+  test('contains every kind', () => {
     expect(Object.keys(bodies.properties).sort()).toEqual([...resourceTypes].sort());
     expect(bodies.oneOf).toHaveLength(resourceTypes.length);
     expect(optional(bodies.properties['file-unix']).required).toEqual(['path']);
   });
 
-  test('has a form for the values it can describe', () => {
+  test('contains patterns for formatted values', () => {
     const user = optional(bodies.properties['user-unix']);
     expect(optional(user.properties.uid).anyOf[0]).toMatchObject({
       type: 'integer',
@@ -47,7 +47,7 @@ describe('the JSON Schema', () => {
     expect(new RegExp(optional(file.properties.mode).pattern as string).test('${{ tag.x }}')).toBe(true);
   });
 
-  test('is closed everywhere, but for keys that start with x-', () => {
+  test('refuses unknown keys at every level, except x- keys', () => {
     let closed = 0;
     const walk = (value: unknown): void => {
       if (typeof value !== 'object' || value === null) return;
@@ -63,7 +63,7 @@ describe('the JSON Schema', () => {
     expect(closed).toBeGreaterThan(resourceTypes.length * 2);
   });
 
-  test('takes tags in clauses', () => {
+  test('allows tags in clauses', () => {
     expect(optional(schema.properties.supports).items.patternProperties).toHaveProperty(['^tag\\.']);
   });
 });

@@ -6,7 +6,7 @@ import type { Fields, Kind } from './kinds/kind.ts';
 import { kinds } from './kinds.ts';
 import { verificationKinds } from './verification.ts';
 
-/** Where the JSON Schema is served, and what it names itself. */
+/** Path of the served JSON Schema, and its `$id`. */
 export const moduleSchemaId = '/schemas/module/v1.json';
 
 const checked = (check: Check, fault: string, meta: Record<string, unknown> = {}) =>
@@ -25,7 +25,7 @@ const noExpression: Check = (text) => (text.includes('${{') ? 'cannot hold an ex
 const moduleName = checked(
   allOf(notEmpty, atMost(128), noControlCharacters, (name) => {
     if (name.includes('/')) return 'must not hold "/"';
-    // It is a part of addresses, where these would not arrive as they are.
+    // The name is a segment of URLs, and clients would change these texts.
     if (name === '.' || name === '..' || name.trim() !== name)
       return 'must not be "." or "..", or begin or end with a space';
     return undefined;
@@ -62,7 +62,7 @@ const conditionKeys = Object.keys(conditionShape);
 
 const tagPrefix = 'tag.';
 
-/** Of `supports` and `when`: every key named must equal the agent's value. */
+/** Schema of `supports` and `when`: every key must equal the agent's value. */
 const conditions = z.preprocess(
   (value) => {
     if (typeof value !== 'object' || value === null || Array.isArray(value)) return value;
@@ -90,16 +90,16 @@ const conditions = z.preprocess(
     }),
 );
 
-/** The path of `only_if: { exists }`, which may hold expressions. */
+/** The path of `only_if: { exists }`, which may contain expressions. */
 export const onlyIfPath = formatted(
-  'Absolute path. Symbolic links are followed: one that leads nowhere does not exist',
+  'Absolute path. Symbolic links are followed: a dangling link does not exist',
   unixDirectory,
   { pattern: '^/' },
 );
 
 function bodySchema(type: string, kind: Kind) {
   const shape: Record<string, z.ZodType> = fieldShape(kind.required, kind.optional);
-  if (kind.templated) shape.template = id.meta({ description: 'Id of the template that gives the content' }).optional();
+  if (kind.templated) shape.template = id.meta({ description: 'Id of the template of the content' }).optional();
   for (const trigger of kind.triggers) {
     shape[trigger] = idList(
       {
@@ -140,14 +140,14 @@ const resource = closed(
   {
     id: id.meta({ description: 'Unique in the module' }).optional(),
     name: checked(allOf(atMost(256), noControlCharacters), 'must be text: write it in quotes', {
-      description: 'A label for people',
+      description: 'A label for operators',
     }).optional(),
-    depends_on: idList('Ids of resources that must be in place before').optional(),
+    depends_on: idList('Ids of resources that are applied before this one').optional(),
     when: conditions.optional(),
     only_if: closed(
       'a mapping of exists to a path',
       { exists: onlyIfPath.declared },
-      { description: 'Asked on the machine when the turn of the resource comes: otherwise it is skipped' },
+      { description: 'Evaluated on the machine before the resource is applied: if false, the resource is skipped' },
     ).optional(),
     for_each: z
       .string({ error: 'must be one expression, such as "${{ param.users }}"' })
@@ -187,7 +187,7 @@ const verification = closed(
   exactlyOne(['http', 'tcp', 'command']),
 );
 
-/** A module as it is written. What is between fields (ids, cycles, conflicts) is not in it. */
+/** A module as written. Relations between fields (ids, cycles, conflicts) are checked elsewhere. */
 export const moduleSchema = closed(
   'a mapping with at least a name',
   {
@@ -207,7 +207,7 @@ export const moduleSchema = closed(
     resources: z.array(resource, { error: 'must be a list of resources' }).optional(),
     verify: z
       .array(verification, { error: 'must be a list of checks' })
-      .meta({ description: 'What must hold after an apply' })
+      .meta({ description: 'Checks that must succeed after an apply' })
       .optional(),
   },
   { title: 'Muster module' },
@@ -216,8 +216,8 @@ export const moduleSchema = closed(
 type JsonSchema = { [key: string]: unknown };
 
 /**
- * The JSON Schema (draft 2020-12) of a module, made from the schema that parses it. In every object `x-` keys are
- * accepted, and optional fields may be null.
+ * The JSON Schema (draft 2020-12) of a module, generated from the schema that parses it. Every object accepts `x-`
+ * keys, and optional fields may be null.
  */
 export function moduleJsonSchema(): JsonSchema {
   const schema = z.toJSONSchema(moduleSchema, { io: 'input', unrepresentable: 'any' }) as JsonSchema;
@@ -225,7 +225,7 @@ export function moduleJsonSchema(): JsonSchema {
   return { ...schema, $id: moduleSchemaId };
 }
 
-/** Says in the schema what `closed` does to a value before it looks at it. */
+/** Adds the preprocessing of `closed` to the JSON Schema: `x-` keys are ignored, and null counts as absent. */
 function loosen(schema: unknown): void {
   if (Array.isArray(schema)) {
     for (const item of schema) loosen(item);

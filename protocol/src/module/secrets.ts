@@ -8,20 +8,23 @@ import type { ResolvedResource } from './resolved.ts';
 import { pointer } from './source/tree.ts';
 import { defaultTimeout, type VerificationType, verificationKind } from './verification.ts';
 
-/** A body with fields that still wait for secrets. Not a `ResourceBody`: sent as it is it would empty a file. */
+/**
+ * A body whose secrets are not filled in. A separate type from `ResourceBody`: if it were sent, the agent would empty
+ * files.
+ */
 export type UnfilledBody = { [field: string]: Json };
 
 /**
- * A resource without its secrets, as it is stored between the request and its dispatch. All of it survives JSON.
- * The texts that need a secret are beside the body in pieces, so that nothing in the body is ever parsed again and a
- * tag that reads like an expression stays the text it is.
+ * A resource without its secrets, as it is stored between the request and its dispatch, convertible to JSON. Texts with
+ * a secret are stored in parts, separate from the body. Therefore, the body is never parsed again, and a tag that looks
+ * like an expression remains text.
  */
 export interface UnfilledResource extends Omit<ResolvedResource, 'body'> {
   body: UnfilledBody;
   deferred: readonly DeferredText[];
 }
 
-/** What must hold after an apply, without its secrets. */
+/** A check after an apply, without its secrets. */
 export interface UnfilledVerification {
   module: string;
   type: VerificationType;
@@ -29,7 +32,7 @@ export interface UnfilledVerification {
   deferred: readonly DeferredText[];
 }
 
-/** Names of the secrets that stand somewhere in these resources, sorted. */
+/** Names of the secrets that these resources use, sorted. */
 export function secretNames(resources: readonly { readonly deferred: readonly DeferredText[] }[]): {
   used: string[];
   required: string[];
@@ -51,11 +54,11 @@ export function secretNames(resources: readonly { readonly deferred: readonly De
 export type FilledResources = { ok: true; resources: ResolvedResource[] } | { ok: false; faults: Fault[] };
 
 /**
- * Phase two of resolution, at dispatch: puts the secrets in.
+ * Phase two of resolution, at dispatch: inserts the secrets.
  *
- * @param resources of `resolveDesiredSet`, possibly by way of JSON
- * @param lookup    the value of a secret for the agent; undefined when it is not there, has expired or is not allowed
- * @returns what the agent is sent, or the faults: code `module_unresolved`. No message holds a secret value.
+ * @param resources result of `resolveDesiredSet`, possibly after a round trip through JSON
+ * @param lookup    the value of a secret for the agent; undefined if it does not exist, has expired, or is not allowed
+ * @returns the resources to send, or the faults with code `module_unresolved`. Messages never contain secret values.
  */
 export function fillSecrets(
   resources: readonly UnfilledResource[],
@@ -74,7 +77,7 @@ export function fillSecrets(
   return faults.length > 0 ? { ok: false, faults } : { ok: true, resources: filled };
 }
 
-/** The same for what must hold after an apply. */
+/** Inserts the secrets into the checks after an apply; see {@link fillSecrets}. */
 export function fillVerifications(
   verify: readonly UnfilledVerification[],
   lookup: (name: string) => string | undefined,
@@ -96,7 +99,7 @@ export function fillVerifications(
   return faults.length > 0 ? { ok: false, faults } : { ok: true, verify: filled };
 }
 
-/** @returns the body with its secrets in it; every fault goes to `fault`, without a value */
+/** @returns the body with its secrets; `fault` receives every fault, without secret values */
 function fillBody(
   unfilled: UnfilledBody,
   deferred: readonly DeferredText[],
@@ -124,7 +127,7 @@ function fillBody(
   }
   if (deferred.length > 0 && !missing) {
     for (const { path } of check(body)) {
-      // What a check says may quote the value.
+      // The message of the check may quote the value.
       fault(path, 'does not have the form that this field needs once its secrets are in it');
     }
   }

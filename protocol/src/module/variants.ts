@@ -4,10 +4,10 @@ import type { Conditions } from './document.ts';
 export type Choice =
   | { readonly kind: 'chosen'; readonly index: number }
   | { readonly kind: 'none' }
-  /** These match and name as many keys. */
+  /** Several variants match with the same number of keys. */
   | { readonly kind: 'tie'; readonly indices: readonly number[] };
 
-/** Of the matching variants the one that names most keys. */
+/** The matching variant with the most keys. */
 export function chooseVariant(variants: readonly Conditions[], agent: AgentFacts): Choice {
   let best = -1;
   let indices: number[] = [];
@@ -24,21 +24,21 @@ export function chooseVariant(variants: readonly Conditions[], agent: AgentFacts
 }
 
 export interface VariantFault {
-  /** The variant it is about; null: all of them. */
+  /** Index of the variant; null: all variants. */
   readonly index: number | null;
   readonly message: string;
 }
 
-// Beyond this, what does not resolve is refused when the module is resolved.
+// Beyond this limit, variant faults are reported when the module is resolved.
 const maximumSteps = 50_000;
 
 /**
- * What is certain before any agent is known: that two variants always tie, or that none can match the agents of a
+ * Faults of variants that do not depend on the agent: two variants always tie, or no variant can match the agents of a
  * clause.
  *
- * @param variants the `when` of each
- * @param when     of the resource itself: agents that do not meet it never get to its variants
- * @param clauses  of the module; none means that it matches no agent, and nothing is said about clauses
+ * @param variants the `when` of each variant
+ * @param when     the `when` of the resource: other agents do not get its variants
+ * @param clauses  of the module; without clauses, no clause fault is reported
  */
 export function certainVariantFaults(
   variants: readonly Conditions[],
@@ -80,7 +80,7 @@ function certainFor(variants: readonly Conditions[], base: Conditions, clause: n
   const agents = `agents of supports clause ${clause + 1} (${described(base)})`;
   if (possible === -1) return { index: null, message: `no variant can match ${agents}: add one, or narrow the clause` };
   const [first, second] = certain;
-  // A variant with more keys may match some of these agents, and then there is no tie for them.
+  // A variant with more keys may match some of these agents, and then these two do not tie.
   if (first === undefined || second === undefined || possible > most) return undefined;
-  return { index: second, message: `ties with variant ${first + 1} for all ${agents}: let one of them name more keys` };
+  return { index: second, message: `ties with variant ${first + 1} for all ${agents}: add a key to one of them` };
 }

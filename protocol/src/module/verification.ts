@@ -3,14 +3,14 @@ import * as format from './kinds/format.ts';
 import type { Kind } from './kinds/kind.ts';
 import { defineKind } from './kinds/kind.ts';
 
-/** How long a check that does not say so may take to hold, in seconds. */
+/** Default time limit of a check, in seconds. */
 export const defaultTimeout = 10;
-const timeout = integer(`Seconds within which it must hold; ${defaultTimeout} when absent`, 1, 300);
+const timeout = integer(`Time limit in seconds; default: ${defaultTimeout}`, 1, 300);
 
-/** What can be checked after an apply. `command` is written as a plain string. */
+/** Checks after an apply. `command` is written as a plain string. */
 export const verificationKinds = {
   http: defineKind({
-    description: 'An HTTP request that must be answered with the status',
+    description: 'An HTTP request that must return the status',
     platforms: ['linux', 'macos', 'windows'],
     required: {
       url: text('Address', (url) =>
@@ -18,14 +18,14 @@ export const verificationKinds = {
       ),
     },
     identifiedBy: [],
-    optional: { status: integer('Status to expect; 200 when absent', 100, 599), timeout },
+    optional: { status: integer('Expected status; default: 200', 100, 599), timeout },
   }),
   tcp: defineKind({
     description: 'A port that must accept connections',
     platforms: ['linux', 'macos', 'windows'],
     required: { port: integer('Port', 1, 65_535) },
     identifiedBy: [],
-    optional: { host: formatted('Host; this machine when absent', format.aptSourceWord), timeout },
+    optional: { host: formatted('Host; default: this machine', format.aptSourceWord), timeout },
   }),
   command: defineKind({
     description: 'A command that must exit 0',

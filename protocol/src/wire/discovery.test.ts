@@ -38,7 +38,7 @@ describe('announcement', () => {
     );
   });
 
-  test('has exactly one encoding', () => {
+  test('decoded bytes are encoded to the same bytes', () => {
     const nearly = fc
       .tuple(announcements, bytes(64), fc.nat(), fc.nat({ max: 255 }))
       .map(([announcement, signature, at, value]) => {

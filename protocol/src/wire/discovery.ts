@@ -100,7 +100,7 @@ export function readAnnouncement(datagram: Uint8Array): UncheckedAnnouncement | 
   const port = view.getUint16(61);
   if (sentAt > BigInt(Number.MAX_SAFE_INTEGER) || port === 0) return null;
   const encoded = datagram.subarray(0, fixedLength + hostLength);
-  // One character for each byte, so that a non-ASCII host is refused.
+  // Decodes each byte to one character, so that a non-ASCII host is refused.
   const host = String.fromCharCode(...encoded.subarray(fixedLength));
   if (!isAnnounceableHost(host)) return null;
   // Copies the bytes: the caller may reuse the datagram's memory.

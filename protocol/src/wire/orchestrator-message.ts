@@ -90,7 +90,7 @@ export const orchestratorMessageSchema = z.discriminatedUnion('type', [
     acknowledged: z.number().int().nonnegative(),
     /** Seconds between samples. */
     metrics_interval: z.number().int().positive().optional(),
-    /** Those of the hello's open operations whose end the orchestrator has recorded. */
+    /** Open operations of the hello whose end the orchestrator has recorded. */
     settled_operations: z.array(operationId),
   }),
   z.strictObject({

@@ -3,7 +3,7 @@ import type { Json } from '../document.ts';
 import type { Field } from '../kinds/field.ts';
 import { type Expression, parseExpressions, soleExpression, written } from './expression.ts';
 
-/** The values that expressions can use. They are data: their text is never parsed. */
+/** The values that expressions can use. Their text is never parsed. */
 export interface Scope {
   readonly agent: AgentFacts;
   readonly parameters: ReadonlyMap<string, Json>;
@@ -11,10 +11,10 @@ export interface Scope {
   readonly each: Json | undefined;
 }
 
-/** A piece of a text that is joined later. It is never parsed again, so that no value becomes an expression. */
+/** A part of a text that is joined later. It is never parsed again, so a value cannot become an expression. */
 export type DeferredPart = { readonly text: string } | { readonly secret: string; readonly default: string | null };
 
-/** A value, or the pieces of a text with secrets. */
+/** A value, or the parts of a text with secrets. */
 export type Evaluated =
   | { readonly kind: 'value'; readonly value: Json }
   | { readonly kind: 'deferred'; readonly parts: readonly DeferredPart[] }
@@ -54,15 +54,16 @@ function inText(expression: Expression, value: Json): string | Evaluated {
   if (separator !== null && Array.isArray(value)) {
     const odd = value.findIndex((element) => typeof element === 'object');
     if (odd === -1) return value.map(String).join(separator);
-    return fault(`element ${odd} of ${written(expression)} is no plain value, which join cannot put into text`);
+    return fault(`element ${odd} of ${written(expression)} is not a plain value, so join cannot use it`);
   }
   // The default of a missing list is the text itself.
-  if (separator !== null && value !== expression.fallback) return fault(`${written(expression)} is no list to join`);
+  if (separator !== null && value !== expression.fallback)
+    return fault(`${written(expression)} is not a list, so join cannot use it`);
   if (typeof value !== 'object') return String(value);
   return fault(
     Array.isArray(value)
-      ? `${written(expression)} is a list, which cannot stand in text without | join("…")`
-      : `${written(expression)} is a mapping, which cannot stand in text`,
+      ? `${written(expression)} is a list, which cannot be used in text without | join("…")`
+      : `${written(expression)} is a mapping, which cannot be used in text`,
   );
 }
 
@@ -75,11 +76,14 @@ export function evaluateWhole(text: string, shape: Field['shape'], scope: Scope)
     return fault('must be one expression, without a secret');
   const value = lookUp(expression, scope);
   if (value === undefined) return fault(missing(expression));
-  if (expression.separator !== null) return fault('join makes text, which cannot stand here');
+  if (expression.separator !== null) return fault('join yields text, which is not allowed here');
   return { kind: 'value', value: coerced(value, shape) };
 }
 
-/** Converts an agent's fact, which is text. A text that does not convert is returned as is; the field's check refuses it. */
+/**
+ * Converts an attribute of the agent, which is text. A text that does not convert is returned unchanged; the validation
+ * of the field refuses it.
+ */
 function coerced(value: Json, shape: Field['shape']): Json {
   if (shape === 'list' && Array.isArray(value)) return value.map(asText);
   if (shape === 'map' && isMapping(value)) {
@@ -96,7 +100,7 @@ const asText = (value: Json): Json => (typeof value === 'number' || typeof value
 export const isMapping = (value: Json | undefined): value is { [key: string]: Json } =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
-/** @returns undefined when there is no such value and no default */
+/** @returns undefined if the value does not exist and there is no default */
 function lookUp(expression: Expression, scope: Scope): Json | undefined {
   const value = valueOfReference(expression, scope);
   return value ?? expression.fallback ?? undefined;
@@ -131,12 +135,12 @@ function missing(expression: Expression): string {
     case 'agent':
       return `${name} has no value yet: approve the agent under a name, ${otherwise}`;
     case 'attr':
-      return `the agent reports no attribute "${expression.key}": mend the name, ${otherwise}`;
+      return `the agent reports no attribute "${expression.key}": fix the name, ${otherwise}`;
     case 'tag':
       return `the agent has no tag "${expression.key}": set it, ${otherwise}`;
     case 'param':
       return `the parameter "${expression.key}" has neither value nor default: set it in the assignment, ${otherwise}`;
     default:
-      return `${name} has no value: mend the list, ${otherwise}`;
+      return `${name} has no value: fix the list, ${otherwise}`;
   }
 }

@@ -12,7 +12,7 @@ export type ReportExpression = (path: Path, message: string, offset: number) => 
 
 interface Place {
   readonly path: Path;
-  /** Whether the resource has `for_each`. */
+  /** True if the resource has `for_each`. */
   readonly each: boolean;
   readonly secrets: boolean;
   /** The type of the field, if the expression is its whole value. */
@@ -66,7 +66,7 @@ function checkResource(
   for (const { body, type, path, template } of resource.candidates) {
     check.body(body, kinds[type], { path, each });
     if (template !== undefined && !each && usesEach.has(template.id)) {
-      report(template.path, 'the template uses "each", which is there only in a resource with for_each', 0);
+      report(template.path, 'the template uses "each", which exists only in a resource with for_each', 0);
     }
   }
 }
@@ -102,7 +102,7 @@ class ExpressionCheck {
   }
 
   text(text: string, place: Place): readonly Part[] {
-    // The schema refuses plain text in place of a list or a number.
+    // The schema refuses plain text instead of a list or a number.
     if (!text.includes('${{')) return [];
     const { parts, faults } = parseExpressions(text);
     for (const fault of faults) this.#report(place.path, fault.message, fault.offset);
@@ -125,17 +125,17 @@ class ExpressionCheck {
 
   #fault(expression: Expression, place: Place): string | undefined {
     if (expression.separator !== null) {
-      if (place.shape !== 'text') return 'join makes text, which cannot stand here';
+      if (place.shape !== 'text') return 'join yields text, which is not allowed here';
       if (expression.root !== 'param' && expression.root !== 'each')
         return `${written(expression)} is text: only a list can be joined`;
     }
     if (expression.root === 'secrets') {
       return place.secrets
         ? undefined
-        : 'a secret cannot stand here: what it would yield is shown, or checked before it is known';
+        : 'a secret is not allowed here: the value is shown, or checked before secrets are known';
     }
     if (expression.root === 'each') {
-      if (!place.each) return '"each" is there only in a resource with for_each';
+      if (!place.each) return '"each" exists only in a resource with for_each';
       return undefined;
     }
     const collection = place.shape === 'list' || place.shape === 'map';
@@ -159,7 +159,7 @@ class ExpressionCheck {
     const isCollection = declared.type === 'list' || declared.type === 'map';
     if (collection ? declared.type !== place.shape : isCollection) {
       const joined = !collection && declared.type === 'list' ? ' without | join("…")' : '';
-      return `the parameter "${expression.key}" is a ${declared.type}, which cannot stand here${joined}`;
+      return `the parameter "${expression.key}" is a ${declared.type}, which is not allowed here${joined}`;
     }
     return undefined;
   }

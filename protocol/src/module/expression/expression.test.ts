@@ -19,7 +19,7 @@ const expression = (
 
 const faultOf = (text: string): string | undefined => parseExpressions(text).faults[0]?.message;
 
-describe('expressions', () => {
+describe('parseExpressions', () => {
   test.each([
     ['${{ secrets.db-password }}', expression('secrets', 'db-password')],
     ['${{agent.name}}', expression('agent', 'name')],
@@ -41,7 +41,7 @@ describe('expressions', () => {
     expect(parseExpressions(text)).toEqual({ parts: [part], faults: [] });
   });
 
-  test('stand among text', () => {
+  test('splits text with expressions into its parts', () => {
     expect(parseExpressions('a ${{ tag.b }}c$${{ d }} $${{{')).toEqual({
       parts: [{ kind: 'text', text: 'a ' }, expression('tag', 'b', 2), { kind: 'text', text: 'c${{ d }} ${{{' }],
       faults: [],
@@ -58,26 +58,26 @@ describe('expressions', () => {
     ['${{ agent }}', '"agent" is not of the form agent.name or agent.node_id'],
     ['${{ tag.1a }}', '"tag.1a" is not of the form tag.<key>'],
     ['${{ param.a.b }}', '"param.a.b" is not of the form param.<name>'],
-    ['${{ each. }}', 'each is written each, or each.<key> where the elements are mappings'],
-    ['${{ tag.a tag.b }}', 'only one name, | default("…") and | join("…") can stand in an expression'],
+    ['${{ each. }}', 'write each, or each.<key> if the elements are mappings'],
+    ['${{ tag.a tag.b }}', 'only one name, | default("…") and | join("…") is allowed in an expression'],
     ['${{ tag.a | default(5) }}', 'default takes a text in quotes: | default("…")'],
     ['${{ tag.a | default }}', 'default takes a text: | default("…")'],
     ['${{ tag.a | default("a" }}', 'default("…") is not closed with ")"'],
-    ['${{ tag.a | upper("a") }}', 'unknown filter "upper": there are | default("…") and | join("…")'],
+    ['${{ tag.a | upper("a") }}', 'unknown filter "upper": the filters are | default("…") and | join("…")'],
     ['${{ param.a | join }}', 'join takes a text: | join("…")'],
-    ['${{ param.a | join(",") | join(";") }}', 'join is there twice'],
-    [`\${{ param.a | join("${'-'.repeat(65)}") }}`, 'what join puts between has at most 64 characters'],
+    ['${{ param.a | join(",") | join(";") }}', 'join is used twice'],
+    [`\${{ param.a | join("${'-'.repeat(65)}") }}`, 'the separator of join has at most 64 characters'],
     ['${{ tag.a | default("a }}', 'default takes a text in quotes: | default("…")'],
     ['${{ tag.a', 'the expression is not closed with "}}"; write $${{ for a plain ${{'],
   ])('refuses %s', (text, message) => {
     expect(faultOf(text)).toBe(message);
   });
 
-  test('that are wrong do not hide each other', () => {
+  test('reports all faulty expressions of a text', () => {
     expect(parseExpressions('${{ a }} ${{ tag.b }} ${{ c }}').faults.map(({ offset }) => offset)).toEqual([0, 22]);
   });
 
-  test('are the sole content or not', () => {
+  test('soleExpression returns the expression only if there is no other text', () => {
     const sole = (text: string) => soleExpression(parseExpressions(text).parts)?.key;
     expect(sole(' ${{ tag.a }}\n')).toBe('a');
     expect(sole('${{ tag.a }}${{ tag.a }}')).toBeUndefined();
@@ -86,13 +86,13 @@ describe('expressions', () => {
   });
 });
 
-/** Text made mostly of what matters to expressions. */
+/** Text with many characters that have a meaning in expressions. */
 const tricky = fc
   .array(fc.oneof(fc.constantFrom('$', '{', '}', '$${{', '${{', '}}', ' ', '|', '"', '\\', 'secrets.x'), fc.string()))
   .map((pieces) => pieces.join(''));
 
-describe('any text', () => {
-  test('comes back from its escaped form', () => {
+describe('parseExpressions with any text', () => {
+  test('an escaped text parses to the original text', () => {
     fc.assert(
       fc.property(tricky, (text) => {
         const { parts, faults } = parseExpressions(escapeExpressions(text));
@@ -102,7 +102,7 @@ describe('any text', () => {
     );
   });
 
-  test('can be a default', () => {
+  test('any quoted text is valid as a default', () => {
     fc.assert(
       fc.property(tricky, (text) => {
         const { parts, faults } = parseExpressions(`\${{ tag.a | default("${text.replace(/[\\"]/g, '\\$&')}") }}`);
@@ -112,7 +112,7 @@ describe('any text', () => {
     );
   });
 
-  test('is read without fail, each part in its place', () => {
+  test('every part has the offset of its text in the source', () => {
     fc.assert(
       fc.property(tricky, (text) => {
         const { parts } = parseExpressions(text);

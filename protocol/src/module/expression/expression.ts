@@ -8,9 +8,9 @@ export interface Expression {
   readonly root: ExpressionRoot;
   /** The text after the first dot; empty for `each` itself. */
   readonly key: string;
-  /** From `| default("…")`: the value if there is none. */
+  /** The value of `| default("…")`, which replaces a missing value. */
   readonly fallback: string | null;
-  /** From `| join("…")`: the separator of list elements. */
+  /** The value of `| join("…")`: the separator of list elements. */
   readonly separator: string | null;
   /** Position of the opening `${{`, in UTF-16 units from the start of the text. */
   readonly offset: number;
@@ -138,9 +138,9 @@ function readExpression(text: string, start: number): Read {
     skipBlanks();
     const filter = readAt(word, text, position);
     if (!isFilter(filter)) {
-      return { message: `unknown filter ${quoted(filter)}: there are | default("…") and | join("…")` };
+      return { message: `unknown filter ${quoted(filter)}: the filters are | default("…") and | join("…")` };
     }
-    if (given[filter] !== undefined) return { message: `${filter} is there twice` };
+    if (given[filter] !== undefined) return { message: `${filter} is used twice` };
     position += filter.length;
     skipBlanks();
     if (text[position] !== '(') return { message: `${filter} takes a text: | ${filter}("…")` };
@@ -153,13 +153,13 @@ function readExpression(text: string, start: number): Read {
     if (text[position] !== ')') return { message: `${filter}("…") is not closed with ")"` };
     position += 1;
     if (filter === 'join' && string.value.length > maximumSeparator)
-      return { message: `what join puts between has at most ${maximumSeparator} characters` };
+      return { message: `the separator of join has at most ${maximumSeparator} characters` };
     given[filter] = string.value;
     skipBlanks();
   }
   if (!text.startsWith(close, position)) {
     return text.includes(close, position)
-      ? { message: 'only one name, | default("…") and | join("…") can stand in an expression' }
+      ? { message: 'only one name, | default("…") and | join("…") is allowed in an expression' }
       : { message: 'the expression is not closed with "}}"; write $${{ for a plain ${{' };
   }
   const filters = { fallback: given.default ?? null, separator: given.join ?? null };
@@ -178,7 +178,7 @@ function readReference(name: string): { root: ExpressionRoot; key: string } | st
   if (root === 'each') {
     return name === 'each' || /^[A-Za-z_][A-Za-z0-9_-]*(\.[A-Za-z_][A-Za-z0-9_-]*)*$/.test(key)
       ? { root, key }
-      : 'each is written each, or each.<key> where the elements are mappings';
+      : 'write each, or each.<key> if the elements are mappings';
   }
   const { pattern, form } = keyPatterns[root as keyof typeof keyPatterns];
   return pattern.test(key) ? { root: root as ExpressionRoot, key } : `${quoted(name)} is not of the form ${form}`;

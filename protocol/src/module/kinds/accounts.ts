@@ -2,7 +2,7 @@ import { boolean, formatted, integer, line, list, text } from './field.ts';
 import * as format from './format.ts';
 import { defineKind, ensure, joined } from './kind.ts';
 
-// 4294967295 is (uid_t)-1, which the kernel takes for "leave as it is".
+// 4294967295 is (uid_t)-1, which system calls read as "do not change".
 const largestId = 4_294_967_294;
 
 const unixAccount = (description: string) => formatted(description, format.unixAccount);
@@ -20,7 +20,7 @@ export const accountKinds = {
       additional_groups: list('Exactly the supplementary groups', unixAccount('A group')),
       home: formatted('Home directory', format.unixDirectory, { pattern: '^/' }),
       shell: formatted('Login shell', format.unixFile, { pattern: '^/' }),
-      system: boolean('Made as a system account'),
+      system: boolean('Whether the account is created as a system account'),
       ensure,
     },
   }),
@@ -64,7 +64,7 @@ export const accountKinds = {
       user: unixAccount('The user that the key signs in as'),
       key: formatted('Type and key, such as "ssh-ed25519 AAAAC3…"', format.sshKey),
     },
-    optional: { comment: line('What follows the key'), ensure },
+    optional: { comment: line('The comment after the key'), ensure },
     identifiedBy: ['user', 'key'],
     identity: (body) => joined(body.user, '/', body.key),
   }),

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { quoted, suggestion } from '../nearest.ts';
 
-/** Keys with this prefix are ignored everywhere, for notes and YAML anchors. */
+/** Keys with this prefix are ignored at every level, for notes and YAML anchors. */
 export const isExtensionKey = (key: string): boolean => key.startsWith('x-');
 
 const isPlainObject = (value: unknown): value is Record<string, unknown> =>
@@ -26,7 +26,7 @@ export function closed<S extends z.ZodRawShape>(
     .strictObject(shape, {
       error: (issue) =>
         issue.code === 'unrecognized_keys'
-          ? // One line for each key, in order; the code that turns issues into faults splits them again.
+          ? // Writes one line for each key, in order; the code that converts issues to faults splits the lines again.
             issue.keys.map((key) => unknownKey(keyNoun, key, known)).join('\n')
           : `must be ${noun}`,
     })

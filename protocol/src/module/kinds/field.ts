@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { type Check, oneLine } from './format.ts';
 
 /**
- * One field of a kind in its two forms: as written, where any string may contain an expression, and as sent to an agent.
+ * A field of a kind in its two forms: as written, where any string may contain an expression, and as sent to an agent.
  * Both are derived from one definition.
  */
 export interface Field<T = unknown> {
@@ -12,8 +12,8 @@ export interface Field<T = unknown> {
   /** As sent to an agent, with expressions evaluated. */
   readonly resolved: z.ZodType<T>;
   /**
-   * Whether it may contain `${{ secrets.x }}`. Only free text may: other values are checked before anything is sent, when
-   * secrets are not known.
+   * True if the field may contain `${{ secrets.x }}`. Only free text may: other values are validated before dispatch,
+   * when the secrets are not known.
    */
   readonly secrets: boolean;
 }
@@ -22,7 +22,7 @@ export type ValueOf<F> = F extends Field<infer T> ? T : never;
 
 const holdsExpression = (text: string): boolean => text.includes('${{');
 
-/** The text to write for a value that YAML did not read as text. */
+/** The message for a value that YAML did not parse as text. */
 function notText(input: unknown): string {
   if (typeof input === 'number' || typeof input === 'boolean') {
     return `must be text: write it in quotes, "${String(input)}"`;
@@ -32,7 +32,7 @@ function notText(input: unknown): string {
   return 'must be text';
 }
 
-/** Text, with the format checked where there is no expression in it. */
+/** Text. The format is checked only if the text contains no expression. */
 function declaredText(check: Check | undefined, meta: Record<string, unknown>): z.ZodType {
   return z
     .string({ error: (issue) => notText(issue.input) })
@@ -51,7 +51,7 @@ function resolvedText(check: Check | undefined): z.ZodType<string> {
   });
 }
 
-/** Or a string that is one expression and nothing else, for fields that are not text. */
+/** Accepts also a string that consists of one expression, for fields that are not text. */
 const orExpression = (schema: z.ZodType, fault: string): z.ZodType =>
   z.union(
     [
@@ -65,11 +65,11 @@ const orExpression = (schema: z.ZodType, fault: string): z.ZodType =>
   );
 
 interface TextOptions {
-  /** For the generated JSON Schema: a pattern the plain text matches, so that editors can help. */
+  /** For the generated JSON Schema: a pattern that the plain text matches, so that editors can validate it. */
   readonly pattern?: string;
 }
 
-/** Text of a given form: no secret in it. */
+/** Text in a given format, without secrets. */
 export const formatted = (description: string, check: Check, options: TextOptions = {}): Field<string> => ({
   shape: 'text',
   declared: declaredText(check, {

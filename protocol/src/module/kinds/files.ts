@@ -77,14 +77,14 @@ export const fileKinds = {
     canonical: format.canonicalWindowsPath,
   }),
   'line-unix': defineKind({
-    description: 'One line of a file that others own',
+    description: 'One line of a file that something else manages',
     platforms: ['linux', 'macos'],
     example: 'path: /etc/login.defs\nmatch: "^UMASK\\\\s"\nline: UMASK 027',
     required: { path: unixFilePath, line: line('The line, without its line break') },
     optional: {
-      match: formatted('Regular expression of the line to replace; without it the line itself is looked for', pattern),
+      match: formatted('Regular expression of the line to replace; absent: the text of `line`', pattern),
       backrefs: boolean(
-        'Puts what the groups of match captured in place of \\1 or \\g<name> in the line; where nothing matches no line is added',
+        'Replaces \\1 or \\g<name> in `line` by the groups of `match`; if no line matches, none is added',
       ),
       before: formatted('Regular expression of the line above which a line is added; BOF: at the start', pattern),
       after: formatted('Regular expression of the line below which a line is added; EOF: at the end', pattern),
@@ -93,12 +93,12 @@ export const fileKinds = {
     },
     exclusive: [['before', 'after']],
     needs: { backrefs: 'match' },
-    // By what is matched where there is a match: two lines for one match would replace each other for ever.
+    // Identified by `match` if present: two lines with the same `match` would replace each other at every apply.
     identifiedBy: (body) => ['path', body.match === undefined ? 'line' : 'match'],
     identity: (body) => joined(body.path, '#', body.match ?? body.line),
   }),
   'block-unix': defineKind({
-    description: 'One marked block of a file that others own',
+    description: 'One marked block of a file that something else manages',
     platforms: ['linux', 'macos'],
     example: 'path: /etc/hosts\nmarker: muster-hosts\ncontent: "10.0.0.9 db\\n"',
     required: { path: unixFilePath, marker: formatted('Names the block in the file', format.marker) },
@@ -110,19 +110,19 @@ export const fileKinds = {
 
 export const scriptKinds = {
   script: defineKind({
-    description: 'A program that puts something in place that no other kind can',
+    description: 'A program for changes that no other kind can make',
     platforms: ['linux', 'macos', 'windows'],
     example:
       'program: sh\nmanages: the search index\ncheck: test -s /srv/index\napply: build-index > /srv/index\nundo: rm -f /srv/index',
     required: {
-      program: choice('What runs the bodies', ['sh', 'bash', 'pwsh', 'powershell', 'cmd']),
-      apply: text('Puts it in place; anything but exit 0 fails the resource'),
+      program: choice('The interpreter of apply, check, and undo', ['sh', 'bash', 'pwsh', 'powershell', 'cmd']),
+      apply: text('Makes the change; any exit code except 0 fails the resource'),
     },
     optional: {
-      check: text('Exit 0: as desired already, nothing to run'),
-      undo: text('Takes it away again'),
+      check: text('Exit 0: already in the desired state, so apply does not run'),
+      undo: text('Reverts the change'),
       manages: formatted(
-        'What the script manages, its identity; the id when absent',
+        'Name of the managed object, which is the identity of the script; absent: the id',
         format.allOf(format.notEmpty, format.atMost(256), format.oneLine),
       ),
     },

@@ -1,7 +1,7 @@
 /**
- * What a value of a field has to look like. Each check takes the final text and answers what is wrong with it, as the
- * rest of a sentence about the field, or undefined. The same checks run on upload, where the text holds no expression,
- * and again after resolution, because an expression may yield anything.
+ * Formats of fields. A check receives the final text and returns its fault, as the end of a sentence about the field,
+ * or undefined. The checks run at upload, if the text contains no expression, and again after resolution, because an
+ * expression may yield any value.
  */
 export type Check = (text: string) => string | undefined;
 
@@ -10,7 +10,7 @@ const byPattern =
   (text) =>
     pattern.test(text) ? undefined : fault;
 
-/** All checks in turn; the first fault counts. */
+/** Runs all checks in order; returns the first fault. */
 export const allOf =
   (...checks: Check[]): Check =>
   (text) => {
@@ -28,7 +28,7 @@ export const atMost =
 
 export const notEmpty: Check = (text) => (text === '' ? 'must not be empty' : undefined);
 
-/** Text that ends up on one line of a file of the system, where a line break would start a line nobody declared. */
+/** Text that becomes one line of a system file: a line break would add a line that was not declared. */
 export const oneLine: Check = (text) => (/[\n\r\0]/.test(text) ? 'must be one line, without line breaks' : undefined);
 
 export const noNul: Check = (text) => (text.includes('\0') ? 'must not hold a NUL character' : undefined);
@@ -36,8 +36,8 @@ export const noNul: Check = (text) => (text.includes('\0') ? 'must not hold a NU
 export const mode: Check = byPattern(/^[0-7]{3,4}$/, 'must be 3 or 4 octal digits in quotes, such as "0644"');
 
 /**
- * An absolute POSIX path in its one spelling: two spellings of one file would be two identities, and a conflict between
- * them would go unseen.
+ * An absolute POSIX path in its canonical spelling: two spellings of one file would be two identities, and a conflict
+ * between them would not be detected.
  */
 const unixPath: Check = (path) => {
   if (!path.startsWith('/')) return 'must be an absolute path, starting with "/"';
@@ -45,19 +45,19 @@ const unixPath: Check = (path) => {
   if (path.length > 4095) return 'is longer than 4095 characters';
   if (path === '/') return undefined;
   for (const segment of path.slice(1).split('/')) {
-    if (segment === '..' || segment === '.') return `must not have "${segment}" in it: write the path it stands for`;
+    if (segment === '..' || segment === '.') return `must not have "${segment}" in it: write the resulting path`;
     if (segment === '') return 'must not have "//" in it or end in "/"';
   }
   return undefined;
 };
 
-/** A directory may be written with one closing slash, as people do; `withoutClosingSlash` takes it off. */
+/** A directory may have one trailing slash, as is common; `withoutClosingSlash` removes it. */
 export const unixDirectory: Check = (path) => unixPath(withoutClosingSlash(path));
 
 export const withoutClosingSlash = (path: string): string =>
   path.length > 1 && path.endsWith('/') ? path.slice(0, -1) : path;
 
-/** A file is something inside a directory, so never "/" itself. */
+/** A file is inside a directory, so it is never "/". */
 export const unixFile: Check = (path) => (path === '/' ? 'must be a file, not "/"' : unixPath(path));
 
 export const windowsPath: Check = (path) => {
@@ -67,13 +67,13 @@ export const windowsPath: Check = (path) => {
   if (path.length > 32_000) return 'is longer than 32000 characters';
   if (rest === '') return undefined;
   for (const segment of rest.split(/[\\/]/)) {
-    if (segment === '..' || segment === '.') return `must not have "${segment}" in it: write the path it stands for`;
+    if (segment === '..' || segment === '.') return `must not have "${segment}" in it: write the resulting path`;
     if (segment === '') return 'must not have an empty part or end in a separator';
   }
   return undefined;
 };
 
-/** Windows takes one file under many spellings; identities are compared in this one. */
+/** Windows accepts several spellings of one path; identities are compared in this spelling. */
 export const canonicalWindowsPath = (path: string): string => path.replaceAll('/', '\\').toLowerCase();
 
 export const unixAccount: Check = byPattern(
@@ -87,7 +87,10 @@ export const windowsAccount: Check = allOf(
   byPattern(/^[^\x00-\x1f"/[\]:;|=,+*?<>]+$/, 'must not hold control characters or any of " / [ ] : ; | = , + * ? < >'),
 );
 
-/** No option of a package program may be smuggled in as a name, and `pkg-` would mean "remove pkg" to apt. */
+/**
+ * A name cannot start with "-", which the package program would read as an option, nor end with "-", which means
+ * "remove" to apt.
+ */
 export const aptPackage: Check = byPattern(
   /^[a-z0-9][a-z0-9+.-]{0,126}[a-z0-9+.](:[a-z0-9][a-z0-9-]*)?$/,
   'must be a package name: lower-case letters, digits, "+", "-" and ".", two or more, optionally with ":arch"; put the version into `version`',
@@ -98,25 +101,28 @@ export const packageName: Check = byPattern(
   'must be a package name without spaces, not starting with "-"',
 );
 
-/** dnf takes other texts for a group, a file, a pattern or a condition. */
+/** dnf reads other texts as a group, a file, a pattern, or a condition. */
 export const dnfPackage: Check = byPattern(
   /^[A-Za-z0-9_][A-Za-z0-9_.+-]{0,255}$/,
   'must be the name of one package: letters, digits, "_", ".", "+" and "-"; put the version into `version`',
 );
 
-/** No provider of such a kind knows patterns and bounds: taken as an exact version, one would never be found. */
+/**
+ * The providers of these kinds do not support patterns and bounds: as an exact version, such a text would never be
+ * found.
+ */
 export const packageVersion: Check = byPattern(
   /^[A-Za-z0-9_][^\s\x00-\x1f\x7f*]{0,255}$/,
   'must be "latest" or an exact version, without spaces, "*" or ">=": leave it out for any version',
 );
 
-/** One version, a pattern in which `*` stands for any characters, or a lower bound. */
+/** A version, a pattern in which `*` matches any characters, or a lower bound. */
 export const packageVersionRange: Check = byPattern(
   /^([A-Za-z0-9_][A-Za-z0-9_.+~^:*-]{0,255}|>= ?(?!latest$)[A-Za-z0-9_][A-Za-z0-9_.+~^:-]{0,255})$/,
   'must be "latest", a version, a pattern such as "20.*", or a lower bound such as ">=20.1"',
 );
 
-/** Endings of systemd's other units. */
+/** Suffixes of other systemd units. */
 const otherUnit = /\.(socket|device|mount|automount|swap|target|path|timer|slice|scope)$/;
 
 export const systemdUnit: Check = (name) => {
@@ -130,7 +136,7 @@ export const systemdUnit: Check = (name) => {
     : 'must be a unit name of letters, digits and : _ . \\ @ -';
 };
 
-/** What After= and Requires= take: a unit, with or without its suffix. */
+/** A value of After= and Requires=: a unit name, with or without its suffix. */
 export const unitReference: Check = byPattern(
   /^[A-Za-z0-9_-][A-Za-z0-9:_.\\@-]{0,254}$/,
   'must be a unit name of letters, digits and : _ . \\ @ -',
@@ -141,7 +147,10 @@ export const plainName: Check = byPattern(
   'must be a name of letters, digits, "_", "." and "-"',
 );
 
-/** The name of a unit of systemd, which no service of OpenRC has, would stand for a service that is not there. */
+/**
+ * An OpenRC service has no ".service" suffix, so the name of a systemd unit would refer to a service that does not
+ * exist.
+ */
 export const openrcService: Check = (name) =>
   name.endsWith('.service') ? 'must be the name of a service of OpenRC, without ".service"' : plainName(name);
 
@@ -150,7 +159,7 @@ export const windowsService: Check = byPattern(
   'must be 1 to 256 characters, without "/", "\\" and control characters',
 );
 
-/** `~` is the home of the service's user; a leading `-` tells systemd that a missing directory is no failure. */
+/** `~` is the home of the service's user; with a leading `-`, systemd ignores a missing directory. */
 export const systemdWorkingDirectory: Check = (path) =>
   path === '~' ? undefined : unixDirectory(path.startsWith('-') ? path.slice(1) : path);
 
@@ -159,7 +168,7 @@ export const environmentName: Check = byPattern(
   'must be the name of an environment variable: letters, digits and "_", not starting with a digit',
 );
 
-/** cron reads no file of /etc/cron.d that has a dot in its name. */
+/** cron ignores files in /etc/cron.d whose name contains a dot. */
 export const cronName: Check = byPattern(/^[A-Za-z0-9_-]{1,128}$/, 'must be a name of letters, digits, "_" and "-"');
 
 export const cronSchedule: Check = (text) =>
@@ -173,7 +182,7 @@ export const sysctlKey: Check = (key) =>
     ? undefined
     : 'must be a kernel parameter, such as net.ipv4.ip_forward';
 
-/** Whichever of "." and "/" comes first separates the parts of a key; identities are compared with dots for that. */
+/** The first "." or "/" of a key is its separator. Identities are compared with dots as separators. */
 export const canonicalSysctlKey = (key: string): string =>
   /^[^./]*\//.test(key) ? key.replace(/[./]/g, (separator) => (separator === '/' ? '.' : '/')) : key;
 
@@ -207,7 +216,7 @@ export const base64: Check = (text) => {
     : 'must be base64, padded with "="';
 };
 
-/** A pattern is matched by the agent with the u flag; one that does not compile would fail on every machine. */
+/** The agent matches the pattern with the u flag; a pattern that does not compile would fail on every machine. */
 export const regularExpression: Check = (text) => {
   try {
     new RegExp(text, 'u');
@@ -217,7 +226,7 @@ export const regularExpression: Check = (text) => {
   }
 };
 
-/** The program is told where the new content lies. */
+/** The `%` in the command is replaced by the path of the new content. */
 export const validateCommand: Check = allOf(notEmpty, oneLine, (text) =>
   text.includes('%') ? undefined : 'must hold "%", which stands for the file with the new content',
 );

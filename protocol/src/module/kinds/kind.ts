@@ -6,40 +6,42 @@ export type Fields = Readonly<Record<string, Field>>;
 
 export type Trigger = 'reload_on' | 'restart_on' | 'rerun_on';
 
-/** A kind of resource: its fields, and what makes two resources of it the same one. */
+/** A kind of resource: its fields, and how its resources are identified. */
 export interface Kind<R extends Fields = Fields, O extends Fields = Fields> {
   readonly description: string;
   /** Platforms, for documentation. An agent that cannot apply a kind fails that resource. */
   readonly platforms: readonly Platform[];
-  /** One body as an author would write it, in YAML, for documentation. Empty: none. */
+  /** A body in YAML as a module author would write it, for documentation. Empty: no example. */
   readonly example: string;
-  /** Whether the agent of this release applies it. Others are parsed, validated, resolved, and sent. */
+  /** True if the agent of this release applies the kind. Other kinds are parsed, validated, resolved, and sent. */
   readonly isSupported: boolean;
-  /** Fields that cannot be left out. */
+  /** Fields that must be present. */
   readonly required: R;
-  /** Fields that may be absent or null: then that aspect is not managed. */
+  /** Fields that may be absent or null: then the agent does not manage that property. */
   readonly optional: O;
   /** Identities are unique within a space. File and directory kinds share one. */
   readonly space: string;
-  /** The fields that the identity of this body is made of; no secret may stand in them. */
+  /** The fields that form the identity of a body; they cannot contain secrets. */
   readonly identifiedBy: (body: Readonly<Record<string, unknown>>) => readonly string[];
   /**
-   * The identity as people read it, of a body whose identifying fields are final. Injective: two different things
-   * never get the same.
+   * The identity as text, from a body whose identifying fields are evaluated. Injective: two different resources never
+   * have the same identity.
    */
   readonly identity: (body: Readonly<Record<string, unknown>>) => string;
-  /** The spelling identities are compared in; the identity itself where things have one spelling only. */
+  /**
+   * Converts an identity to the spelling in which identities are compared. Absent: identities have one spelling only.
+   */
   readonly canonical?: (identity: string) => string;
   readonly triggers: readonly Trigger[];
-  /** Whether `template` may stand for `content`. */
+  /** True if `template` may replace `content`. */
   readonly templated: boolean;
   /** At most one field of each group may be given. */
   readonly exclusive: readonly (readonly string[])[];
-  /** Fields that mean nothing without another: the other by the field. */
+  /** Fields that require another field: the required field by the requiring one. */
   readonly needs: Readonly<Record<string, string>>;
-  /** Redacted even when no secret stands in them. */
+  /** Fields that are redacted even if they contain no secret. */
   readonly sensitive: readonly string[];
-  /** The final form of a body that is valid, where two spellings mean the same. */
+  /** Converts a valid body to its canonical form, if two spellings have the same meaning. */
   readonly normalise?: (body: Record<string, unknown>) => void;
 }
 
@@ -74,7 +76,7 @@ interface KindOptions<R extends Fields, O extends Fields>
 
 /**
  * @param options `space` defaults to the kind's own name, set by the table of kinds; `identity` to the value of the
- *   one field it is identified by
+ *   only identifying field
  */
 export function defineKind<const R extends Fields, const O extends Fields>(options: KindOptions<R, O>): Kind<R, O> {
   const given = options.identifiedBy ?? [Object.keys(options.required)[0] as string];
@@ -94,10 +96,10 @@ export function defineKind<const R extends Fields, const O extends Fields>(optio
   };
 }
 
-/** Everything but a script can be declared away. */
-export const ensure = choice('Whether the resource should be there; present when absent', ['present', 'absent']);
+/** Every kind except script can be declared absent. */
+export const ensure = choice('Desired presence of the resource; default: present', ['present', 'absent']);
 
-/** The two parts of a compound identity, so that the first one always ends at the first separator. */
+/** Joins the two parts of a compound identity, so that the first part always ends at the first separator. */
 export const joined = (first: unknown, separator: string, second: unknown): string => {
   const code = separator.charCodeAt(0).toString(16).toUpperCase().padStart(2, '0');
   return `${String(first).replaceAll('%', '%25').replaceAll(separator, `%${code}`)}${separator}${String(second)}`;

@@ -3,7 +3,7 @@ import * as format from './format.ts';
 import { defineKind, ensure, type Platform } from './kind.ts';
 
 const exactVersion = formatted(
-  'Absent: any version; latest: the newest the sources offer; or an exact version',
+  'Absent: any version; latest: the newest version in the sources; or an exact version',
   format.packageVersion,
 );
 const versionRange = formatted(

@@ -2,23 +2,23 @@ import { boolean, choice, formatted, line, list, map, text } from './field.ts';
 import * as format from './format.ts';
 import { defineKind, ensure } from './kind.ts';
 
-const enabled = boolean('Whether it starts with the machine');
-const running = boolean('Whether it runs now');
-const unixUser = formatted('User it runs as', format.unixAccount);
-const unixGroup = formatted('Group it runs as', format.unixAccount);
+const enabled = boolean('Whether the service starts at boot');
+const running = boolean('Whether the service is running');
+const unixUser = formatted('User that the service runs as', format.unixAccount);
+const unixGroup = formatted('Group that the service runs as', format.unixAccount);
 const environment = map('Environment variables', format.environmentName, text('A value', format.noNul));
 
 export const serviceKinds = {
   'service-systemd': defineKind({
-    description: 'A systemd service: an existing unit adopted, or with exec_start one of ours',
+    description: 'A systemd service: an existing unit, or with exec_start a unit that Muster writes',
     platforms: ['linux'],
     example: 'name: nginx\nenabled: true\nrunning: true',
     required: { name: formatted('Name of the unit, without ".service"', format.systemdUnit) },
     optional: {
       enabled,
       running,
-      exec_start: line('Command line; absent: the existing unit is adopted'),
-      type: choice('How systemd knows it has started; simple when absent', [
+      exec_start: line('Command line; absent: the existing unit is managed'),
+      type: choice('How systemd detects that the service has started; default: simple', [
         'simple',
         'exec',
         'forking',
@@ -32,8 +32,11 @@ export const serviceKinds = {
       group: unixGroup,
       working_directory: formatted('Working directory', format.systemdWorkingDirectory),
       environment,
-      dependencies: list('Units it needs, and starts after', formatted('A unit', format.unitReference)),
-      restart: choice('When systemd starts it again', ['always', 'on_failure', 'never']),
+      dependencies: list(
+        'Units that the service requires, and starts after',
+        formatted('A unit', format.unitReference),
+      ),
+      restart: choice('When systemd restarts the service', ['always', 'on_failure', 'never']),
       ensure,
     },
     triggers: ['reload_on', 'restart_on'],
@@ -46,7 +49,7 @@ export const serviceKinds = {
     optional: {
       enabled,
       running,
-      runlevel: formatted('Run level it is enabled in; default when absent', format.plainName),
+      runlevel: formatted('Run level that the service is enabled in; absent: the level `default`', format.plainName),
       ensure,
     },
     triggers: ['restart_on'],
@@ -61,8 +64,8 @@ export const serviceKinds = {
       enabled,
       running,
       program_arguments: list('The program and its arguments', text('An argument', format.noNul)),
-      run_at_load: boolean('Whether it runs as soon as it is loaded'),
-      keep_alive: boolean('Whether it is started again when it ends'),
+      run_at_load: boolean('Whether the job starts when it is loaded'),
+      keep_alive: boolean('Whether the job is restarted when it ends'),
       user: unixUser,
       group: unixGroup,
       working_directory: formatted('Working directory', format.unixDirectory, { pattern: '^/' }),
@@ -82,12 +85,12 @@ export const serviceKinds = {
     required: { name: formatted('Name of the service', format.windowsService) },
     optional: {
       binary_path: line('Command line'),
-      display_name: line('Name for people'),
+      display_name: line('Name in the list of services'),
       description: line('Description'),
-      start_type: choice('When it starts', ['auto', 'auto_delayed', 'manual', 'disabled']),
+      start_type: choice('When the service starts', ['auto', 'auto_delayed', 'manual', 'disabled']),
       running,
-      account: line('Account it runs as'),
-      dependencies: list('Services it needs', formatted('A service', format.windowsService)),
+      account: line('Account that the service runs as'),
+      dependencies: list('Services that the service requires', formatted('A service', format.windowsService)),
       ensure,
     },
     triggers: ['restart_on'],

@@ -11,8 +11,8 @@ export const systemKinds = {
     example: 'name: backup\nuser: root\nschedule: "5 3 * * *"\ncommand: /usr/local/bin/backup',
     required: {
       name: formatted('Name of the job', format.cronName),
-      user: formatted('User it runs as', format.unixAccount),
-      schedule: formatted('The five fields of cron, or @daily and the like', format.cronSchedule),
+      user: formatted('User that the job runs as', format.unixAccount),
+      schedule: formatted('The five fields of cron, or a name such as @daily', format.cronSchedule),
       command: text('Command line', format.allOf(format.notEmpty, format.oneLine)),
     },
     optional: { ensure },
@@ -38,7 +38,7 @@ export const systemKinds = {
     },
     optional: {
       components: list('Components', word('A component')),
-      signed_by: text('The ASCII-armoured key the source is signed with', format.notEmpty),
+      signed_by: text('The ASCII-armored key that the source is signed with', format.notEmpty),
       ensure,
     },
   }),
@@ -48,7 +48,7 @@ export const systemKinds = {
     example: 'name: web-1',
     required: { name: formatted('Host name', format.hostname) },
     optional: { ensure },
-    // A machine has one: two different names are a conflict, not two resources.
+    // A machine has one host name: two different names are a conflict, not two resources.
     identifiedBy: ['name'],
     identity: () => 'hostname',
   }),

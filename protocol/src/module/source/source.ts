@@ -1,19 +1,19 @@
 import type { Fault } from '../../errors.ts';
 
-/** What a module may be, at most. */
+/** Maximum size of a module. */
 export const moduleLimits = {
   bytes: 2 * 1024 * 1024,
-  /** Mappings and lists inside each other, aliases followed. */
+  /** Nesting depth of mappings and lists, with aliases followed. */
   depth: 32,
-  /** Mappings, lists and values, keys not counted, aliases counted as often as they are used. */
+  /** Number of mappings, lists and values, without keys. An alias counts at each use. */
   nodes: 10_000,
-  /** Characters of all text, aliases counted as often as they are used. */
+  /** Characters of all text. An alias counts at each use. */
   expandedCharacters: 4 * 1024 * 1024,
-  /** Reported of one module; a last one says how many more there are. */
+  /** Reported faults of one module; a last fault has the number of the others. */
   faults: 500,
 } as const;
 
-/** Turns offsets into lines and columns. */
+/** Converts offsets to lines and columns. */
 export class Positions {
   readonly #text: string;
   #lineStarts: number[] | undefined;
@@ -53,13 +53,13 @@ const refusal = (message: string, position: { line: number; column: number } = {
   faults: [{ path: '', message, ...position }],
 });
 
-/** Bytes or text as it came in, to text that is worth parsing: UTF-8, printable, not too large. */
+/** Decodes a module: valid UTF-8, printable, and within the size limit. */
 export function decodeSource(source: string | Uint8Array): DecodedSource {
-  // Every UTF-16 unit is at least one byte of UTF-8, so this is safe before anything is decoded or counted.
+  // Each UTF-16 unit has at least one byte in UTF-8, so the limit is safe before decoding.
   if (source.length > moduleLimits.bytes) return tooLarge();
   let text: string;
   if (typeof source === 'string') {
-    if (!source.isWellFormed()) return refusal('the module is not Unicode text: it holds half of a surrogate pair');
+    if (!source.isWellFormed()) return refusal('the module is not Unicode text: it contains a lone surrogate');
     if (new TextEncoder().encode(source).length > moduleLimits.bytes) return tooLarge();
     text = source;
   } else {
@@ -73,18 +73,21 @@ export function decodeSource(source: string | Uint8Array): DecodedSource {
   const control = text.search(/[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\uFFFE\uFFFF]/);
   if (control !== -1) {
     const code = text.charCodeAt(control).toString(16).toUpperCase().padStart(4, '0');
-    return refusal(`the control character U+${code} cannot stand in YAML`, new Positions(text).at(control));
+    return refusal(`the control character U+${code} is not allowed in YAML`, new Positions(text).at(control));
   }
   return { ok: true, text };
 }
 
 const tooLarge = () => refusal(`the module is larger than ${moduleLimits.bytes / 1024 / 1024} MiB`);
 
-/** Where bytes stop being UTF-8. Found by halving: decoding reports that there is a fault, not where. */
+/**
+ * Position of the first byte that is not UTF-8. Uses bisection, since the decoder reports that a fault exists, but not
+ * where.
+ */
 function firstInvalid(bytes: Uint8Array): { line: number; column: number } {
   const decodes = (length: number): boolean => {
     try {
-      // In stream mode a sequence that is merely cut off at the end is no fault.
+      // In stream mode, an incomplete sequence at the end is not a fault.
       new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes.subarray(0, length), { stream: true });
       return true;
     } catch {

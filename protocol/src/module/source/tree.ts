@@ -4,22 +4,22 @@ import { quoted } from '../nearest.ts';
 import { moduleLimits, type Positions } from './source.ts';
 import { Abandoned, abandon, composeDocument, type Report, tooDeep, tooMany } from './yaml.ts';
 
-/** A key or an index. */
+/** Keys and indices, from the root. */
 export type Path = readonly (string | number)[];
 
 interface Extent {
   /** Offsets in the text. */
   readonly start: number;
   readonly end: number;
-  /** Mappings, lists and values in it, itself included, aliases followed. */
+  /** Number of mappings, lists and values, including this node, with aliases followed. */
   readonly size: number;
-  /** Mappings and lists inside each other: none in a scalar. */
+  /** Nesting depth of mappings and lists, with aliases followed; 0 for a scalar. */
   readonly height: number;
-  /** Of all text in it, aliases followed. */
+  /** Characters of all text in the node, with aliases followed. */
   readonly characters: number;
 }
 
-/** A part of the text, with what it means. An alias is the very node that its anchor names, so nothing is copied. */
+/** A node of the module. An alias is the same object as the node of its anchor, so nothing is copied. */
 export type TreeNode =
   | (Extent & { readonly kind: 'scalar'; readonly value: string | number | boolean | null })
   | (Extent & { readonly kind: 'list'; readonly items: readonly TreeNode[] })
@@ -31,12 +31,12 @@ interface Entry {
 }
 
 /**
- * Reads one YAML 1.2 document (core schema) without ever doing more work than its caps allow: tokens are counted while
- * they are made, nesting is seen before anything recurses, and aliases are measured, not copied.
+ * Parses a YAML 1.2 document (core schema) within the limits: tokens are counted while they are produced, nesting is
+ * checked before any recursion, and aliases are measured, not copied.
  *
- * @param text that `decodeSource` has let through
- * @returns the tree, or none where it cannot be trusted; what is wrong with the text; and the paths (JSON pointers) where
- *   null stands for something that has a fault already
+ * @param text result of `decodeSource`
+ * @returns the tree, or null if it cannot be used; the faults of the text; and the paths (JSON pointers) where a null
+ *   replaces a part that has a fault already
  */
 export function readTree(
   text: string,
@@ -57,7 +57,7 @@ export function readTree(
   }
 }
 
-// What YAML allows a key on one line; keys are repeated in the path of each fault below them.
+// Characters. YAML has this limit for a key on one line; the path of each fault below a key repeats it.
 const maximumKey = 1024;
 
 const coreTags = new Set(
@@ -86,12 +86,12 @@ class TreeBuilder {
     if (root.size > moduleLimits.nodes)
       abandon(this.#report, `${tooMany} (aliases count as often as they are used)`, root.start);
     if (root.characters > moduleLimits.expandedCharacters) {
-      abandon(this.#report, 'too much text once aliases are followed: use each anchor less often', root.start);
+      abandon(this.#report, 'too much text after aliases are followed: use each anchor less often', root.start);
     }
     return root;
   }
 
-  /** @param depth of the collection this node would be, from 1 */
+  /** @param depth of the collection that this node would be, from 1 */
   #node(node: Node | null | undefined, fallback: number, depth: number, path: string): TreeNode {
     const start = node?.range?.[0] ?? fallback;
     const end = node?.range?.[1] ?? start;
@@ -110,7 +110,7 @@ class TreeBuilder {
   #alias(name: string, start: number, end: number, path: string): TreeNode {
     const target = this.#anchors.get(name);
     if (target === undefined) return this.#replace(`there is no anchor &${name} before this alias`, start, end, path);
-    if (target === 'open') return this.#replace(`the alias *${name} is inside of what it names`, start, end, path);
+    if (target === 'open') return this.#replace(`the alias *${name} is inside its own anchor`, start, end, path);
     return target;
   }
 
@@ -139,13 +139,13 @@ class TreeBuilder {
       values.push(value);
       if (key === undefined) continue;
       keyCharacters += key.length;
-      if (entries.has(key)) this.#report(`the key ${quoted(key)} is there twice: keep one`, keyStart, keyPath);
+      if (entries.has(key)) this.#report(`the key ${quoted(key)} is set twice: keep one`, keyStart, keyPath);
       else entries.set(key, { keyStart, value });
     }
     return { kind: 'map', entries, start, end, ...measure(values, keyCharacters) };
   }
 
-  /** The name of a key; anchors and tags on keys have no use and are refused with everything else that is not text. */
+  /** The text of a key. Anchors and tags on keys are useless, so they are refused, like keys that are not text. */
   #key(node: Node | null, start: number, path: string): string | undefined {
     if (isScalar(node) && typeof node.value === 'string' && node.tag === undefined) {
       const { value } = node;
@@ -161,7 +161,7 @@ class TreeBuilder {
         this.#report(`a key is up to ${maximumKey} characters`, start, path);
         return undefined;
       }
-      if (node.anchor !== undefined) this.#report('an anchor cannot stand on a key', start, path);
+      if (node.anchor !== undefined) this.#report('a key cannot have an anchor', start, path);
       return value;
     }
     this.#report('a key must be text: write it in quotes', start, path);
@@ -170,7 +170,7 @@ class TreeBuilder {
 
   #scalar(value: unknown, start: number, end: number, path: string): TreeNode {
     if (typeof value === 'number' && !Number.isFinite(value)) {
-      return this.#replace('this is no number that can be used', start, end, path);
+      return this.#replace('this number cannot be used', start, end, path);
     }
     if (value === null || typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean') {
       return scalar(value, start, end);
@@ -198,7 +198,7 @@ function measure(children: readonly TreeNode[], keyCharacters: number): Pick<Ext
     height = Math.max(height, child.height);
     characters += child.characters;
   }
-  // Aliases of aliases double these at each step; the caps are long passed before a double loses count.
+  // Nested aliases double these numbers at each step; the limits are exceeded before a double loses precision.
   return { size, height: height + 1, characters };
 }
 
@@ -207,7 +207,7 @@ const escapeSegment = (segment: string | number): string => String(segment).repl
 /** @returns a JSON pointer (RFC 6901) */
 export const pointer = (path: Path): string => path.map((segment) => `/${escapeSegment(segment)}`).join('');
 
-/** The plain value of a tree within its caps. Where an alias was, the same object stands again. */
+/** The value of a tree within its limits. Each alias yields the same object as its anchor. */
 export function plainValue(node: TreeNode, seen = new Map<TreeNode, unknown>()): unknown {
   if (node.kind === 'scalar') return node.value;
   const known = seen.get(node);
@@ -220,7 +220,7 @@ export function plainValue(node: TreeNode, seen = new Map<TreeNode, unknown>()):
   return value;
 }
 
-/** The node at a path, if it is there. */
+/** The node at a path; undefined if it does not exist. */
 export function nodeAt(root: TreeNode, path: Path): TreeNode | undefined {
   let node: TreeNode | undefined = root;
   for (const segment of path) {
@@ -232,7 +232,7 @@ export function nodeAt(root: TreeNode, path: Path): TreeNode | undefined {
 }
 
 /**
- * Where something at a path stands: its value or its key; where it is not there, what should hold it.
+ * Offset of the value or the key at a path. If the path does not exist, offset of the closest existing parent.
  * @returns an offset in the text
  */
 export function offsetOf(root: TreeNode, path: Path, at: 'key' | 'value'): number {

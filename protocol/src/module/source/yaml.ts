@@ -1,36 +1,37 @@
 import { Composer, type CST, type Document, Lexer, Parser } from 'yaml';
 import { moduleLimits } from './source.ts';
 
-/** Takes what is wrong with the text, at an offset; the path is a JSON pointer. */
+/** Receives a fault of the text at an offset; the path is a JSON pointer. */
 export type Report = (message: string, offset: number, path?: string) => void;
 
-/** There is no point in going on; what is wrong has been reported. */
+/** Ends the parsing after a fault was reported. */
 export class Abandoned extends Error {}
 
-/** Reports, and ends the reading. */
+/** Reports a fault, and ends the parsing. */
 export const abandon = (report: Report, message: string, offset: number): never => {
   report(message, offset);
   throw new Abandoned();
 };
 
-// A value on a line of its own with its key takes six tokens; the rest is room for comments.
+// A value on its own line with its key has six tokens; the rest is for comments.
 const maximumTokens = 7 * moduleLimits.nodes;
-// Those inside of a text are no tokens.
+// Line breaks inside a text are not tokens.
 const maximumLineBreaks = 4 * moduleLimits.nodes;
 const maximumSyntaxFaults = 20;
-// The parser holds a document, and for a list in a mapping in a list a token each, so this never refuses too early.
+// The parser's stack has an entry for the document and two for each list in a mapping in a list, so this limit is never
+// too strict.
 const maximumStack = 2 * moduleLimits.depth + 8;
 
 export const tooMany = `more than ${moduleLimits.nodes} values: split the module`;
 export const tooDeep = `nested deeper than ${moduleLimits.depth} levels`;
 
-/** Text to tokens, stopping at the first cap. */
+/** Splits text into tokens, and stops at the first limit. */
 function tokenise(text: string, report: Report): CST.Token[] {
   const tokens: CST.Token[] = [];
   const parser = new Parser();
   let lexemes = 0;
   let offset = 0;
-  // Each of these marks brings at least one value with it.
+  // Each of these marks belongs to at least one value.
   let blockValues = 0;
   let flowValues = 0;
   let lineBreaks = 0;
@@ -39,8 +40,7 @@ function tokenise(text: string, report: Report): CST.Token[] {
   const keep = (token: CST.Token): void => {
     if (token.type === 'document') {
       documents += 1;
-      if (documents > 1)
-        abandon(report, 'more than one document: a module is one, upload the others by themselves', token.offset);
+      if (documents > 1) abandon(report, 'more than one document: upload each module separately', token.offset);
     }
     if (token.type === 'error') errors += 1;
     if (errors <= maximumSyntaxFaults) tokens.push(token);
@@ -63,11 +63,11 @@ function tokenise(text: string, report: Report): CST.Token[] {
 }
 
 /**
- * Text to one YAML document, of which nothing is built before it is known to be small and shallow enough.
- * @throws Abandoned when it is not, or does not parse; what is wrong is reported
+ * Parses a YAML document. Checks its size and depth before it builds any node.
+ * @throws Abandoned if the document exceeds a limit or does not parse; the fault is reported
  */
 export function composeDocument(text: string, report: Report): Document.Parsed {
-  // Its own check of unique keys compares every pair; ours does not.
+  // The composer's own check of unique keys compares every pair; readTree does not.
   const composer = new Composer({
     version: '1.2',
     merge: false,
@@ -91,7 +91,7 @@ export function composeDocument(text: string, report: Report): Document.Parsed {
   return document as Document.Parsed;
 }
 
-/** What to do, where the message of the parser only says what it saw. */
+/** Adds instructions to the parser's message, which only describes the fault. */
 function explain(code: string, message: string): string {
   const cause = message.replace(/\s+/g, ' ').trim();
   if (code === 'TAB_AS_INDENT') return 'a tab cannot indent in YAML: use spaces';
