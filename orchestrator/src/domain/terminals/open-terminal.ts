@@ -1,0 +1,179 @@
+import { MusterError } from '@muster/protocol';
+import type { Clock } from '../../../../lib/src/clock.ts';
+import type { CastHeader } from '../../store/cast.ts';
+import { OutcomeUnknown } from '../../store/database.ts';
+import { approvedAgent } from '../../store/queries/agents.ts';
+import { liveOperator } from '../../store/queries/operators.ts';
+import { insertTerminal } from '../../store/queries/terminals.ts';
+import { statement } from '../../store/transaction.ts';
+import type { Recording } from '../../store/transcripts/transcript-writer.ts';
+import type { Transcripts } from '../../store/transcripts/transcripts.ts';
+import { audited } from '../audit/audit.ts';
+import { stillSignedIn } from '../shared/acting.ts';
+import { type Actor, type Context, seconds } from '../shared/context.ts';
+import { ended, LiveTerminal, type RecentScreen, type TerminalRules } from './live-terminal.ts';
+import type { OpenTerminals } from './open-terminals.ts';
+import type { Shell, Shells } from './shells.ts';
+import type { EndedSession, TerminalEnds } from './terminal-ends.ts';
+import type { TerminalTickets } from './terminal-tickets.ts';
+
+export interface TerminalParts {
+  readonly clock: Clock;
+  readonly transcripts: Transcripts;
+  readonly shells: Shells;
+  readonly recentScreen: RecentScreen;
+  readonly rules: TerminalRules;
+}
+
+/** What opening a session needs: the parts, and the state that all sessions share. */
+interface Opening extends TerminalParts {
+  readonly context: Context;
+  readonly tickets: TerminalTickets;
+  readonly ends: TerminalEnds;
+  readonly open: OpenTerminals;
+}
+
+interface ShellChoice {
+  readonly cols: number;
+  readonly rows: number;
+  /** Null means the shell that the agent is configured for. */
+  readonly shell: string | null;
+}
+
+/**
+ * Opens a session: starts its transcript and its shell, and records it. If any of these fails, nothing of it remains.
+ * @returns the session, open and recorded
+ * @throws MusterError agent_not_approved, terminal_unrecorded, unauthenticated, terminal_ended, and refusals of the agent
+ */
+export async function openTerminal(
+  opening: Opening,
+  actor: Actor,
+  agent: EndedSession['agent'],
+  { cols, rows, shell: wanted }: ShellChoice,
+): Promise<LiveTerminal> {
+  const { context, shells } = opening;
+  const session_id = context.newId();
+  const session = { session_id, operator_id: actor.id, opened_at: seconds(context.now()), agent };
+  const { live, onRecord, gone } = await startRecording(opening, session, { cols, rows });
+  try {
+    // No shell starts for an operator who was removed, because a shell runs the profile of its user.
+    await stillSignedIn(context, actor);
+    const shell = await shells.open(
+      { session_id, node_id: agent.node_id, cols, rows, shell: wanted, operator: actor.name },
+      live,
+    );
+    live.begin(shell, headerOf(session, actor, shell, { cols, rows }));
+    await record(context, session, actor, shell);
+    onRecord(true);
+  } catch (error) {
+    onRecord(error instanceof OutcomeUnknown);
+    live.close(ended('terminal_closed', 'it could not be opened'));
+    await gone;
+    throw error;
+  }
+  if (live.end) {
+    const { notice, reason } = live.end;
+    throw new MusterError(notice.type === 'error' ? notice.code : 'terminal_ended', reason);
+  }
+  return live;
+}
+
+interface Recorded {
+  readonly live: LiveTerminal;
+  /** Call once: whether the session has a row, or may have one. Without a row its transcript is removed at its end. */
+  readonly onRecord: (is: boolean) => void;
+  /** Resolves when its end is recorded, or recording it failed. */
+  readonly gone: Promise<void>;
+}
+
+/** Starts the transcript of a session, and adds the session to the open ones. It has no shell yet. */
+async function startRecording(
+  { context, clock, rules, recentScreen, transcripts, tickets, ends, open }: Opening,
+  session: EndedSession,
+  size: { cols: number; rows: number },
+): Promise<Recorded> {
+  const { session_id, operator_id, agent } = session;
+  const onRecord = Promise.withResolvers<boolean>();
+  const gone = Promise.withResolvers<void>();
+  const recording = await createTranscript(context, transcripts, session_id, (reason) => {
+    context.log.error({ err: reason, session_id }, 'failed to record terminal; ending it');
+    live.unrecorded(reason);
+  });
+  const live = new LiveTerminal({
+    session_id,
+    operator_id,
+    ...size,
+    clock,
+    rules,
+    recording,
+    recentScreen,
+    onEnded: (end, digest) => {
+      tickets.revoke((ticket) => ticket.session_id === session_id);
+      onRecord.promise
+        .then<unknown>((is) => (is ? ends.record(session, end, digest) : transcripts.remove(session_id)))
+        .catch((error: unknown) => context.log.warn({ err: error, session_id }, 'failed to remove transcript'))
+        .finally(() => {
+          open.remove(session_id);
+          gone.resolve();
+        });
+    },
+  });
+  open.add({ live, node_id: agent.node_id, gone: gone.promise });
+  return { live, onRecord: onRecord.resolve, gone: gone.promise };
+}
+
+async function createTranscript(
+  { log }: Context,
+  transcripts: Transcripts,
+  sessionId: string,
+  onFailure: (reason: Error) => void,
+): Promise<Recording> {
+  try {
+    return await transcripts.create(sessionId, onFailure);
+  } catch (error) {
+    log.error({ err: error }, 'failed to begin a transcript; terminal refused');
+    throw new MusterError('terminal_unrecorded', `no transcript can be begun: ${(error as Error).message}`);
+  }
+}
+
+async function record(context: Context, session: EndedSession, actor: Actor, shell: Shell): Promise<void> {
+  const { session_id, operator_id, opened_at, agent } = session;
+  const { node_id, name } = agent;
+  await context.db.write({
+    name: 'terminals/open',
+    statements: [
+      // In the same transaction: an operator removed concurrently gets no terminal.
+      statement(liveOperator, { operator_id }, { expect: 'row', else: 'unauthenticated' }),
+      statement(approvedAgent, { node_id }, { expect: 'row', else: 'agent_not_approved' }),
+      statement(insertTerminal, { session_id, node_id, operator_id, opened_at }),
+      audited(context, {
+        type: 'terminal.opened',
+        actor,
+        target: { type: 'agent', id: node_id, name },
+        summary: `${actor.name} opened a terminal on ${name}`,
+        metadata: { session_id, shell: shell.program, user: shell.user },
+      }),
+    ],
+  });
+}
+
+const headerOf = (
+  { session_id, operator_id, opened_at, agent }: EndedSession,
+  operator: Actor,
+  shell: Shell,
+  { cols, rows }: { cols: number; rows: number },
+): CastHeader => ({
+  width: cols,
+  height: rows,
+  timestamp: opened_at,
+  title: `${operator.name} on ${agent.name}`,
+  env: { TERM: 'xterm-256color', SHELL: shell.program },
+  muster: {
+    session_id,
+    operator_id,
+    operator: operator.name,
+    node_id: agent.node_id,
+    agent: agent.name,
+    user: shell.user,
+  },
+});

@@ -1,0 +1,103 @@
+import type { Clock } from '../../../../lib/src/clock.ts';
+import { interrupted, type LiveTerminal, type TerminalEnd } from './live-terminal.ts';
+import type { TerminalEnds } from './terminal-ends.ts';
+
+const sweepMs = 1000;
+/** Maximum time that a reader waits for ends that are being recorded. */
+const settleMs = 2000;
+/** Maximum time that a stop waits; the next start handles the rest. */
+const stopMs = 5_000;
+
+/** A session of this process. */
+export interface OpenTerminal {
+  readonly live: LiveTerminal;
+  readonly node_id: string;
+  /** Resolves when its end is recorded, or recording it failed. */
+  readonly gone: Promise<unknown>;
+}
+
+export interface OpenTerminalsParts {
+  readonly clock: Clock;
+  readonly ends: TerminalEnds;
+  /** Called by each sweep while sessions are open. */
+  readonly onSweep: () => void;
+}
+
+/** The sessions of this process that are open, or whose end is being recorded. One timer for all, and none without them. */
+export class OpenTerminals {
+  readonly #parts: OpenTerminalsParts;
+  readonly #open = new Map<string, OpenTerminal>();
+  #cancelTimer: (() => void) | null = null;
+  #stopping = false;
+
+  constructor(parts: OpenTerminalsParts) {
+    this.#parts = parts;
+  }
+
+  get stopping(): boolean {
+    return this.#stopping;
+  }
+
+  get all(): OpenTerminal[] {
+    return [...this.#open.values()];
+  }
+
+  find(sessionId: string): LiveTerminal | undefined {
+    return this.#open.get(sessionId)?.live;
+  }
+
+  add(one: OpenTerminal): void {
+    this.#open.set(one.live.session_id, one);
+    this.watch();
+  }
+
+  remove(sessionId: string): void {
+    this.#open.delete(sessionId);
+  }
+
+  /** Ends the sessions that `which` accepts. */
+  close(which: (one: OpenTerminal) => boolean, end: TerminalEnd): void {
+    for (const one of this.#open.values()) if (which(one)) one.live.close(end);
+  }
+
+  /** Waits briefly for ends that are being recorded, so that a client that was notified finds them. */
+  async settled(sessionIds: Iterable<string> = this.#open.keys()): Promise<void> {
+    const gone = [...sessionIds].flatMap((id) => {
+      const one = this.#open.get(id);
+      return one?.live.over ? [one.gone] : [];
+    });
+    if (gone.length > 0) await this.#atMost(settleMs, Promise.all(gone));
+  }
+
+  /** Starts the timer. Call it when a session opens, or an end waits to be recorded. */
+  watch(): void {
+    if (!this.#stopping) this.#cancelTimer ??= this.#parts.clock.after(sweepMs, () => this.#sweep());
+  }
+
+  /** Interrupts all, and records their ends. */
+  async stop(): Promise<void> {
+    this.#stopping = true;
+    this.#cancelTimer?.();
+    this.close(() => true, interrupted('the orchestrator is stopping'));
+    const gone = Promise.all(this.all.map((one) => one.gone)).then(() => this.#parts.ends.retry());
+    await this.#atMost(stopMs, gone);
+  }
+
+  #sweep(): void {
+    const { ends, onSweep } = this.#parts;
+    this.#cancelTimer = null;
+    for (const { live } of this.#open.values()) live.sweep();
+    if (this.#open.size > 0) onSweep();
+    if (ends.waiting > 0) void ends.retry();
+    if (this.#open.size > 0 || ends.waiting > 0) this.watch();
+  }
+
+  async #atMost(ms: number, done: Promise<unknown>): Promise<void> {
+    let cancel = () => {};
+    const late = new Promise<void>((resolve) => {
+      cancel = this.#parts.clock.after(ms, resolve);
+    });
+    await Promise.race([done, late]);
+    cancel();
+  }
+}
