@@ -1,27 +1,27 @@
-import { randomBytes } from 'node:crypto';
 import { MusterError } from '@muster/protocol';
-import { apiPrefix, type Route, routes } from '@muster/protocol/http';
-import { moduleJsonSchema, moduleSchemaId } from '@muster/protocol/module';
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { type Route, routes } from '@muster/protocol/http';
+import type { FastifyInstance, FastifyRequest } from 'fastify';
 import type { Logger } from 'pino';
 import { type Clock, systemClock } from '../../../lib/src/clock.ts';
 import type { FairConnections } from '../admission/fair-connections.ts';
 import type { TerminalConnections } from '../domain/terminals/terminal-client.ts';
 import type { ConsoleFiles } from './console/console-files.ts';
 import { type AnswerUnknown, registerConsolePage } from './console/console-page.ts';
+import { answerError, answerErrors } from './error-answers.ts';
 import { registerInstall } from './install/install.ts';
 import type { InstallFiles } from './install/install-files.ts';
 import { registerScraping, type Scraped } from './metrics/scraping.ts';
-import { registerDocsPage } from './openapi/docs-page.ts';
-import { printOpenApi } from './openapi/openapi.ts';
-import { authenticate, challengeHeader } from './server/authentication.ts';
-import { type AnyHandler, registerEndpoint } from './server/endpoint.ts';
+import { type OpenRoutesOptions, registerOpenRoutes } from './open-routes.ts';
+import { requestIds } from './request-ids.ts';
+import { logRequest, logUpgrade } from './request-log.ts';
+import { type AnyHandler, type EndpointContext, registerEndpoint } from './server/endpoint.ts';
 import { createFallback } from './server/fallback.ts';
 import type { Handlers, Session, Sessions } from './server/handlers.ts';
 import { requireOwnOrigin } from './server/origin.ts';
-import { headersOf, musterErrorOf, problemOf, RefusedRequest } from './server/problem.ts';
-import { createRates, defaultRates, type Rates } from './server/rate.ts';
+import { defaultRates, type Rates } from './server/rate.ts';
 import type { RefusedCall } from './server/refused-requests.ts';
+import { RequestAdmission } from './server/request-admission.ts';
+import { isApi, pathOf } from './server/request-path.ts';
 import { createServer } from './server/server.ts';
 import { StreamingResponses } from './server/streaming-responses.ts';
 import { isTerminalUpgrade, registerTerminalSockets } from './terminal/terminal-socket.ts';
@@ -77,7 +77,7 @@ const defaultLimits: Limits = {
   connectionsOfNetwork: 1024,
 };
 
-export interface AppOptions {
+export interface AppOptions extends OpenRoutesOptions {
   readonly handlers: Handlers;
   readonly sessions: Sessions;
   /** Accepts WebSockets of terminals; without it there are none. */
@@ -93,8 +93,6 @@ export interface AppOptions {
   readonly publicUrl?: string | null;
   /** An undeclared proxy terminates TLS for the clients: secrets are accepted over plain HTTP. */
   readonly trustProxyTls?: boolean;
-  /** Readiness for `/readyz`. */
-  readonly ready?: () => boolean | Promise<boolean>;
   /** Throws when the disk has no room for the route's writes. */
   readonly requireRoom?: (route: Route) => void;
   /** Metrics at `/metrics` and below; without it these addresses do not exist. */
@@ -105,12 +103,24 @@ export interface AppOptions {
   readonly console?: ConsoleFiles | null;
   /** Called before a refusal for lack of a role or for too many requests is answered. */
   readonly refused?: (call: RefusedCall) => Promise<void>;
-  /** JSON Schemas of the configuration files, by address. */
-  readonly configSchemas?: Readonly<Record<string, () => object>>;
-  /** Product version, for the OpenAPI document. */
-  readonly version: string;
   /** Validates every answer against its schema; for tests. */
   readonly validateAnswers?: boolean;
+}
+
+/** What the parts of the app share. */
+interface Shared {
+  readonly app: FastifyInstance;
+  readonly options: AppOptions;
+  readonly clock: Clock;
+  readonly limits: Limits;
+  /** Headers of every answer. */
+  readonly headers: Readonly<Record<string, string>>;
+  readonly connections: FairConnections;
+  readonly admission: RequestAdmission;
+  readonly drain: AbortController;
+  readonly responses: StreamingResponses;
+  /** Throws for a request from a page of another origin. */
+  refuseForeign(request: FastifyRequest): void;
 }
 
 /**
@@ -119,12 +129,13 @@ export interface AppOptions {
  * @throws Error when a route has no handler
  */
 export function createApp(options: AppOptions): FastifyInstance {
+  const { log, clock = systemClock } = options;
   const limits: Limits = { ...defaultLimits, ...options.limits };
-  const { log } = options;
-  let rates = createRates(limits.rates);
-  const drain = new AbortController();
+  const headers: Record<string, string> = { 'x-content-type-options': 'nosniff', 'cache-control': 'no-store' };
+  if (options.tls) headers['strict-transport-security'] = 'max-age=31536000';
+  const refuseForeign = (request: FastifyRequest): void =>
+    requireOwnOrigin(request, options.publicUrl ?? null, !isApi(request));
 
-  const clock = options.clock ?? systemClock;
   const { app, connections } = createServer({
     clock,
     log,
@@ -137,91 +148,35 @@ export function createApp(options: AppOptions): FastifyInstance {
       reply.headers(headers).header('x-request-id', request.id);
       // Same order of refusals as for requests: foreign origins first, then missing sessions.
       const judged = Promise.resolve().then(() => {
-        requireOwn(request);
-        return isApi(request) ? findSession('operator', request) : null;
+        refuseForeign(request);
+        return isApi(request) ? admission.findSession('operator', request) : null;
       });
       judged.then(
-        () => answerError(error, request, reply),
-        (refused) => answerError(refused, request, reply),
+        () => answerError(log, error, request, reply),
+        (refused) => answerError(log, refused, request, reply),
       );
     },
   });
-
-  const fallback = createFallback(routes, (path) => app.hasRoute({ method: 'GET', url: path }));
-
-  let answerUnknown: AnswerUnknown = () => false;
-
-  const headers: Record<string, string> = { 'x-content-type-options': 'nosniff', 'cache-control': 'no-store' };
-  if (options.tls) headers['strict-transport-security'] = 'max-age=31536000';
-
-  function answerError(thrown: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
-    const error = musterErrorOf(thrown);
-    const about = { request_id: request.id, method: request.method, path: pathOf(request) };
-    if (error.code === 'internal') log.error({ ...about, err: thrown }, 'request failed');
-    else if (error.kind.status >= 500)
-      log.warn({ ...about, code: error.code, detail: error.message }, 'request failed');
-    reply.code(error.kind.status).headers(headersOf(error)).header('content-type', 'application/problem+json');
-    return reply.send(JSON.stringify(problemOf(error, request.id)));
-  }
-  app.setErrorHandler((thrown, request, reply) => {
-    const { routeId } = request.routeOptions.config as { routeId?: string };
-    const route = routeId === undefined ? undefined : routes.find(({ id }) => id === routeId);
-    const error = musterErrorOf(thrown);
-    if (route === undefined || ![403, 429].includes(error.kind.status) || options.refused === undefined)
-      return answerError(thrown, request, reply);
-    // Refusals are recorded before they are answered. If recording fails, the request is still refused.
-    return options
-      .refused({ error, route, session: request.session, ip: request.ip })
-      .catch((failed: unknown) =>
-        log.warn({ request_id: request.id, err: failed }, 'failed to record refusal in the audit log'),
-      )
-      .then(() => answerError(thrown, request, reply));
-  });
-
-  function findSession(access: Route['access'], request: FastifyRequest): Session | null | Promise<Session> {
-    const { authorization } = request.headers;
-    const refuse = (error: unknown): never => {
-      if (!(error instanceof MusterError) || error.code !== 'unauthenticated') throw error;
-      const challenge = challengeHeader(authorization !== undefined);
-      throw new RefusedRequest(error.code, error.message, { 'www-authenticate': challenge });
-    };
-    try {
-      const found = authenticate(access, authorization, options.sessions);
-      return found instanceof Promise ? found.catch(refuse) : found;
-    } catch (error) {
-      return refuse(error);
-    }
-  }
-  const requireOwn = (request: FastifyRequest): void =>
-    requireOwnOrigin(request, options.publicUrl ?? null, !isApi(request));
-  const counted = (session: Session, request: FastifyRequest): Session => {
-    connections.signedIn(request.raw.socket);
-    rates.session(session.token_hash);
-    return session;
-  };
-  function admit(
-    route: Pick<Route, 'access' | 'tag'>,
-    request: FastifyRequest,
-  ): Session | null | Promise<Session | null> {
-    if (route.access === 'anyone') return route.tag === 'Sign-in' ? rates.signIn(request.ip).then(() => null) : null;
-    const found = findSession(route.access, request);
-    return found instanceof Promise
-      ? found.then((session) => counted(session, request))
-      : counted(found as Session, request);
-  }
-
-  app.decorateRequest('session', null);
-  app.decorate('drain', () => drain.abort());
-  // New limits start from zero, so that no request is refused for earlier ones.
-  app.decorate('setRates', (wanted: Rates) => {
-    rates = createRates(wanted);
-  });
+  const onSignedIn = (request: FastifyRequest) => connections.signedIn(request.raw.socket);
+  const admission = new RequestAdmission({ sessions: options.sessions, rates: limits.rates, onSignedIn });
+  const drain = new AbortController();
   const responses = new StreamingResponses();
-  app.decorate('connections', connections);
-  app.decorate('cutOff', (operatorId: string) => responses.cutOff(operatorId));
-  app.decorate('sessionEnded', (tokenHash: string, renewedAs: string | null) =>
-    responses.sessionEnded(tokenHash, renewedAs),
-  );
+  const shared = {
+    app,
+    options,
+    clock,
+    limits,
+    headers,
+    connections,
+    admission,
+    drain,
+    responses,
+    refuseForeign,
+  };
+  answerErrors(app, log, options.refused);
+  decorate(shared);
+  // Both are known once the routes are registered, which is after the hooks.
+  let answerUnknown: AnswerUnknown = () => false;
   let endTerminals = () => Promise.resolve();
   app.addHook('preClose', async () => {
     drain.abort();
@@ -229,10 +184,43 @@ export function createApp(options: AppOptions): FastifyInstance {
     // Closing the server waits for its sockets, and does not end upgraded ones.
     await endTerminals();
   });
+  hookRequests(shared, (request, reply) => answerUnknown(request, reply));
+  const endpoints = registerEndpoints(shared);
+  if (options.terminals !== undefined) endTerminals = registerTerminals(shared, options.terminals);
+  registerOpenRoutes(app, options);
+  if (options.console !== undefined) answerUnknown = registerConsolePage(app, options.console);
+  registerInstall(app, options.install ?? new Map(), clock);
+  if (options.telemetry !== undefined)
+    registerScraping(app, options.telemetry, {
+      ...endpoints,
+      admit: (request) => admission.admit({ access: 'operator', tag: '' }, request),
+      admitted: onSignedIn,
+    });
+  return app;
+}
+
+/** Adds what the rest of the orchestrator calls on the app. */
+function decorate({ app, connections, admission, drain, responses }: Shared): void {
+  app.decorateRequest('session', null);
+  app.decorate('drain', () => drain.abort());
+  app.decorate('setRates', (wanted: Rates) => admission.setRates(wanted));
+  app.decorate('connections', connections);
+  app.decorate('cutOff', (operatorId: string) => responses.cutOff(operatorId));
+  app.decorate('sessionEnded', (tokenHash: string, renewedAs: string | null) =>
+    responses.sessionEnded(tokenHash, renewedAs),
+  );
+}
+
+/** Refuses requests before their route runs, and logs them after their answer. */
+function hookRequests(
+  { app, options, headers, admission, drain, refuseForeign }: Shared,
+  answerUnknown: AnswerUnknown,
+): void {
+  const fallback = createFallback(routes, (path) => app.hasRoute({ method: 'GET', url: path }));
   app.addHook('onRequest', (request, reply, done) => {
     reply.headers(headers).header('x-request-id', request.id);
     try {
-      requireOwn(request);
+      refuseForeign(request);
     } catch (error) {
       return done(error as Error);
     }
@@ -243,31 +231,35 @@ export function createApp(options: AppOptions): FastifyInstance {
       if (!answerUnknown(request, reply)) done(fallback(pathOf(request)));
     } else
       Promise.resolve()
-        .then(() => findSession('operator', request))
+        .then(() => admission.findSession('operator', request))
         .then(() => done(fallback(pathOf(request))), done);
   });
   app.addHook('onResponse', (request, reply, done) => {
-    logRequest(log, request, reply);
+    logRequest(options.log, request, reply);
     const { routeId = null } = request.routeOptions.config as { routeId?: string };
     options.telemetry?.answered(routeId, reply.statusCode, reply.elapsedTime / 1000);
     // A response may have left its connection open; closing would wait for its timeout.
     if (drain.signal.aborted) setImmediate(() => app.server.closeIdleConnections());
     done();
   });
+}
 
-  const context = {
+/**
+ * Registers the routes of the API.
+ * @returns the context of their endpoints
+ * @throws Error when a route has no handler
+ */
+function registerEndpoints({ app, options, admission, drain, responses }: Shared): EndpointContext {
+  const context: EndpointContext = {
     validateAnswers: options.validateAnswers ?? false,
     ...(options.requireRoom ? { requireRoom: options.requireRoom } : {}),
     trustProxyTls: options.trustProxyTls ?? false,
     draining: drain.signal,
-    admit,
-    confirm: (request: FastifyRequest) => {
-      const found = findSession('operator', request);
-      return found instanceof Promise ? found.then(() => {}) : undefined;
-    },
+    admit: (route, request) => admission.admit(route, request),
+    confirm: (request) => admission.confirm(request),
     responses,
-    broken: (request: FastifyRequest, error: unknown) =>
-      log.error({ request_id: request.id, path: pathOf(request), err: error }, 'response aborted'),
+    broken: (request, error) =>
+      options.log.error({ request_id: request.id, path: pathOf(request), err: error }, 'response aborted'),
   };
   const handlers = options.handlers as Readonly<Record<string, AnyHandler | undefined>>;
   for (const route of routes) {
@@ -275,117 +267,23 @@ export function createApp(options: AppOptions): FastifyInstance {
     if (typeof handler !== 'function') throw new Error(`no handler for the route ${route.id}`);
     registerEndpoint(app, route, handler, context);
   }
-  if (options.terminals !== undefined)
-    endTerminals = registerTerminalSockets(app, {
-      connections: options.terminals,
-      clock,
-      log,
-      rate: { spend: (address) => rates.ticket.spend(address), giveBack: (address) => rates.ticket.giveBack(address) },
-      most: Math.floor(limits.connections / 2),
-      opened: (request, mode, ms) => {
-        connections.signedIn(request.raw.socket);
-        logUpgrade(log, request, mode, ms);
-      },
-    });
-  registerOpen(app, options);
-  if (options.console !== undefined) answerUnknown = registerConsolePage(app, options.console);
-  registerInstall(app, options.install ?? new Map(), clock);
-  if (options.telemetry !== undefined)
-    registerScraping(app, options.telemetry, {
-      ...context,
-      admit: (request) => admit({ access: 'operator', tag: '' }, request),
-      admitted: (request) => connections.signedIn(request.raw.socket),
-    });
-  return app;
+  return context;
 }
 
-/** Routes open to anyone outside the API: health and the API description. */
-function registerOpen(app: FastifyInstance, options: AppOptions): void {
-  const json = 'application/json';
-  let openApi: string | null = null;
-  app.get('/openapi.json', (_request, reply) => {
-    openApi ??= JSON.stringify(printOpenApi(options.version));
-    return reply.header('content-type', json).send(openApi);
-  });
-  let moduleSchema: string | null = null;
-  app.get(moduleSchemaId, (_request, reply) => {
-    moduleSchema ??= JSON.stringify(moduleJsonSchema());
-    return reply.header('content-type', 'application/schema+json').send(moduleSchema);
-  });
-  for (const [path, schemaOf] of Object.entries(options.configSchemas ?? {})) {
-    let schema: string | null = null;
-    app.get(path, (_request, reply) => {
-      schema ??= JSON.stringify(schemaOf());
-      return reply.header('content-type', 'application/schema+json').send(schema);
-    });
-  }
-  registerDocsPage(app);
-  app.get('/healthz', (_request, reply) => reply.header('content-type', json).send('{"status":"ok"}'));
-  app.get('/readyz', async (_request, reply) => {
-    const ready = options.ready === undefined || (await options.ready());
-    reply.code(ready ? 200 : 503).header('content-type', json);
-    return reply.send(ready ? '{"status":"ready"}' : '{"status":"not_ready"}');
-  });
-}
-
-/** Allowed request ids of clients and proxies; safe to log. */
-const givenId = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
-
-/** The request's own id, or a generated one: unique while logs are kept, and cheaper than random bytes. */
-function requestIds(): (given?: string | string[] | undefined) => string {
-  const run = randomBytes(6).toString('hex');
-  let count = 0;
-  return (given) => (typeof given === 'string' && givenId.test(given) ? given : `${run}-${(++count).toString(36)}`);
-}
-
-/** The path without the query, which may contain a ticket. */
-const pathOf = ({ url }: FastifyRequest): string => {
-  const query = url.indexOf('?');
-  return query === -1 ? url : url.slice(0, query);
-};
-
-/** Handles all spellings of an address: the router also accepts full URLs and escaped letters. */
-const isApi = (request: FastifyRequest): boolean => {
-  const path = pathOf(request);
-  if (path === apiPrefix || path.startsWith(`${apiPrefix}/`)) return true;
-  return `${unescaped(path.replace(/^https?:\/\/[^/]*/i, ''))}/`.startsWith(`${apiPrefix}/`);
-};
-
-/** Decodes ASCII escapes; others stay as they are. */
-const unescaped = (path: string): string =>
-  path.replaceAll(/%[0-7][0-9a-f]/gi, (code) => String.fromCharCode(Number.parseInt(code.slice(1), 16)));
-
-/** Logs one line per request. Successful reads are logged at debug level, since there are many. */
-function logRequest(log: Logger, request: FastifyRequest, reply: FastifyReply): void {
-  const quiet = reply.statusCode < 400 && (request.method === 'GET' || request.method === 'HEAD');
-  const level = quiet ? 'debug' : 'info';
-  if (!log.isLevelEnabled(level)) return;
-  log[level](
-    {
-      request_id: request.id,
-      method: request.method,
-      path: pathOf(request),
-      status: reply.statusCode,
-      duration_ms: Math.round(reply.elapsedTime * 10) / 10,
-      ip: request.ip,
-      ...(request.session ? { operator_id: request.session.operator_id } : {}),
+/** Registers the WebSockets of terminals. @returns ends the open ones */
+function registerTerminals(
+  { app, options, clock, limits, connections, admission }: Shared,
+  terminals: TerminalConnections,
+): () => Promise<void> {
+  return registerTerminalSockets(app, {
+    connections: terminals,
+    clock,
+    log: options.log,
+    rate: admission.ticketRate,
+    most: Math.floor(limits.connections / 2),
+    opened: (request, mode, ms) => {
+      connections.signedIn(request.raw.socket);
+      logUpgrade(options.log, request, mode, ms);
     },
-    'request',
-  );
-}
-
-/** Logs an upgrade with the same fields as a request. */
-function logUpgrade(log: Logger, request: FastifyRequest, mode: string, ms: number): void {
-  log.info(
-    {
-      request_id: request.id,
-      method: request.method,
-      path: pathOf(request),
-      status: 101,
-      duration_ms: Math.round(ms * 10) / 10,
-      ip: request.ip,
-      mode,
-    },
-    'request',
-  );
+  });
 }
