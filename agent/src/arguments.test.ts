@@ -4,7 +4,7 @@ import { parseArguments, UsageError } from './arguments.ts';
 const key = 'AB'.repeat(32);
 
 describe('the command line', () => {
-  test('has defaults', () => {
+  test('uses the defaults without options', () => {
     expect(parseArguments([])).toEqual({
       dataDir: '/var/lib/muster-agent',
       configPath: null,
@@ -86,7 +86,7 @@ describe('the command line', () => {
     [['--log-level', 'loud'], 'one of debug, info, warn, error'],
     [['--hostname', 'a b'], '--hostname is'],
   ];
-  test.each(faults)('refuses %j', (argv, message) => {
+  test.each(faults)('refuses the command line %j', (argv, message) => {
     expect(() => parseArguments(argv)).toThrow(UsageError);
     expect(() => parseArguments(argv)).toThrow(message);
   });

@@ -82,7 +82,7 @@ const options = {
 const levels = ['debug', 'info', 'warn', 'error'] as const;
 
 /**
- * @param argv what follows `muster agent`
+ * @param argv the arguments after `muster agent`
  * @throws UsageError
  */
 export function parseArguments(argv: readonly string[]): AgentArguments | 'help' | 'version' {
@@ -141,7 +141,7 @@ function parse(argv: readonly string[]) {
   try {
     return parseArgs({ args: [...argv], options, allowPositionals: true, strict: true });
   } catch (error) {
-    // Cuts off Node's advice for programmers ("To specify a positional …").
+    // Removes Node's advice for programmers ("To specify a positional …").
     throw new UsageError((error as Error).message.split('. ')[0]!);
   }
 }

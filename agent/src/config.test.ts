@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { ConfigError, configChanges, defaultConfig, faultsOfFile, parseConfig } from './config.ts';
 
 describe('the configuration', () => {
-  test('has defaults for everything', () => {
+  test('uses a default for every setting', () => {
     expect(parseConfig('')).toEqual(defaultConfig);
     expect(parseConfig('# nothing yet\n')).toEqual({
       remote_terminal: {
@@ -41,12 +41,12 @@ describe('the configuration', () => {
     ['broken YAML', 'metrics:\n  enabled: [', 'line 2'],
     ['a key twice', 'metrics: {}\nmetrics: {}', 'line 2: Map keys must be unique'],
   ];
-  test.each(faults)('refuses %s, naming the place', (_, text, message) => {
+  test.each(faults)('refuses %s and names its position', (_, text, message) => {
     expect(() => parseConfig(text)).toThrow(ConfigError);
     expect(() => parseConfig(text)).toThrow(message);
   });
 
-  test('lists its changes', () => {
+  test('lists the differences of two configurations', () => {
     const next = parseConfig('metrics: { enabled: false }\nremote_terminal: { shell: /bin/sh }');
     expect(configChanges(defaultConfig, next)).toEqual([
       'remote_terminal.shell: "" → "/bin/sh"',

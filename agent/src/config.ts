@@ -7,7 +7,7 @@ export type AgentConfig = z.infer<typeof agentConfigSchema>;
 
 export const defaultConfig: AgentConfig = agentConfigSchema.parse({});
 
-/** The configuration is invalid. The message names each place and the remedy. */
+/** The configuration is invalid. The message names each position and the remedy. */
 export class ConfigError extends Error {
   /** @param file as the user named it; null: unknown */
   constructor(faults: readonly string[], file: string | null = null) {

@@ -7,7 +7,7 @@ import { NoOrchestratorError, startAgent, version } from './compose/start.ts';
 import { endProcess } from './host/processes/end-process.ts';
 import { createLog } from './log.ts';
 
-/** After this time a stop becomes a kill, which the journal makes safe. */
+/** After this time the process is killed, which the journal makes safe. */
 const stopLimitMs = 25_000;
 
 function fail(message: string, exitCode: number): never {
@@ -36,7 +36,10 @@ async function readToken(): Promise<string> {
   return token;
 }
 
-/** Handles options that only print something. Loads their code on demand. @returns whether there was one */
+/**
+ * Handles options that only print information. Loads their code on demand.
+ * @returns whether an option was handled
+ */
 async function handledInfoOption(args: readonly string[]): Promise<boolean> {
   if (args.includes('--print-schema')) {
     const { agentConfigJsonSchema } = await import('@muster/protocol/agent-config');

@@ -46,7 +46,10 @@ export function derNumber(values: readonly DerValue[], index: number): number {
   return number;
 }
 
-/** One value. @param content at most 65,535 bytes together */
+/**
+ * Encodes a value.
+ * @param content at most 65,535 bytes together
+ */
 export function derValue(tag: number, ...content: readonly Uint8Array[]): Uint8Array<ArrayBuffer> {
   const length = content.reduce((sum, part) => sum + part.length, 0);
   if (length > 0xffff) throw new RangeError('too long');
@@ -68,7 +71,7 @@ export const derSequence = (...content: readonly Uint8Array[]): Uint8Array<Array
 export function derInteger(value: number): Uint8Array<ArrayBuffer> {
   const bytes: number[] = [];
   for (let rest = value; rest > 0 || bytes.length === 0; rest >>= 8) bytes.unshift(rest & 0xff);
-  // A first bit that is set would make it negative.
+  // A first bit that is set would make the value negative.
   if ((bytes[0] as number) >= 0x80) bytes.unshift(0);
   return derValue(derTags.integer, Uint8Array.from(bytes));
 }

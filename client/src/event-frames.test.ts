@@ -20,7 +20,7 @@ const events = [
 const bytesOf = (text: string) => new TextEncoder().encode(text);
 
 describe('event frames', () => {
-  test('parse the same wherever chunks end', () => {
+  test('parses events regardless of chunk boundaries', () => {
     const bytes = bytesOf(stream);
     fc.assert(
       fc.property(fc.array(fc.integer({ min: 0, max: bytes.length })), (cuts) => {
@@ -33,7 +33,7 @@ describe('event frames', () => {
     );
   });
 
-  test('do not advance to the id of an incomplete event', () => {
+  test('keeps the last id until an event is complete', () => {
     const reader = new EventFrameReader('0');
     expect(reader.lastId).toBe('0');
     reader.feed(bytesOf('id: 1\ndata: a\n\nid: 2\ndata: b\n'));
@@ -42,7 +42,7 @@ describe('event frames', () => {
     expect(reader.lastId).toBe('2');
   });
 
-  test('refuse an event that does not end', () => {
+  test('refuses an event that does not end', () => {
     const lines = new EventFrameReader();
     const line = bytesOf(`data: ${'x'.repeat(100_000)}\n`);
     expect(() => Array.from({ length: 100 }, () => lines.feed(line))).toThrow('more than 4194304 characters');

@@ -1,8 +1,8 @@
 import { createParser } from 'eventsource-parser';
 
-/** One event of a stream of Server-Sent Events. */
+/** An event of a stream of Server-Sent Events. */
 export interface EventFrame {
-  /** `message` if the stream does not name it. */
+  /** `message` if the stream does not name the event. */
   readonly event: string;
   readonly data: string;
 }

@@ -3,7 +3,10 @@ import { challenge, verify } from '@muster/protocol/http';
 import { signInBytes } from '@muster/protocol/sign-in';
 import { hexOf } from './bytes.ts';
 
-/** The orchestrator does not support sign-ins that are bound to its address, or somebody else answers there. Nothing was signed. */
+/**
+ * The orchestrator does not support sign-ins that are bound to its address, or another server answers at that address.
+ * Nothing was signed.
+ */
 export class UnboundSignIn extends Error {
   constructor(cause?: unknown) {
     super('This orchestrator does not support sign-ins bound to its address. Nothing was signed. Upgrade it.', {

@@ -5,7 +5,7 @@ import { isFinalRefusal, reattachDelayMs } from './terminal-reattach.ts';
 const refusal = (status: number, code: string) =>
   new ApiError({ type: 'about:blank', title: '', status, code, detail: '' } as never, null);
 
-test('doubles the delay up to the longest', () => {
+test('doubles the delay up to the maximum', () => {
   expect([0, 1, 2, 10, 5_000].map((failures) => reattachDelayMs(failures, 5_000))).toEqual([
     250, 500, 1_000, 5_000, 5_000,
   ]);
@@ -19,10 +19,10 @@ test.each([
   [401, 'ticket_invalid', false],
   [429, 'rate_limited', false],
   [503, 'unavailable', false],
-])('judges the refusal %i %s', (status, code, isFinal) => {
+])('classifies the refusal %i %s', (status, code, isFinal) => {
   expect(isFinalRefusal(refusal(status, code))).toBe(isFinal);
 });
 
-test('retries after an error that is no refusal', () => {
+test('retries after an error that is not a refusal', () => {
   expect(isFinalRefusal(new TypeError('fetch failed'))).toBe(false);
 });

@@ -9,7 +9,7 @@ import { DirectoryInUse, holderOf, lockDirectory } from './instance-lock.ts';
 const directory = () => mkdtempSync(join(tmpdir(), 'muster-lock-'));
 
 describe.runIf(process.platform === 'linux')('the lock of a data directory', () => {
-  test('is held by one process at a time, by every path to the directory', async () => {
+  test('a data directory is locked by one process at a time, by any path', async () => {
     const place = directory();
     const release = await lockDirectory(place, 'orchestrator');
     const link = `${place}-link`;
@@ -39,7 +39,7 @@ describe.runIf(process.platform === 'linux')('the lock of a data directory', () 
     (await lockDirectory(place, 'orchestrator'))();
   });
 
-  test('is a file in the directory, which the release removes', async () => {
+  test('keeps the lock in a file that the release removes', async () => {
     const place = mkdtempSync(join(tmpdir(), 'muster-lock-'));
     const release = await lockDirectory(place, 'orchestrator');
     expect(readdirSync(place)).toEqual([expect.stringMatching(/^orchestrator-lock\./)]);

@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs';
 
-/** Tells a process from a later one with the same PID. Linux only. */
+/** Distinguishes a process from a later one with the same PID. Linux only. */
 export interface ProcessIdentity {
   pid: number;
-  /** When it started, in the kernel's ticks since boot; empty for a process that does not run. */
+  /** Start time in the kernel's ticks since boot; empty for a process that does not run. */
   startTicks: string;
   bootId: string;
 }

@@ -38,7 +38,7 @@ function started(env: NodeJS.ProcessEnv = environment()) {
 }
 
 describe('the service manager', () => {
-  test('is absent without a notification socket', () => {
+  test('returns null without a notification socket', () => {
     expect(started({ PATH: '/bin' }).manager).toBeNull();
   });
 
@@ -50,7 +50,7 @@ describe('the service manager', () => {
     expect(calls.map(({ ms }) => ms)).toEqual([60_000]);
     turn();
     expect(said).toEqual(['--ready --status=up', 'WATCHDOG=1']);
-    // The next one is scheduled when this one was sent.
+    // The next message is scheduled when the last one was sent.
     expect(calls).toHaveLength(0);
     ends[1]?.(null);
     expect(calls.map(({ ms }) => ms)).toEqual([60_000]);

@@ -8,8 +8,8 @@ import type { Program } from './instance-lock.ts';
  */
 export interface ServiceManager {
   /**
-   * Reports that the service is up. From then on the watchdog of systemd, if it is set, gets signs of life from the event loop.
-   * @param status what `systemctl status` shows
+   * Reports that the service is up. After that, if systemd's watchdog is set, the event loop sends it signs of life.
+   * @param status text that `systemctl status` shows
    */
   ready(status?: string): void;
   stopping(): void;
@@ -80,7 +80,7 @@ const notifyOver =
     child.once('error', (error: NodeJS.ErrnoException) =>
       ended(
         error.code === 'ENOENT'
-          ? `systemd-notify is not installed: systemd is not told that the ${service} is up`
+          ? `systemd-notify is not installed: systemd does not learn that the ${service} is up`
           : `systemd-notify cannot be started: ${error.message}`,
       ),
     );

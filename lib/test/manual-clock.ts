@@ -26,7 +26,7 @@ export class ManualClock implements Clock {
     this.#wallOffset += ms;
   }
 
-  /** Lets time pass while the process is stopped: each timer that is due meanwhile fires once, at the end. */
+  /** Simulates a stopped process: each timer that becomes due in this time fires once, at the end. */
   stall(ms: number): void {
     this.#time += ms;
     this.advance(0);

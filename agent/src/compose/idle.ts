@@ -4,8 +4,8 @@ import type { Clock } from '../../../lib/src/clock.ts';
 const idleMs = 10_000;
 
 /**
- * Collects garbage once when the agent becomes idle. V8 has no reason to while nothing is allocated, and the garbage of the
- * last apply would stay resident until the next one, which may be in a month. The launcher exposes the collector.
+ * Collects garbage once when the agent becomes idle. V8 has no reason to while nothing is allocated, so the garbage of
+ * the last apply would stay resident until the next apply, perhaps for a month. The launcher exposes the collector.
  */
 export class Idle {
   private readonly clock: Clock;

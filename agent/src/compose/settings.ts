@@ -9,7 +9,7 @@ import type { TerminalSettings } from '../terminal/shell-choice.ts';
 
 /** The configuration in force. */
 export interface Settings {
-  /** Returns the current value, like all members. */
+  /** A function, because the value may change; so are all members. */
   discovery(): AgentConfig['discovery'];
   /** Reads the current values at each access. */
   readonly limits: ProviderLimits;
@@ -17,7 +17,7 @@ export interface Settings {
   metrics(): AgentConfig['metrics'];
   /** Calls the listener after each change of the file. */
   onChange(listener: () => void): void;
-  /** Reads the file at once. */
+  /** Reads the file again immediately. */
   again(): Promise<void>;
   end(): void;
 }
@@ -42,8 +42,8 @@ const unconfigured: Settings = {
 };
 
 /**
- * Reads the configuration, and again whenever it changes. An invalid change has no effect.
- * @param path null: there is no file
+ * Reads the configuration now and after each change. An invalid change has no effect.
+ * @param path null: the agent has no configuration file
  * @throws ConfigError if the file is missing or invalid
  */
 export async function loadSettings(path: string | null, clock: Clock, log: Log): Promise<Settings> {

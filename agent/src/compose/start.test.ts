@@ -89,7 +89,7 @@ test('stops cleanly when acknowledgements and operations arrive late, and contin
   const { link } = await orchestrator.welcomed();
   link.send(operation);
   const report = await link.next('report');
-  // From here on, every message of the orchestrator is late.
+  // After this, all messages of the orchestrator arrive late.
   const bye = link.next('bye').then(() => {
     link.send({ type: 'ack', seq: report.seq });
     link.send({ type: 'cancel', operation_id: operation.operation_id });
@@ -167,7 +167,7 @@ describe('an agent without a known orchestrator', () => {
       orchestrator_key: announcer.hex,
       token: null,
     });
-    // It has an orchestrator, so it no longer listens, even after the link breaks.
+    // The agent has an orchestrator, so it no longer listens, even after the link breaks.
     expect(await isFree(port)).toBe(true);
     link.ws.terminate();
     while (!logged.some(({ message }) => message === 'not connected')) await new Promise(setImmediate);
@@ -184,7 +184,7 @@ describe('an agent without a known orchestrator', () => {
     const impostor = new TestAnnouncer();
     const dialled = orchestrator.nextLink();
     void dialled.catch(() => {});
-    // Signed by another key than that of the server.
+    // The announcement is signed by another key than the server's.
     await announce(
       () => impostor.datagram({ port: orchestrator.port }),
       port,

@@ -30,7 +30,7 @@ export const version = packageJson.version;
 
 export interface Agent {
   readonly nodeId: string;
-  /** Reads the configuration at once instead of at the next event, and checks for a waiting new key. */
+  /** Reads the configuration immediately instead of at the next event, and checks for a waiting new key. */
   reload(): Promise<void>;
   /** Finishes the current resource, reports it, and ends the link. */
   stop(reason: string): Promise<void>;
@@ -57,7 +57,7 @@ export async function startAgent(options: AgentArguments, clock: Clock, log: Log
   const idle = new Idle(clock, () => !engine.busy());
   const engine = createEngine({
     dataDir: options.dataDir,
-    // Derived from the identity: stable as long as it is, and never leaves the machine.
+    // Derived from the identity, so it is as stable as the identity. The key never leaves the machine.
     planKey: identity.current.sign(Buffer.from(signedContexts.planDigestKey)),
     clock,
     log,
@@ -133,7 +133,7 @@ export async function startAgent(options: AgentArguments, clock: Clock, log: Log
       sampler.end();
       endClockWatch();
       idle.end();
-      // In this order, the link still sends the last results, and receives nothing after the journal is closed.
+      // In this order, the link still sends the last results, and receives no message after the journal is closed.
       await Promise.all([engine.halt(), terminals.stop(reason)]);
       await connection.stop(reason);
       await Promise.all([saved.end(), engine.stop()]);

@@ -4,9 +4,9 @@ import { createPrivateKey, createPublicKey, generateKeyPairSync, type KeyObject,
 const spkiPrefixLength = 12;
 
 export interface AgentKey {
-  /** 32 bytes. */
+  /** The raw key, 32 bytes. */
   publicKey: Buffer;
-  /** PKCS#8. */
+  /** The private key in PKCS#8. */
   pem: string;
   sign(bytes: Uint8Array): Buffer;
 }

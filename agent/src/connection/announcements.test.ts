@@ -49,11 +49,11 @@ describe('an announcement', () => {
     expect(judge(datagram())).toBe('127.0.0.1:4747');
   });
 
-  test('ignores an announcement that another key than the named one signed', () => {
+  test('ignores an announcement that another than the named key signed', () => {
     expect(judge(new TestAnnouncer().datagram({ sentAt: now(), orchestratorKey: orchestrator.publicKey }))).toBe(
       'signature',
     );
-    // A key of small order: the bare algorithm accepts this signature for any message.
+    // A key of small order: plain Ed25519 accepts this signature for any message.
     const identity = Buffer.alloc(32);
     identity[0] = 1;
     const forged = datagram({ orchestratorKey: identity });
@@ -113,7 +113,8 @@ describe('an announcement', () => {
       clock.advance(200);
       expect(judge(datagram())).toBe('127.0.0.1:4747');
     }
-    // Forgotten and accepted again: bounded memory is more important.
+    // The first announcement was evicted, so its replay is accepted. Bounding memory takes priority over rejecting
+    // every replay.
     clock.advance(200);
     expect(judge(first)).toBe('127.0.0.1:4747');
   });

@@ -22,7 +22,7 @@ export interface AnnouncementsOptions {
 /** Rate limit of signature checks, because anyone can send datagrams, and each valid one makes this agent dial. */
 const verifiedPerSecond = 5;
 const verifiedBurst = 20;
-/** Announcements to remember, so that none is followed twice. */
+/** Maximum number of announcements to remember, to follow each only once. */
 const maxRemembered = 1_024;
 /** An earlier time means that the clock was never set. Such a machine must not ignore announcements as stale. */
 const clockIsSetFrom = Date.UTC(2026, 0, 1);

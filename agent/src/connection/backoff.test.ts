@@ -8,7 +8,7 @@ const lost: LinkEnd = { livedMs: 0, retryAfterSecs: null, refused: null };
 const lived = (livedMs: number): LinkEnd => ({ ...lost, livedMs });
 const almostOne = 1 - Number.EPSILON;
 
-/** The waits after these ends, each of which occurs right after the wait before it. */
+/** The waits after these ends of links. Each end follows immediately after the wait before it. */
 function waitsOf(ends: readonly LinkEnd[], random: number, from: Waits = noWaits): number[] {
   let waits = from;
   let now = 1_000_000;
@@ -28,7 +28,7 @@ describe('the backoff', () => {
     expect(waitsOf(ends, 0)).toEqual([250, 500, 1000, 2000, 4000, 8000, 16_000, 30_000, 30_000, 30_000]);
   });
 
-  test('starts over after a stable link, not after a shorter one', () => {
+  test('starts over after a stable link, but not after a shorter one', () => {
     const tired: Waits = { attempts: 7, shortLinks: 3, linkedAt: 0 };
     expect(backOff(tired, lived(10_000), 0, 5e5).waits).toEqual({ attempts: 1, shortLinks: 0, linkedAt: 5e5 });
     expect(backOff(tired, lived(9_999), 0, 5e5).waits).toEqual({ attempts: 8, shortLinks: 4, linkedAt: 5e5 });

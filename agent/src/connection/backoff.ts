@@ -6,7 +6,7 @@ export interface LinkEnd {
   livedMs: number;
   /** Retry delay that the orchestrator requested. */
   retryAfterSecs: number | null;
-  /** Null: not refused. */
+  /** Null: the orchestrator did not refuse the agent. */
   refused: RefusalCode | null;
 }
 
@@ -17,7 +17,8 @@ export interface Waits {
   /** Short links in a row. */
   shortLinks: number;
   /**
-   * Monotonic milliseconds of the end of the last link, or of the start if there was one earlier; null: there was none.
+   * Monotonic milliseconds of the end of the last link, or of the start of the process if an earlier process had a
+   * link; null: the agent never had a link.
    */
   linkedAt: number | null;
 }

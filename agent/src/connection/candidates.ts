@@ -6,7 +6,7 @@ const maxCandidates = 8;
 const isSame = (a: Target, b: Target): boolean =>
   a.host === b.host && a.port === b.port && a.orchestrator_key === b.orchestrator_key;
 
-/** Announced orchestrators that were not reached yet: new ones first, then all in turn. */
+/** Announced orchestrators that the agent has not reached yet: new ones first, then all in turn. */
 export class Candidates {
   private queue: Target[] = [];
   private newCount = 0;
@@ -34,7 +34,7 @@ export class Candidates {
   /**
    * The target to try now.
    * @param home the agent's known orchestrator, which takes turns with the announced ones
-   * @returns null when there is none
+   * @returns null if no target is known
    */
   next(home: Target | null): Target | null {
     if (this.newCount === 0 && home !== null && (this.isHomeNext || this.queue.length === 0)) {

@@ -9,7 +9,7 @@ class SettableClock extends ManualClock {
   }
 }
 
-test('reports once that the clock was set by more than a regular correction, and nothing after its end', () => {
+test('reports a clock step that exceeds a regular correction, once', () => {
   const clock = new SettableClock();
   const said: object[] = [];
   let told = 0;

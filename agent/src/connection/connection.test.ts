@@ -80,7 +80,7 @@ function connect(
 const has = (message: string) => logged.some((entry) => entry.message.includes(message));
 const entry = (message: string) => logged.find((line) => line.message.includes(message));
 
-/** Resolves once `condition` holds, which an event in progress will cause. */
+/** Resolves once an event that is already in progress fulfills `condition`. */
 async function until(condition: () => boolean): Promise<void> {
   while (!condition()) await new Promise((resolve) => setImmediate(resolve));
 }
@@ -265,7 +265,7 @@ describe('samples', () => {
     await until(() => has('not connected'));
     clock.advance(375);
     const old = await come({});
-    // An answer to something that was never sent.
+    // This answer belongs to no message.
     old.send({ type: 'metrics_stored', collected_at: 10 });
     clock.advance(60_000);
     await old.settled();
@@ -298,7 +298,7 @@ describe('connecting', () => {
     expect(engine.told).toEqual([`settle ${operation.operation_id}`]);
     expect(engine.spool.entries.map(({ seq }) => seq)).toEqual([2]);
     expect(entry('connected')?.fields).toMatchObject({ event: 'connected', node_id: identity.nodeId });
-    // The token is used up.
+    // The token was used, so the file no longer contains it.
     expect(JSON.parse(await readFile(join(dir, 'orchestrator.json'), 'utf8'))).toMatchObject({ token: null });
   });
 
@@ -399,7 +399,7 @@ describe('connecting', () => {
     expect(JSON.stringify(hello).length).toBeLessThan(32 * 1024);
     expect(Object.values(hello.attributes)[0]).toHaveLength(1024);
     expect(JSON.stringify(hello.attributes).length).toBeGreaterThan(23 * 1024);
-    // With the longest host name, each character of it escaped.
+    // The longest host name, with each of its characters escaped.
     expect(JSON.stringify({ ...hello, hostname: '\u0001'.repeat(255), token: 't'.repeat(128) }).length).toBeLessThan(
       32 * 1024,
     );
@@ -525,7 +525,7 @@ describe('reconnecting', () => {
     );
   });
 
-  test('waits a minute after a refusal that only a person can resolve', async () => {
+  test('waits a minute after a refusal that only an operator can resolve', async () => {
     await endWith((link) => link.send({ type: 'refused', code: 'cloned', message: 'cloned', retry_after_secs: null }));
     expect(retryIn()).toBe(63_000);
   });
@@ -614,7 +614,7 @@ describe('reconnecting', () => {
 
   test('waits 8 s for a host that drops packets, and retries', async () => {
     connect();
-    // No network event is handled in between, as if no answer came.
+    // Handles no network event in between, as if no answer came.
     for (let i = 0; i < 100 && clock.next !== 8_000; i++)
       await new Promise<void>((resolve) => process.nextTick(resolve));
     clock.advance(8_000);
@@ -643,7 +643,7 @@ describe('reconnecting', () => {
     clock.advance(375);
     const { link } = await orchestrator.welcomed();
     await until(() => has('connected'));
-    // It stays with the address that worked.
+    // The agent keeps using the address that worked.
     link.ws.terminate();
     await until(() => logged.filter(({ message }) => message === 'not connected').length === 2);
     clock.advance(5_000);
@@ -683,7 +683,7 @@ describe('a new key', () => {
     const { key, statement } = makeNextKey(dir, former, 60, seconds);
     connection.keysChanged();
     expect(await first.link.next('bye')).toEqual({ type: 'bye', reason: 'to show a new key', returns: true });
-    // Without a wait, since the clock stands still.
+    // The second link starts without a wait, because the clock does not advance.
     const second = await greeted([4]);
     expect(second.hello).toMatchObject({ public_key: hex(key), key_statement: statement });
     expect(second.link.proves(second.hello, orchestrator.publicKey)).toBe(true);
@@ -733,7 +733,7 @@ describe('a new key', () => {
       expect(has('the agent keeps its identity')).toBe(true);
       clock.advance(70_000);
     }
-    // An orchestrator without a record of the agent enrolls it as a new one.
+    // Without a record of the agent, the orchestrator enrolls it as a new agent.
     expect((await refuse('key_unknown', [5, 4])).hello).toMatchObject({ key_statement: statement });
     clock.advance(70_000);
     const { hello } = await greeted([5, 4]);
@@ -770,7 +770,7 @@ describe('a new key', () => {
     expect((await greeted([3, 2])).hello).toMatchObject({ public_key: hex(identity.current) });
   });
 
-  test('delays a new key while terminals are open, which would end with the link', async () => {
+  test('delays a new key while terminals are open', async () => {
     const terminals = { open: 1, attach: () => ({ end: () => {} }) };
     const connection = connect({}, terminals as unknown as Terminals);
     const { link } = await greeted([4]);
@@ -786,7 +786,7 @@ describe('a new key', () => {
     expect((await greeted([4])).hello.public_key).toBe(hex(key));
   });
 
-  test('shows a key that was made after the hello right after the welcome', async () => {
+  test('shows a key created after the hello right after the welcome', async () => {
     const connection = connect();
     const first = await greeted([4]);
     const { key } = makeNextKey(dir, identity.current, 60, seconds);

@@ -36,7 +36,7 @@ export interface ConnectionOptions {
   linked?: (isUp: boolean) => void;
 }
 
-/** Refusals that only a person can resolve, so that an early retry has no use. */
+/** Refusals that only an operator can resolve, so that an early retry has no use. */
 const permanentRefusals: ReadonlySet<string> = new Set(['cloned', 'token_invalid', 'version_unsupported']);
 const permanentRetrySecs = 60;
 /** Number of refusals in a row after which the first pending report is considered their cause. */
@@ -62,7 +62,7 @@ export class Connection {
   private isRenewing = false;
   /** Failed attempts; each next one begins with the next address of the orchestrator's name. */
   private failures = 0;
-  /** The last wrong key that a target showed. */
+  /** The last wrong key that a target presented. */
   private lastWrongKey: string | null = null;
 
   constructor(options: ConnectionOptions) {
@@ -75,19 +75,19 @@ export class Connection {
     return this.home?.orchestrator_key ?? null;
   }
 
-  /** Handles an announcement of an orchestrator with this key: it is tried next. */
+  /** Handles an announcement of an orchestrator with this key, which becomes the next target. */
   announced({ host, port, orchestratorKey }: Announcement): void {
     if (this.isLinked) return;
     const key = Buffer.from(orchestratorKey).toString('hex');
     if (this.pinnedKey !== null && this.pinnedKey !== key) return;
-    // A token is only for the known orchestrator, not for one that announces itself.
+    // A token is only for the known orchestrator, never for an announced one.
     const { token, pinSource } =
       this.home?.orchestrator_key === key ? this.home : { token: null, pinSource: 'discovery' as const };
     const candidate: Target = { host, port, orchestrator_key: key, token, pinSource, replacedKey: null };
     if (this.candidates.add(candidate)) this.wake();
   }
 
-  /** Starts to connect; returns at once. */
+  /** Starts to connect; returns immediately. */
   start(): void {
     this.running ??= this.run();
   }
@@ -145,7 +145,8 @@ export class Connection {
       return;
     }
     this.isRenewing = true;
-    // Asks the orchestrator to keep its place, because a thief of the former key could use the gap to name another key.
+    // Asks the orchestrator to keep the agent's slot, because a thief of the former key could use the gap to show
+    // another key.
     void this.session.leave('to show a new key', true);
   }
 
@@ -200,7 +201,7 @@ export class Connection {
     this.options.linked?.(isUp);
   }
 
-  /** One attempt, and the link if it succeeds. */
+  /** Makes one attempt to connect, and runs the link if it succeeds. */
   private async link(target: Target): Promise<LinkEnd & { reason: string }> {
     const { engine, terminals, clock, log, identity, introduction } = this.options;
     try {
@@ -254,7 +255,7 @@ export class Connection {
         welcomed: (welcome) => {
           this.keyWelcomed(shown, welcome.node_id);
           this.welcomed(welcome, shownKey);
-          // For a key made after the hello, but not for one that was shown and could not be put in force.
+          // Only for a key that was created after the hello, not for a key that could not be put in force.
           if (identity.inForce().key === shown.key) this.keysChanged();
         },
         statusChanged: (status) => this.logStatus(status),
@@ -291,7 +292,7 @@ export class Connection {
     }
   }
 
-  /** @returns whether every hello will be refused like this one until a person intervenes */
+  /** @returns whether every hello will be refused like this one until an operator intervenes */
   private keyRefused(shown: ShownKey, orchestratorKey: string, versions: readonly number[]): boolean {
     const { log } = this.options;
     if (this.dropNext(shown)) return false;
@@ -300,7 +301,7 @@ export class Connection {
       this.keyUnknown(shown, orchestratorKey);
       return false;
     }
-    // Without the statement it would enroll as a new agent and lose its name, tags, and secrets.
+    // Without the statement, the agent would enroll as a new one and lose its name, tags, and secrets.
     log.error(
       {},
       'the orchestrator knows this agent and refuses its key; the agent keeps its identity and retries every minute. If this machine is the right one, remove the agent there; this one then enrolls as a new agent',
@@ -314,7 +315,7 @@ export class Connection {
     this.options.log.warn({}, 'the orchestrator knows none of the keys of this agent; enrolling as a new agent');
   }
 
-  /** @returns true when it was a new key, which is dropped */
+  /** @returns whether the shown key was a new key, which is dropped */
   private dropNext(shown: ShownKey): boolean {
     const { identity, log } = this.options;
     try {
@@ -367,7 +368,7 @@ export class Connection {
   private welcomed(welcome: Welcome, shownKey: string): void {
     const { log, file, identity } = this.options;
     const target = this.target!;
-    // The token is used up, and the key is known from now on.
+    // The orchestrator accepted the token, and its key is pinned.
     target.token = null;
     target.orchestrator_key = shownKey;
     this.lastWrongKey = null;

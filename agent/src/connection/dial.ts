@@ -11,7 +11,7 @@ import { rawEd25519Key } from './agent-key.ts';
  * sooner by the next attempt.
  */
 const connectTimeoutMs = 8_000;
-/** Milliseconds for each address but the last of a name with several, because the first may not answer. */
+/** Milliseconds for each address of a name except the last, because the first may not answer. */
 const addressTimeoutMs = 1_000;
 /** Milliseconds. A busy orchestrator may queue an agent before it answers. */
 const tlsTimeoutMs = 45_000;
@@ -61,7 +61,7 @@ export async function dial(
       ),
     autoSelectFamilyAttemptTimeout: addressTimeoutMs,
     minVersion: 'TLSv1.3',
-    // Names, dates, and issuers have no meaning: the key is checked below, and TLS proves its possession.
+    // Names, dates, and issuers have no meaning here: the key is checked below, and TLS proves its possession.
     rejectUnauthorized: false,
     checkServerIdentity: () => undefined,
     sigalgs: 'ed25519',

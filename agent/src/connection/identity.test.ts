@@ -58,7 +58,7 @@ describe('the keys of a data directory', () => {
       expect(hex(keys)).toBe(next.key.publicKey.toString('hex'));
       expect(keys.nodeId).toBe(nodeId);
       expect(keys.hasNext()).toBe(false);
-      // For an orchestrator that was restored from a backup from before the change.
+      // The orchestrator may be restored from a backup from before the change.
       expect(keys.toShow(versions, orchestrator).statement).toEqual(shown.statement);
     }
     expect(readFileSync(join(dir, 'agent.key'), 'utf8')).toBe(next.key.pem);
@@ -69,12 +69,12 @@ describe('the keys of a data directory', () => {
     const { identity, former } = await prepared();
     identity.welcomed(identity.toShow(versions, orchestrator), undefined);
     const nodeId = await idOfKey(former.publicKey);
-    // The second change, when the id follows from neither key.
+    // The second change, after which the id is derived from neither key.
     const next = makeNextKey(dir, identity.current, 0, now);
     const before = join(root, 'before');
     cpSync(dir, before, { recursive: true });
     identity.welcomed(identity.toShow(versions, orchestrator), undefined);
-    // After each write: the id, the key, and that no new key waits.
+    // After each write: checks the id and the key, and that no new key waits.
     const steps = [[], ['agent-keys.json'], ['agent-keys.json', 'agent.key']];
     for (const written of steps) {
       const killed = join(root, `killed-${written.length}`);
@@ -106,13 +106,13 @@ describe('the keys of a data directory', () => {
     expect(identity.refused(shown)).toBe(true);
     expect(identity.hasNext()).toBe(false);
     expect(identity.toShow(versions, orchestrator)).toEqual({ key: former, statement: null, earlier: [] });
-    // A key made since then is not dropped with it.
+    // A key that was created in the meantime is not dropped.
     makeNextKey(dir, identity.current, 0, now);
     expect(identity.refused(shown)).toBe(true);
     expect(identity.hasNext()).toBe(true);
   });
 
-  test('shows no statements to an orchestrator that knows no key, until the process ends', async () => {
+  test('sends no statements to an orchestrator that knows none of the keys', async () => {
     const { identity } = await prepared();
     const shown = identity.toShow(versions, orchestrator);
     identity.welcomed(shown, undefined);
@@ -132,7 +132,7 @@ describe('the keys of a data directory', () => {
     expect((await loadAgentIdentity(dir)).toShow(versions, orchestrator)).toMatchObject({ statement: shown.statement });
   });
 
-  test('shows the statements of earlier changes, as many as a hello holds', async () => {
+  test('shows as many statements of earlier changes as fit in a hello', async () => {
     const { identity } = await prepared();
     const statements = [identity.toShow(versions, orchestrator).statement!];
     identity.welcomed(identity.toShow(versions, orchestrator), undefined);
@@ -177,7 +177,7 @@ describe('the keys of a data directory', () => {
     expect((await loadAgentIdentity(dir)).nodeId).toBe(elsewhere);
   });
 
-  test('puts a new key in force from memory, because the waiting file may be gone', async () => {
+  test('puts a new key in force from memory, because its file may be missing', async () => {
     const { identity, next } = await prepared();
     const shown = identity.toShow(versions, orchestrator);
     rmSync(join(dir, 'agent.key.next'));
@@ -208,7 +208,7 @@ describe('the keys of a data directory', () => {
     const { identity } = await prepared();
     const path = join(dir, 'agent.key.next');
     const { private_key, statement } = JSON.parse(readFileSync(path, 'utf8'));
-    // Sent unchecked, the last ones would be an invalid hello and lock the agent out forever.
+    // Without a check, the last ones would result in an invalid hello and lock the agent out permanently.
     const damaged = [
       '{"private_key":',
       JSON.stringify({ private_key, statement: { ...statement, signature: `${statement.signature.slice(1)}z` } }),

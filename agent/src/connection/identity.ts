@@ -97,7 +97,7 @@ export class AgentKeys implements AgentIdentity {
   next(): NextKey | null {
     const next = readNextKey(this.#dataDir);
     if (next === null || !isSame(next.key, this.#current)) return next;
-    // The key was put in force, and the agent was killed before it removed the file.
+    // The key is in force already; the agent was killed before it removed the file.
     this.#removeNext();
     return null;
   }
@@ -139,15 +139,15 @@ export class AgentKeys implements AgentIdentity {
     const isNew = !isSame(key, this.#current);
     const id = nodeId ?? this.#nodeId;
     if (isNew) {
-      // The id first: it is valid under both keys, whichever is in force after a kill.
+      // Writes the id first: it is valid under both keys, so a kill in between is harmless.
       const earlier = this.#statements().slice(0, keyStatementLimits.mostEarlier);
       this.#remember({ node_id: id, keys: [hexOf(this.#current), hexOf(key)], statement, earlier });
-      // Written from memory, because the orchestrator now expects this key, and the file may be gone.
+      // Writes the key from memory, because the orchestrator now expects it, and the file may be missing.
       writePrivateFile(join(this.#dataDir, 'agent.key'), key.pem, 'replace');
       this.#current = key;
       this.#removeNext();
     } else if (id !== this.#nodeId) {
-      // Another orchestrator, which knows this key as the first.
+      // This is another orchestrator, for which the key is the first one.
       const { keys = [hexOf(key)], statement: kept = null, earlier = [] } = this.#history ?? {};
       this.#remember({ node_id: id, keys, statement: kept, earlier });
     }
@@ -157,7 +157,7 @@ export class AgentKeys implements AgentIdentity {
 
   refused({ key }: ShownKey): boolean {
     if (isSame(key, this.#current)) return false;
-    // Drops only this key, not one that was made meanwhile.
+    // Drops only this key, not a key that was created in the meantime.
     const next = this.next();
     if (next !== null && isSame(next.key, key)) this.#removeNext();
     return true;

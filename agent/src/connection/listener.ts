@@ -4,7 +4,7 @@ import type { Clock } from '../../../lib/src/clock.ts';
 import type { Log } from '../../../lib/src/log.ts';
 import { Announcements, type Ignored } from './announcements.ts';
 
-/** After a failure such as a port in use, or a network that is not up yet. */
+/** Delay after a failure, such as a port in use or a network that is not up yet. */
 const retryMs = 30_000;
 /** Minimum time between log lines about ignored datagrams, because anyone can send them. */
 const minIgnoredLogMs = 60_000;
@@ -33,7 +33,7 @@ export class Listener {
     this.announcements = new Announcements({ now: () => clock.now(), monotonic: () => clock.monotonic(), pinnedKey });
   }
 
-  /** Switches to this port; null: stops listening. */
+  /** Listens on this port instead; null: stops listening. */
   listen(port: number | null): void {
     if (port === this.port) return;
     this.port = port;

@@ -61,7 +61,7 @@ describe('samples on a link', () => {
     expect(sentTimes()).toEqual([[1, 2]]);
     add(3);
     clock.advance(60_000);
-    // One message at a time.
+    // Only one message is unanswered at a time.
     expect(sent).toHaveLength(1);
     sender.stored(2);
     random = 0.999999;
@@ -98,7 +98,7 @@ describe('samples on a link', () => {
         write: (text) => {
           const { samples } = JSON.parse(text) as { samples: Sample[] };
           moments.push(time.now() - began);
-          // Answered after this turn, with another sample before the next.
+          // Answers after this turn, and adds another sample before the next turn.
           time.after(0, () => {
             sender.stored(samples.at(-1)!.collected_at);
             own.push(sampleOf(samples.at(-1)!.collected_at + 60));
@@ -112,7 +112,7 @@ describe('samples on a link', () => {
     }
     const perSecond = new Array<number>(180).fill(0);
     for (const at of moments) perSecond[Math.min(179, Math.floor(at / 1_000))]!++;
-    // 16.7 a second on average: three times as many is seven standard deviations away.
+    // The average is 16.7 a second; 50 is seven standard errors above it.
     expect(Math.max(...perSecond)).toBeLessThan(50);
     for (let minute = 0; minute < 3; minute++) {
       const inMinute = perSecond.slice(minute * 60, minute * 60 + 60).reduce((sum, n) => sum + n, 0);
@@ -135,7 +135,7 @@ describe('samples on a link', () => {
     expect(Math.max(...sent.map(({ bytes }) => bytes))).toBeLessThanOrEqual(4_096);
     expect(sent.length).toBeLessThan(70);
     expect(window).toBe(limits.unacknowledgedBytes);
-    // Samples taken meanwhile wait for the interval, so not every sample causes a message.
+    // Samples that are taken in between wait for the interval, so not every sample causes a message.
     add(1_900_000_000);
     expect(buffer.end - buffer.first).toBe(1);
     const before = sent.length;
@@ -172,7 +172,7 @@ describe('samples on a link', () => {
     expect(buffer.first).toBe(3);
   });
 
-  test('sends samples again after five minutes without an answer, and blocks no report meanwhile', () => {
+  test('sends samples again after five minutes without an answer, without blocking reports', () => {
     const sender = link();
     add(1);
     clock.advance(30_000);
@@ -184,7 +184,7 @@ describe('samples on a link', () => {
     expect(sent).toHaveLength(1);
     clock.advance(1);
     expect(sentTimes()).toEqual([[1], [1, 2]]);
-    // The late answer to the first message: its samples are settled, and the rest is sent at once.
+    // The late answer to the first message settles its samples, and the rest is sent immediately.
     sender.stored(1);
     expect(sentTimes().at(-1)).toEqual([2]);
     sender.stored(2);
@@ -193,7 +193,7 @@ describe('samples on a link', () => {
 
   test('sends refused samples again at the requested time, with later samples', () => {
     const sender = link();
-    // Answers without a message.
+    // These answers belong to no message.
     sender.refused(1);
     sender.setWanted(false);
     sender.refused(1);
@@ -245,7 +245,7 @@ describe('samples on a link', () => {
     expect(buffer.first).toBe(0);
   });
 
-  test('drops no samples after an answer to something else', () => {
+  test('drops no samples after an answer to another message', () => {
     const sender = link();
     add(10, 20);
     sender.stored(20);
@@ -255,7 +255,7 @@ describe('samples on a link', () => {
     sender.stored(5);
     expect(sent).toHaveLength(1);
     expect(buffer.first).toBe(0);
-    // More than was sent.
+    // The answer covers more samples than were sent.
     sender.stored(1_000);
     expect(buffer.first).toBe(2);
     sender.stored(1_000);

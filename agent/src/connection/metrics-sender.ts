@@ -6,7 +6,7 @@ type MetricsMessage = Extract<AgentMessage, { type: 'metrics' }>;
 
 /** Half of the window, so that results can be sent in parallel. */
 const frameBytes = limits.unacknowledgedBytes / 2;
-/** The frame without samples. */
+/** An empty frame, to measure its size. */
 const frame: MetricsMessage = { type: 'metrics', samples: [] };
 const frameExtra = JSON.stringify(frame).length;
 /** Milliseconds between attempts while reports fill the window. */
@@ -56,7 +56,7 @@ export class MetricsSender {
     this.#options = options;
   }
 
-  /** @param isWanted whether the agent is approved; samples of others are not wanted */
+  /** @param isWanted whether the agent is approved; the orchestrator wants no samples of other agents */
   setWanted(isWanted: boolean): void {
     if (isWanted === this.#isWanted) return;
     this.#isWanted = isWanted;
@@ -77,7 +77,7 @@ export class MetricsSender {
     if (this.#unanswered === null || !this.#isWanted) return;
     let done = buffer.first;
     while (done < this.#unanswered && done < buffer.end && buffer.timeOf(done) <= collectedAt) done++;
-    // An answer to something else; the answer to the last message may still come.
+    // This answer belongs to another message; the answer to the last one may still come.
     if (done === buffer.first && done < this.#unanswered) return;
     this.#unanswered = null;
     buffer.drop(done);
@@ -94,7 +94,7 @@ export class MetricsSender {
     this.#next(afterMs * (1 + this.#options.random()));
   }
 
-  /** Call when the link is over. */
+  /** Call when the link has ended. */
   end(): void {
     this.#isWanted = false;
     this.#cancelNext();

@@ -61,7 +61,7 @@ describe('the data directory', () => {
     expect(() => new OrchestratorFile(dir).read()).toThrow(`chmod 0600 ${path}`);
   });
 
-  test('holds a key that is made once; the start fails if its mode is too permissive', async () => {
+  test('creates the key once, and refuses a key file with a permissive mode', async () => {
     const first = await loadAgentIdentity(join(dir, 'data'));
     const second = await loadAgentIdentity(join(dir, 'data'));
     expect(second.nodeId).toBe(first.nodeId);

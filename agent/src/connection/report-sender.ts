@@ -56,7 +56,7 @@ export class ReportSender {
         return true;
       }
     }
-    // Pieces are made only when the first one fits, so that waiting costs no memory.
+    // Cuts the report into pieces only when the first one fits, so that waiting costs no memory.
     if (!this.fits(limits.unacknowledgedBytes / 2)) return false;
     this.sentSeq = seq;
     const text = JSON.stringify(reports);
@@ -69,7 +69,7 @@ export class ReportSender {
     return this.pumpPieces();
   }
 
-  /** @returns false when pieces are left */
+  /** @returns false when some pieces are not sent yet */
   private pumpPieces(): boolean {
     while (this.pieces !== null) {
       const { seq, texts, next } = this.pieces;

@@ -22,7 +22,7 @@ afterEach(() => {
   rmSync(dir, { recursive: true });
 });
 
-/** @param agent what the running agent does when notified, or one poll later */
+/** @param agent simulates the running agent when it is notified, or one poll later */
 const rotate = (agent: () => void = () => {}, later: () => void = () => {}) => {
   const nudged: number[] = [];
   const tools = {
@@ -37,7 +37,7 @@ const rotate = (agent: () => void = () => {}, later: () => void = () => {}) => {
 };
 
 describe('muster agent rotate-key', () => {
-  test('leaves a key for the next start if no agent runs, and makes only one', async () => {
+  test('leaves a key for the next start if no agent runs, and creates only one', async () => {
     const first = await rotate();
     expect(first).toMatchObject({
       node_id: identity.nodeId,
@@ -89,7 +89,7 @@ describe('muster agent rotate-key', () => {
     expect(identity.next()).not.toBeNull();
   });
 
-  test('creates no agent in a directory without one', async () => {
+  test('refuses a directory without an agent', async () => {
     const none = join(dir, 'none');
     const tools = { now: () => now, notify: () => {}, sleep: async () => {} };
     await expect(rotateKey(none, 0, 0, tools)).rejects.toThrow('has no agent.key, so no agent has run there');

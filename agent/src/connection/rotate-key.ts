@@ -16,7 +16,7 @@ export interface Rotation {
   former_key: string;
   /** Unix seconds. */
   former_until: number;
-  /** Whether an earlier call had made the key. */
+  /** Whether an earlier call had created the key. */
   was_waiting: boolean;
   /** Whether an agent runs on the directory and was notified. */
   agent_runs: boolean;
@@ -84,7 +84,7 @@ function notifyHolder(dataDir: string, notify: (pid: number) => void): boolean {
   }
 }
 
-/** Handles a concurrent call that makes a key at the same moment. */
+/** Handles a concurrent call that creates a key at the same moment. */
 function makeOrRead(dataDir: string, make: () => NextKey): NextKey {
   try {
     return make();

@@ -15,7 +15,7 @@ import { Session } from './session.ts';
 const quiet = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
 const key = Buffer.alloc(32, 1);
 
-test('stops reading from a peer that sends requests without taking the answers, until it takes them', async () => {
+test('stops reading from a peer that does not read the answers', async () => {
   // The kernel buffers little on a local socket.
   const directory = mkdtempSync(join(tmpdir(), 'muster-session-'));
   const server = createServer().listen(join(directory, 'socket'));

@@ -45,7 +45,7 @@ export interface SessionOptions {
 
 /** Milliseconds until the challenge, and after it the welcome, must have arrived. */
 const handshakeTimeoutMs = 60_000;
-/** Milliseconds of silence after which the orchestrator counts as gone; it sends pings. */
+/** Milliseconds of silence after which the link counts as broken; the orchestrator sends pings. */
 const silenceMs = limits.pingIntervalMs * (limits.missedPings + 1);
 /** Remedies for refusals. */
 const advice: Partial<Record<RefusalCode, string>> = {
@@ -55,13 +55,13 @@ const advice: Partial<Record<RefusalCode, string>> = {
     '; this data directory is a copy or was restored: if this machine is the right one, reject and remove the agent, then enroll it again with `muster agents enroll`',
 };
 const byeTimeoutMs = 1_000;
-/** Maximum bytes in the send buffer before reading pauses; far more than is ever sent at once. */
+/** Maximum bytes in the send buffer before reading pauses; far more than regular traffic needs. */
 const unsentBytes = 1024 * 1024;
 const unsentPollMs = 50;
 /** Maximum bytes in the send buffer before terminals pause, so that results can be sent in between. */
 const terminalBacklogBytes = 64 * 1024;
 
-/** One link from its challenge to its end. */
+/** A link from its challenge to its end. */
 export class Session {
   private readonly options: SessionOptions;
   private readonly ws: WebSocket;
@@ -142,7 +142,8 @@ export class Session {
 
   /**
    * Sends a bye and ends. Ignores later messages, because the caller may close the components that they would change.
-   * @param returns this process reconnects at once; an orchestrator of protocol version 4 keeps its place
+   * @param returns whether this process reconnects immediately; an orchestrator of protocol version 4 then keeps the
+   * agent's slot
    */
   async leave(reason: string, returns = false): Promise<void> {
     if (this.phase === 'open') this.send({ type: 'bye', reason, ...(returns ? { returns } : {}) });
@@ -182,7 +183,7 @@ export class Session {
     this.heardAt = this.options.clock.monotonic();
   }
 
-  /** Pauses reading while the peer does not take the answers, so that they do not fill this process. */
+  /** Pauses reading while the peer does not read the answers, so that they do not fill this process's memory. */
   private pauseIfFull(): void {
     if (this.ws.isPaused || this.ws.bufferedAmount <= unsentBytes) return;
     this.ws.pause();
@@ -255,7 +256,7 @@ export class Session {
   }
 
   private onDrain(retryAfterSecs: number): void {
-    // The link stays up until the orchestrator has committed what is in progress and closes it.
+    // The link stays up until the orchestrator has committed the operations in progress and closes the link.
     this.retryAfterSecs = retryAfterSecs;
     this.reason = 'the orchestrator is stopping';
   }
@@ -373,7 +374,7 @@ export class Session {
   }
 
   private order(execute: () => Promise<void>): void {
-    // An order that arrived before the bye and still waits is sent again after the next start.
+    // An order that arrived before the bye and is still waiting will be sent again after the next start.
     this.orders = this.orders
       .then(() => (this.phase === 'over' ? undefined : execute()))
       .catch((error: unknown) =>

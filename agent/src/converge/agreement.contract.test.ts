@@ -166,7 +166,7 @@ describe('random modules', () => {
     );
   });
 
-  // The test below found these rarely.
+  // Cases that the random test below rarely produces.
   test.each([
     ['when a file replaces it', (root: string) => file(`${root}/a/b`)],
     ['when a file below it fails', (root: string) => file(`${root}/a/b/x/y`, { owner: 'nobody-of-ours' })],

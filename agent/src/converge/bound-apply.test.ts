@@ -16,7 +16,7 @@ const planned = async (resources = desired()) => {
 };
 
 describe('an apply that is bound to a plan', () => {
-  test('does exactly what the plan says, also in another process', async () => {
+  test('an apply does exactly what its plan says, also in another process', async () => {
     const plan_digest = await planned();
     expect(await planned()).toBe(plan_digest);
     await h.restart();
@@ -26,7 +26,7 @@ describe('an apply that is bound to a plan', () => {
     expect(readFileSync(`${h.root}/ran`, 'utf8')).toBe('x\n');
   });
 
-  test('changes nothing when the machine has changed since', async () => {
+  test('refuses to apply a plan when the machine has changed since', async () => {
     const plan_digest = await planned();
     writeFileSync(`${h.root}/d`, 'in the way\n');
     const { finished, results } = await h.agent.run(operation('apply', desired(), { plan_digest }));
@@ -34,13 +34,13 @@ describe('an apply that is bound to a plan', () => {
     expect(results).toEqual([]);
     expect(readFileSync(`${h.root}/d`, 'utf8')).toBe('in the way\n');
     expect(existsSync(`${h.root}/ran`)).toBe(false);
-    // Nothing is managed, and no trigger is due.
+    // An apply of no resources finds nothing to remove, and no trigger is due.
     rmSync(`${h.root}/d`);
     const removal = await h.agent.run(operation('apply', []));
     expect(removal.results).toEqual([]);
   });
 
-  test('detects a change of the content that the same action would replace', async () => {
+  test('detects changed content that the same action would replace', async () => {
     await h.agent.run(operation('apply', desired()));
     const plan_digest = await planned(desired('newer\n'));
     writeFileSync(`${h.root}/d/f`, 'by hand\n');
@@ -49,7 +49,7 @@ describe('an apply that is bound to a plan', () => {
     expect(readFileSync(`${h.root}/d/f`, 'utf8')).toBe('by hand\n');
   });
 
-  test('keeps the triggers that were due before', async () => {
+  test('keeps the triggers that were due before a stale plan', async () => {
     const failing = [
       file(`${h.root}/cause`, { content: '1' }, { id: 'cause' }),
       script('due', { check: 'true', apply: `test -e ${h.root}/go` }, { rerun_on: [`path:${h.root}/cause`] }),
@@ -61,7 +61,7 @@ describe('an apply that is bound to a plan', () => {
     expect(results[1]).toMatchObject({ action: 'run', status: 'changed', triggered_by: ['cause'] });
   });
 
-  test('makes a digest that depends on the key of the machine', async () => {
+  test('derives the plan digest from the key of the machine', async () => {
     const plan_digest = await planned();
     await h.restart({ planKey: Buffer.from('another') });
     expect(await planned()).not.toBe(plan_digest);

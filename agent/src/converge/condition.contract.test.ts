@@ -39,7 +39,7 @@ const conditioned = (content = 'x') =>
   onlyIf(`${root}/there`, file(`${root}/f`, { content, mode: '0644' }, { id: 'f' }));
 const missing = () => `skipped, because ${root}/there does not exist (\`only_if\`)`;
 
-/** Plans and applies, and holds the apply to the plan, its statuses included. */
+/** Plans and applies, and expects the same results and statuses from both. */
 async function planAndApply(resources: ResolvedResource[]): Promise<ResourceResult[]> {
   const planned = statuses((await plan(resources)).results);
   const applied = await planAndApplyOn({ agent, snapshot }, resources);
@@ -48,17 +48,17 @@ async function planAndApply(resources: ResolvedResource[]): Promise<ResourceResu
 }
 
 describe('a resource whose path does not exist', () => {
-  test('is skipped with a reason, and the apply succeeds; once it exists, it is applied', async () => {
+  test('skips a resource with a reason until the path of its condition exists', async () => {
     expect(await planAndApply([conditioned()])).toMatchObject([{ status: 'skipped', message: missing() }]);
     expect(existsSync(`${root}/f`)).toBe(false);
     writeFileSync(`${root}/there`, '');
-    // It never was applied, so nothing has drifted.
+    // The resource was never applied, so it has not drifted.
     expect((await drift()).finished.summary).toMatchObject({ total: 0 });
     expect(statuses(await planAndApply([conditioned()]))).toEqual(['changed']);
     expect(statuses((await apply([conditioned()])).results)).toEqual(['unchanged']);
   });
 
-  test('keeps neither its dependents nor the checks after an apply from their turn', async () => {
+  test('a skipped resource delays neither its dependents nor the verification', async () => {
     const dependent = file(`${root}/g`, { content: 'x' }, { depends_on: [`path:${root}/f`] });
     const third = file(`${root}/h`, { content: 'x' }, { depends_on: [`path:${root}/g`] });
     expect(statuses(await planAndApply([conditioned(), dependent, third]))).toEqual(['skipped', 'changed', 'changed']);
@@ -67,7 +67,7 @@ describe('a resource whose path does not exist', () => {
     expect(finished).toMatchObject({ status: 'failed', error: expect.stringMatching(/^verify: /) });
   });
 
-  test('is skipped for a dependency that failed, and its own dependents with it', async () => {
+  test('skips a resource whose dependency failed, and its own dependents', async () => {
     writeFileSync(`${root}/there`, '');
     const failing = script('fails', { apply: 'false' });
     const resource = onlyIf(`${root}/there`, file(`${root}/f`, {}, { id: 'f', depends_on: ['script:fails'] }));
@@ -79,7 +79,7 @@ describe('a resource whose path does not exist', () => {
     expect((await apply([failing, resource, dependent])).results[1]?.message).toMatch(/`fails` failed/);
   });
 
-  test('stays as it was applied, and is not compared, until it exists again', async () => {
+  test('leaves an applied resource unchanged while the path of its condition is missing', async () => {
     writeFileSync(`${root}/there`, '');
     await apply([conditioned('first')]);
     rmSync(`${root}/there`);
@@ -95,12 +95,12 @@ describe('a resource whose path does not exist', () => {
     expect((await drift()).results).toMatchObject([{ status: 'would_change' }]);
     expect(statuses((await apply([conditioned('second')])).results)).toEqual(['changed']);
     rmSync(`${root}/there`);
-    // Removal asks for nothing.
+    // A removal checks no condition.
     expect(statuses((await apply([])).results)).toEqual(['changed']);
     expect(existsSync(`${root}/f`)).toBe(false);
   });
 
-  test('triggers nothing, and keeps a trigger of its own for later', async () => {
+  test('a skipped resource triggers nothing, and keeps its own trigger for later', async () => {
     const cause = file(`${root}/cause`, { content: '1' }, { id: 'cause' });
     const triggered = onlyIf(
       `${root}/there`,
@@ -132,12 +132,12 @@ describe('an earlier resource', () => {
     expect(statuses(await planAndApply(all))).toEqual(['changed', 'skipped']);
   });
 
-  test('that may make the path is named by the plan: the apply does it or less', async () => {
+  test('a plan names an earlier resource that may create the path', async () => {
     const maker = (apply: string) => script('maker', { apply, check: `test -e ${root}/done` });
     const wanted = [maker(`touch ${root}/there ${root}/done`), conditioned()];
     expect((await plan(wanted)).results[1]).toMatchObject({
       status: 'would_change',
-      message: `${root}/there does not exist now: skipped unless it is made by \`maker\` (\`only_if\`)`,
+      message: `${root}/there does not exist now: skipped unless it is created by \`maker\` (\`only_if\`)`,
     });
     expect(statuses((await apply([maker(`touch ${root}/done`), conditioned()])).results)).toEqual([
       'changed',
@@ -145,12 +145,12 @@ describe('an earlier resource', () => {
     ]);
     rmSync(`${root}/done`);
     expect(statuses((await apply(wanted)).results)).toEqual(['changed', 'changed']);
-    // Nothing changes any more, so nothing would make it.
+    // No resource changes, so none creates the path.
     rmSync(`${root}/there`);
     expect(statuses((await plan(wanted)).results)).toEqual(['unchanged', 'skipped']);
   });
 
-  test('that is removed itself may be the condition', async () => {
+  test('applies a resource whose condition is a path that is being removed', async () => {
     writeFileSync(`${root}/f`, 'x');
     const all = [onlyIf(`${root}/f`, file(`${root}/f`, { ensure: 'absent' }))];
     expect(statuses(await planAndApply(all))).toEqual(['changed']);
@@ -183,7 +183,7 @@ describe('what exists', () => {
     expect(results).toMatchObject([
       {
         status: 'failed',
-        message: `\`only_if\`: cannot tell whether ${root}/${name} exists: the name is too long for the file system`,
+        message: `\`only_if\`: cannot determine whether ${root}/${name} exists: the name is too long for the file system`,
       },
       { status: 'skipped' },
     ]);
@@ -194,7 +194,7 @@ describe('what exists', () => {
 });
 
 describe('an agent that is cut off at any step', () => {
-  /** Applies with a cut at each step, from the same beginning, and compares with the apply that was not cut. */
+  /** Applies with a cut at each step, from the same initial state, and compares with the apply that was not cut. */
   async function cutEverywhere(desired: () => ResolvedResource[], prepare: () => void): Promise<void> {
     const begin = async () => {
       await agent.forget();
@@ -223,13 +223,13 @@ describe('an agent that is cut off at any step', () => {
     }
   }
 
-  test('has applied what its plan said, and skipped what it said', { timeout: 120_000 }, async () => {
+  test('applies what its plan said after a cut at any step', { timeout: 120_000 }, async () => {
     const desired = () => [
-      // Skipped, though a later one makes its path.
+      // Skipped, although a later resource creates its path.
       conditioned(),
       file(`${root}/there`, { content: '' }, { id: 'there' }),
       onlyIf(`${root}/there`, file(`${root}/g`, { content: 'x' }, { depends_on: [`path:${root}/f`] })),
-      // It takes away what it asks for.
+      // The resource removes the path of its own condition.
       onlyIf(`${root}/gone`, file(`${root}/gone`, { ensure: 'absent' })),
       onlyIf(`${root}/gone`, file(`${root}/late`, { content: 'x' })),
       onlyIf(`${root}/g`, script('taken', { check: `test ! -e ${root}/old`, apply: `rm ${root}/old`, undo: 'true' })),

@@ -42,7 +42,7 @@ const first = () => [
   file(`${root}/d/last`, { content: 'last\n' }),
 ];
 
-/** What must hold after each kill: exactly one end, nothing lost, nothing done twice, no mixed states. */
+/** Checks the result after a kill: exactly one end, no lost or repeated step, and no mixed states. */
 function expectWhole(told: Reported, died: string): void {
   expect(told.results.length, died).toBe(6);
   const triggered = told.results.find(({ id }) => id === 'triggered');
@@ -85,7 +85,7 @@ describe('an agent that is killed at any durable step', () => {
       expect(killed, died).toBe(true);
       expect(['old\n', 'new\n'], died).toContain(readFileSync(`${root}/there`, 'utf8'));
       const agent = await startAgent(dataDir);
-      // The orchestrator sends operations again until it has their end.
+      // The orchestrator sends an operation again until it receives its end.
       const outcome = await agent.engine.accept(apply);
       if (points.at(-1) !== 'accepted:before') expect(outcome, died).toBe('known');
       expectWhole(await agent.ended(apply.operation_id), died);
@@ -187,7 +187,7 @@ describe('an agent that is killed at any durable step', () => {
     expect(readFileSync(`${root}/count`, 'utf8')).toBe('x\n');
   });
 
-  test('lets a script do nothing before it is recorded as a process', async () => {
+  test('starts a script only after the process is recorded', async () => {
     const slow = () => [
       script('slow', { check: `test -e ${root}/count`, apply: `sleep 0.2; echo x >> ${root}/count` }),
     ];

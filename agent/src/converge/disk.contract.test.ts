@@ -49,7 +49,7 @@ const canMount = (() => {
 })();
 
 describe.runIf(canMount)('with separate file systems (root, mount)', () => {
-  test('full: the file stays unchanged, the resource fails with a clear message, the others are applied', async () => {
+  test('a full disk keeps the file, fails the resource clearly, and delays no other', async () => {
     const root = mount('small', '64k');
     writeFileSync(`${root}/f`, 'old\n');
     agent = await startAgent(data());
@@ -67,7 +67,7 @@ describe.runIf(canMount)('with separate file systems (root, mount)', () => {
     expect(snapshotTree(root)).toEqual(before);
   });
 
-  test('read-only: the file stays unchanged, and the resource fails with a clear message', async () => {
+  test('a read-only disk keeps the file and fails the resource with a clear message', async () => {
     const root = mount('fixed', '64k');
     writeFileSync(`${root}/f`, 'old\n');
     spawnSync('mount', ['-o', 'remount,ro', root]);
@@ -79,7 +79,7 @@ describe.runIf(canMount)('with separate file systems (root, mount)', () => {
     ]);
   });
 
-  test('full, with a journal that needs compaction: the agent starts with the existing journal', async () => {
+  test('starts with the existing journal if the disk is too full to compact it', async () => {
     const dataDir = mount('data', '12m');
     const first = await Journal.open(dataDir, () => {}, fail);
     for (let i = 0; i < 5; i++) first.record('x', [{ t: 'settled', ids: ['x'.repeat(1024 * 1024)] }]);
@@ -95,7 +95,7 @@ describe.runIf(canMount)('with separate file systems (root, mount)', () => {
     await second.close();
   });
 
-  test('without room for the journal: an operation is refused without effect, and the next one is accepted', async () => {
+  test('refuses an operation without effect if the journal has no room', async () => {
     const dataDir = mount('data', '256k');
     agent = await startAgent(dataDir);
     await expect(
@@ -109,7 +109,7 @@ describe.runIf(canMount)('with separate file systems (root, mount)', () => {
     expect(agent.engine.openOperations().length).toBe(1);
   });
 
-  test('full in the middle of an operation: the operation waits, and ends once there is room', async () => {
+  test('waits in the middle of an operation until a full disk has room', async () => {
     const dataDir = mount('data', '256k');
     const errors: string[] = [];
     agent = await startAgent(dataDir, {
@@ -153,7 +153,7 @@ const canFreeze = (() => {
   return frozen;
 })();
 
-test.runIf(canFreeze)('leaves an immutable file, and the message names the attribute (root, chattr)', async () => {
+test.runIf(canFreeze)('keeps an immutable file, and names the attribute in the message (root, chattr)', async () => {
   const path = `/tmp/muster-immutable-${process.pid}`;
   writeFileSync(path, 'old');
   spawnSync('chattr', ['+i', path]);

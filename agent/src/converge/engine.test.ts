@@ -83,7 +83,7 @@ describe('reports', () => {
 });
 
 describe('operations', () => {
-  test('runs an operation once when it is delivered twice, also after its end is acknowledged', async () => {
+  test('runs an operation once when it is delivered twice, even after its end', async () => {
     const once = operation('apply', [script('count', { apply: `echo x >> ${h.root}/count` })]);
     await h.agent.run(once);
     expect(await h.agent.engine.accept(once)).toBe('known');
@@ -112,7 +112,7 @@ describe('operations', () => {
     expect(await h.agent.engine.accept(operation('plan'))).toBe('full');
   });
 
-  test('skips the rest of a cancelled operation, and keeps managing what it applied', async () => {
+  test('skips the rest of a cancelled operation, and manages the applied resources', async () => {
     const long = operation('apply', [
       file(`${h.root}/f`, {}, { id: 'f' }),
       script('cancels', { apply: `touch ${h.root}/runs; while ! test -e ${h.root}/go; do sleep 0.02; done` }),
@@ -129,7 +129,7 @@ describe('operations', () => {
     expect(existsSync(`${h.root}/f`)).toBe(false);
   });
 
-  test('ends a waiting operation at once when it is cancelled', async () => {
+  test('ends a waiting operation immediately when it is cancelled', async () => {
     const first = operation('apply', [script('first', { apply: `while ! test -e ${h.root}/go; do sleep 0.02; done` })]);
     const second = operation('apply', [file(`${h.root}/f`)]);
     await h.agent.engine.accept(first);
@@ -244,7 +244,7 @@ describe('failures and triggers', () => {
     expect(readFileSync(`${h.root}/count`, 'utf8')).toBe('x\n');
   });
 
-  test('a script without a check runs at every apply, or with rerun_on until it succeeds, and is never drift', async () => {
+  test('a script without `check` always runs, except with `rerun_on`, and never drifts', async () => {
     writeFileSync(`${h.root}/a`, '');
     const desired = () => [
       file(`${h.root}/a`, {}, { id: 'a' }),
@@ -282,7 +282,7 @@ describe('drift', () => {
     expect((await h.agent.run(same)).finished).toMatchObject({ status: 'succeeded' });
   });
 
-  test('measures drift against the last successful apply, and reports a directory instead of a file as drift of its type', async () => {
+  test('measures drift against the last successful apply, including a changed type', async () => {
     await h.agent.run(
       operation('apply', [file(`${h.root}/f`, { content: 'a' }), file(`${h.root}/g`, { content: 'a' })]),
     );
@@ -365,7 +365,7 @@ describe('misbehaving scripts', () => {
       .toBe(true);
   });
 
-  test('reads a script with much output to its end, and cuts the output', async () => {
+  test('reads all output of a script, and truncates it in the report', async () => {
     await h.restart({ limits: { ...limits, scriptMs: 20_000 } });
     const told = await h.agent.run(
       operation('apply', [script('loud', { apply: 'echo first; head -c 50000000 /dev/zero; echo last; exit 7' })]),

@@ -49,7 +49,8 @@ export interface Engine {
   applied(): { applies: number; watched: ReadonlyMap<string, readonly string[]> };
   /**
    * Observes some resources as a drift check would, without a report.
-   * @returns the observed state by key, in the form of `onMeasured`; null if an operation runs or ran meanwhile
+   * @returns the observed state by key, in the form of `onMeasured`; null if an operation runs or started in the
+   * meantime
    */
   look(keys: ReadonlySet<string>): Promise<ReadonlyMap<string, string> | null>;
   /** Finishes the current resource (up to a time limit) and starts no other. Still accepts acknowledgements. */
@@ -69,7 +70,7 @@ export interface ReportSpool {
   pending(afterSeq: number): Iterable<SpoolEntry>;
   /** Deletes everything up to and including `seq`, which the orchestrator has committed. */
   acknowledge(seq: number): void;
-  /** Highest sequence number so far; 0 before the first. */
+  /** Highest sequence number so far; 0 if there is no entry yet. */
   lastSeq(): number;
 }
 
@@ -103,21 +104,21 @@ export interface EngineOptions {
   /** For tests that kill the agent: called with the name of each durable step. */
   crashPoint?: (name: string) => void;
   limits?: ProviderLimits;
-  /** Key for plan digests; must stay the same for as long as its plans have to be recognized. */
+  /** Key for plan digests; must stay the same while plans with these digests may be applied. */
   planKey?: Uint8Array;
   /** Maximum size of kept reports in bytes; beyond it, output of scripts is dropped. */
   spoolBytes?: number;
 }
 
-/** Maximum number of open operations, which a hello has room for. */
+/** Maximum number of open operations; as many fit into a hello. */
 const maxOpen = 64;
 /** Milliseconds. `accepted` is reported separately if the operation takes longer than this. */
 const acceptedAloneMs = 200;
-/** Milliseconds that a script may continue after the agent is asked to stop. */
+/** Milliseconds that a script may continue after the agent received the request to stop. */
 const stopGraceMs = 20_000;
 /** Maximum number of internal faults before an operation is abandoned. */
 const maxFaults = 3;
-/** Milliseconds before the disk is tried again. */
+/** Milliseconds between two attempts to write to the disk. */
 const retryMs = 5_000;
 
 export const defaultLimits: ProviderLimits = {
@@ -144,10 +145,10 @@ class ConvergeEngine implements Engine {
   readonly #executing = new Set<string>();
   /** Internal faults by operation. */
   readonly #faults = new Map<string, number>();
-  /** State of begun operations that only this process knows. */
+  /** State of started operations that only this process knows. */
   readonly #attempts = new Map<string, Attempt>();
   #process: ProcessIdentity | null = null;
-  /** The last `check` or `validate` process and its operation. It may have ended. */
+  /** The last `check` or `validate` process and its operation. The process may have ended. */
   #looking: { id: string; process: ProcessIdentity } | null = null;
   /** The grace period of the stop is over: processes are killed as soon as they start. */
   #overdue = false;
@@ -186,7 +187,7 @@ class ConvergeEngine implements Engine {
     const journal = this.#opened();
     const { operation_id: id } = operation;
     const { state } = journal;
-    // Repairs first, so that no other call repairs the journal meanwhile.
+    // Repairs the journal first, so that no concurrent call repairs it.
     await this.#repairJournal();
     const known = state.operations.get(id);
     if (known !== undefined) {
@@ -204,7 +205,7 @@ class ConvergeEngine implements Engine {
     try {
       await journal.sync();
     } catch (error) {
-      // It is in the journal and may survive a restart, so it is executed once that is certain.
+      // The operation is in the journal and may survive a restart, so it is executed once it is synced.
       this.#next();
       throw error;
     }
@@ -332,7 +333,7 @@ class ConvergeEngine implements Engine {
     }
   }
 
-  /** Between operations: compacts the journal, and removes copies that are no longer needed. */
+  /** Compacts the journal and removes copies that are no longer needed. Called between operations. */
   async #cleanUp(kind: OperationMessage['kind']): Promise<void> {
     // A cancelled operation may end while another is executed, which may be about to refer to a copy.
     if (this.#executing.size > 1) return;
@@ -365,7 +366,7 @@ class ConvergeEngine implements Engine {
       }
     }
     await this.#pause();
-    // Its end is in the journal but unreported, and nothing else would report it.
+    // The end of the operation is in the journal but unreported, and no later event would report it.
     while (operation.state === 'finished' && this.#opened().isBroken && !this.#stopping)
       await this.#repairJournal().catch(() => this.#pause());
   }

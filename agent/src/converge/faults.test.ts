@@ -65,7 +65,7 @@ describe('an operation with faults', () => {
       const broken = Object.assign(new Error('EIO: i/o error'), { code: 'EIO' });
       const restore = [
         replaceCall('fchmodSync', () => () => {
-          // From here on, the disk returns errors.
+          // After this, the disk returns errors.
           restore.push(
             replaceCall('lstatSync', (real) =>
               Object.assign(() => {
@@ -86,7 +86,7 @@ describe('an operation with faults', () => {
     },
   );
 
-  test('still manages its changes after it was abandoned, and keeps triggers due', async () => {
+  test('manages the changes of an abandoned operation, and keeps its triggers due', async () => {
     writeFileSync(`${h.root}/a`, 'before\n');
     let faults = 0;
     await h.restart({
@@ -115,7 +115,7 @@ describe('an operation with faults', () => {
   });
 
   test.each(['step:after', 'step:ended', 'results:before'])(
-    'reports what ran without a restart as it ended, with a fault at %s',
+    'reports an ended step without a restart after a fault at %s',
     async (at) => {
       let faults = 0;
       await h.restart({
@@ -142,7 +142,7 @@ describe('an operation with faults', () => {
     },
   );
 
-  test('reports no restart when the same process resumes it', async () => {
+  test('reports no restart when the same process resumes the operation', async () => {
     let faults = 0;
     await h.restart({
       clock,
@@ -187,7 +187,8 @@ describe('an operation with faults', () => {
     const first = operation('apply', [file(`${h.root}/first`)]);
     failNextSync();
     await expect(engine.accept(first)).rejects.toThrow(/sync the journal/);
-    // It was written and may survive a restart, so it is executed once it is synced, and known when it is sent again.
+    // The operation was written and may survive a restart, so it is executed once it is synced, and is known when it is
+    // sent again.
     expect((await h.agent.ended(first.operation_id)).finished.status).toBe('succeeded');
     expect(await engine.accept(first)).toBe('known');
     const second = operation('apply', [file(`${h.root}/first`), file(`${h.root}/second`)]);
@@ -215,23 +216,26 @@ describe('an operation with faults', () => {
     expect(h.agent.engine.openOperations().map(({ state }) => state)).toEqual(['finished']);
   });
 
-  test.each(['intents', 'results', 'finished'])('ends and is reported when the disk fails once at %s', async (at) => {
-    let failed = 0;
-    await h.restart({
-      clock,
-      log: silent,
-      crashPoint(name) {
-        if (name === `${at}:after` && failed++ === 0) failNextSync();
-      },
-    });
-    const told = await h.agent.run(
-      operation('apply', [file(`${h.root}/f`), script('s', { apply: `echo x >> ${h.root}/count` })]),
-    );
-    expect(failed).toBeGreaterThan(0);
-    expect(told.results.map(({ status }) => status)).toEqual(['changed', 'changed']);
-    expect(readFileSync(`${h.root}/count`, 'utf8')).toBe('x\n');
-    expect((await h.agent.run(operation('plan', []))).finished.status).toBe('succeeded');
-    await h.restart();
-    expect(h.agent.engine.openOperations().map(({ state }) => state)).toEqual(['finished', 'finished']);
-  });
+  test.each(['intents', 'results', 'finished'])(
+    'ends and reports an operation when the disk fails once at %s',
+    async (at) => {
+      let failed = 0;
+      await h.restart({
+        clock,
+        log: silent,
+        crashPoint(name) {
+          if (name === `${at}:after` && failed++ === 0) failNextSync();
+        },
+      });
+      const told = await h.agent.run(
+        operation('apply', [file(`${h.root}/f`), script('s', { apply: `echo x >> ${h.root}/count` })]),
+      );
+      expect(failed).toBeGreaterThan(0);
+      expect(told.results.map(({ status }) => status)).toEqual(['changed', 'changed']);
+      expect(readFileSync(`${h.root}/count`, 'utf8')).toBe('x\n');
+      expect((await h.agent.run(operation('plan', []))).finished.status).toBe('succeeded');
+      await h.restart();
+      expect(h.agent.engine.openOperations().map(({ state }) => state)).toEqual(['finished', 'finished']);
+    },
+  );
 });

@@ -6,7 +6,7 @@ import { useAgent } from './test/harness.ts';
 
 const fault = vi.hoisted(() => ({ member: null as string | null }));
 
-// The real kind, with a fault in the member that a test names.
+// The real kind, with a fault in the method that a test names.
 vi.mock('../resources/block-unix.ts', async (original) => {
   const { blockUnix } = await original<{ blockUnix: Record<string, unknown> }>();
   const faulty = Object.entries(blockUnix).map(([name, member]) => [
@@ -46,11 +46,11 @@ const members = [
   'diffRemoval',
   'remove',
 ] as const satisfies readonly (keyof Provider)[];
-/** Members whose fault does not affect the resource. */
+/** Methods whose fault does not affect the resource. */
 const harmless = new Set(['weight', 'canTell']);
 
 describe('a bug in the code of one kind', () => {
-  test.each(members)('in %s fails resources of that kind, and the others are applied', async (member) => {
+  test.each(members)('a bug in %s fails resources of that kind only', async (member) => {
     writeFileSync(`${h.root}/text`, 'theirs\n');
     const ours = block(`${h.root}/text`, 'm', { content: 'ours\n' });
     const desired = [file(`${h.root}/a`), ours, file(`${h.root}/b`)];
@@ -90,7 +90,7 @@ describe('a bug in the code of one kind', () => {
     expect(readFileSync(`${h.root}/text`, 'utf8')).toBe('theirs\n');
   });
 
-  test('in a member that runs without a change fails the resource too', async () => {
+  test('a bug in a method that runs without a change fails the resource', async () => {
     writeFileSync(`${h.root}/text`, 'theirs\n');
     const ours = block(`${h.root}/text`, 'm', { content: 'ours\n' });
     await h.agent.run(operation('apply', [ours]));

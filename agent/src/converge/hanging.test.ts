@@ -50,7 +50,7 @@ test('kills a hanging `apply` at the end of the grace period of a stop, and repo
   expect(existsSync(`${h.root}/applied`)).toBe(false);
 });
 
-test('keeps a script managed whose agent is killed after its operation was cancelled', async () => {
+test('keeps a script managed if the agent is killed after a cancellation', async () => {
   let isKilled = false;
   const silent = { debug() {}, info() {}, warn() {}, error() {} };
   await h.restart({
@@ -77,7 +77,7 @@ test('keeps a script managed whose agent is killed after its operation was cance
   expect(existsSync(made)).toBe(false);
 });
 
-test('keeps files managed that an agent wrote before it was killed, after their operation was cancelled', async () => {
+test('keeps written files managed if the agent is killed after a cancellation', async () => {
   const silent = { debug() {}, info() {}, warn() {}, error() {} };
   let isKilled = false;
   const { root } = h;
@@ -104,12 +104,12 @@ test('keeps files managed that an agent wrote before it was killed, after their 
   expect(readFileSync(`${root}/b`, 'utf8')).toBe('theirs');
 });
 
-test('keeps a file that somebody changes while its new content is validated', async () => {
+test('refuses to replace a file that changes while its new content is validated', async () => {
   writeFileSync(`${h.root}/f`, 'old');
   const swap = `echo theirs > ${h.root}/g; mv ${h.root}/g ${h.root}/f; test -e %`;
   const told = await h.agent.run(operation('apply', [file(`${h.root}/f`, { content: 'ours', validate: swap })]));
   expect(told.results).toMatchObject([
-    { status: 'failed', message: expect.stringContaining('changed by somebody else meanwhile') },
+    { status: 'failed', message: expect.stringContaining('changed by another process') },
   ]);
   expect(readFileSync(`${h.root}/f`, 'utf8')).toBe('theirs\n');
 });

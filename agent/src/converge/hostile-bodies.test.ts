@@ -47,7 +47,7 @@ const bodyOf = (type: ResourceType): fc.Arbitrary<Record<string, unknown>> =>
       fc.record(Object.fromEntries(Object.keys(kinds[type].required).map((name) => [name, strangeText]))),
       fc.nat(9),
     )
-    // Through JSON, like everything on the wire.
+    // Serializes the body, as for the link.
     .map(([own, more, required, chance]) =>
       JSON.parse(JSON.stringify({ ...(chance > 0 ? required : {}), ...own, ...(chance < 3 ? more : {}) })),
     );

@@ -26,7 +26,7 @@ interface Part {
   with?: string;
 }
 
-/** A directory that exists only for its entries: made for them, or declared before and left unchanged. */
+/** A directory that exists only for its entries: created for them, or declared before and left unchanged. */
 const anyDirectory = 'a directory';
 
 const variants = [0, 1];
@@ -119,7 +119,7 @@ interface Round {
   set: Record<string, number>;
   /** Manual changes before the apply: edit or delete a file, create or remove an obstacle. */
   hands: ('edit' | 'delete' | 'note' | 'block' | 'unblock')[];
-  /** The step at which the agent is cut off; beyond the last one it is not. */
+  /** The step at which the agent is cut off; null, or a number beyond the last step: it is not cut off. */
   cutAt: number | null;
   /** Runs the agent in its own process and kills it, so that its unfinished work stays as it is. */
   isKilled?: boolean;
@@ -140,7 +140,7 @@ const round: fc.Arbitrary<Round> = fc.record({
     }),
   hands: fc.subarray(['edit', 'delete', 'note', 'block', 'unblock'] as const, { maxLength: 2 }).map((all) => [...all]),
   cutAt: fc.option(fc.integer({ min: 1, max: 24 }), { freq: 2 }),
-  // Rarely, because starting a process is slow.
+  // Rare, because starting a process is slow.
   isKilled: fc.integer({ min: 0, max: 15 }).map((one) => one === 7),
   plan: fc.constantFrom('none' as const, 'none' as const, 'bound' as const, 'late' as const),
 });

@@ -8,8 +8,8 @@ import { type ExecutionContext, Progress, Stopped } from './progress.ts';
 /** Observes single resources like a drift check, without an operation and without a report. */
 
 /**
- * Fingerprint of how a resource differs from its applied state: equal texts mean equal differences; empty: no difference.
- * It stays on the machine.
+ * Fingerprint of how a resource differs from its applied state: equal texts mean equal differences; empty: no
+ * difference. The fingerprint never leaves the machine.
  */
 export function lookOf(decision: Decision): string {
   if (decision.verdict === 'none' || decision.verdict === 'skip') return '';
@@ -20,7 +20,7 @@ export function lookOf(decision: Decision): string {
   return createHash('sha256').update(JSON.stringify(differs)).digest('base64');
 }
 
-/** Compares an applied resource with the machine. One whose condition does not hold now is not looked at: skipped. */
+/** Compares an applied resource with the machine. A resource whose condition does not hold now is skipped. */
 export async function driftOf(step: Step, progress: Progress, picture: Picture): Promise<Decision> {
   const condition = conditionOf(step, picture);
   if ('verdict' in condition) return condition;

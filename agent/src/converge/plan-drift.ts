@@ -32,7 +32,7 @@ export async function planOperationOnMachine(progress: Progress): Promise<void> 
 
 /**
  * The digest that a plan of these steps would have now. Observes and decides like a plan, without a report.
- * @returns null if the operation is cancelled meanwhile
+ * @returns null if the operation is cancelled in the meantime
  */
 export async function planDigestNow(progress: Progress, steps: readonly Step[]): Promise<string | null> {
   const { state, copies } = progress.context.journal;
@@ -55,10 +55,10 @@ export async function measureDrift(progress: Progress): Promise<void> {
   progress.begin([]);
   const wanted = progress.operation.message.snapshot_operation_id;
   if (snapshot === null || (wanted !== null && wanted !== snapshot.operationId)) {
-    const has = snapshot === null ? 'none' : `that of ${snapshot.operationId}`;
+    const has = snapshot === null ? 'none' : `the snapshot of ${snapshot.operationId}`;
     return progress.finish(
       0,
-      `drift is measured against the apply ${wanted ?? ''}, and this agent has ${has}; apply again`,
+      `the drift check expects the snapshot of apply ${wanted ?? ''}, but this agent has ${has}; apply again`,
     );
   }
   const { managed } = progress.context.journal.state;

@@ -36,11 +36,11 @@ export interface ExecutionContext {
   /** Key for plan digests, known to this machine only. */
   planKey: Uint8Array;
   crashPoint(name: string): void;
-  /** True once the agent is to stop. The operation then pauses between two resources. */
+  /** True once the agent has to stop. The operation then pauses between two resources. */
   stopping(): boolean;
   /** Aborted when `stopping` becomes true. */
   stop: AbortSignal;
-  /** Registers a process that may have to be killed when the agent stops; null: none. */
+  /** Registers a process that may have to be killed when the agent stops; null: no process runs. */
   running(process: ProcessIdentity | null): void;
   /** Registers an observing process, which may be killed when the operation is cancelled or the agent stops. */
   looking(operationId: string, process: ProcessIdentity): void;
@@ -53,13 +53,15 @@ export interface ExecutionContext {
   attempt: Attempt;
 }
 
-/** State of an operation that only this process knows, for when the journal refuses and the operation continues. */
+/**
+ * State of an operation that only this process knows, needed when a journal write fails and the operation continues.
+ */
 export interface Attempt {
   /** Whether this process tried the operation before and met a fault. */
   isRetry: boolean;
-  /** Position of a step that may be journaled as begun but certainly is not. */
+  /** Position of a step that may be journaled as started but certainly did not start. */
   notBegun: number | null;
-  /** Result of a step that cannot be observed again, until the journal has it. */
+  /** Result of a step that cannot be observed again, kept until it is journaled. */
   ended: { position: number; result: ResourceResult; outputs: Report[]; before: Json | null } | null;
 }
 
@@ -73,7 +75,7 @@ export const maxResultDelayMs = 200;
 /** Time after which long work yields to the event loop. */
 const yieldAfterMs = 25;
 
-/** One operation in progress: its reports, its journal events, and the machine that it works on. */
+/** An operation in progress: its reports, its journal events, and the machine that it works on. */
 export class Progress {
   readonly operation: OperationRecord;
   readonly context: ExecutionContext;
@@ -91,13 +93,13 @@ export class Progress {
   accounts = readAccounts();
   readonly #unsyncedDirectories = new Set<string>();
   readonly #newDirectories = new Set<string>();
-  /** Every result so far, without the parts that only people need. */
+  /** Every result so far, without the parts that only operators need. */
   readonly results: ResourceResult[] = [];
   /** Digest of a completed plan. */
   planDigest: string | null = null;
   /** Number of reported results: all except those of a drift check that found no drift. */
   reported = 0;
-  /** Whether a resource with a condition was skipped and the journal does not have that yet. */
+  /** Whether the journal does not contain a skipped resource with a condition yet. */
   hasUnflushedSkip = false;
   /** Databases that were read in this operation, by name. */
   readonly #databases = new Map<string, Promise<unknown>>();
@@ -126,7 +128,7 @@ export class Progress {
     this.#resources = steps.map(({ resource }) => resource);
   }
 
-  /** @param removals keys to remove, in order; fixed from here on, even if some are removed meanwhile */
+  /** @param removals keys to remove, in order; fixed from now on, even if some are removed during the operation */
   begin(removals: string[]): void {
     const at = Math.floor(this.context.clock.now() / 1000);
     this.context.journal.record('began', [{ t: 'began', id: this.id, at, removals }]);
@@ -213,7 +215,7 @@ export class Progress {
       cancelled: () => this.operation.cancelled,
       warn: (message) => this.context.warn({ operation_id: this.id }, message),
       printed: (resource, stream, piece) => {
-        // Hidden completely, as in the final report.
+        // The output is omitted completely, as in the final report.
         if (sensitiveFields(resource, journal.state.managed.get(resource.key) ?? null).length > 0) return;
         const { module, identity } = resource;
         this.context.printed({ operation_id: this.id, resource: `${module}/${identity}` }, stream, piece);
@@ -290,7 +292,7 @@ export class Progress {
     try {
       this.context.journal.record('process', [{ t: 'step', id: this.id, position, process, before }]);
     } catch (error) {
-      // The start of the step is journaled. Only the ability to wait for the process is lost.
+      // Only the ability to wait for the process is lost, because the start of the step is journaled.
       if (!(error instanceof JournalFailure)) throw error;
     }
   }
@@ -309,7 +311,7 @@ export class Progress {
     return ended.result;
   }
 
-  /** Why an operation was interrupted, for people. */
+  /** Why an operation was interrupted, as text. */
   get interruption(): string {
     return this.context.attempt.isRetry ? 'the agent had an internal error' : 'the agent was restarted';
   }
@@ -354,8 +356,8 @@ export class Progress {
   }
 
   /**
-   * Never throws: the owner of a directory may have replaced it meanwhile, and the results must be reported anyway. A
-   * failure only means that the names in it may not survive a power cut.
+   * Never throws: the owner of a directory may have replaced it, and the results must still be reported. A failure only
+   * means that the names in the directory may not survive a power cut.
    */
   #syncDirectories(): void {
     for (const path of this.#unsyncedDirectories) {

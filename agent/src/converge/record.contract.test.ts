@@ -13,7 +13,7 @@ import { file, operation, script } from './test/desired.ts';
  * apply put in place or may have begun, and nothing else. A plan of the empty set shows it, as it would remove everything.
  */
 
-/** `shared` moves between modules; the other names say what happens to the resource. */
+/** `shared` moves between modules; the other names describe the use of the resource. */
 const resources: Readonly<Record<string, (root: string, module: string) => ResolvedResource>> = {
   file: (root, module) => file(`${root}/file`, { content: 'x' }, { module }),
   shared: (root, module) => file(`${root}/shared`, { content: 'x' }, { module }),
@@ -116,7 +116,7 @@ class Machine {
     wanted.forEach(({ key, module, type }, i) => {
       const { status } = told.results[i] as ResourceResult;
       const isWell = status === 'changed' || status === 'unchanged';
-      // A failed script has run; a file behind an obstacle was not touched.
+      // A failed script has run; a file behind an obstacle is unchanged.
       if (isWell || (status !== 'skipped' && (this.record.has(key) || type === 'script'))) this.record.set(key, module);
     });
     for (const result of removals)
@@ -153,7 +153,7 @@ class Machine {
 const keyOf = ({ type, identity }: ResourceResult): string =>
   type === 'script' ? `script:${identity}` : `path:${identity}`;
 
-test('records what applies put in place, and nothing else', { timeout: 300_000 }, async () => {
+test('records exactly the resources that applies put in place', { timeout: 300_000 }, async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(step, { minLength: 2, maxLength: 7 }), async (steps) => {
       const machine = new Machine();

@@ -48,7 +48,7 @@ describe('20 files, 5 directories and a script', () => {
     skip,
   }) => {
     if (process.getuid?.() !== 0) skip('needs root, who alone may give files away');
-    // One file and one directory existed before.
+    // The file and the directory exist before the first apply.
     mkdirSync(`${root}/d0`, { mode: 0o700 });
     writeFileSync(`${root}/d0/f0`, 'from before\n', { mode: 0o600 });
     chmodSync(`${root}/d0`, 0o700);

@@ -259,7 +259,7 @@ test('expects a unit in a plan if a changing package may install it, and not oth
   expect((await apply([pack('other'), unit('missing-one', [])])).finished.status).toBe('succeeded');
 });
 
-test('expects a package to provide the source of its dependents in a plan, and of no others', async () => {
+test('plans that a package provides the source of its dependents only', async () => {
   const release = pack('release');
   const dependent = pack('extra', { depends_on: [release.key] });
   const through = pack('extra', { depends_on: [`path:${root}/f`] });
@@ -267,14 +267,14 @@ test('expects a package to provide the source of its dependents in a plan, and o
   const available = { status: 'would_change', message: 'will be available after `release`; now nobody offers extra' };
   expect((await plan([release, dependent])).results).toMatchObject([{ status: 'would_change' }, available]);
   expect((await plan([release, between, through])).results.at(-1)).toMatchObject(available);
-  // The plan finds a wrong name beside it.
+  // The plan finds a wrong package name next to the provider of the source.
   const failed = { status: 'failed', message: 'nobody offers extra' };
   expect((await plan([release, pack('extra')])).results).toMatchObject([{ status: 'would_change' }, failed]);
   expect((await plan([dependent])).results).toMatchObject([failed]);
   const told = await apply([release, dependent]);
   expect(told.results).toMatchObject([{ status: 'changed' }, { status: 'changed' }]);
   expect(transactions()).toEqual(['apply release', 'apply extra']);
-  // An installed package with nothing to do provides nothing.
+  // An installed package that needs no change provides nothing.
   rmSync(`${root}/packages/extra`);
   expect((await plan([release, dependent])).results).toMatchObject([
     { status: 'unchanged' },
@@ -282,7 +282,7 @@ test('expects a package to provide the source of its dependents in a plan, and o
   ]);
 });
 
-test('expects a package to create what is declared absent beside it, so that an apply never does more than its plan', async () => {
+test('expects a package to create a declared-absent path in the same plan', async () => {
   const daemon = pack('daemon');
   const gone = (dependsOn: string[]) => file(`${root}/brought`, { ensure: 'absent' }, { depends_on: dependsOn });
   expect((await plan([daemon, gone([])])).results).toMatchObject([{ status: 'would_change' }, { status: 'unchanged' }]);

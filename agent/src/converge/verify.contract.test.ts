@@ -30,7 +30,7 @@ const answering =
   (_request, response) =>
     response.writeHead(status, { location: 'http://127.0.0.1:1/' }).end('x');
 
-/** A port without a listener. */
+/** A port on which no process listens. */
 async function closedPort(): Promise<number> {
   const port = await serve(answering(200));
   const server = servers.pop() as Server;
@@ -78,7 +78,7 @@ describe('verify', () => {
     expect(await apply(tcp(port))).toMatchObject({ status: 'succeeded' });
   });
 
-  test('fails otherwise, names the failed and the untried verifications, and leaves the changes in place', async () => {
+  test('fails and names the failed and the untried verifications, but keeps the changes', async () => {
     const port = await serve(answering(502));
     const finished = await applyBriefly(
       command('true'),
@@ -104,7 +104,7 @@ describe('verify', () => {
     ['a signal', () => command('kill -9 $$'), /was ended by SIGKILL/],
     ['no shell text', () => command('if'), /ended with exit code 2/],
     ['no address', () => http('http://[/'), /was not answered: Invalid URL/],
-  ])('says why: %s', async (_name, verification, message) => {
+  ])('reports the reason of a failed verification: %s', async (_name, verification, message) => {
     const finished = await applyBriefly(verification(await closedPort()));
     expect(finished.status).toBe('failed');
     expect(finished.error).toMatch(message);
@@ -160,7 +160,7 @@ describe('verify', () => {
     expect(asked).toBe(2);
   });
 
-  test('does not wait longer for a server that never answers', async () => {
+  test('stops waiting for a server that never answers', async () => {
     const port = await serve(() => {});
     // Otherwise the test would time out.
     expect((await applyBriefly(http(`http://127.0.0.1:${port}/`))).error).toMatch(
@@ -190,7 +190,7 @@ describe('verify', () => {
     expect(errors.join()).not.toContain('hunter2');
   });
 
-  test('can be cancelled', async () => {
+  test('ends when the operation is cancelled', async () => {
     const began = `${h.root}/began`;
     const sent = applying([command(`touch ${began}; sleep 60`)]);
     const ended = h.agent.run(sent);
@@ -200,7 +200,7 @@ describe('verify', () => {
     expect(finished).toMatchObject({ status: 'cancelled', error: expect.stringMatching(/resources are in place/) });
   });
 
-  test('runs again after a stop of the agent, and nothing else does', async () => {
+  test('repeats only the verification after a stop of the agent', async () => {
     const count = `${h.root}/count`;
     const sent = operation('apply', [script('s', { apply: `echo ran >> ${h.root}/script` })], {
       verify: [command(`echo x >> ${count}; test "$(wc -l < ${count})" -ge 2 || sleep 60`)],

@@ -45,7 +45,7 @@ function named(verification: Verification): string {
 
 const withoutUser = (url: string): string => url.replace(/^(https?:\/\/)[^/?#]*@/i, '$1');
 
-/** @returns the last problem when its timeout is over; null when it holds or the operation is interrupted */
+/** @returns the last problem when its timeout ends; null if the verification passes or the operation is interrupted */
 async function retryUntilOk(verification: Verification, progress: Progress): Promise<string | null> {
   const { clock } = progress.context;
   const deadline = clock.monotonic() + verification.timeout * 1000;
@@ -62,8 +62,8 @@ async function retryUntilOk(verification: Verification, progress: Progress): Pro
 }
 
 /**
- * One attempt, ended by the timeout, a cancellation, or a stop of the agent. A command is not cut off by the retry
- * schedule: it has the time limit of a `check`.
+ * Makes one attempt, ended by the timeout, a cancellation, or a stop of the agent. The retry schedule does not end a
+ * command: a command has the time limit of a `check`.
  */
 async function attempt(
   verification: Verification,

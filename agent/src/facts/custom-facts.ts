@@ -32,7 +32,7 @@ export async function customFacts(directory: string, clock: Clock, warn: Warn): 
     const path = `${directory}/${name}`;
     try {
       const text = await textOf(path, clock);
-      // What stands for bytes that are no character.
+      // U+FFFD is the replacement for bytes that are not valid UTF-8.
       if (text?.includes('\ufffd') === true) throw new Error('it is not UTF-8');
       if (text !== null) flatten(parse(text, { maxAliasCount: 20, schema: 'core' }), '', 0, found);
     } catch (error) {
@@ -42,7 +42,7 @@ export async function customFacts(directory: string, clock: Clock, warn: Warn): 
   return found;
 }
 
-/** @returns null for a file that is neither a program nor YAML by its name */
+/** @returns null for a file that is neither a program nor YAML according to its name */
 async function textOf(path: string, clock: Clock): Promise<string | null> {
   const status = fileStatus(path);
   if (status === null || !status.isFile) return null;

@@ -7,7 +7,7 @@ import { customFacts } from './custom-facts.ts';
 /** Gathers the attributes of the machine. All values are strings. */
 
 export interface FactOptions {
-  /** Directory of YAML and executable files that add attributes; absent: none. */
+  /** Directory of YAML and executable files that add attributes; absent: no such directory. */
   factsDir?: string;
   /** Reported instead of the machine's host name. */
   hostname?: string | null;
@@ -143,6 +143,6 @@ export function virtualization(root: string): string {
 export function timezone(root: string): string {
   const name = /zoneinfo\/(?:posix\/|right\/)?(.+)$/.exec(linkTarget(`${root}/etc/localtime`) ?? '')?.[1];
   if (name !== undefined) return name;
-  // If it is not a link, Debian has the name in /etc/timezone.
+  // If /etc/localtime is not a link, Debian has the name in /etc/timezone.
   return readText(`${root}/etc/timezone`)?.trim() || 'UTC';
 }

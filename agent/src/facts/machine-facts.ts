@@ -32,13 +32,13 @@ export interface MachineFactsOptions {
 export class MachineFacts {
   attributes: Record<string, string> = {};
   readonly #options: MachineFactsOptions;
-  /** Problems of custom facts that were logged, so that each is logged once. */
+  /** Problems of custom facts that were already logged. */
   #reportedProblems = new Set<string>();
   #stamp = '';
   #changed: (() => void) | null = null;
   #gathering: Promise<boolean> | null = null;
   #again = false;
-  /** Whether events occurred during the collection, perhaps caused by a program of custom facts itself. */
+  /** Whether events occurred during the collection. A program of custom facts may have caused them. */
   #hasEvents = false;
   /** Number of consecutive collections with such events. */
   #busyRounds = 0;
@@ -68,7 +68,7 @@ export class MachineFacts {
       },
     });
     this.#reportedProblems = reportedProblems;
-    // Read after the programs ran, so that their own writes do not run them again.
+    // Read after the programs ran, so that their own writes do not start them again.
     this.#stamp = `${system}\n${ownerStamp(factsDir)}`;
     this.#gatheredAt = this.#options.clock.monotonic();
     if (JSON.stringify(gathered) === JSON.stringify(this.attributes)) return false;

@@ -25,7 +25,7 @@ import { expectUnchanged, inspect } from './files/inspect.ts';
 import { setDirectoryOwnership, setFileOwnership, setLinkOwner } from './files/ownership.ts';
 import { type OpenDirectory, PathWalk } from './files/path-walk.ts';
 
-/** Guards against other users and power cuts. */
+/** Tests the guards against other users and power cuts. */
 
 let directory: string;
 let walk: PathWalk;
@@ -51,7 +51,7 @@ describe.each([
   ['sticky', 0o1777],
   ['open to all', 0o777],
 ])('a hard-linked file in a directory that is %s', (_, mode) => {
-  test('neither reads a hard-linked file nor changes its permissions, because it may be a file elsewhere', async () => {
+  test('neither reads a hard-linked file nor changes its permissions', async () => {
     const shared = `${directory}/shared`;
     mkdirSync(shared);
     chmodSync(shared, mode);
@@ -60,7 +60,9 @@ describe.each([
     expect(() => inspect(walk, `${shared}/f`, true)).toThrow(/more than one hard link/);
     const open = walk.open(shared, 'null')!;
     const seen = inspect(walk, `${directory}/secret`, false);
-    await expect(setFileOwnership(open, 'f', seen, { uid, gid, mode: 0o666 })).rejects.toThrow(/replaced meanwhile/);
+    await expect(setFileOwnership(open, 'f', seen, { uid, gid, mode: 0o666 })).rejects.toThrow(
+      /replaced during the apply/,
+    );
     walk.release(open);
     expect(statSync(`${directory}/secret`).mode & 0o777).toBe(0o640);
     expect(inspect(walk, `${directory}/secret`, true).type).toBe('file');
@@ -108,7 +110,7 @@ describe('writing a file', () => {
     expect(synced).toEqual([0o604]);
   });
 
-  test('neither follows nor writes to an object that another user put in place of the temporary file', async () => {
+  test('ignores an object that another user put in place of the temporary file', async () => {
     let temporary = '';
     await write('f', async () => {});
     const restoreOpen = replaceCall('openSync', (real) => (path, flags, mode) => {
@@ -139,7 +141,7 @@ describe('writing a file', () => {
     writeFileSync(`${directory}/g`, 'theirs');
     renameSync(`${directory}/g`, `${directory}/f`);
     await expect(write('f', async () => expectUnchanged(parent, 'f', seen))).rejects.toThrow(
-      /changed by somebody else/,
+      /changed by another process/,
     );
     expect(readFileSync(`${directory}/f`, 'utf8')).toBe('theirs');
   });
@@ -204,7 +206,7 @@ describe.runIf(uid === 0)('an object that another user swaps in between observat
     for (const name of ['f', 'l', 'd']) lchownSync(`${home}/${name}`, user, user);
   });
   afterEach(() => walk.release(held));
-  /** Replaces the entry `name` with root's own, right before the agent opens it. */
+  /** Replaces the entry `name` with an object of root, right before the agent opens the entry. */
   const swap = (name: string, make: (path: string) => void) => {
     make(`${home}/precious`);
     let isDue = true;
@@ -221,13 +223,13 @@ describe.runIf(uid === 0)('an object that another user swaps in between observat
 
   test('keeps the owner of an object that was swapped in: a file', async () => {
     const seen = inspect(walk, `${home}/f`, false);
-    // A single link to a file of root, moved here from elsewhere.
+    // A file of root with a single link, moved here from another directory.
     swap('f', (path) => {
       writeFileSync(`${directory}/secret`, 'secret', { mode: 0o600 });
       linkSync(`${directory}/secret`, path);
       rmSync(`${directory}/secret`);
     });
-    await expect(setFileOwnership(held, 'f', seen, theirs)).rejects.toThrow(/replaced meanwhile; apply again/);
+    await expect(setFileOwnership(held, 'f', seen, theirs)).rejects.toThrow(/replaced during the apply; apply again/);
     isRoots('f');
     expect(statSync(`${home}/f`).mode & 0o7777).toBe(0o600);
   });
@@ -235,7 +237,7 @@ describe.runIf(uid === 0)('an object that another user swaps in between observat
   test('keeps the owner of an object that was swapped in: a file that replaces a link', () => {
     const seen = inspect(walk, `${home}/l`, false);
     swap('l', (path) => writeFileSync(path, 'secret', { mode: 0o600 }));
-    expect(() => setLinkOwner(held, 'l', seen, theirs)).toThrow(/replaced meanwhile; apply again/);
+    expect(() => setLinkOwner(held, 'l', seen, theirs)).toThrow(/replaced during the apply; apply again/);
     isRoots('l');
   });
 
@@ -247,7 +249,7 @@ describe.runIf(uid === 0)('an object that another user swaps in between observat
       renameSync(`${home}/precious`, path);
     });
     expect(() => writeSymlinkAtomically(held, 'new', { target: 'nowhere', uid: user, gid: user })).toThrow(
-      /replaced meanwhile/,
+      /replaced during the apply/,
     );
     expect(readdirSync(home).filter((name) => lstatSync(`${home}/${name}`).isFile())).toEqual(['f']);
   });
@@ -258,13 +260,13 @@ describe.runIf(uid === 0)('an object that another user swaps in between observat
     mkdirSync(`${home}/d`, { mode: 0o700 });
     writeFileSync(`${home}/d/secret`, 'secret');
     const open = walk.open(`${home}/d`, 'null')!;
-    await expect(setDirectoryOwnership(open, seen, theirs)).rejects.toThrow(/replaced meanwhile/);
-    await expect(setDirectoryOwnership(open, 'new', theirs)).rejects.toThrow(/replaced meanwhile/);
+    await expect(setDirectoryOwnership(open, seen, theirs)).rejects.toThrow(/replaced during the apply/);
+    await expect(setDirectoryOwnership(open, 'new', theirs)).rejects.toThrow(/replaced during the apply/);
     walk.release(open);
     isRoots('d');
   });
 
-  test('accepts a log that grows all the time as the same file', async () => {
+  test('treats a log that grows as the same file', async () => {
     const seen = inspect(walk, `${home}/f`, false);
     writeFileSync(`${home}/f`, 'more');
     await setFileOwnership(held, 'f', seen, { uid: 0, gid: 0, mode: 0o640 });

@@ -9,7 +9,7 @@ import { runCommand } from './processes/run-command.ts';
 export const runningHostname = (): string => hostname();
 
 /**
- * Sets the kernel's host name until the next boot. Uses no daemon, because a machine may have none.
+ * Sets the kernel's host name until the next boot. Needs no daemon, because a machine may have none.
  * @throws HostFailure
  */
 export async function setRunningHostname(

@@ -17,7 +17,7 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(directory, { recursive: true, force: true }));
 
-test('makes a directory with its permissions from the start, regardless of the umask', () => {
+test('creates a directory with its permissions from the start, regardless of the umask', () => {
   const before = process.umask(0o077);
   try {
     makeDirectory(`${directory}/d`, 0o755);
@@ -48,7 +48,7 @@ test('resolves names and numbers of accounts; the first entry of a name wins', (
 });
 
 describe('opening directories', () => {
-  test('makes and reports missing directories, and keeps open ones stable', () => {
+  test('creates and reports missing directories, and keeps open ones stable', () => {
     const made: string[] = [];
     const walk = new PathWalk((path) => made.push(path));
     expect(walk.open(`${directory}/a/b`, 'null')).toBeNull();
@@ -80,7 +80,7 @@ describe('running programs', () => {
   test('reads all output, even if this process was busy when the program ended', async () => {
     const block = (ms: number) => void Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms);
     const busy = () => {
-      // Both end while the agent waits for other output, so that an exit is seen before its output.
+      // Both programs end while the agent waits for other output, so that an exit is seen before its output.
       spawn('sh', ['-c', 'sleep 0.1; echo']).stdout.once('data', () => block(700));
       spawn('sleep', ['0.1']).once('exit', () => block(300));
       block(300);
@@ -90,7 +90,7 @@ describe('running programs', () => {
     expect(result.stdout).toBe('word\n');
   });
 
-  test('reports how a program ended, and leaves its background processes alone', async () => {
+  test('reports how a program ended, without waiting for its background processes', async () => {
     let identity: ProcessIdentity | null = null;
     const result = await runCommand(
       {
@@ -133,7 +133,7 @@ describe('the output of a program', () => {
   const shell = (text: string, outputCap = 1000) =>
     runCommand({ program: 'sh', args: ['-c', text], timeLimit: 10_000, outputCap }, systemClock);
 
-  test('can be reopened by path, and keeps what was written before', async () => {
+  test('a program can reopen its output by path without truncating it', async () => {
     const result = await shell(
       'echo a; echo b > /dev/stdout; echo c >&2; echo d > /dev/stderr; echo e | tee /dev/stderr',
     );
@@ -147,7 +147,7 @@ describe('the output of a program', () => {
     await expect.poll(() => existsSync(sign)).toBe(true);
   });
 
-  test('takes no more memory than the kept part, at any length', async () => {
+  test('keeps only a bounded part of the output in memory', async () => {
     const before = liveBytes();
     let [passed, most] = [0, 0];
     const result = await runCommand(
@@ -172,7 +172,7 @@ describe('the output of a program', () => {
     expect(most).toBeLessThan(8_000_000);
   });
 
-  test('ends in an error, not a crash, when no more files can be opened', async () => {
+  test('throws an error when no more files can be opened', async () => {
     const command = { program: 'sh', args: ['-c', 'read go <&4'], scriptFd: 0, timeLimit: 5_000, outputCap: 10 };
     const errors: unknown[] = [];
     for (let left = 1; left < 12; left++)
@@ -180,7 +180,7 @@ describe('the output of a program', () => {
     expect(String(errors.at(-1))).toMatch(/sh cannot be started: .*EMFILE/);
   });
 
-  test('leaves no open file behind', async () => {
+  test('leaves no file open', async () => {
     const open = () => readdirSync('/proc/self/fd').length;
     await shell('true');
     const before = open();

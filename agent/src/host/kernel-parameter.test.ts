@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { parameterName, parameterPath, plainValue } from './kernel-parameter.ts';
 
-test('takes the first separator of a key as the separator, and the other as a literal dot', () => {
+test('treats the first separator in a key as the separator', () => {
   expect(parameterPath('net.ipv4.ip_forward')).toBe('net/ipv4/ip_forward');
   expect(parameterPath('net/ipv4/ip_forward')).toBe('net/ipv4/ip_forward');
   expect(parameterPath('net.ipv4.conf.eth0/1.mtu')).toBe('net/ipv4/conf/eth0.1/mtu');

@@ -15,7 +15,7 @@ const reasons: Readonly<Record<string, string>> = {
 };
 
 function reasonOf(error: Error): string {
-  // Holds one error for each address that was tried.
+  // An AggregateError holds one error for each address that was tried.
   const first = error instanceof AggregateError ? (error.errors[0] as Error) : error;
   return reasons[errnoOf(first) ?? ''] ?? first.message;
 }

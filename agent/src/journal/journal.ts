@@ -86,7 +86,7 @@ export class Journal {
     return this.#log.size > Math.max(minCompactionBytes, 2 * this.#base);
   }
 
-  /** Whether it rejects records until it is rewritten. */
+  /** Whether the journal rejects records until it is rewritten. */
   get isBroken(): boolean {
     return this.#log.isBroken;
   }
@@ -107,8 +107,8 @@ export class Journal {
   }
 
   /**
-   * Removes unreferenced copies. All records must be synced and no operation may run, because a copy is made before the
-   * record that refers to it.
+   * Removes unreferenced copies. All records must be synced and no operation may run, because a copy is created before
+   * the record that refers to it.
    */
   dropUnusedCopies(): void {
     const hashes = new Set<string>();

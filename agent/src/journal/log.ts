@@ -15,7 +15,7 @@ import { hostFailure } from '../host/failure.ts';
 import { checkedLine, jsonOf } from '../host/files/checked-line.ts';
 import { writeAll } from '../host/write-all.ts';
 
-/** The disk rejected a record. Nothing that depends on the record may be done. */
+/** The disk rejected a record. The caller must not act as if the record existed. */
 export class JournalFailure extends Error {
   constructor(error: unknown, doing: string) {
     super(hostFailure(error, doing).message);
@@ -161,7 +161,7 @@ export class JournalLog {
       if (fd !== null) closeSync(fd);
       try {
         rmSync(temporary, { force: true });
-        // At the next start it would replace the old file, to which further lines are appended.
+        // At the next start, the new file would replace the old one, to which further lines are appended.
         rmSync(next, { force: true });
       } catch {
         this.#broken = failure;

@@ -16,7 +16,7 @@ const ordinalsPerApply = 2 ** 20;
 type EventOf<T extends JournalEvent['t']> = Extract<JournalEvent, { t: T }>;
 type Reducer<T extends JournalEvent['t']> = (state: JournalState, event: EventOf<T>) => void;
 
-/** What each event changes. An event about an unknown object changes nothing. */
+/** The effect of each event. An event about an unknown object changes nothing. */
 const reducers: { readonly [T in JournalEvent['t']]: Reducer<T> } = {
   accepted({ operations }, { message }) {
     operations.set(message.operation_id, {
@@ -134,7 +134,7 @@ function recordResult(state: JournalState, operation: OperationRecord, position:
     if (removed?.type === 'directory-unix' && result.action === 'remove') state.ourDirectories.delete(removed.identity);
     return;
   }
-  // What a killed agent changed of it is adopted at the end.
+  // Changes by a killed agent to this resource are adopted at the end.
   if (result.status === 'skipped') return;
   const { key } = resource;
   const recorded = state.managed.get(key);
@@ -174,7 +174,7 @@ function recordEnd(state: JournalState, event: EventOf<'ended'>): void {
   if (event.snapshot) {
     const { resources, keep_modules } = operation.message;
     const desired = new Set(resources.map(({ key }) => key));
-    // What a condition kept from being applied is as it was applied before, if it ever was.
+    // A resource that its condition skipped stays as it was applied before, if it ever was.
     const applied = resources.flatMap((resource, position) =>
       operation.results[position]?.status === 'skipped'
         ? (state.managed.get(resource.key)?.succeeded ?? [])

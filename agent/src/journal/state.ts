@@ -14,7 +14,7 @@ export interface OperationRecord {
   /** Whether the acceptance is in the spool or already reported. */
   acceptedReported: boolean;
   cancelled: boolean;
-  /** Unix seconds; null before it began. */
+  /** Unix seconds; null before the operation began. */
   startedAt: number | null;
   /** Keys to remove, in order, fixed at its start. */
   removals: string[];
@@ -24,7 +24,7 @@ export interface OperationRecord {
   step: { position: number; process: ProcessIdentity | null; before: Json | null } | null;
   /** Recorded original states of resources that are about to get a result, by key. */
   befores: Map<string, Json>;
-  /** For an apply: results by position, without the parts that only people need. */
+  /** For an apply: results by position, without the parts that only operators need. */
   results: ResourceResult[];
   /** For an apply: the highest ordinal among its resources so far; absent before the first. */
   lastOrdinal?: number;
@@ -40,11 +40,11 @@ export interface Intent {
 
 /** A resource that an apply manages. */
 export interface ManagedRecord {
-  /** As last declared, whether or not it succeeded. */
+  /** The resource as last declared, whether or not it succeeded. */
   resource: ResolvedResource;
-  /** As last applied with success. */
+  /** The resource as last applied successfully. */
   succeeded: ResolvedResource | null;
-  /** The provider's record of the original state; null: it was as declared before it was managed. */
+  /** The provider's record of the original state; null: the resource was as declared before it was managed. */
   before: Json | null;
   /** Increases in the order of application. Removals run from the highest down. */
   ordinal: number;

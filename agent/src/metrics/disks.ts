@@ -50,7 +50,7 @@ export class DiskReader {
     return this.#fileSystems;
   }
 
-  /** @returns `hidden`: unmounted meanwhile, or not accessible to this user */
+  /** @returns `hidden`: unmounted in the meantime, or not accessible to this user */
   #query(path: string, limitMs: number): Promise<Room | 'hidden' | 'unknown'> {
     return new Promise((resolve) => {
       this.#unanswered.add(path);

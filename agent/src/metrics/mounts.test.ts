@@ -78,7 +78,7 @@ ${root}
       '/',
       '/data/deep/disk',
     ]);
-    // Two mounts on one path, neither below the other: one of them answers.
+    // Two mounts on one path, neither below the other. Only one of them is visible.
     expect(paths(root, data, data.replace('30 27 8:17', '31 27 8:33'))).toEqual(['/', '/data']);
     // A mount from before the root was replaced hides the first one.
     expect(paths('1 1 0:2 / / rw - rootfs rootfs rw', '5 1 8:9 / /old rw - ext4 /dev/sdx rw', root)).toEqual(['/']);

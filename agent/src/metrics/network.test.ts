@@ -54,7 +54,7 @@ describe('counted interfaces', () => {
     expect(counted({ eth0: card, lan1: on('gone', true) })).toEqual(['eth0']);
   });
 
-  test('counts a card and not its fast path, which may come and go', () => {
+  test('counts a card but not its fast path, which may appear and disappear', () => {
     const hyperV = { eth0: on('enP1s1', true), enP1s1: owned('eth0'), 'eth0.7': upper, br0: on('eth0') };
     expect(counted(hyperV)).toEqual(['eth0']);
     expect(counted({ eth0: card })).toEqual(['eth0']);

@@ -8,7 +8,7 @@ const used = (before: string, after: string) => {
   return from === null || to === null ? null : cpuUsage(from, to);
 };
 
-/** Text like the kernel's with an error in it. */
+/** Text in the kernel's format with errors. */
 const hostile = (text: string) =>
   fc.oneof(
     fc.string(),
@@ -25,19 +25,19 @@ describe('the CPU usage', () => {
   });
 
   test('counts guest time once, and steal time as work', () => {
-    // 50 of user belong to a guest, and appear again in the ninth field.
+    // 50 ticks of `user` belong to a guest, and appear again in the ninth field.
     expect(used('cpu  0 0 0 0 0 0 0 0 0 0', 'cpu  50 0 0 50 0 0 0 0 50 50')).toBe(50);
     expect(used('cpu  0 0 0 0 0 0 0 0 0 0', 'cpu  10 0 0 50 0 0 0 40 0 0')).toBe(50);
   });
 
-  test('knows no CPU usage without time between two readings, and treats a decreasing counter as unchanged', () => {
+  test('returns null without elapsed ticks, and treats a decreasing counter as unchanged', () => {
     expect(used('cpu  5 5 5 5 5', 'cpu  5 5 5 5 5')).toBeNull();
     expect(used('cpu  5 5 5 500 900 0 0 0', 'cpu  55 5 5 550 100 0 0 0')).toBe(50);
     expect(used('cpu  900 5 5 500 0 0 0 0', 'cpu  100 5 55 550 0 0 0 0')).toBe(50);
     expect(used('cpu  9 9 9 9 9', 'cpu  1 1 1 1 1')).toBeNull();
   });
 
-  test('reads no CPU usage from malformed text, and never leaves 0 to 100', () => {
+  test('returns null for malformed text, and never leaves 0 to 100', () => {
     for (const line of [
       '',
       'cpu',
@@ -63,7 +63,7 @@ describe('memory', () => {
   const text =
     'MemTotal:       24684096 kB\nMemFree:        17735540 kB\nMemAvailable:   23400600 kB\nSwapCached:  0 kB\nSwapTotal:  2048 kB\nSwapFree:  1024 kB\n';
 
-  test('counts unavailable memory as used', () => {
+  test('counts memory that is not available as used', () => {
     expect(parseMemory(text)).toEqual({ total: 24684096 * 1024, used: 1283496 * 1024, swapUsed: 1024 * 1024 });
   });
 

@@ -31,8 +31,8 @@ export function parseCpuTimes(text: string): CpuTimes | null {
 }
 
 /**
- * Percentage of busy time between two readings. A counter that went back counts as unchanged: iowait may do that, and all
- * counters when a CPU is removed.
+ * Percentage of busy time between two readings. A decreased counter counts as unchanged: iowait may decrease, and all
+ * counters may when a CPU is removed.
  * @returns null if no time has passed
  */
 export function cpuUsage(before: CpuTimes, after: CpuTimes): number | null {

@@ -210,7 +210,7 @@ describe('samples', () => {
     expect(times()).toEqual([5, 45, 65, 95, 125, 255, 285]);
   });
 
-  test('never takes two samples in a second: an early one waits for the next second', async () => {
+  test('never takes two samples in the same second', async () => {
     settings = { enabled: true, collection_interval: 1 };
     start();
     for (let n = 0; n < 3; n++) await pass(1_000);
@@ -275,7 +275,7 @@ describe('samples', () => {
     expect(logged).toEqual([]);
     sampler.end();
 
-    // The samples were sent meanwhile, without a notification.
+    // The samples were sent in the meantime, without a notification.
     sampler = before(86_400);
     await pass(120_000);
     buffer.drop(buffer.end);

@@ -25,7 +25,7 @@ export interface MetricsSettings {
 /** Defaults without a configuration file. */
 export const defaultMetrics: MetricsSettings = { enabled: true, collection_interval: 30 };
 
-/** Delay of the first sample: short for people who wait for it, and long enough to measure the CPU usage. */
+/** Delay of the first sample: short for users who wait for it, and long enough to measure the CPU usage. */
 const firstMs = 5_000;
 /**
  * If the clock was set back by at most this, the sampler waits until it has caught up, because that time already has
@@ -133,7 +133,7 @@ export class Sampler {
     if (collected_at === null) return;
     const sample = this.#measure(collected_at);
     const disks = await this.#disks.read();
-    // Disabled meanwhile.
+    // Metrics were disabled in the meantime.
     if (this.#intervalMs === null) return;
     if (buffer.first === buffer.end) this.#hasWarnedFull = false;
     this.#newest = collected_at;

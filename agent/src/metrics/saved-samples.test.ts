@@ -148,7 +148,7 @@ describe('unsent samples', () => {
     expect(start().times).toEqual([]);
   });
 
-  test('restores samples after a stop even if the agent got another id meanwhile', async () => {
+  test("restores samples after a stop even if the agent's id has changed", async () => {
     const first = start();
     await first.take(25);
     expect(existsSync(path)).toBe(true);
@@ -312,7 +312,7 @@ describe('the file of samples', () => {
     expect(readFileSync('/etc/passwd', 'utf8')).toContain('root');
   });
 
-  test('rewrites a file that was removed or changed meanwhile', async () => {
+  test('rewrites a file that was removed or changed by another process', async () => {
     const agent = start();
     await agent.take(45);
     for (const harm of [() => rmSync(path), () => writeFileSync(path, 'x'), () => truncateSync(path, 100)]) {

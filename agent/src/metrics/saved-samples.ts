@@ -28,7 +28,7 @@ export interface SavedSamplesOptions {
 export class SavedSamples {
   readonly #options: SavedSamplesOptions;
   readonly #file: LineFile;
-  /** Indexes of the samples in the file, and their agent id; null: no file. */
+  /** Indexes of the samples in the file, and their agent id; null: the file does not exist. */
   #saved: { from: number; to: number; nodeId: string } | null = null;
   #saving: Promise<void> | null = null;
   #cancelTimer: (() => void) | null = null;

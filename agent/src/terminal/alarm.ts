@@ -1,6 +1,6 @@
 import type { Clock } from '../../../lib/src/clock.ts';
 
-/** One timer for all sleepers. Each is woken once, at the time it last requested. */
+/** A timer shared by all sleepers. Each is woken once, at the time it last requested. */
 export class Alarm<Sleeper extends { wake(): void }> {
   readonly #clock: Clock;
   readonly #times = new Map<Sleeper, number>();

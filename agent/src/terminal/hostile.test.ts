@@ -37,7 +37,7 @@ const act = fc.oneof(
 );
 
 describe.skipIf(process.platform !== 'linux')('terminals', () => {
-  test('never exceed their limit, with any number of concurrent requests', async () => {
+  test('never exceeds the maximum number of terminals, with any concurrent requests', async () => {
     link.settings = { ...link.settings, max_sessions: 3 };
     const all = await Promise.all(Array.from({ length: 50 }, () => link.open()));
     const opened = all.filter(({ answer }) => answer?.type === 'terminal_opened');
@@ -53,7 +53,7 @@ describe.skipIf(process.platform !== 'linux')('terminals', () => {
     expect((await link.open()).answer).toMatchObject({ type: 'terminal_refused', code: 'limit' });
   });
 
-  test('answer each request once, in any order of messages, and leave nothing behind', async () => {
+  test('answers each request once, in any order of messages, and leaves no records', async () => {
     await (await link.open()).run('true');
     const before = openFiles();
     const converse = async (acts: (typeof act extends fc.Arbitrary<infer Act> ? Act : never)[]) => {
@@ -85,7 +85,7 @@ describe.skipIf(process.platform !== 'linux')('terminals', () => {
       for (const of of given) expect(times('terminal_opened', of)).toBe(times('terminal_exited', of));
     };
     await fc.assert(fc.asyncProperty(fc.array(act, { maxLength: 40 }), converse), { numRuns: 15 });
-    // Except the one that no message concerned.
+    // Ignores the terminal that no message concerned.
     const noted = () => new OpenTerminals(link.directory).left().length;
     await expect.poll(noted, { interval: 20 }).toBe(1);
     await expect.poll(openFiles, { interval: 20 }).toBeLessThanOrEqual(before);

@@ -30,7 +30,7 @@ describe('input', () => {
     expect(queue.add(Buffer.alloc(1), () => 0)).toBe(false);
   });
 
-  test('passes input on complete and in order, however little the terminal accepts at a time', () => {
+  test('passes input on complete and in order, in any small amounts', () => {
     const step = fc.oneof(
       fc.record({ kind: fc.constant('type' as const), bytes: fc.integer({ min: 1, max: 40 }) }),
       fc.record({ kind: fc.constant('room' as const), bytes: fc.integer({ min: 0, max: 40 }) }),

@@ -18,8 +18,8 @@ const outputLimits: OutputLimits = {
 };
 
 /**
- * Unsent output of a terminal, with its flow control. The first bytes after a pause are sent at once, so that an echo is
- * not delayed; small pieces after that are combined.
+ * Unsent output of a terminal, with its flow control. The first bytes after a pause are sent immediately, so that an
+ * echo is not delayed; small pieces after that are combined.
  */
 export class OutputQueue {
   readonly #limits: OutputLimits;

@@ -53,7 +53,7 @@ export class SessionKiller {
         }
         continue;
       }
-      // Repeated, because a process may have forked meanwhile.
+      // Repeated, because a process may have forked since the last scan.
       killAll(members);
       if (left > 0 && now < deadline + killTimeoutMs) continue;
       this.#cases.delete(session);

@@ -17,11 +17,11 @@ describe('the shell of a terminal', () => {
     ["the account's shell", '/bin/bash', settings, { shell: '/bin/bash' }],
     ["the system's default if the account has none", '', settings, { shell: '/bin/sh' }],
     ['the configured shell', '/bin/bash', { ...settings, shell: '/opt/own-shell' }, { shell: '/opt/own-shell' }],
-  ])('is %s', (_name, login, given, expected) => {
+  ])('chooses %s', (_name, login, given, expected) => {
     expect(chooseShell(null, login, given, machine)).toEqual(expected);
   });
 
-  test('takes the shell that the operator requests, if that is allowed and it is in /etc/shells', () => {
+  test('chooses the requested shell if that is allowed and in /etc/shells', () => {
     expect(chooseShell('/bin/sh', '/bin/bash', overridden, machine)).toEqual({ shell: '/bin/sh' });
   });
 
@@ -38,7 +38,7 @@ describe('the shell of a terminal', () => {
     ['a listed shell that does not exist', '/bin/zsh', overridden, 'shell_refused', /not a program/],
     ['a configured shell that does not exist', null, { ...settings, shell: '/no' }, 'failed', /remote_terminal.shell/],
     ['a configured shell that is not a path', null, { ...settings, shell: 'bash' }, 'failed', /absolute/],
-  ])('is refused: %s', (_name, requested, given, code, message) => {
+  ])('refuses %s', (_name, requested, given, code, message) => {
     const choice = chooseShell(requested, '/bin/bash', given, machine);
     expect(choice).toMatchObject({ code, message: expect.stringMatching(message) });
   });

@@ -15,7 +15,7 @@ export interface TerminalOptions {
   readonly channel: number;
   readonly outlet: Outlet;
   now(): number;
-  /** Requests a wake-up at this time; null: none. */
+  /** Requests a wake-up at this time; null: cancels the request. */
   wakeAt(terminal: Terminal, time: number | null): void;
 }
 
@@ -26,7 +26,7 @@ const roomPollMs = 50;
 /** Backoff for input that the terminal does not accept, in milliseconds. */
 const retry = { first: 1, last: 50 };
 
-/** One terminal: sends output as the windows and the network allow, and passes on input as the shell accepts it. */
+/** A terminal: sends output as the windows and the network allow, and passes on input as the shell accepts it. */
 export class Terminal {
   readonly #options: TerminalOptions;
   readonly #output = new OutputQueue(pieceBytes);

@@ -25,7 +25,7 @@ const numberIn = (text: string, name: string) => Number(new RegExp(`${name}=(\\d
 
 describe.skipIf(process.platform !== 'linux')('a terminal', () => {
   describe('of a login', () => {
-    test('has the environment of the account and nothing of the agent', async () => {
+    test('starts a login shell with only the environment of the account', async () => {
       process.env.MUSTER_TEST_SECRET = 'not for shells';
       const shell = await link.open();
       const shown = await shell.run(
@@ -52,7 +52,7 @@ describe.skipIf(process.platform !== 'linux')('a terminal', () => {
       expect(link.messages[0]).toMatchObject({ type: 'terminal_opened', shell: '/bin/sh', user: username });
     });
 
-    test('has the requested size, and later the new size', async () => {
+    test('opens with the requested size, and follows a resize', async () => {
       const shell = await link.open({ cols: 101, rows: 31 });
       expect(await shell.run('stty size')).toContain('31 101');
       link.link.receive({ type: 'terminal_resize', channel: shell.channel, cols: 77, rows: 11 });
@@ -81,7 +81,7 @@ describe.skipIf(process.platform !== 'linux')('a terminal', () => {
       expect(shell.exit).toBeNull();
     });
 
-    test.skipIf(!isRoot)("runs as another user with that user's groups and none of the agent's", async () => {
+    test.skipIf(!isRoot)('runs as another user with the groups of that user only', async () => {
       const own = process.getgroups!();
       process.setgroups!([0, 4, 24]);
       try {
@@ -102,7 +102,7 @@ describe.skipIf(process.platform !== 'linux')('a terminal', () => {
       }
     });
 
-    test.skipIf(!isRoot)('opens for an agent that does not run as root, with any group of terminals', async () => {
+    test.skipIf(!isRoot)('opens for an agent that does not run as root', async () => {
       // Only root can give files to groups that it is not in.
       process.seteuid!('nobody');
       try {
@@ -126,7 +126,7 @@ describe.skipIf(process.platform !== 'linux')('a terminal', () => {
   });
 
   describe('in use', () => {
-    test('sends all output before its end, even to a slow receiver', async () => {
+    test('sends all output before the end, even to a slow receiver', async () => {
       const shell = await link.open();
       shell.isTaking = false;
       await shell.type('stty -onlcr; head -c 1000000 /dev/zero | tr "\\\\0" x; exit 3\r');
@@ -139,7 +139,7 @@ describe.skipIf(process.platform !== 'linux')('a terminal', () => {
       const slowly = setInterval(() => shell.take(), 1);
       expect(await shell.ended()).toEqual({ code: 3, signal: null });
       clearInterval(slowly);
-      // And the x of the echoed line, and of `exit`.
+      // The echoed line and `exit` contain an x too.
       expect(count).toBeGreaterThanOrEqual(1_000_000);
       expect(count).toBeLessThanOrEqual(1_000_004);
     });
@@ -332,7 +332,7 @@ describe.skipIf(process.platform !== 'linux')('a terminal', () => {
   });
 
   describe('is refused', () => {
-    test('refuses a terminal beyond the maximum number, until one has ended', async () => {
+    test('refuses a terminal beyond the maximum number until one has ended', async () => {
       link.settings = { ...link.settings, max_sessions: 1 };
       const first = await link.open();
       const second = await link.open();
@@ -354,7 +354,7 @@ describe.skipIf(process.platform !== 'linux')('a terminal', () => {
         'shell_refused',
         /override/,
       ],
-    ])('%s', async (_name, settings, shell, code, message) => {
+    ])('refuses to open a terminal %s', async (_name, settings, shell, code, message) => {
       link.settings = { ...link.settings, ...settings };
       const { answer } = await link.open({ shell });
       expect(answer).toMatchObject({ type: 'terminal_refused', code, message: expect.stringMatching(message) });

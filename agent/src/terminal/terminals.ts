@@ -38,7 +38,7 @@ export interface TerminalsOptions {
   ended?(): void;
 }
 
-/** A terminal that counts against the limit until all its processes have ended. */
+/** A terminal that counts against the maximum until all its processes have ended. */
 interface Entry {
   readonly request: Message<'terminal_open'>;
   readonly terminal: Terminal;
@@ -46,7 +46,7 @@ interface Entry {
   refuse(code: TerminalRefusal, message: string): void;
   /** Whether its opening was reported and its end was not. */
   isOpen: boolean;
-  /** Reason of the hangup; null: none was requested. */
+  /** Reason of the hangup; null: no hangup was requested. */
   ending: string | null;
   readonly hungUp: PromiseWithResolvers<void>;
 }
@@ -233,7 +233,7 @@ export class Terminals {
     outlet.send({ type: 'terminal_opened', channel, ...as });
     log.info({ session_id, operator, ...as }, 'terminal opened');
     const shown = exited.promise.then(() => new Promise<void>((done) => terminal.finish(done)));
-    // It may have been closed while it was opening.
+    // The terminal may have been closed while it was being opened.
     if (entry.ending === null) terminal.begin(shell);
     await Promise.race([shown, entry.hungUp.promise]);
 

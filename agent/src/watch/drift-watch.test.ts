@@ -98,7 +98,7 @@ describe('the drift watch', () => {
     await hinted('f');
   });
 
-  test('sends no hint while a resource is as applied: neither after an apply nor after a touch', async () => {
+  test('sends no hint after an apply or a change that makes no difference', async () => {
     await apply('apply', desired());
     utimesSync(`${root}/f`, 1, 1);
     writeFileSync(`${root}/f`, 'as applied\n');
@@ -113,14 +113,14 @@ describe('the drift watch', () => {
     await nothingHinted();
   });
 
-  test('observes again after an apply, for manual changes meanwhile', async () => {
+  test('observes again after an apply, to find manual changes during the apply', async () => {
     await apply('apply', desired());
     const late = script('late', { apply: `echo by hand > ${root}/f` });
     await apply('apply', [...desired(), late]);
     await hinted('f');
   });
 
-  test('finds changes from while the agent did not run', async () => {
+  test('finds manual changes from before the start of the agent', async () => {
     await apply('apply', desired());
     await stop();
     writeFileSync(`${root}/g`, 'by hand\n');
@@ -186,7 +186,7 @@ describe('a hint', () => {
 });
 
 describe('a path that changes all the time', () => {
-  test('observes a path that changes all the time less and less often, and at once again after a quiet time', async () => {
+  test('observes a path that changes constantly less and less often', async () => {
     expect([0, 9, 10, 11, 13, 30].map(waitAfter)).toEqual([0, 0, 1000, 2000, 8000, 300_000]);
     const home = temporaryDirectory();
     const clock = new ManualClock();
@@ -210,7 +210,7 @@ describe('a path that changes all the time', () => {
       await expect.poll(() => looks).toBe(1);
       for (let i = 0; i < 600; i++) {
         writeFileSync(path, `${i}`);
-        // One turn of the event loop for the kernel's events, and a tenth of a second of the manual clock.
+        // Runs one turn of the event loop for the kernel's events, and a tenth of a second of the manual clock.
         await new Promise((resolve) => setTimeout(resolve, 1));
         clock.advance(100);
       }

@@ -40,7 +40,7 @@ const maxKeyLength = 200;
 
 interface Path {
   keys: string[];
-  /** Observations since it was last quiet. */
+  /** Number of observations since the last quiet time. */
   observations: number;
   observedAt: number;
   /** Time of the next observation; null: no event occurred. */

@@ -5,7 +5,7 @@ import type { backOff, LinkEnd, Waits } from '../backoff.ts';
 
 /** Handshakes and welcomes that a slow orchestrator finishes in a second. */
 const admittedPerSecond = 250;
-/** Sockets of one address that wait for their handshake; more are dropped at once. */
+/** Maximum sockets of one address that wait for their handshake; further ones are dropped immediately. */
 const waitingSockets = 2_048;
 const tickMs = 10;
 

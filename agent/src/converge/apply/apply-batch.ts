@@ -11,8 +11,8 @@ import { claimIfNew, isUnmet, rememberPartial } from './apply-run.ts';
 
 /**
  * Applies adjacent resources of one type together, such as packages in one transaction. All of them are observed and
- * journaled in one synced entry. If the agent is killed in between, the next one waits for the started process and
- * observes again to find what was finished.
+ * journaled in one synced entry. If the agent is killed in between, the next agent waits for the started process and
+ * observes again to find out which resources were finished.
  */
 
 const maxBatch = 512;
@@ -24,11 +24,11 @@ type Act = Extract<Decision, { verdict: 'none' | 'act' }>;
 interface Planned {
   step: Step;
   provider: Together;
-  /** Null if it could not or need not be observed. */
+  /** Null if the resource could not or need not be observed. */
   seen: { it: unknown } | null;
   decision: Decision;
   before: Json | null;
-  /** Whether the journal has its intent. */
+  /** Whether the journal contains its intent. */
   isRecorded: boolean;
   /** The decision before the agent was killed; null at the first attempt, or if nothing was to be done. */
   original: Act | null;
@@ -70,7 +70,7 @@ async function recover(progress: Progress, provider: Together): Promise<void> {
   try {
     await provider.recover?.(progress.machine());
   } catch (error) {
-    // Each resource then reports its own failure.
+    // Each resource then reports the failure itself.
     if (!(error instanceof HostFailure)) throw error;
     progress.context.warn({ operation_id: progress.id, error: error.message }, 'failed to repair an interrupted batch');
   }
@@ -98,12 +98,12 @@ async function planBatch(
     const intent = progress.operation.intents.get(step.position) ?? null;
     const condition = intent === null ? conditionOf(step, forecast) : holds;
     const hasWork = batch.some(({ decision }) => decision.verdict === 'act');
-    // Its turn is after all changes before it, which may make what it asks for.
+    // An earlier change may create the path of the condition, so the resource is observed after that change.
     if ('verdict' in condition && hasWork) break;
     const observe = () => progress.observe(step, forecast);
     const ask = () => condition;
     const { decision, observation } = await planStep(step, observe, forecast, progress.desired, copies, ask);
-    // Skipped resources must be in the journal first: after a kill, the machine might answer otherwise.
+    // Skipped resources must be in the journal first: after a kill, the condition might have changed.
     if (decision.verdict === 'act' && intent === null && batch.some(isUnmet)) break;
     const seen = observation !== null && 'seen' in observation ? { it: observation.seen } : null;
     const intended = intent === null ? null : decide(step, { seen: intent.seen }, forecast, copies);
@@ -113,7 +113,7 @@ async function planBatch(
       original !== null &&
       seen !== null &&
       wasApplied(provider, step, decision, intent.seen, seen.it, original);
-    // An unfinished change that leaves no trace, such as a restart, is made now.
+    // A change that leaves no trace, such as a restart, was not finished, so it is repeated.
     const due = original !== null && seen !== null && !wasFinished && decision.verdict === 'none' ? original : decision;
     const before = intent?.before ?? step.record?.before ?? null;
     batch.push({ step, provider, seen, decision: due, before, isRecorded: intent !== null, original, wasFinished });
@@ -138,7 +138,7 @@ function wasApplied(
   return provider.wasApplied(resource, brief, seen, original.difference);
 }
 
-/** Journals all changes in one synced entry: the current state, and what of it must be restorable. */
+/** Journals all changes in one synced entry: the current state, including everything that must be restorable. */
 async function recordIntents(progress: Progress, batch: readonly Planned[]): Promise<void> {
   const entries: { position: number; seen: Json; before: Json | null }[] = [];
   const machine = progress.machine();
@@ -153,7 +153,7 @@ async function recordIntents(progress: Progress, batch: readonly Planned[]): Pro
       entries.push({ position: step.position, seen: provider.inBrief(seen.it), before: planned.before });
     } catch (error) {
       if (!(error instanceof HostFailure)) throw error;
-      // Never change what could not be restored.
+      // A change is not made if it could not be restored.
       planned.decision = { verdict: 'fail', message: error.message };
     }
   }
@@ -185,7 +185,8 @@ async function executeBatch(progress: Progress, provider: Together, due: readonl
   progress.walk.forget();
   try {
     const outcomes = await provider.together(items, machine);
-    // A transaction was left running or was killed for the stop. The next start finds out what was finished.
+    // A transaction was left running, or was killed for the stop. The next start finds out which resources were
+    // finished.
     if (stopping() && outcomes.some(({ failure }) => failure !== undefined)) throw new Stopped();
     return outcomes;
   } catch (error) {

@@ -38,7 +38,7 @@ export async function applyOne(
     if (settled !== null) return end(settled, true);
     again = true;
   }
-  // One that had begun met its condition then.
+  // The condition of a resource that was already started is not checked again.
   const condition = again ? null : conditionOf(step, picture);
   if (condition !== null && 'verdict' in condition) return end(resultOf(step, condition, 'changed', elapsed()), false);
   const observation = await progress.observe(step, picture);
@@ -55,10 +55,10 @@ export async function applyOne(
       before = await provider.remember(step.resource, observation.seen, decision.difference, before, machine);
   } catch (error) {
     if (!(error instanceof HostFailure)) throw error;
-    // Never change what could not be restored.
+    // A change is not made if it could not be restored.
     return end(failedResult(step, decision, error.message, elapsed()), false);
   }
-  // Earlier results are reported, and the start of this step is journaled, before it begins.
+  // Earlier results are reported, and the start of this step is journaled, before the step starts.
   attempt.notBegun = step.position;
   await progress.flush('step', [{ t: 'step', id: progress.id, position: step.position, process: null, before }]);
   attempt.notBegun = null;
@@ -70,7 +70,7 @@ export async function applyOne(
       step.kind === 'apply'
         ? await provider.apply(step.resource, observation.seen, decision.difference, machine)
         : await provider.remove(step.resource, before, observation.seen, decision.difference, machine);
-    // It was killed for the stop and may have run partly. The next start finds out.
+    // The program was killed for the stop and may have run partly. The next start finds out.
     if (progress.context.stopping() && outcome.failure !== undefined) throw new Stopped();
     const reported = again ? noted(decision, `run again, because ${progress.interruption} while it ran`) : decision;
     result = progress.ended(step, reported, outcome, elapsed());
@@ -79,7 +79,7 @@ export async function applyOne(
     result = failedResult(step, decision, error.message, elapsed());
   } finally {
     progress.context.running(null);
-    // It may have changed anything.
+    // The program may have changed anything.
     progress.stale();
   }
   if (step.kind === 'apply') progress.recordBefore(step.resource.key, before);
@@ -90,7 +90,7 @@ export async function applyOne(
 
 /**
  * Settles a step during which the agent was killed.
- * @returns its result; null if it is known to be unfinished and is to be run again
+ * @returns its result; null if the step is certainly unfinished and must run again
  */
 async function settleInterrupted(
   progress: Progress,
@@ -115,14 +115,14 @@ async function settleInterrupted(
     triggeredBy: circumstances.rerunBy.slice(),
     corrective: false,
   };
-  // A trigger forces the run regardless of `check`, so `check` cannot tell whether it happened.
-  // Nor can it in a cancelled operation, which kills observing programs and runs nothing again.
+  // A trigger forces the run regardless of `check`, so `check` cannot tell whether the script ran. A cancelled
+  // operation kills observing programs and runs no step again, so `check` is not used either.
   if (provider.canTell(resource) && circumstances.rerunBy.length === 0 && !progress.interrupted()) {
     try {
       const seen = await provider.observe(resource, circumstances, progress.machine());
       const inPlace = provider.diff(resource, seen, circumstances).action === 'none';
       const isDone = inPlace === (step.kind === 'apply');
-      // It may have been cancelled meanwhile.
+      // The operation may have been cancelled in the meantime.
       if (!progress.interrupted()) {
         if (!isDone) return null;
         if (step.kind === 'apply') progress.recordBefore(resource.key, before);

@@ -10,7 +10,7 @@ import { failedResult, noted, resultOf } from '../result.ts';
 
 /**
  * A run of recheckable resources: all are observed, journaled in one synced entry, then applied. After a kill of the
- * agent, observing again reveals what was finished.
+ * agent, observing again shows which changes were finished.
  */
 
 /** Maximum bytes of file contents that a run holds in memory. */
@@ -22,7 +22,7 @@ const maxInFlight = 32;
 interface PlannedStep {
   step: Step;
   provider: Provider;
-  /** Null if nothing is to be done. */
+  /** Null if the resource needs no change. */
   observation: Observation | null;
   decision: Decision;
   /** The decision before the agent was killed; null at the first attempt, or if nothing was to be done. */
@@ -40,7 +40,8 @@ export async function applyRun(progress: Progress, steps: readonly Step[], pictu
   const awaitInFlight = async (): Promise<void> => {
     const awaited = inFlight;
     inFlight = [];
-    // Waits for all before it handles the first failure, so that none continues after the path walk is closed.
+    // Waits for all results before it handles the first failure, so that no write continues after the path walk is
+    // closed.
     await Promise.allSettled(awaited.map(({ result }) => result));
     for (const { planned, result } of awaited) {
       picture.ended(planned.step, (await result).status);
@@ -66,7 +67,7 @@ export async function applyRun(progress: Progress, steps: readonly Step[], pictu
     }
     await awaitInFlight();
   } catch (error) {
-    // Nor after an internal fault: the next attempt would interfere with the same files.
+    // The same applies after an internal fault: the next attempt would interfere with writes to the same files.
     await Promise.allSettled(inFlight.map(({ result }) => result));
     throw error;
   }
@@ -83,7 +84,7 @@ async function attempt(progress: Progress, planned: PlannedStep, picture: Pictur
     : removePlanned(progress, planned, picture, started);
 }
 
-/** Observes the resources of a run and decides about each as if all before it succeeded. */
+/** Observes the resources of a run and decides about each as if all earlier ones succeeded. */
 async function foresee(progress: Progress, steps: readonly Step[], picture: Picture): Promise<PlannedStep[]> {
   const { copies } = progress.context.journal;
   const run: PlannedStep[] = [];
@@ -101,25 +102,25 @@ async function foresee(progress: Progress, steps: readonly Step[], picture: Pict
     const step = steps[position] as Step;
     const provider = providerFor(step);
     if (provider?.recheckable !== true || provider.together !== undefined || bytes > runBytes) break;
-    // A path below a future link, in the same file, or created by another resource can only be observed once that
-    // resource is applied.
+    // A path below a future link, in the same file, or created by another resource can only be observed after that
+    // resource was applied.
     const path = provider.path(step.resource);
     if (path !== null && changed.size > 0 && [path, ...ancestors(path)].some((part) => changed.has(part))) break;
     if (path !== null && step.resource.type !== 'directory-unix') changed.add(path);
     const intent = progress.operation.intents.get(position) ?? null;
     const isAsked = step.resource.only_if !== undefined && intent === null;
-    // The machine is asked when its turn comes, after all changes before it.
+    // The condition is checked after all earlier changes.
     if (isAsked && hasWork) break;
     const observe = () => progress.observe(step, forecast);
     const ask = () => (isAsked ? conditionOf(step, forecast) : holds);
     const { decision, observation } = await planStep(step, observe, forecast, progress.desired, copies, ask);
-    // Skipped resources must be in the journal first: after a kill, the machine might answer otherwise.
+    // Skipped resources must be in the journal first: after a kill, the condition might have changed.
     if (decision.verdict === 'act' && intent === null && hasUnmet) break;
-    // An earlier resource of this run may provide what it awaits, so it is observed again after that.
+    // An earlier resource of this run may provide the missing prerequisite, so this one is observed again later.
     if (decision.verdict === 'fail' && run.length > 0 && decision.awaits && forecast.bringersOf(step, decision.awaits))
       break;
     const original = intent === null ? null : decide(step, { seen: intent.seen }, forecast, copies);
-    // It was finished before the kill. Later steps were first observed as if it had not been.
+    // The change was finished before the kill. Later steps were first observed as if it had not been.
     if (original?.verdict === 'act' && decision.verdict === 'none') forecast.expects(step, original);
     // Observations without work are dropped, so that a thousand unchanged files are not held in memory.
     if (decision.verdict === 'act' && observation !== null && 'seen' in observation) {
@@ -142,11 +143,13 @@ async function foresee(progress: Progress, steps: readonly Step[], picture: Pict
   return run;
 }
 
-/** Skipped, perhaps by its condition. */
+/** Whether the step is skipped, perhaps by its condition. */
 export const isUnmet = ({ step, decision }: { step: Step; decision: Decision }): boolean =>
   decision.verdict === 'skip' && step.resource.only_if !== undefined;
 
-/** Journals all changes of a run in one synced entry: the current state, and what of it must be restorable. */
+/**
+ * Journals all changes of a run in one synced entry: the current state, including everything that must be restorable.
+ */
 async function recordIntents(progress: Progress, run: PlannedStep[]): Promise<void> {
   const entries: { position: number; seen: Json; before: Json | null }[] = [];
   const made = new Set<string>();
@@ -167,7 +170,7 @@ async function recordIntents(progress: Progress, run: PlannedStep[]): Promise<vo
         entries.push({ position: step.position, seen: provider.inBrief(observation.seen), before: planned.before });
     } catch (error) {
       if (!(error instanceof HostFailure)) throw error;
-      // Never change what could not be restored.
+      // A change is not made if it could not be restored.
       planned.decision = { verdict: 'fail', message: error.message };
     }
   }
@@ -212,7 +215,7 @@ async function applyPlanned(progress: Progress, planned: PlannedStep, started: n
 
 /**
  * Journals an object that already belongs to the agent, at its first apply.
- * @returns the failure, if that cannot be determined
+ * @returns the failure, if the agent cannot determine that
  */
 export function claimIfNew(progress: Progress, step: Step, provider: Provider): Decision | null {
   if (step.record !== null) return null;
@@ -266,7 +269,7 @@ async function removePlanned(
       progress.recordLate({ t: 'directories', id: null, made: [stillOurs], gone: [] });
       return resultOf(step, decision, 'changed', elapsed());
     }
-    // It may also have been removed by somebody else or by an apply. Its parent directories are unneeded in any case.
+    // Another process or an apply may have removed the object too. Its parent directories are unneeded in any case.
     pruneAbove(progress, resource, provider);
     if (original === null) return resultOf(step, decision, 'changed', elapsed());
     forgetBelow(progress, resource, provider);
@@ -301,7 +304,7 @@ function pruneAbove(progress: Progress, resource: Step['resource'], provider: Pr
   const machine = progress.machine();
   for (const directory of ancestors(path)) {
     if (!ourDirectories.has(directory)) return;
-    // A resource declares the directory and manages it from now on.
+    // A resource declares the directory, and so manages it.
     if (machine.declaredDirectory(directory)) return;
     if (!isRemoved(directory, progress)) return;
     progress.recordLate({ t: 'directories', id: null, made: [], gone: [directory] });

@@ -18,7 +18,7 @@ export async function applyOperation(progress: Progress): Promise<void> {
   if (progress.operation.state === 'accepted') {
     steps = stepsOf(resources, state.managed, keep_modules);
     progress.setSteps(steps);
-    // Checked only before it begins, because its own changes would make the plan stale.
+    // Checked only before the first change, because its own changes would make the plan stale.
     if (await isStale(progress, steps)) {
       const pending = [...state.pendingTriggers].map(([key, ids]): [string, string[]] => [key, [...ids]]);
       return progress.finish(0, stale, { cut: 0, pending });
@@ -85,7 +85,7 @@ async function verified(progress: Progress, cut: number): Promise<{ error?: stri
 
 const stale = 'plan_stale: the machine has changed since the plan; nothing was applied, plan again';
 
-/** Whether an apply that is bound to a plan would now do something else. */
+/** Whether an apply that is bound to a plan would no longer do what the plan says. */
 async function isStale(progress: Progress, steps: readonly Step[]): Promise<boolean> {
   const { plan_digest: planned } = progress.operation.message;
   if (planned === undefined) return false;
@@ -93,7 +93,7 @@ async function isStale(progress: Progress, steps: readonly Step[]): Promise<bool
   return now !== null && now !== planned;
 }
 
-/** The steps of an operation that had begun: removals as fixed at its start, some of them finished. */
+/** The steps of an interrupted operation: removals as fixed at its start, some of them finished. */
 function stepsAgain(progress: Progress): Step[] {
   const { message, removals, results } = progress.operation;
   const { managed } = progress.context.journal.state;
@@ -102,7 +102,7 @@ function stepsAgain(progress: Progress): Step[] {
     const record = managed.get(key);
     const position = steps.length;
     if (record !== undefined) steps.push({ position, kind: 'remove', resource: record.resource, record });
-    // Only its position still matters, because its result exists.
+    // Only its position is needed, because its result exists.
     else if (position < results.length)
       steps.push({ position, kind: 'remove', resource: removedAlready(key), record: null });
     else throw new Error(`the record of ${key} is missing from the journal`);

@@ -5,7 +5,7 @@ import type { Progress } from '../progress.ts';
 
 /**
  * Journals changes that an operation made and could not report, so that they stay managed.
- * @param steps those of the operation, from the first
+ * @param steps the steps of the operation, from the first
  * @returns positions of the resources that changed
  */
 export async function keepUnreported(progress: Progress, steps: readonly Step[]): Promise<Set<number>> {

@@ -4,7 +4,9 @@ import type { Condition, Picture, Step } from './plan.ts';
 
 export const holds: Condition = { note: null };
 
-/** Asks the machine, and in a plan also the forecast, whether the condition of a step holds. It changes nothing. */
+/**
+ * Checks on the machine, and in a plan also in the forecast, whether the condition of a step holds. Changes nothing.
+ */
 export function conditionOf(step: Step, picture: Picture): Condition {
   const path = step.kind === 'apply' ? step.resource.only_if?.exists : undefined;
   if (path === undefined) return holds;
@@ -15,10 +17,10 @@ export function conditionOf(step: Step, picture: Picture): Condition {
     if (!(error instanceof HostFailure)) throw error;
     return { verdict: 'fail', message: `\`only_if\`: ${error.message}` };
   }
-  // An apply may do less than was planned, never more.
+  // An apply may do less than its plan, but never more.
   const makers = picture.purpose === 'plan' ? picture.mayMakePaths(step).map((label) => `\`${label}\``) : [];
   if (makers.length === 0) return { verdict: 'skip', message: `skipped, because ${path} does not exist (\`only_if\`)` };
   const more = makers.length > 3 ? ` or ${makers.length - 3} more` : '';
-  const note = `${path} does not exist now: skipped unless it is made by ${makers.slice(0, 3).join(', ')}${more} (\`only_if\`)`;
+  const note = `${path} does not exist now: skipped unless it is created by ${makers.slice(0, 3).join(', ')}${more} (\`only_if\`)`;
   return { note };
 }

@@ -16,7 +16,7 @@ import { providerFor, whyNoProvider } from './find-provider.ts';
 
 /** Decides what to do. Does not access the machine; callers pass the observations. */
 
-/** One resource to apply or remove, at its place in the order. */
+/** A resource to apply or remove, at its position in the order. */
 export interface Step {
   position: number;
   kind: 'apply' | 'remove';
@@ -40,7 +40,7 @@ export type Decision =
       corrective: boolean;
     };
 
-/** The answer to `only_if`: it holds, in a plan perhaps only with a note; or the decision about its step. */
+/** The result of `only_if`: the condition holds, in a plan perhaps with a note; or the decision about its step. */
 export type Condition = { note: string | null } | Extract<Decision, { verdict: 'skip' | 'fail' }>;
 
 const labelOf = (resource: ResolvedResource): string => resource.id ?? resource.key;
@@ -77,7 +77,7 @@ function removals(
   const gone = [...managed.values()]
     .filter(({ resource }) => !wanted.has(resource.key) && !kept.has(resource.module))
     .sort((a, b) => b.ordinal - a.ordinal);
-  // A directory waits for all managed paths below it, and follows right after the last of them.
+  // A directory is removed after all managed paths below it, right after the last of them.
   const waiting = new Map<string, ManagedRecord>();
   const open = new Map<string, number>();
   const paths = gone.map(({ resource }) => providerOf(resource.type)?.path(resource) ?? null);
@@ -116,8 +116,8 @@ export function ancestors(path: string): string[] {
 }
 
 /**
- * The state of an operation in progress: what has changed, what has failed, and, in a forecast, the expected state of
- * the machine. A plan and an apply feed it the same facts and ask it the same questions.
+ * The state of an operation in progress: changed resources, failed resources, and, in a forecast, the expected state of
+ * the machine. A plan and an apply pass it the same facts and call the same methods.
  */
 export class Picture {
   readonly purpose: Circumstances['purpose'];
@@ -129,9 +129,9 @@ export class Picture {
   readonly #blocked: ReadonlyMap<string, string>;
   /** Labels of the steps that may provide each effect. */
   readonly #mayCome: Map<Brought, string[]>;
-  /** Effects that a changing step may provide to its dependents only, by its key. */
+  /** Effects that a changing step may provide to its dependents only, by key of that step. */
   readonly #toDependents: Map<string, readonly Brought[]>;
-  /** Labels of changing steps without a path of their own, by key; `isWide`: they may make any path. */
+  /** Labels of changing steps without a path of their own, by key; `isWide`: they may create any path. */
   readonly #makers: Map<string, { label: string; isWide: boolean }>;
   readonly #steps: readonly Step[];
 
@@ -159,7 +159,7 @@ export class Picture {
     this.#makers = new Map(from === undefined ? undefined : from.#makers);
   }
 
-  /** A copy that continues from here as if everything succeeded. */
+  /** A copy that continues from this state as if every step succeeded. */
   forecast(): Picture {
     return new Picture(this.purpose, this.#pending, this.#steps, this);
   }
@@ -169,7 +169,7 @@ export class Picture {
     if (step.kind === 'remove') return;
     const { key } = step.resource;
     if (status === 'changed' || status === 'would_change') this.#changed.set(key, labelOf(step.resource));
-    // Skipped for nothing that it depends on: its condition does not hold, which keeps nothing else from its turn.
+    // The step was skipped because of its own condition, not of a dependency. That blocks no other step.
     if (status === 'skipped' && this.#failedDependency(step) === null) return;
     if (status === 'failed' || status === 'unknown' || status === 'skipped') this.#failed.set(key, status);
   }
@@ -212,7 +212,7 @@ export class Picture {
     this.#made.add(path);
   }
 
-  /** Why a step is skipped: something it depends on did not succeed. Null: it is not skipped. */
+  /** Why a step is skipped: one of its dependencies did not succeed. Null: the step is not skipped. */
   obstacle(step: Step, desired: ReadonlyMap<string, ResolvedResource>): string | null {
     if (step.kind === 'remove') return null;
     const key = this.#failedDependency(step);
@@ -236,7 +236,7 @@ export class Picture {
     return exists && ![path, ...ancestors(path)].some((way) => this.#gone.has(way));
   }
 
-  /** Labels of the changing steps that may make a path which no resource declares, such as packages and scripts. */
+  /** Labels of the changing steps that may create a path that no resource declares, such as packages and scripts. */
   mayMakePaths({ resource }: Step): string[] {
     const needed = dependenciesOf(resource);
     return [...this.#makers].flatMap(([key, { label, isWide }]) => (isWide || needed.includes(key) ? [label] : []));
@@ -280,8 +280,8 @@ export class Picture {
   }
 
   /**
-   * Labels of the earlier steps that may provide what this one awaits.
-   * @returns null if some of it cannot be provided
+   * Labels of the earlier steps that may provide the missing prerequisites of this step.
+   * @returns null if one of them cannot be provided
    */
   bringersOf(step: Step, awaits: NonNullable<Difference['awaits']>): string[] | null {
     const all = new Set<string>();
@@ -324,15 +324,15 @@ function blockedPaths(steps: readonly Step[]): Map<string, string> {
   const blocked = new Map<string, string>();
   for (const step of steps) {
     const { kind, resource } = step;
-    // One with a condition may be skipped.
+    // A resource with a condition may be skipped.
     if (kind === 'remove' || resource.only_if !== undefined) continue;
     const path = providerFor(step)?.path(resource) ?? null;
     if (path === null) continue;
     const { body } = resource;
     if ('ensure' in body && body.ensure === 'absent')
-      blocked.set(path, `${path} is declared absent, so nothing can be below it`);
+      blocked.set(path, `${path} is declared absent, so no path below it can exist`);
     else if (resource.type === 'file-unix' && !('symlink' in body && body.symlink != null))
-      blocked.set(path, `${path} is declared as a file, so nothing can be below it`);
+      blocked.set(path, `${path} is declared as a file, so no path below it can exist`);
   }
   return blocked;
 }
@@ -356,7 +356,7 @@ const triggersOf = ({ rerunBy, reloadBy, restartBy }: Circumstances): string[] =
 
 /**
  * Decides about one step.
- * @param observation what its provider saw, or why it could not observe
+ * @param observation the observation of its provider, or why it could not observe
  * @param copies to show the content that a removal restores
  */
 export function decide(
@@ -391,7 +391,7 @@ export function decide(
   if (blocker !== null) return { verdict: 'fail', message: blocker };
   const triggeredBy = triggersOf(circumstances);
   if (difference.action === 'none') {
-    // An apply may do less than was planned, never more.
+    // An apply may do less than its plan, but never more.
     if (picture.purpose === 'plan' && picture.mayBeUnpacked(step))
       return { verdict: 'act', difference: unpackedRemoval, triggeredBy, corrective: false };
     return { verdict: 'none', difference, triggeredBy: [], corrective: false };
@@ -399,9 +399,9 @@ export function decide(
   const { awaits } = difference;
   if (awaits !== undefined) {
     const message = awaited(resource, awaits);
-    // It existed when this was applied, so its absence is drift.
+    // The prerequisite existed when the resource was applied, so its absence is drift.
     if (picture.purpose === 'drift') difference = { ...difference, message };
-    // Another resource may provide it: a plan cannot know, and an apply observes again when it gets there.
+    // Another resource may provide the prerequisite: a plan cannot know, and an apply observes again later.
     else {
       const bringers = picture.purpose === 'plan' ? picture.bringersOf(step, awaits) : null;
       if (bringers === null) return { verdict: 'fail', message, awaits };
@@ -440,8 +440,8 @@ function toBeBrought(bringers: readonly string[], missing: string, message: stri
 }
 
 /**
- * Whether a change repairs drift: the declaration already succeeded here, nothing else was tried since, and the machine
- * differs in a way that a drift check detects. A newer offered version, for example, is not drift.
+ * Whether a change repairs drift: the declaration already succeeded here, no other was tried since, and a drift check
+ * detects the difference. A newer offered version, for example, is not drift.
  */
 function isCorrective({ resource, record }: Step, asDrift: () => Difference): boolean {
   const succeeded = record?.succeeded ?? null;
@@ -492,9 +492,9 @@ export const desiredByKey = (steps: readonly Step[]): Map<string, ResolvedResour
   new Map(steps.filter(({ kind }) => kind === 'apply').map(({ resource }) => [resource.key, resource]));
 
 /**
- * The triggers that remain due when an operation ends: a named resource has changed, and the triggered one was not
- * reached.
- * @param before      triggers that were due at the start
+ * The triggers that remain due when an operation ends: a resource has changed, and the resource that it triggers was
+ * not reached.
+ * @param before triggers that were due at the start
  * @param keepModules modules whose resources stay even if not in the set; null if the operation was not completed
  */
 export function triggersLeft(
@@ -511,13 +511,13 @@ export function triggersLeft(
     if (keepModules === null || (kept !== undefined && keepModules.includes(kept.resource.module)))
       left.set(key, [...ids]);
   }
-  // All results first, because a skipped step may come before the steps that trigger it.
+  // Records all results first, because a skipped step may come before the steps that trigger it.
   for (const step of steps) picture.ended(step, results[step.position]?.status ?? 'skipped');
   for (const step of steps) {
     if (step.kind === 'remove') continue;
     const due = triggersOf(picture.circumstances(step));
     const status = results[step.position]?.status;
-    // A step that was observed and needed no action, such as a service that does not run, has been served too.
+    // A step that was observed and needed no action, such as a service that does not run, no longer needs its trigger.
     if (due.length > 0 && status !== 'changed' && status !== 'unchanged') left.set(step.resource.key, due);
     else left.delete(step.resource.key);
   }

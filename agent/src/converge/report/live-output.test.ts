@@ -25,7 +25,7 @@ describe('live output', () => {
             taken = piece.to;
             shown += piece.text;
           };
-          // Cut anywhere, even inside characters.
+          // Cuts the stream anywhere, even inside characters.
           for (const [, length, taking] of said) {
             live.add(source, 'stdout', bytes.subarray(at, at + length));
             at += length;
@@ -70,7 +70,7 @@ describe('live output', () => {
     );
   });
 
-  test('keeps little of a gigabyte of output in memory', () => {
+  test('keeps only a bounded part of a gigabyte of output in memory', () => {
     const live = new LiveOutput(() => {});
     const piece = Buffer.alloc(64 * 1024, 'x');
     const before = liveBytes();
@@ -79,7 +79,7 @@ describe('live output', () => {
       live.add(source, 'stdout', piece);
       if (i % 1024 === 1000) most = Math.max(most, liveBytes() - before);
     }
-    // Far below the total. Uncollected garbage varies: up to 4.3 MiB on a busy machine.
+    // Far below the total. Uncollected garbage adds up to 4.3 MiB on a busy machine.
     expect(most).toBeLessThan(16 * 1024 * 1024);
     expect(live.take()?.stdout).toMatchObject({ to: 1024 ** 3 });
   });

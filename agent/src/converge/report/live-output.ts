@@ -22,7 +22,10 @@ export interface OutputSource {
 
 /** Bytes of JSON text for both streams together; the rest of the frame is for names. */
 const textBytes = limits.outputProgressBytes - 1024 - 384;
-/** Bytes of JSON text. Output of a resource with a longer name is not streamed, as it has no room in the frame. */
+/**
+ * Maximum bytes of JSON text of a name. Output of a resource with a longer name is not streamed, because the frame has
+ * no room for it.
+ */
 const maxNameBytes = 1024;
 
 export class LiveOutput implements OutputTail {
@@ -30,7 +33,7 @@ export class LiveOutput implements OutputTail {
   #source: OutputSource | null = null;
   #streams: Record<Stream, Tail> = { stdout: new Tail(), stderr: new Tail() };
 
-  /** @param onOutput called when there is something to take */
+  /** @param onOutput called when output is available */
   constructor(onOutput: () => void) {
     this.#onOutput = onOutput;
   }
@@ -65,11 +68,11 @@ export class LiveOutput implements OutputTail {
 
 /** The end of a stream of any length. */
 class Tail {
-  /** Where in the stream the kept bytes begin. */
+  /** Offset in the stream of the first kept byte. */
   #from = 0;
   #kept: Buffer = Buffer.alloc(0);
 
-  /** Whether there is nothing to take. The first bytes of an incomplete character do not count. */
+  /** Whether no output is available. The first bytes of an incomplete character do not count. */
   get isEmpty(): boolean {
     return wholeCharacters(this.#kept) === 0;
   }

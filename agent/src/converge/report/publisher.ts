@@ -25,7 +25,7 @@ export class Publisher {
 
   /**
    * Records events and reports as one line, and publishes the reports once they are on disk.
-   * @param name   names the step for crash points
+   * @param name name of the step, for crash points
    * @param events events that belong to the reports and precede (`before`) or follow (`after`) them
    */
   async publish(

@@ -8,7 +8,7 @@ const redacted = '(sensitive)';
 
 /** Fields of a body whose value shows in the unified diff. */
 const shownInDiff = ['content', 'content_base64', 'template', 'symlink', 'line'];
-/** Names in reported changes, for fields that are reported under other names. */
+/** Other names under which changes of a field are reported. */
 const reportedAs: Readonly<Record<string, readonly string[]>> = {
   content_base64: ['content'],
   template: ['content'],
@@ -16,8 +16,8 @@ const reportedAs: Readonly<Record<string, readonly string[]>> = {
 };
 
 /**
- * The fields that hold a secret now, or held one when the resource was last declared or last succeeded. The current value
- * on the machine may date from then.
+ * The fields that hold a secret now, or held one when the resource was last declared or last succeeded. The current
+ * value on the machine may still be that secret.
  */
 export function sensitiveFields(resource: ResolvedResource, record: ManagedRecord | null): string[] {
   const all = [resource, record?.resource, record?.succeeded].flatMap((one) => one?.sensitive_fields ?? []);

@@ -10,7 +10,7 @@ const id = '01TEST00000000000000000000';
 const refused = () =>
   [...h.agent.engine.spool.pending(0)].flatMap(({ reports }) => reportsSchema.safeParse(reports).error ?? []);
 
-test('reports scripts with hundreds of triggers and names of any length within the limits of the wire', async () => {
+test('limits reports with hundreds of triggers and names of any length', async () => {
   const files = Array.from({ length: 300 }, (_, i) =>
     file(`${h.root}/f${i}`, {}, i === 0 ? {} : { id: `${i}-${'x'.repeat(400)}` }),
   );
@@ -26,7 +26,7 @@ test('reports scripts with hundreds of triggers and names of any length within t
   expect(told.results.at(-1)).toMatchObject({ status: 'changed', triggered_by: { length: 256 } });
 });
 
-test('reports why an operation was abandoned, with a reason of any length', async () => {
+test('limits the reason why an operation was abandoned', async () => {
   await h.restart({
     log: { debug() {}, info() {}, warn() {}, error() {} },
     clock: {
@@ -46,7 +46,7 @@ test('reports why an operation was abandoned, with a reason of any length', asyn
   expect(refused()).toEqual([]);
 });
 
-test('replaces a result that still does not fit with a failure that says so', () => {
+test('replaces a result that still does not fit with a failure', () => {
   const hostile = {
     module: '\0',
     id: '',

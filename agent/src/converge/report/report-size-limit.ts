@@ -37,9 +37,7 @@ export const withinCaps = (result: ResourceResult): ResourceResult => ({
 
 const fits = (report: Report): boolean => reportsSchema.safeParse([report]).success;
 
-/**
- * @returns the result cut to the limits, if it is then valid; otherwise a failed result that says so
- */
+/** @returns the result cut to the limits, if it is then valid; otherwise a failed result with an explanation */
 export function fittingResult(result: ResourceResult, operationId: string): ResourceResult {
   const isValid = (one: ResourceResult): boolean =>
     fits({ type: 'results', operation_id: operationId, position: 0, results: [one] });
@@ -62,7 +60,7 @@ export function fittingResult(result: ResourceResult, operationId: string): Reso
   };
 }
 
-/** Cuts a report to the limits. Results have `fittingResult`. */
+/** Cuts a report to the limits. `fittingResult` does the same for results. */
 export function fittingReport<T extends Exclude<Report, { type: 'results' }>>(report: T): T {
   if (report.type === 'output') {
     const { stdout, stderr, resource } = report;

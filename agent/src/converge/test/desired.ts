@@ -38,7 +38,7 @@ export const directory = (
   links?: Links,
 ): ResolvedResource => resource('directory-unix', `path:${path}`, path, { path, ...body }, links);
 
-/** One line of a file, with the identity that the orchestrator would give it. */
+/** A line of a file, with the identity that the orchestrator would give it. */
 export const line = (
   path: string,
   text: string,

@@ -12,11 +12,11 @@ import { sampled } from './sampled.ts';
 /** Steps of a kill loop in `npm test`. */
 const maxSteps = 4;
 
-/** One resource on a machine, and an agent without data. */
+/** A resource on a machine, and an agent without data. */
 export interface Ground {
   agent: ContractAgent;
   desired: ResolvedResource;
-  /** The same resource, declared differently. */
+  /** The same resource with another declaration. */
   changed: ResolvedResource;
   /** Everything a resource could have changed. */
   snapshot(): Promise<Readonly<Record<string, string>>>;
@@ -24,7 +24,7 @@ export interface Ground {
   tamper(): Promise<void>;
 }
 
-/** Where an agent is killed. */
+/** The steps at which an agent is killed. */
 interface Kills {
   /** The steps of the journal to kill the agent at; absent: all. */
   deadly?: (point: string) => boolean;
@@ -72,7 +72,7 @@ export function providerContract({ begin, moved, ...kills }: ContractOptions): v
   test('has a provider', () => {
     expect(providerOf(ground.desired.type)?.type).toBe(ground.desired.type);
   });
-  test('plans without changes, applies what was planned, and changes nothing on the second apply', () =>
+  test('plans without changes, applies exactly the plan, and changes nothing on the second apply', () =>
     expectIdempotence(ground));
   test('reports exactly the drifted fields, and repairs them with the next apply', () =>
     expectDriftRepaired(ground, moved));

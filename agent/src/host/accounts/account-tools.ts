@@ -5,7 +5,7 @@ import { HostFailure } from '../failure.ts';
 import { type CommandResult, runCommand } from '../processes/run-command.ts';
 import { openUnnamed } from '../processes/unnamed-file.ts';
 
-/** Runs the programs that change accounts. Nothing else writes /etc/passwd and the files that go with it. */
+/** Runs the programs that change accounts. No other code writes /etc/passwd and its related files. */
 
 export type AccountTool =
   | 'useradd'
@@ -65,7 +65,7 @@ async function execute(
     environment: { LC_ALL: 'C' },
   };
   if (input === undefined) return runCommand({ program: tool, args, ...rest }, context.clock);
-  // The password goes in through an unnamed file, so it never appears in a process list.
+  // The password is passed in an unnamed file, so it never appears in a process list.
   const file = openUnnamed(input);
   try {
     const script = 'read -r REPLY <&4 || exit 125; exec "$@" </proc/self/fd/3 3<&- 4<&-';
@@ -113,7 +113,7 @@ export function processesOf(uid: number): string[] {
       if (/^ [ZX]/.test(stat.slice(stat.lastIndexOf(')') + 1))) continue;
       found.push(`${readFileSync(`/proc/${pid}/comm`, 'utf8').trim()} (${pid})`);
     } catch {
-      // The process ended meanwhile.
+      // The process ended during the scan.
     }
   }
   return found;

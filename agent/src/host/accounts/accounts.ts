@@ -3,7 +3,7 @@ import { HostFailure } from '../failure.ts';
 
 /** Names and numbers of users and groups from /etc/passwd and /etc/group. */
 export interface Accounts {
-  /** @returns null if the user does not exist; a name of digits is taken as the number */
+  /** @returns null if the user does not exist; for a name of digits, that number */
   uid(name: string): number | null;
   gid(name: string): number | null;
   /** The name for a number; the number itself if it has no name. */

@@ -4,7 +4,7 @@ import { loginEnvironment } from './login-environment.ts';
 const ann = { name: 'ann', uid: 1000, gid: 1000, home: '/home/ann', shell: '/bin/sh' };
 const root = { name: 'root', uid: 0, gid: 0, home: '/root', shell: '/bin/sh' };
 const none = { loginDefs: null, locales: [null, null] };
-/** From Debian. */
+/** Excerpt from Debian. */
 const loginDefs = `
 #ENV_PATH /no
 # REQUIRED The default PATH settings, for superuser and normal users.
@@ -14,7 +14,7 @@ UMASK 022
 `;
 
 describe('the environment of a login', () => {
-  test('comes from the account only', () => {
+  test('builds the environment from the account only', () => {
     expect(Object.keys(loginEnvironment(ann, '/bin/zsh', none)).sort()).toEqual([
       'HOME',
       'LANG',

@@ -27,7 +27,7 @@ export function loginEnvironment(account: LoginAccount, shell: string, files: Lo
   };
 }
 
-/** Follows `su -l`. The values may start with `PATH=`. */
+/** The search path as `su -l` sets it. The values in login.defs may start with `PATH=`. */
 function searchPath(isRoot: boolean, loginDefs: string): string {
   const wanted = isRoot ? 'ENV_SUPATH|ENV_ROOTPATH' : 'ENV_PATH';
   const found = new RegExp(`^[ \\t]*(?:${wanted})[ \\t]+"?(?:PATH=)?(/[^\\s"]*)`, 'm').exec(loginDefs)?.[1];

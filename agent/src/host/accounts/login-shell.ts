@@ -23,21 +23,21 @@ export interface LoginRequest {
   readonly rows: number;
   /** Resolves to cancel the start, which continues for `cancelGraceMs` and is then aborted. */
   readonly cancelled: Promise<unknown>;
-  /** Called when the shell should have a scope of its own and has none. */
+  /** Called if the shell should run in its own scope but does not. */
   warn(message: string): void;
 }
 
 export interface LoginEvents {
   /** Output; see `PtyEvents`. */
   output(bytes: Buffer): boolean;
-  /** Called once, after all output; also after `hangUp`, and then at once. */
+  /** Called once, after all output; after `hangUp`, immediately. */
   exited(code: number | null, signal: string | null): void;
 }
 
 export interface LoginShell extends Pick<Pty, 'resume' | 'write' | 'resize'> {
-  /** All processes that were started in it. */
+  /** All processes that were started in the terminal. */
   readonly session: ProcessSession;
-  /** Its own scope; null: none. */
+  /** The shell's own scope; null: the shell runs without one. */
   readonly scope: string | null;
   /** Closes the terminal: the shell and its foreground processes get SIGHUP. Output stops. */
   hangUp(): void;
@@ -57,9 +57,9 @@ fi
 exec "$@"`;
 
 /**
- * Runs as the user. Reports success, closes all files besides the terminal, and becomes the shell, with the leading
- * dash in its name that makes it a login shell. Where the shell cannot do that (no `exec -a`, no two-digit file
- * descriptors), the option that most shells have is used instead.
+ * Runs as the user. Reports success, closes all files except the terminal, and becomes the shell, with the leading dash
+ * in its name that makes it a login shell. If the launcher cannot do that (no `exec -a`, no two-digit file
+ * descriptors), passes the option that most shells have instead.
  */
 const becomeShellScript = `
 umask 022
@@ -92,7 +92,7 @@ const startTimeoutMs = 8_000;
 const cancelGraceMs = 1_000;
 
 /**
- * Starts a login shell. It has begun when this resolves.
+ * Starts a login shell. Resolves when the shell has begun.
  * @throws HostFailure
  */
 export async function startLoginShell(request: LoginRequest, events: LoginEvents, clock: Clock): Promise<LoginShell> {
@@ -211,7 +211,7 @@ function untilBegun(
   clock: Clock,
 ): Promise<string | null> {
   const stdio = child.stdio as ChildProcess['stdio'] | undefined;
-  // Without `stdio`, this process has too many open files, which `error` reports.
+  // `stdio` is missing if this process has too many open files; `error` reports that.
   if (stdio === undefined) return new Promise((resolve) => child.once('error', (error) => resolve(error.message)));
   const errors = stdio[2] as Readable;
   const status = stdio[3] as Readable;
@@ -227,7 +227,8 @@ function untilBegun(
     const cancelTimers = [clock.after(startTimeoutMs, () => giveUp(`it took longer than ${startTimeoutMs / 1000} s`))];
     let isSettled = false;
     cancelled.then(() => {
-      if (!isSettled) cancelTimers.push(clock.after(cancelGraceMs, () => giveUp('it was closed before it was open')));
+      if (!isSettled)
+        cancelTimers.push(clock.after(cancelGraceMs, () => giveUp('the terminal was closed before it was open')));
     });
     const settle = (outcome: string | null) => {
       isSettled = true;
@@ -245,7 +246,7 @@ function untilBegun(
 }
 
 /**
- * Makes the terminal the user's own and closed to others, except the group of terminals if it can be set.
+ * Gives the terminal to the user and closes it to others, except the group of terminals if that group can be set.
  * @throws HostFailure
  */
 function giveTo(pty: Pty, { uid, gid }: LoginAccount): void {
@@ -256,12 +257,12 @@ function giveTo(pty: Pty, { uid, gid }: LoginAccount): void {
       return;
     }
   } catch {
-    // Only root may set it, and not in every container.
+    // Only root may set the group, and not in every container.
   }
   try {
     pty.giveTo(uid, gid, 0o600);
   } catch (error) {
-    // The kernel has already made it this process's own.
+    // The kernel already gave the terminal to this user.
     if (uid !== process.geteuid?.()) throw error;
   }
 }
@@ -297,7 +298,7 @@ async function switchUserPrefix(account: LoginAccount, clock: Clock): Promise<st
 }
 
 /**
- * Looked up by name, because setpriv itself would use the first of two accounts with the same number.
+ * Looks up the groups by name, because setpriv itself would use the first of two accounts with the same number.
  * @throws HostFailure
  */
 async function groupsOf({ name, gid }: LoginAccount, clock: Clock): Promise<string[]> {
@@ -313,7 +314,7 @@ async function groupsOf({ name, gid }: LoginAccount, clock: Clock): Promise<stri
 /** The shells that `chsh` accepts on this machine. */
 export function listedShells(): string[] {
   const text = readText('/etc/shells');
-  // The C library's default without that file.
+  // The C library's default if the file does not exist.
   if (text === null) return ['/bin/sh', '/bin/csh'];
   return text
     .split('\n')

@@ -46,7 +46,7 @@ function openProbe(path: string, umask: number): number {
 /**
  * Removes the ACLs of a file or directory, and sets these permissions. An ACL stays if the machine has no program that
  * can remove it.
- * @param path of an open file below /proc, so that it cannot be replaced
+ * @param path path of an open file below /proc, so that the file cannot be replaced
  * @returns whether new files in the directory inherit no ACL; true for a file
  */
 export async function removeAcls(path: string, type: 'file' | 'directory', mode: number): Promise<boolean> {
@@ -54,7 +54,7 @@ export async function removeAcls(path: string, type: 'file' | 'directory', mode:
   // Without this entry the group would get the permissions that the ACL masked.
   const group = `g::${(mode >> 3) & 7}`;
   if ((await isDone('setfacl', ['-b', '-m', group, '--', path])) && isGone()) return true;
-  // Some releases of GNU cp copy ACLs with `--preserve=mode`: this copies those of a file that has none.
+  // Some releases of GNU cp copy ACLs with `--preserve=mode`: this copies the missing ACL of a new file.
   const directory = mkdtempSync(`${tmpdir()}/.muster-`);
   const clean = `${directory}/clean`;
   try {

@@ -20,9 +20,9 @@ export interface NewFile {
 }
 
 /**
- * Replaces a file atomically: at any moment the old or the new file is complete, and the new one has its owner and
- * permissions from the start. Does not sync the directory; the caller does after its last write.
- * @throws HostFailure; nothing has changed then
+ * Replaces a file atomically: at any time, the path leads to the complete old or the complete new file, and the new one
+ * has its owner and permissions from the start. Does not sync the directory; the caller does that after its last write.
+ * @throws HostFailure if nothing has changed
  */
 export async function writeFileAtomically(parent: OpenDirectory, name: string, file: NewFile): Promise<void> {
   const target = `${parent.path}/${name}`;
@@ -61,7 +61,7 @@ export function writeSymlinkAtomically(
     renameSync(temporary, parent.child(name));
   } catch (error) {
     removeTemporary(parent, name);
-    throw hostFailure(error, `make the symbolic link ${parent.path}/${name}`);
+    throw hostFailure(error, `create the symbolic link ${parent.path}/${name}`);
   }
 }
 
@@ -85,7 +85,7 @@ function openTemporary(path: string): number {
       return openSync(path, createFlags, 0o600);
     } catch (error) {
       if (errnoOf(error) !== 'EEXIST') throw error;
-      if (attempt === 3) throw new HostFailure(`somebody keeps creating ${path}`);
+      if (attempt === 3) throw new HostFailure(`another process keeps creating ${path}`);
       unlinkSync(path);
     }
   }
@@ -101,15 +101,15 @@ async function copyVerified(
   let length = 0;
   for await (const piece of pieces(from.openFd)) {
     length += piece.length;
-    // The file may grow as fast as it is read.
+    // Another process may append to the file as fast as this loop reads.
     if (length > from.size) break;
     digest.update(piece);
     writeAll(to, piece);
   }
   if (length !== from.size || digest.digest('hex') !== from.sha256)
-    throw new HostFailure(`${path} was changed by somebody else meanwhile; apply again`);
+    throw new HostFailure(`${path} was changed by another process during the apply; apply again`);
 }
 
-/** Off the event loop: a slow disk must not hold up the link. */
+/** Runs off the event loop, because a slow disk must not block the link. */
 export const synced = (fd: number): Promise<void> =>
   new Promise((resolve, reject) => fsync(fd, (error) => (error === null ? resolve() : reject(error))));

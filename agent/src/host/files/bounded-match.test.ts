@@ -8,7 +8,7 @@ test('reports which texts match', () => {
   expect(() => matching('(', [])).toThrow('not a regular expression');
 });
 
-test('aborts a pattern that backtracks forever, and runs the next one', () => {
+test('aborts a pattern that backtracks endlessly, and runs the next one', () => {
   const before = process.threadCpuUsage();
   expect(() => matching('^(a+)+$', ['b', `${'a'.repeat(40)}b`], 50)).toThrow(
     'its `match` took longer than 50 ms of CPU time and was stopped at line 2',
@@ -18,7 +18,7 @@ test('aborts a pattern that backtracks forever, and runs the next one', () => {
   expect(matching('a', ['a'], 50)).toEqual([true]);
 });
 
-test('does not blame the pattern for a busy or suspended machine', async () => {
+test('ignores the time during which the process did not run', async () => {
   const imports = { matching: new URL('./bounded-match.ts', import.meta.url) };
   const work = `matching('^(key|name)\\\\s*=', Array(10_000).fill('a line like many others'), 50);`;
   expect(await whileSuspended(imports, work, 150)).toBeNull();

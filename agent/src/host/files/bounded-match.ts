@@ -45,8 +45,9 @@ export interface Captures {
 }
 
 /**
- * Runs a regular expression over texts and aborts one that backtracks forever, so that it cannot block the agent. The
- * limit is CPU time, so that the result does not depend on the load of the machine: a plan and its apply must agree.
+ * Runs a regular expression over texts, and aborts one that backtracks endlessly, so that it cannot block the agent.
+ * The limit is CPU time, so that the result does not depend on the load of the machine: a plan and its apply must
+ * agree.
  */
 function matchBounded<T>(
   pattern: string,
@@ -91,7 +92,7 @@ function attempt<T>(
   try {
     script.runInContext(context, { timeout });
   } catch (error) {
-    // Not `instanceof`: the error may belong to the other context.
+    // `instanceof` fails if the error belongs to the other context.
     const { code, name } = error as { code?: string; name?: string };
     // Another thread raises the timeout, possibly after the last text, so `isDone` decides.
     if (code !== 'ERR_SCRIPT_EXECUTION_TIMEOUT')

@@ -19,12 +19,10 @@ export const setIdBits = 0o6000;
 export const sharedWriteBits = 0o022;
 
 /**
- * The only place that decides the resulting owner, group, and permissions.
- *
- * The owner of a file can put a program into it and set its set-ID bits. Such a bit is therefore cleared when the owner
- * or group changes, or when another user provides new content, unless `mode` declares it. If the agent replaces the
- * whole content of another user's file, the users who could write to it lose that access.
- *
+ * Decides the resulting owner, group, and permissions. No other code may. The owner of a file can put a program into it
+ * and set its set-ID bits. Such a bit is therefore cleared when the owner or group changes, or when another user
+ * provides new content, unless `mode` declares it. If the agent replaces the whole content of another user's file, the
+ * users who could write to it lose that access.
  * @param found null: the object is created
  * @param created defaults for a new object; its owner is the agent's user
  */
@@ -48,8 +46,8 @@ export function decideOwnership(
 }
 
 /**
- * Whether a change exposes content that only the agent's user could read, in a place where another user may have moved
- * the object: a user's directory can contain a private directory of root.
+ * Whether a change exposes content that only the agent's user could read, at a path to which another user may have
+ * moved the object: a user's directory can contain a private directory of root.
  * @param found `size` 0: empty
  */
 export function exposes(

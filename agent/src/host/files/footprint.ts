@@ -1,11 +1,14 @@
 import { hash } from 'node:crypto';
 import { lstatSync, readdirSync, readFileSync, readlinkSync } from 'node:fs';
 
-/** Snapshots of the directories where packages keep configuration and data. Two of them show what appeared in between. */
+/**
+ * Snapshots of the directories where packages keep configuration and data. Comparing two of them shows which paths
+ * appeared in between.
+ */
 
 /**
  * Stamps by path: `d` for a directory, `m` for a mount point, size and time of a file, the target of a link, `s` for
- * everything else. Contains a root only if it is not a plain directory.
+ * all other types. Contains a root only if the root is not a plain directory.
  */
 export type Footprint = Map<string, string>;
 
@@ -58,7 +61,7 @@ export function blindSpot(paths: Iterable<string>, footprint: Footprint): string
     for (let cut = path.length; cut > 0; cut = path.lastIndexOf('/', cut - 1)) {
       const place = path.slice(0, cut);
       const stamp = footprint.get(place);
-      // A link that is itself in `paths` is covered: removing it leaves its target alone.
+      // A link that is itself in `paths` is covered: removing the link keeps its target.
       if (stamp === 'm' || (place !== path && stamp?.startsWith('l ') === true)) return place;
     }
     const below = mounts.find((place) => place.startsWith(`${path}/`));

@@ -36,7 +36,10 @@ export interface Ownership {
 }
 
 export interface FileContent {
-  /** Null for a file too large to hold in memory. `hashLarge` hashes it if its size does not decide. */
+  /**
+   * Null for a file that is too large to hold in memory. `hashLarge` hashes the file if its size is not sufficient to
+   * decide.
+   */
   sha256: string | null;
   size: number;
   /** Null for a file too large to hold in memory. */
@@ -58,10 +61,10 @@ export function inspect(walk: PathWalk, path: string, wantContent: boolean): Ins
   );
 }
 
-/** The path leads to another object than a moment before. */
+/** The path leads to another object than at its lookup. */
 class Replaced extends HostFailure {}
 
-/** Attempts, because others may replace a file in the moment between its lookup and its reading. */
+/** Maximum number of attempts, because other processes may replace a file between its lookup and its reading. */
 const maxAttempts = 4;
 
 function inspectRetrying(parent: OpenDirectory, name: string, path: string, wantContent: boolean): Inspected {
@@ -82,9 +85,9 @@ function inspectOnce(parent: OpenDirectory, name: string, path: string, wantCont
     if (stats.isSymbolicLink()) return { type: 'symlink', target: readlinkSync(parent.child(name)), ...ownership };
     if (stats.isDirectory()) return { type: 'directory', ...ownership };
     if (!stats.isFile()) return { type: 'other', kind: kindOf(stats), ...ownership };
-    // A second name may belong to another user's file, linked here by a user who can write to this directory.
+    // The other name may be another user's file, linked here by a user who can write to this directory.
     if (stats.nlink > 1 && !parent.exclusive)
-      throw new HostFailure(`${path} has more than one hard link, in a place that an unprivileged user can change`);
+      throw new HostFailure(`${path} has more than one hard link, in a directory that an unprivileged user can change`);
     const content = wantContent ? readContent(parent, name, stats) : null;
     return { type: 'file', size: content?.size ?? stats.size, content, ...ownership };
   } catch (error) {
@@ -129,7 +132,7 @@ export function inspectOpen(directory: OpenDirectory): Extract<Inspected, { type
 /**
  * Checks that the object to be replaced is the inspected one.
  * @param seen result of `inspect`
- * @throws HostFailure when another object is in its place
+ * @throws HostFailure when another object is at the path
  */
 export function expectUnchanged(parent: OpenDirectory, name: string, seen: Inspected): void {
   const stats = lstatSync(parent.child(name), { throwIfNoEntry: false });
@@ -139,12 +142,13 @@ export function expectUnchanged(parent: OpenDirectory, name: string, seen: Inspe
       : seen.type === 'symlink'
         ? stats.isSymbolicLink() && readlinkSync(parent.child(name)) === seen.target
         : seen.type !== 'absent' && seen.type !== 'directory' && stampOf(stats) === seen.stamp;
-  if (!same) throw new HostFailure(`${parent.path}/${name} was changed by somebody else meanwhile; apply again`);
+  if (!same)
+    throw new HostFailure(`${parent.path}/${name} was changed by another process during the apply; apply again`);
 }
 
 /**
  * Opens an inspected file for reading.
- * @throws HostFailure when another object is in its place
+ * @throws HostFailure when another object is at the path
  */
 export async function withFile<T>(
   walk: PathWalk,
@@ -155,9 +159,9 @@ export async function withFile<T>(
   const result = walk.within(path, 'null', async (parent, name) => {
     const fd = openSync(parent.child(name), constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
     try {
-      // Checks the open file, because the name may lead elsewhere meanwhile.
+      // Checks the open file, because the path may already lead to another one.
       if (seen.type !== 'file' || stampOf(fstatSync(fd)) !== seen.stamp)
-        throw new HostFailure(`${path} was changed by somebody else meanwhile; apply again`);
+        throw new HostFailure(`${path} was changed by another process during the apply; apply again`);
       return await action(fd);
     } catch (error) {
       throw hostFailure(error, `read ${path}`);
@@ -165,11 +169,11 @@ export async function withFile<T>(
       closeSync(fd);
     }
   });
-  if (result === null) throw new HostFailure(`${path} went away while it was read`);
+  if (result === null) throw new HostFailure(`${path} was removed while it was read`);
   return result;
 }
 
-/** Opens a file that was just inspected, and checks that it is still the same. */
+/** Opens a file that was just inspected, and checks that it is still the same file. */
 function openSeen(parent: OpenDirectory, name: string, seen: Stats): number {
   const replaced = () => new Replaced(`${parent.path}/${name} was replaced while it was read`);
   let fd: number;
@@ -203,7 +207,7 @@ export const contentOf = (bytes: Buffer): FileContent & { sha256: string; bytes:
   bytes,
 });
 
-/** Reads to the end, even if the file grows meanwhile. */
+/** Reads to the end, even if the file grows during the read. */
 function readWhole(fd: number, expected: number): Buffer {
   let buffer = Buffer.allocUnsafe(expected + 1);
   let length = 0;
@@ -222,7 +226,7 @@ function readWhole(fd: number, expected: number): Buffer {
 /**
  * Hashes an inspected file in pieces, so that the agent can do other work in between.
  * @returns null when its size has changed
- * @throws HostFailure when another object is in its place
+ * @throws HostFailure when another object is at the path
  */
 export function hashLarge(walk: PathWalk, path: string, seen: Inspected, size: number): Promise<string | null> {
   return withFile(walk, path, seen, async (fd) => {

@@ -24,7 +24,7 @@ const safeFlags = constants.O_NOFOLLOW | constants.O_NONBLOCK;
  */
 export class LineFile {
   readonly #path: string;
-  /** Bytes after the last write. Null: the file does not exist or is damaged, and can only be replaced. */
+  /** Size of the file after the last write. Null: the file does not exist or is damaged, and can only be replaced. */
   #size: number | null = null;
 
   constructor(path: string) {
@@ -107,7 +107,7 @@ export class LineFile {
     const lines = encode(values);
     this.#size = null;
     try {
-      // A killed agent may have left one behind.
+      // A killed agent may have left a temporary file.
       rmSync(temporary, { force: true });
       const fd = openSync(temporary, 'wx', 0o600);
       try {

@@ -1,7 +1,7 @@
 import { mkdirSync } from 'node:fs';
 
 /**
- * Makes one directory with exactly these permissions, regardless of the umask. A separate chmod could be lost if the
+ * Creates one directory with exactly these permissions, regardless of the umask. A separate chmod could be lost if the
  * agent is killed in between.
  * @param mode permission bits; bits above 0o777 are ignored
  * @throws the error of mkdir

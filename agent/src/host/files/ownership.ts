@@ -17,11 +17,11 @@ import { type Inspected, isStill, type Ownership } from './inspect.ts';
 import { O_PATH, type OpenDirectory } from './path-walk.ts';
 
 /**
- * The only place that sets owners, groups and permissions (`npm run check:arrows` holds that). Everything here works on
- * an open file and compares it with what was inspected: a name may lead to another file in the meantime.
+ * Sets owners, groups, and permissions. `npm run check:arrows` forbids that in other files. Each function works on an
+ * open file and compares it with the inspected one, because the path may lead to another file in the meantime.
  */
 
-const replaced = (path: string): HostFailure => new HostFailure(`${path} was replaced meanwhile; apply again`);
+const replaced = (path: string): HostFailure => new HostFailure(`${path} was replaced during the apply; apply again`);
 
 /**
  * Sets the owner and permissions of an open file, such as a temporary file or a terminal.
@@ -46,11 +46,12 @@ async function setOwnershipWithoutAcls(
   target: Ownership,
 ): Promise<void> {
   const open = `/proc/${process.pid}/fd/${fd}`;
-  // Before the owner changes: after a kill, the next agent would find the declared owner and skip this.
+  // ACLs are removed before the owner changes: after a kill, the next agent would find the declared owner and skip
+  // this.
   const isGone = await removeAcls(open, type, fstatSync(fd).mode & 0o777);
   if (!isGone && isWidenedByAcl(target)) throw aclStays(path, path, target);
   fchownSync(fd, target.uid, target.gid);
-  // Again, because the former owner could set one until the owner changed.
+  // ACLs are removed again, because the former owner could set one until the owner changed.
   await removeAcls(open, type, target.mode & 0o777);
   fchmodSync(fd, target.mode);
 }
@@ -85,8 +86,8 @@ export async function setFileOwnership(
 
 /**
  * Sets the owner of a symbolic link itself.
- * @param seen the inspected state; `new`: the agent has just made the link
- * @throws HostFailure if another object is in its place
+ * @param seen the inspected state; `new`: the agent has just created the link
+ * @throws HostFailure if another object is at the path
  */
 export function setLinkOwner(
   parent: OpenDirectory,
@@ -101,7 +102,7 @@ export function setLinkOwner(
       const stats = fstatSync(fd);
       const isTheOne = seen === 'new' ? stats.uid === process.geteuid?.() : isStill(stats, seen);
       if (!stats.isSymbolicLink() || !isTheOne) throw replaced(path);
-      // The path through /proc leads to the open link and does not follow it.
+      // The path through /proc leads to the open link itself and does not follow the link.
       if (stats.uid !== owner.uid || stats.gid !== owner.gid) chownSync(`/proc/self/fd/${fd}`, owner.uid, owner.gid);
     } finally {
       closeSync(fd);
@@ -113,9 +114,9 @@ export function setLinkOwner(
 
 /**
  * Sets the owner and permissions of a directory.
- * @param seen the inspected state; `new`: the agent has just made the directory
- * @param isInherited whether it may have inherited an ACL that it must not have
- * @throws HostFailure if another directory is in its place, or it keeps an ACL that grants more than declared
+ * @param seen the inspected state; `new`: the agent has just created the directory
+ * @param isInherited whether the directory may have inherited an ACL that it must not have
+ * @throws HostFailure if another directory is at the path, or the directory keeps an ACL that grants more than declared
  */
 export async function setDirectoryOwnership(
   directory: OpenDirectory,
@@ -126,7 +127,7 @@ export async function setDirectoryOwnership(
   const fd = openSync(`${directory.self}/.`, constants.O_RDONLY | constants.O_DIRECTORY);
   try {
     const now = fstatSync(fd);
-    // A user who may rename entries here can swap in another directory of root's. Only an empty one is harmless.
+    // A user who may rename entries here can swap in another directory of root. Only an empty directory is harmless.
     const isTheOne =
       seen === 'new' ? now.uid === process.geteuid?.() && readdirSync(directory.self).length === 0 : isStill(now, seen);
     if (!isTheOne) throw replaced(directory.path);

@@ -5,8 +5,8 @@ import { checkPath } from './path-walk.ts';
 const nothingThere: readonly (string | null)[] = ['ENOENT', 'ENOTDIR', 'ELOOP'];
 
 /**
- * Whether there is something at a path. Symbolic links are followed, as `test -e` does: one that leads nowhere, or in a
- * circle, does not exist.
+ * Whether a path exists. Follows symbolic links, as `test -e` does: the path of a dangling or circular link does not
+ * exist.
  * @throws HostFailure when this cannot be determined, such as below a directory that may not be read
  */
 export function pathExists(path: string): boolean {
@@ -16,6 +16,6 @@ export function pathExists(path: string): boolean {
     return true;
   } catch (error) {
     if (nothingThere.includes(errnoOf(error))) return false;
-    throw hostFailure(error, `tell whether ${path} exists`);
+    throw hostFailure(error, `determine whether ${path} exists`);
   }
 }

@@ -9,19 +9,22 @@ const openFlags = O_PATH | constants.O_DIRECTORY | constants.O_NOFOLLOW;
 const maxSymlinks = 40;
 const maxOpen = 128;
 
-/** An open directory. Access through it stays inside it, even if its path is renamed or replaced meanwhile. */
+/** An open directory. Access through it stays inside it, even if its path is renamed or replaced. */
 export interface OpenDirectory {
-  /** The real path at the time it was opened. */
+  /** The real path when the directory was opened. */
   readonly path: string;
   /** Path of an entry, for calls of `node:fs`. `name` is one component. */
   child(name: string): string;
   /** Path of the directory itself, for calls of `node:fs`. */
   readonly self: string;
-  /** Only root and the agent's user can change any name on the way from / to this directory. */
+  /** Whether only root and the agent's user can change the names on the way from / to this directory. */
   readonly trusted: boolean;
-  /** Its owner, when it was opened. */
+  /** The owner when the directory was opened. */
   readonly uid: number;
-  /** Trusted, and only root and the agent's user can create names in it, unlike in a sticky directory such as /tmp. */
+  /**
+   * Whether the directory is trusted, and only root and the agent's user can create names in it, unlike in a sticky
+   * directory such as /tmp.
+   */
   readonly exclusive: boolean;
 }
 
@@ -62,10 +65,9 @@ export function checkPath(path: string): void {
 
 /**
  * Opens directories from the root down, one component at a time, so that an unprivileged user cannot redirect a write.
- * Follows a symbolic link only where nobody but root and the agent's user can have created it: it follows /bin and
- * /var/run, and refuses a link in a directory that another user owns.
- *
- * Caches open directories until `close`. Use a new walk, or `forget`, after anything that may have moved directories.
+ * Follows a symbolic link only if no one except root and the agent's user can have created it: follows /bin and
+ * /var/run, and refuses a link in a directory that another user owns. Caches open directories until `close`. Use a new
+ * walk, or `forget`, after any change that may have moved directories.
  */
 export class PathWalk {
   readonly #own = process.geteuid?.() ?? 0;
@@ -73,14 +75,14 @@ export class PathWalk {
   readonly #held = new Map<string, HeldDirectory>();
   readonly #created: (path: string) => void;
 
-  /** @param created called with the path of each directory that `open` made */
+  /** @param created called with the path of each directory that `open` created */
   constructor(created: (path: string) => void = () => {}) {
     this.#created = created;
   }
 
   /**
    * Runs `action` on the parent directory of `path` and the name in it.
-   * @param missing for missing directories: `null` returns null, `make` makes them with mode 0755
+   * @param missing for missing directories: `null` returns null, `make` creates them with mode 0755
    * @throws HostFailure if the path leads through an unsafe link or a file
    */
   within<T>(path: string, missing: 'make', action: (parent: OpenDirectory, name: string) => T): T;
@@ -174,7 +176,7 @@ export class PathWalk {
     const fd = open();
     const { uid, mode } = fstatSync(fd);
     const isOwn = uid === 0 || uid === this.#own;
-    // In a sticky directory others can create names, but cannot change those of root and the agent.
+    // In a sticky directory other users can create names, but cannot change names of root and the agent.
     const closed = (mode & 0o022) === 0;
     const trusted = parentTrusted && isOwn && (closed || (mode & 0o1000) !== 0);
     const held = new HeldDirectory(path, fd, uid, trusted, trusted && closed);
@@ -198,7 +200,7 @@ export class PathWalk {
         try {
           makeDirectory(here.child(name), 0o755);
         } catch (fault) {
-          if (errnoOf(fault) !== 'EEXIST') throw hostFailure(fault, `make the directory ${path}`);
+          if (errnoOf(fault) !== 'EEXIST') throw hostFailure(fault, `create the directory ${path}`);
           return this.#step(here, name, missing, true);
         }
         this.#created(path);
@@ -207,11 +209,11 @@ export class PathWalk {
       if (code !== 'ENOTDIR' && code !== 'ELOOP') throw error;
     }
     const found = lstatSync(here.child(name));
-    if (!found.isSymbolicLink()) throw new NotADirectory(`${path} is not a directory, so nothing can be below it`);
+    if (!found.isSymbolicLink()) throw new NotADirectory(`${path} is not a directory, so no path below it can exist`);
     const isOwnLink = found.uid === 0 || found.uid === this.#own;
     if (!here.trusted || !isOwnLink)
       throw new HostFailure(
-        `${path} is a symbolic link in a place that an unprivileged user can change; it is not followed`,
+        `${path} is a symbolic link in a directory that an unprivileged user can change; it is not followed`,
       );
     return { target: readlinkSync(here.child(name)) };
   }

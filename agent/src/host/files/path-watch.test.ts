@@ -15,7 +15,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { ManualClock } from '../../../../lib/test/manual-clock.ts';
 import { PathWatch } from './path-watch.ts';
 
-/** Runs on real directories, because the events of the kernel matter. */
+/** Uses real directories, because the events of the kernel matter. */
 describe('a path watch', () => {
   let root: string;
   let clock: ManualClock;
@@ -54,7 +54,7 @@ describe('a path watch', () => {
     expect([...reported].sort()).toEqual([...paths].sort());
   };
 
-  test('reports content, mode, owner, times, replacement, and removal of its paths, and no other file', async () => {
+  test('reports every kind of change of its paths, and no other file', async () => {
     mkdirSync(`${root}/d`);
     writeFileSync(`${root}/d/f`, 'x');
     set('/d/f', '/d', '/marker');
@@ -116,7 +116,7 @@ describe('a path watch', () => {
     expect(watch.size).toBe(0);
   });
 
-  test('warns once when no watch is left', async () => {
+  test('warns once when the kernel has no more watches', async () => {
     for (const name of ['a', 'b', 'c']) mkdirSync(`${root}/${name}`);
     watch.end();
     watch = start(root.split('/').length + 1);

@@ -32,9 +32,9 @@ interface Node {
   readonly path: string;
   readonly name: string;
   readonly children: Map<string, Node>;
-  /** The given paths that lead here. */
+  /** The watched paths that lead through this directory. */
   targets: string[];
-  /** A target ends in `/`: changes of all entries count. */
+  /** Whether a target ends in `/`, so that changes of all entries count. */
   includesEntries: boolean;
   watcher: FSWatcher | null;
   identity: string | null;
@@ -120,7 +120,10 @@ export class PathWatch {
     for (const child of at.children.values()) this.#release(child);
   }
 
-  /** Watches a directory and those below it that exist. @returns whether another directory than before is there */
+  /**
+   * Watches a directory and those below it that exist.
+   * @returns whether the path now leads to another directory
+   */
   #arm(at: Node, found: Stats | undefined = statOf(at.path)): boolean {
     const identity = identityOf(found);
     const differs = identity !== at.identity;
@@ -148,7 +151,7 @@ export class PathWatch {
       this.#watches++;
     } catch (error) {
       const code = errnoOf(error);
-      // It was removed since the lookup; the watch of its parent reports that.
+      // The directory was removed since the lookup; the watch of its parent reports that.
       if (code !== 'ENOENT' && code !== 'ENOTDIR') this.#warnOnce(at, code ?? String(error));
     }
   }
@@ -172,7 +175,7 @@ export class PathWatch {
     const child = at.children.get(name);
     if (child !== undefined) this.#childChanged(child);
     else if (at.includesEntries) this.#report(at);
-    // The directory was moved or removed itself, or an entry with the same name was.
+    // The directory itself was moved or removed, or an entry of the same name was.
     if (type === 'rename' && name === at.name && this.#arm(at)) this.#reportAll(at);
   }
 
@@ -283,6 +286,6 @@ function statOf(path: string): Stats | undefined {
 function listen(watcher: FSWatcher, heard: (type: string, name: string | null) => void): void {
   watcher.removeAllListeners();
   watcher.on('change', (type, name) => heard(type, typeof name === 'string' ? name : null));
-  // The rescan finds the changes that are lost with an error.
+  // The rescan finds changes that are lost because of an error.
   watcher.on('error', () => {});
 }

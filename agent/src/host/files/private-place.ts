@@ -8,22 +8,22 @@ import { makeDirectory } from './make-directory.ts';
 import type { OpenDirectory } from './path-walk.ts';
 
 /**
- * Temporary name for `name`. It is always the same, so that the leftover of a killed agent is found. It starts with a dot
- * and has an extension, so that programs that read a whole directory skip it.
+ * Temporary name for `name`. Always the same, so that the leftover of a killed agent is found. Starts with a dot and
+ * has an extension, so that programs that read a whole directory skip it.
  */
 export const temporaryName = (name: string): string => `.muster-${hash('sha256', name, 'hex').slice(0, 20)}.tmp`;
 
-/** Temporary place for a new object, which is then renamed to its final name. */
+/** Temporary path of a new object, which is then renamed to its final name. */
 export interface Place {
-  /** Path for calls of `node:fs`. `path` is the one for people and programs. */
+  /** Path for calls of `node:fs`. `path` is the path for messages and programs. */
   readonly file: string;
   readonly path: string;
 }
 
 /**
- * Runs `action` with a temporary place for a new object, which will become `name` in `parent` with this owner and these
- * permissions. Where the object must not inherit the default ACL of `parent`, the place is in a private directory without
- * a default ACL.
+ * Runs `action` with a temporary path for a new object, which will become `name` in `parent` with this owner and these
+ * permissions. If the object must not inherit the default ACL of `parent`, the temporary path is in a private directory
+ * without a default ACL.
  * @throws HostFailure if the default ACL cannot be removed and would grant more than `target`
  */
 export async function withPlace<T>(
@@ -48,7 +48,7 @@ export async function withPlace<T>(
 }
 
 /**
- * Makes one directory like `makeDirectory`, without a default ACL that it must not inherit.
+ * Creates one directory like `makeDirectory`, without a default ACL that it must not inherit.
  * @throws HostFailure like `withPlace`, or the error of mkdir
  */
 export async function makeDirectoryIn(parent: OpenDirectory, name: string, target: Ownership): Promise<void> {
@@ -56,7 +56,7 @@ export async function makeDirectoryIn(parent: OpenDirectory, name: string, targe
   await withPlace(parent, name, target, async ({ file }) => {
     makeDirectory(file, target.mode);
     try {
-      // Replaces an empty directory that another process made meanwhile.
+      // Replaces an empty directory that another process created in the meantime.
       renameSync(file, parent.child(name));
     } catch (error) {
       if (errnoOf(error) !== 'ENOTEMPTY' && errnoOf(error) !== 'ENOTDIR') throw error;
@@ -75,8 +75,8 @@ export function removeTemporary(parent: OpenDirectory, name: string): void {
   try {
     unlinkSync(path);
   } catch (error) {
-    // A directory: EISDIR on Linux, EPERM in POSIX. Other errors mean that it does not exist, or that the parent is not
-    // writable, which the caller's next call reports.
+    // EISDIR on Linux and EPERM in POSIX mean that the path is a directory. Other errors mean that it does not exist,
+    // or that the parent is not writable, which the caller's next call reports.
     if (errnoOf(error) === 'EISDIR' || errnoOf(error) === 'EPERM') removePrivate(path);
   }
 }
@@ -86,7 +86,7 @@ function removePrivate(path: string): void {
     try {
       remove();
     } catch {
-      // It does not exist, has another type, or belongs to another user.
+      // The path does not exist, has another type, or belongs to another user.
     }
   };
   quietly(() => {
@@ -109,10 +109,13 @@ function isPrivate(fd: number): boolean {
   return uid === process.geteuid?.() && (mode & 0o077) === 0;
 }
 
-/** Makes a directory that only the agent's user can enter. With an empty group mask, an inherited ACL grants nothing. */
+/**
+ * Creates a directory that only the agent's user can enter. With an empty group mask, an inherited ACL grants no
+ * access.
+ */
 function openPrivate(parent: OpenDirectory, name: string): number {
   const path = parent.child(temporaryName(name));
-  const inTheWay = () => new HostFailure(`somebody keeps creating ${parent.path}/${temporaryName(name)}`);
+  const inTheWay = () => new HostFailure(`another process keeps creating ${parent.path}/${temporaryName(name)}`);
   for (let attempt = 0; ; attempt++) {
     try {
       makeDirectory(path, 0o700);

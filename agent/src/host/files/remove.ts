@@ -14,8 +14,8 @@ export function removeFile(parent: OpenDirectory, name: string): void {
 }
 
 /**
- * Removes a directory unless something is in it.
- * @returns whether it is gone
+ * Removes a directory if it is empty.
+ * @returns whether the directory no longer exists
  */
 export function removeDirectory(parent: OpenDirectory, name: string): boolean {
   try {

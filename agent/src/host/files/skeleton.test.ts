@@ -33,7 +33,7 @@ describe('an untouched home directory', () => {
     expect(existsSync(home())).toBe(false);
   });
 
-  test('leaves a home directory with a file that is too large to compare', () => {
+  test('keeps a home directory with a file that is too large to compare', () => {
     const size = 4 * 1024 * 1024 + 1;
     make();
     writeFileSync(`${home()}/large`, Buffer.alloc(size));
@@ -43,7 +43,7 @@ describe('an untouched home directory', () => {
     expect(existsSync(`${home()}/large`)).toBe(true);
   });
 
-  test('leaves a home directory if a file is created in it during the removal', () => {
+  test('keeps a home directory if a file is created in it during the removal', () => {
     const summary = make();
     // The second listing of the directory happens just before its removal.
     let lists = 0;
@@ -60,7 +60,7 @@ describe('an untouched home directory', () => {
     expect(readFileSync(`${home()}/thesis`, 'utf8')).toBe('years of work');
   });
 
-  test('leaves a home directory if a file in it is changed during the removal', () => {
+  test('keeps a home directory if a file in it is changed during the removal', () => {
     make();
     writeFileSync(`${home()}/.a`, 'skeleton');
     const summary = digestOfTree(walk, home());

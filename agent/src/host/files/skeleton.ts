@@ -26,18 +26,18 @@ function digestOf(entries: readonly Entry[]): string {
 export function removeIfUntouched(walk: PathWalk, directory: string, expected: string): boolean {
   walk.forget();
   const { type } = inspect(walk, directory, false);
-  // Somebody else put another object in its place.
+  // Another process replaced the directory with another object.
   if (type !== 'directory') return type === 'absent';
   let entries: Entry[];
   try {
     entries = entriesOf(walk, directory);
     if (digestOf(entries) !== expected || entries.some(isUncompared)) return false;
   } catch (error) {
-    // Somebody else created an entry that cannot be inspected, such as an unsafe link.
+    // Another process created an entry that cannot be inspected, such as an unsafe link.
     if (error instanceof HostFailure) return false;
     throw error;
   }
-  // Reversed: the entries of a directory come before the directory.
+  // Reversed, so that the entries of a directory precede the directory.
   for (const { path, kind, found } of entries.reverse()) {
     const gone = walk.within(`${directory}/${path}`, 'null', (parent, name) => {
       if (kind === 'directory') return removeDirectory(parent, name);
@@ -65,7 +65,7 @@ function isUnchanged(parent: OpenDirectory, name: string, found: Inspected): boo
 }
 
 interface Entry {
-  /** Relative to the directory. */
+  /** The path relative to the directory. */
   path: string;
   kind: string;
   value: string | number | null;

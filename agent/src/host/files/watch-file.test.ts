@@ -33,7 +33,7 @@ async function changes(count: number): Promise<void> {
 }
 
 describe('watching a file', () => {
-  test('reports the file at once on request, changed or not', async () => {
+  test('reports the file immediately on request, changed or not', async () => {
     await watch.again();
     expect(seen).toEqual(['a']);
     await writeFile(path, 'b');

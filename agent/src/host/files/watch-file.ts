@@ -50,7 +50,7 @@ export function watchFile(
       });
       watcher.on('error', () => watcher?.close());
     } catch {
-      // The directory does not exist, or no watches are left. The rescan still runs.
+      // The directory does not exist, or the kernel has no more watches. The rescan still runs.
     }
   }
   function rescan(): void {

@@ -47,8 +47,8 @@ export function aptGet(args: readonly string[], context: PackageToolContext): Pr
 export type RemovalResult = { done: TransactionResult } | { refused: string[] };
 
 /**
- * Runs one transaction of apt that removes exactly the allowed packages. If somebody installs a package that depends on
- * one of them before apt has its lock, apt removes nothing.
+ * Runs one transaction of apt that removes exactly the allowed packages. If a package that depends on one of them is
+ * installed before apt has its lock, apt removes none.
  * @throws LeftRunning if the agent stops first
  */
 export async function aptRemove(allowed: AllowedRemoval, context: PackageToolContext): Promise<RemovalResult> {

@@ -80,7 +80,7 @@ describe('the database of dpkg', () => {
     ]);
   });
 
-  test('refuses an invalid database with the place of the error', () => {
+  test('refuses an invalid database and names the position of the error', () => {
     expect(() => parseDpkg('', [], '')).toThrow(/may be cut off/);
     expect(() => parseDpkg(status.replace('hold ok installed', 'hold ok'), [], '')).toThrow(/package held/);
     expect(() => parseDpkg(status.replace('Package: held\n', ''), [], '')).toThrow(/without a name/);

@@ -47,7 +47,7 @@ export interface DpkgDatabase {
 const status = '/var/lib/dpkg/status';
 const updatesPath = '/var/lib/dpkg/updates';
 const extendedStates = '/var/lib/apt/extended_states';
-/** Bytes. Thirty times the size on a machine with everything installed. */
+/** Maximum bytes: thirty times the size on a machine with all packages installed. */
 const maxBytes = 512 * 1024 * 1024;
 
 /**

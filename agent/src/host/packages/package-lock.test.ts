@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { untilUnlocked } from './package-lock.ts';
 
-/** A clock whose time passes only where somebody waits. */
+/** A clock that advances only while the code waits. */
 function waiting(limitMs: number) {
   let now = 0;
   const stop = new AbortController();
@@ -44,7 +44,7 @@ test('returns the last try when the lock is held for longer than the limit', asy
 test.each([
   ['the operation is cancelled', 'cancel' as const, /because the operation was cancelled/],
   ['the agent stops', 'stop' as const, /because the agent stops/],
-])('does not try again after %s', async (_, how, message) => {
+])('makes no further attempt after %s', async (_, how, message) => {
   const wait = waiting(60_000);
   await expect(
     wait.run((count) => {
@@ -55,7 +55,7 @@ test.each([
   expect(wait.tries()).toBe(3);
 });
 
-test('keeps the result of a try that met no lock, although the operation was cancelled during it', async () => {
+test('keeps the result of an attempt that was cancelled but met no lock', async () => {
   const wait = waiting(60_000);
   expect(
     await wait.run(() => {

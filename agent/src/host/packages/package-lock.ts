@@ -7,7 +7,7 @@ export interface PackageToolContext {
   clock: Clock;
   limits: { packageMs: number; packageLockMs: number; outputBytes: number };
   stop: AbortSignal;
-  /** Whether the operation that this is for was cancelled. */
+  /** Whether the operation that needs the lock was cancelled. */
   cancelled(): boolean;
   startedProcess(process: ProcessIdentity, fate?: 'killed' | 'left'): void;
   warn(message: string): void;
@@ -19,7 +19,7 @@ const lockRetryMs = 1000;
  * Retries while another process holds the lock of the package database, for up to `packageLockMs`.
  * @param isLocked whether a result reports a held lock
  * @returns the last result, which may still report a held lock
- * @throws HostFailure if the agent stops or the operation is cancelled meanwhile; nothing was changed then
+ * @throws HostFailure if the agent stops or the operation is cancelled during the wait, with nothing changed
  */
 export async function untilUnlocked<T>(
   run: () => Promise<T>,

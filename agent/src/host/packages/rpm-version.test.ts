@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { compareParts, compareRpmVersions, isVersion, versionText } from './rpm-version.ts';
 
-// From rpm's test suite.
+// Cases from rpm's test suite.
 const ordered: [string, number, string][] = [
   ['1.0', 0, '1.0'],
   ['1.0', -1, '2.0'],
@@ -38,7 +38,7 @@ const ordered: [string, number, string][] = [
 ];
 
 describe('versions of rpm', () => {
-  test.each(ordered)('%s against %s is %s', (a, order, b) => {
+  test.each(ordered)('compares %s with %s as %s', (a, order, b) => {
     expect(Math.sign(compareParts(a, b))).toBe(order);
     expect(Math.sign(compareParts(b, a))).toBe(order === 0 ? 0 : -order);
   });

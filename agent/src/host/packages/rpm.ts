@@ -49,7 +49,7 @@ export async function readRpm(context: {
   return parseRpm(stdout, readLocks());
 }
 
-/** @param text a line for each package: name, epoch, version, release, architecture */
+/** @param text one line for each package: name, epoch, version, release, architecture */
 export function parseRpm(text: string, locks: readonly string[] = []): RpmDatabase {
   const native = architectures[process.arch] ?? process.arch;
   const packages = new Map<string, RpmPackage[]>();

@@ -3,7 +3,7 @@
 /** The lower bound of a range such as `>=1.2`; null if it is not one. */
 export const lowerBound = (wanted: string): string | null => /^>= ?(.+)$/.exec(wanted)?.[1] ?? null;
 
-/** Whether a text matches a pattern in which `*` stands for any characters. Linear in both lengths. */
+/** Whether a text matches a pattern in which `*` matches any characters. Linear in both lengths. */
 export function matchesPattern(pattern: string, text: string): boolean {
   const [first = '', ...rest] = pattern.split('*');
   const last = rest.pop();

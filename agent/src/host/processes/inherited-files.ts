@@ -7,7 +7,7 @@ import { openSync } from 'node:fs';
 const inheritable = new Set<number>();
 let devNull: number | null = null;
 
-/** @returns removes the mark; call it before closing the file, because the descriptor is reused */
+/** @returns a function that removes the mark; call it before closing the file, because the descriptor is reused */
 export function markInheritable(fd: number): () => void {
   inheritable.add(fd);
   return () => inheritable.delete(fd);

@@ -73,7 +73,7 @@ function openPipe(path: string): OutputPipe {
       try {
         if (!isClosed) drain(readFd);
       } catch {
-        // Too many open files: background writers get SIGPIPE.
+        // Too many files are open, so background writers get SIGPIPE.
       }
       output.destroy();
     },

@@ -8,15 +8,16 @@ import { namesIn, readText } from '../read-system.ts';
  */
 export interface ProcessSession extends ProcessIdentity {
   /**
-   * Set for a session from before a restart of the agent, whose number may have been reused: the scope it was started in,
-   * or null for none. Without a scope, the session is recognized only while its first process runs.
+   * Set for a session from before a restart of the agent, whose number may have been reused: the scope that it was
+   * started in, or null if it had no scope. Without a scope, the session is recognized only while its first process
+   * runs.
    */
   readonly within?: string | null;
 }
 
 /** Running processes of a session. */
 export interface Members {
-  /** Without zombies. */
+  /** Excludes zombies. */
   readonly pids: number[];
   /** Their process groups. */
   readonly groups: Set<number>;
@@ -41,7 +42,7 @@ export function membersOf(sessions: Iterable<ProcessSession>): Map<ProcessSessio
       // kill(2) would take 0 as the own group, and -1 as all processes.
       if (Number(group) > 1) found.groups.add(Number(group));
     } catch {
-      // The process ended meanwhile.
+      // The process ended during the scan.
     }
   }
   return new Map(
@@ -69,12 +70,12 @@ export function killAll(members: Members): void {
   signalAll(members, 'SIGKILL');
 }
 
-/** Signals process groups, which never span sessions, so that a process that forks meanwhile cannot escape. */
+/** Signals process groups, which never span sessions, so that a process that forks during the call cannot escape. */
 function signalAll({ groups }: Members, signal: NodeJS.Signals): void {
   for (const group of groups)
     try {
       process.kill(-group, signal);
     } catch {
-      // The group ended meanwhile.
+      // The group has already ended.
     }
 }

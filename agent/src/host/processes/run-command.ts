@@ -139,7 +139,7 @@ async function run(command: Command, clock: Clock, markFd: number | null): Promi
         if (output.readableEnded || output.destroyed) ended();
         else output.once('close', ended);
       }
-      // One more turn of the event loop: this process may have been busy while output waited in the pipes.
+      // Waits one more turn of the event loop: this process may have been busy while output waited in the pipes.
       clock.after(drainMs, () => void setImmediate(() => end(exitCode, signal)));
     });
   }).catch((error: unknown) => {

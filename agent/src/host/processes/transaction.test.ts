@@ -26,14 +26,14 @@ const transaction = (text: string, more: Partial<Transaction> = {}): Transaction
 });
 
 describe('a transaction', () => {
-  test('reports how it ended, and the end of its output in order', async () => {
+  test('reports the exit code of a transaction and the end of its output in order', async () => {
     const result = await runTransaction(transaction('echo out; echo err >&2; exit 3'), systemClock);
     expect(result).toEqual({ exitCode: 3, signal: null, output: 'out\nerr\n', truncated: false, timedOut: false });
     const long = await runTransaction(transaction('seq 1 1000', { outputCap: 9 }), systemClock);
     expect(long).toMatchObject({ output: '999\n1000\n', truncated: true });
   });
 
-  test('continues when the agent stops, without a blocked output', async () => {
+  test('a transaction continues when the agent stops, and its output never blocks', async () => {
     const stop = new AbortController();
     let process: ProcessIdentity | null = null;
     const text = `echo begun > ${home}/begun; sleep 0.4; seq 1 100000; echo done > ${home}/done`;
@@ -49,7 +49,7 @@ describe('a transaction', () => {
     expect(readFileSync(`${home}/done`, 'utf8')).toBe('done\n');
   });
 
-  test('does nothing before it is recorded', async () => {
+  test('a transaction does nothing before it is recorded', async () => {
     const text = `touch ${home}/did`;
     const started = (): void => {
       throw new Error('the journal does not take it');
@@ -59,14 +59,14 @@ describe('a transaction', () => {
     expect(existsSync(`${home}/did`)).toBe(false);
   });
 
-  test('receives SIGTERM at its time limit, and can still clean up', async () => {
+  test('sends SIGTERM at the time limit, so that the program can clean up', async () => {
     const text = `trap 'touch ${home}/cleared; exit 9' TERM; touch ${home}/begun; sleep 30 & wait`;
     const result = await runTransaction(transaction(text, { timeLimit: 500 }), systemClock);
     expect(result).toMatchObject({ timedOut: true, exitCode: 9 });
     expect(existsSync(`${home}/cleared`)).toBe(true);
   });
 
-  test('does not start when the agent stops', async () => {
+  test('starts no transaction when the agent stops', async () => {
     const begun = runTransaction(transaction(`touch ${home}/did`, { stop: AbortSignal.abort() }), systemClock);
     await expect(begun).rejects.toThrow(/agent stops/);
     expect(existsSync(`${home}/did`)).toBe(false);

@@ -6,7 +6,7 @@ import type { ProcessSession } from '../processes/process-session.ts';
 /** Identifies a terminal for the next process of this agent. */
 export interface OpenTerminal {
   readonly session: ProcessSession;
-  /** The scope it was started in; null: none. */
+  /** The scope that the terminal was started in; null: it has no scope. */
   readonly scope: string | null;
 }
 
@@ -50,7 +50,7 @@ export class OpenTerminals {
     try {
       rmSync(path, { force: true });
     } catch {
-      // The disk rejects writes. The next start finds that the terminal has no processes.
+      // The disk rejects the removal. The next start finds that the terminal has no processes.
     }
   }
 

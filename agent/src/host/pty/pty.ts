@@ -31,7 +31,10 @@ export interface Pty {
 export interface PtyEvents {
   /** Called with output. The bytes are valid only during the call. @returns whether to continue reading */
   output(bytes: Buffer): boolean;
-  /** Called once, when all output is read and no process has the terminal open, or `finish` was called. It is closed. */
+  /**
+   * Called once, when all output is read and no process has the terminal open, or after `finish`. The terminal is
+   * closed then.
+   */
   ended(): void;
 }
 

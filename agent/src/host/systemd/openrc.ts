@@ -31,7 +31,7 @@ export async function readServices(timeLimit: number, runner: Runner): Promise<S
   const result = await run('rc-status', ['--nocolor', '--servicelist'], timeLimit, runner);
   if (result.exitCode !== 0)
     throw new HostFailure(
-      `OpenRC cannot be asked about services: ${result.timedOut ? `no answer within ${timeLimit / 1000} s` : lastLine(result.stderr)}`,
+      `OpenRC cannot be queried about services: ${result.timedOut ? `no answer within ${timeLimit / 1000} s` : lastLine(result.stderr)}`,
     );
   return parseServices(result.stdout);
 }

@@ -101,7 +101,7 @@ export async function readUnits(
     const result = await systemctl(['show', `--property=${properties.join(',')}`], some, timeLimit, runner);
     if (result.exitCode !== 0)
       throw new HostFailure(
-        `systemd cannot be asked about units: ${result.timedOut ? `no answer within ${timeLimit / 1000} s` : lastLine(result.stderr)}`,
+        `systemd cannot be queried about units: ${result.timedOut ? `no answer within ${timeLimit / 1000} s` : lastLine(result.stderr)}`,
       );
     for (const [name, unit] of parseUnits(result.stdout, some)) units.set(name, unit);
   }

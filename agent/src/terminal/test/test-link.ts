@@ -13,7 +13,10 @@ const textLimit = 100_000;
 const sessionId = '0'.repeat(26);
 const quiet = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
 
-/** The orchestrator's side of a link with terminals, in this process: takes output or not, and respects the input window. */
+/**
+ * The orchestrator's side of a link with terminals, in this process. Accepts or withholds output, and respects the
+ * input window.
+ */
 export class TestLink {
   readonly terminals: Terminals;
   readonly link: TerminalLink;
@@ -97,14 +100,14 @@ export class TestLink {
   }
 }
 
-/** One terminal of a test link. */
+/** A terminal of a test link. */
 export class TestShell {
   readonly channel: number;
   answer: TerminalReport | null = null;
   exit: Extract<AgentMessage, { type: 'terminal_exited' }> | null = null;
   /** Total bytes of output. */
   shownBytes = 0;
-  /** Whether output is acknowledged at once. */
+  /** Whether output is acknowledged immediately. */
   isTaking = true;
   /** Output since the last `run`, up to `textLimit`. */
   text = '';
