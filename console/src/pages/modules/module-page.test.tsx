@@ -14,6 +14,7 @@ import { fireEvent, screen, waitFor, within } from '@testing-library/react';
 import { expect, test, vi } from 'vitest';
 import { fakeApi } from '../../../test/fake-api.ts';
 import { renderPage } from '../../../test/render.tsx';
+import { queryClient } from '../../api/query-client.ts';
 import { ModulePage } from './module-page.tsx';
 
 // CodeMirror measures its layout, which happy-dom does not compute.
@@ -90,4 +91,29 @@ test('removes a module after a confirmation that names the assignments that use 
   await user.click(within(dialog).getByRole('button', { name: 'Remove' }));
   await waitFor(() => expect(address()).toBe('/modules'));
   expect(api.received(removeModule)).toMatchObject([{ params: { name: 'motd' } }]);
+});
+
+test('refuses to save until a conflict with a newer revision is resolved', async () => {
+  const { api, user } = await openEdited();
+  api.answer(getModule, { ...second, revision: 3, content: `${second.content}# from another operator\n` } as never);
+  await queryClient.invalidateQueries({ queryKey: ['module', 'motd'] });
+  await screen.findByRole('button', { name: 'Keep mine' });
+  await user.click(screen.getByRole('tab', { name: /Used by/ }));
+  await user.click(button('Save…'));
+  expect(screen.queryByRole('dialog')).toBeNull();
+  expect(button('Discard changes').disabled).toBe(true);
+  await user.click(await screen.findByRole('button', { name: 'Keep mine' }));
+  await user.click(button('Save…'));
+  expect(await screen.findByRole('dialog', { name: 'Save revision 4' })).toBeTruthy();
+});
+
+test('keeps the text of a module that is removed elsewhere', async () => {
+  const api = orchestrator();
+  await renderPage(ModulePage, page);
+  await screen.findByText('Revision 2', { selector: 'span' });
+  api.refuse(getModule, 'module_not_found');
+  await queryClient.invalidateQueries({ queryKey: ['module', 'motd'] });
+  expect(await screen.findByText('This module was removed')).toBeTruthy();
+  expect(screen.queryByRole('button', { name: 'Remove…' })).toBeNull();
+  expect(button('Save…').disabled).toBe(false);
 });

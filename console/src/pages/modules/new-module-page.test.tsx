@@ -1,0 +1,48 @@
+import { getModule, listAgents, listModules, listSecrets, uploadModule, validateModule } from '@muster/protocol/http';
+import { screen, waitFor, within } from '@testing-library/react';
+import { expect, test, vi } from 'vitest';
+import { fakeApi } from '../../../test/fake-api.ts';
+import { renderPage } from '../../../test/render.tsx';
+import { NewModulePage } from './new-module-page.tsx';
+
+// CodeMirror measures its layout, which happy-dom does not compute.
+vi.mock('../../editor/code-editor.tsx', () => ({ default: () => null }));
+// The schema is not in the route table, from which the fake orchestrator answers.
+vi.mock('../../api/module-schema.ts', () => ({
+  moduleSchemaQuery: { queryKey: ['module-schema'], queryFn: async () => ({}) },
+}));
+
+async function open() {
+  const api = fakeApi();
+  api.answerExamples(listAgents, listModules, listSecrets, uploadModule, validateModule);
+  api.answerExamples(getModule);
+  return { api, ...(await renderPage(NewModulePage, { path: '/modules/new' })) };
+}
+
+test('asks for a module before it saves', async () => {
+  const { user } = await open();
+  await user.click(screen.getByRole('button', { name: 'Save…' }));
+  expect(await screen.findByText('Enter a module first, or start from an example.')).toBeTruthy();
+  expect(screen.queryByRole('dialog')).toBeNull();
+});
+
+test('refuses an example whose name is taken', async () => {
+  const { user } = await open();
+  await user.click(screen.getByRole('button', { name: /A file/ }));
+  expect(await screen.findByRole('link', { name: 'Open it' })).toBeTruthy();
+  await user.click(screen.getByRole('button', { name: 'Save…' }));
+  expect(screen.queryByRole('dialog')).toBeNull();
+});
+
+test('saves an example and opens its first plan', async () => {
+  const { api, user, address } = await open();
+  const example = screen.getByRole('button', { name: /A package and its service/ });
+  await user.click(example);
+  expect(example.getAttribute('aria-pressed')).toBe('true');
+  await screen.findByText('Valid', { exact: false });
+  await user.click(screen.getByRole('button', { name: 'Save…' }));
+  const dialog = await screen.findByRole('dialog', { name: 'Save the new module nginx' });
+  await user.click(within(dialog).getByRole('button', { name: 'Save' }));
+  await waitFor(() => expect(address()).toBe('/modules/motd?tab=try'));
+  expect(api.received(uploadModule)).toMatchObject([{ body: { name: 'nginx' } }]);
+});
