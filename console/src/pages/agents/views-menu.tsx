@@ -1,8 +1,8 @@
 import { useNavigate, useSearch } from '@tanstack/react-router';
 import { Bookmark } from 'lucide-react';
-import { type FormEvent, useId, useState } from 'react';
+import { useState } from 'react';
 import { Button } from '../../parts/button.tsx';
-import { Dialog } from '../../parts/dialog/dialog.tsx';
+import { FormDialog } from '../../parts/dialog/form-dialog.tsx';
 import { Menu, MenuHeading, MenuItem, MenuLine } from '../../parts/dialog/menu.tsx';
 import { Input } from '../../parts/form/field.tsx';
 import { Line } from '../../parts/text.tsx';
@@ -76,38 +76,26 @@ function NameDialog({
   readonly onClose: () => void;
 }) {
   const [name, setName] = useState('');
-  const form = useId();
   const wanted = name.trim();
-  const submit = (event: FormEvent) => {
-    event.preventDefault();
-    if (wanted === '') return;
-    onName(wanted);
-    onClose();
-  };
   return (
-    <Dialog
-      open
-      onOpenChange={(open) => !open && onClose()}
+    <FormDialog
       title="Save this view"
-      footer={
-        <>
-          <Button onClick={onClose}>Cancel</Button>
-          <Button look="primary" type="submit" form={form} disabled={wanted === ''}>
-            Save
-          </Button>
-        </>
-      }
+      action="Save"
+      invalid={wanted === ''}
+      onSubmit={() => {
+        onName(wanted);
+        onClose();
+      }}
+      onClose={onClose}
     >
-      <form id={form} onSubmit={submit}>
-        <Input
-          label="Name"
-          placeholder="Away in Berlin"
-          maxLength={60}
-          value={name}
-          onChange={(event) => setName(event.target.value)}
-          hint={taken.includes(wanted) ? 'Replaces the existing view with this name.' : 'Stored in this browser.'}
-        />
-      </form>
-    </Dialog>
+      <Input
+        label="Name"
+        placeholder="Away in Berlin"
+        maxLength={60}
+        value={name}
+        onChange={(event) => setName(event.target.value)}
+        hint={taken.includes(wanted) ? 'Replaces the existing view with this name.' : 'Stored in this browser.'}
+      />
+    </FormDialog>
   );
 }

@@ -1,10 +1,10 @@
 import type { ResourceResult } from '@muster/protocol';
+import { useMutation } from '@tanstack/react-query';
 import { useState } from 'react';
 import { accept, withdrawAcceptance } from '../../api/drift.ts';
-import { Button } from '../../parts/button.tsx';
-import { Confirm, Dialog } from '../../parts/dialog/dialog.tsx';
+import { Confirm } from '../../parts/dialog/dialog.tsx';
+import { FormDialog } from '../../parts/dialog/form-dialog.tsx';
 import { TextArea } from '../../parts/form/field.tsx';
-import { Problem } from '../../parts/states.tsx';
 
 /** Accepts drift records with a reason. */
 export function AcceptDialog({
@@ -18,65 +18,43 @@ export function AcceptDialog({
   readonly onClose: () => void;
 }) {
   const [reason, setReason] = useState('');
-  const [busy, setBusy] = useState(false);
-  const [error, setError] = useState<unknown>(null);
-  const hides = resources === undefined || resources.some(({ sensitive }) => sensitive);
-  const submit = async () => {
-    setBusy(true);
-    setError(null);
-    try {
+  const save = useMutation({
+    mutationFn: async () => {
       for (const id of driftIds) await accept(id, reason.trim());
-      onClose();
-    } catch (thrown) {
-      setError(thrown);
-      setBusy(false);
-    }
-  };
+    },
+    onSuccess: () => onClose(),
+  });
+  const hides = resources === undefined || resources.some(({ sensitive }) => sensitive);
   return (
-    <Dialog
-      open
-      onOpenChange={(open) => !open && onClose()}
+    <FormDialog
       title={driftIds.length === 1 ? 'Accept this drift' : `Accept ${driftIds.length} drift records`}
       description="Accepted drift no longer counts as out of sync while checks find the same deviations or fewer. An apply still repairs it."
-      footer={
-        <>
-          <Button onClick={onClose}>Cancel</Button>
-          <Button look="primary" type="submit" form="accept-drift" busy={busy} disabled={reason.trim() === ''}>
-            Accept
-          </Button>
-        </>
-      }
+      action="Accept"
+      request={save}
+      invalid={reason.trim() === ''}
+      onSubmit={() => save.mutate()}
+      onClose={onClose}
     >
-      <form
-        id="accept-drift"
-        className="space-y-3"
-        onSubmit={(event) => {
-          event.preventDefault();
-          if (reason.trim() !== '' && !busy) void submit();
-        }}
-      >
-        <TextArea
-          autoFocus
-          label="Reason"
-          hint="Visible to all operators and recorded in the audit log."
-          maxLength={1024}
-          required
-          value={reason}
-          onChange={(event) => setReason(event.target.value)}
-        />
-        {driftIds.length > 1 && (
-          <p className="text-muted text-xs">
-            Deviations were not compared between machines. Each machine accepts its own. Review some of them first.
-          </p>
-        )}
-        {hides && (
-          <p className="text-muted text-xs">
-            Secret values are compared in masked form, so later changes of a masked value are not detected.
-          </p>
-        )}
-        <Problem error={error} />
-      </form>
-    </Dialog>
+      <TextArea
+        autoFocus
+        label="Reason"
+        hint="Visible to all operators and recorded in the audit log."
+        maxLength={1024}
+        required
+        value={reason}
+        onChange={(event) => setReason(event.target.value)}
+      />
+      {driftIds.length > 1 && (
+        <p className="text-muted text-xs">
+          Deviations were not compared between machines. Each machine accepts its own. Review some of them first.
+        </p>
+      )}
+      {hides && (
+        <p className="text-muted text-xs">
+          Secret values are compared in masked form, so later changes of a masked value are not detected.
+        </p>
+      )}
+    </FormDialog>
   );
 }
 

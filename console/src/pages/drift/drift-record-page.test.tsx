@@ -1,5 +1,5 @@
-import { type DriftRecord, getDrift, listAgents, listDrift, listOperators } from '@muster/protocol/http';
-import { screen } from '@testing-library/react';
+import { acceptDrift, type DriftRecord, getDrift, listAgents, listDrift, listOperators } from '@muster/protocol/http';
+import { screen, waitFor, within } from '@testing-library/react';
 import { expect, test } from 'vitest';
 import { fakeApi } from '../../../test/fake-api.ts';
 import { operatorId, renderPage } from '../../../test/render.tsx';
@@ -41,6 +41,20 @@ test('says at least when no check shows the start of the drift', async () => {
   const { api } = await open();
   api.answer(listDrift, []);
   expect(await screen.findByText('at least', { exact: false })).toBeTruthy();
+});
+
+test('accepts drift with a reason', async () => {
+  const { api, user } = await open();
+  api.answerExamples(acceptDrift);
+  await user.click(await screen.findByRole('button', { name: 'Accept' }));
+  const dialog = within(screen.getByRole('dialog', { name: 'Accept this drift' }));
+  expect((dialog.getByRole('button', { name: 'Accept' }) as HTMLButtonElement).disabled).toBe(true);
+  await user.type(dialog.getByLabelText('Reason'), ' wanted{Enter}');
+  await user.click(dialog.getByRole('button', { name: 'Accept' }));
+  await waitFor(() => expect(screen.queryByRole('dialog')).toBeNull());
+  expect(api.received(acceptDrift)).toMatchObject([
+    { params: { drift_id: record.drift_id }, body: { reason: 'wanted' } },
+  ]);
 });
 
 test('shows who accepted the drift and why', async () => {

@@ -7,7 +7,7 @@ import { Dialog } from './dialog.tsx';
 export function FormDialog({
   action,
   cancel = 'Cancel',
-  request,
+  request = { isPending: false, error: null },
   invalid = false,
   onSubmit,
   onClose,
@@ -21,8 +21,8 @@ export function FormDialog({
   /** The label of the button that submits: a verb, not “OK”. */
   readonly action: string;
   readonly cancel?: string;
-  /** The mutation that the form starts. */
-  readonly request: { readonly isPending: boolean; readonly error: unknown };
+  /** The mutation that the form starts, if any. */
+  readonly request?: { readonly isPending: boolean; readonly error: unknown };
   /** Prevents submission. */
   readonly invalid?: boolean;
   readonly onSubmit: (event: FormEvent<HTMLFormElement>) => void;
