@@ -14,10 +14,11 @@ const skipped = new Set(['node_modules', 'dist', 'data']);
 let copy: string;
 let kind: string[];
 let noun: string[];
+let nounWithoutTable: string[];
 
 beforeAll(() => {
   copy = mkdtempSync(join(tmpdir(), 'muster-new-'));
-  for (const name of [...workspaces, 'tools', 'tsconfig.json', 'biome.json', 'package.json'])
+  for (const name of [...workspaces, 'tools', 'docs', 'tsconfig.json', 'biome.json', 'package.json'])
     cpSync(join(root, name), join(copy, name), { recursive: true, filter: (path) => !skipped.has(basename(path)) });
   // Packages of others are those of this tree; ours are those of the copy.
   mkdirSync(join(copy, 'node_modules/@muster'), { recursive: true });
@@ -26,6 +27,8 @@ beforeAll(() => {
   for (const name of workspaces) symlinkSync(join(copy, name), join(copy, 'node_modules/@muster', name));
   kind = write(copy, skeletonOf(copy, ['kind', 'kernel-module']) as never);
   noun = write(copy, skeletonOf(copy, ['noun', 'gadget-kits']) as never);
+  const words = ['widgets', '--no-table', '--about', "a machine's widgets", '--example', 'left-cog'];
+  nounWithoutTable = write(copy, skeletonOf(copy, ['noun', ...words]) as never);
 });
 afterAll(() => rmSync(copy, { recursive: true, force: true }));
 
@@ -37,7 +40,7 @@ async function complaints(files: readonly string[], base: string, name: string):
     JSON.stringify({
       extends: './tsconfig.json',
       files: files.map((file) => join(copy, file)),
-      include: ['**/*.d.ts', 'orchestrator/test/databases/shared-postgres.ts'],
+      include: ['**/*.d.ts', 'orchestrator/test/databases/shared-postgres.ts', 'tools/suite/bundles-for-tests.ts'],
     }),
   );
   const done = await run(join(root, 'node_modules/.bin/tsc'), ['--checkers', '1', '-p', config], { cwd: copy }).catch(
@@ -72,7 +75,7 @@ async function failures(files: readonly string[], environment: 'node' | 'happy-d
     .join('\n');
 }
 
-const isNew = (file: string) => /kernel-module|gadget-kits/.test(file);
+const isNew = (file: string) => /kernel-module|gadget-kit/.test(file);
 const testsOfEveryKind = [
   'protocol/src/module/kinds.test.ts',
   'tools/docs/kinds-page.test.ts',
@@ -81,7 +84,8 @@ const testsOfEveryKind = [
 const inConsole = (file: string) => file.startsWith('console/');
 
 test('writes what compiles, and registers it', async () => {
-  const files = [...kind, ...noun, ...testsOfEveryKind];
+  const written = [...kind, ...noun, ...nounWithoutTable].filter((file) => !file.endsWith('.md'));
+  const files = [...written, ...testsOfEveryKind];
   expect(
     await complaints(
       files.filter((file) => !inConsole(file)),
@@ -117,8 +121,26 @@ describe('the generated tests fail until they are filled in', () => {
         'node',
       ),
     ).toContain('fill in: run muster');
-    expect(await failures(tests.filter(inConsole), 'happy-dom')).toContain('fill in: a case for gadget kits');
+    expect(await failures(tests.filter(inConsole), 'happy-dom')).toContain('fill in: the details of gadget kits');
   });
+});
+
+test('writes the description, the example, and the place in the menu of a noun', () => {
+  const text = (file: string) => readFileSync(join(copy, file), 'utf8');
+  expect(nounWithoutTable.filter((file) => file.includes('/store/'))).toEqual([]);
+  expect(text('tools/checks/nouns.ts')).toContain("widgets: { [queries]: 'has no table' }");
+  expect(text('protocol/src/http/tag-descriptions.ts')).toContain(`Widgets: "A machine's widgets.",`);
+  expect(text('cli/src/program/program.ts')).toContain(`summary: "list and show a machine's widgets",`);
+  expect(text('cli/src/every-route.test.ts')).toContain("getWidget: 'widgets show left-cog',");
+  expect(text('docs/console.md')).toContain("| Widgets | see a machine's widgets |");
+  const menu = text('console/src/app/navigation.ts');
+  const keyOf = (label: string) => new RegExp(`label: '${label}', icon: Shapes, key: '([a-z])'`).exec(menu)?.[1];
+  const keys = [...menu.matchAll(/ key: '(.)'/g)].map(([, key]) => key);
+  expect(new Set(keys).size).toBe(keys.length);
+  expect(keys).not.toContain('g');
+  expect(text('docs/console.md')).toContain(
+    `| \`g ${keyOf('Gadget kits')}\` | go to Gadget kits |\n| \`g ${keyOf('Widgets')}\` | go to Widgets |\n`,
+  );
 });
 
 test('refuses a name that exists, and writes nothing', () => {
@@ -129,10 +151,16 @@ test('refuses a name that exists, and writes nothing', () => {
   expect(readFileSync(join(copy, 'agent/src/resources/provider/registry.ts'), 'utf8')).toBe(before);
 });
 
-test.each([[[]], [['kind']], [['kind', 'Bad_Name']], [['noun', 'gadget']], [['page', 'gadgets']]])(
-  'refuses %j with its usage',
-  (args: string[]) => expect(skeletonOf(root, args)).toBeNull(),
-);
+test.each([
+  [[]],
+  [['kind']],
+  [['kind', 'Bad_Name']],
+  [['noun', 'gadget']],
+  [['page', 'gadgets']],
+  [['noun', 'gadgets', '--icon', 'x']],
+  [['kind', 'x', '--no-table']],
+  [['noun', 'gadgets', '--example', "'"]],
+])('refuses %j with its usage', (args: string[]) => expect(skeletonOf(root, args)).toBeNull());
 
 test('names the file and the anchor that it does not find', () => {
   expect(() => insert('a.ts', ['];', 'x']).after('no list')).toThrow('a.ts must hold "];" once; correct the anchor');

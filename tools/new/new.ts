@@ -2,15 +2,26 @@
 import { execFileSync } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
+import { parseArgs } from 'node:util';
 import type { Skeleton } from './edit.ts';
 import { kindSkeleton } from './kind.ts';
 import { nounSkeleton } from './noun.ts';
 
 const usage = `Usage:
   npm run new -- kind NAME   schema, provider, tests, and contract subject of a kind of resources
-  npm run new -- noun NAME   route, handler, domain, table, queries, CLI verb, and console page; NAME in the plural
+  npm run new -- noun NAME   routes, handlers, domain, table, queries, CLI verbs, and console pages; NAME in the plural
+    --about TEXT     completes "see …" in help texts and pages, such as "the tags in use"
+    --example NAME   the name of one, for examples and tests
+    --no-table       what it lists is not in the database
 
 NAME has lower-case words joined by hyphens, such as dnf-module. The generated tests fail with "fill in".`;
+
+const options = {
+  about: { type: 'string' },
+  example: { type: 'string', default: 'example' },
+  table: { type: 'boolean', default: true },
+} as const;
+const namePattern = /^[a-z][a-z0-9]*(-[a-z0-9]+)*$/;
 
 /**
  * Applies a skeleton. Writes nothing if one of its edits fails.
@@ -28,15 +39,31 @@ export function write(root: string, { edits }: Skeleton): string[] {
     writeFileSync(join(root, path), text);
   }
   const paths = [...texts.keys()];
-  execFileSync(join(root, 'node_modules/.bin/biome'), ['check', '--write', ...paths], { cwd: root, stdio: 'pipe' });
+  execFileSync(join(root, 'node_modules/.bin/biome'), ['check', '--write', '--files-ignore-unknown=true', ...paths], {
+    cwd: root,
+    stdio: 'pipe',
+  });
   return paths;
 }
 
-export function skeletonOf(root: string, [what, name = '', ...rest]: readonly string[]): Skeleton | null {
-  if (rest.length > 0 || !/^[a-z][a-z0-9]*(-[a-z0-9]+)*$/.test(name)) return null;
-  if (what === 'kind') return kindSkeleton(name);
-  return what === 'noun' && name.endsWith('s') ? nounSkeleton(root, name) : null;
+/** @returns null for arguments that the usage does not allow */
+export function skeletonOf(root: string, args: readonly string[]): Skeleton | null {
+  let given: ReturnType<typeof parse>;
+  try {
+    given = parse(args);
+  } catch {
+    return null;
+  }
+  const { values, positionals } = given;
+  const [what, name = '', ...rest] = positionals;
+  if (rest.length > 0 || !namePattern.test(name) || !namePattern.test(values.example)) return null;
+  if (what === 'kind') return positionals.length === args.length ? kindSkeleton(name) : null;
+  if (what !== 'noun' || !name.endsWith('s')) return null;
+  return nounSkeleton(root, name, { about: `fill in: what ${name} are`, ...values });
 }
+
+const parse = (args: readonly string[]) =>
+  parseArgs({ args: [...args], options, allowPositionals: true, allowNegative: true });
 
 if (import.meta.main) {
   const root = resolve(import.meta.dirname, '../..');

@@ -1,73 +1,122 @@
-import { readdirSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { camelCase, create, type Edit, insert, pascalCase, type Skeleton } from './edit.ts';
 
-interface Names {
+export interface NounOptions {
+  /** Completes "see …": `the gadgets of machines`. It goes into the API, the help, the console, and its page of docs. */
+  readonly about: string;
+  /** The name of one, for examples and tests. */
+  readonly example: string;
+  /** False: what it lists is not in the database. */
+  readonly table: boolean;
+}
+
+interface Names extends NounOptions {
   /** `gadget-kits` */
   name: string;
-  /** `gadget_kits` */
-  table: string;
+  /** `gadget_kits`, `gadget_kit` */
+  snake: string;
+  oneSnake: string;
   /** `gadgetKits`, `GadgetKits` */
   camel: string;
   pascal: string;
-  /** `GadgetKit` */
+  /** `gadget-kit`, `gadgetKit`, `GadgetKit` */
+  oneName: string;
+  oneCamel: string;
   one: string;
-  /** `Gadget kits` */
+  /** `Gadget kits`, `gadget kits`, `gadget kit` */
   title: string;
+  words: string;
+  oneWords: string;
+  /** The handlers of its routes, as `createHandlers` spreads them. */
+  handlers: string;
 }
 
 /**
- * Skeleton of a noun with a table of its own: its list, in every layer from the table to the console page.
+ * Skeleton of a noun: its list and one of it by name, in every layer from the table to the console pages.
  * @param name in the plural
  */
-export function nounSkeleton(root: string, name: string): Skeleton {
+export function nounSkeleton(root: string, name: string, options: NounOptions): Skeleton {
   const words = name.replaceAll('-', ' ');
+  const oneName = name.slice(0, -1);
   const names: Names = {
-    name,
-    table: name.replaceAll('-', '_'),
-    camel: camelCase(name),
-    pascal: pascalCase(name),
-    one: pascalCase(name).slice(0, -1),
-    title: words.charAt(0).toUpperCase() + words.slice(1),
+    ...options,
+    ...{ name, oneName, words, oneWords: words.slice(0, -1), title: capital(words) },
+    ...{ snake: words.replaceAll(' ', '_'), oneSnake: oneName.replaceAll('-', '_') },
+    ...{ camel: camelCase(name), pascal: pascalCase(name), oneCamel: camelCase(oneName), one: pascalCase(oneName) },
+    handlers: `${camelCase(oneName)}Handlers${options.table ? '(context)' : ''}`,
   };
   return {
     edits: [
-      insert('tools/checks/nouns.ts', ['];\n\ninterface Layer', `  '${name}',\n`]),
+      ...checkEdits(names),
       ...protocolEdits(names),
-      ...storeEdits(root, names),
+      ...(options.table ? storeEdits(root, names) : []),
       ...orchestratorEdits(names),
       ...cliEdits(names),
       ...consoleEdits(names),
+      ...menuEdits(root, names),
+      ...consoleTestEdits(names),
     ],
     next: [
       `protocol/src/http/${name}.ts: fields, further routes, their errors (protocol/src/errors.ts)`,
       'docs/glossary.md: define the term; node tools/checks/docs.ts --write; node tools/docs/write-openapi.ts',
       'protocol/src/http/event-types.ts: an event for each change; console/src/api/live/stale.ts: what it makes stale',
       `orchestrator/src/domain/${name}/${name}.ts: the rules; store: an index for each query (indices.test.ts)`,
-      `cli/src/verbs/${name}/${name}.ts: further verbs; cli/src/completion: names to complete`,
-      `console/src/pages/${name}: the page; console/src/app/navigation.ts: its place in the menu`,
+      `cli/src/verbs/${name}/${name}.ts: columns, further verbs`,
+      `console/src/pages/${name}: the pages; console/src/app/navigation.ts: its icon and its place in the menu`,
       'tools/checks/api-contract.ts: what clients may rely on',
     ],
   };
 }
 
-const protocolEdits = ({ name, table, camel, pascal, one, title }: Names): Edit[] => [
-  create(
-    `protocol/src/http/${name}.ts`,
-    `import { z } from 'zod';
-import { pageQuery, unixSeconds } from './fields.ts';
+const capital = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);
+
+/** Takes a text between quotes. */
+const quoted = (text: string): string => `'${text.replaceAll("'", "\\'")}'`;
+
+const checkEdits = ({ name, table }: Names): Edit[] => [
+  insert(
+    'tools/checks/nouns.ts',
+    ['];\n\ninterface Layer', `  '${name}',\n`],
+    ...(table ? [] : [['};\n\n/**\n * Every noun', `  '${name}': { [queries]: 'has no table' },\n`] as const]),
+  ),
+  insert('tools/checks/api-contract.ts', [
+    'GET /settings admin > 200',
+    `GET /${name} operator > 200 name\nGET /${name}/{name} operator > 200 name ! 404\n`,
+  ]),
+];
+
+const protocolEdits = (names: Names): Edit[] => [
+  create(`protocol/src/http/${names.name}.ts`, routeText(names)),
+  insert(
+    'protocol/src/http/index.ts',
+    ['import type { Route }', `import * as ${names.camel} from './${names.name}.ts';\n`],
+    ["export * from './route.ts';", `export * from './${names.name}.ts';\n`],
+    ['].flatMap((noun)', `  ${names.camel},\n`],
+  ),
+  insert('protocol/src/http/tag-descriptions.ts', [
+    "  Settings: '",
+    `  '${names.title}': ${quoted(`${capital(names.about)}.`)},\n`,
+  ]),
+  insert('protocol/src/errors.ts', [
+    '  agent_offline: kind(',
+    `  ${names.oneSnake}_not_found: kind(404, false, 'No such ${names.oneWords}', 'List the ${names.words} with \`muster ${names.name} list\`.'),\n`,
+  ]),
+];
+
+const routeText = ({ name, oneCamel, pascal, one, title, words, oneWords, example, table, oneSnake }: Names) => `
+import { z } from 'zod';
+import { nameParams, pageQuery${table ? ', unixSeconds' : ''} } from './fields.ts';
 import { route } from './route.ts';
 
-export const ${camel}Schema = z
-  .strictObject({ id: z.string(), name: z.string(), created_at: unixSeconds, created_by: z.string() })
+export const ${oneCamel}Schema = z
+  .strictObject({ ${table ? 'name: z.string(), created_at: unixSeconds, created_by: z.string()' : 'name: z.string()'} })
   .meta({ id: '${one}' });
-export type ${one} = z.infer<typeof ${camel}Schema>;
+export type ${one} = z.infer<typeof ${oneCamel}Schema>;
 
 const example: ${one} = {
-  id: '01KAGZ8S4F6G7H8J9K0M1N2P3Q',
-  name: 'example',
-  created_at: 1795000000,
-  created_by: '21fe31dfa154a261626bf854046fd227',
+  name: '${example}',
+  ${table ? "created_at: 1795000000, created_by: '21fe31dfa154a261626bf854046fd227'," : ''}
 };
 
 export const list${pascal} = route({
@@ -75,26 +124,30 @@ export const list${pascal} = route({
   method: 'GET',
   path: '/${name}',
   tag: '${title}',
-  summary: 'List ${title.toLowerCase()}, by name',
+  summary: 'List ${words}, by name',
   access: 'operator',
   query: z.strictObject(pageQuery(500, 1000)),
   paged: true,
-  answers: { 200: z.array(${camel}Schema) },
+  answers: { 200: z.array(${oneCamel}Schema) },
   errors: [],
   example: { answer: [example] },
 });
-`,
-  ),
-  insert(
-    'protocol/src/http/index.ts',
-    ['import type { Route }', `import * as ${camel} from './${name}.ts';\n`],
-    ["export * from './route.ts';", `export * from './${name}.ts';\n`],
-    ['].flatMap((noun)', `  ${camel},\n`],
-  ),
-  insert('protocol/src/http/tag-descriptions.ts', ["  Settings: '", `  '${title}': 'fill in: what ${table} are.',\n`]),
-];
 
-function storeEdits(root: string, { name, table, camel, pascal, title }: Names): Edit[] {
+export const get${one} = route({
+  id: 'get${one}',
+  method: 'GET',
+  path: '/${name}/{name}',
+  tag: '${title}',
+  summary: 'Show a ${oneWords}',
+  access: 'operator',
+  params: nameParams,
+  answers: { 200: ${oneCamel}Schema },
+  errors: ['${oneSnake}_not_found'],
+  example: { params: { name: example.name }, answer: example },
+});
+`;
+
+function storeEdits(root: string, { name, snake, camel, oneCamel, pascal, words }: Names): Edit[] {
   const last = readdirSync(join(root, 'orchestrator/src/store/migrations'))
     .filter((file) => /^\d{4}-/.test(file))
     .sort()
@@ -105,17 +158,16 @@ function storeEdits(root: string, { name, table, camel, pascal, title }: Names):
     create(
       `orchestrator/src/store/migrations/${file}`,
       `import type { Migration } from './migration.ts';
-import { createIndex, createTable } from './table.ts';
+import { createTable } from './table.ts';
 
 export const ${camel}: Migration = {
   version: ${version},
-  name: '${title.toLowerCase()}',
+  name: '${words}',
   statements: (build) => [
-    createTable(build, '${table}', {
-      columns: { id: 'text', name: 'text', created_at: 'integer', created_by: 'text' },
-      primaryKey: ['id'],
+    createTable(build, '${snake}', {
+      columns: { name: 'text', created_at: 'integer', created_by: 'text' },
+      primaryKey: ['name'],
     }),
-    createIndex(build, '${table}_name', '${table}', ['name', 'id']),
   ],
 };
 `,
@@ -129,214 +181,397 @@ export const ${camel}: Migration = {
       'orchestrator/src/store/schema.ts',
       [
         'export interface SchemaVersionTable',
-        `export interface ${pascal}Table {\n  id: string;\n  name: string;\n  created_at: number;\n  created_by: string;\n}\n\n`,
+        `export interface ${pascal}Table {\n  name: string;\n  created_at: number;\n  created_by: string;\n}\n\n`,
       ],
-      ['  schema_version: SchemaVersionTable;', `  ${table}: ${pascal}Table;\n`],
+      ['  schema_version: SchemaVersionTable;', `  ${snake}: ${pascal}Table;\n`],
     ),
     create(
       `orchestrator/src/store/queries/${name}.ts`,
       `import { defineQuery } from '../query.ts';
 
 export const ${camel} = defineQuery('${name}/list', (db, p: { limit: number; offset: number }) =>
-  db.selectFrom('${table}').selectAll().orderBy('name').orderBy('id').limit(p.limit).offset(p.offset),
+  db.selectFrom('${snake}').selectAll().orderBy('name').limit(p.limit).offset(p.offset),
+);
+
+export const ${oneCamel} = defineQuery('${name}/get', (db, p: { name: string }) =>
+  db.selectFrom('${snake}').selectAll().where('name', '=', p.name),
 );
 `,
     ),
   ];
 }
 
-function orchestratorEdits({ name, camel, pascal, one, title }: Names): Edit[] {
-  const handlers = `${camel}Handlers`;
+function orchestratorEdits(names: Names): Edit[] {
+  const { name, oneCamel, words, handlers, table, pascal } = names;
   const registers = (path: string, routes: string): Edit =>
     insert(
       path,
-      ['import { windowHandlers }', `import { ${handlers} } from '${routes}/${name}.ts';\n`],
-      ['...windowHandlers(context),', `...${handlers}(context),\n`],
+      ['import { windowHandlers }', `import { ${oneCamel}Handlers } from '${routes}/${name}.ts';\n`],
+      ['...windowHandlers(context),', `...${handlers},\n`],
     );
   return [
-    create(
-      `orchestrator/src/domain/${name}/${name}.ts`,
-      `import type { ${one} } from '@muster/protocol/http';
-import { ${camel} } from '../../store/queries/${name}.ts';
+    create(`orchestrator/src/domain/${name}/${name}.ts`, table ? tableDomainText(names) : domainText(names)),
+    table
+      ? create(
+          `orchestrator/src/domain/${name}/${name}.contract.test.ts`,
+          `import { expect, test } from 'vitest';
+import { describeDatabases } from '../../../test/databases/databases.ts';
+import { openDomain } from '../../../test/domain.ts';
+import { list${pascal} } from './${name}.ts';
+
+describeDatabases('${words}', (fixture) => {
+  test('lists ${words} by name', async () => {
+    const { context } = await openDomain(fixture);
+    expect(await list${pascal}(context, { limit: 10, offset: 0 })).toEqual({ items: [], more: false });
+    expect.fail('fill in: create ${words}, and expect them in order, each with its event');
+  });
+});
+`,
+        )
+      : create(
+          `orchestrator/src/domain/${name}/${name}.test.ts`,
+          `import { expect, test } from 'vitest';
+import { list${pascal} } from './${name}.ts';
+
+test('lists ${words} by name', async () => {
+  expect(await list${pascal}({ limit: 10, offset: 0 })).toEqual({ items: [], more: false });
+  expect.fail('fill in: expect the ${words} in order, and one by its name');
+});
+`,
+        ),
+    create(`orchestrator/src/http/routes/${name}.ts`, handlersText(names)),
+    registers('orchestrator/src/compose/http.ts', '../http/routes'),
+    registers('orchestrator/test/real-api.ts', '../src/http/routes'),
+  ];
+}
+
+const tableDomainText = ({ name, oneSnake, pascal, one, camel, oneCamel, oneWords }: Names) => `
+import { MusterError } from '@muster/protocol';
+import type { ${one} } from '@muster/protocol/http';
+import { ${oneCamel}, ${camel} } from '../../store/queries/${name}.ts';
 import type { Context } from '../shared/context.ts';
 import { type Page, type PageWish, readPage } from '../shared/page.ts';
 
 /** By name. */
 export const list${pascal} = ({ db }: Context, wish: PageWish): Promise<Page<${one}>> =>
   readPage(wish, (page) => db.all(${camel}, page));
-`,
-    ),
-    create(
-      `orchestrator/src/domain/${name}/${name}.contract.test.ts`,
-      `import { expect, test } from 'vitest';
-import { describeDatabases } from '../../../test/databases/databases.ts';
-import { openDomain } from '../../../test/domain.ts';
-import { list${pascal} } from './${name}.ts';
 
-describeDatabases('${title.toLowerCase()}', (fixture) => {
-  test('lists ${title.toLowerCase()} by name', async () => {
-    const { context } = await openDomain(fixture);
-    expect(await list${pascal}(context, { limit: 10, offset: 0 })).toEqual({ items: [], more: false });
-    expect.fail('fill in: create ${title.toLowerCase()}, and expect them in order, each with its event');
-  });
-});
-`,
-    ),
-    create(
-      `orchestrator/src/http/routes/${name}.ts`,
-      `import { list${pascal} } from '../../domain/${name}/${name}.ts';
-import type { Context } from '../../domain/shared/context.ts';
-import type { Handlers } from '../server/handlers.ts';
+/** @throws MusterError ${oneSnake}_not_found */
+export async function get${one}({ db }: Context, name: string): Promise<${one}> {
+  const found = await db.get(${oneCamel}, { name });
+  if (found === undefined)
+    throw new MusterError('${oneSnake}_not_found', \`there is no ${oneWords} \${JSON.stringify(name.slice(0, 64))}\`);
+  return found;
+}
+`;
+
+const domainText = ({ oneSnake, pascal, one, camel, oneWords }: Names) => `
+import { MusterError } from '@muster/protocol';
+import type { ${one} } from '@muster/protocol/http';
+import { suggestion } from '@muster/protocol/nearest';
+import { type Page, type PageWish, readPage } from '../shared/page.ts';
+
+/** By name. */
+const ${camel}: readonly ${one}[] = [];
+const byName: ReadonlyMap<string, ${one}> = new Map(${camel}.map((each) => [each.name, each]));
+
+/** By name. */
+export const list${pascal} = (wish: PageWish): Promise<Page<${one}>> =>
+  readPage(wish, async ({ limit, offset }) => ${camel}.slice(offset, offset + limit));
+
+/** @throws MusterError ${oneSnake}_not_found, with the name that was probably meant */
+export function get${one}(name: string): ${one} {
+  const found = byName.get(name);
+  if (found === undefined)
+    throw new MusterError(
+      '${oneSnake}_not_found',
+      \`there is no ${oneWords} \${JSON.stringify(name.slice(0, 64))}\${suggestion(name, [...byName.keys()])}\`,
+    );
+  return found;
+}
+`;
+
+const handlersText = ({ name, oneCamel, pascal, one, table }: Names) => `
+import { get${one}, list${pascal} } from '../../domain/${name}/${name}.ts';
+${table ? "import type { Context } from '../../domain/shared/context.ts';\n" : ''}import type { Handlers } from '../server/handlers.ts';
 import { paged } from '../server/page.ts';
 
-export function ${handlers}(context: Context) {
-  return {
-    list${pascal}: async ({ query }) => paged(await list${pascal}(context, query), query),
-  } satisfies Partial<Handlers>;
-}
-`,
-    ),
-    registers('orchestrator/src/compose/http.ts', '../http/routes'),
-    registers('orchestrator/test/real-api.ts', '../src/http/routes'),
-  ];
-}
+export const ${oneCamel}Handlers = ${table ? '(context: Context) => (' : ''}{
+  list${pascal}: async ({ query }) => paged(await list${pascal}(${table ? 'context, ' : ''}query), query),
+  get${one}: ({ params }) => get${one}(${table ? 'context, ' : ''}params.name),
+}${table ? ')' : ''} satisfies Partial<Handlers>;
+`;
 
-const cliEdits = ({ name, camel, pascal, title }: Names): Edit[] => [
+const cliEdits = (names: Names): Edit[] => [
+  create(`cli/src/verbs/${names.name}/${names.name}.ts`, verbsText(names)),
   create(
-    `cli/src/verbs/${name}/${name}.ts`,
-    `import { list${pascal} } from '@muster/protocol/http';
-import type { Context } from '../../context/context.ts';
-import type { Register } from '../../context/verb.ts';
-import { listedId } from '../../text/style.ts';
-
-export const register: Register = (command, act) => {
-  command
-    .command('list')
-    .description('list ${title.toLowerCase()}, by name')
-    .addHelpText('after', '\\nExample:\\n  $ muster ${name} list')
-    .action(act(list));
-};
-
-async function list(context: Context): Promise<undefined> {
-  const { out } = context;
-  const { call } = await context.connect();
-  const rows = await call(list${pascal}, { query: { limit: '500' } });
-  if (out.json) {
-    out.data(rows);
-    return undefined;
-  }
-  if (rows.length === 0) {
-    out.note('There are no ${title.toLowerCase()}.');
-    return undefined;
-  }
-  out.table(
-    [
-      { heading: 'ID', text: ({ id }) => listedId(id, out.style) },
-      { heading: 'NAME', text: (row) => row.name, flexible: true },
-    ],
-    rows,
-  );
-  return undefined;
-}
-`,
-  ),
-  create(
-    `cli/src/verbs/${name}/${name}.test.ts`,
+    `cli/src/verbs/${names.name}/${names.name}.test.ts`,
     `import { expect, test } from 'vitest';
-import { register } from './${name}.ts';
+import { register } from './${names.name}.ts';
 
-test('lists ${title.toLowerCase()}', () => {
+test('lists ${names.words}', () => {
   expect(register).toBeTypeOf('function');
-  expect.fail('fill in: run muster ${name} list against the stand-in, as windows.test.ts does');
+  expect.fail('fill in: run muster ${names.name} list against the stand-in, as windows.test.ts does');
 });
 `,
   ),
   insert('cli/src/program/program.ts', [
     "  {\n    name: 'windows',",
-    `  {\n    name: '${name}',\n    group: fleet,\n    summary: 'fill in: what ${title.toLowerCase()} are',\n    load: () => import('../verbs/${name}/${name}.ts'),\n  },\n`,
+    `  {\n    name: '${names.name}',\n    group: fleet,\n    summary: ${quoted(`list and show ${names.about}`)},\n    load: () => import('../verbs/${names.name}/${names.name}.ts'),\n  },\n`,
   ]),
   create(
-    `cli/src/shapes/${name}.ts`,
-    `import { list${pascal} } from '@muster/protocol/http';
+    `cli/src/shapes/${names.name}.ts`,
+    `import { get${names.one}, list${names.pascal} } from '@muster/protocol/http';
 import { answerOf, prints, type Shapes } from './shape.ts';
 
-export const shapes: Shapes = { '${name} list': prints(answerOf(list${pascal})) };
+export const shapes: Shapes = {
+  '${names.name} list': prints(answerOf(list${names.pascal})),
+  '${names.name} show': prints(answerOf(get${names.one})),
+};
 `,
   ),
   insert('cli/src/shapes/index.ts', [
     "  windows: () => import('./fleet.ts'),",
-    `  ${camel === name ? name : `'${name}'`}: () => import('./${name}.ts'),\n`,
+    `  '${names.name}': () => import('./${names.name}.ts'),\n`,
+  ]),
+  insert(
+    'cli/src/completion/wanted.ts',
+    ["  'profiles',\n] as const", `  '${names.name}',\n`],
+    [
+      '};\n\n/** By the noun, for arguments',
+      `  '${names.oneName}': '${names.name}',\n  '${names.name}': '${names.name}',\n`,
+    ],
+  ),
+  insert('cli/src/completion/live.ts', [
+    '};\n\ninterface Kept',
+    `  '${names.name}': async (call) => {
+    const { list${names.pascal} } = await import('@muster/protocol/http');
+    return (await call(list${names.pascal}, { query: { limit: most } })).map(({ name }) => named(name));
+  },\n`,
+  ]),
+  insert('cli/src/every-route.test.ts', [
+    "  getSettings: 'settings show',",
+    `  list${names.pascal}: '${names.name} list',\n  get${names.one}: '${names.name} show ${names.example}',\n`,
   ]),
 ];
 
-const consoleEdits = ({ name, camel, pascal, title }: Names): Edit[] => [
+const verbsText = ({ name, oneName, pascal, one, oneCamel, words, oneWords, example }: Names) => `
+import { get${one}, list${pascal} } from '@muster/protocol/http';
+import type { Context } from '../../context/context.ts';
+import type { Register } from '../../context/verb.ts';
+import { sanitiseLine } from '../../text/sanitize.ts';
+
+export const register: Register = (command, act) => {
+  command
+    .command('list')
+    .description('list ${words}, by name')
+    .addHelpText('after', '\\nExample:\\n  $ muster ${name} list')
+    .action(act(list));
+  command
+    .command('show')
+    .description('show a ${oneWords}')
+    .argument('<${oneName}>')
+    .addHelpText('after', '\\nExample:\\n  $ muster ${name} show ${example}')
+    .action(act(show));
+};
+
+async function list(context: Context): Promise<undefined> {
+  const { out } = context;
+  const { call } = await context.connect();
+  const rows = await call(list${pascal}, { all: true });
+  if (out.json) {
+    out.data(rows);
+    return undefined;
+  }
+  if (rows.length === 0) {
+    out.note('There are no ${words}.');
+    return undefined;
+  }
+  out.table([{ heading: 'NAME', text: ({ name }) => name, flexible: true }], rows);
+  return undefined;
+}
+
+async function show(context: Context, name: string): Promise<undefined> {
+  const { out } = context;
+  const { call } = await context.connect();
+  const ${oneCamel} = await call(get${one}, { params: { name } });
+  if (out.json) out.data(${oneCamel});
+  else out.print(out.style.color.bold(sanitiseLine(${oneCamel}.name)));
+  return undefined;
+}
+`;
+
+const consoleEdits = (names: Names): Edit[] => [
   create(
-    `console/src/api/${name}.ts`,
-    `import { list${pascal} } from '@muster/protocol/http';
+    `console/src/api/${names.name}.ts`,
+    `import { get${names.one}, list${names.pascal} } from '@muster/protocol/http';
 import { queryOptions } from '@tanstack/react-query';
 import { call } from './client.ts';
 import { keys } from './query-keys.ts';
 
-export const ${camel}Query = queryOptions({
-  queryKey: keys.${camel},
-  queryFn: ({ signal }) => call(list${pascal}, { all: true, signal }),
+export const ${names.camel}Query = queryOptions({
+  queryKey: keys.${names.camel},
+  queryFn: ({ signal }) => call(list${names.pascal}, { all: true, signal }),
 });
+
+export const ${names.oneCamel}Query = (name: string) =>
+  queryOptions({
+    queryKey: keys.${names.oneCamel}(name),
+    queryFn: ({ signal }) => call(get${names.one}, { params: { name }, signal }),
+  });
 `,
   ),
-  insert('console/src/api/query-keys.ts', ["  windows: ['windows'],", `  ${camel}: ['${name}'],\n`]),
-  create(
-    `console/src/pages/${name}/${name}-page.tsx`,
-    `import { useQuery } from '@tanstack/react-query';
+  insert('console/src/api/query-keys.ts', [
+    "  windows: ['windows'],",
+    `  ${names.camel}: ['${names.name}'],\n  ${names.oneCamel}: (name: string) => ['${names.oneName}', name],\n`,
+  ]),
+  create(`console/src/pages/${names.name}/${names.name}-page.tsx`, listPageText(names)),
+  create(`console/src/pages/${names.name}/${names.oneName}-page.tsx`, onePageText(names)),
+  insert('console/src/app/routes.tsx', [
+    "  page('/windows',",
+    `  page('/${names.name}', () => import('../pages/${names.name}/${names.name}-page.tsx'), '${names.pascal}Page'),
+  page('/${names.name}/$${names.oneCamel}', () => import('../pages/${names.name}/${names.oneName}-page.tsx'), '${names.one}Page'),\n`,
+  ]),
+];
+
+const listPageText = ({ name, oneCamel, camel, pascal, one, title, words, about }: Names) => `
+import type { ${one} } from '@muster/protocol/http';
+import { useQuery } from '@tanstack/react-query';
+import { Link, useNavigate } from '@tanstack/react-router';
 import { ${camel}Query } from '../../api/${name}.ts';
-import { Page } from '../../parts/page.tsx';
-import { Panel } from '../../parts/panel.tsx';
-import { Empty, Failure, SkeletonRows } from '../../parts/states.tsx';
+import { Empty } from '../../parts/states.tsx';
+import type { Column } from '../../parts/table/data-table.tsx';
+import { containsText, type FilterTexts } from '../../parts/table/filters.tsx';
+import { ListPage } from '../../parts/table/list-page.tsx';
+import { Line } from '../../parts/text.tsx';
+
+const columns: readonly Column<${one}>[] = [
+  {
+    id: 'name',
+    header: 'Name',
+    width: 'minmax(6.5rem,2fr)',
+    sort: ({ name }) => name,
+    cell: ({ name }) => (
+      <Link
+        to="/${name}/$${oneCamel}"
+        params={{ ${oneCamel}: name }}
+        className="inline-flex max-w-full rounded font-medium text-text hover:underline"
+      >
+        <Line text={name} maxLength={64} />
+      </Link>
+    ),
+  },
+];
+
+const filters = [{ name: 'q', label: 'Search ${words}', placeholder: 'Search by name' }] as const;
+const matches = ({ name }: ${one}, { q }: FilterTexts) => containsText(q, name);
 
 export function ${pascal}Page() {
-  const { data, error, refetch } = useQuery(${camel}Query);
+  const navigate = useNavigate();
+  const query = useQuery(${camel}Query);
   return (
-    <Page title="${title}">
-      <Panel flush>
+    <ListPage
+      title="${title}"
+      subtitle=${`{${quoted(`${capital(about)}.`)}}`}
+      query={query}
+      rows={query.data}
+      filters={filters}
+      matches={matches}
+      sortedBy="name"
+      columns={columns}
+      rowKey={({ name }) => name}
+      onOpen={({ name }) => void navigate({ to: '/${name}/$${oneCamel}', params: { ${oneCamel}: name } })}
+      noMatch="No matching ${words}"
+      empty={<Empty title="No ${words}" />}
+    />
+  );
+}
+`;
+
+const onePageText = ({ name, one, oneCamel, title, oneWords }: Names) => `
+import { useQuery } from '@tanstack/react-query';
+import { useParams } from '@tanstack/react-router';
+import { ${oneCamel}Query } from '../../api/${name}.ts';
+import { Facts } from '../../parts/facts.tsx';
+import { Page } from '../../parts/page.tsx';
+import { Panel } from '../../parts/panel.tsx';
+import { Failure, SkeletonRows } from '../../parts/states.tsx';
+import { Line } from '../../parts/text.tsx';
+
+export function ${one}Page() {
+  const { ${oneCamel}: name } = useParams({ strict: false }) as { ${oneCamel}: string };
+  const { data, error, refetch } = useQuery(${oneCamel}Query(name));
+  return (
+    <Page title={<Line text={name} maxLength={64} />} name={name} subtitle="${title.slice(0, -1)}">
+      <Panel>
         {error ? (
-          <Failure error={error} retry={() => void refetch()} />
+          <Failure error={error} retry={() => void refetch()} title="This ${oneWords} could not be loaded" />
         ) : data === undefined ? (
           <SkeletonRows />
-        ) : data.length === 0 ? (
-          <Empty title="No ${title.toLowerCase()}" />
         ) : (
-          <ul className="divide-y" aria-label="${title}">
-            {data.map((row) => (
-              <li key={row.id} className="px-4 py-2">
-                {row.name}
-              </li>
-            ))}
-          </ul>
+          <Facts facts={[['Name', data.name]]} />
         )}
       </Panel>
     </Page>
   );
 }
-`,
-  ),
+`;
+
+/** Puts the list after Modules in the menu, with the first letter of its name that no other page has as its key. */
+function menuEdits(root: string, { name, title, about }: Names): Edit[] {
+  const path = 'console/src/app/navigation.ts';
+  const menu = readFileSync(join(root, path), 'utf8');
+  const used = new Set([...menu.matchAll(/ key: '(.)'/g)].map(([, key]) => key));
+  const key = [...`${name.replaceAll('-', '')}abcdefghijklmnopqrstuvwxyz`].find(
+    (letter) => letter !== 'g' && !used.has(letter),
+  );
+  if (key === undefined) throw new Error(`${path} has no letter left; make room for a page`);
+  return [
+    insert(
+      path,
+      ["} from 'lucide-react';", menu.includes('  Shapes,') ? '' : '  Shapes,\n'],
+      [
+        "      { path: '/assignments',",
+        `      { path: '/${name}', label: '${title}', icon: Shapes, key: '${key}' },\n`,
+      ],
+    ),
+    insert(
+      'docs/console.md',
+      ['| Assignments | ', `| ${title} | see ${about} |\n`],
+      ['| `g s` | go to Assignments |', `| \`g ${key}\` | go to ${title} |\n`],
+    ),
+  ];
+}
+
+const consoleTestEdits = ({ name, oneName, pascal, one, oneCamel, title, words, example }: Names): Edit[] => [
   create(
-    `console/src/pages/${name}/${name}-page.test.tsx`,
-    `import { list${pascal} } from '@muster/protocol/http';
+    `console/src/pages/${name}/${oneName}-page.test.tsx`,
+    `import { get${one} } from '@muster/protocol/http';
 import { screen } from '@testing-library/react';
 import { expect, test } from 'vitest';
 import { fakeApi } from '../../../test/fake-api.ts';
 import { renderPage } from '../../../test/render.tsx';
-import { ${pascal}Page } from './${name}-page.tsx';
+import { ${one}Page } from './${oneName}-page.tsx';
 
-test('shows the list', async () => {
-  fakeApi().answerExamples(list${pascal});
-  await renderPage(${pascal}Page);
-  expect(await screen.findByRole('list', { name: '${title}' })).toBeTruthy();
-  expect.fail('fill in: a case for ${title.toLowerCase()} in list-pages.test.tsx, and the actions of the page here');
+test('shows one by its name', async () => {
+  fakeApi().answerExamples(get${one});
+  await renderPage(${one}Page, { path: '/${name}/$${oneCamel}', at: '/${name}/${example}' });
+  expect((await screen.findAllByText('${example}')).length).toBeGreaterThan(0);
+  expect.fail('fill in: the details of ${words}, and the page while it loads and after an error');
 });
 `,
   ),
-  insert('console/src/app/routes.tsx', [
-    "  page('/windows',",
-    `  page('/${name}', () => import('../pages/${name}/${name}-page.tsx'), '${pascal}Page'),\n`,
-  ]),
+  insert(
+    'console/src/pages/list-pages.test.tsx',
+    ['  listLatestDrift,', `  list${pascal},\n`],
+    ["import { ModulesPage } from './modules", `import { ${pascal}Page } from './${name}/${name}-page.tsx';\n`],
+    [
+      "  {\n    ...{ name: 'windows',",
+      `  {
+    ...{ name: '${words}', Page: ${pascal}Page, route: list${pascal}, none: [], empty: 'No ${words}', full: '${example}' },
+    ...{ list: ['grid', '${title}'], noMatch: ['?q=x', 'No matching ${words}'] },
+  },\n`,
+    ],
+  ),
+  insert('e2e/browser/pages.ts', ['    module: ', `    ${oneCamel}: '${example}',\n`]),
 ];
