@@ -1,6 +1,7 @@
 import {
   executableKinds,
-  type Kind,
+  type KindField,
+  kindFields,
   kinds,
   parseModule,
   type ResourceType,
@@ -23,39 +24,18 @@ function checkedExample(type: ResourceType): string {
   return resource(type);
 }
 
-type Field = Kind['required'][string];
-
 /** A short description of the allowed values. */
-function valueText({ shape, resolved }: Field): string {
-  const { minValue, maxValue, options } = resolved as unknown as {
-    minValue?: number;
-    maxValue?: number;
-    options?: string[];
-  };
-  if (shape === 'integer') return `whole number, ${minValue} to ${maxValue}`;
-  if (shape === 'choice') return (options ?? []).map((option) => `\`${option}\``).join(', ');
-  return { text: 'text', boolean: '`true`, `false`', list: 'list of texts', map: 'mapping of names to text' }[shape];
+function valueText({ type, values, minimum, maximum }: KindField): string {
+  if (type === 'integer') return `whole number, ${minimum} to ${maximum}`;
+  if (type === 'choice') return (values ?? []).map((value) => `\`${value}\``).join(', ');
+  const words = { text: 'text', boolean: '`true`, `false`', list: 'list of texts', map: 'mapping of names to text' };
+  return { ...words, ids: 'list of ids' }[type];
 }
 
-const triggers = {
-  reload_on: 'Reloaded after any of these resources changed',
-  restart_on: 'Restarted after any of these resources changed',
-  rerun_on: 'Run again after any of these resources changed',
-} as const;
-
-function rows(type: ResourceType): string[] {
-  const { required, optional, sensitive, templated } = kinds[type];
-  const row = (name: string, needed: boolean, value: string, text: string) =>
-    `| ${needed ? `**\`${name}\`**` : `\`${name}\``} | ${value} | ${text.replaceAll('|', '\\|')}${sensitive.includes(name) ? '; never shown' : ''} |`;
-  return [
-    ...Object.entries(required).map(([name, field]) => row(name, true, valueText(field), descriptionOf(field))),
-    ...Object.entries(optional).map(([name, field]) => row(name, false, valueText(field), descriptionOf(field))),
-    ...(templated ? [row('template', false, 'text', 'Id of the template that gives the content')] : []),
-    ...kinds[type].triggers.map((trigger) => row(trigger, false, 'list of ids', triggers[trigger])),
-  ];
+function row(field: KindField): string {
+  const { name, required, description, sensitive } = field;
+  return `| ${required ? `**\`${name}\`**` : `\`${name}\``} | ${valueText(field)} | ${description.replaceAll('|', '\\|')}${sensitive ? '; never shown' : ''} |`;
 }
-
-const descriptionOf = ({ declared }: Field): string => declared.meta()?.description ?? '';
 
 function section(type: ResourceType): string[] {
   const { description, platforms, exclusive } = kinds[type];
@@ -67,7 +47,7 @@ function section(type: ResourceType): string[] {
     '',
     '| field | value | what it is |',
     '|---|---|---|',
-    ...rows(type),
+    ...kindFields(type).map(row),
     '',
     ...exclusive.map((group) => `Only one of ${group.map((name) => `\`${name}\``).join(', ')}.`),
     ...(exclusive.length > 0 ? [''] : []),

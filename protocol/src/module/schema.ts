@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { templateDescription, triggerDescriptions } from './kind-fields.ts';
 import { closed, isExtensionKey, unknownKey } from './kinds/declared.ts';
 import { formatted } from './kinds/field.ts';
 import { allOf, atMost, type Check, notEmpty, unixDirectory } from './kinds/format.ts';
@@ -99,16 +100,8 @@ export const onlyIfPath = formatted(
 
 function bodySchema(type: string, kind: Kind) {
   const shape: Record<string, z.ZodType> = fieldShape(kind.required, kind.optional);
-  if (kind.templated) shape.template = id.meta({ description: 'Id of the template of the content' }).optional();
-  for (const trigger of kind.triggers) {
-    shape[trigger] = idList(
-      {
-        reload_on: 'Reloaded after any of these resources changed',
-        restart_on: 'Restarted after any of these resources changed',
-        rerun_on: 'Run again after any of these resources changed',
-      }[trigger],
-    ).optional();
-  }
+  if (kind.templated) shape.template = id.meta({ description: templateDescription }).optional();
+  for (const trigger of kind.triggers) shape[trigger] = idList(triggerDescriptions[trigger]).optional();
   return closed(`the mapping of the fields of ${type}`, shape, { description: kind.description });
 }
 

@@ -16,6 +16,8 @@ export interface Field<T = unknown> {
    * when the secrets are not known.
    */
   readonly secrets: boolean;
+  /** The value that an absent field has. Without one, an absent field is not managed. */
+  readonly whenAbsent?: string;
 }
 
 export type ValueOf<F> = F extends Field<infer T> ? T : never;
@@ -31,6 +33,12 @@ function notText(input: unknown): string {
   if (input !== null && typeof input === 'object') return 'must be text, not a mapping';
   return 'must be text';
 }
+
+/** The description of a field and the value that it has when it is absent, if it has one. */
+const withDefault = (description: string, whenAbsent: string | undefined) =>
+  whenAbsent === undefined
+    ? { description, rest: {} }
+    : { description: `${description}; default: ${whenAbsent}`, rest: { whenAbsent } };
 
 /** Text. The format is checked only if the text contains no expression. */
 function declaredText(check: Check | undefined, meta: Record<string, unknown>): z.ZodType {
@@ -67,18 +75,23 @@ const orExpression = (schema: z.ZodType, fault: string): z.ZodType =>
 interface TextOptions {
   /** For the generated JSON Schema: a pattern that the plain text matches, so that editors can validate it. */
   readonly pattern?: string;
+  readonly whenAbsent?: string;
 }
 
 /** Text in a given format, without secrets. */
-export const formatted = (description: string, check: Check, options: TextOptions = {}): Field<string> => ({
-  shape: 'text',
-  declared: declaredText(check, {
-    description,
-    ...(options.pattern === undefined ? {} : { pattern: `${options.pattern}|\\$\\{\\{` }),
-  }),
-  resolved: resolvedText(check),
-  secrets: false,
-});
+export const formatted = (about: string, check: Check, options: TextOptions = {}): Field<string> => {
+  const { description, rest } = withDefault(about, options.whenAbsent);
+  return {
+    shape: 'text',
+    declared: declaredText(check, {
+      description,
+      ...(options.pattern === undefined ? {} : { pattern: `${options.pattern}|\\$\\{\\{` }),
+    }),
+    resolved: resolvedText(check),
+    secrets: false,
+    ...rest,
+  };
+};
 
 /** Free text, which may hold secrets. */
 export const text = (description: string, check?: Check): Field<string> => ({
@@ -113,9 +126,11 @@ export const boolean = (description: string): Field<boolean> => {
 };
 
 export const choice = <const V extends readonly [string, ...string[]]>(
-  description: string,
+  about: string,
   values: V,
+  whenAbsent?: V[number],
 ): Field<V[number]> => {
+  const { description, rest } = withDefault(about, whenAbsent);
   const fault = `must be one of ${values.join(', ')}`;
   const check: Check = (value) => (values.includes(value) ? undefined : fault);
   return {
@@ -123,6 +138,7 @@ export const choice = <const V extends readonly [string, ...string[]]>(
     declared: declaredText(check, { description, anyOf: [{ enum: [...values] }, { pattern: '\\$\\{\\{' }] }),
     resolved: z.enum(values, { error: fault }),
     secrets: false,
+    ...rest,
   };
 };
 

@@ -97,7 +97,7 @@ export function defineKind<const R extends Fields, const O extends Fields>(optio
 }
 
 /** Every kind except script can be declared absent. */
-export const ensure = choice('Desired presence of the resource; default: present', ['present', 'absent']);
+export const ensure = choice('Desired presence of the resource', ['present', 'absent'], 'present');
 
 /** Joins the two parts of a compound identity, so that the first part always ends at the first separator. */
 export const joined = (first: unknown, separator: string, second: unknown): string => {

@@ -18,15 +18,11 @@ export const serviceKinds = {
       enabled,
       running,
       exec_start: line('Command line; absent: the existing unit is managed'),
-      type: choice('How systemd detects that the service has started; default: simple', [
+      type: choice(
+        'How systemd detects that the service has started',
+        ['simple', 'exec', 'forking', 'oneshot', 'notify', 'dbus', 'idle'],
         'simple',
-        'exec',
-        'forking',
-        'oneshot',
-        'notify',
-        'dbus',
-        'idle',
-      ]),
+      ),
       description: line('Description'),
       user: unixUser,
       group: unixGroup,
@@ -49,7 +45,7 @@ export const serviceKinds = {
     optional: {
       enabled,
       running,
-      runlevel: formatted('Run level that the service is enabled in; absent: the level `default`', format.plainName),
+      runlevel: formatted('Run level that the service is enabled in', format.plainName, { whenAbsent: 'default' }),
       ensure,
     },
     triggers: ['restart_on'],
