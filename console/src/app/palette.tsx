@@ -5,7 +5,7 @@ import { Boxes, Server } from 'lucide-react';
 import { Dialog as Radix } from 'radix-ui';
 import { useMemo, useState } from 'react';
 import { agentsQuery } from '../api/agents.ts';
-import { modulesQuery } from '../api/modules.ts';
+import { modulesQuery } from '../api/modules/modules.ts';
 import { Keys } from '../parts/kbd.tsx';
 import { Line } from '../parts/text.tsx';
 import { destinations } from './navigation.ts';

@@ -1,6 +1,6 @@
 import type { Assignment } from '@muster/protocol/http';
 import { useQuery } from '@tanstack/react-query';
-import { modulesQuery } from '../../api/modules.ts';
+import { modulesQuery } from '../../api/modules/modules.ts';
 import { Button } from '../../parts/button.tsx';
 import { ChoiceCards } from '../../parts/form/choice-cards.tsx';
 import { Checkbox, Input, TextArea } from '../../parts/form/field.tsx';

@@ -1,7 +1,7 @@
 import { useQueries } from '@tanstack/react-query';
 import { X } from 'lucide-react';
 import { useMemo } from 'react';
-import { moduleQuery } from '../../api/modules.ts';
+import { moduleQuery } from '../../api/modules/modules.ts';
 import { outlineOf } from '../../editor/outline.ts';
 import { IconButton } from '../../parts/button.tsx';
 import { Input, Select, TextArea } from '../../parts/form/field.tsx';

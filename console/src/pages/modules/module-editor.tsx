@@ -2,7 +2,7 @@ import { useQuery } from '@tanstack/react-query';
 import { CircleAlert, CircleCheck, CircleDashed } from 'lucide-react';
 import { lazy, Suspense, useMemo, useRef } from 'react';
 import { agentsQuery } from '../../api/agents.ts';
-import { moduleSchemaQuery } from '../../api/module-schema.ts';
+import { moduleSchemaQuery } from '../../api/modules/module-schema.ts';
 import { secretsQuery } from '../../api/secrets.ts';
 import type { EditorHandle, EditorMemory } from '../../editor/code-editor.tsx';
 import { FaultList } from '../../editor/fault-list.tsx';

@@ -1,6 +1,6 @@
 import { useQuery } from '@tanstack/react-query';
 import { Link, useNavigate, useParams } from '@tanstack/react-router';
-import { isModuleNotFound, moduleQuery } from '../../api/modules.ts';
+import { isModuleNotFound, moduleQuery } from '../../api/modules/modules.ts';
 import { Button, buttonClasses } from '../../parts/button.tsx';
 import { Callout } from '../../parts/callout.tsx';
 import { notify } from '../../parts/dialog/toast.tsx';

@@ -4,7 +4,7 @@ import { Link, useNavigate } from '@tanstack/react-router';
 import { Plus } from 'lucide-react';
 import { useMemo } from 'react';
 import { assignmentsQuery } from '../../api/assignments.ts';
-import { modulesQuery } from '../../api/modules.ts';
+import { modulesQuery } from '../../api/modules/modules.ts';
 import { Badge } from '../../parts/badge.tsx';
 import { buttonClasses } from '../../parts/button.tsx';
 import { Empty } from '../../parts/states.tsx';

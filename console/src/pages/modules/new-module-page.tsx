@@ -1,7 +1,7 @@
 import { useQuery } from '@tanstack/react-query';
 import { Link, useNavigate } from '@tanstack/react-router';
 import { useState } from 'react';
-import { modulesQuery } from '../../api/modules.ts';
+import { modulesQuery } from '../../api/modules/modules.ts';
 import { Button, buttonClasses } from '../../parts/button.tsx';
 import { Callout } from '../../parts/callout.tsx';
 import { notify } from '../../parts/dialog/toast.tsx';

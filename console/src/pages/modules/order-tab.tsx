@@ -1,7 +1,7 @@
 import type { ModuleOrder } from '@muster/protocol/http';
 import { useQuery } from '@tanstack/react-query';
 import { agentsQuery } from '../../api/agents.ts';
-import { orderQuery } from '../../api/modules.ts';
+import { orderQuery } from '../../api/modules/modules.ts';
 import { Button } from '../../parts/button.tsx';
 import { Picker } from '../../parts/form/picker.tsx';
 import { Panel } from '../../parts/panel.tsx';

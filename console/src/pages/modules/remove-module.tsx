@@ -1,6 +1,6 @@
 import { Trash2 } from 'lucide-react';
 import { useState } from 'react';
-import { removeModule } from '../../api/modules.ts';
+import { removeModule } from '../../api/modules/modules.ts';
 import { Button } from '../../parts/button.tsx';
 import { Callout } from '../../parts/callout.tsx';
 import { Confirm } from '../../parts/dialog/dialog.tsx';

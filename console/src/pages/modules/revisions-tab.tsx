@@ -1,6 +1,6 @@
 import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
-import { moduleQuery, revisionsQuery } from '../../api/modules.ts';
+import { moduleQuery, revisionsQuery } from '../../api/modules/modules.ts';
 import { Badge } from '../../parts/badge.tsx';
 import { Button } from '../../parts/button.tsx';
 import { Id } from '../../parts/copy.tsx';

@@ -1,5 +1,5 @@
 import { useState } from 'react';
-import { freshModule, isModuleNotFound, uploadModule } from '../../api/modules.ts';
+import { freshModule, isModuleNotFound, uploadModule } from '../../api/modules/modules.ts';
 import { Button } from '../../parts/button.tsx';
 import { Callout } from '../../parts/callout.tsx';
 import { Code } from '../../parts/copy.tsx';

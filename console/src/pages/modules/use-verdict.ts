@@ -1,5 +1,5 @@
 import { useEffect, useState } from 'react';
-import { validate } from '../../api/modules.ts';
+import { validate } from '../../api/modules/modules.ts';
 import type { Verdict } from '../../editor/faults.ts';
 
 /** Milliseconds without typing before a text is sent. */

@@ -1,8 +1,8 @@
 import { getAssignment, listAssignments } from '@muster/protocol/http';
 import { queryOptions } from '@tanstack/react-query';
-import { call } from './client.ts';
-import { queryClient } from './query-client.ts';
-import { keys } from './query-keys.ts';
+import { call } from '../client.ts';
+import { queryClient } from '../query-client.ts';
+import { keys } from '../query-keys.ts';
 
 /**
  * An apply removes modules that neither an assignment nor the request names. To repair an agent without removing anything,

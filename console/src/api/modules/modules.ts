@@ -9,9 +9,9 @@ import {
   validateModule,
 } from '@muster/protocol/http';
 import { queryOptions } from '@tanstack/react-query';
-import { call } from './client.ts';
-import { queryClient } from './query-client.ts';
-import { keys } from './query-keys.ts';
+import { call } from '../client.ts';
+import { queryClient } from '../query-client.ts';
+import { keys } from '../query-keys.ts';
 
 export const modulesQuery = queryOptions({
   queryKey: keys.modules,

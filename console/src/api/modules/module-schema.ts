@@ -1,5 +1,5 @@
 import { queryOptions } from '@tanstack/react-query';
-import { Unreachable } from './client.ts';
+import { Unreachable } from '../client.ts';
 
 /** The path of the JSON Schema of modules. It is public and not part of the API. */
 export const moduleSchemaPath = '/schemas/module/v1.json';
