@@ -107,6 +107,15 @@ test('tags, metrics, the audit log, events, state, modules compared and operator
   expect(await json('windows', 'show', window.id)).toMatchObject({ ends_at: window.starts_at + 10_800 });
   expect(await muster('settings', 'show', 'bootstrap_username')).toMatch(/bootstrap_username +ada +flag/);
 
+  // The kinds that a module may use, and the fields of one.
+  expect((await json('kinds', 'list')).map(({ name }: { name: string }) => name)).toContain('file-unix');
+  expect(await json('kinds', 'show', 'sysctl')).toMatchObject({
+    platforms: ['linux'],
+    fields: [{ name: 'key' }, {}, {}],
+  });
+  const unknown = await musterHere(['kinds', 'show', 'sysctrl'], env);
+  expect(unknown).toMatchObject({ exit: 1, stderr: expect.stringContaining('did you mean "sysctl"?') });
+
   // Samples of a second each.
   await eventually('there are samples', async () => ((await json('metrics', 'list'))[agent.nodeId] ? true : null));
   expect(await json('metrics', 'show', 'web-1')).toMatchObject({ node_id: agent.nodeId });

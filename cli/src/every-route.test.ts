@@ -101,6 +101,8 @@ const typed: Readonly<Record<string, string>> = {
   createWindow: 'windows add updates --for 2h',
   updateWindow: `windows end ${ulid}`,
   removeWindow: `windows remove ${ulid} --yes`,
+  listKinds: 'kinds list',
+  getKind: 'kinds show sysctl',
   getSettings: 'settings show',
   getStatus: 'status',
   getHealth: 'doctor',

@@ -16,6 +16,7 @@ export async function pagesOf(addresses: readonly string[], showcase: Showcase):
   const parameters: Readonly<Record<string, string | undefined>> = {
     agent: 'web-paris-1',
     assignment: 'web',
+    kind: 'sysctl',
     module: 'web',
     operation: operations.find(({ kind, status }) => kind === 'apply' && status === 'succeeded')?.operation_id,
     record: drifted[0]?.drift_id,

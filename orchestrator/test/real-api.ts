@@ -13,6 +13,7 @@ import { auditHandlers } from '../src/http/routes/audit.ts';
 import { channelHandlers } from '../src/http/routes/channels.ts';
 import { discoveryHandlers } from '../src/http/routes/discovery.ts';
 import { eventHandlers } from '../src/http/routes/events.ts';
+import { kindHandlers } from '../src/http/routes/kinds.ts';
 import { metricsHandlers } from '../src/http/routes/metrics.ts';
 import { moduleHandlers } from '../src/http/routes/modules.ts';
 import { notificationHandlers } from '../src/http/routes/notifications.ts';
@@ -77,6 +78,7 @@ export function realApiFixture() {
         ...overviewHandlers(context),
         ...reconcileHandlers(context),
         ...operationHandlers(context, domain.waiting, domain.conductor, domain.liveOutput),
+        ...kindHandlers,
         ...windowHandlers(context),
         ...notificationHandlers(context),
         ...channelHandlers(

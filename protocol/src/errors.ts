@@ -154,6 +154,7 @@ export const errorKinds = {
   run_not_found: kind(404, false, 'No such run', 'List the runs.'),
   drift_not_found: kind(404, false, 'No such drift record', 'List the drift records of the agent.'),
   window_not_found: kind(404, false, 'No such maintenance window', 'List the maintenance windows.'),
+  kind_not_found: kind(404, false, 'No such kind', 'List the kinds with `muster kinds list`.'),
   agent_offline: kind(
     404,
     true,

@@ -38,6 +38,7 @@ const offAgent =
 const secret = 'name description expires_at restriction created_at created_by updated_at updated_by';
 const channel = 'id name channel_type config created_at created_by';
 const window = 'id starts_at ends_at reason created_by selector';
+const kind = 'name summary platforms executable field_count';
 const fanOut = 'batch? max_failures? canary? offline? ttl? plan_run_id?';
 const operationPage = 'operations limit offset has_more next_cursor';
 const operationQuery = 'limit offset cursor status kind';
@@ -151,6 +152,8 @@ DELETE /enrolment-tokens/{id} admin > 204 ! 404
 GET /audit/verify operator > 200
 GET /audit/export operator > 200
 GET /events operator ? category node_id > 200
+GET /kinds operator > 200 ${kind}
+GET /kinds/{name} operator > 200 ${kind} fields exclusive ! 404
 GET /settings admin > 200
 POST /terminal/session/{session_id}/attach operator < mode > 200 ws_url ! 404
 `;

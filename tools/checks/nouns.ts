@@ -6,6 +6,7 @@ const nouns: readonly string[] = [
   ...['agents', 'assignments', 'audit', 'channels', 'discovery', 'drift', 'enrollment', 'events', 'metrics', 'modules'],
   ...['notifications', 'operations', 'operators', 'overview', 'reconcile', 'runs', 'secrets', 'settings', 'state'],
   ...['status', 'tags', 'terminals', 'windows'],
+  'kinds',
 ];
 
 interface Layer {
@@ -92,6 +93,7 @@ export const exceptions: Readonly<Record<string, Readonly<Record<string, string>
     [pages]: 'shown on the page of an agent',
   },
   terminals: { [verbs]: 'the verb is terminal' },
+  kinds: { [queries]: 'has no table' },
 };
 
 /**

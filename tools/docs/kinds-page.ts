@@ -65,7 +65,7 @@ export function kindsPage(): string {
     '# Kinds of resources',
     '',
     'What a resource of a [module](modules.md) can be. This page is made by `node tools/checks/docs.ts --write` from the schema that',
-    'checks modules.',
+    'checks modules. `muster kinds list` and `muster kinds show NAME` print the same from your orchestrator.',
     '',
     `Agents of this release carry out ${now.join(', ')}, on Linux. The others load and are checked; an agent answers for each of`,
     'those resources that it cannot carry it out yet.',

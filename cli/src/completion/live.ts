@@ -69,6 +69,10 @@ const asks: Readonly<Record<Exclude<Source, 'profiles'>, (call: Client) => Promi
     const { listOperators } = await import('@muster/protocol/http');
     return (await call(listOperators, {})).map(({ username, role }) => named(username, role));
   },
+  kinds: async (call) => {
+    const { listKinds } = await import('@muster/protocol/http');
+    return (await call(listKinds, { query: { limit: most } })).map(({ name }) => named(name));
+  },
 };
 
 interface Kept {

@@ -13,6 +13,7 @@ export const sources = [
   'sessions',
   'tokens',
   'operators',
+  'kinds',
   'profiles',
 ] as const;
 export type Source = (typeof sources)[number];
@@ -61,6 +62,8 @@ const byWord: Readonly<Record<string, Source>> = {
   sessions: 'sessions',
   operator: 'operators',
   operators: 'operators',
+  kind: 'kinds',
+  kinds: 'kinds',
 };
 
 /** By the noun, for arguments named `name`, `names`, `ids`, or `words`. */

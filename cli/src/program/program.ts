@@ -155,6 +155,12 @@ const entries: readonly Entry[] = [
     load: () => import('../verbs/fleet/channels.ts'),
   },
   {
+    name: 'kinds',
+    group: fleet,
+    summary: 'list and show the kinds of resources that modules may use, and their fields',
+    load: () => import('../verbs/kinds/kinds.ts'),
+  },
+  {
     name: 'windows',
     group: fleet,
     summary: 'manage maintenance windows, which allow window-only applies and mute notifications',

@@ -17,6 +17,7 @@ const files: Readonly<Record<string, () => Promise<{ shapes: Shapes }>>> = {
   'enrolment-tokens': () => import('./fleet.ts'),
   notifications: () => import('./fleet.ts'),
   channels: () => import('./fleet.ts'),
+  kinds: () => import('./kinds.ts'),
   windows: () => import('./fleet.ts'),
   terminal: () => import('./terminal.ts'),
   status: () => import('./setup.ts'),

@@ -25,6 +25,8 @@ export const keys = {
   driftRecord: (id: string) => ['drift-record', id],
   secrets: ['secrets'],
   channels: ['channels'],
+  kinds: ['kinds'],
+  kind: (name: string) => ['kind', name],
   windows: ['windows'],
   notifications: ['notifications'],
   operators: ['operators'],

@@ -13,6 +13,7 @@ import {
   PlaySquare,
   Server,
   Settings,
+  Shapes,
   SquareTerminal,
   Target,
   Ticket,
@@ -41,6 +42,7 @@ export const sections: readonly { readonly label: string; readonly destinations:
     label: 'Desired state',
     destinations: [
       { path: '/modules', label: 'Modules', icon: Boxes, key: 'm' },
+      { path: '/kinds', label: 'Kinds', icon: Shapes, key: 'k' },
       { path: '/assignments', label: 'Assignments', icon: Target, key: 's' },
       { path: '/runs', label: 'Runs', icon: PlaySquare, key: 'r' },
       { path: '/operations', label: 'Operations', icon: ListChecks, key: 'o' },

@@ -6,6 +6,7 @@ import {
   listAudit,
   listChannels,
   listEnrolmentTokens,
+  listKinds,
   listLatestDrift,
   listModules,
   listNotifications,
@@ -30,6 +31,7 @@ import { AuditPage } from './audit/audit-page.tsx';
 import { ChannelsPage } from './channels/channels-page.tsx';
 import { DriftPage } from './drift/drift-page.tsx';
 import { EnrollmentPage } from './enrollment/enrollment-page.tsx';
+import { KindsPage } from './kinds/kinds-page.tsx';
 import { ModulesPage } from './modules/modules-page.tsx';
 import { NotificationsPage } from './notifications/notifications-page.tsx';
 import { OperationsPage } from './operations/operations-page.tsx';
@@ -125,6 +127,10 @@ const cases: readonly Case[] = [
   {
     ...{ name: 'channels', Page: ChannelsPage, route: listChannels, none: [], empty: 'No channels yet' },
     ...{ full: 'on-call', list: ['list', 'Channels'] },
+  },
+  {
+    ...{ name: 'kinds', Page: KindsPage, route: listKinds, none: [], empty: 'No kinds', full: 'sysctl' },
+    ...{ list: ['grid', 'Kinds'], noMatch: ['?q=x', 'No matching kinds'] },
   },
   {
     ...{ name: 'windows', Page: WindowsPage, route: listWindows, none: [], empty: 'No maintenance windows' },

@@ -21,6 +21,7 @@ import { auditHandlers } from '../http/routes/audit.ts';
 import { channelHandlers } from '../http/routes/channels.ts';
 import { discoveryHandlers } from '../http/routes/discovery.ts';
 import { eventHandlers } from '../http/routes/events.ts';
+import { kindHandlers } from '../http/routes/kinds.ts';
 import { metricsHandlers } from '../http/routes/metrics.ts';
 import { moduleHandlers } from '../http/routes/modules.ts';
 import { notificationHandlers } from '../http/routes/notifications.ts';
@@ -130,6 +131,7 @@ function createHandlers(parts: HttpParts, hasPackages: boolean): Handlers {
     ...overviewHandlers(context),
     ...reconcileHandlers(context),
     ...operationHandlers(context, domain.waiting, domain.conductor, domain.liveOutput),
+    ...kindHandlers,
     ...windowHandlers(context),
     ...terminalHandlers(domain.terminals),
     ...metricsHandlers(domain.metrics),

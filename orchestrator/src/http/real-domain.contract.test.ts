@@ -82,6 +82,10 @@ const { body: anyBody } = fc.letrec<{ body: unknown; value: unknown }>((tie) => 
   value: fc.oneof({ depthSize: 'small' }, leaves, fc.array(tie('value'), { maxLength: 4 }), tie('body')),
 }));
 
+/** The name in the example of a route, except for the fixture's module. */
+const nameOf = ({ path, example }: Route): string =>
+  path.startsWith('/modules') ? 'm' : (example.params?.name ?? 'base');
+
 describeDatabases('the API', (fixture) => {
   const stores = samplesFixture(fixture);
   test('answers each route according to its schema', async () => {
@@ -118,8 +122,7 @@ describeDatabases('the API', (fixture) => {
       if (route.id === 'logout' || route.id === 'renew') continue;
       // Endless; it has its own test.
       if (route.id === 'followEvents') continue;
-      const name = route.path.startsWith('/modules') ? 'm' : route.path.startsWith('/secrets') ? 'db_password' : 'base';
-      const params = { node_id: agent.id, name, key: 'role' };
+      const params = { node_id: agent.id, name: nameOf(route), key: 'role' };
       const more = { operator_id: key.id, operation_id, run_id, drift_id, session_id, id: made[route.tag] ?? 'x' };
       const body = bodies[route.id] ?? (route.body ? route.example.body : undefined);
       const answer = await request(app, token, route, { ...params, ...more }, body);
@@ -169,7 +172,7 @@ describeDatabases('the API', (fixture) => {
   const paramsOf = (route: Route, { agent, key }: Opened): Record<string, string> => ({
     node_id: agent.id,
     operator_id: key.id,
-    name: route.path.startsWith('/modules') ? 'm' : 'base',
+    name: nameOf(route),
     key: 'role',
   });
   const send = (opened: Opened, route: Route, bad: Partial<BadRequest>) => {

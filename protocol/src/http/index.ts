@@ -4,6 +4,7 @@ import * as channels from './channels.ts';
 import * as discovery from './discovery.ts';
 import * as drift from './drift.ts';
 import * as events from './events.ts';
+import * as kinds from './kinds.ts';
 import * as metrics from './metrics.ts';
 import * as modules from './modules.ts';
 import * as notifications from './notifications.ts';
@@ -27,6 +28,7 @@ export * from './drift.ts';
 export * from './event-types.ts';
 export * from './events.ts';
 export * from './fields.ts';
+export * from './kinds.ts';
 export * from './metrics.ts';
 export * from './modules.ts';
 export * from './notifications.ts';
@@ -66,4 +68,5 @@ export const routes: readonly Route[] = [
   settings,
   status,
   terminals,
+  kinds,
 ].flatMap((noun) => Object.values(noun).filter(isRoute));

@@ -20,6 +20,7 @@ export const tagDescriptions: Readonly<Record<string, string>> = {
   'Maintenance windows': 'Periods that allow window-only applies and mute notifications.',
   Audit: 'The record of all events: reading, verifying, exporting and pruning it.',
   Events: 'Events as they happen.',
+  Kinds: 'The kinds of resources that modules may use, and their fields.',
   Settings: 'The effective configuration.',
   Status: 'The health of the orchestrator.',
 };

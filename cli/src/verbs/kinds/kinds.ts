@@ -1,0 +1,78 @@
+import { getKind, listKinds } from '@muster/protocol/http';
+import { kindFieldValues } from '../../../../client/src/kind-text.ts';
+import type { Context } from '../../context/context.ts';
+import type { Register } from '../../context/verb.ts';
+import { sanitiseLine } from '../../text/sanitize.ts';
+
+export const register: Register = (command, act) => {
+  command
+    .command('list')
+    .description('list the kinds of resources that modules may use')
+    .addHelpText('after', '\nExample:\n  $ muster kinds list')
+    .action(act(list));
+  command
+    .command('show')
+    .description('show the fields of a kind')
+    .argument('<kind>')
+    .addHelpText('after', '\nExample:\n  $ muster kinds show sysctl')
+    .action(act(show));
+};
+
+async function list(context: Context): Promise<undefined> {
+  const { out } = context;
+  const { call } = await context.connect();
+  const kinds = await call(listKinds, { all: true });
+  if (out.json) {
+    out.data(kinds);
+    return undefined;
+  }
+  out.table(
+    [
+      { heading: 'KIND', text: ({ name }) => name, paint: (text, _, { color }) => color.bold(text) },
+      { heading: 'FOR', text: ({ platforms }) => platforms.join(', ') },
+      { heading: 'FIELDS', text: ({ field_count }) => String(field_count), align: 'right', extra: true },
+      { heading: 'AGENTS', text: ({ executable }) => (executable ? 'apply it' : 'not yet'), extra: true },
+      { heading: 'SUMMARY', text: ({ summary }) => summary, flexible: true },
+    ],
+    kinds,
+  );
+  return undefined;
+}
+
+async function show(context: Context, name: string): Promise<undefined> {
+  const { out } = context;
+  const { call } = await context.connect();
+  const kind = await call(getKind, { params: { name } });
+  if (out.json) {
+    out.data(kind);
+    return undefined;
+  }
+  const { color } = out.style;
+  const line = (names: readonly string[]) => names.map(sanitiseLine).join(', ');
+  out.print(`${color.bold(sanitiseLine(kind.name))}  ${sanitiseLine(kind.summary)}`);
+  out.print(`for       ${line(kind.platforms)}`);
+  out.print(`identity  ${line(kind.fields.filter(({ identity }) => identity).map((field) => field.name))}`);
+  for (const group of kind.exclusive) out.print(`only one  ${line(group)}`);
+  if (!kind.executable) out.note('Agents of this release do not apply it yet. Modules that use it are only checked.');
+  out.print('');
+  out.table(
+    [
+      {
+        heading: 'FIELD',
+        text: (field) => field.name,
+        paint: (text, { required }) => (required ? color.bold(text) : text),
+      },
+      { heading: 'NEEDED', text: ({ required }) => (required ? 'yes' : null) },
+      { heading: 'VALUE', text: kindFieldValues, flexible: true },
+      { heading: 'DEFAULT', text: (field) => field.default },
+      {
+        heading: 'WHAT IT IS',
+        text: ({ description, sensitive }) => (sensitive ? `${description}; never shown` : description),
+        flexible: true,
+        wants: 30,
+      },
+    ],
+    kind.fields,
+  );
+  return undefined;
+}

@@ -1,0 +1,15 @@
+import type { KindField } from '@muster/protocol/http';
+
+const words = {
+  text: 'text',
+  boolean: 'true or false',
+  list: 'list of texts',
+  map: 'mapping of names to text',
+  ids: 'list of ids',
+} as const;
+
+/** The allowed values of a field, in words. */
+export function kindFieldValues({ type, values, minimum, maximum }: KindField): string {
+  if (type === 'integer') return `whole number, ${minimum} to ${maximum}`;
+  return type === 'choice' ? (values ?? []).join(', ') : words[type];
+}

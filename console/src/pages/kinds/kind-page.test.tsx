@@ -1,0 +1,54 @@
+import { getKind, type KindField } from '@muster/protocol/http';
+import { screen, within } from '@testing-library/react';
+import { expect, test } from 'vitest';
+import { fakeApi } from '../../../test/fake-api.ts';
+import { renderPage } from '../../../test/render.tsx';
+import { KindPage } from './kind-page.tsx';
+
+const example = getKind.example.answer;
+const open = (name = 'sysctl') => renderPage(KindPage, { path: '/kinds/$kind', at: `/kinds/${name}` });
+const fieldTexts = async () =>
+  within(await screen.findByRole('list', { name: 'Fields' }))
+    .getAllByRole('listitem')
+    .map(({ textContent }) => textContent);
+
+test('shows placeholders while the kind loads', async () => {
+  fakeApi().hold(getKind);
+  await open();
+  expect(screen.getByRole('status', { name: 'Loading' })).toBeTruthy();
+});
+
+test('shows the fields of the kind in the address', async () => {
+  const api = fakeApi();
+  api.answerExamples(getKind);
+  await open();
+  expect(await fieldTexts()).toEqual([
+    'keyrequiredidentitytextName of the parameter',
+    'valuerequiredtextIts value',
+    'ensurepresent, absent · default presentDesired presence of the resource; default: present',
+  ]);
+  expect(api.received(getKind)).toMatchObject([{ params: { name: 'sysctl' } }]);
+  expect(screen.getByText('A kernel parameter.')).toBeTruthy();
+  expect(screen.queryByText(/do not apply this kind/)).toBeNull();
+});
+
+test('shows groups of fields, sensitive fields, and that no agent applies the kind', async () => {
+  const [key] = example.fields as [KindField];
+  const fields = [{ ...key, name: 'password', sensitive: true, description: 'Its password' }];
+  fakeApi().answer(getKind, { ...example, executable: false, fields, exclusive: [['content', 'template']] });
+  await open('user-windows');
+  expect(await fieldTexts()).toEqual(['passwordrequiredidentitytextIts password; never shown']);
+  expect(screen.getByText('content, template')).toBeTruthy();
+  expect(screen.getByText('Agents of this release do not apply this kind yet')).toBeTruthy();
+});
+
+test('shows the suggestion for an unknown kind, and loads again on request', async () => {
+  const api = fakeApi();
+  api.refuse(getKind, 'kind_not_found', 'there is no kind "sysctrl": did you mean "sysctl"?');
+  const { user } = await open('sysctrl');
+  expect((await screen.findByRole('alert')).textContent).toContain('did you mean "sysctl"?');
+  expect(screen.getByRole('link', { name: 'All kinds' }).getAttribute('href')).toBe('/kinds');
+  api.answerExamples(getKind);
+  await user.click(screen.getByRole('button', { name: 'Try again' }));
+  expect(await fieldTexts()).toHaveLength(3);
+});

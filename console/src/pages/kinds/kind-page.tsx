@@ -1,0 +1,97 @@
+import type { KindField, KindWithFields } from '@muster/protocol/http';
+import { useQuery } from '@tanstack/react-query';
+import { Link, useParams } from '@tanstack/react-router';
+import { kindFieldValues } from '../../../../client/src/kind-text.ts';
+import { kindQuery } from '../../api/modules/kinds.ts';
+import { Badge } from '../../parts/badge.tsx';
+import { buttonClasses } from '../../parts/button.tsx';
+import { Callout } from '../../parts/callout.tsx';
+import { Facts } from '../../parts/facts.tsx';
+import { Page } from '../../parts/page.tsx';
+import { Panel } from '../../parts/panel.tsx';
+import { Failure, SkeletonRows } from '../../parts/states.tsx';
+import { Text, visibleText } from '../../parts/text.tsx';
+
+export function KindPage() {
+  const { kind: name = '' } = useParams({ strict: false });
+  const { data, error, refetch } = useQuery(kindQuery(name));
+  return (
+    <Page
+      title={visibleText(name)}
+      subtitle={data && <Text text={`${data.summary}.`} />}
+      actions={
+        <Link to="/kinds" className={buttonClasses()}>
+          All kinds
+        </Link>
+      }
+    >
+      {error ? (
+        <Panel>
+          <Failure error={error} retry={() => void refetch()} title="This kind could not be loaded" />
+        </Panel>
+      ) : data === undefined ? (
+        <SkeletonRows />
+      ) : (
+        <KindDetails kind={data} />
+      )}
+    </Page>
+  );
+}
+
+function KindDetails({ kind: { platforms, executable, fields, exclusive } }: { readonly kind: KindWithFields }) {
+  const identity = fields.filter((field) => field.identity).map(({ name }) => name);
+  return (
+    <div className="space-y-4">
+      {!executable && (
+        <Callout tone="info" title="Agents of this release do not apply this kind yet">
+          Modules that use it are only checked.
+        </Callout>
+      )}
+      <Panel>
+        <Facts
+          facts={[
+            ['For', platforms.join(', ')],
+            ['Identity', <Names key="identity" names={identity} />],
+          ]}
+        />
+        {exclusive.map((group) => (
+          <p key={group.join()} className="mt-3 text-sm">
+            Only one of <Names names={group} />
+          </p>
+        ))}
+      </Panel>
+      <Panel title="Fields" flush>
+        <ul className="divide-y" aria-label="Fields">
+          {fields.map((field) => (
+            <FieldEntry key={field.name} field={field} />
+          ))}
+        </ul>
+      </Panel>
+    </div>
+  );
+}
+
+const Names = ({ names }: { readonly names: readonly string[] }) => (
+  <code className="break-words font-mono text-xs">{names.join(', ')}</code>
+);
+
+function FieldEntry({ field }: { readonly field: KindField }) {
+  const { name, required, identity, sensitive, description } = field;
+  return (
+    <li className="grid gap-x-6 gap-y-1 px-4 py-2.5 text-sm md:grid-cols-[14rem_16rem_minmax(0,1fr)]">
+      <span className="flex min-w-0 flex-wrap items-center gap-1.5 self-start">
+        <code className="break-all font-medium font-mono text-xs">{name}</code>
+        {required && <Badge tone="info">required</Badge>}
+        {identity && <Badge>identity</Badge>}
+      </span>
+      <span className="min-w-0 break-words text-muted text-xs leading-5">
+        {kindFieldValues(field)}
+        {field.default !== null && <> · default {field.default}</>}
+      </span>
+      <span className="min-w-0 break-words">
+        {description}
+        {sensitive && '; never shown'}
+      </span>
+    </li>
+  );
+}

@@ -1,0 +1,92 @@
+import type { Kind } from '@muster/protocol/http';
+import { useQuery } from '@tanstack/react-query';
+import { Link, useNavigate } from '@tanstack/react-router';
+import { kindsQuery } from '../../api/modules/kinds.ts';
+import { Badge } from '../../parts/badge.tsx';
+import { Empty } from '../../parts/states.tsx';
+import type { Column } from '../../parts/table/data-table.tsx';
+import { containsText, type FilterTexts } from '../../parts/table/filters.tsx';
+import { ListPage } from '../../parts/table/list-page.tsx';
+import { Line } from '../../parts/text.tsx';
+
+const columns: readonly Column<Kind>[] = [
+  {
+    id: 'name',
+    header: 'Name',
+    width: 'minmax(9rem,1fr)',
+    sort: ({ name }) => name,
+    cell: ({ name }) => (
+      <Link
+        to="/kinds/$kind"
+        params={{ kind: name }}
+        className="inline-flex max-w-full rounded font-medium text-text hover:underline"
+      >
+        <Line text={name} maxLength={64} />
+      </Link>
+    ),
+  },
+  {
+    id: 'platforms',
+    header: 'For',
+    width: 'minmax(7rem,1fr)',
+    cell: ({ platforms }) => <span className="truncate text-muted">{platforms.join(', ')}</span>,
+  },
+  {
+    id: 'summary',
+    header: 'Summary',
+    width: 'minmax(12rem,3fr)',
+    from: 'sm',
+    cell: ({ summary }) => (
+      <span className="flex min-w-0">
+        <Line text={summary} />
+      </span>
+    ),
+  },
+  {
+    id: 'executable',
+    header: 'Agents',
+    width: '6rem',
+    from: 'md',
+    sort: ({ executable }) => (executable ? 'apply it' : 'not yet'),
+    cell: ({ executable }) => (
+      <Badge tone={executable ? 'good' : 'neutral'}>{executable ? 'apply it' : 'not yet'}</Badge>
+    ),
+  },
+  {
+    id: 'fields',
+    header: 'Fields',
+    width: '4.5rem',
+    align: 'right',
+    from: 'sm',
+    sort: ({ field_count }) => field_count,
+    cell: ({ field_count }) => field_count,
+  },
+];
+
+const filters = [
+  { name: 'q', label: 'Search kinds', placeholder: 'Search by name or summary' },
+  { name: 'for', label: 'For', any: 'Any machine', options: ['linux', 'macos', 'windows'] },
+] as const;
+const matches = ({ name, summary, platforms }: Kind, { q, for: platform }: FilterTexts) =>
+  containsText(q, name, summary) && (platform === '' || platforms.some((each) => each === platform));
+
+export function KindsPage() {
+  const navigate = useNavigate();
+  const query = useQuery(kindsQuery);
+  return (
+    <ListPage
+      title="Kinds"
+      subtitle="The kinds of resources that modules may use, and their fields."
+      query={query}
+      rows={query.data}
+      filters={filters}
+      matches={matches}
+      sortedBy="name"
+      columns={columns}
+      rowKey={({ name }) => name}
+      onOpen={({ name }) => void navigate({ to: '/kinds/$kind', params: { kind: name } })}
+      noMatch="No matching kinds"
+      empty={<Empty title="No kinds" />}
+    />
+  );
+}

@@ -1,0 +1,39 @@
+import { MusterError } from '@muster/protocol';
+import type { Kind, KindWithFields } from '@muster/protocol/http';
+import {
+  executableKinds,
+  kindFields,
+  kinds as kindTable,
+  type ResourceType,
+  resourceTypes,
+} from '@muster/protocol/module';
+import { suggestion } from '@muster/protocol/nearest';
+import { type Page, type PageWish, readPage } from '../shared/page.ts';
+
+function describe(name: ResourceType): KindWithFields {
+  const { description, platforms, exclusive } = kindTable[name];
+  const fields = kindFields(name);
+  return {
+    ...{ name, summary: description, platforms: [...platforms], executable: executableKinds.has(name) },
+    ...{ field_count: fields.length, fields, exclusive: exclusive.map((group) => [...group]) },
+  };
+}
+
+/** Made once, at the start. */
+const byName: ReadonlyMap<string, KindWithFields> = new Map(resourceTypes.map((name) => [name, describe(name)]));
+const kinds: readonly Kind[] = [...byName.values()].map(({ fields, exclusive, ...kind }) => kind);
+
+/** In the order of docs/module-kinds.md: packages, files, accounts, services, and others. */
+export const listKinds = (wish: PageWish): Promise<Page<Kind>> =>
+  readPage(wish, async ({ limit, offset }) => kinds.slice(offset, offset + limit));
+
+/** @throws MusterError kind_not_found, with the name that was probably meant */
+export function getKind(name: string): KindWithFields {
+  const found = byName.get(name);
+  if (found === undefined)
+    throw new MusterError(
+      'kind_not_found',
+      `there is no kind ${JSON.stringify(name.slice(0, 64))}${suggestion(name, [...byName.keys()])}`,
+    );
+  return found;
+}

@@ -1,0 +1,82 @@
+import { z } from 'zod';
+import { nameParams, pageQuery } from './fields.ts';
+import { route } from './route.ts';
+
+export const kindSchema = z
+  .strictObject({
+    name: z.string(),
+    summary: z.string(),
+    platforms: z.array(z.enum(['linux', 'macos', 'windows'])).describe('machines that it is for'),
+    executable: z.boolean().describe('whether agents of this release apply it; others only check it'),
+    field_count: z.number().int(),
+  })
+  .meta({ id: 'Kind' });
+export type Kind = z.infer<typeof kindSchema>;
+
+export const kindFieldSchema = z
+  .strictObject({
+    name: z.string(),
+    type: z
+      .enum(['text', 'integer', 'boolean', 'choice', 'list', 'map', 'ids'])
+      .describe('`list`: of texts; `map`: of names to texts; `ids`: a list of ids of resources'),
+    required: z.boolean(),
+    identity: z.boolean().describe('whether it is a part of the identity of a resource'),
+    default: z.string().nullable().describe('the value that an absent field has; null: an absent field is not managed'),
+    values: z.array(z.string()).nullable().describe('of a choice; null: any value of the type'),
+    minimum: z.number().nullable(),
+    maximum: z.number().nullable(),
+    sensitive: z.boolean().describe('never shown'),
+    description: z.string(),
+  })
+  .meta({ id: 'KindField' });
+export type KindField = z.infer<typeof kindFieldSchema>;
+
+export const kindWithFieldsSchema = kindSchema
+  .extend({
+    fields: z.array(kindFieldSchema),
+    exclusive: z.array(z.array(z.string())).describe('at most one field of each group may be given'),
+  })
+  .meta({ id: 'KindWithFields' });
+export type KindWithFields = z.infer<typeof kindWithFieldsSchema>;
+
+const example: Kind = {
+  ...{ name: 'sysctl', summary: 'A kernel parameter', platforms: ['linux'], executable: true, field_count: 3 },
+};
+const key: KindField = {
+  ...{ name: 'key', type: 'text', required: true, identity: true, default: null, values: null },
+  ...{ minimum: null, maximum: null, sensitive: false, description: 'Name of the parameter' },
+};
+const value: KindField = { ...key, name: 'value', identity: false, description: 'Its value' };
+const ensure: KindField = {
+  ...{ ...value, name: 'ensure', type: 'choice', required: false, default: 'present', values: ['present', 'absent'] },
+  description: 'Desired presence of the resource; default: present',
+};
+
+const exampleWithFields: KindWithFields = { ...example, fields: [key, value, ensure], exclusive: [] };
+
+export const listKinds = route({
+  id: 'listKinds',
+  method: 'GET',
+  path: '/kinds',
+  tag: 'Kinds',
+  summary: 'List the kinds of resources that modules may use',
+  access: 'operator',
+  query: z.strictObject(pageQuery(500, 1000)),
+  paged: true,
+  answers: { 200: z.array(kindSchema) },
+  errors: [],
+  example: { answer: [example] },
+});
+
+export const getKind = route({
+  id: 'getKind',
+  method: 'GET',
+  path: '/kinds/{name}',
+  tag: 'Kinds',
+  summary: 'Show the fields of a kind',
+  access: 'operator',
+  params: nameParams,
+  answers: { 200: kindWithFieldsSchema },
+  errors: ['kind_not_found'],
+  example: { params: { name: example.name }, answer: exampleWithFields },
+});
