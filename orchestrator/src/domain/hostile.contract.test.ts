@@ -17,7 +17,7 @@ import { hashOfToken } from './operators/sessions.ts';
 import { createRunConductor } from './runs/run-conductor.ts';
 import { startRun } from './runs/runs.ts';
 
-/** Attacks and races that worked against an earlier state of the code. */
+/** Attacks and races that succeeded against earlier versions of the code. */
 
 const code = (promise: Promise<unknown>) =>
   promise.then(
@@ -40,7 +40,7 @@ async function open(fixture: Parameters<Parameters<typeof describeDatabases>[1]>
 }
 
 describeDatabases('hostile input', (fixture) => {
-  test('handles names of object prototypes like any other name', async () => {
+  test('accepts names of object prototype properties', async () => {
     const { domain, context, actor, agent } = await open(fixture);
     const parameters = 'parameters: { keys: { type: integer, default: 1 }, entries: { type: integer, default: 1 } }\n';
     await uploadModule(context, actor, 'constructor', fileModule('constructor', '/tmp/c', parameters));
@@ -89,7 +89,7 @@ describeDatabases('hostile input', (fixture) => {
     expect(resources.at(-1)).toMatchObject({ diff: null, message: expect.stringContaining('left out') });
   });
 
-  test('does not show an agent’s history for a stranger with its name as hostname', async () => {
+  test('hides an agent’s history from an agent whose hostname is the name of the first', async () => {
     const { domain, context, agent } = await open(fixture);
     const stranger = await newKey();
     await connect(domain, stranger, { hostname: 'web-1' });
@@ -131,7 +131,7 @@ describeDatabases('races', (fixture) => {
     }
   });
 
-  test('answers success to two operators who set the same status concurrently', async () => {
+  test('answers success to both operators who set the same status concurrently', async () => {
     const { domain, context, actor } = await open(fixture);
     const key = await newKey();
     await connect(domain, key);
@@ -167,7 +167,7 @@ describeDatabases('races', (fixture) => {
   });
 });
 
-describeDatabases('work that is lost on the way', (fixture) => {
+describeDatabases('lost operations', (fixture) => {
   test('does not dispatch an operation that was cancelled or has expired', async () => {
     const { domain, context, actor, agent, submit } = await open(fixture);
     const cancelled = await submit();
@@ -195,18 +195,18 @@ describeDatabases('work that is lost on the way', (fixture) => {
     expect(await domain.links.nextOperation(agent.id)).toMatchObject({ operation: { operation_id: id } });
   });
 
-  test('continues a half-decided run in the next process', async () => {
+  test('continues a run that has recorded but not dispatched its first agents, in the next process', async () => {
     const { domain, context, actor, agent } = await open(fixture);
     await putOneTag(context, actor, 'web-1', 'role', 'web');
     await createAssignment(context, actor, { name: 'base', modules: ['m'], selector: 'role=web' });
-    // The process dies after the run is recorded and before its first wave.
+    // The process is killed after the run is recorded and before its first agents get their turn.
     const write = context.db.write.bind(context.db);
     context.db.write = (unit) => (unit.name === 'runs/queue' ? Promise.reject(new Error('killed')) : write(unit));
     const id = await startRun(context, domain.conductor, actor, 'base', { kind: 'apply' });
     await domain.conductor.stop();
     context.db.write = write;
     expect(await getRun(context, id)).toMatchObject({ results: [{ status: 'queued', operation_id: null }] });
-    // No agent is connected yet, which is not reported: they are reconnecting.
+    // Disconnected agents are not reported, because they may still be reconnecting.
     domain.connected.delete(agent.id);
     const next = createRunConductor(context, { maxConcurrent: 1000 });
     const upkeep = startUpkeep(context, domain.clock, { runs: next });
@@ -249,7 +249,7 @@ describeDatabases('enrolment', (fixture) => {
     await newAgent(domain, actor, 'debian');
     for (const digits of [0, 4, 8]) {
       const key = await newKey();
-      // Names with ids that begin alike, as happens among ten thousand.
+      // Creates names with ids of equal beginnings, as occur among ten thousand agents.
       for (const length of [4, 8].filter((length) => length <= digits))
         await newAgent(domain, actor, `debian-${key.id.slice(0, length)}`);
       await connect(domain, key, { token, hostname: 'debian' });
@@ -258,7 +258,7 @@ describeDatabases('enrolment', (fixture) => {
     expect(names.size).toBe(3);
   });
 
-  test('uses up a token without approval for new agents only', async () => {
+  test('uses up a token without approval only for new agents', async () => {
     const { domain, context, actor } = await open(fixture);
     const { token } = await createToken(context, actor, { uses: 2, approve: false, tags: { a: 'b' } }, advertised);
     const key = await newKey();

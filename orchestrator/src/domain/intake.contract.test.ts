@@ -17,7 +17,7 @@ import { listDrift, submitDriftCheck } from './drift/drift.ts';
 import { uploadModule } from './modules/modules.ts';
 import { submitOperation } from './operations/operations.ts';
 
-/** A compromised agent can make the orchestrator store only what the agent was sent, within its limits. */
+/** Tests that a compromised agent can store only reports about resources that it received, within its limits. */
 
 const instance = '01'.repeat(16);
 const mebibyte = 1024 * 1024;
@@ -51,7 +51,7 @@ async function opened(fixture: DatabaseFixture, { files = 3, dailyBytes = 256 * 
   );
   let seq = 0;
   const report = (...reports: Report[]) => links.reported(agent.id, instance, ++seq, reports);
-  /** Dispatches queued operations. */
+  /** Dispatches the next queued operation. */
   const next = async (): Promise<OperationMessage> => {
     const sent = await links.nextOperation(agent.id);
     if (sent === null) throw new Error('nothing waits');
@@ -68,7 +68,7 @@ async function opened(fixture: DatabaseFixture, { files = 3, dailyBytes = 256 * 
   const finish = (operation_id: string, given: ResourceResult[], status: 'succeeded' | 'failed' = 'succeeded') =>
     report(...reportsOf(operation_id, given, { now: domain.now(), status }));
   const count = async (of: keyof typeof rows) => Number((await domain.db.get(rows[of], {}))?.count);
-  /** Usage that an earlier process recorded today. */
+  /** Records usage of today, as an earlier process would. */
   const hasUsed = (used: { events: number; hints: number }) => {
     const day = Math.floor(domain.now() / 86_400);
     const put = statement(putUsage, { node_id: agent.id, day, bytes: 0, limited: 0, ...used });
@@ -78,7 +78,7 @@ async function opened(fixture: DatabaseFixture, { files = 3, dailyBytes = 256 * 
   return { domain, context, links, actor, agent, report, next, apply, results, output, finish, count, events, hasUsed };
 }
 
-describeDatabases('what an agent reports of an operation', (fixture) => {
+describeDatabases('reports of an operation', (fixture) => {
   test('accepts results of sent resources at their positions', async () => {
     const { context, apply, finish, count } = await opened(fixture);
     const operation = await apply();
@@ -88,7 +88,7 @@ describeDatabases('what an agent reports of an operation', (fixture) => {
     expect(await count('applied')).toBe(3);
   });
 
-  test('refuses a result of a resource that was not sent', async () => {
+  test('refuses a result of a resource that was not in the operation', async () => {
     const { apply, results, count } = await opened(fixture);
     const { operation_id } = await apply();
     expect(await results(operation_id, 0, [resultOf({ identity: `/${'x'.repeat(4_000)}` })])).toMatchObject({
@@ -117,7 +117,7 @@ describeDatabases('what an agent reports of an operation', (fixture) => {
     });
   });
 
-  test('refuses an output of a resource that was not sent', async () => {
+  test('refuses output of a resource that was not in the operation', async () => {
     const { apply, output, results, count } = await opened(fixture);
     const operation = await apply();
     const { operation_id } = operation;
@@ -153,15 +153,15 @@ describeDatabases('what an agent reports of an operation', (fixture) => {
     expect(await finish(second.operation_id, [...asSent(second), ...removals], 'failed')).toBeNull();
     const { applied, pending_removals } = await getState(context, 'web-1');
     expect(applied.map(({ identity }) => identity)).toEqual(['/n']);
-    // A reason is for people; the operation has the full message.
+    // The reason is shortened for display; the operation has the full message.
     expect(pending_removals.map(({ reason }) => reason?.length)).toEqual([1_000, 1_000, 1_000]);
   });
 
-  test('limits the bytes of removals with names chosen by the agent', async () => {
+  test('limits the bytes of removals whose names the agent chooses', async () => {
     const { apply, results, context } = await opened(fixture, { dailyBytes: 2 ** 40 });
     const { operation_id } = await apply();
     const named = (i: number) => resultOf({ action: 'remove', identity: `/${i}/${'x'.repeat(4_000)}` });
-    // 49 MiB of names.
+    // The names total 49 MiB.
     for (let at = 0; at < 12_000; at += 250)
       expect(
         await results(
@@ -176,8 +176,8 @@ describeDatabases('what an agent reports of an operation', (fixture) => {
   });
 });
 
-describeDatabases('what an agent may cause in a day', (fixture) => {
-  test('drops details and output texts beyond the limit and records that once', async () => {
+describeDatabases('daily limits of an agent', (fixture) => {
+  test('drops details and output beyond the daily limit, and records that once', async () => {
     const { context, domain, agent, apply, results, output, finish, events } = await opened(fixture, {
       dailyBytes: mebibyte,
     });
@@ -190,7 +190,7 @@ describeDatabases('what an agent may cause in a day', (fixture) => {
     expect(await finish(operation_id, asSent(operation), 'failed')).toBeNull();
     const { output: outputs } = await getOutput(context, domain.liveOutput, agent.id, operation_id);
     expect(outputs['m//tmp/1']).toMatchObject({ stdout: '', truncated: true });
-    // 64 KiB remain for an operation, and none for one that used more.
+    // An operation with less than 64 KiB keeps the rest of that allowance; one that used more keeps nothing.
     const ended = await getOperation(context, operation_id);
     expect(ended).toMatchObject({ status: 'failed', resources: [{}, {}, {}] });
     expect(await events('agent.limited')).toMatchObject([{ metadata: { what: 'bytes', limit: mebibyte } }]);
@@ -200,7 +200,7 @@ describeDatabases('what an agent may cause in a day', (fixture) => {
     expect(resources.map(({ diff }) => diff?.length ?? 0)).toEqual([60_000, 0, 0]);
     expect(resources[2]?.message).toContain('this is why (the details are left out: the agent had used up');
     expect(await finish(next.operation_id, asSent(next))).toBeNull();
-    // The next day, everything is as before.
+    // The limits start over the next day.
     domain.clock.advance(86_400_000);
     const later = await apply();
     await output(later.operation_id, 'm//tmp/1', 'kept');
@@ -209,7 +209,7 @@ describeDatabases('what an agent may cause in a day', (fixture) => {
     expect(await events('agent.limited')).toHaveLength(1);
   });
 
-  test('limits checks by hints, but not requested ones', async () => {
+  test('limits drift checks caused by hints, but not requested ones', async () => {
     const { context, links, agent, actor, apply, finish, next, report, events, hasUsed } = await opened(fixture);
     await hasUsed({ events: 0, hints: maxHints - 5 });
     const operation = await apply();
@@ -271,8 +271,8 @@ describeDatabases('what an agent may cause in a day', (fixture) => {
   });
 });
 
-describeDatabases('what an agent reports while the disk is nearly full', (fixture) => {
-  test('ends operations without details on a low disk and waits below the floor', async () => {
+describeDatabases('reports while the disk is nearly full', (fixture) => {
+  test('ends operations without details on a low disk, and refuses reports below the floor', async () => {
     const { context, domain, apply, results, output, finish, links, agent } = await opened(fixture);
     const operation = await apply();
     const { operation_id } = operation;
@@ -293,8 +293,8 @@ describeDatabases('what an agent reports while the disk is nearly full', (fixtur
   });
 });
 
-describeDatabases('what an agent measures', (fixture) => {
-  test('counts samples toward the daily limit and drops them beyond it', async () => {
+describeDatabases('samples of an agent', (fixture) => {
+  test('counts samples toward the daily limit, and drops samples beyond it', async () => {
     const { domain, context, agent, events } = await opened(fixture);
     const kept: Sample[] = [];
     const links = createAgentLinks(
@@ -313,7 +313,7 @@ describeDatabases('what an agent measures', (fixture) => {
     expect(kept).toHaveLength(3 * 48);
     const limited = { metadata: { what: 'bytes', limit: 20_000 }, target: { name: 'web-1' } };
     expect(await events('agent.limited')).toMatchObject([limited]);
-    // Reports count toward the same day.
+    // Reports count toward the same limit.
     expect(await domain.db.get(usageOf, { node_id: agent.id })).toMatchObject({ bytes: 3 * 48 * 160 });
   });
 });
@@ -322,7 +322,7 @@ describeDatabases('the event of a daily limit', (fixture) => {
   const samples = Array.from({ length: 48 }, (_, second) => sampleAt(second));
   const samplesBytes = samples.length * 160;
 
-  /** Links of a process on the database of the domain, and the events so far. */
+  /** Agent links of another process on the same database, and the events so far. */
   async function withLinks(dailyBytes: number) {
     const { domain, context, agent, events } = await opened(fixture);
     const rules = { dailyBytes, room: 'ample' as const };
@@ -332,7 +332,7 @@ describeDatabases('the event of a daily limit', (fixture) => {
     return { domain, context, agent, rules, started, limited };
   }
 
-  test('is recorded once when transactions at the same time exceed it together', async () => {
+  test('records the event once when concurrent transactions exceed the limit together', async () => {
     const { agent, started, limited } = await withLinks(3 * samplesBytes - 1);
     const links = started();
     await Promise.all([1, 2, 3].map(() => links.sampled(agent.id, samples)));
@@ -340,7 +340,7 @@ describeDatabases('the event of a daily limit', (fixture) => {
     expect(await limited()).toEqual(['bytes']);
   });
 
-  test('is recorded once when each of several transactions at the same time exceeds it', async () => {
+  test('records the event once when each of several concurrent transactions exceeds the limit', async () => {
     const { agent, started, limited } = await withLinks(1);
     const links = started();
     await Promise.all([1, 2, 3].map(() => links.sampled(agent.id, samples)));
@@ -363,7 +363,7 @@ describeDatabases('the event of a daily limit', (fixture) => {
     expect(await limited()).toEqual(['bytes', 'bytes']);
   });
 
-  test('is recorded after a limit was lowered below what was used', async () => {
+  test('records the event when the limit is lowered below the current usage', async () => {
     const { agent, started, limited, rules } = await withLinks(2 * samplesBytes);
     const links = started();
     await links.sampled(agent.id, samples);
@@ -374,9 +374,9 @@ describeDatabases('the event of a daily limit', (fixture) => {
   });
 
   test.each([
-    ['was not committed', new MusterError('storage_unavailable')],
-    ['may have been committed, and was not', new OutcomeUnknown('test', 'the link broke')],
-  ])('is recorded by the next transaction when its own %s', async (_, failure) => {
+    ['its first attempt was not committed', new MusterError('storage_unavailable')],
+    ['the outcome of its uncommitted first attempt was unknown', new OutcomeUnknown('test', 'the link broke')],
+  ])('records the event with the next transaction when %s', async (_, failure) => {
     const { context, agent, started, limited } = await withLinks(samplesBytes);
     let fails = true;
     const write = (unit: Unit) => {
@@ -392,7 +392,7 @@ describeDatabases('the event of a daily limit', (fixture) => {
     expect(await limited()).toEqual(['bytes']);
   });
 
-  test('is not recorded again when its transaction was committed although that was unknown', async () => {
+  test('records the event once when the outcome of its commit was unknown', async () => {
     const { context, agent, started, limited } = await withLinks(samplesBytes);
     let fails = true;
     const write = async (unit: Unit) => {
@@ -407,7 +407,7 @@ describeDatabases('the event of a daily limit', (fixture) => {
     expect(await limited()).toEqual(['bytes']);
   });
 
-  test('stays recorded when an earlier transaction of the same day commits later', async () => {
+  test('keeps the recorded limit when an earlier transaction commits later', async () => {
     const { domain, agent, started, limited } = await withLinks(samplesBytes);
     await started().sampled(agent.id, samples);
     const day = Math.floor(domain.now() / 86_400);

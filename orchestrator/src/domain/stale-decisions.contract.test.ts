@@ -21,16 +21,15 @@ import { endLost } from './operation-end/operation-expiry.ts';
 import { submitOperation } from './operations/operations.ts';
 
 /**
- * Decisions use rows that are read before their transaction, and a transaction that lost against another one is retried
- * with the same statements. Each test commits the other transaction between the read and the write, which is the
- * situation of such a retry.
+ * Decisions use rows that are read before their transaction, and a transaction that conflicts with another one is retried
+ * with the same statements. Each test commits the other transaction between the read and the write, as in such a retry.
  */
 
 const module = 'name: m\nsupports: [{ platform: linux }]\nresources: [{ resource: { file-unix: { path: /f } } }]\n';
 const driftOf = (identity: string) =>
   resultOf({ identity, status: 'would_change', changes: [{ field: 'mode', from: '0600', to: '0644' }] });
 
-describeDatabases('a decision on rows that change before the write', (fixture) => {
+describeDatabases('decisions on rows that change before the write', (fixture) => {
   const open = async () => {
     const domain = await openDomain(fixture);
     const { context, links } = domain;
@@ -51,7 +50,7 @@ describeDatabases('a decision on rows that change before the write', (fixture) =
       (await listAudit(context, { limit: 100 })).events.filter(({ event_type }) => event_type === type);
     return { domain, context, actor, agent, submit, sent, report, statusOf, events };
   };
-  /** Commits something else right before the first transaction of this name. */
+  /** Runs `action` right before the first transaction of this name. */
   const before = ({ context }: Domain, name: string, action: () => Promise<unknown>) => {
     const write = context.db.write.bind(context.db);
     let done = false;
@@ -108,7 +107,7 @@ describeDatabases('a decision on rows that change before the write', (fixture) =
     });
     await acceptDrift(context, actor, record.drift_id, 'known');
     met();
-    // The apply corrected /g, so this is new drift that nobody accepted.
+    // The apply corrected /g, so the drift of /g is new and not accepted.
     expect((await check('/f', '/g')).accepted).toBe(null);
     expect((await events('drift.unaccepted')).length).toBe(1);
   });
@@ -129,7 +128,7 @@ describeDatabases('a decision on rows that change before the write', (fixture) =
     expect(told.sort()).toEqual([queued, late].sort());
   });
 
-  test('does not give up an operation whose agent returns concurrently', async () => {
+  test('does not end an operation whose agent returns concurrently', async () => {
     const { domain, context, agent, submit, sent, report, statusOf } = await open();
     const id = await submit();
     expect(await sent()).toBe(id);
@@ -144,7 +143,7 @@ describeDatabases('a decision on rows that change before the write', (fixture) =
     expect(await statusOf(id)).toBe('succeeded');
   });
 
-  test('does not end an operation as stale that was dispatched concurrently', async () => {
+  test('does not end an operation as stale after it was dispatched concurrently', async () => {
     const { domain, context, actor, agent, sent, report, statusOf } = await open();
     const change = (content: string) =>
       uploadModule(context, actor, 'm', module.replace('/f }', `/f, content: ${content} }`));

@@ -21,7 +21,7 @@ supports: [{ platform: linux }]
 verify: [{ tcp: { port: 22, host: gateway } }]
 `;
 
-describeDatabases('what must hold after an apply', (fixture) => {
+describeDatabases('verifications after an apply', (fixture) => {
   const open = async () => {
     const domain = await openDomain(fixture);
     const { context } = domain;
@@ -34,7 +34,7 @@ describeDatabases('what must hold after an apply', (fixture) => {
     return { domain, context, actor, agent, submit };
   };
 
-  test('sends verifications with an apply in module order, with secrets filled in at dispatch and marked for hiding', async () => {
+  test('sends verifications with an apply, in module order, with secrets filled in and marked as sensitive', async () => {
     const { domain, context, actor, agent, submit } = await open();
     await expect(submit()).rejects.toMatchObject({ code: 'module_unresolved', message: /there is no secret "path"/ });
     await createSecret(context, actor, { name: 'path', value: 'hunter2' });
@@ -65,7 +65,7 @@ describeDatabases('what must hold after an apply', (fixture) => {
     expect(error).not.toContain('hunter2');
   });
 
-  test('does not send verifications with a plan', async () => {
+  test('sends no verifications with a plan', async () => {
     const { domain, agent, submit } = await open();
     await submit('plan', ['first']);
     expect((await domain.links.nextOperation(agent.id))?.operation).not.toHaveProperty('verify');

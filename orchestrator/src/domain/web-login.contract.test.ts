@@ -15,7 +15,7 @@ const code = (promise: Promise<unknown>) =>
   );
 const codes = defineQuery('codes', (db) => db.selectFrom('web_login_codes').selectAll());
 
-describeDatabases('signing in on the web', (fixture) => {
+describeDatabases('web sign-in', (fixture) => {
   const open = async (tokenLifeSecs = 3600) => {
     const domain = await openDomain(fixture, { tokenLifeSecs });
     const { key, actor } = await newAdmin(domain);
@@ -75,7 +75,7 @@ describeDatabases('signing in on the web', (fixture) => {
     expect(await domain.db.all(codes, {})).toEqual([]);
   });
 
-  test('refuses an operator who was removed meanwhile', async () => {
+  test('refuses an operator who was removed after the code was issued', async () => {
     const { domain, actor, signIn, redeem } = await open();
     const bob = await newKey();
     await addOperator(domain.context, actor, { public_key: bob.hex, username: 'bob', role: 'operator' });
@@ -84,14 +84,14 @@ describeDatabases('signing in on the web', (fixture) => {
     expect(await redeem(text)).toBe('login_code_invalid');
   });
 
-  test('never outlives the session that created the code', async () => {
+  test('refuses a code after the session that created it has expired', async () => {
     const { domain, signIn, redeem } = await open(30);
     const text = await domain.signIn.webCode(await signIn());
     domain.clock.advance(30_000);
     expect(await redeem(text)).toBe('login_code_invalid');
   });
 
-  test('ends where renewals end, even when passed on between sessions', async () => {
+  test('keeps the renewal limit of a session that is passed on by codes', async () => {
     const lifeSecs = 1800;
     const { domain, signIn } = await open(lifeSecs);
     let token = await signIn();

@@ -135,7 +135,7 @@ describe('forwarded samples', () => {
     expect(remote.stats()).toMatchObject({ sent: 280, refused: 2, queued: 0 });
     const dropped = lines.filter(({ message }) => message.includes('dropped'));
     expect(dropped).toHaveLength(1);
-    expect(dropped[0]?.fields).toEqual({ samples: 1, reason: 'the far end answered 400: out of [31morder' });
+    expect(dropped[0]?.fields).toEqual({ samples: 1, reason: 'the receiver answered 400: out of [31morder' });
   });
 
   test('splits a refused batch a limited number of times, and only if its samples are the cause', async () => {

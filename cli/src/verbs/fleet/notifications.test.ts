@@ -100,11 +100,11 @@ describe('channels', () => {
 
   test('are tested and removed, several at once; one that fails is told', async () => {
     answers.testChannel = ({ params }) =>
-      params.id === chat.id ? { code: 'channel_failed', detail: 'the far end answered 404' } : undefined;
+      params.id === chat.id ? { code: 'channel_failed', detail: 'the receiver answered 404' } : undefined;
     const tested = await muster('channels', 'test', 'on-call', 'chat');
     expect(tested.exit).toBe(6);
     expect(tested.stdout).toContain('on-call accepted the test with status 200.');
-    expect(tested.stderr).toContain('the far end answered 404');
+    expect(tested.stderr).toContain('the receiver answered 404');
     expect(JSON.parse((await muster('channels', 'remove', 'on-call', 'chat', '--yes', '--json')).stdout)).toEqual({
       removed: [hook.id, chat.id],
     });

@@ -24,7 +24,7 @@ import { keyStands, type Succession, successionStatements } from './agent-keys.t
 import type { Admission, AgentLinks, Caller } from './agent-link.ts';
 import type { Refusal } from './refusal.ts';
 
-/** Admits an agent that proved its key: its record, its standing, and its open operations. */
+/** Admits an agent that proved its key: determines its record, its standing, and its open operations. */
 
 const retrySecs = 60;
 const refuse = (code: Refusal['code'], message: string, retry_after_secs: number): Admission => ({
@@ -95,7 +95,7 @@ async function enrol(
     try {
       await context.db.write({ name: 'agents/enrol', statements: enrolled.statements });
     } catch (error) {
-      // The agent to displace came back, was approved, or was already displaced.
+      // The agent to displace has reconnected, was approved, or was already displaced.
       if (error instanceof MusterError && error.code === 'agent_changed' && attempt < 5) continue;
       throw error;
     }
@@ -116,7 +116,7 @@ async function succeed(context: Context, hello: Hello, from: Caller, succession:
     if (!(error instanceof MusterError)) throw error;
     if (error.code === 'invalid_input')
       return { code: 'key_refused', message: `the new key is refused: ${error.message}`, retry_after_secs: null };
-    // Its keys or its approval changed since they were read. The next hello is judged again.
+    // The agent's keys or approval changed since they were read. The next hello reads them again.
     if (error.code === 'agent_changed')
       return { code: 'unavailable', message: 'the agent has just been changed', retry_after_secs: 1 };
     throw error;
@@ -128,9 +128,9 @@ const readAgent = ({ db }: Context, node_id: string) => db.get(agentById, { node
 
 /**
  * Commits that the agent is connected, with an event when that is notable.
- * @param known its record before this hello
- * @param told  false when it is one of many new agents, which get no event each
- * @returns its record, undefined when it was removed concurrently
+ * @param known the agent's record before this hello
+ * @param told  false when the agent is one of many new ones, which get no event each
+ * @returns the agent's record; undefined when it was removed concurrently
  */
 async function recordConnected(
   context: Context,
@@ -147,7 +147,7 @@ async function recordConnected(
       node_id: row.node_id,
       agent_version: hello.agent_version,
       attributes: toJson(hello.attributes),
-      // A pin does not improve how the agent first came to trust the orchestrator.
+      // The record keeps how the agent first came to trust the orchestrator, even if the agent pins the key later.
       pin_source: hello.pin_source === 'pinned' ? row.pin_source : hello.pin_source,
       remote_ip: from.remote_ip,
       lost_at: row.lost_at ?? 0,
@@ -174,14 +174,14 @@ async function recordConnected(
       else await write([]);
       return row;
     } catch (error) {
-      // It was marked as lost, or removed, since it was read.
+      // The agent was marked as lost, or removed, since its record was read.
       if (!(error instanceof MusterError && error.code === 'agent_changed' && attempt < 5)) throw error;
     }
   }
 }
 
 /**
- * The event of a link that came up. Most links get none: thousands of agents return after each restart, and a short interruption
+ * The event for a new link. Most links get none: thousands of agents reconnect after each restart, and a short interruption
  * is not notable. An unapproved agent cannot fill the log by reconnecting.
  * @param known its record as the last link left it; undefined for an agent that was just recorded
  */
@@ -216,7 +216,7 @@ function connectionHappening(
 
 /**
  * Reconciles both sides' views of the open operations.
- * @returns those of the agent's open operations that have ended here or are unknown here
+ * @returns the ids of the agent's open operations that have ended here or are unknown here
  */
 async function settleOpen(context: Context, hello: Hello, nodeId: string): Promise<string[]> {
   const settled: string[] = [];
@@ -227,15 +227,15 @@ async function settleOpen(context: Context, hello: Hello, nodeId: string): Promi
   const held = new Set(hello.open_operations.map(({ operation_id }) => operation_id));
   for (const operation of await context.db.all(openOperations, { node_id: nodeId })) {
     if (held.has(operation.operation_id) || operation.dispatched_at === null) continue;
-    // The agent accepted it, but its journal no longer has it. Its outcome cannot be known.
+    // The agent accepted the operation, but its journal no longer has it. The outcome cannot be known.
     if (operation.status === 'running')
       await endHere(context, operation, hello.hostname, {
         status: 'interrupted',
-        error: 'the agent came back without a record of this operation',
+        error: 'the agent reconnected without a record of this operation',
         summary: null,
         startedAt: null,
       });
-    // It was lost on the way. The orchestrator cancels it, expires it, or sends it again.
+    // The message with the operation was lost. The orchestrator cancels, expires, or dispatches the operation again.
     else if (operation.cancel_requested_at !== null)
       await endHere(context, operation, hello.hostname, neverHad(cancelledBefore));
     else {
@@ -251,8 +251,8 @@ const neverHad = (error: string): Ending => ({ status: 'cancelled', error, summa
 const cancelledBefore = 'cancelled before the agent had it';
 
 /**
- * Marks an operation that was lost on the way as not dispatched.
- * @returns null, or the reason why it ends instead
+ * Marks an operation whose message was lost as not dispatched.
+ * @returns null, or the reason why the operation ends instead
  */
 async function takeBack({ db }: Context, { operation_id, run_id }: EndingOperation): Promise<string | null> {
   try {
@@ -268,7 +268,7 @@ async function takeBack({ db }: Context, { operation_id, run_id }: EndingOperati
     if (error instanceof MusterError && error.code === 'run_finished')
       return 'not tried: the run was stopped before the agent had it';
     ignoreFinished(error);
-    // It was cancelled since it was read, or it has already ended.
+    // The operation was cancelled since it was read, or it has already ended.
     return (await db.get(operationById, { operation_id }))?.status === 'queued' ? cancelledBefore : null;
   }
 }

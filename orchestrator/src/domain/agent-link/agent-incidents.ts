@@ -11,7 +11,7 @@ import type { AgentLinks } from './agent-link.ts';
 /** A clone retries forever. One event per hour is enough. */
 const cloneEventEverySecs = 3600;
 
-/** A second machine uses the key of an agent that is connected. */
+/** Records that a second machine uses the key of an agent that is connected. */
 export async function recordClone(context: Context, nodeId: string, remoteIp: string): Promise<void> {
   const { db } = context;
   const now = seconds(context.now());
@@ -47,7 +47,7 @@ export async function recordRefusedAgent(
   const row = from.node_id === null ? undefined : await db.get(agentById, { node_id: from.node_id });
   await refusals.record({
     type: 'agent.refused',
-    // Anybody can create keys and prove them, so only recorded agents get entries of their own.
+    // Any client can create keys and prove them, so only recorded agents get entries of their own.
     who: row ? 'agent' : 'unknown_agent',
     ...(row ? { target: { type: 'agent', id: row.node_id, name: row.name ?? row.initial_hostname } } : {}),
     summary: `an agent at ${from.remote_ip} was refused: ${message}`,

@@ -12,7 +12,7 @@ async function open(fixture: DatabaseFixture) {
   const domain = await openDomain(fixture);
   const { actor } = await newAdmin(domain);
   const first = await newAgent(domain, actor, 'web-1');
-  /** A statement about the next key, as its agent would make it now. */
+  /** The statement with which the holder of `former` names `next` as its successor. */
   const said = (former: Key, next: Key, graceSecs = day, made_at = domain.now()): Hello['key_statement'] => {
     const formerUntil = made_at + graceSecs;
     const bytes = keyStatementBytes({
@@ -23,7 +23,7 @@ async function open(fixture: DatabaseFixture) {
     });
     return { former_key: former.hex, made_at, former_until: formerUntil, signature: former.sign(bytes) };
   };
-  /** Sends a hello as the gateway would. @returns the agent's id, or the code of the refusal */
+  /** Sends a hello as the gateway does. @returns the agent's id, or the code of the refusal */
   const hello = async (key: Key, ...statements: Hello['key_statement'][]) => {
     const [key_statement, ...earlier] = statements.filter((each) => each !== undefined);
     const hello = helloOf(key, {
@@ -43,13 +43,13 @@ async function open(fixture: DatabaseFixture) {
   return { domain, actor, first, said, hello, rotations };
 }
 
-describeDatabases('the keys of an agent', (fixture) => {
-  test('changes an agent’s key once, and the former key stays valid until the stated time', async () => {
+describeDatabases('agent keys', (fixture) => {
+  test('changes an agent’s key once and accepts the former key until the stated time', async () => {
     const { domain, first, said, hello, rotations } = await open(fixture);
     const second = await newKey();
     const statement = said(first, second);
     expect(await hello(second, statement)).toBe(first.id);
-    // Its welcome was lost. The key is sent again and is already known.
+    // The agent did not receive the welcome, so it sends the statement again.
     expect(await hello(second, statement)).toBe(first.id);
     expect(await hello(second)).toBe(first.id);
     expect(await hello(first)).toBe(first.id);
@@ -66,7 +66,7 @@ describeDatabases('the keys of an agent', (fixture) => {
     domain.clock.advance(1000);
     expect(await hello(first)).toBe('key_replaced');
     expect(await hello(second)).toBe(first.id);
-    // Permanent: later hellos do not change it.
+    // A key change is permanent. Later hellos do not revert it.
     domain.clock.advance(400 * day * 1000);
     expect(await hello(first)).toBe('key_replaced');
     expect(await hello(first, said(second, first))).toBe('key_replaced');
@@ -82,7 +82,7 @@ describeDatabases('the keys of an agent', (fixture) => {
     expect(await rotations()).toHaveLength(1);
   });
 
-  test('ends former keys at once when the change says so', async () => {
+  test('ends all former keys immediately when the statement grants no grace period', async () => {
     const { first, said, hello } = await open(fixture);
     const [second, third] = [await newKey(), await newKey()];
     await hello(second, said(first, second, 20 * day));
@@ -90,12 +90,12 @@ describeDatabases('the keys of an agent', (fixture) => {
     expect(await hello(third, said(second, third, 0))).toBe(first.id);
     expect(await hello(first)).toBe('key_replaced');
     expect(await hello(second)).toBe('key_replaced');
-    // Someone with a copy of the key replays the statement that introduced it.
+    // Someone with a copy of the second key replays the statement that introduced it.
     expect(await hello(second, said(first, second))).toBe('key_replaced');
     expect(await hello(third)).toBe(first.id);
   });
 
-  test('refuses statements that are forged, of another key, old, early, or too generous', async () => {
+  test('refuses statements that are forged, expired, premature, too generous, or about another key', async () => {
     const { domain, actor, first, said, hello, rotations } = await open(fixture);
     const other = await newAgent(domain, actor, 'web-2');
     const next = await newKey();
@@ -103,17 +103,17 @@ describeDatabases('the keys of an agent', (fixture) => {
     const bad: Hello['key_statement'][] = [
       { ...good, signature: '00'.repeat(64) },
       { ...good, former_until: good.former_until + 1 },
-      // Signed with one agent's key, and claimed for the other's.
+      // Signed with the first agent's key, but naming the second agent's key.
       { ...good, former_key: other.hex },
       said(first, other),
       said(first, next, day, domain.now() + 3600),
       said(first, next, 31 * day),
     ];
     for (const statement of bad) expect(await hello(next, statement)).toBe('key_refused');
-    // Also from before the agent enrolled, so that the answer reveals nothing about the agent.
+    // A statement from before the agent enrolled gets the answer for an unknown key, which reveals nothing about the agent.
     expect(await hello(next, said(first, next, day, domain.now() - 31 * day))).toBe('key_unknown');
     expect(await rotations()).toEqual([]);
-    // A key of an agent stays with that agent.
+    // A key that belongs to an agent cannot move to another agent.
     expect(await hello(other, said(first, other))).toBe(other.id);
     expect(await hello(first)).toBe(first.id);
     expect(await hello(next, good)).toBe(first.id);
@@ -128,7 +128,7 @@ describeDatabases('the keys of an agent', (fixture) => {
     await setStatus(domain.context, actor, 'web-1', { status: 'rejected' });
     expect(await hello(next, said(first, next))).toBe('rejected');
     await removeAgent(domain.context, actor, first.id);
-    // Neither key is known: it enrolls as a new pending agent under its own id.
+    // Neither key is known, so the client enrolls as a new pending agent under its own id.
     expect(await hello(next, said(first, next))).toBe('key_unknown');
     expect(await hello(next)).toBe(next.id);
     expect(await hello(first)).toBe(first.id);
@@ -140,14 +140,14 @@ describeDatabases('the keys of an agent', (fixture) => {
     const stolen = await newKey();
     const early = said(first, stolen);
     domain.clock.advance(day * 1000);
-    // Its disk was restored: it returns with its first key, hence with its first id.
+    // The agent's disk is restored: it connects with its first key and gets its first id again.
     await setStatus(domain.context, actor, 'web-1', { status: 'rejected' });
     await removeAgent(domain.context, actor, first.id);
     expect(await hello(first)).toBe(first.id);
     await setStatus(domain.context, actor, first.id, { status: 'approved', name: 'web-1' });
     expect(await hello(stolen, early)).toBe('key_unknown');
     expect(await rotations()).toEqual([]);
-    // A clock that is slightly behind is accepted.
+    // A statement from a clock that is slightly behind is accepted.
     const next = await newKey();
     expect(await hello(next, said(first, next, day, domain.now() - 600))).toBe(first.id);
   });
@@ -163,7 +163,7 @@ describeDatabases('the keys of an agent', (fixture) => {
     expect(answers[0]).toMatchObject({ node_id: stranger.id, refusal: { code: 'key_refused' } });
   });
 
-  test('creates no record under a derived key’s id when the agent is removed concurrently', async () => {
+  test('creates no record under the id of a derived key when the agent is removed concurrently', async () => {
     const { domain, actor, first, said, hello } = await open(fixture);
     const second = await newKey();
     await hello(second, said(first, second));
@@ -181,7 +181,7 @@ describeDatabases('the keys of an agent', (fixture) => {
     expect(await hello(second)).toBe(second.id);
   });
 
-  test('accepts one of two keys that would succeed the same key', async () => {
+  test('accepts only one of several keys that succeed the same key', async () => {
     const { first, said, hello, rotations } = await open(fixture);
     const keys = await Promise.all([newKey(), newKey(), newKey()]);
     const outcomes = await Promise.all(keys.map((key) => hello(key, said(first, key))));
@@ -191,7 +191,7 @@ describeDatabases('the keys of an agent', (fixture) => {
     for (const key of keys) expect(await hello(key, said(first, key))).toBe(key === winner ? first.id : 'key_refused');
   });
 
-  test('judges keys as of the commit: a concurrently replaced key is not admitted as current', async () => {
+  test('refuses a key that was replaced between the lookup and the commit', async () => {
     const { domain, first, said, hello } = await open(fixture);
     const second = await newKey();
     const early = await domain.links.keyOf(helloOf(first));
@@ -201,11 +201,11 @@ describeDatabases('the keys of an agent', (fixture) => {
     await expect(domain.links.admit(helloOf(first), from)).rejects.toMatchObject({ code: 'agent_changed' });
   });
 
-  test('follows any number of key changes from the key on record after a restore', async () => {
+  test('follows several key changes from the recorded key after a restore', async () => {
     const { domain, actor, first, said, hello, rotations } = await open(fixture);
     const keys = [first, await newKey(), await newKey(), await newKey()];
     const statements: Hello['key_statement'][] = [];
-    // The orchestrator has no record of what follows, as after a restore from a backup of this moment.
+    // The orchestrator has no record of the following changes, as after a restore from a backup.
     for (const [i, grace] of [30 * day, 0, 20 * day].entries()) {
       domain.clock.advance(100 * day * 1000);
       statements.unshift(said(keys[i]!, keys[i + 1]!, grace));
@@ -218,7 +218,7 @@ describeDatabases('the keys of an agent', (fixture) => {
     expect(await hello(latest, ...statements)).toBe(first.id);
     expect(await hello(latest)).toBe(first.id);
     expect(await rotations()).toMatchObject([{ metadata: { key: latest.hex, former_key: first.hex } }]);
-    // The statement of the last change still lets the previous key connect; earlier keys ended at their times.
+    // The last statement still lets the previous key connect. Earlier keys ended at their stated times.
     expect(await hello(keys[2]!)).toBe(first.id);
     expect(await hello(keys[1]!)).toBe('key_replaced');
     expect(await hello(first)).toBe('key_replaced');
@@ -231,7 +231,7 @@ describeDatabases('the keys of an agent', (fixture) => {
     expect(await rotations()).toHaveLength(1);
   });
 
-  test('follows statements past a copy of a former key that enrolled after the restore', async () => {
+  test('follows statements past a former key that someone enrolled after the restore', async () => {
     const { domain, actor, first, said, hello } = await open(fixture);
     const [second, third] = [await newKey(), await newKey()];
     const statements = [said(second, third), said(first, second)];
@@ -253,7 +253,7 @@ describeDatabases('the keys of an agent', (fixture) => {
     expect(await hello(third, last, said(second, third))).toBe('key_refused');
     expect(await hello(third, said(second, third, day, domain.now() + 3600), before)).toBe('key_refused');
     expect(await hello(third, said(second, third, 31 * day), before)).toBe('key_refused');
-    // Statements in a circle.
+    // These statements form a cycle.
     expect(await hello(third, last, said(third, second), said(second, third))).toBe('key_unknown');
     expect(await hello(third, last, said(third, second), last, before)).toBe('key_unknown');
     expect(await rotations()).toEqual([]);

@@ -25,25 +25,25 @@ import type { Refusal } from './refusal.ts';
 
 /** Determines which agent's key a hello proved, and handles key succession. */
 
-/** A key that may speak for an agent, as of when it was read. */
+/** A key that may speak for an agent, as read at one time. */
 export interface KeyOf {
   node_id: string;
-  /** End of validity, Unix seconds; null for the current key, and for an agent that is not on record. */
+  /** End of validity, Unix seconds; null for the current key, and for an agent without a record. */
   valid_until: number | null;
   /** Set when the key is to replace the current one. */
   succession: Succession | null;
 }
 
 export interface Succession {
-  /** The current key on record. */
+  /** The recorded current key, hex. */
   former_key: string;
-  /** End of the former key's validity. */
+  /** End of the former key's validity, Unix seconds. */
   former_until: number;
-  /** Intermediate keys that were replaced as well; none of them is on record. */
+  /** Unrecorded keys between the former key and the new one; the new key replaces them as well. */
   between: readonly { public_key: string; valid_until: number }[];
 }
 
-/** A key on record. */
+/** A recorded key. */
 export interface OwnKey {
   node_id: string;
   valid_until: number | null;
@@ -52,9 +52,9 @@ export interface OwnKey {
 /** A key that a statement names, with its agent. */
 export interface KeptKey extends OwnKey {
   status: 'pending' | 'approved' | 'rejected';
-  /** When the agent was put on record, Unix seconds. */
+  /** When the agent was recorded, Unix seconds. */
   first_seen_at: number;
-  /** When it was last heard, Unix seconds. */
+  /** When the agent was last heard, Unix seconds. */
   last_seen_at: number;
 }
 
@@ -62,9 +62,9 @@ export interface KeptKey extends OwnKey {
 export interface KnownKeys {
   /** The key of the hello. */
   own: OwnKey | undefined;
-  /** Recorded keys that the hello's statements name, by hex. Only filled when the hello's own key is unknown. */
+  /** Recorded keys that the hello's statements name, by hex. Empty when the hello's own key is known. */
   formers: ReadonlyMap<string, KeptKey>;
-  /** An agent already has the id that this key would have as a first key. */
+  /** Whether an agent already has the id that this key would have as a first key. */
   idTaken: boolean;
 }
 
@@ -102,7 +102,7 @@ export function judgeKey(
     return { node_id, valid_until, succession: null };
   }
   const firstId = idOfRawKey(Buffer.from(public_key, 'hex'));
-  // The key was the agent's first one and is no longer on its record. Statements about it do not matter.
+  // The key was the agent's first one and is no longer in its record. Statements about the key do not matter.
   if (idTaken) return replaced(firstId, 'another key has replaced this one');
   const statements = statementsOf(shown);
   if (statements.length === 0) return { node_id: firstId, valid_until: null, succession: null };
@@ -116,8 +116,8 @@ export function judgeKey(
   const first = said.at(-1)!;
   // The agent was removed and enrolled again under an earlier key, such as after its disk was restored.
   if (first.madeAt + keyStatementLimits.clockSkewSecs < former.first_seen_at)
-    return refused(node_id, 'it was made before this agent enrolled', 'key_unknown');
-  // The age of statements by unknown keys is not checked: it is not known when those keys were last used.
+    return refused(node_id, 'its statement is older than the enrollment of this agent', 'key_unknown');
+  // The age of statements by unrecorded keys is not checked: the last use of those keys is unknown.
   const fault =
     keyStatementFault(first, now, former.last_seen_at) ??
     said
@@ -127,7 +127,7 @@ export function judgeKey(
   if (fault != null) return refused(node_id, fault);
   if (former.valid_until !== null)
     return refused(node_id, 'the key that signed it had been replaced itself, and cannot name another');
-  // A rejected agent is reported as such under any of its keys, and keeps both.
+  // A rejected agent is refused as rejected under any of its keys, and both keys stay valid.
   if (former.status === 'rejected') return { node_id, valid_until: null, succession: null };
   if (former.status === 'pending')
     return refused(node_id, 'this agent waits for approval and cannot change its key before');
@@ -139,10 +139,10 @@ const statementsOf = ({ key_statement, earlier_statements }: Shown): ShownStatem
   key_statement === undefined ? [] : [key_statement, ...(earlier_statements ?? [])];
 
 /**
- * Follows the statements, newest first, to a key on record. Continues past the key of an unapproved agent, because
- * anybody with a copy of a replaced key could have enrolled it. A statement counts only once its signature is verified:
+ * Follows the statements, newest first, to a recorded key. Continues past the key of an unapproved agent, because
+ * any holder of a replaced key could have enrolled that agent. A statement counts only once its signature is verified:
  * without the key, a client can neither speak for the agent that a statement names, nor learn whether that agent exists.
- * @returns the key, and the statements up to its own, newest first
+ * @returns the recorded key, and the statements between the hello's key and it, newest first
  */
 function follow(
   public_key: string,
@@ -158,7 +158,7 @@ function follow(
     said.push(saidBy(key, shown));
     passed.add(key);
     key = shown.former_key;
-    // Keys that name each other in a circle are forged.
+    // A cycle of statements is forged.
     if (passed.has(key)) break;
     const former = formers.get(key);
     if (former?.status === 'approved') return { former, said };
@@ -167,11 +167,11 @@ function follow(
   return waiting ?? 'unknown';
 }
 
-/** @param said from the new key to the current one on record, newest first */
+/** @param said the statements from the new key to the recorded current one, newest first */
 function successionBy(said: readonly KeyStatement[], formers: KnownKeys['formers'], now: number): Succession {
   let until = Number.POSITIVE_INFINITY;
   const ended = said.map(({ formerKey, madeAt, formerUntil }) => {
-    // Measured by this clock: no longer than stated, and no longer than any later statement allows.
+    // Computed with this clock: a key is valid no longer than its own statement and all later statements allow.
     until = Math.min(until, Math.max(now, Math.min(formerUntil, now + (formerUntil - madeAt))));
     return { public_key: Buffer.from(formerKey).toString('hex'), valid_until: until };
   });
@@ -216,10 +216,10 @@ export async function keyOf(context: Context, hello: Shown): Promise<ReturnType<
   return judgeKey(hello, { own, formers, idTaken }, now);
 }
 
-/** Maximum number of keys of an agent over its lifetime: former keys stay on record. */
+/** Maximum number of keys of an agent over its lifetime. Former keys stay recorded. */
 const maxKeys = 1024;
 
-/** Transaction guard: fails unless the key still has the standing it was read with. */
+/** Transaction guard: fails if the key's owner or validity has changed since it was read. */
 export const keyStands = (publicKey: string, { node_id, valid_until }: KeyOf): Statement =>
   statement(
     agentKeyUnchanged,

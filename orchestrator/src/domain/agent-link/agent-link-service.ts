@@ -74,14 +74,14 @@ export function createAgentLinks(
     keyOf: (hello) => keyOf(context, hello),
 
     admit(hello, from) {
-      // The agent may have been connected to another orchestrator meanwhile.
+      // The agent may have been connected to another orchestrator process since its last link.
       applied.forget(from.node_id);
       return admit(hello, from);
     },
 
     async sampled(nodeId, samples) {
       const { bytes } = await usage.today(nodeId);
-      // Beyond the limit samples are acknowledged as if they were stored, because the agent would send them again otherwise.
+      // Samples beyond the limit are acknowledged although they are not stored. Otherwise the agent would resend them.
       const isStored = bytes < usage.limits.bytes;
       if (isStored) await sampled(nodeId, samples);
       const more = { bytes: isStored ? samples.length * sampleBytes : 0 };
@@ -125,13 +125,13 @@ export function createAgentLinks(
           submitDriftCheck(context, systemActor, nodeId, 'watch', statements),
         );
       } catch (error) {
-        // There is nothing to compare with: nothing is applied yet, or the agent is no longer approved.
+        // No snapshot to compare with: nothing is applied yet, or the agent is no longer approved.
         if (!(error instanceof MusterError)) throw error;
         context.log.debug({ node_id: nodeId, keys: keys.length, code: error.code }, 'drift hint not followed');
       }
     },
 
-    // No event: links break and recover often, and whether an agent is lost shows only later.
+    // A closed link causes no event: links break and recover often, and the lost watch reports lost agents.
     closed: (nodeId, _reason, heardAt) => departed(nodeId, heardAt),
 
     cloneSeen: (nodeId, remoteIp) => recordClone(context, nodeId, remoteIp),

@@ -5,17 +5,17 @@ import type { Refusal } from './refusal.ts';
 
 /**
  * The domain's side of an agent's link, called by the gateway. The gateway has already checked signature, schema, and size
- * limits. An agent can only speak about itself, so every call carries the node id that its key proved.
+ * limits. An agent can only speak for itself, so every call carries the node id that its key proved.
  */
 export interface AgentLinks {
-  /** The owner of the key that the hello proved. Changes nothing. */
+  /** Finds the owner of the key that the hello proved. Changes nothing. */
   keyOf(hello: Hello): Promise<KeyOf | { refusal: Refusal; node_id: string }>;
   /**
    * Records the agent (a new one as pending, or as its enrollment token says) with its attributes, and determines which
    * operations are still open. A key succession is committed first. Resolves after the commit.
    */
   admit(hello: Hello, from: Caller): Promise<Admission>;
-  /** The link is open: the agent counts as connected. */
+  /** Marks the agent as connected once its link is open. */
   opened(nodeId: string): void;
   /** Commits changed attributes. */
   attributesChanged(nodeId: string, attributes: Record<string, string>): Promise<void>;
@@ -27,30 +27,30 @@ export interface AgentLinks {
    */
   reported(nodeId: string, instanceId: string, seq: number, reports: readonly Report[]): Promise<Refusal | null>;
   /**
-   * The next operation to send, and whether another one waits behind it. Null when there is none, one is running, or the agent is
-   * not approved.
+   * The next operation to send, and whether another one is queued behind it. Null if no operation is queued, if one is running,
+   * or if the agent is not approved.
    */
   nextOperation(nodeId: string, version?: number): Promise<{ operation: OperationMessage; more: boolean } | null>;
   /** Open operations of this agent with a cancellation request. */
   cancellations(nodeId: string): Promise<string[]>;
   /**
-   * Node ids of all agents for which `nextOperation` or `cancellations` may have something, in a single query. The gateway calls
-   * it periodically to recover lost hints.
+   * Node ids of all agents for which `nextOperation` or `cancellations` may return something, in a single query. The gateway
+   * calls it periodically to recover lost hints.
    */
   agentsWithWork(): Promise<string[]>;
   /** Committed status, name, and tags; null when the agent has no record. */
   standing(nodeId: string): Promise<Standing | null>;
   /** Stores samples; rejects when none of them was stored. */
   sampled(nodeId: string, samples: readonly Sample[]): Promise<void>;
-  /** Output of a running program so far, for live viewers. Not committed. */
+  /** Forwards the output of a running program to live viewers. Stores nothing. */
   printed(nodeId: string, progress: OutputProgress): Promise<void>;
-  /** Resources that the agent watches have changed, which may start a drift check. */
+  /** Handles a change of resources that the agent watches; may start a drift check. */
   driftHinted(nodeId: string, keys: readonly string[]): Promise<void>;
-  /** The link ended. `heardAt` is when the agent was last heard, in Unix seconds. */
+  /** Records the end of the link. `heardAt` is when the agent was last heard, in Unix seconds. */
   closed(nodeId: string, reason: string, heardAt: number): Promise<void>;
-  /** A second process connected with this agent's key while the first was alive. */
+  /** Records that a second process connected with this agent's key while the first link was alive. */
   cloneSeen(nodeId: string, remoteIp: string): Promise<void>;
-  /** A hello or message was refused. For the audit log; the gateway limits the rate. */
+  /** Records a refused hello or message in the audit log. The gateway limits the rate. */
   refused(refusal: Refusal, from: { node_id: string | null; remote_ip: string }): Promise<void>;
 }
 

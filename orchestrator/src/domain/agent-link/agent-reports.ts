@@ -45,12 +45,12 @@ type Row = ReportedOperation;
 const findRow = ({ db }: Context, operationId: string) => db.get(reportedOperation, { operation_id: operationId });
 type Finished = Extract<Report, { type: 'finished' }>;
 
-/** Memory that saves queries. */
+/** Cached lookups that save queries. */
 interface Known {
   find: OperationCache['find'];
   sameAs: AppliedMemory['sameAs'];
 }
-/** Used after a refusal: only the database counts then. */
+/** Used after the database refused a transaction: the retry reads everything from the database. */
 const nothing: Known = { find: () => undefined, sameAs: () => null };
 
 /** State kept from one report of an agent to the next. */
@@ -64,7 +64,7 @@ export interface ReportMemory {
   readonly room: () => ReportRoom;
 }
 
-/** Sent to agents while the disk has no room even for the ends of operations. Agents keep their reports. */
+/** Sent to agents when the disk has no room even for the ends of operations. Agents keep their reports. */
 const noRoom: Refusal = {
   code: 'unavailable',
   message: 'the disk of the orchestrator is full',
@@ -87,21 +87,19 @@ export async function reported(
     } catch (error) {
       ignoreFinished(error);
     }
-    // Either everything is committed already, or an operation ended elsewhere at the same time. The next attempt leaves
-    // that operation out.
+    // Either all reports are committed already, or an operation was ended by another process at the same time. The next
+    // attempt leaves that operation out.
     const acknowledged = (await context.db.get(acknowledgedSeq, { node_id: nodeId }))?.seq ?? 0;
     if (seq <= acknowledged) return null;
   }
-  throw new Error(`report ${seq} of agent ${nodeId} is refused by the database again and again`);
+  throw new Error(`report ${seq} of agent ${nodeId} was refused by the database after 5 attempts`);
 }
 
-/** How much of an agent's reports is kept now. */
+/** How much of an agent's reports may be stored now. */
 async function limitsFor({ usage, room }: ReportMemory, nodeId: string): Promise<ReportLimits> {
   if (room() === 'low') return frugalLimits('the disk of the orchestrator was nearly full');
   const today = await usage.today(nodeId);
-  return today.bytes < usage.limits.bytes
-    ? usualLimits
-    : frugalLimits('the agent had used up what it may report in a day');
+  return today.bytes < usage.limits.bytes ? usualLimits : frugalLimits('the agent had reached its daily limit');
 }
 
 const violation = ({ fault }: Fault): Refusal => ({
@@ -126,7 +124,7 @@ async function commit(
     const row = known.find(operation_id) ?? (await findRow(context, operation_id));
     if (row && row.node_id !== nodeId)
       return violation({ fault: `operation ${operation_id} belongs to another agent` });
-    // The operation is gone, such as after pruning. Nothing can be recorded, and the agent may forget it.
+    // The operation was deleted, such as by pruning. The report is dropped, and the agent may forget it.
     if (!row) continue;
     if (row.dispatched_at === null && !hasEnded(row.status))
       return violation({ fault: `operation ${operation_id} was not sent to this agent` });
@@ -149,7 +147,7 @@ async function commit(
   let events = 0;
   for (const report of reports) {
     const row = rows.get(report.operation_id);
-    // Reports about an operation that the agent already finished are ignored.
+    // Ignores reports about an operation that has already ended.
     if (!row || hasEnded(row.status) || ended.some((end) => end.row === row)) continue;
     const { operation_id } = row;
     if (report.type === 'accepted') {
@@ -182,7 +180,7 @@ async function commit(
       ended.push({ row, finished: report, unchanged: end.unchanged });
     }
   }
-  // The end of an apply is as large as what was sent, which operators control.
+  // Operators control the size of this transaction: the end of an apply is as large as its desired set.
   const ofAgent = !ended.some(({ row }) => row.kind === 'apply');
   const label = rows.values().next().value?.label;
   await usage.spend({ node_id: nodeId, label }, { bytes: bytesOf(statements), events }, (more) =>
@@ -201,18 +199,18 @@ async function commit(
 }
 
 /**
- * Start time of an operation whose start was not reported before. It is computed with this clock: only the duration is
+ * Start time of an operation whose start was not reported before. Computed with the orchestrator's clock. Only the duration is
  * taken from the agent, whose clock may be wrong.
  */
 function beganAt({ operation_id, started_at, finished_at }: Finished, now: number): number {
   const took = Math.max(0, finished_at - started_at);
-  // Never before the request, in case the agent's clock was set meanwhile.
+  // Never earlier than the request, in case the agent's clock was set during the operation.
   return Math.min(now, Math.max(now - took, Math.floor(decodeTime(operation_id) / 1000)));
 }
 
 /**
  * @returns `unchanged`: digest of the desired set of an apply that changed nothing; `events`: number of events caused
- * by what the agent found unprompted, whether or not they are among the statements
+ * by drift findings and applied state, including those dropped by the daily limit
  */
 async function finish(
   context: Context,

@@ -26,9 +26,9 @@ type Finished = Extract<Report, { type: 'finished' }>;
 
 /**
  * The statements that update applied state after an apply.
- * @param sameAs finds a previous apply with the same set that changed nothing, as this one did
+ * @param sameAs finds a previous apply with the same set that changed nothing
  * @param fresh results that are not committed yet, by position
- * @returns also the digest of the desired set if everything was as declared and nothing was to be removed
+ * @returns also the digest of the desired set if the apply changed nothing and removed nothing
  */
 export async function applyEnd(
   context: Context,
@@ -71,7 +71,7 @@ export async function applyEnd(
   const state = {
     node_id,
     snapshot_operation_id: succeeded ? operation_id : null,
-    // A machine is checked for drift from its first apply on.
+    // Drift checks of a machine begin after its first successful apply.
     drift_due_at: succeeded ? now : null,
     now,
   };

@@ -16,7 +16,7 @@ resources:
     resource: { file-unix: { path: /etc/motd, content: "hi" } }
 `;
 const instance = '01'.repeat(16);
-/** Hints are delivered in a later turn of the event loop. */
+/** Waits until hints are delivered, in a later turn of the event loop. */
 const hintsHeard = () => new Promise((resolve) => setImmediate(() => setImmediate(resolve)));
 
 async function open(fixture: Parameters<Parameters<typeof describeDatabases>[1]>[0]) {
@@ -47,8 +47,8 @@ async function open(fixture: Parameters<Parameters<typeof describeDatabases>[1]>
   return { domain, context: domain.context, actor, agent, submit, carryOut, readsOf };
 }
 
-describeDatabases('handing out what was just queued', (fixture) => {
-  test('dispatches without a read and with one write for all agents of a turn', async () => {
+describeDatabases('dispatch of newly queued operations', (fixture) => {
+  test('dispatches to all agents of a turn with one write and no read', async () => {
     const { domain, context, actor, agent, submit, readsOf } = await open(fixture);
     const other = await newAgent(domain, actor, 'web-2');
     const ids = [await submit(), await submit('web-2')];
@@ -70,13 +70,13 @@ describeDatabases('handing out what was just queued', (fixture) => {
     );
     expect(writes).toHaveBeenCalledTimes(1);
     expect(readsOf('operations/oldest open') + readsOf('operations/payloads reported on')).toBe(0);
-    // It is marked: it can be dispatched again, but not cancelled without the agent's report.
+    // The operation is marked as dispatched: it can be dispatched again, but not cancelled without the agent's report.
     expect((await domain.links.nextOperation(agent.id))?.operation.operation_id).toBe(ids[0]);
     await cancelOperation(context, actor, ids[0]!);
     expect((await getOperation(context, ids[0]!)).status).toBe('queued');
   });
 
-  test('keeps the order of several operations', async () => {
+  test('dispatches several operations in their order', async () => {
     const { domain, agent, submit } = await open(fixture);
     const first = await submit();
     await submit();
@@ -104,9 +104,9 @@ describeDatabases('handing out what was just queued', (fixture) => {
     expect(await domain.links.nextOperation(agent.id)).toBeNull();
   });
 
-  test('sends nothing that was cancelled, expired, or is for a rejected agent', async () => {
+  test('sends no operation that was cancelled or expired, or whose agent was rejected', async () => {
     const { domain, context, actor, agent, submit } = await open(fixture);
-    // Keeps the cached state unchanged.
+    // A silent bus leaves the cached state unchanged.
     const silent = { ...context, bus: { ...context.bus, publish: () => {} } };
     await cancelOperation(silent, actor, await submit());
     expect(await domain.links.nextOperation(agent.id)).toBeNull();
@@ -123,7 +123,7 @@ describeDatabases('handing out what was just queued', (fixture) => {
 describeDatabases('an apply that changes nothing', (fixture) => {
   const asItWas = () => [resultOf({ action: 'none', status: 'unchanged' })];
 
-  test('skips the comparison with applied state when the previous apply said the same', async () => {
+  test('skips the comparison with applied state when the previous apply had the same set', async () => {
     const { context, domain, carryOut, readsOf } = await open(fixture);
     const first = await carryOut();
     await carryOut(asItWas());
@@ -161,7 +161,7 @@ describeDatabases('an apply that changes nothing', (fixture) => {
       await carryOut(asItWas());
       await carryOut(asItWas());
       await carryOut([...results], status, links);
-      // An agent that was connected elsewhere returns with a hello.
+      // An agent that was connected to the other process sends a hello when it returns.
       if (links === other) await connect(domain, { id: agent.id, hex: agent.hex, sign: agent.sign });
       const last = await carryOut(asItWas());
       const { applied, unapplied, snapshot_operation_id } = await getState(context, 'web-1');
@@ -171,7 +171,7 @@ describeDatabases('an apply that changes nothing', (fixture) => {
     }
   });
 
-  test('compares with applied state when the rows show another operation in between', async () => {
+  test('compares with applied state when another operation ran in between', async () => {
     const { context, domain, carryOut } = await open(fixture);
     const other = createAgentLinks(
       context,
@@ -210,7 +210,7 @@ resources:
     return { ...opened, submitFor };
   };
 
-  test('is never sent to an agent that does not know it, in an apply or a plan', async () => {
+  test('sends no resource with only_if to an agent that does not support it', async () => {
     const { domain, context, agent, submitFor } = await openWith();
     for (const kind of ['apply', 'plan'] as const) {
       const refused = await submitFor(kind);
@@ -225,7 +225,7 @@ resources:
     expect((await domain.links.nextOperation(agent.id, 5))?.operation.operation_id).toBe(other);
   });
 
-  test('is sent with its condition, and is not unapplied when that did not hold', async () => {
+  test('sends the condition, and removes nothing when the condition did not hold', async () => {
     const { domain, context, agent, submitFor } = await openWith();
     const id = await submitFor('apply');
     const sent = await domain.links.nextOperation(agent.id);

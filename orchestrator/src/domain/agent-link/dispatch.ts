@@ -20,27 +20,27 @@ import { type Context, seconds, systemActor } from '../shared/context.ts';
 type Row = Awaited<ReturnType<typeof openRows>>[number];
 const openRows = ({ db, now }: Context, nodeId: string) => db.all(oldestOpen, { node_id: nodeId, now: seconds(now()) });
 
-/** The services that operations are prepared with. */
+/** The caches that messages are built from. */
 interface DispatchSources {
   readonly cache: OperationCache;
   readonly payloads: Payloads;
   readonly markOnly: MarkOnly;
 }
 
-/** An operation that is marked as dispatched; `dispatched_at` has the value from before. */
+/** An operation that is marked as dispatched; `dispatched_at` is the value before that. */
 type Marked = Pick<Row, 'kind' | 'trigger' | 'payload_digest' | 'snapshot_operation_id' | 'dispatched_at'> &
   Pick<QueuedOperation, 'operation_id' | 'node_id' | 'modules' | 'requested_by' | 'run_id' | 'label'>;
 
-/** Protocol version of the first agents that support verification. Older ones would ignore it. */
+/** First protocol version with verification. Older agents ignore it. */
 const verifiesSince = 2;
-/** The same for `only_if`. Older ones would ignore the condition and apply the resource. */
+/** First protocol version with `only_if`. Older agents would ignore the condition and apply the resource. */
 const conditionsSince = 6;
 
 /**
- * The next operation of an agent, and whether another one waits behind it. An operation that was marked as dispatched
+ * The next operation of an agent, and whether another one is queued behind it. An operation that was marked as dispatched
  * but never accepted is dispatched again; the agent's journal recognizes duplicates.
  * @param version protocol version of the agent
- * @returns null when there is nothing, an operation is running, or the agent is not approved
+ * @returns null when no operation is queued, an operation is running, or the agent is not approved
  */
 export async function nextOperation(
   context: Context,
@@ -75,9 +75,9 @@ export async function nextOperation(
 
 /**
  * Builds the message for a marked operation.
- * @param digests digests of the set to apply and of the previously applied one, where both are known
- * @returns otherwise `ended` when it cannot be sent and has ended, or `sent already` when its payload is gone but the
- * agent may have it
+ * @param digests digests of the set to apply and of the previously applied one, as far as they are known
+ * @returns the message; `ended` when the operation cannot be sent and has ended; `sent already` when its payload was deleted but
+ * the agent may have received it
  */
 async function loaded(
   context: Context,
@@ -93,9 +93,9 @@ async function loaded(
   const unknown = found.ok ? unknownTo(version, 'verify' in verify, found.resources) : null;
   const payload = unknown === null ? found : await tooOld(context, row, version, unknown);
   if (!payload.ok) {
-    // A dispatched operation is ended by its agent. If it never arrived, the agent says so when it connects.
+    // Only the agent ends a dispatched operation. If the message was lost, the agent's next hello shows that.
     if (dispatched_at !== null) return 'sent already';
-    // Its payload is gone, so it ends here and the next operation follows.
+    // The payload was deleted, so the operation ends here and the next one follows.
     await endUnresolved(context, row, payload.error);
     return 'ended';
   }
@@ -125,7 +125,7 @@ async function loaded(
   };
 }
 
-/** @returns what its reports need of an operation that is being sent, as {@link reportedOperation} would read it */
+/** @returns the data of an operation that its reports need, as {@link reportedOperation} would read it */
 const reportedOf = (row: Marked, dispatched_at: number): ReportedOperation => ({
   operation_id: row.operation_id,
   node_id: row.node_id,
@@ -140,7 +140,7 @@ const reportedOf = (row: Marked, dispatched_at: number): ReportedOperation => ({
   label: row.label,
 });
 
-/** @returns the part of a desired set that an agent of this protocol version does not know; null: it knows all */
+/** @returns the feature that an agent of this protocol version does not support; null when it supports all */
 function unknownTo(version: number, verifies: boolean, resources: readonly ResolvedResource[]): string | null {
   if (verifies && version < verifiesSince) return 'a `verify` section';
   if (version < conditionsSince && resources.some(({ only_if }) => only_if !== undefined))
@@ -156,9 +156,9 @@ async function tooOld({ db }: Context, { node_id, label }: Marked, version: numb
 }
 
 /**
- * Marks an operation as dispatched before it is sent. From then on only the agent's report ends it, even if this
+ * Marks an operation as dispatched before it is sent. After that, only the agent's report ends it, even if this
  * process stops.
- * @returns false when it was cancelled, or the agent rejected, concurrently; otherwise the snapshot for a drift check:
+ * @returns false when the operation was cancelled, or the agent rejected, concurrently; otherwise the snapshot for a drift check:
  * the newest one, because an apply may have ended since the request
  */
 async function mayBeSent({ db, now }: Context, row: Row): Promise<string | null | false> {
@@ -179,7 +179,7 @@ async function mayBeSent({ db, now }: Context, row: Row): Promise<string | null 
   }
 }
 
-/** Compares an apply with its plan again, because it may have waited. Once dispatched, the agent makes this comparison. */
+/** Compares an apply with its plan again, because the apply may have been queued for long. The agent compares once more. */
 async function boundPlan(
   context: Context,
   row: Row,
@@ -195,13 +195,13 @@ async function boundPlan(
   }
 }
 
-/** A value may change between the comparison and the read. The value that was read counts. */
+/** Finds a secret that changed between the comparison and the read of its value. */
 function changedSince(planned: SecretVersions, sent: readonly SentSecret[]): string | undefined {
   const versions = new Map(sent.map(({ name, version }) => [name, version]));
   return Object.keys(planned).find((name) => (versions.get(name) ?? 0) !== planned[name]);
 }
 
-/** @param undispatched end it only if it was not dispatched */
+/** @param undispatched end the operation only if it was not dispatched */
 async function endUnresolved(
   context: Context,
   row: EndingOperation & { label: string },

@@ -4,6 +4,6 @@ import type { RefusalCode } from '@muster/protocol/wire';
 export interface Refusal {
   code: RefusalCode;
   message: string;
-  /** Null: the agent backs off as after any lost link. */
+  /** Delay before the next attempt, seconds; null: the agent backs off as after any lost link. */
   retry_after_secs: number | null;
 }

@@ -7,13 +7,13 @@ import { audited } from '../audit/audit.ts';
 import { type Context, seconds, systemActor } from '../shared/context.ts';
 
 /**
- * Daily limits of each agent: stored bytes, events, and drift checks by its hints. Days are UTC. Exceeding a limit causes one
- * event; the caller decides on the consequences.
+ * Daily limits of each agent: stored bytes, events, and drift checks caused by its hints. Days are UTC. The first excess of a
+ * limit causes one event; the caller decides on further consequences.
  */
 
 export interface Usage {
   readonly bytes: number;
-  /** Events caused by what the agent reports unprompted: `drift.…`, a new version or address. */
+  /** Events caused by unsolicited reports of the agent: `drift.…`, a new version or address. */
   readonly events: number;
   readonly hints: number;
 }
@@ -22,7 +22,7 @@ export type UsageLimits = Readonly<Record<keyof Usage, number>>;
 
 /** A healthy machine causes a few events a day. */
 export const maxEvents = 100;
-/** About one in five minutes. Scheduled checks find what changes more often. */
+/** About one in five minutes. Scheduled checks find resources that change more often. */
 export const maxHints = 300;
 
 interface Day extends Usage {
@@ -30,15 +30,15 @@ interface Day extends Usage {
   bytes: number;
   events: number;
   hints: number;
-  /** Bits of the limits that an event was recorded for, or is about to be. */
+  /** Bits of the limits for which an event was recorded, or is about to be. */
   limited: number;
   /** Value of `bytes` when the row was last written. */
   saved: number;
 }
 
-/** Bytes are saved each time this fraction (1/n) of the limit is used: a restart forgets less than that. */
+/** Bytes are saved each time this fraction (1/n) of the limit is used. A restart loses less than that. */
 const savedShares = 64;
-/** Maximum number of agents in memory; the oldest beyond it are read again. */
+/** Maximum number of agents in memory. The oldest entries beyond it are dropped and read from the database when needed. */
 const kept = 50_000;
 const daySecs = 86_400;
 
@@ -46,9 +46,9 @@ export interface AgentUsage {
   readonly limits: UsageLimits;
   today(nodeId: string): Promise<Usage>;
   /**
-   * Counts what a transaction causes, and takes it back when the transaction fails.
+   * Counts the usage of a transaction, and reverts the count when the transaction fails.
    * @param agent `label` is read from the database when it is missing and needed
-   * @param write commits the transaction, with the given statements in it: they record the usage, and the event of a
+   * @param write commits the transaction together with the given statements: they record the usage, and the event of a
    * limit that this transaction exceeds
    * @returns the result of `write`
    * @throws the error of `write`
@@ -124,7 +124,7 @@ export function createAgentUsage(context: Context, dailyBytes: () => number): Ag
     today: dayOf,
     async spend({ node_id, label }, { bytes = 0, events = 0, hints = 0 }, write) {
       const day = await dayOf(node_id);
-      // Until the commit nothing is awaited between counting and deciding: of concurrent transactions one exceeds a limit.
+      // No `await` between counting and deciding, so that only one of several concurrent transactions records the event.
       day.bytes += bytes;
       day.events += events;
       day.hints += hints;
@@ -152,7 +152,7 @@ export function createAgentUsage(context: Context, dailyBytes: () => number): Ag
         day.events -= events;
         day.hints -= hints;
         day.limited &= ~ofThis;
-        // The database knows whether it was committed.
+        // The commit may have succeeded, so the entry is read from the database again.
         if (error instanceof OutcomeUnknown && days.get(node_id) === day) days.delete(node_id);
         throw error;
       }

@@ -27,7 +27,7 @@ const advertised = { agents: 'muster.example:4747', publicKey: 'ab'.repeat(32) }
 const all = { limit: 100, offset: 0 };
 
 describeDatabases('agents', (fixture) => {
-  test('approves pending agents under a name, which they keep', async () => {
+  test('approves pending agents under a name that they keep', async () => {
     const domain = await openDomain(fixture);
     const { context } = domain;
     const { actor } = await newAdmin(domain);
@@ -91,7 +91,7 @@ describeDatabases('agents', (fixture) => {
     expect(await connect(domain, keys[2]!)).toMatchObject({ refusal: { code: 'pending_full' } });
   });
 
-  test('enrolls an agent by a token once, with its name and tags', async () => {
+  test('enrolls an agent with name and tags by a single-use token', async () => {
     const domain = await openDomain(fixture);
     const { context } = domain;
     const { actor } = await newAdmin(domain);
@@ -104,7 +104,7 @@ describeDatabases('agents', (fixture) => {
     expect(await connect(domain, key, { token })).toMatchObject({
       standing: { status: 'approved', name: 'db-1', tags: { role: 'db' } },
     });
-    // Its later starts with the same line are not refused.
+    // The agent may present the same token at later starts.
     expect(await connect(domain, key, { token })).toMatchObject({ standing: { status: 'approved', name: 'db-1' } });
     expect(await connect(domain, await newKey(), { token })).toMatchObject({ refusal: { code: 'token_invalid' } });
     expect((await listTokens(context, false, all)).items).toEqual([]);
@@ -158,7 +158,7 @@ describeDatabases('agents', (fixture) => {
     expect(await ids(true)).toEqual([]);
   });
 
-  test('refuses an expired token, and approves a pending agent by a token', async () => {
+  test('refuses an expired token, and approves a pending agent by a valid token', async () => {
     const domain = await openDomain(fixture);
     const { actor } = await newAdmin(domain);
     const { token } = await createToken(domain.context, actor, { expires_in: 60, uses: 2 }, advertised);
@@ -221,7 +221,7 @@ describeDatabases('agents', (fixture) => {
     expect(await names({ limit: 0 })).toEqual([]);
   });
 
-  test('sorts agents by last-seen time, which is now for connected ones', async () => {
+  test('sorts agents by last-seen time, and connected agents as seen now', async () => {
     const domain = await openDomain(fixture);
     const { context } = domain;
     const { actor } = await newAdmin(domain);
@@ -261,7 +261,7 @@ describeDatabases('agents', (fixture) => {
     expect(await found('')).toEqual(['web-1', 'web-2']);
   });
 
-  test('reads pages that report whether another one follows', async () => {
+  test('reports with each page whether another one follows', async () => {
     const domain = await openDomain(fixture);
     const { context } = domain;
     const { actor } = await newAdmin(domain);
@@ -290,7 +290,7 @@ describeDatabases('agents', (fixture) => {
     }
   });
 
-  test('leaves agents that no longer match out of a list in progress', async () => {
+  test('leaves agents that stop matching out of a list in progress', async () => {
     const domain = await openDomain(fixture);
     const { context } = domain;
     const { actor } = await newAdmin(domain);

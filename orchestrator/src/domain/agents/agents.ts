@@ -34,10 +34,10 @@ import { cancelling } from '../operation-end/cancellation.ts';
 import { type Actor, type Context, seconds } from '../shared/context.ts';
 import { type Page, type PageWish, readPage } from '../shared/page.ts';
 
-/** Agents: their approval, names and tags. */
+/** Agents: their approval, names, and tags. */
 
 export type AgentRow = NonNullable<Awaited<ReturnType<typeof findById>>>;
-/** The columns that an answer is made of. */
+/** The columns that are needed to build an answer. */
 type ShownRow = NonNullable<Awaited<ReturnType<typeof findShown>>>;
 const findShown = ({ db }: Context, nodeId: string) => db.get(shownAgentById, { node_id: nodeId });
 const findById = ({ db }: Context, nodeId: string) => db.get(agentById, { node_id: nodeId });
@@ -141,7 +141,7 @@ export interface AgentFilter {
   offset?: number | undefined;
 }
 
-/** Agents read and shaped before yielding to the event loop. */
+/** Agents to read and convert before yielding to the event loop. */
 const agentsPerTurn = 500;
 
 export const listAgents = (context: Context, filter: AgentFilter): Promise<Agent[]> =>
@@ -152,7 +152,7 @@ export async function listAgentNames(
   context: Context,
   { status, filter }: Pick<AgentFilter, 'status' | 'filter'>,
 ): Promise<{ node_id: string; name: string | null }[]> {
-  // A selector needs most of the agent's columns, so these are only read when there is a selector.
+  // A selector needs most of the agent's columns, so they are only read when a selector is given.
   if (filter !== undefined && !isEmptySelector(requireSelector(filter, '/filter')))
     return listShaped(context, { status, filter }, ({ node_id, name }) => ({ node_id, name }));
   return context.db.all(namesInOrder({ status: status !== undefined }), { status });
@@ -164,7 +164,7 @@ async function listShaped<T>(context: Context, filter: AgentFilter, shape: (row:
   return found;
 }
 
-/** With a selector or a text the page is cut after matching, because the database cannot evaluate every term. */
+/** With a selector or a text filter, pages are cut after matching, because the database cannot evaluate every term. */
 async function* shapedInTurns<T>(
   context: Context,
   filter: AgentFilter,
@@ -179,7 +179,7 @@ async function* shapedInTurns<T>(
     (!selective || matchesSelector(selector, agent)) && (text === null || isNamed(agent, text));
   let left = filter.limit ?? Number.MAX_SAFE_INTEGER;
   if (left === 0) return;
-  // Without such a filter the database skips.
+  // Without a selector or a text filter, the database applies the offset.
   let toSkip = filter.offset ?? 0;
   const skipped = cut ? 0 : toSkip;
   toSkip -= skipped;
@@ -207,7 +207,7 @@ async function* agentRows(
   const { status, q } = filter;
   const variant = { status: status !== undefined, q: !!q };
   if (filter.sort === undefined) {
-    // Pages by id, so that no agent is skipped when another one comes or goes meanwhile.
+    // Pages by id, so that agents added or removed during the scan cause no other agent to be skipped.
     let after: string | undefined;
     for (let skip = offset; ; skip = 0) {
       const query = agents({ ...variant, after: after !== undefined });
@@ -261,7 +261,7 @@ const isNamed = ({ name, initial_hostname, attributes }: Agent, folded: string):
 export const listAgentPage = (context: Context, filter: AgentFilter, wish: PageWish): Promise<Page<JsonText<Agent>>> =>
   readPage(wish, (part) => listShaped(context, { ...filter, ...part }, (row) => toAgentText(context, row)));
 
-/** All matching agents as JSON text, in batches, so that the first are sent while the rest is read. */
+/** All matching agents as JSON text, in batches, so that the first batch is sent before the rest is read. */
 export const agentTextsInTurns = (
   context: Context,
   filter: AgentFilter,
@@ -301,7 +301,7 @@ export async function setStatus(
   return withAgent(context, idOrName, (row) => changeStatus(context, actor, row, wanted));
 }
 
-/** Reads an agent and acts on it; starts again when it was changed in between. */
+/** Reads an agent and calls `act`; retries both when the agent was changed in between. */
 async function withAgent<T>(context: Context, idOrName: string, act: (row: AgentRow) => Promise<T>): Promise<T> {
   for (let attempt = 1; ; attempt++) {
     const row = await requireAgent(context, idOrName);
@@ -490,7 +490,7 @@ export async function listTags({ db }: Context): Promise<{
   tags: Record<string, string[]>;
   counts: Record<string, Record<string, number>>;
 }> {
-  // Maps, because a tag may be called `constructor`.
+  // Maps, because a tag key may be `constructor`.
   const tags = new Map<string, Map<string, number>>();
   for (const { key, value, agents } of await db.all(tagValues, {})) {
     const values = tags.get(key);

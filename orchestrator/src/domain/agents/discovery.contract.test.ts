@@ -56,7 +56,7 @@ describeDatabases('discovery', (fixture) => {
     expect(readAnnouncement(announcer.sent[0]!.datagram)?.host).toBe('muster.example');
   });
 
-  test('lists the deliveries that succeeded and fails when all failed', async () => {
+  test('lists the deliveries that succeeded, and fails when all failed', async () => {
     const { actor, announcer, discover, sentEvents } = await open(fixture);
     announcer.failing.set('192.0.2.255:4747', 'network is unreachable');
     expect(await discover(actor)).toEqual({ sent_to: ['198.51.100.255:4747'] });
@@ -83,7 +83,7 @@ describeDatabases('discovery', (fixture) => {
   });
 });
 
-describe('a target', () => {
+describe('discovery target', () => {
   test('parses a target as host and port, with IPv6 in brackets', () => {
     expect(parseTarget('web-1.example:4747')).toEqual({ host: 'web-1.example', port: 4747 });
     expect(parseTarget('192.0.2.40:1')).toEqual({ host: '192.0.2.40', port: 1 });

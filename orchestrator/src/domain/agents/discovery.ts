@@ -7,7 +7,7 @@ import { type Actor, type Context, seconds } from '../shared/context.ts';
 /** Announces this orchestrator by datagram to agents that do not know one yet. Agents never answer. */
 
 /**
- * Builds the datagram for a local address; null means that agents on other machines could not dial it.
+ * Builds the datagram for a local address; null means that agents on other machines cannot reach the orchestrator there.
  * @returns null when there is nothing to announce
  */
 export type DatagramFor = (localAddress: string | null) => Uint8Array | null;
@@ -21,10 +21,10 @@ export interface Delivery {
 
 /** Sends datagrams. Network errors do not reject: each delivery reports its own error. */
 export interface Announcer {
-  /** To the broadcast address of each network of this machine. */
+  /** Sends to the broadcast address of each network of this machine. */
   broadcast(port: number, datagramFor: DatagramFor): Promise<Delivery[]>;
   /**
-   * To every address of a host.
+   * Sends to every address of a host.
    * @throws UnknownHostError
    */
   send(host: string, port: number, datagramFor: DatagramFor): Promise<Delivery[]>;
@@ -35,11 +35,11 @@ export class UnknownHostError extends Error {}
 
 export interface DiscoveryOptions {
   announcer: Announcer;
-  /** Where agents listen for announcements. */
+  /** UDP port on which agents listen for announcements. */
   port: number;
-  /** Where agents dial; a null host means the address that the datagram leaves from. */
+  /** Address that agents dial; a null host means the address that the datagram leaves from. */
   agents: () => { host: string | null; port: number };
-  /** 32 bytes. */
+  /** The orchestrator key, 32 bytes. */
   publicKey: Uint8Array;
   /** Signs an encoded announcement; returns 64 bytes. */
   sign: (encoded: Uint8Array) => Uint8Array;
@@ -106,7 +106,7 @@ const fault = (message: string) =>
   new MusterError('invalid_input', `target ${message}`, [{ path: '/target', message }]);
 
 /**
- * `host:port`, an IPv6 address in brackets.
+ * Parses `host:port`, with an IPv6 address in brackets.
  * @throws MusterError invalid_input naming /target
  */
 export function parseTarget(text: string): { host: string; port: number } {
@@ -115,7 +115,7 @@ export function parseTarget(text: string): { host: string; port: number } {
   if (host === undefined) throw fault('must be host:port, such as 192.0.2.40:4747 or [2001:db8::40]:4747');
   const port = Number(digits);
   if (port < 1 || port > 65_535) throw fault(`has the port ${digits}, which must be 1 to 65535`);
-  // The interface of a link-local address is local to this machine and is not sent.
+  // The interface (`%eth0`) of a link-local address is only meaningful on this machine and is not sent.
   const [address = '', scope] = host.split('%', 2);
   const right =
     bracketed === undefined ? !host.includes('%') : address.includes(':') && /^[\w.-]{1,15}$/.test(scope ?? 'x');

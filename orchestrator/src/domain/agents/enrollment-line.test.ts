@@ -7,7 +7,7 @@ const publicKey = 'ab'.repeat(32);
 const source = { from: 'https://muster.example:4748', pin: 'sha256//qwerty+/=' };
 const places = { agents: 'muster.example:4747', publicKey, install: source };
 
-describe('shell quoting', () => {
+describe('word', () => {
   test('quotes any text as a single shell word', () => {
     const hostile = [
       '',
@@ -44,7 +44,7 @@ describe('shell quoting', () => {
   });
 });
 
-describe('line to paste', () => {
+describe('enrollment line', () => {
   test('fetches the script with a pinned key and keeps the token out of the arguments', () => {
     const { command, connect_command, note } = enrolmentLines(places, 'mt_1', true);
     expect(command).toBe(
@@ -79,7 +79,7 @@ describe('line to paste', () => {
     expect(ended('echo exit 0')).toBe(0);
   });
 
-  test('executes nothing that a configured address contains', () => {
+  test('executes no part of a configured address', () => {
     const hostile = "x'; touch /tmp/muster-was-here; $(id)";
     const { command } = enrolmentLines(
       { agents: `${hostile}:4747`, publicKey, install: { from: `https://${hostile}`, pin: null } },

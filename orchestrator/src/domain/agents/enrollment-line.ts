@@ -1,5 +1,5 @@
 /**
- * The command lines that a person pastes on a machine. They are built from the configuration, keys, and the token, never from
+ * The command lines that an operator pastes on a machine. They are built from the configuration, keys, and the token, never from
  * data of a request.
  */
 
@@ -12,11 +12,11 @@ export interface InstallSource {
 }
 
 export interface EnrolmentLines {
-  /** The line to paste. It installs the agent where that is possible. */
+  /** The line to paste. It installs the agent if this orchestrator offers packages. */
   command: string;
-  /** For a machine that already has the program. */
+  /** For a machine on which the agent is already installed. */
   connect_command: string;
-  /** Why `command` does not install, or another remark; null when there is none. */
+  /** The reason why `command` does not install, or another remark; null for neither. */
   note: string | null;
 }
 
@@ -30,7 +30,7 @@ export interface EnrolmentPlaces {
   note?: string | null;
 }
 
-/** @param approved the token enrolls agents as approved; otherwise somebody has to approve them */
+/** @param approved whether the token enrolls agents as approved; otherwise an operator must approve them */
 export function enrolmentLines(places: EnrolmentPlaces, token: string, approved: boolean): EnrolmentLines {
   const { agents, publicKey, install = { refused: null }, note = null } = places;
   // The token is passed in the environment because other users of the machine can see arguments.
@@ -47,8 +47,8 @@ export function enrolmentLines(places: EnrolmentPlaces, token: string, approved:
     ...(approved ? [] : [['--wait', 'no']]),
   ];
   const told = options.map(([name = '', value = '']) => `${name} ${word(value)}`).join(' ');
-  // A pipeline has the exit code of its last command, and a shell with empty input succeeds. So a failed download is piped as
-  // `exit 1`.
+  // A pipeline has the exit code of its last command, and a shell with empty input succeeds. So a failed download becomes the
+  // script `exit 1`.
   const command = `(${fetched} || echo exit 1) | MUSTER_TOKEN=${word(token)} sh -s -- ${told}`;
   return { command, connect_command: connect, note };
 }
@@ -58,7 +58,7 @@ const joined = (...notes: (string | null)[]): string | null => notes.filter((not
 const onlyHere = /^(127(\.\d+){3}|::1|localhost)$/i;
 
 /**
- * Remark on the address that agents dial.
+ * A remark when other machines cannot reach the address that agents dial.
  * @param agentHost null: every address
  * @param own name of the orchestrator's machine
  */
@@ -78,11 +78,11 @@ export interface InstallFacts {
   hasPackages: boolean;
   /** Address that the API listens on. */
   apiHost: string;
-  /** The API speaks TLS itself. */
+  /** Whether the API serves TLS itself. */
   tls: boolean;
   /** URL of a reverse proxy in front of the API. */
   publicUrl: string | null;
-  /** The API's own URL, as other machines reach it. */
+  /** The API's own URL, as seen from other machines. */
   ownUrl: string;
   /** SHA-256 of the public key of the API's certificate, base64; null without TLS. */
   keyDigest: string | null;
@@ -95,7 +95,7 @@ export function installSource(facts: InstallFacts): InstallSource | { refused: s
       refused:
         'this orchestrator has no packages to install from: install it from a package, or build its clone (npm run build)',
     };
-  // The proxy's key is not known here, so machines verify its certificate as usual.
+  // The proxy's key is unknown, so machines verify its certificate as usual.
   if (publicUrl !== null) return { from: publicUrl.replace(/\/+$/, ''), pin: null };
   if (onlyHere.test(apiHost))
     return {

@@ -22,7 +22,7 @@ import { requireAgentName, requireTags } from './agents.ts';
 import { type EnrolmentPlaces, enrolmentLines } from './enrollment-line.ts';
 import type { PendingList } from './pending-list.ts';
 
-/** Enrollment tokens: they enroll agents without manual approval. Stored as hashes, shown once. */
+/** Enrollment tokens: they enroll agents without manual approval. Tokens are stored as hashes and shown once. */
 
 export interface TokenWish {
   expires_in?: number | undefined;
@@ -47,7 +47,7 @@ const toToken = (row: Omit<TokenRow, 'token_hash'>) => ({
   revoked_at: row.revoked_at,
 });
 
-/** Creates a token. Only this answer contains its value and the command line to paste. */
+/** Creates a token. Only the result contains its value and the command line to paste. */
 export async function createToken(context: Context, actor: Actor, wish: TokenWish, advertised: EnrolmentPlaces) {
   const uses = wish.uses ?? 1;
   const approve = wish.approve ?? true;
@@ -105,13 +105,13 @@ export async function createToken(context: Context, actor: Actor, wish: TokenWis
   return { ...toToken(row), token, ...enrolmentLines(advertised, token, approve) };
 }
 
-/** Newest first. @param ended include tokens that are used up, revoked, or expired */
+/** Tokens, newest first. @param ended include tokens that are used up, revoked, or expired */
 export async function listTokens({ db, now }: Context, ended: boolean, wish: PageWish) {
   const query = enrolmentTokens({ ended });
   return mapPage(await readPage(wish, (page) => db.all(query, { now: seconds(now()), ...page })), toToken);
 }
 
-/** How long ended tokens stay listed, to answer how an agent was enrolled. */
+/** How long ended tokens stay listed, so that an operator can find out how an agent was enrolled. */
 const keptSecs = 30 * 86_400;
 
 export async function deleteOldTokens(context: Context): Promise<void> {
@@ -139,8 +139,8 @@ export async function revokeToken(context: Context, actor: Actor, id: string): P
 }
 
 /**
- * Candidate names for an agent whose token has none, best first: its hostname, made to fit, then with more and more of
- * its id. The last one is always free, because ids are unique.
+ * Candidate names for an agent whose token has none, best first: its hostname converted to a valid name, then with an
+ * ever longer prefix of its id. The last one is always free, because ids are unique.
  */
 export function namesFromHostname(hostname: string, nodeId: string): string[] {
   const fitted = (hostname.split('.')[0] ?? '')
@@ -159,15 +159,15 @@ async function freeName({ db }: Context, candidates: readonly string[], nodeId: 
 
 export interface Enrolment {
   statements: Statement[];
-  /** False when it is reported later, together with others. */
+  /** Whether the agent gets an event of its own; otherwise it is reported later, together with others. */
   told: boolean;
-  /** The pending agent that it displaces. */
+  /** The node id of the pending agent that the new agent displaces. */
   displaced: string | null;
 }
 
 /**
  * The statements that enroll a new agent, or approve a known pending one by a token.
- * @param known the existing record; a token only changes a pending one
+ * @param known the existing record; a token only changes a pending agent
  * @returns no statements when nothing changes, null when the token is invalid
  * @throws MusterError `pending_full`
  */
@@ -185,7 +185,7 @@ export async function enrolStatements(
     if (!token || token.revoked_at !== null || token.expires_at <= now || token.uses_left < 1) return null;
   }
   const approve = token?.approve === 1;
-  // It is pending already; the token would only lose a use.
+  // The agent is pending already, and this token does not approve. It would only lose a use.
   if (known && !approve) return { statements: [], told: true, displaced: null };
   let name: string | null = known?.name ?? null;
   const statements: Statement[] = [];

@@ -22,13 +22,13 @@ async function open(fixture: Parameters<typeof openDomain>[0]) {
   return { domain, actor, watch };
 }
 
-/** Ends its link now. */
+/** Closes the agent's link. */
 async function leave(domain: Domain, nodeId: string): Promise<void> {
   domain.connected.delete(nodeId);
   await domain.links.closed(nodeId, 'gone', domain.now());
 }
 
-/** The recorded transitions of agents, oldest first: `type name`. */
+/** The recorded transitions of all agents, oldest first: `type name`. */
 async function transitions({ context }: Domain): Promise<string[]> {
   const { events } = await listAudit(context, { category: 'agent', limit: 500 });
   return events
@@ -37,7 +37,7 @@ async function transitions({ context }: Domain): Promise<string[]> {
     .reverse();
 }
 
-describeDatabases('agents that go and come', (fixture) => {
+describeDatabases('agents that disconnect and reconnect', (fixture) => {
   test('marks an agent as lost once after the grace period and as returned once', async () => {
     const { domain, actor, watch } = await open(fixture);
     const key = await newAgent(domain, actor, 'web-1');
@@ -67,7 +67,7 @@ describeDatabases('agents that go and come', (fixture) => {
     expect((await transitions(domain)).slice(3)).toEqual(['agent.lost web-1']);
   });
 
-  test('records no event for a short disconnect, and one for a new address', async () => {
+  test('records no event for a short disconnect, and one event for a new address', async () => {
     const { domain, actor, watch } = await open(fixture);
     const key = await newAgent(domain, actor, 'web-1');
     for (let blip = 0; blip < 3; blip++) {
@@ -87,7 +87,7 @@ describeDatabases('agents that go and come', (fixture) => {
   test('waits for the grace period after a start before it marks agents as lost', async () => {
     const { domain, actor } = await open(fixture);
     const [stays, returns] = [await newAgent(domain, actor, 'stays'), await newAgent(domain, actor, 'returns')];
-    // The process dies with both connected, so nothing is recorded.
+    // The orchestrator process stops while both agents are connected, so it records no last-seen time.
     domain.connected.clear();
     domain.clock.advance(86_400_000);
     const upkeep = startUpkeep(domain.context, domain.clock, { lostAfterSecs });
@@ -110,7 +110,7 @@ describeDatabases('agents that go and come', (fixture) => {
     await setStatus(domain.context, actor, rejected.id, { status: 'rejected' });
     await leave(domain, pending.id);
     await leave(domain, rejected.id);
-    // Its reconnects do not fill the log.
+    // Reconnects of an unapproved agent cause no events.
     for (let attempt = 0; attempt < 5; attempt++) {
       await connect(domain, pending, { agent_version: `0.${attempt}.0` });
       await leave(domain, pending.id);
@@ -138,7 +138,7 @@ describeDatabases('agents that go and come', (fixture) => {
       await watch.round();
       expect((await getAgent(domain.context, key.id)).last_seen_at).toBe(domain.now());
     }
-    // Connected agents are not written every two minutes to record what their links know.
+    // The records of connected agents are not written more often, since the links know when they were last heard.
     expect(await recorded()).toBe(connectedAt);
     for (let passed = 0; passed < 900; passed += 5) {
       domain.clock.advance(5000);
@@ -153,16 +153,16 @@ describeDatabases('agents that go and come', (fixture) => {
     const { actor } = await newAdmin(domain);
     const agents: { name: string; key: Key }[] = [];
     for (let n = 0; n < 6; n++) agents.push({ name: `web-${n}`, key: await newAgent(domain, actor, `web-${n}`) });
-    // All were seen in the same second, so the scan uses their ids.
+    // All agents were last seen in the same second, so the scan orders them by id.
     agents.sort((a, b) => (a.key.id < b.key.id ? -1 : 1));
     const [departs, last] = [agents[2]!, agents[5]!];
     await leave(domain, last.key.id);
-    // This process received none of these hints.
+    // The watch of this process received none of these hints.
     const watch = createLostWatch(domain.context, { lostAfterSecs, upFor: () => 1e9, atOnce: 2 });
     domain.clock.advance(lostAfterSecs * 1000);
     for (let round = 0; round < 4; round++) await watch.round();
     expect((await transitions(domain)).slice(6)).toEqual([`agent.lost ${last.name}`]);
-    // Its last sign of life was long ago, which is found only now.
+    // The agent was last heard before the grace period, but the record shows that only now.
     const heardAt = domain.now() - lostAfterSecs;
     domain.connected.delete(departs.key.id);
     await domain.links.closed(departs.key.id, 'gone', heardAt);
@@ -185,7 +185,7 @@ describeDatabases('agents that go and come', (fixture) => {
     expect((await getAgent(domain.context, key.id)).last_seen_at).toBe(heardAt + 60);
   });
 
-  test('marks agents as lost except one that reconnects concurrently', async () => {
+  test('marks agents as lost, except an agent that reconnects concurrently', async () => {
     const { domain, actor, watch } = await open(fixture);
     const keys: Key[] = [];
     for (const name of ['a', 'b', 'c']) keys.push(await newAgent(domain, actor, name));
@@ -225,7 +225,7 @@ describeDatabases('agents that go and come', (fixture) => {
     expect((await getAgent(domain.context, key.id)).last_seen_at).toBe(domain.now());
   });
 
-  test('records a cloned key once an hour', async () => {
+  test('records a cloned key at most once an hour', async () => {
     const { domain, actor } = await open(fixture);
     const key = await newAgent(domain, actor, 'web-1');
     for (let minute = 0; minute < 60; minute++) {
@@ -240,7 +240,7 @@ describeDatabases('agents that go and come', (fixture) => {
     expect((await listAudit(domain.context, { event_type: 'agent.cloned' })).events).toHaveLength(2);
   });
 
-  test('records a refusal once an hour for each reason', async () => {
+  test('records a refusal at most once an hour for each reason', async () => {
     const { domain } = await open(fixture);
     const from = { node_id: null, remote_ip: '192.0.2.9' };
     const refuse = (code: 'signature_invalid' | 'hello_timeout') =>
@@ -253,7 +253,7 @@ describeDatabases('agents that go and come', (fixture) => {
     expect(await transitions(domain)).toHaveLength(3);
   });
 
-  test('keeps first-use trust on record after the key is pinned', async () => {
+  test('keeps recorded first-use trust after the key is pinned', async () => {
     const { domain } = await open(fixture);
     const key = await newKey();
     await connect(domain, key, { pin_source: 'first_use' });

@@ -6,12 +6,12 @@ import { type Context, seconds, systemActor } from '../shared/context.ts';
 
 /**
  * Detects lost agents by their recorded last-seen times, so that it does not matter how a link ended, or whether the
- * orchestrator was running then. A scan walks the records once, from the longest unseen to the grace period. Agents
- * that disconnect or change behind the scan are checked again. The scan restarts periodically: it refreshes the
- * last-seen times of connected agents and recovers lost hints.
+ * orchestrator was running then. A scan reads the records once, from the least recently seen agent to the start of the grace
+ * period. Agents that disconnect or change behind the scan's position are checked again. The scan restarts periodically:
+ * it refreshes the last-seen times of connected agents and recovers lost hints.
  */
 
-/** Interval between scans. The record of a connected agent may be this old, which only shows after a crash. */
+/** Seconds between scans. After a crash, the recorded last-seen time of a connected agent may be this old. */
 const walkSecs = 900;
 /** Maximum number of records checked in one round. */
 const maxAtOnce = 2_000;
@@ -24,10 +24,10 @@ export interface LostWatch {
 }
 
 export interface LostWatchOptions {
-  /** Grace period: seconds without a sign of life after which an agent is lost. */
+  /** Grace period: seconds without a message after which an agent is lost. */
   lostAfterSecs: number;
   /**
-   * Milliseconds since agents could reach this orchestrator. No agent is lost before it had the grace period to
+   * Milliseconds since agents could reach this orchestrator. An agent is only lost after it had the grace period to
    * reconnect.
    */
   upFor: () => number;
@@ -43,7 +43,7 @@ export function createLostWatch(
   const recordEvery = Math.max(walkSecs, lostAfterSecs);
   let begunAt = Number.NEGATIVE_INFINITY;
   let reached = { seen_since: 0, after_id: '' };
-  /** Agents that may be behind the scan. */
+  /** Agents that changed behind the scan's position. */
   let behind = new Set<string>();
   const graceBegan = () => seconds(context.now()) - lostAfterSecs;
   const unsubscribe = bus.subscribe((hint) => {
@@ -114,7 +114,7 @@ function lossOf(context: Context, row: UnseenRow, now: number): Statement[] {
   ];
 }
 
-/** An agent that reconnects concurrently rolls the transaction back; then each loss gets its own. */
+/** Writes all losses in one transaction. If an agent reconnects concurrently, writes each loss in its own transaction. */
 async function writeLosses(context: Context, losses: readonly Statement[][]): Promise<void> {
   try {
     await context.db.write({ name: 'agents/lost', statements: losses.flat() });

@@ -8,8 +8,8 @@ import { forgottenAfterSecs } from './pending-list.ts';
 
 const day = 86_400_000;
 
-describeDatabases('agents that wait for approval', (fixture) => {
-  /** Connects as a new agent, and disconnects again unless it stays. */
+describeDatabases('pending agents', (fixture) => {
+  /** Connects as a new agent, and disconnects again unless `stays` is set. */
   const come = async (domain: Domain, ip: string, { stays = false } = {}): Promise<{ key: Key; admitted: boolean }> => {
     const key = await newKey();
     const { admitted } = await connect(domain, key, {}, ip);
@@ -36,7 +36,7 @@ describeDatabases('agents that wait for approval', (fixture) => {
     expect(left).toContain(machine.key.id);
     expect(left).not.toContain(flood[0]?.id);
     expect(domain.hints).toContainEqual({ type: 'agent_removed', node_id: flood[0]?.id });
-    // It may return and is treated as new.
+    // The displaced agent may reconnect and is treated as new.
     expect((await connect(domain, flood[0] as Key, {}, '203.0.113.1')).admitted).toBe(true);
   });
 
@@ -57,7 +57,7 @@ describeDatabases('agents that wait for approval', (fixture) => {
     expect(await waiting(domain)).toHaveLength(4);
   });
 
-  test('never displaces agents that came with a token', async () => {
+  test('never displaces agents that enrolled with a token', async () => {
     const domain = await openDomain(fixture, { pendingCapacity: 1 });
     const { actor } = await newAdmin(domain);
     const places = { agents: 'muster.example:4747', publicKey: '00'.repeat(32) };
@@ -68,7 +68,7 @@ describeDatabases('agents that wait for approval', (fixture) => {
     expect((await come(domain, '203.0.113.1')).admitted).toBe(false);
   });
 
-  test('records the first ten new agents a minute individually and the others together', async () => {
+  test('records the first ten new agents a minute individually, and the others together', async () => {
     const domain = await openDomain(fixture);
     for (let at = 0; at < 40; at++) await come(domain, `198.51.100.${at}`);
     expect(await events(domain, 'agent.pending')).toHaveLength(10);
@@ -88,7 +88,7 @@ describeDatabases('agents that wait for approval', (fixture) => {
     expect(await events(domain, 'agent.pending')).toHaveLength(12);
   });
 
-  test('deletes pending agents an hour after they disconnect, unless they are connected or approved', async () => {
+  test('deletes disconnected pending agents after an hour, but not after they were approved', async () => {
     const domain = await openDomain(fixture);
     const { actor } = await newAdmin(domain);
     const gone = await come(domain, '192.0.2.1');

@@ -6,12 +6,12 @@ import { audited, type Happening } from '../audit/audit.ts';
 import { type Context, seconds, systemActor } from '../shared/context.ts';
 import { givingWay } from './pending-place.ts';
 
-/** Agents that wait for approval. Anybody can create a key and ask, so the list and its events are bounded. */
+/** Agents that wait for approval. Any client can create a key and send a hello, so the list and its events are bounded. */
 
-/** Maximum number of events for single new agents within a minute; further agents are reported together. */
+/** Maximum number of individual events for new agents within a minute; further agents are reported together. */
 const toldSingly = 10;
 const tellEveryMs = 60_000;
-/** A pending agent that is disconnected for this long is deleted; when it returns, it is new. */
+/** Seconds after which a disconnected pending agent is deleted. When it returns, it is new. */
 export const forgottenAfterSecs = 3_600;
 /** Maximum number of records deleted in one round. */
 const forgottenAtOnce = 200;
@@ -21,13 +21,13 @@ const maxConsidered = 10_000;
 export interface PendingList {
   readonly capacity: number;
   /**
-   * Statements that make room for a new agent; the same transaction has to insert its record.
+   * Statements that free a slot for a new agent; the same transaction has to insert its record.
    * @throws MusterError `pending_full` when no agent can be displaced
    */
   place(remoteIp: string): Promise<{ statements: Statement[]; displaced: string | null }>;
   /** Whether a new agent gets its own event. Otherwise `sweep` reports it together with others. */
   isToldSingly(happening: Happening<'agent.pending'>): boolean;
-  /** Deletes agents that have gone and reports the counted ones. @param upForMs milliseconds since the start */
+  /** Deletes disconnected agents, and reports the counted ones. @param upForMs milliseconds since the start */
   sweep(upForMs: number): Promise<void>;
   /** Reports the counted agents. */
   close(): Promise<void>;
@@ -72,7 +72,7 @@ export function createPendingList(context: Context, capacity: number): PendingLi
         ],
       });
     } catch (error) {
-      // More agents may have been counted meanwhile.
+      // More agents may have been counted during the write.
       const after = untold as Untold | null;
       untold = { count: count + (after?.count ?? 0), since, newest: after?.newest ?? newest };
       throw error;
@@ -127,7 +127,7 @@ export function createPendingList(context: Context, capacity: number): PendingLi
     async sweep(upForMs) {
       const now = context.now();
       if (untold !== null && (now - untold.since >= tellEveryMs || now < untold.since)) await tell();
-      // After a start, agents need this time to reconnect before they count as gone.
+      // After a start, agents need this time to reconnect before they count as disconnected.
       if (upForMs >= forgottenAfterSecs * 1000) await forget();
     },
 

@@ -9,7 +9,7 @@ const agent = (node_id: string, site: string, connected: boolean, last_seen_at =
 });
 const chosen = (waiting: PendingAgent[], site: string) => givingWay(waiting, site)?.node_id ?? null;
 
-test('displaces the longest unseen agent of the largest site', () => {
+test('displaces the least recently seen agent of the largest site', () => {
   const waiting = [
     agent('lone', 'B', false, 1),
     agent('a1', 'A', false, 30),
@@ -19,7 +19,7 @@ test('displaces the longest unseen agent of the largest site', () => {
   expect(chosen(waiting, 'C')).toBe('a2');
 });
 
-test('prefers a disconnected agent over any connected one', () => {
+test('prefers a disconnected agent over a connected one', () => {
   const waiting = [agent('a1', 'A', true), agent('a2', 'A', true), agent('a3', 'A', true), agent('b1', 'B', false)];
   expect(chosen(waiting, 'C')).toBe('b1');
 });

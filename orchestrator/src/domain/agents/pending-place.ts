@@ -2,7 +2,7 @@
 
 export interface PendingAgent {
   readonly node_id: string;
-  /** The network that it first came from. */
+  /** The network from which the agent first connected. */
   readonly site: string;
   readonly connected: boolean;
   /** Unix seconds. */
@@ -10,9 +10,9 @@ export interface PendingAgent {
 }
 
 /**
- * The pending agent that a new one displaces: from the site with the most agents, a disconnected one, longest unseen
- * first; otherwise, where that site would still have more agents than the new one's, the agent that connected last. A
- * single site can fill the list while no other needs a place, but cannot keep others out.
+ * The pending agent that a new one displaces. The first choice is the least recently seen disconnected agent of the site with
+ * the most agents. Otherwise, if that site would still have more agents than the new agent's site, the agent that connected
+ * last is displaced. A single site can fill the list while no other needs a slot, but cannot keep others out.
  * @returns null when no agent can be displaced
  */
 export function givingWay(waiting: readonly PendingAgent[], site: string): PendingAgent | null {
@@ -32,6 +32,6 @@ export function givingWay(waiting: readonly PendingAgent[], site: string): Pendi
   return (absent ?? present)?.agent ?? null;
 }
 
-/** Whether to prefer this absent agent over the one found so far: from a larger site, or unseen for longer. */
+/** Whether to prefer this disconnected agent over `found`: its site is larger, or it was seen less recently. */
 const isBefore = (agent: PendingAgent, count: number, found: { agent: PendingAgent; count: number } | null): boolean =>
   found === null || count > found.count || (count === found.count && agent.last_seen_at < found.agent.last_seen_at);

@@ -7,8 +7,8 @@ import { putSetting } from '../../store/queries/settings.ts';
 import { statement } from '../../store/transaction.ts';
 import { announcingEvents } from './announce-events.ts';
 
-describeDatabases('a hint of events', (fixture) => {
-  test('hints once for events that were committed together, and not for other writes', async () => {
+describeDatabases('announcement of events', (fixture) => {
+  test('publishes one hint for events committed together, and none for other writes', async () => {
     const domain = await openDomain(fixture);
     const { hints } = domain;
     const context = { ...domain.context, db: announcingEvents(domain.db, domain.context.bus) };

@@ -7,7 +7,7 @@ import { cutOf } from './audit-retention.ts';
 
 describe('canonical JSON', () => {
   test('serializes as in RFC 8785', () => {
-    // The example of RFC 8785, section 3.2.3, and numbers of 3.2.2.
+    // The example of RFC 8785, section 3.2.3, and numbers of section 3.2.2.
     const keys = { '\u20ac': 1, '\r': 2, '\ufb33': 3, '1': 4, '\u{1f600}': 5, '\u0080': 6, '\u00f6': 7 };
     expect(Object.keys(JSON.parse(canonicalJson(keys)))).toHaveLength(7);
     expect([...canonicalJson(keys).matchAll(/:(\d)/g)].map(([, n]) => n).join('')).toBe('2467153');
@@ -31,7 +31,7 @@ describe('canonical JSON', () => {
   });
 });
 
-test('hashes the previous hash and the export line without hash', () => {
+test('hashes the previous hash and the export line without its hash', () => {
   const event = {
     place: 1,
     id: '01KAGZ7R3E5F6G7H8J9K0M1N2P',
@@ -60,14 +60,14 @@ describe('cut for pruning', () => {
     times.map((timestamp_ms, at) => ({ place: 11 + at, hash: `h${11 + at}`, timestamp_ms }));
 
   test.each<[string, number[], number, boolean]>([
-    ['nothing there', [], 10, false],
-    ['all older', [1, 2, 3], 13, true],
-    ['the time itself stays', [1, 100, 3], 11, false],
-    ['an older one behind a younger one waits', [1, 2, 150, 3], 12, false],
-    ['none older', [100, 101], 10, false],
-    ['one from a clock that was ahead goes with its neighbours', [1, 5000, 3], 13, true],
-    ['but not before one of them does', [1, 5000, 100], 11, false],
-  ])('%s', (_, times, place, on) => {
+    ['an empty chain', [], 10, false],
+    ['only older events', [1, 2, 3], 13, true],
+    ['an event at the time itself, which stays', [1, 100, 3], 11, false],
+    ['an older event behind a newer one, which waits', [1, 2, 150, 3], 12, false],
+    ['no older event', [100, 101], 10, false],
+    ['an event from the future, removed with its neighbors', [1, 5000, 3], 13, true],
+    ['an event from the future before a newer one, which waits', [1, 5000, 100], 11, false],
+  ])('cuts %s', (_, times, place, on) => {
     expect(cutOf(from, events(...times), 100, 1000)).toEqual({ cut: { place, hash: `h${place}` }, on });
   });
 });

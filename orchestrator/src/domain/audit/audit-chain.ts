@@ -8,7 +8,7 @@ import type { PlacedEvent } from './placed-event.ts';
  * removed, or moved without changing all later hashes. docs/security.md describes the computation for auditors.
  */
 
-/** Hash before the first event of an unpruned chain. */
+/** The hash that the first event of an unpruned chain follows. */
 export const genesis = '0'.repeat(64);
 
 /** An event in the form of the API. */

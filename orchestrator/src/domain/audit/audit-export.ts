@@ -6,10 +6,10 @@ import { type AuditFilter, passes, readFilter } from './audit-filter.ts';
 import { readChainEnds } from './event-sequencer.ts';
 import type { PlacedEvent } from './placed-event.ts';
 
-/** Events read at a time, so that other work runs in between. */
+/** Events to read before yielding to the event loop. */
 const atOnce = 250;
 
-/** Events behind one place, up to another, in pages. */
+/** The events behind one place, up to another, in pages. */
 async function* placedPages({ db }: Pick<Context, 'db'>, after: number, upTo: number): AsyncGenerator<PlacedEvent[]> {
   for (let last = after; last < upTo; ) {
     const rows = await db.all(placedEvents, { after: last, limit: atOnce });
@@ -17,7 +17,7 @@ async function* placedPages({ db }: Pick<Context, 'db'>, after: number, upTo: nu
     if (events.length === 0) return;
     yield events;
     last = events.at(-1)?.place as number;
-    // Queries of the embedded database do not yield to the event loop.
+    // Queries of SQLite do not yield to the event loop.
     await nextTurn();
   }
 }

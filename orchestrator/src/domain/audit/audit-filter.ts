@@ -50,10 +50,10 @@ export function passes(filter: ReadFilter, event: PlacedEvent): boolean {
   return filter.before === undefined || event.timestamp_ms < filter.before;
 }
 
-/** Matches no id. An empty id would match the system. */
+/** Matches no id. The empty id would match the system. */
 const nobody = '-';
 
-/** Looks names up instead of matching text: a hostname equal to another agent's name is not that agent. */
+/** Compares with current and former names, not with text in events: a hostname may equal another agent's name. */
 export async function agentIdOf(db: Database, idOrName: string): Promise<string> {
   if (isKeyId(idOrName)) return idOrName;
   return (await db.get(agentIdTakingName, { name: idOrName, node_id: '' }))?.node_id ?? nobody;

@@ -11,8 +11,8 @@ import type { Link } from './audit-verification.ts';
 import { readChainEnds } from './event-sequencer.ts';
 
 /**
- * Retention of audit events. Pruning removes the beginning of the chain and keeps its last hash, from which the rest can be
- * verified.
+ * Retention of audit events. Pruning removes the beginning of the chain and keeps the last removed hash, from which the rest
+ * can be verified.
  */
 
 const retentionKey = 'audit.retention_days';
@@ -20,7 +20,7 @@ const dayMs = 86_400_000;
 /** Events read and removed in one transaction. */
 const atOnce = 500;
 
-/** The retention that overrides the configuration, in days; null when there is none. */
+/** The retention that overrides the configuration, in days; null without an override. */
 export async function auditRetention({ db }: Context): Promise<number | null> {
   const row = await db.get(setting, { key: retentionKey });
   return row ? Number(row.value) : null;
@@ -48,9 +48,9 @@ export async function setAuditRetention(context: Context, actor: Actor, days: nu
 }
 
 /**
- * Finds the cut before which all events are older. A few events are in the chain out of time order. The first one that is not
- * older ends the cut; events behind it wait for the next prune.
- * @param events those behind `from`, in order
+ * Finds the last event to remove. A few events are in the chain out of time order. The first event that is not older than
+ * `before` ends the cut; events behind it wait for the next prune.
+ * @param events the events behind `from`, in order
  * @param now    events later than this were written by a wrong clock and are removed with their neighbors
  * @returns the last event to remove, and whether the search may continue behind it
  */
@@ -82,8 +82,8 @@ async function findCut({ db, now }: Context, from: Link, before: number): Promis
 }
 
 /**
- * Removes events that are older than a time and have a place in the chain. One transaction decides what is removed and records
- * the event; the schedule finishes an interrupted prune.
+ * Removes events that are older than a time and have a place in the chain. One transaction records the cut and the event
+ * `audit.pruned`; if the prune is interrupted, the schedule finishes it.
  * @param before RFC 3339, exclusive
  * @returns the number of removed events
  */
@@ -91,13 +91,13 @@ export async function pruneAudit(context: Context, actor: Actor, before: string,
   return prune(context, actor, readInstant(before, '/before'), { fence: [], signal });
 }
 
-/** The number of events that such a prune would remove now. */
+/** The number of events that {@link pruneAudit} would remove now. */
 export async function countPrunable(context: Context, before: string): Promise<number> {
   const { begin, cut } = await findPrunable(context, readInstant(before, '/before'));
   return cut.place - begin.place;
 }
 
-/** Finds the part of the chain that is older, behind what is already decided for removal. */
+/** Finds the part of the chain that is older than `before`, behind the events already marked for removal. */
 async function findPrunable(context: Context, before: number) {
   const { anchor, cut: from } = await readChainEnds(context);
   const begin = from.place > anchor.place ? from : anchor;
@@ -106,7 +106,7 @@ async function findPrunable(context: Context, before: number) {
 
 interface Pruning {
   fence: Fence;
-  /** Aborting leaves decided removals to the schedule. */
+  /** Aborting leaves the remaining removals to the schedule. */
   signal?: AbortSignal | undefined;
 }
 
@@ -135,7 +135,7 @@ async function prune(context: Context, actor: Actor, before: number, how: Prunin
       ],
     });
   } catch (error) {
-    // Another process prunes. Its removals are not counted here; the rest is decided again.
+    // Another process prunes at the same time. Its removals are not counted; the cut is computed again.
     if (error instanceof MusterError && error.message === prunedMeanwhile) return prune(context, actor, before, how);
     throw error;
   }
@@ -145,14 +145,14 @@ async function prune(context: Context, actor: Actor, before: number, how: Prunin
 
 const prunedMeanwhile = 'the audit log was pruned at the same time';
 
-/** Removes the events that are decided for removal, in small transactions. */
+/** Removes the events that are marked for removal, in small transactions. */
 export async function finishPruning(context: Context, { fence, signal }: Pruning): Promise<void> {
   while (!signal?.aborted) {
     const { anchor, cut } = await readChainEnds(context);
     if (anchor.place >= cut.place) return;
     const rows = await context.db.all(placedEvents, { after: anchor.place, limit: atOnce });
     const last = rows.findLast((row) => (row.place as number) <= cut.place);
-    // Missing rows were removed without authorization. The chain still begins behind the cut.
+    // Rows were deleted outside of pruning. The chain still begins behind the cut.
     const to: Link =
       last === undefined || last.place === cut.place ? cut : { place: last.place as number, hash: last.hash as string };
     try {

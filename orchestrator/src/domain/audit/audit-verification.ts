@@ -42,7 +42,7 @@ function faultOf(before: Link, event: PlacedEvent): string | null {
 }
 
 type Reached = Link & { seq: number };
-/** Behind every row with the anchor's place. */
+/** A position behind every row with the anchor's place. */
 const behind = (anchor: Link): Reached => ({ ...anchor, seq: Number.MAX_SAFE_INTEGER });
 
 async function verify(context: Context, signal: AbortSignal): Promise<Verdict> {
@@ -60,10 +60,10 @@ async function verify(context: Context, signal: AbortSignal): Promise<Verdict> {
     const { anchor } = await readChainEnds(context);
     start = anchor;
     last = behind(anchor);
-    // The anchor was read first: pruning moves it in the same transaction as it removes events.
+    // The anchor is read before the first event, because pruning moves it in the same transaction as it removes events.
     const first = await db.get(firstPlaced, {});
     if (!first || (first.place as number) > anchor.place) return null;
-    return { place: first.place as number, event_id: first.id, message: 'the event stands before the anchor' };
+    return { place: first.place as number, event_id: first.id, message: 'the event has a place before the anchor' };
   };
   const early = await begin();
   if (early) return verdict(early);
@@ -79,8 +79,8 @@ async function verify(context: Context, signal: AbortSignal): Promise<Verdict> {
         verified++;
         continue;
       }
-      // Pruning may have overtaken this read. The chain then begins behind the expected place, possibly behind this
-      // event.
+      // Pruning may have removed events during this read. The chain then begins behind the expected place, possibly behind
+      // this event.
       if (event.place > last.place + 1 && (await readChainEnds(context)).anchor.place > last.place) {
         const before = await begin();
         if (before) return verdict(before);
@@ -93,16 +93,20 @@ async function verify(context: Context, signal: AbortSignal): Promise<Verdict> {
       await nextTurn();
       continue;
     }
-    // The head is read after the events, so it cannot be behind them.
+    // The head is read after the events, so that it is not behind them.
     const { head, anchor: now } = await readChainEnds(context);
     if (head.place === last.place)
       return verdict(
         head.hash === last.hash
           ? null
-          : { place: last.place, event_id: null, message: 'the hash is not that of the newest event on record' },
+          : {
+              place: last.place,
+              event_id: null,
+              message: 'the hash differs from the recorded hash of the newest event',
+            },
       );
     if (head.place < last.place) {
-      const message = 'the event has a place behind the newest on record';
+      const message = 'the event has a place behind the recorded newest event';
       return verdict({ place: head.place + 1, event_id: null, message });
     }
     if (now.place > last.place) {
@@ -117,7 +121,7 @@ async function verify(context: Context, signal: AbortSignal): Promise<Verdict> {
 }
 
 export interface Verifier {
-  /** A verdict on the log as of now or later. @param signal aborts when the caller stops waiting */
+  /** Verifies the log as of now or later. @param signal aborts when the caller stops waiting */
   verify(signal: AbortSignal): Promise<Verdict>;
 }
 

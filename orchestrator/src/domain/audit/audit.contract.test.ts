@@ -62,7 +62,7 @@ async function openWith(fixture: DatabaseFixture, events: number): Promise<Domai
 
 describeDatabases('the audit log', (fixture) => {
   describe('the chain', () => {
-    test('gives every event a place without gaps, verifiable from the export', async () => {
+    test('gives every event a place without gaps that can be verified from the export', async () => {
       const domain = await openWith(fixture, 1203);
       await happen(domain, 5);
       await placeAll(domain);
@@ -109,7 +109,7 @@ describeDatabases('the audit log', (fixture) => {
       expect((await verdictOf(domain)).ok).toBe(true);
     });
 
-    test('writes consequences of events once, in the same transaction', async () => {
+    test('writes the consequences of events once, in the same transaction', async () => {
       const domain = await openDomain(fixture);
       const put = defineQuery('test/follow', (db, p: { key: string }) =>
         db.insertInto('settings').values({ key: p.key, value: '' }),
@@ -129,7 +129,7 @@ describeDatabases('the audit log', (fixture) => {
       expect(await domain.db.all(rows, {})).toHaveLength(3);
     });
 
-    test('skips a consumer that keeps failing, but not because of a database failure', async () => {
+    test('skips a consumer that keeps failing, but not after a database failure', async () => {
       const domain = await openDomain(fixture);
       await happen(domain, 2);
       const failing = async () => {
@@ -190,7 +190,7 @@ describeDatabases('the audit log', (fixture) => {
       expect(await verdictOf(domain)).toMatchObject({ ok: true, verified: 2, unchained: 2 });
     });
 
-    test('places nothing without the lease', async () => {
+    test('gives no event a place without the lease', async () => {
       const domain = await openDomain(fixture);
       await happen(domain, 2);
       const first = createLease(domain.context, 'audit', 'one');
@@ -209,7 +209,7 @@ describeDatabases('the audit log', (fixture) => {
       expect(await first.hold()).not.toBeNull();
     });
 
-    test('takes its own lease over after a restart and fences the former process', async () => {
+    test('takes its own lease over after a restart, and fences the former process', async () => {
       const domain = await openDomain(fixture);
       await happen(domain, 1);
       const before = await createLease(domain.context, 'audit', 'one').hold();
@@ -232,7 +232,7 @@ describeDatabases('the audit log', (fixture) => {
       clock.jump(86_400_000);
       await first.hold();
       clock.jump(-86_400_000);
-      // The holder is gone, and its lease ends a day ahead.
+      // The lease of the former holder ends a day ahead.
       expect(await second.hold()).not.toBeNull();
       expect(await first.hold()).toBeNull();
     });
@@ -266,7 +266,7 @@ describeDatabases('the audit log', (fixture) => {
       ['a changed hash', `update audit_events set hash = 'ab' where place = 130`, 130, 'hash'],
       ['a removed event', 'delete from audit_events where place = 130', 130, 'missing'],
       ['the oldest removed', 'delete from audit_events where place < 10', 1, 'missing'],
-      ['an event whose place is gone', 'update audit_events set place = null where place = 130', 130, 'missing'],
+      ['an event without its place', 'update audit_events set place = null where place = 130', 130, 'missing'],
       [
         'two swapped',
         'update audit_events set place = case when place = 130 then 131 else 130 end where place in (130, 131)',
@@ -283,7 +283,7 @@ describeDatabases('the audit log', (fixture) => {
       ['another head', `update audit_chain set hash = 'ab' where name = 'head'`, 270, 'newest'],
       ['a head that was set back', `update audit_chain set place = 260 where name = 'head'`, 261, 'behind'],
       ['another anchor', `update audit_chain set hash = 'ab' where name = 'anchor'`, 1, 'hash'],
-    ])('%s', async (_, tampering, place, message) => {
+    ])('verification detects %s', async (_, tampering, place, message) => {
       const domain = await openWith(fixture, 270);
       await run(domain, tampering);
       const verdict = await verdictOf(domain);
@@ -310,7 +310,7 @@ describeDatabases('the audit log', (fixture) => {
     });
   });
 
-  test('runs one verification at a time and never returns a verdict from before the request', async () => {
+  test('runs one verification at a time and returns no verdict from before the request', async () => {
     const domain = await openWith(fixture, 270);
     const verifier = createVerifier(domain.context);
     const first = verifier.verify(never);
@@ -343,7 +343,7 @@ describeDatabases('the audit log', (fixture) => {
     }
     const iso = (ms: number) => new Date(ms).toISOString();
 
-    test('removes old events, records that, and leaves a verifiable log', async () => {
+    test('removes old events, records the prune, and leaves a verifiable log', async () => {
       const { domain, times } = await threeHours();
       expect(await countPrunable(domain.context, iso(times[1]!))).toBe(10);
       expect(await pruneAudit(domain.context, systemActor, iso(times[1]!))).toBe(10);
@@ -355,7 +355,7 @@ describeDatabases('the audit log', (fixture) => {
       expect(events).toMatchObject([
         { event_type: 'audit.pruned', metadata: { deleted: 10, place: 10, hash: verdict.anchor.hash } },
       ]);
-      // There is nothing left to do, and no event.
+      // A second prune removes nothing and records no event.
       expect(await pruneAudit(domain.context, systemActor, iso(times[1]!))).toBe(0);
       await placeAll(domain);
       expect((await linesOf(domain)).map(({ place }) => place)[0]).toBe(11);
@@ -403,7 +403,7 @@ describeDatabases('the audit log', (fixture) => {
       expect(await verdictOf(domain)).toMatchObject({ ok: true, verified: 51, anchor: { place: 1700 } });
     });
 
-    test('does not cause a verification fault, wherever it runs between two reads', async () => {
+    test('causes no verification fault when events are pruned between two reads', async () => {
       const domain = await openWith(fixture, 1700);
       domain.clock.advance(hour);
       const interrupted = AbortSignal.abort();
@@ -435,7 +435,7 @@ describeDatabases('the audit log', (fixture) => {
       expect(verdict).toMatchObject({ ok: true, fault: null, anchor: { place: 1000 }, verified: 950 });
     });
 
-    test.each(['', 'yesterday', '2026-02-31T00:00:00Z', '2026-01-01'])('refuses %j', async (before) => {
+    test.each(['', 'yesterday', '2026-02-31T00:00:00Z', '2026-01-01'])('refuses to prune before %j', async (before) => {
       const domain = await openDomain(fixture);
       await expect(pruneAudit(domain.context, systemActor, before)).rejects.toMatchObject({
         code: 'invalid_input',
@@ -492,7 +492,7 @@ describeDatabases('the audit log', (fixture) => {
   });
 
   describe('reading', () => {
-    test('lists pages newest first, stable while events arrive', async () => {
+    test('lists pages newest first, unaffected by new events', async () => {
       const domain = await openDomain(fixture);
       const all: string[] = [];
       for (let at = 0; at < 7; at++) {
@@ -516,7 +516,7 @@ describeDatabases('the audit log', (fixture) => {
         await expect(listAudit(domain.context, { cursor: bad })).rejects.toMatchObject({ code: 'invalid_input' });
     });
 
-    test('applies each filter to the list and the export alike', async () => {
+    test('applies each filter to the list and the export', async () => {
       const domain = await openDomain(fixture);
       const { actor } = await newAdmin(domain, 'ada');
       const bob = await newOperator(domain, actor, 'bob');

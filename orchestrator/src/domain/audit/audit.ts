@@ -14,7 +14,7 @@ export interface Happening<T extends EventType = EventType> {
   severity?: (typeof eventTypes)[T]['severity'][number];
   actor: Actor;
   target?: { type: string; id: string; name: string };
-  /** One sentence for people. */
+  /** A single sentence, displayed in the audit log. */
   summary: string;
   /** Must not contain secret values. */
   metadata?: { [K in (typeof eventTypes)[T]['metadata'][number]]?: unknown };
@@ -38,7 +38,7 @@ export function audited<T extends EventType>(context: Context, happening: Happen
     target_type: target.type,
     target_id: target.id,
     target_name: target.name,
-    // It may contain names that machines chose, and terminals and browsers display it.
+    // The summary may contain names that machines chose, and terminals and browsers display it.
     summary: visibleLine(happening.summary),
     metadata: toJson(happening.metadata ?? {}),
   };
@@ -54,7 +54,7 @@ export function audited<T extends EventType>(context: Context, happening: Happen
 /** Maximum bytes of a page. An event lists the modules of a run, or the tokens of an operator. */
 const pageBytes = 1024 * 1024;
 
-/** A page of events, newest first. It ends early where bytes run out; the cursor then continues it. */
+/** A page of events, newest first. The page ends early at `pageBytes`; the cursor then continues after it. */
 export async function listAudit(
   context: Context,
   asked: AuditFilter & { cursor?: string | undefined; limit?: number | undefined },
@@ -85,7 +85,7 @@ export async function listAudit(
   };
 }
 
-/** @returns the number of events that come to {@link pageBytes}, at least one */
+/** @returns the number of events that total at most {@link pageBytes}, at least one */
 function withinBytes(keys: readonly { bytes: number }[]): number {
   let sum = 0;
   const over = keys.findIndex(({ bytes }, at) => {

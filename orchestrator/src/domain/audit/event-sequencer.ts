@@ -10,21 +10,21 @@ import { hashOf } from './audit-chain.ts';
 import type { EventConsumer, PlacedEvent } from './placed-event.ts';
 
 /**
- * Gives events their places in the chain. Events are written without one, so that no write waits for another; this
- * finds committed events and chains them, many in one transaction.
+ * Gives events their places in the chain. Writers record events without a place, so that no write waits for another. The
+ * sequencer finds committed events and chains them, many in one transaction.
  */
 
 /** Maximum number of events in one transaction. */
 const batch = 1000;
 /**
- * After this many consecutive failures of consumers, the events of the batch are placed one at a time, and consumers
- * are skipped for events they fail for. A failing consumer must not stop the chain, and one event must not affect
+ * After this many consecutive failures of consumers, the events of the batch are placed one at a time, and a consumer
+ * is skipped for the events for which it fails. A failing consumer must not stop the chain, and one event must not affect
  * others.
  */
 const patience = 5;
 
 export interface SequencerOptions {
-  /** They produce further statements for the same transaction. */
+  /** Consumers produce further statements for the same transaction. */
   consumers: readonly EventConsumer[];
 }
 
@@ -38,7 +38,7 @@ export async function readChainEnds({ db }: Pick<Context, 'db'>) {
   const ends = await db.all(chainEnds, {});
   const of = (wanted: (typeof ends)[number]['name']) => {
     const found = ends.find(({ name }) => name === wanted);
-    if (!found) throw new Error(`the ${wanted} of the audit chain is gone from the database`);
+    if (!found) throw new Error(`the ${wanted} of the audit chain is missing from the database`);
     return { place: found.place, hash: found.hash };
   };
   return { head: of('head'), anchor: of('anchor'), cut: of('cut'), history: of('history').place };
@@ -56,7 +56,7 @@ export function createSequencer(context: Context, { consumers }: SequencerOption
     return events.length === 0 ? [] : (await Promise.all(consumers.map((consume) => consume(events)))).flat();
   };
 
-  /** Rows in an unknown format get no place; verification reports them. */
+  /** Skips rows in an unknown format. They get no place; verification reports them. */
   const passOver = (row: Row, error: unknown) => {
     if (unreadable.has(row.seq)) return;
     unreadable.add(row.seq);
@@ -76,7 +76,7 @@ export function createSequencer(context: Context, { consumers }: SequencerOption
         statement(
           moveChainEnd,
           { name: 'head', from_place: head.place, from_hash: head.hash, place, hash },
-          { expect: 'changed', else: 'storage_unavailable', detail: 'the audit chain has grown meanwhile' },
+          { expect: 'changed', else: 'storage_unavailable', detail: 'another process has extended the audit chain' },
         ),
         statement(placeEvents, { rows: jsonRows(places) }),
         ...following,
@@ -125,7 +125,7 @@ export function createSequencer(context: Context, { consumers }: SequencerOption
   };
 }
 
-/** An unavailable database, or a concurrent writer, is not a consumer's failure. */
+/** Whether the error is an unavailable database or a concurrent writer, as opposed to a consumer's failure. */
 const isOfTheDatabase = (error: unknown): boolean =>
   error instanceof OutcomeUnknown ||
   (error instanceof MusterError && ['storage_unavailable', 'storage_full', 'draining'].includes(error.code));

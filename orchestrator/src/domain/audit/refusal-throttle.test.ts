@@ -5,8 +5,8 @@ import { createRefusalBook, type Refused, refusalsEveryMs, roomFor, type Telling
 const kinds = Object.keys(roomFor) as Refused[];
 const most = Object.values(roomFor).reduce((sum, room) => sum + room + 1, 0);
 
-describe('refusal book', () => {
-  test('reports the first refusal at once, repetitions hourly, and drops entries that are over', () => {
+describe('refusal throttle', () => {
+  test('reports the first refusal immediately and repetitions hourly, then drops the entry', () => {
     const book = createRefusalBook<string>();
     const note = (now: number) => book.note('claimed', 'ada', 'wrong', 'ada was refused', () => 'many', now);
     expect(note(0)).toMatchObject({ what: 'ada was refused', count: 0 });
@@ -43,7 +43,7 @@ describe('refusal book', () => {
     expect(book.due(refusalsEveryMs)).toMatchObject([{ count: 1 }]);
   });
 
-  test.each(kinds)('bounds refusals of kind %s from 100,000 places and leaves room for other kinds', (who) => {
+  test.each(kinds)('bounds refusals of kind %s from 100,000 addresses and leaves room for other kinds', (who) => {
     const book = createRefusalBook<string>();
     const told: Telling<string>[] = [];
     for (let at = 0; at < 100_000; at++) {
@@ -58,7 +58,7 @@ describe('refusal book', () => {
     for (const other of kinds.filter((kind) => kind !== who))
       expect(book.note(other, 'ada', 'place 1', 'one', () => 'crowd', 0)).toMatchObject({ what: 'one' });
     expect(book.note(who, 'eve', 'place 1', 'one', () => 'crowd', 0)).toMatchObject({ what: 'one' });
-    // There is room again.
+    // After an hour, expired entries have been dropped.
     expect(book.note(who, 'ada', 'place 7', 'one', () => 'crowd', 200_000 + refusalsEveryMs)).toMatchObject({
       what: 'one',
     });
@@ -80,7 +80,7 @@ describe('refusal book', () => {
         const tell = (telling: Telling<string>, first: boolean) => {
           if (failures[attempt++ % (failures.length || 1)]) {
             telling.untold();
-            // The first one was not counted yet, so a failed report returns it.
+            // The first refusal was not counted as recorded yet, so a failed report returns it.
             if (first) noted--;
           } else told += telling.count || 1;
         };

@@ -1,16 +1,16 @@
 /**
- * Throttles audit events for refusals: the first one is recorded at once, repetitions are counted and recorded hourly.
+ * Throttles audit events for refusals: the first refusal is recorded immediately, repetitions are counted and recorded hourly.
  * A refused party may be hostile and have any number of keys and addresses, so the number of entries is bounded and each
- * lives at least an hour. Refusals without room are counted together. Few entries also mean few events on the disk.
+ * lives at least an hour. Refusals beyond the bound are counted together. The bound also limits the events on the disk.
  */
 
 /**
- * Category of the refused party, each with its own room. Strangers must not take the room of authenticated parties, and clients
- * that claim to be one operator must not take the room of another.
+ * Category of the refused party. Each category has its own bound: strangers must not use up the entries of authenticated
+ * parties, and clients that claim to be one operator must not use up the entries of another.
  */
 export type Refused = 'stranger' | 'claimed' | 'signed_in' | 'agent' | 'unknown_agent';
 
-/** Maximum entries of a category; for `claimed` and `signed_in`, of each operator in it. */
+/** Maximum number of entries of a category; for `claimed` and `signed_in`, of each operator in it. */
 export const roomFor: Readonly<Record<Refused, number>> = {
   stranger: 50,
   claimed: 20,
@@ -23,7 +23,7 @@ export const refusalsEveryMs = 3_600_000;
 interface Entry<T> {
   readonly room: string;
   readonly what: T;
-  /** Stands for all refusals without room. */
+  /** Whether the entry counts all refusals beyond the bound. */
   readonly crowd: boolean;
   /** Start of the count in `repeated`. */
   since: number;
@@ -36,21 +36,21 @@ export interface Telling<T> {
   /** Repetitions since `since`; 0 for the first refusal. */
   readonly count: number;
   readonly since: number;
-  /** Call it when recording failed, to have it recorded later. */
+  /** Call it when recording failed, so that the refusal is recorded later. */
   readonly untold: () => void;
 }
 
 export interface RefusalBook<T> {
   /**
-   * @param whose the operator who is refused, or is claimed; empty for others
+   * @param whose the id of the operator who is refused, or is claimed; empty for others
    * @param same  key that identifies equal refusals
-   * @param crowd recorded instead when there is no room
+   * @param crowd recorded instead when the category is full
    * @returns null when the refusal is only counted
    */
   note(who: Refused, whose: string, same: string, what: T, crowd: () => T, now: number): Telling<T> | null;
-  /** Refusals that were repeated and whose hour is over. Drops those without repetitions. */
+  /** Repeated refusals whose hour is over. Drops entries without repetitions. */
   due(now: number): Telling<T>[];
-  /** All repeated refusals, for a shutdown. */
+  /** All repeated refusals, to record them at shutdown. */
   rest(now: number): Telling<T>[];
   readonly size: number;
 }
@@ -68,7 +68,7 @@ export function createRefusalBook<T>(): RefusalBook<T> {
     else taken.set(entry.room, left);
   };
   const isOver = (entry: Entry<T>, now: number): boolean => {
-    // The clock was set back: the hour starts again.
+    // The clock was set back, so the hour starts again.
     if (entry.since > now) entry.since = now;
     return now - entry.since >= refusalsEveryMs;
   };

@@ -5,14 +5,14 @@ import { type Context, systemActor } from '../shared/context.ts';
 import { audited, type Happening } from './audit.ts';
 import { createRefusalBook, type Refused, type Telling } from './refusal-throttle.ts';
 
-/** Records refusals in the audit log: enough to see what happens, however often it is repeated. */
+/** Records refusals in the audit log: the first of each kind, then hourly counts of repetitions. */
 
 type RefusalType = 'auth.refused' | 'auth.forbidden' | 'auth.plaintext_refused' | 'agent.refused';
 
 export interface Refusal extends Pick<Happening, 'target' | 'summary'> {
   type: RefusalType;
   who: Refused;
-  /** The party that is refused, or the one it claims to be; none by default. */
+  /** The party that is refused, or claimed to be; by default none. */
   actor?: Happening['actor'];
   code: ErrorCode | RefusalCode;
   ip: string;

@@ -13,7 +13,7 @@ import { deviationOf } from './drift-findings.ts';
 import { fingerprintsOf } from './drift-fingerprint.ts';
 import { namesOf } from './drift-news.ts';
 
-/** Operators accept a deviation as known, or revoke that. The effect on later checks is decided in drift-news.ts. */
+/** Operators accept drift as known, or revoke the acceptance. drift-news.ts decides on the effect on later checks. */
 
 /** @throws MusterError drift_not_found, not_drifted, drift_superseded */
 export async function acceptDrift(
@@ -93,4 +93,4 @@ async function requireNewest(context: Context, driftId: string) {
 }
 
 const superseded = ({ drift_id }: DriftRecord) =>
-  new MusterError('drift_superseded', `${drift_id} is not the newest check, or an apply has corrected what it found`);
+  new MusterError('drift_superseded', `${drift_id} is not the newest check, or an apply has corrected its findings`);

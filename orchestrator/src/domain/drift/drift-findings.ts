@@ -6,7 +6,7 @@ import { fingerprintOf } from './drift-fingerprint.ts';
 
 /** Collects the findings of a check from its results, page by page, within the limits of one record. */
 
-/** Maximum bytes of names and details in one record: agents create records unprompted, and many are read at a time. */
+/** Maximum bytes of names and details in one record. Agents create records unprompted, and many are read at a time. */
 export interface RecordLimits {
   readonly names: number;
   readonly details: number;
@@ -15,18 +15,18 @@ export const usualRecord: RecordLimits = { names: 512 * 1024, details: 256 * 102
 /** For an agent that has exceeded its daily limit, and for all agents while the disk is nearly full. */
 export const frugalRecord: RecordLimits = { names: 8 * 1024, details: 0 };
 
-/** A resource that deviates from its declaration. */
+/** A resource that differs from its declaration. */
 export interface Deviation {
   readonly key: string;
-  /** Without details when those of the record exceed the limit. */
+  /** The result; without details when the record exceeds the limit of details. */
   readonly result: ResourceResult;
-  /** The moved fields. A result without fields, such as a script that would run, stands for itself. */
+  /** The drifted fields. A result without fields, such as of a script that would run, counts as one field. */
   readonly fields: readonly string[];
-  /** Distinguishes this deviation from others of the same resource. */
+  /** Distinguishes this drift from other drift of the same resource. */
   readonly fingerprint: string;
 }
 
-/** `whole`: everything was observed. */
+/** `whole`: the check observed every resource. */
 export interface Verdict {
   readonly status: DriftRecord['status'];
   readonly deviations: readonly Deviation[];

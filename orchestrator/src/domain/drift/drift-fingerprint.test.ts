@@ -9,7 +9,7 @@ const content = (from: string) => ({ field: 'content', from, to: 'declared' });
 const mode = { field: 'mode', from: '0644', to: '0600' };
 const moved = resultOf({ status: 'would_change', action: 'update', changes: [content('a'), mode], diff: '-a\n+b' });
 
-test('the same deviation has the same fingerprint, however it was found', () => {
+test('gives the same drift the same fingerprint, whether a drift check or a plan found it', () => {
   const again = { ...moved, changes: [mode, content('a')], duration_ms: 9, message: 'slow', triggered_by: ['x'] };
   expect(fingerprintsOf([again])).toEqual(fingerprintsOf([moved]));
   expect(otherThan(fingerprintsOf([moved]), fingerprintsOf([again]))).toEqual([]);
@@ -17,29 +17,29 @@ test('the same deviation has the same fingerprint, however it was found', () => 
 
 test.each([
   ['another value', { changes: [content('c'), mode] }],
-  ['a field more', { changes: [...moved.changes, { field: 'owner', from: 'root', to: 'www' }] }],
-  ['a field less', { changes: [mode] }],
-  ['what only the diff shows', { diff: '-a\n-c\n+b' }],
+  ['an additional field', { changes: [...moved.changes, { field: 'owner', from: 'root', to: 'www' }] }],
+  ['a missing field', { changes: [mode] }],
+  ['a change in the diff only', { diff: '-a\n-c\n+b' }],
   ['another action', { action: 'create' as const }],
   ['a failure', { status: 'failed' as const }],
   ['another module', { module: 'other' }],
-])('treats %s as a different deviation', (_, change) => {
+])('treats %s as different drift', (_, change) => {
   expect(otherThan(fingerprintsOf([moved]), fingerprintsOf([{ ...moved, ...change }]))).toEqual(['path:/etc/motd']);
 });
 
-test('what is new is other than before; what is gone is not', () => {
+test('reports new and changed fingerprints, and ignores ended ones', () => {
   const both = fingerprintsOf([moved, { ...moved, identity: '/b' }]);
   expect(otherThan(fingerprintsOf([moved]), both)).toEqual(['path:/b']);
   expect(otherThan(both, fingerprintsOf([moved]))).toEqual([]);
 });
 
-test('a hidden value counts as it is shown', () => {
+test('hashes a hidden value as it is displayed', () => {
   const hidden = { ...moved, sensitive: true, diff: null, changes: [{ ...content('(sensitive)'), to: '(sensitive)' }] };
   expect(fingerprintsOf([hidden])).toEqual(fingerprintsOf([structuredClone(hidden)]));
   expect(otherThan(fingerprintsOf([moved]), fingerprintsOf([hidden]))).toHaveLength(1);
 });
 
-test('two results of one resource stand for each other no more than once', () => {
+test('counts two results of one resource separately', () => {
   const twice = fingerprintsOf([moved, { ...moved, changes: [mode] }]);
   expect(Object.keys(twice)).toEqual(['path:/etc/motd']);
   expect(otherThan(fingerprintsOf([moved]), twice)).toHaveLength(1);

@@ -6,8 +6,8 @@ import { type Drifted, movedIn, newIn, without } from './drift-news.ts';
 
 const change = (field: string) => ({ field, from: 'a', to: 'b' });
 
-describe('moved fields', () => {
-  test('names moved resources and fields; a result without fields stands for itself', () => {
+describe('drifted fields', () => {
+  test('names drifted resources and fields, and counts a result without fields as one field', () => {
     expect(
       movedIn(
         [
@@ -19,7 +19,7 @@ describe('moved fields', () => {
     ).toEqual({ 'path:/b': ['content', 'mode'], 'script:s': ['run'], 'path:/c': ['failed'] });
   });
 
-  test('counts a newly moved field as new', () => {
+  test('counts a newly drifted field as new', () => {
     const before = { a: ['mode'], b: ['content'] };
     expect(newIn(before, { a: ['mode'] })).toEqual([]);
     expect(newIn(before, { a: ['content', 'mode'], b: ['content'] })).toEqual(['a']);

@@ -12,12 +12,12 @@ import type { Deviation, Verdict } from './drift-findings.ts';
 import { fingerprintsOf, otherThan } from './drift-fingerprint.ts';
 
 /**
- * Decides when drift causes an event. A machine's state is the set of moved fields of each resource. A field that was not in the
- * set causes one event, however many checks find it again; an empty set causes one event as well. A set that only shrinks causes
- * none.
+ * Decides when drift causes an event. The state of a machine is the set of drifted fields of each resource. A field that was
+ * not in the set causes one event, however many checks find it again. A set that becomes empty causes one event as well. A set
+ * that only shrinks causes none.
  */
 
-/** Moved fields by resource key. */
+/** Drifted fields by resource key. */
 export type Drifted = Record<string, string[]>;
 
 interface Subject {
@@ -26,14 +26,14 @@ interface Subject {
   scope: string;
 }
 
-/** The moved fields of each resource. */
+/** The drifted fields of each resource. */
 export function movedIn(deviations: readonly Pick<Deviation, 'key' | 'fields'>[]): Drifted {
   const moved: Drifted = {};
   for (const { key, fields } of deviations) moved[key] = [...new Set([...(moved[key] ?? []), ...fields])].sort();
   return moved;
 }
 
-/** Keys of resources with newly moved fields. */
+/** Keys of resources with newly drifted fields. */
 export const newIn = (before: Drifted, now: Drifted): string[] =>
   Object.entries(now)
     .filter(([key, fields]) => fields.some((field) => !before[key]?.includes(field)))
@@ -52,19 +52,19 @@ const together = (one: Drifted, other: Drifted): Drifted => {
 type StateRow = NonNullable<Awaited<ReturnType<typeof findState>>>;
 const findState = ({ db }: Context, { node_id, scope }: Subject) => db.get(driftState, { node_id, scope });
 
-/** Guard: fails when an operator concurrently changes whether the deviation is accepted. The caller then reads all again. */
+/** Guard: fails when an operator concurrently accepts the drift or revokes the acceptance. The caller then retries. */
 const unlessJudged = ({ node_id, scope, accepted }: StateRow): Statement =>
   statement(
     stillAccepted,
     { node_id, scope, accepted: accepted ?? '' },
-    { expect: 'row', else: 'operation_finished', detail: 'the deviation was judged in this moment' },
+    { expect: 'row', else: 'operation_finished', detail: 'an operator has just changed the acceptance of the drift' },
   );
 
 /** Outcome of a finished check. */
 export interface CheckNews {
-  /** Updates of the machine's state, and an event when something changed. */
+  /** Updates of the machine's state, and an event if the state changed. */
   statements: Statement[];
-  /** The acceptance that covers everything the check found. */
+  /** The acceptance that covers all drift of the check. */
   accepted: DriftAcceptance | null;
 }
 
@@ -79,16 +79,16 @@ export async function checkNews(
   if (verdict.status === 'in_sync')
     return { statements: row ? resolved(context, subject, { drift_id: driftId }) : [], accepted: null };
   const { whole } = verdict;
-  // A check that did not observe everything only says something about what it observed.
+  // An incomplete check only counts for the resources that it observed.
   const seen = whole ? verdict.deviations : verdict.deviations.filter(({ result }) => result.status === 'would_change');
   if (seen.length === 0) return { statements: [], accepted: null };
   const accepted = fromJson(row?.accepted ?? null);
   const known = fromJson(row?.fingerprints ?? null) ?? {};
   const prints = fingerprintsOf(seen);
   const others = accepted === null ? [] : otherThan(known, prints);
-  // Not everything that was accepted was observed. The state stays as it is.
+  // The check did not observe all accepted drift, so the state does not change.
   if (accepted !== null && others.length === 0 && !whole) return { statements: [], accepted };
-  // Earlier releases did not record the moved fields: what is seen now may have moved before.
+  // Earlier releases did not record the drifted fields, so the fields of this check may have drifted before.
   const before = row ? (row.drifted === null ? null : (fromJson(row.drifted) as Drifted)) : {};
   const moved = movedIn(seen);
   const now = whole || before === null ? moved : together(before, moved);
@@ -117,7 +117,7 @@ export async function checkNews(
 }
 
 /**
- * Follows an apply, which corrects drift without a check: resources that it changed, or found as declared, are no longer drifted.
+ * Updates drift after an apply, without a check: resources that the apply changed, or found as declared, are no longer drifted.
  */
 export async function followApply(context: Context, subject: Subject) {
   const { node_id, scope } = subject;
@@ -126,7 +126,7 @@ export async function followApply(context: Context, subject: Subject) {
   const corrected = new Set<string>();
   let allWell = true;
   return {
-    /** Takes results, a page at a time. */
+    /** Adds one page of results. */
     take(results: readonly ResourceResult[]): void {
       for (const { type, identity, status } of results) {
         if (status !== 'unchanged' && status !== 'changed') allWell = false;
@@ -140,12 +140,12 @@ export async function followApply(context: Context, subject: Subject) {
     /** Call once all results are taken. */
     statements(operationId: string, succeeded: boolean): Statement[] {
       if (!row) return [];
-      // The moved fields are unknown, so the drift only ends when all resources are well.
+      // The drifted fields are unknown, so the drift only ends when all resources are as declared.
       if (before === null) return allWell ? resolved(context, subject, { operation_id: operationId }) : [];
       const left = without(before, corrected);
       const count = Object.keys(left).length;
       if (count === 0) return resolved(context, subject, { operation_id: operationId });
-      // An apply asks for the declared state, so it revokes the acceptance of the remaining drift.
+      // A successful apply enforces the declared state, so it revokes the acceptance of the remaining drift.
       const ends = succeeded && row.accepted !== null;
       if (count === Object.keys(before).length && !ends) return succeeded ? [unlessJudged(row)] : [];
       const prints = fromJson(row.fingerprints) ?? {};
@@ -159,7 +159,7 @@ export async function followApply(context: Context, subject: Subject) {
         accepted: ends ? null : row.accepted,
       });
       if (!ends) return [unlessJudged(row), put];
-      // The record is still the newest one and must no longer show as accepted.
+      // The record is still the newest one and must no longer be shown as accepted.
       const judgedAgain =
         row.drift_id === null ? [] : [statement(setRecordAccepted, { drift_id: row.drift_id, accepted: null })];
       const event = unaccepted(context, subject, { operation_id: operationId, because: 'apply' });
@@ -170,7 +170,7 @@ export async function followApply(context: Context, subject: Subject) {
 
 /** Maximum number of resources named in an event; the rest is only counted. */
 const maxNamed = 10;
-/** Maximum characters of each name: events are read by the hundred. */
+/** Maximum characters of each name, because pages contain hundreds of events. */
 const maxName = 512;
 
 function detected(
@@ -192,7 +192,7 @@ function detected(
   });
 }
 
-/** Resource names and their count, for an event. */
+/** The names of resources and their number, for an event. */
 export const namesOf = (which: readonly ResourceResult[]) => ({
   resources: which.slice(0, maxNamed).map(({ type, identity }) => `${type} ${identity.slice(0, maxName)}`),
   count: which.length,

@@ -30,7 +30,7 @@ const moved = resultOf({
   changes: [{ field: 'mode', from: '0600', to: '0644' }],
 });
 
-describe('turn of a machine', () => {
+describe('turnOf', () => {
   const row = {
     status: 'approved',
     connected_at: 900,
@@ -40,7 +40,7 @@ describe('turn of a machine', () => {
     latest_status: null,
     latest_snapshot: null,
   } as const;
-  test('checks a due machine now, or as soon as nothing prevents it', () => {
+  test('checks a due machine immediately, or as soon as nothing prevents the check', () => {
     expect(turnOf(row, true, 2000, rules)).toBe('check');
     expect(turnOf(row, false, 2000, rules)).toEqual({ due: null });
     expect(turnOf({ ...row, connected_at: 1941 }, false, 2000, rules)).toEqual({ due: 2015 });
@@ -50,7 +50,7 @@ describe('turn of a machine', () => {
     expect(turnOf({ ...row, open_operation: 'o' }, true, 2000, rules)).toEqual({ due: 2015 });
     expect(turnOf(row, true, 1299, { ...rules, random: () => 0 })).toEqual({ due: 1300 });
     expect(turnOf(row, true, 1300, rules)).toBe('check');
-    // The clock was set back since.
+    // The clock was set back after the apply.
     expect(turnOf({ ...row, updated_at: 9000 }, true, 2000, { ...rules, random: () => 0 })).toEqual({ due: 2300 });
   });
 
@@ -84,7 +84,7 @@ describeDatabases('the drift sweep', (fixture) => {
   ) => {
     const reports = reportsOf(id, results, { now: now(), status });
     expect(await links.reported(agent.id, '01'.repeat(16), ++seq, reports)).toBe(null);
-    // The end of a check triggers a sweep, which must not run during a later apply.
+    // The end of a check triggers a sweep, which must not run during an apply later in the test.
     for (const one of sweeps) await one.settled();
   };
 
@@ -111,7 +111,7 @@ describeDatabases('the drift sweep', (fixture) => {
       sweeps.push(one);
       return one;
     };
-    /** Makes agents run what they are sent. @returns the agents whose checks ran */
+    /** Makes agents run their operations. @returns the agents whose checks ran */
     const answer = async (results = [unchanged]) => {
       const checked: number[] = [];
       for (const [i, agent] of agents.entries()) {
@@ -130,7 +130,7 @@ describeDatabases('the drift sweep', (fixture) => {
     return { domain, context, clock, actor, agents, apply, sweep, answer, due, news };
   };
 
-  test('checks every machine once an interval, a few at a time, except recently applied ones', async () => {
+  test('checks every machine once an interval, with a bound on concurrent checks, except recently applied ones', async () => {
     const { domain, clock, actor, agents, sweep, answer, apply } = await open(['a', 'b', 'c']);
     await newAgent(domain, actor, 'never-applied');
     const one = sweep();
@@ -154,7 +154,7 @@ describeDatabases('the drift sweep', (fixture) => {
     await one.stop();
   });
 
-  test('keeps to the maximum in progress and continues as soon as one check ends', async () => {
+  test('respects the maximum of concurrent checks, and continues as soon as one ends', async () => {
     const { clock, sweep, agents, domain } = await open(['a', 'b', 'c', 'd', 'e']);
     clock.advance(700_000);
     const one = sweep();
@@ -163,7 +163,7 @@ describeDatabases('the drift sweep', (fixture) => {
     expect((await waiting()).filter(Boolean).length).toBe(2);
     await one.turn();
     expect((await waiting()).filter(Boolean).length).toBe(2);
-    // The hint about its end triggers the next check without the timer.
+    // The hint about the end of a check triggers the next one without the timer.
     const first = (await waiting()).findIndex((next) => next !== null);
     await report(domain, agents[first]!, (await waiting())[first]!.operation.operation_id);
     await vi.waitFor(async () => expect((await waiting()).filter(Boolean).length).toBe(2));
@@ -176,7 +176,7 @@ describeDatabases('the drift sweep', (fixture) => {
     await one.stop();
   });
 
-  test('checks a machine that missed its turn once it is back', async () => {
+  test('checks a machine that missed its turn once it reconnects', async () => {
     const { domain, clock, agents, sweep, answer, due } = await open(['a', 'b']);
     const [away] = agents as [Key, Key];
     domain.connected.delete(away.id);
@@ -186,7 +186,7 @@ describeDatabases('the drift sweep', (fixture) => {
     expect(await answer()).toEqual([1]);
     expect(await due(away)).toBe(null);
     await one.stop();
-    // Any process may sweep.
+    // Any process may run the sweep.
     const other = sweep({}, 'elsewhere');
     await connect(domain, away);
     expect(await due(away)).toBe(domain.now());
@@ -195,7 +195,7 @@ describeDatabases('the drift sweep', (fixture) => {
     await other.stop();
   });
 
-  test('does not miss a machine that reconnects while it is found disconnected', async () => {
+  test('does not miss a machine that reconnects during the sweep', async () => {
     const { domain, context, clock, agents, sweep, answer } = await open(['a']);
     const [agent] = agents as [Key];
     clock.advance(700_000);
@@ -212,7 +212,7 @@ describeDatabases('the drift sweep', (fixture) => {
     await one.stop();
   });
 
-  test('does not miss a machine that is recorded as connected before it counts as such', async () => {
+  test('does not miss a machine whose connection is recorded before it counts as connected', async () => {
     const { domain, clock, agents, sweep, answer } = await open(['a']);
     const [agent] = agents as [Key];
     clock.advance(700_000);
@@ -279,7 +279,7 @@ describeDatabases('the drift sweep', (fixture) => {
     expect(domain.now()).toBeGreaterThan(0);
   });
 
-  test('corrects turns that a longer interval or a fast clock set', async () => {
+  test('corrects due times that a longer interval or a fast clock set', async () => {
     const { clock, agents, sweep, answer, due, domain } = await open(['a']);
     const [agent] = agents as [Key];
     clock.advance(700_000);
@@ -294,13 +294,13 @@ describeDatabases('the drift sweep', (fixture) => {
     await one.stop();
   });
 
-  test('follows a hint during a check, but not while one is queued', async () => {
+  test('follows a hint while a check runs, but not while one is queued', async () => {
     const { domain, clock, agents, answer } = await open(['a']);
     const [agent] = agents as [Key];
     clock.advance(1000);
     await domain.links.driftHinted(agent.id, ['path:/f']);
     const running = await domain.links.nextOperation(agent.id);
-    // A dispatched check may have observed the machine already.
+    // The dispatched check may have observed the machine before the change.
     await domain.links.driftHinted(agent.id, ['path:/f']);
     await domain.links.driftHinted(agent.id, ['path:/g']);
     await report(domain, agent, running!.operation.operation_id, [moved]);
@@ -310,11 +310,11 @@ describeDatabases('the drift sweep', (fixture) => {
     expect(items.map(({ trigger, status }) => `${trigger} ${status}`)).toEqual(['watch drifted', 'watch drifted']);
   });
 
-  test('checks early after an apply that may have corrected drift, and not otherwise', async () => {
+  test('checks early only after an apply that may have corrected drift', async () => {
     const { context, clock, actor, agents, sweep, answer, apply, due, domain } = await open(['a', 'b']);
     const [a, b] = agents as [Key, Key];
     const one = sweep();
-    // The first apply, and an apply of a machine that is in sync, wait as usual.
+    // The first apply, and an apply of a machine that is in sync, do not bring the next check forward.
     await one.turn();
     await apply(b);
     await one.turn();
@@ -330,7 +330,7 @@ describeDatabases('the drift sweep', (fixture) => {
     await checkBy([moved]);
     await one.turn();
     expect(await answer()).toEqual([]);
-    // A failed apply is no reason for a check.
+    // A failed apply does not bring the next check forward.
     const before = await due(a);
     const wanted = { kind: 'apply', modules: ['m'], queue: true } as const;
     const failed = await submitOperation(context, actor, a.id, wanted);
@@ -347,7 +347,7 @@ describeDatabases('the drift sweep', (fixture) => {
     expect(await latest()).toBe('in_sync');
     await one.turn();
     expect(await answer()).toEqual([]);
-    // Applies without changes, after a failed check or one with drift that an apply does not see.
+    // An apply without changes does, after a failed check or one with drift that applies do not observe.
     await apply(a);
     await apply(a);
     await checkBy([], 'failed');
@@ -381,7 +381,7 @@ describeDatabases('the drift sweep', (fixture) => {
       changes: [],
       message: expect.stringMatching(/details are left out/),
     });
-    // Details that are left out of a record cause no drift event.
+    // Details that exceed the limit of a record cause no drift event.
     await kept([
       ...many(9, (i) => ({
         identity: `/${i}`,
@@ -391,7 +391,7 @@ describeDatabases('the drift sweep', (fixture) => {
       moved,
     ]);
     expect(await news()).toEqual(['drift.detected']);
-    // A row counts 128 bytes besides its names.
+    // A row counts as 128 bytes plus its names.
     expect((await kept(many(200, (i) => ({ identity: `/${i}${'y'.repeat(4_000)}` })))).length).toBe(126);
   });
 
@@ -422,11 +422,11 @@ describeDatabases('the drift sweep', (fixture) => {
     await apply(agent);
     await submitDriftCheck(context, actor, 'a', 'watch');
     await answer([moved]);
-    // Corrected by hand, and confirmed by an apply without changes.
+    // An operator corrects the drift by hand, and an apply without changes confirms that.
     await apply(agent);
     await apply(agent);
     expect((await news()).slice(3)).toEqual(['drift.detected', 'drift.resolved']);
-    // An incomplete check that found drift counts, but says nothing about the rest.
+    // An incomplete check reports the drift it found, but does not end other drift.
     await submitDriftCheck(context, actor, 'a', 'watch');
     const next = await domain.links.nextOperation(agent.id);
     const half = [moved, resultOf({ identity: '/g', status: 'failed' })];

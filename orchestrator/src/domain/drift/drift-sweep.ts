@@ -12,8 +12,8 @@ import type { Fence } from '../shared/leases.ts';
 import { checkStatements } from './drift.ts';
 
 /**
- * Scheduled drift checks. Each machine has its next time in its row, which each turn moves on. A restart loses nothing,
- * and a sweep costs only what is due.
+ * Scheduled drift checks. The row of each machine stores when its next check is due. A restart loses no turn, and a sweep
+ * reads only the rows that are due.
  */
 
 export interface SweepRules {
@@ -21,19 +21,19 @@ export interface SweepRules {
   readonly interval: number;
   /** Maximum number of machines checked at one time. */
   readonly maxConcurrent: number;
-  /** Seconds after an apply in which a machine is not checked, unless the apply outdated its latest record. */
+  /** Seconds after an apply in which the machine is not checked, unless its latest record is outdated. */
   readonly skipRecentlyApplied: number;
   /** Random number in [0, 1). */
   readonly random: () => number;
 }
 
-/** Seconds until a machine with an open operation is looked at again. */
+/** Delay before a machine with an open operation is considered again, seconds. */
 const busySecs = 15;
 /** Maximum seconds between the record of a connection and the agent counting as connected. */
 const welcomeSecs = 60;
-/** Maximum rows read at one time when many have to be rescheduled. */
+/** Maximum rows read at one time when many must be rescheduled. */
 const maxAtOnce = 500;
-/** Fraction of the interval by which turns are spread, so that agents that were due together drift apart. */
+/** Random share of the interval that is added or subtracted, so that agents that are due together spread over time. */
 const spread = 0.2;
 
 /** The decision on an agent that is due. */
@@ -43,7 +43,7 @@ interface Due {
   status: 'pending' | 'approved' | 'rejected' | null;
   connected_at: number | null;
   snapshot_operation_id: string | null;
-  /** When the last apply ended. */
+  /** When the last apply ended, Unix seconds. */
   updated_at: number;
   open_operation: string | null;
   /** Status of the latest record. */
@@ -52,8 +52,8 @@ interface Due {
 }
 
 /**
- * The latest record shows drift from before the last apply, which may have corrected it. It should not stand for a whole
- * interval.
+ * Whether the latest record shows drift from before the last apply, which may have corrected the drift. The record should not
+ * remain the latest one for a whole interval.
  */
 const isOutdated = ({ snapshot_operation_id, latest_status, latest_snapshot }: Due): boolean =>
   latest_status !== null && latest_status !== 'in_sync' && latest_snapshot !== snapshot_operation_id;
@@ -62,43 +62,43 @@ const isOutdated = ({ snapshot_operation_id, latest_status, latest_snapshot }: D
 export function turnOf(row: Due, connected: boolean, now: number, rules: SweepRules): Turn {
   if (row.snapshot_operation_id === null) return { due: null };
   if (row.status !== 'approved') return { due: null };
-  // It missed its turn and gets it when it returns. An agent that is just connecting was already handled.
+  // The machine missed its turn and gets it when it returns. An agent that is just connecting gets it soon.
   if (!connected) return { due: Math.abs(now - (row.connected_at ?? 0)) < welcomeSecs ? now + busySecs : null };
-  // An apply in the future was recorded by a wrong clock.
+  // A wrong clock may have recorded the apply in the future.
   const settled = Math.min(row.updated_at, now) + rules.skipRecentlyApplied;
   if (settled > now && !isOutdated(row)) return { due: settled + Math.round(rules.interval * spread * rules.random()) };
   if (row.open_operation !== null) return { due: now + busySecs };
   return 'check';
 }
 
-/** Time of the next turn after one now: the interval with some spread. */
+/** Time of the next turn after one now, Unix seconds: the interval with random spread. */
 export const nextTurn = (now: number, { interval, random }: SweepRules): number =>
   now + Math.max(1, Math.round(interval * (1 + spread * (random() - 0.5))));
 
-/** The latest plausible time of a turn. Later ones were set with another interval or another clock. */
+/** The latest plausible due time. Later ones were set with another interval or by a wrong clock. */
 const latestTurn = (now: number, { interval, skipRecentlyApplied }: SweepRules): number =>
   now + Math.ceil(interval * (1 + spread)) + skipRecentlyApplied + busySecs;
 
-/** Makes turns that are implausibly late due now. */
+/** Makes machines with implausibly late turns due now. */
 export async function pullIn({ db, now }: Context, rules: SweepRules, fence: Fence): Promise<void> {
   const at = seconds(now());
   const pull = statement(pullInDriftDue, { now: at, latest: latestTurn(at, rules) });
   await db.write({ name: 'drift/pull in', statements: [...fence, pull] });
 }
 
-/** Whether anything is due. */
+/** Whether any machine is due. */
 export async function anyDue({ db, now }: Context): Promise<boolean> {
   return (await db.get(dueForDrift, { now: seconds(now()), limit: 1 })) !== undefined;
 }
 
 /**
- * Queues the checks that are due, up to the maximum in progress, and reschedules everything else that is due.
+ * Queues the checks that are due, up to the maximum in progress, and reschedules the other machines that are due.
  * @returns the ids of the operations
  */
 export async function queueDue(context: Context, rules: SweepRules, fence: Fence): Promise<string[]> {
   const { db, presence } = context;
   const now = seconds(context.now());
-  // A check whose agent is disconnected takes no slot.
+  // The check of a disconnected agent takes no slot.
   const underWay = (await db.all(scheduledChecks, {})).filter(({ node_id }) => presence.isConnected(node_id)).length;
   const queued: string[] = [];
   let limit = rules.maxConcurrent - underWay;
@@ -124,14 +124,14 @@ export async function queueDue(context: Context, rules: SweepRules, fence: Fence
     const ids = await Promise.all(checks.map((check) => queueOne(context, fence, check)));
     queued.push(...ids.filter((id) => id !== null));
     if (moved.length + checks.length < rows.length || rows.length < Math.min(limit, maxAtOnce)) break;
-    // Many have to be rescheduled, such as all agents that were away during a downtime.
+    // Many machines must be rescheduled, such as after a downtime of the orchestrator.
     limit = maxAtOnce;
     await new Promise((resolve) => setImmediate(resolve));
   }
   return queued;
 }
 
-/** Agents that reconnected between the query and the write did not find their missed turn. */
+/** Makes agents due that reconnected between the query and the write: the missed turn was not recorded when they connected. */
 async function unparkReturned({ db, presence }: Context, nodeIds: readonly string[], now: number): Promise<void> {
   const back = nodeIds.filter((nodeId) => presence.isConnected(nodeId));
   const statements = back.map((node_id) => statement(missedDriftDue, { node_id, now }));

@@ -23,11 +23,11 @@ import { mapPage, type Page, type PageWish, readPage } from '../shared/page.ts';
 import type { Verdict } from './drift-findings.ts';
 import { checkNews } from './drift-news.ts';
 
-/** Drift: how a machine differs from the last apply that succeeded there. A check is an operation; its record has its id. */
+/** Drift: how a machine differs from its last successful apply. A check is an operation; its drift record has the same id. */
 
 export type DriftTrigger = DriftRecord['trigger'];
 
-/** A check that no agent picks up in time is worthless later. */
+/** Lifetime of a queued check. A later result would be of no use. */
 const checkTtlSecs = 300;
 
 type Row = NonNullable<Awaited<ReturnType<typeof findRow>>>;
@@ -129,7 +129,7 @@ export async function driftCheckWaits({ db, now }: Context, nodeId: string): Pro
   );
 }
 
-/** Checks now and waits. @throws MusterError as submitDriftCheck, and agent_timeout when no answer comes in time */
+/** Queues a check and waits for its end. @throws MusterError as submitDriftCheck, and agent_timeout when the check takes too long */
 export async function checkDrift(
   context: Context,
   waiting: Waiting,
@@ -166,7 +166,7 @@ type Status = DriftRecord['status'];
 /** Maximum bytes of the records of one page: a record may be close to 1 MiB. */
 const pageBytes = 4 * 1024 * 1024;
 
-/** The records of a page of ids. Returns fewer, with `more` set, when they are large. */
+/** The records of a page of ids. Returns a shorter page, with `more` set, if the records are large. */
 async function readRecords({ db }: Context, { items, more }: Page<string>): Promise<Page<DriftRecord>> {
   const rows = items.length === 0 ? [] : await db.all(driftRecords, { ids: items, bytes: pageBytes });
   return { items: rows.map(toRecord), more: more || rows.length < items.length };
@@ -194,7 +194,7 @@ export async function latestDrift(context: Context, idOrName: string): Promise<D
 /** Agents matched before yielding to the event loop. */
 const agentsPerTurn = 500;
 
-/** The latest record of each agent, newest first. With a selector the page is cut after matching. */
+/** The latest record of each agent, newest first. With a selector, the page is cut after matching. */
 export async function listLatestDrift(
   context: Context,
   filter: PageWish & { status?: Status | undefined; filter?: string | undefined },
@@ -253,7 +253,7 @@ export async function driftStatements(
     scope === null
       ? { accepted: null, statements: [] }
       : await checkNews(context, { node_id, label, scope }, operation_id, verdict);
-  // The deviations are already known. What remains to report is that the rest could not be observed.
+  // The drift is already known. The check still failed to observe the other resources.
   const status = news.accepted !== null && !verdict.whole ? 'failed' : verdict.status;
   return [
     statement(insertDriftRecord, {

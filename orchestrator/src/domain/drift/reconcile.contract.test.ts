@@ -31,7 +31,7 @@ const moved = (from: string, more: Partial<ResourceResult> = {}) =>
   resultOf({ status: 'would_change', action: 'update', changes: [{ field: 'content', from, to: 'x' }], ...more });
 const other = (from: string) => moved(from, { identity: '/other' });
 
-describeDatabases('what is off with the fleet', (fixture) => {
+describeDatabases('agents that are not in their desired state', (fixture) => {
   const open = async (...names: string[]) => {
     const domain = await openDomain(fixture);
     const { context, links } = domain;
@@ -87,8 +87,8 @@ describeDatabases('what is off with the fleet', (fixture) => {
     return { domain, context, actor, agents, apply, check, audit, listed, events };
   };
 
-  describe('list of deviating agents', () => {
-    test('lists every reason until it is gone, and no healthy agent', async () => {
+  describe('reconcile list', () => {
+    test('lists every reason until it ends, and no healthy agent', async () => {
       const { domain, context, actor, agents, apply, check, listed } = await open('a1', 'a2', 'b1', 'b2');
       for (const name of agents.keys()) await apply(name);
       expect((await listed()).all).toEqual([]);
@@ -134,7 +134,7 @@ describeDatabases('what is off with the fleet', (fixture) => {
       expect((await listed()).all).toEqual([]);
     });
 
-    test('lists an apply that was never accepted, and not a cancelled one', async () => {
+    test('lists an apply that was never accepted, but not a cancelled one', async () => {
       const { domain, context, actor, apply, listed } = await open('a1', 'a2');
       await apply('a1', [], 'cancelled');
       expect((await listed()).all).toEqual([]);
@@ -164,8 +164,8 @@ describeDatabases('what is off with the fleet', (fixture) => {
     });
   });
 
-  describe('accepted deviation', () => {
-    test('carries an acceptance without events while checks find the same or less', async () => {
+  describe('accepted drift', () => {
+    test('keeps an acceptance without events while checks find the same drift or less', async () => {
       const { context, actor, apply, check, listed, events } = await open('a1');
       await apply('a1');
       const first = await check('a1', [moved('a'), other('b')]);
@@ -185,7 +185,7 @@ describeDatabases('what is off with the fleet', (fixture) => {
         expect.objectContaining({ drift_id: first, reason: 'known', count: 2, assignment: null }),
       ]);
       expect(await events('drift.detected')).toHaveLength(1);
-      // Drift that disappeared and returned is a different deviation.
+      // Drift that ended and returned is different drift.
       await check('a1', [moved('a'), other('b')]);
       expect((await listed()).reasons).toEqual({ a1: ['drifted'] });
       expect(await events('drift.detected')).toHaveLength(2);
@@ -225,13 +225,13 @@ describeDatabases('what is off with the fleet', (fixture) => {
       await check('a1', [moved('a')]);
       expect((await listed()).reasons).toEqual({ a1: ['drifted'] });
       await acceptDrift(context, actor, await check('a1', [moved('a')]), 'known');
-      // It succeeded without mentioning the drifted resources.
+      // The apply succeeds, but its results do not contain the drifted resources.
       const operation_id = await apply('a1', [resultOf({ identity: '/elsewhere' })]);
       expect((await listed()).reasons).toEqual({ a1: ['drifted'] });
       expect((await events('drift.unaccepted')).at(-1)).toEqual({ operation_id, because: 'apply', assignment: null });
     });
 
-    test('keeps an acceptance when a check is incomplete, which is a reason itself', async () => {
+    test('keeps an acceptance when a check is incomplete, and lists the incomplete check', async () => {
       const { context, actor, apply, check, listed } = await open('a1');
       await apply('a1');
       const first = await check('a1', [moved('a'), other('b')]);
@@ -267,7 +267,7 @@ describeDatabases('what is off with the fleet', (fixture) => {
       await expect(acceptDrift(context, actor, 'x', 'x')).rejects.toMatchObject({ code: 'drift_not_found' });
     });
 
-    test('keeps acceptances of applies and of audit assignments apart', async () => {
+    test('keeps the acceptances of applies and of audit assignments separate', async () => {
       const { context, actor, apply, check, audit, listed } = await open('a1');
       await createAssignment(context, actor, { name: 'hard', modules: ['m'], selector: 'group=a', mode: 'audit' });
       await apply('a1');
@@ -286,19 +286,19 @@ describeDatabases('what is off with the fleet', (fixture) => {
       expect((await listed()).all).toMatchObject([{ drift: [{ accepted: {} }, { accepted: null }] }]);
       await acceptDrift(context, actor, audited, 'known');
       expect((await listed()).all).toEqual([]);
-      // Agents that are no longer audited do not deviate.
+      // Agents that are no longer audited cause no entry in the list.
       await unacceptDrift(context, actor, audited);
       await updateAssignment(context, actor, 'hard', { selector: 'group=b' });
       expect((await listed()).all).toEqual([]);
       await removeAssignment(context, actor, 'hard');
     });
 
-    test('respects an acceptance or revocation during the end of a check', async () => {
+    test('detects an acceptance or revocation that is committed while a check ends', async () => {
       const { context, actor, apply, check, listed, events } = await open('a1');
       await apply('a1');
       const first = await check('a1', [moved('a'), other('b')]);
       const write = context.db.write.bind(context.db);
-      /** Runs between the reads and the write of a report. */
+      /** Calls `judge` between the reads and the write of a report. */
       const meanwhile = (judge: () => Promise<unknown>) => {
         context.db.write = async (unit) => {
           if (unit.name !== 'operations/report') return write(unit);
@@ -352,14 +352,14 @@ describeDatabases('what is off with the fleet', (fixture) => {
       expect((await listed({ include_accepted: true })).all).toEqual([]);
       await removeAssignment(context, actor, 'hard').catch(() => {});
     }
-    // The tags changed: the next run does not include this agent.
+    // After the change of tags, the next run does not include this agent.
     await createAssignment(context, actor, hard);
     await audit('a1', 'hard', results);
     expect((await listed()).reasons).toEqual({ a1: ['drifted'] });
     await putOneTag(context, actor, 'a1', 'group', 'b');
     await audit('a2', 'hard', results);
     expect((await listed()).reasons).toEqual({ a2: ['drifted'] });
-    // Adding modules keeps the deviation; removing the deviating module ends it.
+    // Adding modules keeps the drift. Removing the drifted module ends it.
     await uploadModule(context, actor, 'n', module.replace('name: m', 'name: n'));
     await updateAssignment(context, actor, 'hard', { modules: ['m', 'n'] });
     expect((await listed()).reasons).toEqual({ a2: ['drifted'] });

@@ -4,7 +4,7 @@ import { byUrgency, isOff, standingsOf } from './reconcile.ts';
 const nothing = { drifted: [], failedChecks: [], failedApplies: [], notApplied: [] };
 const agent = (name: string) => ({ node_id: `id of ${name}`, name });
 
-describe('deviations of an agent', () => {
+describe('standings of agents', () => {
   test('merges all findings of an agent, worst reason first', () => {
     const [standing] = standingsOf({
       drifted: [{ ...agent('a'), is_accepted: 0 }],
@@ -24,7 +24,7 @@ describe('deviations of an agent', () => {
     });
   });
 
-  test('counts drift as off unless all of it is accepted', () => {
+  test('counts drift as a reason unless all of it is accepted', () => {
     const drifted = [
       { ...agent('a'), is_accepted: 1 },
       { ...agent('b'), is_accepted: 1 },
@@ -37,7 +37,7 @@ describe('deviations of an agent', () => {
   });
 });
 
-test('a worse reason outweighs all others; those that are alike come by name', () => {
+test('orders agents by their worst reason, then by name', () => {
   const found = standingsOf({
     drifted: ['m', 'c', 'accepted'].map((name) => ({ ...agent(name), is_accepted: name === 'accepted' ? 1 : 0 })),
     failedChecks: [agent('z')],

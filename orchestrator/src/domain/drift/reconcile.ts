@@ -16,21 +16,21 @@ import type { Context } from '../shared/context.ts';
 import { assignmentOfScope } from '../shared/drift-scope.ts';
 import { type Page, type PageWish, readPage } from '../shared/page.ts';
 
-/** The approved agents that deviate from their desired state. */
+/** Finds the approved agents that are not in their desired state. */
 
-/** The deviations of one agent. */
+/** An agent and the reasons why it is not in its desired state. */
 export interface Standing {
   readonly node_id: string;
   readonly name: string | null;
   /** Worst first. */
   reasons: OffReason[];
-  /** It has drifted, accepted or not. */
+  /** Whether the agent has drifted, accepted or not. */
   drifted: boolean;
   unapplied: number;
   pending_removals: number;
 }
 
-/** Whether there is a deviation that was not accepted. */
+/** Whether any reason is not accepted drift. */
 export const isOff = ({ reasons }: Pick<Standing, 'reasons'>): boolean => reasons.length > 0;
 
 interface Found {
@@ -83,13 +83,13 @@ export function standingsOf({ drifted, failedChecks, failedApplies, notApplied }
   );
 }
 
-/** A worse reason outweighs all lesser ones together. */
+/** A worse reason outweighs all lesser ones together. Sort key of {@link byUrgency}. */
 const weightOf = ({ reasons }: Standing): number =>
   reasons.reduce((sum, reason) => sum + 2 ** (offReasons.length - offReasons.indexOf(reason)), 0);
 
 const compareText = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0);
 
-/** Worst first; equal ones by name. */
+/** Sorts by the worst reason, then by name. */
 export function byUrgency(standings: Iterable<Standing>): Standing[] {
   return [...standings]
     .map((standing) => ({ standing, weight: weightOf(standing) }))
@@ -102,7 +102,7 @@ export function byUrgency(standings: Iterable<Standing>): Standing[] {
     .map(({ standing }) => standing);
 }
 
-/** All approved agents with a deviation, accepted or not. */
+/** All approved agents that are not in their desired state, including those whose drift is accepted. */
 export async function findOff({ db }: Context): Promise<Map<string, Standing>> {
   const [drifted, failedChecks, failedApplies, notApplied] = await Promise.all([
     db.all(agentsDrifted, {}),
@@ -208,7 +208,7 @@ async function driftOf({ db }: Context, node_ids: readonly string[]): Promise<Ma
     const last = rows.at(-1);
     if (last === undefined) return found;
     for (const { node_id, scope, since, drift_id, checked_at, summary, drifted, accepted } of rows) {
-      // Earlier releases did not store which record it is.
+      // Earlier releases did not store the id of the record.
       if (drift_id === null || checked_at === null || summary === null) continue;
       const counts = fromJson(summary);
       const states = found.get(node_id) ?? [];

@@ -1,14 +1,14 @@
 import type { Sample } from '@muster/protocol';
 
 /**
- * Samples as Prometheus series, with the same names for scraping and remote write. Base units; `_total` for counters,
- * which restart when the machine does.
+ * Samples as Prometheus series, with the same names for scraping and remote write. Values are in base units. Names of
+ * counters end in `_total`; counters restart when the machine does.
  */
 export interface AgentSeries {
   readonly name: string;
   readonly type: 'gauge' | 'counter';
   readonly help: string;
-  /** Null when it was not measured. */
+  /** The value; null when the machine did not measure it. */
   readonly of: (sample: Sample) => number | null;
 }
 

@@ -6,12 +6,12 @@ const mib = 1024 * 1024;
 
 describe('disk space', () => {
   test.each([
-    ['a large disk keeps 256 MiB', { size: 1e12, free: 256 * mib }, null, 256 * mib, false],
-    ['and is low below', { size: 1e12, free: 256 * mib - 1 }, null, 256 * mib, true],
-    ['a small one keeps a fiftieth', { size: 8 * mib, free: mib }, null, Math.floor(8 * mib * 0.02), false],
-    ['the configuration wins', { size: 8 * mib, free: mib }, 2 * mib, 2 * mib, true],
-    ['0 keeps nothing, also on a full disk', { size: 8 * mib, free: 0 }, 0, 0, false],
-  ])('%s', (_, room, wanted, reserve, low) => {
+    ['reserves 256 MiB of a large disk', { size: 1e12, free: 256 * mib }, null, 256 * mib, false],
+    ['is low below the reserve of a large disk', { size: 1e12, free: 256 * mib - 1 }, null, 256 * mib, true],
+    ['reserves 2 % of a small disk', { size: 8 * mib, free: mib }, null, Math.floor(8 * mib * 0.02), false],
+    ['prefers the configured reserve', { size: 8 * mib, free: mib }, 2 * mib, 2 * mib, true],
+    ['is never low with a reserve of 0', { size: 8 * mib, free: 0 }, 0, 0, false],
+  ])('disk space: %s', (_, room, wanted, reserve, low) => {
     expect(judgeDisk(room, wanted, false)).toEqual({ ...room, reserve, low });
   });
 
@@ -29,12 +29,12 @@ describe('disk space', () => {
 describe('room for reports', () => {
   const space = { size: 1000, reserve: 100 };
   test.each([
-    ['as usual above the reserve', { ...space, free: 100, low: false }, 'ample'],
-    ['what takes little room below it', { ...space, free: 99, low: true }, 'low'],
-    ['the same down to a quarter of it', { ...space, free: 25, low: true }, 'low'],
-    ['nothing below that', { ...space, free: 24, low: true }, 'spent'],
-    ['as usual where the disk cannot be asked', null, 'ample'],
-  ] as const)('%s', (_, found, room) => {
+    ['all reports above the reserve', { ...space, free: 100, low: false }, 'ample'],
+    ['small reports below the reserve', { ...space, free: 99, low: true }, 'low'],
+    ['small reports down to a quarter of the reserve', { ...space, free: 25, low: true }, 'low'],
+    ['no reports below a quarter of the reserve', { ...space, free: 24, low: true }, 'spent'],
+    ['all reports when the free space is unknown', null, 'ample'],
+  ] as const)('accepts %s', (_, found, room) => {
     expect(reportRoom(found)).toBe(room);
   });
 });

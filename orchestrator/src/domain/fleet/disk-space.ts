@@ -3,7 +3,7 @@ import { statement } from '../../store/transaction.ts';
 import { audited } from '../audit/audit.ts';
 import { type Context, systemActor } from '../shared/context.ts';
 
-/** Free space in the data directory's file system: decides when it is low, and records each change once. */
+/** Decides when the data directory's file system is low on free space, and records each change once. */
 
 /** Values from the file system, in bytes. */
 export interface DiskRoom {
@@ -33,15 +33,15 @@ export function judgeDisk({ size, free }: DiskRoom, wanted: number | null, befor
 }
 
 /**
- * What agents may report: `ample`, everything; `low`, only what takes little room, so that operations reach an end;
- * `spent`, nothing, and agents keep their reports. The rest of the reserve is for making room.
+ * The reports that agents may send: `ample`, all; `low`, only small ones, so that operations reach an end;
+ * `spent`, none, and agents keep their reports. The rest of the reserve is for pruning.
  */
 export type ReportRoom = 'ample' | 'low' | 'spent';
 
 /** Reports may use the reserve down to this fraction (1/n) of it. */
 const floorShare = 4;
 
-/** @param space null when unknown, which does not count as full */
+/** @param space null when unknown, which counts as ample */
 export function reportRoom(space: DiskSpace | null): ReportRoom {
   if (space === null || !space.low) return 'ample';
   return space.free < space.reserve / floorShare ? 'spent' : 'low';
@@ -55,7 +55,7 @@ export const toldOfLowDisk = async ({ db }: Context): Promise<boolean> =>
 
 const mebibytes = (bytes: number): string => `${Math.floor(bytes / 1024 / 1024)} MiB`;
 
-/** Records that space is low, or has recovered. Nothing is recorded twice after a restart. */
+/** Records that space is low, or has recovered. After a restart, nothing is recorded twice. */
 export async function recordDiskSpace(context: Context, { size, free, reserve, low }: DiskSpace): Promise<void> {
   const told = { size_bytes: size, free_bytes: free, reserve_bytes: reserve };
   await context.db.write({

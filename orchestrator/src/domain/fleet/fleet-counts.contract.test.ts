@@ -3,8 +3,8 @@ import { describeDatabases } from '../../../test/databases/databases.ts';
 import { connect, newAdmin, newAgent, newKey, openDomain } from '../../../test/domain.ts';
 import { createCensus, takeCensus } from './fleet-counts.ts';
 
-describeDatabases('the census', (fixture) => {
-  test('takes a new census after ten seconds', async () => {
+describeDatabases('fleet census', (fixture) => {
+  test('repeats the census at most every ten seconds', async () => {
     const domain = await openDomain(fixture);
     const census = createCensus(domain.context);
     const none = { pending: 0, approved: 0, rejected: 0 };

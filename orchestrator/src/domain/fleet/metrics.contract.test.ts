@@ -95,7 +95,7 @@ describeDatabases('metrics', (fixture) => {
     await expect(metrics.standings('role==', 180)).rejects.toMatchObject({ code: 'selector_invalid' });
   });
 
-  test('compensates wrong clocks when it decides on recent samples', async () => {
+  test('compensates for wrong clocks when it selects recent samples', async () => {
     const { domain, actor, metrics } = await open();
     const behind = await newAgent(domain, actor, 'behind');
     const ahead = await newAgent(domain, actor, 'ahead');
@@ -124,20 +124,20 @@ describeDatabases('metrics', (fixture) => {
     await expect(metrics.latest('web-1')).rejects.toMatchObject({ code: 'agent_not_found' });
     expect(await metrics.latestOf(undefined)).toEqual({});
     expect(await metrics.standings(undefined, 180)).toEqual([]);
-    // They are pruned like old ones.
+    // Samples of a removed agent are pruned like expired ones.
     expect(await store.since(key.id, 0, 9)).toHaveLength(1);
     domain.clock.advance(3 * retention * 1000);
     await metrics.prune();
     expect(await store.since(key.id, 0, 9)).toEqual([]);
   });
 
-  test('limits the space of samples that a hostile agent sends', async () => {
+  test('limits the space of samples from a hostile agent', async () => {
     const { domain, actor, metrics, store } = await open();
     const agent = await newAgent(domain, actor, 'web-1');
     const at = domain.now();
     const burst = (from: number) => Array.from({ length: 48 }, (_, n) => sampleAt(from + n, { uptime: n }));
     await Promise.all(Array.from({ length: 300 }, () => metrics.record(agent.id, burst(at - 100))));
-    // Long expired, far in the future, and before 1970: acknowledged without being stored.
+    // Times that are expired, far in the future, and before 1970: acknowledged without being stored.
     for (const from of [0, -5_000_000_000, at + 4000, Number.MAX_SAFE_INTEGER - 100, at - retention - 100])
       await metrics.record(agent.id, burst(from));
     expect(await store.since(agent.id, Number.MIN_SAFE_INTEGER, 100_000)).toEqual(burst(at - 100));

@@ -4,9 +4,9 @@ import type { SampleStore } from '../../store/samples/samples.ts';
 import { listAgentNames, requireAgent } from '../agents/agents.ts';
 import { type Context, seconds } from '../shared/context.ts';
 
-/** Samples of machines: stored as sent, listed as they are or as averages, dropped when they expire. */
+/** Samples of machines: stored as received, listed individually or as averages, and pruned when they expire. */
 
-/** Maximum clock difference of a sample that is still accepted. */
+/** Maximum seconds by which a sample may be ahead of this clock. */
 const maxAheadSecs = 3600;
 
 /** An approved agent with its machine's newest sample. */
@@ -14,7 +14,7 @@ export interface AgentStanding {
   readonly node_id: string;
   readonly name: string;
   readonly connected: boolean;
-  /** Null when there is no recent one. */
+  /** Null when the agent has no recent sample. */
   readonly sample: Sample | null;
 }
 
@@ -31,7 +31,7 @@ export interface Metrics {
     idOrName: string,
     wish: { since?: number | undefined; limit?: number | undefined; step?: number | undefined },
   ): Promise<{ node_id: string; samples: Sample[] }>;
-  /** Null when there is none. @throws MusterError agent_not_found */
+  /** The newest sample; null without samples. @throws MusterError agent_not_found */
   latest(idOrName: string): Promise<Sample | null>;
   /** The newest samples by node id, for agents that match the selector. @throws MusterError selector_invalid */
   latestOf(filter: string | undefined): Promise<Record<string, Sample>>;
@@ -108,7 +108,7 @@ export function createMetrics(
       return agents.map(({ node_id, name }) => {
         const sample = found.get(node_id);
         const isRecent = sample !== undefined && sample.collected_at - presence.clockAheadSecs(node_id) >= since;
-        // An approved agent has a name.
+        // Approved agents always have a name.
         return {
           node_id,
           name: name ?? '',

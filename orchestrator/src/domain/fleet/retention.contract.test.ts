@@ -56,17 +56,17 @@ describeDatabases('retention', (fixture) => {
     return { domain, context: domain.context, actor, agent, upload, submit, carryOut, check, held };
   };
 
-  test('keeps a payload while it is needed, and for a day', async () => {
+  test('keeps a payload while it is needed, and for one more day', async () => {
     const { context, domain, upload, submit, carryOut, held } = await open();
     await upload('one');
     await carryOut(await submit());
     await upload('two');
-    // It waits longer than the clock runs.
+    // The operation stays queued longer than the clock advances in this test.
     const second = await submit('apply', 40 * 86_400);
     expect(await held()).toBe(2);
     await prunePayloads(context);
     expect(await held()).toBe(2);
-    // The drift snapshot, and the payload of the queued operation: however old.
+    // The drift snapshot, and the payload of the queued operation, stay regardless of their age.
     domain.clock.advance(30 * dayMs);
     await prunePayloads(context);
     expect(await held()).toBe(2);
@@ -76,7 +76,7 @@ describeDatabases('retention', (fixture) => {
     domain.clock.advance(30 * dayMs);
     await prunePayloads(context);
     expect(await held()).toBe(1);
-    // A plan needs it for a day.
+    // The plan needs its payload for a day.
     await upload('three');
     await carryOut(await submit('plan'));
     await prunePayloads(context);
@@ -84,12 +84,12 @@ describeDatabases('retention', (fixture) => {
     domain.clock.advance(dayMs);
     await prunePayloads(context);
     expect(await held()).toBe(1);
-    // A new request stores it again.
+    // A new request stores the payload again.
     await carryOut(await submit());
     expect(await held()).toBe(2);
   });
 
-  test('ends an operation whose payload is gone and continues with the next', async () => {
+  test('ends an operation whose payload was deleted, and continues with the next one', async () => {
     const { context, domain, upload, submit, carryOut, agent } = await open();
     await upload('one');
     const lost = await submit();
@@ -143,7 +143,7 @@ describeDatabases('retention', (fixture) => {
       expect(ends).toEqual(['committed', '40001']);
     });
 
-  test('deletes drift records by age, and with the last one the agent’s drift data', async () => {
+  test('deletes drift records by age, and the agent’s drift data with the last one', async () => {
     const { context, domain, upload, submit, carryOut, check } = await open();
     await upload('one');
     await carryOut(await submit());
@@ -162,7 +162,7 @@ describeDatabases('retention', (fixture) => {
     expect(await latestDrift(context, 'web-1')).toBeNull();
   });
 
-  test('deletes ended operations by age, unless the state refers to them', async () => {
+  test('deletes ended operations by age, unless the applied state refers to them', async () => {
     const { context, domain, upload, submit, carryOut } = await open();
     await upload('one');
     const applied = await carryOut(await submit());

@@ -13,7 +13,7 @@ import {
 import { type Statement, statement } from '../../store/transaction.ts';
 import { type Context, seconds } from '../shared/context.ts';
 
-/** Deletes old records in small batches, so that no write waits long. */
+/** Deletes old records in small batches, so that no other write waits long. */
 
 export interface Retention {
   /** Days that drift records are kept; 0 keeps them forever. */
@@ -59,7 +59,7 @@ async function pruneDrift({ db }: Context, before: number): Promise<void> {
   }
 }
 
-/** Passes once through records requested before a time: ids grow with time, and records that must stay are skipped. */
+/** Deletes records requested before a time in one pass: ids increase with time, and records that must stay are skipped. */
 async function pruneById(
   { db }: Context,
   name: string,
@@ -84,7 +84,7 @@ export async function pruneHistory(context: Context, { driftDays, operationDays 
   if (driftDays > 0) await pruneDrift(context, now - driftDays * daySecs);
   if (operationDays === 0) return;
   const before = Math.max(0, now - operationDays * daySecs);
-  // Runs first, because their results refer to operations.
+  // Runs are deleted first, because their results refer to operations.
   await pruneById(
     context,
     'runs/prune',

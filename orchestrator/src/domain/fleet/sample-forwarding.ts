@@ -13,7 +13,7 @@ export interface ForwardedSample {
 /** Samples of one agent in order of time. */
 export interface NamedSamples {
   readonly nodeId: string;
-  /** Null when the agent was removed meanwhile. */
+  /** Null when the agent was removed after the sample was stored. */
   readonly name: string | null;
   readonly samples: readonly Sample[];
 }

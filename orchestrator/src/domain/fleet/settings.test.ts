@@ -23,7 +23,7 @@ describe('shown settings', () => {
     });
   });
 
-  test('masks secrets by key name, and nothing else', () => {
+  test('masks only secrets, by key name', () => {
     expect(
       shown({
         scrape_token: 's',

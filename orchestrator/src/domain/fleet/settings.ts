@@ -1,13 +1,13 @@
 import type { Settings } from '@muster/protocol/http';
 
-/** The effective configuration for people, with secrets masked. */
+/** The effective configuration for display, with secrets masked. */
 
 type Value = Settings['settings'][string];
 type Source = Settings['sources'][string];
 
 const masked = '••••';
 
-/** Names of keys that contain a secret. A path to a file with a secret, or a public key, is not one. */
+/** Names of keys that contain a secret. The path of a secret file, and a public key, are not secret. */
 const secretName = /(^|_)(secret|password|passphrase|token|credential|private_key|encryption_key|master_key|key)s?$/i;
 const openNames: ReadonlySet<string> = new Set(['bootstrap_key', 'tls_key']);
 
@@ -37,7 +37,7 @@ export function describeSettings(
   return { settings: describe(configuration, ''), sources: origins };
 }
 
-/** Some values define their own shown form. */
+/** Some values define how they are displayed. */
 const asJson = (value: unknown): unknown =>
   typeof value === 'object' && value !== null && 'toJSON' in value && typeof value.toJSON === 'function'
     ? value.toJSON()
@@ -55,7 +55,7 @@ function maskInText(text: string): string {
   if (/\b(password|passwd|pwd)\s*=/i.test(text) && !/^[a-z][a-z0-9+.-]*:/i.test(text)) return masked;
   if (!/^[a-z][a-z0-9+.-]*:\/\//i.test(text)) return text;
   const url = URL.canParse(text) ? new URL(text) : null;
-  // Unparsable, so it may contain a secret.
+  // The URL cannot be parsed, so any part may be a secret.
   if (url === null) return text.includes('@') || text.includes('?') ? masked : text;
   let changed = false;
   for (const name of new Set(url.searchParams.keys()))

@@ -6,14 +6,14 @@ const hinted = (hint: Parameters<typeof passingOf>[0]) => passingOf(hint) as Non
 const linked = (n: number) => hinted({ type: 'agent_linked', node_id: `n${n}` });
 const gone = (n: number) => hinted({ type: 'agent_departed', node_id: `n${n}`, heard_at: 1 });
 
-test('tells a few one by one and at once', () => {
+test('passes on a few changes individually and immediately', () => {
   const crowd = createCrowd();
   for (let n = 0; n < 20; n++) expect(crowd.take(linked(n))).toEqual(linked(n));
   expect(crowd.turn()).toEqual([]);
   expect(crowd.take(linked(20))).not.toBeNull();
 });
 
-test('tells more than a few together, each once, what was said last at the end', () => {
+test('combines further changes into one per name, with the last state, at the end of the turn', () => {
   const crowd = createCrowd();
   for (let n = 0; n < 20; n++) crowd.take(linked(n));
   for (const change of [linked(1), gone(1), linked(2), linked(1)]) expect(crowd.take(change)).toBeNull();
@@ -32,7 +32,7 @@ test('tells more than a few together, each once, what was said last at the end',
   expect(crowd.turn()).toEqual([]);
 });
 
-test('of ten thousand says only that there are many, in a few bytes', () => {
+test('combines ten thousand names into one change without names', () => {
   const crowd = createCrowd();
   let bytes = 0;
   for (let n = 0; n < 10_000; n++) bytes += crowd.take(linked(n))?.frame.length ?? 0;

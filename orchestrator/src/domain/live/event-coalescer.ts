@@ -1,8 +1,8 @@
 import { type Passing, passing } from './live-frames.ts';
 
 /**
- * Coalesces many simultaneous changes, such as thousands of agents that reconnect. The first changes of a turn are
- * passed on at once; later ones are combined at its end, by name as long as there are not too many names.
+ * Coalesces many simultaneous changes, such as reconnects of thousands of agents. The first changes of a turn are
+ * passed on immediately. Later ones are combined at its end, by name unless there are too many names.
  */
 
 /** Changes of each kind passed on individually in a turn. */
@@ -10,14 +10,14 @@ const alone = 20;
 /** Maximum number of names in a combined change; beyond it, clients reload everything. */
 const maxNamed = 500;
 
-/** Tell clients to reload all agents or operations. */
+/** Changes that tell clients to reload all agents or operations. */
 export const allAgents = passing('agents', 'agent', undefined, { agents: null });
 export const allOperations = passing('operations', 'state', undefined, { operations: null });
 
 const together = { agent: ['agents', 'agent'], operation: ['operations', 'state'] } as const;
 
 export interface Crowd {
-  /** @returns the change to send at once; null when it is combined at the end of the turn */
+  /** @returns the change to send immediately; null when it is combined at the end of the turn */
   take(change: Passing): Passing | null;
   /** Ends a turn. @returns the combined changes */
   turn(): Passing[];
@@ -25,7 +25,7 @@ export interface Crowd {
 
 export function createCrowd(): Crowd {
   const told = { agent: 0, operation: 0 };
-  /** Keyed by content, in the order of the last occurrence. */
+  /** Combined changes by content, in the order of the last occurrence. */
   const kept = { agent: new Map<string, Passing['data']>(), operation: new Map<string, Passing['data']>() };
   return {
     take(change) {
@@ -34,7 +34,7 @@ export function createCrowd(): Crowd {
       if (++told[event] <= alone) return change;
       const said = JSON.stringify(data);
       kept[event].delete(said);
-      // One entry over the maximum marks that there are too many.
+      // An entry beyond the maximum marks that there are too many names.
       if (kept[event].size <= maxNamed) kept[event].set(said, data);
       return null;
     },

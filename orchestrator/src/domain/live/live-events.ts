@@ -9,15 +9,15 @@ import { readStream } from './live-stream.ts';
 import { LiveTail } from './live-tail.ts';
 
 /**
- * Streams audit events as they happen. The end of the chain is read once for all followers that are up to date. A
- * follower that reconnects or falls behind catches up with pages of its own, at its own speed, then joins the others. A
- * follower that does not read at all is disconnected.
+ * Streams audit events as they occur. The end of the chain is read once for all followers that are up to date. A
+ * follower that reconnects or falls behind reads pages of its own, at its own speed, and then joins the others. A
+ * follower that stops reading is disconnected.
  */
 
-/** How often sessions are rechecked, and lost hints are recovered. */
+/** Interval at which sign-in sessions are rechecked, and lost hints are recovered. */
 const tickMs = 500;
 const heartbeatMs = 15_000;
-/** A follower that reads nothing for this long is disconnected. */
+/** A follower that reads nothing for this time is disconnected. */
 const stalledMs = 30_000;
 const maxFollowers = 1_000;
 const maxPerSession = 32;
@@ -25,7 +25,7 @@ const maxPerSession = 32;
 export interface LiveEvents {
   /**
    * Begins a stream.
-   * @param wish `after`: the last place that the client saw; null starts at the current end
+   * @param wish `after`: the place of the last event that the client received; null starts at the current end
    * @throws MusterError rate_limited
    */
   follow(wish: LiveWish): Promise<LiveStream>;
@@ -33,7 +33,7 @@ export interface LiveEvents {
 }
 
 export interface LiveStream extends AsyncIterable<string> {
-  /** Aborted when the stream is over: the session ended, or the follower stopped reading. */
+  /** Aborted when the stream is over: the sign-in session ended, or the follower stopped reading. */
   readonly ended: AbortSignal;
 }
 
@@ -71,7 +71,7 @@ export function createLiveEvents(context: Context, clock: Clock, sessions: LiveS
   const those = (ofOneAgent: boolean) =>
     [...followers].filter(({ wish }) => (wish.filter.node_id !== undefined) === ofOneAgent);
 
-  /** A follower of one agent gets each hint; the others get one for many changes at once. */
+  /** Followers of a single agent get each hint; the others get one combined hint for many changes. */
   const pass = (passing: Passing) => {
     tell(passing, those(true));
     const atOnce = crowd.take(passing);
@@ -148,8 +148,8 @@ function requireRoom(followers: ReadonlySet<Follower>, { session }: LiveWish): v
 }
 
 /**
- * @param after the last place that the client saw; null starts at the end
- * @param chain the newest place, and the one before the oldest kept event
+ * @param after the place of the last event that the client received; null starts at the end
+ * @param chain the place of the newest event, and the place before the oldest kept event
  * @returns the place after which the stream begins, and its first frames
  */
 function beginningOf(after: number | null, { head, anchor }: { head: number; anchor: number }) {
@@ -165,7 +165,7 @@ const streamOf = (source: AsyncGenerator<string>, follower: Follower, end: () =>
   ended: follower.ended,
   [Symbol.asyncIterator]: () => ({
     next: () => source.next(),
-    // The source may be waiting for a frame, so that wait has to end first.
+    // The source may be waiting for a frame, and `return` only takes effect after that wait.
     return: () => {
       end();
       return source.return(undefined);

@@ -22,13 +22,13 @@ export class Follower {
   #bytes = 0;
   /** Wakes a reader that waits for a frame. */
   #wake: (() => void) | null = null;
-  /** The last place that it was sent, or that its filter skipped. */
+  /** The place of the last event that was buffered for the follower, or that its filter skipped. */
   place: number;
-  /** The last place that it read. */
+  /** The place of the last event that the client read. */
   taken: number;
-  /** A passing hint was dropped for it. */
+  /** Whether a passing hint was dropped because the follower was busy. */
   missed = false;
-  /** When it last stopped asking for more; null while it waits for frames. */
+  /** When the client last stopped reading, monotonic milliseconds; null while it waits for frames. */
   restsSince: number | null = null;
   heardAt: number;
 
@@ -49,12 +49,12 @@ export class Follower {
     return this.#frames.length === 0;
   }
 
-  /** Whether it reads fast enough to get passing hints. */
+  /** Whether the client reads fast enough to get passing hints. */
   get isFree(): boolean {
     return this.#frames.length < busyFrames;
   }
 
-  /** Buffers a frame. @returns false if it has fallen behind: it has to catch up from what it read last */
+  /** Buffers a frame. @returns false if the follower has fallen behind: it must resume after the last event that it read */
   give(text: string, now: number): boolean {
     this.#frames.push({ place: this.place, text });
     this.#bytes += text.length;

@@ -4,7 +4,7 @@ import type { PlacedEvent } from '../audit/placed-event.ts';
 
 /** Formats the frames of live streams (Server-Sent Events). Pure functions. */
 
-/** Filter of a stream; undefined passes everything. */
+/** Filter of a stream; undefined fields match everything. */
 export interface LiveFilter {
   readonly categories: ReadonlySet<string> | undefined;
   readonly node_id: string | undefined;
@@ -15,7 +15,7 @@ export function wants({ categories, node_id }: LiveFilter, event: PlacedEvent): 
   return node_id === undefined || event.target_id === node_id || event.actor_id === node_id;
 }
 
-/** An audit event. Its id is its place, from which a disconnected client resumes. */
+/** The frame of an audit event. The frame id is the event's place, from which a disconnected client resumes. */
 export function eventFrame(event: PlacedEvent): string {
   const data = JSON.stringify({ place: event.place, hash: event.hash, ...toAuditEvent(event) });
   return `id: ${event.place}\ndata: ${data}\n\n`;
@@ -26,20 +26,20 @@ export const openingFrame = (place: number): string => `retry: 2000\nid: ${place
 
 export const heartbeatFrame = (place: number): string => `: still here\nid: ${place}\n\n`;
 
-/** The requested place does not exist: the client has to reload what it shows. */
+/** The requested place does not exist, so the client must reload its view. */
 export const gapFrame = (gap: { after: number; next: number; reason: 'pruned' | 'unknown' }): string =>
   `event: gap\ndata: ${JSON.stringify(gap)}\n\n`;
 
-/** A change without an id that tells a view to reload. It is not delivered to followers that connect later. */
+/** A change without an id that tells a view to reload. Followers that connect later do not get it. */
 export interface Passing {
   readonly event: 'operation' | 'operations' | 'output' | 'run' | 'agent' | 'agents' | 'window' | 'notification';
   readonly category: string;
   readonly node_id: string | undefined;
   readonly data: Readonly<Record<string, unknown>>;
   readonly frame: string;
-  /** Only for this operator. */
+  /** Restricts the change to streams of this operator. */
   readonly operator_id?: string;
-  /** There may be thousands a second, so only followers that name the category, or an agent, get it. */
+  /** Thousands of these may occur each second, so only followers that name the category, or an agent, get them. */
   readonly onlyOnRequest?: true;
 }
 

@@ -6,7 +6,7 @@ import { eventFrame, wants } from './live-frames.ts';
 import { type LiveTail, pageSize, readPlaced } from './live-tail.ts';
 
 /**
- * Yields the frames of a follower: first those it missed, with pages of its own, then those it gets with all others.
+ * Yields the frames of a follower: first the missed events, in pages of its own, then the live events.
  * @param opening the first frames
  */
 export async function* readStream(
@@ -24,7 +24,7 @@ export async function* readStream(
   }
 }
 
-/** Yields text. The time until the follower asks for more counts as stalled. */
+/** Yields text. The time until the client reads again counts as stalled. */
 async function* hand(clock: Clock, follower: Follower, text: string): AsyncGenerator<string> {
   follower.restsSince = clock.monotonic();
   yield text;

@@ -12,7 +12,7 @@ export class LiveTail {
   readonly #context: Context;
   readonly #monotonic: () => number;
   readonly #live = new Set<Follower>();
-  /** The last place that live followers were given; meaningless while there are none. */
+  /** The place of the last event that live followers received; meaningless without live followers. */
   #place = 0;
   #reading = false;
   #again = false;
@@ -22,7 +22,7 @@ export class LiveTail {
     this.#monotonic = monotonic;
   }
 
-  /** The last place that live followers were given; null while there are none. */
+  /** The place of the last event that live followers received; null without live followers. */
   get place(): number | null {
     return this.#live.size > 0 ? this.#place : null;
   }
@@ -31,7 +31,7 @@ export class LiveTail {
     return this.#live.has(follower);
   }
 
-  /** @returns whether the follower is up to date and is live from now on */
+  /** @returns whether the follower is up to date and gets live events from now */
   join(follower: Follower): boolean {
     if (this.#live.size === 0) this.#place = follower.place;
     else if (follower.place < this.#place) return false;
@@ -44,12 +44,12 @@ export class LiveTail {
     this.#live.delete(follower);
   }
 
-  /** Gives a live follower a frame. One that has fallen behind is not live anymore. */
+  /** Buffers a frame for a live follower. A follower that has fallen behind is no longer live. */
   give(follower: Follower, frame: string): void {
     if (!follower.give(frame, this.#monotonic())) this.#live.delete(follower);
   }
 
-  /** The chain has grown up to a place. */
+  /** Records that the chain has grown up to a place. */
   grown(place: number): void {
     if (place > this.#place) void this.read();
   }
@@ -65,7 +65,7 @@ export class LiveTail {
         for (let more = true; more && this.#live.size > 0; ) {
           const from = this.#place;
           const rows = await readPlaced(this.#context, from);
-          // All followers left meanwhile and another one joined: the tail has moved.
+          // All followers left during the read and another one joined, so the tail has moved.
           if (from !== this.#place) {
             this.#again = true;
             break;

@@ -37,7 +37,7 @@ const toAssignment = (row: Row): Assignment => ({
   created_by: row.created_by,
 });
 
-/** Sorted by name, which is also their precedence. */
+/** All assignments, sorted by name. The order is their precedence. */
 export async function listAssignments({ db }: Context): Promise<Assignment[]> {
   return (await db.all(assignments, {})).map(toAssignment);
 }
@@ -69,7 +69,7 @@ export interface NewAssignment {
   parameters?: Assignment['parameters'] | undefined;
 }
 
-/** Parameter values that do not fit what the modules declare. */
+/** Faults of parameter values that do not match the declarations of the modules. */
 async function parameterFaults(context: Context, parameters: Assignment['parameters']): Promise<Fault[]> {
   const given = Object.entries(parameters);
   const modules = await context.documents.load(given.map(([module]) => module));
@@ -147,7 +147,7 @@ export async function createAssignment(context: Context, actor: Actor, wanted: N
   return requireAssignment(context, wanted.name);
 }
 
-/** Absent fields keep their value. */
+/** A change of an assignment. Absent fields keep their value. */
 export type AssignmentChange = { [K in keyof Omit<NewAssignment, 'name'>]?: NewAssignment[K] | undefined };
 
 /** @throws MusterError invalid_input, assignment_not_found, selector_invalid, unknown_module, assignment_changed */
@@ -189,7 +189,7 @@ export async function updateAssignment(
         },
         { expect: 'changed', else: 'assignment_changed' },
       ),
-      // Agents that are no longer audited, or modules that were removed, cause no drift of this assignment.
+      // Agents that no longer match, and modules that were removed, cause no drift of this assignment.
       ...(changed.includes('selector') ||
       changed.includes('mode') ||
       before.modules.some((one) => !modules.includes(one))

@@ -18,7 +18,7 @@ const assignment = (more: Partial<Assignment>): Assignment => ({
 });
 const web = { tags: { role: 'web' }, attributes: {} };
 
-describe('desired modules of an agent', () => {
+describe('desiredModules', () => {
   test('lists modules of matching assignments, then requested ones, without duplicates', () => {
     const all = [
       assignment({ name: 'a', modules: ['one', 'two'] }),
@@ -38,7 +38,7 @@ describe('desired modules of an agent', () => {
       expect(assignmentMatches(assignment({ selector }), { tags: { x: 'y' }, attributes: {} })).toBe(false);
   });
 
-  test('keeps the resources of auditing assignments and of closed windows', () => {
+  test('keeps the resources of audit assignments and of assignments that wait for a window', () => {
     const all = [
       assignment({ name: 'a', modules: ['audited', 'both'], mode: 'audit' }),
       assignment({ name: 'b', modules: ['windowed'], window_only: true }),
@@ -55,7 +55,7 @@ describe('desired modules of an agent', () => {
     expect(desiredModules(all, web, { modules: ['audited'], windowOpen: false }).keep).toEqual(['windowed']);
   });
 
-  test('never lists a module as both desired and kept', () => {
+  test('never lists a module both as desired and as kept', () => {
     const any = fc.record({
       modules: fc.uniqueArray(fc.constantFrom('a', 'b', 'c', 'd'), { minLength: 1 }),
       mode: fc.constantFrom('enforce' as const, 'audit' as const),
@@ -72,7 +72,7 @@ describe('desired modules of an agent', () => {
     );
   });
 
-  test('takes parameters from assignments and refuses conflicting ones', () => {
+  test('takes parameters from assignments, and refuses conflicting ones', () => {
     const set = (name: string, port: number) => assignment({ name, parameters: { m: { port } } });
     expect(desiredModules([set('a', 80), set('b', 80)], web, { modules: [], windowOpen: false }).parameters).toEqual({
       m: { port: 80 },
@@ -83,7 +83,7 @@ describe('desired modules of an agent', () => {
   });
 });
 
-describe('resolved payload of an agent', () => {
+describe('resolved payload', () => {
   const agent = {
     node_id: '3f8c2b0a9d7e41568c1b2a3d4e5f6071',
     name: 'web-1',
@@ -96,19 +96,19 @@ describe('resolved payload of an agent', () => {
     return resolvePayload([parsed.module], { modules: ['m'], parameters: {}, keep: ['kept'] }, agent);
   };
 
-  test('includes the modules whose resources must stay', () => {
+  test('includes the names of modules whose resources must stay', () => {
     const payload = resolve('resources: [{ resource: { file-unix: { path: /x, content: "${{ agent.name }}" } } }]');
     expect(payload).toMatchObject({ keep_modules: ['kept'], resources: [{ body: { content: 'web-1' } }] });
   });
 
-  test('leaves secrets unfilled', () => {
+  test('leaves references to secrets unresolved', () => {
     const payload = resolve('resources: [{ resource: { file-unix: { path: /x, content: "${{ secrets.k }}" } } }]');
     expect(payload.resources).toMatchObject([
       { deferred: [{ path: ['content'], parts: [{ secret: 'k', default: null }] }], sensitive_fields: ['content'] },
     ]);
   });
 
-  test('includes verifications of modules that declare some', () => {
+  test('includes the verifications that modules declare', () => {
     expect(resolve('')).not.toHaveProperty('verify');
     expect(resolve('verify: [{ command: "test ${{ agent.name }}" }]').verify).toEqual([
       { module: 'm', type: 'command', body: { command: 'test web-1' }, deferred: [] },

@@ -18,13 +18,13 @@ export interface DesiredModules {
   modules: string[];
   /** Parameters set by assignments, by module. */
   parameters: Assignment['parameters'];
-  /** Modules that are not in the set now, but whose resources stay in place. */
+  /** Modules that are not applied now, but whose resources stay in place. */
   keep: string[];
 }
 
 const selectors = new Map<string, Selector | null>();
 
-/** Cache by text: there are few selectors, and each is used for every agent. Null for one that no longer parses. */
+/** The parsed selector, from a cache: a few selectors are each used for every agent. Null when the text no longer parses. */
 function selectorOf(text: string): Selector | null {
   let selector = selectors.get(text);
   if (selector === undefined) {
@@ -46,7 +46,7 @@ export interface Wish {
   modules: readonly string[];
   /** Whether a maintenance window that matches the agent is open. */
   windowOpen: boolean;
-  /** Name of the assignment the request is about. It is included even if it audits or waits for a window. */
+  /** Name of the assignment that is requested. It is included even if it audits or waits for a maintenance window. */
   including?: string;
 }
 
@@ -61,7 +61,7 @@ export function desiredModules(
 ): DesiredModules {
   const modules = new Set<string>();
   const kept = new Set<string>();
-  // Maps, because modules and parameters may be called `constructor`.
+  // Maps, because a module or parameter may be called `constructor`.
   const parameters = new Map<string, Map<string, { value: Json; by: string }>>();
   const faults: Fault[] = [];
   for (const assignment of assignments) {
@@ -107,16 +107,16 @@ export const dependsOnWindow = (
     (assignment) => assignment.mode === 'enforce' && assignment.window_only && assignmentMatches(assignment, agent),
   );
 
-/** The stored form of an operation's desired set. It contains references to secrets, never values. */
+/** The stored form of an operation's desired set. It contains references to secrets, never their values. */
 export interface Payload {
   resources: UnfilledResource[];
   keep_modules: string[];
-  /** Checks to run after an apply. Only set when a module has some. */
+  /** Checks to run after an apply. Only set when a module declares some. */
   verify?: UnfilledVerification[];
 }
 
 /**
- * The caller checks the secrets with `SecretAccess`; they are checked again at dispatch.
+ * Resolves a desired set. The caller checks the secrets with `SecretAccess`; dispatch checks them again.
  * @throws MusterError module_unresolved, module_conflict
  */
 export function resolvePayload(
@@ -134,12 +134,12 @@ export function resolvePayload(
   return { resources, keep_modules: desired.keep, ...(verify.length === 0 ? {} : { verify }) };
 }
 
-/** Maximum size as JSON: what the link carries in one message, with room for secrets. */
+/** Maximum size as JSON: the limit of one message on the link, minus room for secrets. */
 const maxPayloadBytes = 48 * 1024 * 1024;
 
 /**
- * The text of a payload with its digest.
- * @throws MusterError module_unresolved when it is too large to be sent
+ * Encodes a payload as text with its digest.
+ * @throws MusterError module_unresolved when the payload is too large to send
  */
 export function encodePayload(payload: Payload): { digest: string; text: JsonText<Payload> } {
   const text = toJson(payload);

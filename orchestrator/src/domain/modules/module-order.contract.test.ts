@@ -21,7 +21,7 @@ resources:
 `;
 const base = 'name: base\nsupports: [{ platform: linux }]\nresources: [{ resource: { file-unix: { path: /b } } }]\n';
 
-describeDatabases('the order of modules', (fixture) => {
+describeDatabases('module order', (fixture) => {
   const open = async () => {
     const domain = await openDomain(fixture);
     const { actor } = await newAdmin(domain);
@@ -43,7 +43,7 @@ describeDatabases('the order of modules', (fixture) => {
     rerun_on: [],
   });
 
-  test('orders modules as written without an agent', async () => {
+  test('orders modules as written when no agent is given', async () => {
     const { order } = await open();
     expect(await order({ modules: ['web', 'base', 'web'] })).toEqual({
       modules: ['web', 'base'],

@@ -28,7 +28,7 @@ export interface OrderWish {
 }
 
 /**
- * Resolves the modules for an agent, or for given attributes and tags. Without either, uses the modules as written.
+ * Resolves the modules for an agent, or for given attributes and tags. Without either, orders the modules as written.
  * @throws MusterError unknown_module, agent_not_found, module_unresolved, module_conflict; invalid_input when both an
  * agent and facts are given
  */
@@ -76,7 +76,7 @@ function resolvedOrder(modules: readonly ModuleDocument[], resources: readonly U
   };
 }
 
-/** The order of modules as written, independent of an agent. Dependencies are within a module. */
+/** The order of modules as written, independent of an agent. Dependencies stay within a module. */
 function declaredOrder(modules: readonly ModuleDocument[]): ModuleOrder {
   const declared = modules.flatMap((module) => module.resources.map((resource) => ({ module: module.name, resource })));
   const indexOf = new Map(
@@ -120,7 +120,7 @@ function declaredOrder(modules: readonly ModuleDocument[]): ModuleOrder {
 const triggeredBy = ({ variants }: ResourceDeclaration, trigger: Trigger): string[] =>
   variants.flatMap(({ resource }) => resource.triggers[trigger] ?? []);
 
-/** Fields are null where the variants differ. */
+/** Type and identity of a resource. Fields are null where the variants differ. */
 function whatIs({ variants }: ResourceDeclaration): Pick<Entry, 'type' | 'identity'> {
   const only = <T>(values: readonly T[]): T | null => (new Set(values).size === 1 ? (values[0] as T) : null);
   return {

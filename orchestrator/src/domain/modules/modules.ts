@@ -18,9 +18,9 @@ import { audited } from '../audit/audit.ts';
 import { type Actor, type Context, seconds } from '../shared/context.ts';
 import { mapPage, type Page, type PageWish, readPage } from '../shared/page.ts';
 
-/** Modules: their uploaded texts, with all revisions. */
+/** Modules: the uploaded texts of all revisions. */
 
-/** Sorted by name. */
+/** All modules, sorted by name. */
 export async function listModules({ db }: Context, wish: PageWish): Promise<Page<Module>> {
   const rows = await readPage(wish, (page) => db.all(modules, page));
   return mapPage(rows, ({ name, uploaded_at, uploaded_by }) => ({ name, uploaded_at, uploaded_by }));
@@ -48,7 +48,7 @@ export async function uploadModule(context: Context, actor: Actor, name: string,
   }
   const { db } = context;
   const uploaded_at = seconds(context.now());
-  // On concurrent uploads, the later commit finds its revision taken and uses the next one.
+  // If another upload commits first, its revision number is taken, and this upload uses the next one.
   for (let attempt = 0; ; attempt++) {
     const revision = ((await db.get(lastRevision, { name }))?.revision ?? 0) + 1;
     try {
@@ -88,7 +88,7 @@ export async function uploadModule(context: Context, actor: Actor, name: string,
 const unknown = (name: string) =>
   new MusterError('module_not_found', `there is no module ${JSON.stringify(name.slice(0, 128))}`);
 
-/** @param revision the newest one when undefined */
+/** @param revision the newest revision when undefined */
 export async function getModule({ db }: Context, name: string, revision?: number) {
   const row = await db.get(moduleByName, { name });
   if (!row) throw unknown(name);
@@ -98,7 +98,7 @@ export async function getModule({ db }: Context, name: string, revision?: number
   return { name, uploaded_at, uploaded_by, content, revision: text.revision };
 }
 
-/** Newest first. */
+/** Revisions of a module, newest first. */
 export async function listRevisions({ db }: Context, name: string, wish: PageWish) {
   if (!(await db.get(moduleByName, { name }))) throw unknown(name);
   return readPage(wish, (page) => db.all(moduleRevisions, { name, ...page }));

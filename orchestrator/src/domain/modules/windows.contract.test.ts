@@ -40,7 +40,7 @@ describeDatabases('maintenance windows', (fixture) => {
       ...window,
       ends_at: now + 30,
     });
-    // Nothing changes, so there is no event.
+    // An update without changes records no event.
     await updateWindow(context, actor, window.id, { ends_at: now + 30, reason: 'kernel' });
     expect(await updateWindow(context, actor, window.id, { reason: 'disks' })).toMatchObject({
       reason: 'disks',
@@ -72,7 +72,7 @@ describeDatabases('maintenance windows', (fixture) => {
     expect(byTags.warnings).toBeUndefined();
   });
 
-  test('refuses a window that ends before it starts or has an invalid selector', async () => {
+  test('refuses a window that ends before it starts, or has an invalid selector', async () => {
     const { context, actor, now } = await open();
     const create = (more: object) =>
       code(createWindow(context, actor, { starts_at: now, ends_at: now + 60, reason: 'x', ...more }));
@@ -84,7 +84,7 @@ describeDatabases('maintenance windows', (fixture) => {
     expect((await getWindow(context, id)).ends_at).toBe(now + 60);
   });
 
-  test('opens windows from their start until just before their end, for matching agents', async () => {
+  test('opens windows for matching agents from the start until just before the end', async () => {
     const { context, actor, now, domain } = await open();
     const window = (starts_at: number, ends_at: number, selector?: string) =>
       createWindow(context, actor, { starts_at, ends_at, reason: 'x', selector });
@@ -135,7 +135,7 @@ describe('coverage of open windows', () => {
     const parsed = parseSelector(text);
     return { selector: parsed.ok ? parsed.selector : null, ends_at };
   };
-  test('covers nothing without a window, every agent without a selector, and none with an empty selector', () => {
+  test('covers no agent without a window, and every agent with a window without a selector', () => {
     expect(covers([], web)).toBe(false);
     expect(covers([all], web)).toBe(true);
     expect(covers([read('')], web)).toBe(false);

@@ -15,7 +15,7 @@ import { audited, type Happening } from '../audit/audit.ts';
 import { type Actor, type Context, seconds } from '../shared/context.ts';
 import { mapPage, type Page, type PageWish, readPage } from '../shared/page.ts';
 
-/** Maintenance windows: times at which work on machines is allowed and its notifications are muted. */
+/** Maintenance windows: periods in which work on machines is allowed and its notifications are muted. */
 
 /** A window that is open at a given time. */
 interface OpenWindow {
@@ -25,12 +25,12 @@ interface OpenWindow {
 }
 export type OpenWindows = readonly OpenWindow[];
 
-/** @param at Unix seconds; now when undefined */
+/** Windows that are open at a time. @param at Unix seconds; now when undefined */
 export async function openWindows(context: Context, at = seconds(context.now())): Promise<OpenWindows> {
   const open: OpenWindow[] = [];
   for (const { id, selector, ends_at } of await context.db.all(openSelectors, { at })) {
     const parsed = selector === null ? null : parseSelector(selector);
-    // Only possible when a newer release parses selectors more strictly. The window then matches no agent.
+    // Only occurs when a newer release parses selectors more strictly. The window then matches no agent.
     if (parsed !== null && !parsed.ok)
       context.log.warn({ window_id: id }, 'failed to parse selector of maintenance window');
     else open.push({ selector: parsed === null ? null : parsed.selector, ends_at });
@@ -42,7 +42,7 @@ export async function openWindows(context: Context, at = seconds(context.now()))
 export const covers = (windows: OpenWindows, agent: Pick<Agent, 'tags' | 'attributes'>): boolean =>
   coveredUntil(windows, agent) !== null;
 
-/** End of the last matching window; null when none is open. */
+/** End of the last open window that matches, Unix seconds; null when none is open. */
 export function coveredUntil(windows: OpenWindows, agent: Pick<Agent, 'tags' | 'attributes'>): number | null {
   const ends = windows
     .filter(({ selector }) => selector === null || (!isEmpty(selector) && matchesSelector(selector, agent)))
@@ -73,7 +73,7 @@ function warningsOf(selector: string | null): Pick<Window, 'warnings'> {
   return { warnings: [warning] };
 }
 
-/** Latest start first. */
+/** Windows, latest start first. */
 export async function listWindows({ db }: Context, wish: PageWish): Promise<Page<Window>> {
   return mapPage(await readPage(wish, (page) => db.all(windowRows, page)), toWindow);
 }
@@ -112,7 +112,7 @@ export interface NewWindow {
   selector?: string | undefined;
 }
 
-/** @throws MusterError invalid_input unless it ends after it starts; selector_invalid */
+/** @throws MusterError invalid_input unless the window ends after it starts; selector_invalid */
 export async function createWindow(context: Context, actor: Actor, wanted: NewWindow): Promise<Window> {
   requireOrder(wanted.starts_at, wanted.ends_at);
   if (wanted.selector !== undefined) requireSelector(wanted.selector, '/selector');
@@ -132,7 +132,7 @@ export async function createWindow(context: Context, actor: Actor, wanted: NewWi
   return window;
 }
 
-/** Undefined fields keep their value. @throws MusterError window_not_found; invalid_input unless it ends after it starts */
+/** Undefined fields keep their value. @throws MusterError window_not_found; invalid_input unless the window ends after it starts */
 export async function updateWindow(
   context: Context,
   actor: Actor,
@@ -151,7 +151,7 @@ export async function updateWindow(
   await context.db.write({
     name: 'windows/update',
     statements: [
-      // Writes only the requested fields: others may be changed concurrently.
+      // Writes only the requested fields, because other fields may be changed concurrently.
       statement(
         setWindow({ ends_at: 'ends_at' in changed, reason: 'reason' in changed }),
         { id, ...changed },

@@ -17,7 +17,7 @@ const faultsOf = (type: ChannelType, given: unknown, stored: ChannelTarget | nul
 };
 const shown = (type: ChannelType, config: unknown) => showConfig(readConfig(type, config, null, open));
 
-describe('shown config', () => {
+describe('showConfig', () => {
   test.each<[ChannelType, Record<string, string>, Record<string, string>]>([
     ['webhook', { url: 'https://h.example/x', secret: 's3' }, { url: 'https://h.example/x', secret: maskedSecret }],
     ['webhook', { url: 'https://h.example' }, { url: 'https://h.example' }],
@@ -72,7 +72,7 @@ describe('masked fields', () => {
       },
     );
   });
-  test('does not send a masked token to another server', () => {
+  test('refuses to send a masked token to another server', () => {
     const home = readConfig('ntfy', { url: 'https://ntfy.example/a', topic: 't', token: 'tk' }, null, open);
     const atPublic = readConfig('ntfy', { topic: 't', token: 'tk' }, null, open);
     const token = maskedSecret;
@@ -85,7 +85,7 @@ describe('masked fields', () => {
     expect(faultsOf('ntfy', { url: 'https://evil.example/', topic: 't', token }, atPublic)).toEqual(['/config/token']);
     expect(faultsOf('ntfy', { url: 'https://evil.example/', topic: 't', token: 'new' }, home)).toEqual([]);
   });
-  test('removes a field that is not sent back', () => {
+  test('removes a field that is absent from the update', () => {
     expect(readConfig('webhook', { url: 'https://h.example/', secret: null }, stored, open).config).toEqual({
       url: 'https://h.example/',
     });
@@ -99,7 +99,7 @@ describe('masked fields', () => {
   });
 });
 
-describe('validation', () => {
+describe('readConfig', () => {
   test.each<[ChannelType, unknown, string[]]>([
     ['webhook', {}, ['/config/url']],
     ['webhook', { url: 'https://h.example/', color: 'red' }, ['/config/color']],

@@ -17,7 +17,7 @@ type Texts = Readonly<Record<string, string>>;
 const plain = (text: string): string => text;
 const hidden = (): string => maskedSecret;
 
-/** Masks the user and the query of a webhook's URL. The path stays visible, so that the webhook can be recognized. */
+/** Masks the user and the query of a webhook's URL. The path stays visible, so that operators recognize the webhook. */
 function shownAddress(text: string): string {
   const url = new URL(text);
   if (url.username === '' && url.password === '' && url.search === '') return text;
@@ -25,13 +25,13 @@ function shownAddress(text: string): string {
   return `${url.protocol}//${user}${url.host}${url.pathname}${url.search === '' ? '' : `?${maskedSecret}`}`;
 }
 
-/** Masks everything but the origin: the path of such a URL is the credential. */
+/** Masks everything except the origin, because the path of such a URL is the credential. */
 const shownOrigin = (text: string): string => `${new URL(text).origin}/${maskedSecret}`;
 
 /** Origin of an ntfy server; empty for the public one. */
 const originOf = (url: string | undefined): string => (url === undefined ? '' : new URL(url).origin);
 
-/** How each field is shown. */
+/** How each field is displayed. */
 const shown: { readonly [T in ChannelType]: { readonly [F in keyof ChannelConfigs[T]]-?: (text: string) => string } } =
   {
     webhook: { url: shownAddress, secret: hidden },
@@ -52,8 +52,8 @@ export function showConfig({ channel_type, config }: ChannelTarget): Record<stri
 
 /**
  * Reads a config.
- * @param stored the config it replaces: fields sent masked keep their value
- * @throws MusterError invalid_input with all faults, none of which contains a value
+ * @param stored the config to replace: fields that are sent masked keep their value
+ * @throws MusterError invalid_input with all faults; no fault contains a value
  */
 export function readConfig(
   type: ChannelType,
@@ -87,8 +87,8 @@ export function readConfig(
       config[field] = text;
     }
   }
-  // A masked token is only kept for the same server. Otherwise an operator who may not read it could send it to a
-  // server of their own.
+  // A masked token is only kept for the same server. Otherwise an operator who may not read the token could have it sent
+  // to their own server.
   if (config.token !== undefined && (given as Texts).token === maskedSecret)
     if (faults.length === 0 && originOf(config.url) !== originOf(kept.url))
       faults.push({ path: pathOf('token'), message: 'is for another server; send it again' });

@@ -32,7 +32,7 @@ describeDatabases('channels', (fixture) => {
     return { ...domain, actor };
   };
 
-  test('creates, changes, and removes channels with an event each, and never returns a secret', async () => {
+  test('creates, changes, and removes channels with one event each, and never returns a secret', async () => {
     const { context, actor, now } = await open();
     const made = await createChannel(context, actor, rule, webhook);
     expect(made).toEqual({
@@ -60,7 +60,7 @@ describeDatabases('channels', (fixture) => {
     expect(JSON.stringify([events, made])).not.toContain(secret);
   });
 
-  test('keeps masked fields, also for delivery', async () => {
+  test('keeps the values of masked fields, and sends with them', async () => {
     const { context, actor } = await open();
     const { id, config } = await createChannel(context, actor, rule, webhook);
     const targets: unknown[] = [];
@@ -96,7 +96,7 @@ describeDatabases('channels', (fixture) => {
     expect(JSON.stringify([before, second])).not.toContain(secret);
     expect(before?.sealed).not.toBe(second?.sealed);
     expect(targetOf(keyed, before!)?.config).toEqual(webhook.config);
-    // A config that was sealed for one channel opens for no other.
+    // A config that was sealed for one channel cannot be opened for another.
     expect(targetOf(keyed, { ...second!, sealed: before!.sealed })).toBeNull();
 
     await rotateSecretsKey(keyed, actor);
@@ -129,7 +129,7 @@ describeDatabases('channels', (fixture) => {
     attempt = { status: 503, retryAfterMs: null };
     await expect(testChannel(context, actor, deliver, id)).rejects.toMatchObject({
       code: 'channel_failed',
-      message: 'the far end answered 503',
+      message: 'the receiver answered 503',
     });
     attempt = { status: null, reason: 'the connection was refused' };
     await expect(testChannel(context, actor, deliver, id)).rejects.toMatchObject({

@@ -18,13 +18,13 @@ import { type Deliver, delivered, describeAttempt, type Message } from './delive
 
 /** Notification channels. */
 
-/** Bounded because every notification is sent to each channel. */
+/** Maximum number of channels, because every notification is sent to each of them. */
 const maxChannels = 100;
 /** Timeout of a delivery attempt in milliseconds. */
 export const attemptMs = 10_000;
 
 export interface ChannelRule {
-  /** Refuse loopback and private addresses. */
+  /** Whether loopback and private addresses are refused. */
   readonly denyPrivate: boolean;
 }
 
@@ -60,7 +60,7 @@ function toChannel(context: Context, row: Row): Channel {
   };
 }
 
-/** Oldest first. */
+/** Channels, oldest first. */
 export async function listChannels(context: Context): Promise<Channel[]> {
   return (await context.db.all(channels, { limit: maxChannels })).map((row) => toChannel(context, row));
 }
@@ -143,7 +143,7 @@ export async function updateChannel(
       name: 'channels/update',
       statements: [
         statement(
-          // Writes only the requested fields: others may be changed concurrently.
+          // Writes only the requested fields, because other fields may be changed concurrently.
           setChannel({ name: renamed, config: sealed !== null }),
           { channel_id: id, name, ...sealed },
           { expect: 'changed', else: 'channel_not_found' },
@@ -171,7 +171,7 @@ export async function removeChannel(context: Context, actor: Actor, id: string):
 
 /**
  * Sends a test message immediately, without retries.
- * @throws MusterError channel_not_found; channel_failed with the answer of the far end
+ * @throws MusterError channel_not_found; channel_failed with the answer of the receiver
  */
 export async function testChannel(
   context: Context,

@@ -11,7 +11,7 @@ const waitOf = (
   attempt = down,
 ) => afterFailure(before, attempt, 0, random).retryAtMs;
 
-describe('after a failed attempt', () => {
+describe('afterFailure', () => {
   test('doubles the backoff up to ten minutes, half of it random', () => {
     const waits = Array.from({ length: 12 }, (_, failures) => waitOf({ ...fresh, failures }, 1));
     expect(waits.slice(0, 5)).toEqual([2_000, 4_000, 8_000, 16_000, 32_000]);
@@ -42,7 +42,7 @@ describe('after a failed attempt', () => {
     expect(afterFailure({ failures: 9, failing_since: 1, attempts: 9 }, down, 0, 0).tell).toBe(false);
   });
 
-  test('gives a message up only when the far end rejects it repeatedly', () => {
+  test('drops a message only when the receiver rejects it repeatedly', () => {
     const dropped = (status: number | null, attempts: number) =>
       afterFailure({ ...fresh, attempts }, status === null ? down : answered(status), 0, 0).drop;
     expect([0, 1, 2].map((attempts) => dropped(400, attempts))).toEqual([false, false, true]);

@@ -2,10 +2,10 @@ import type { Attempt } from './delivery.ts';
 
 /** Decides on the retry after a failed attempt, and on reporting the channel as failing. */
 
-/** Initial backoff; it doubles with each further failure. */
+/** Initial backoff, milliseconds. It doubles with each further failure. */
 const minBackoffMs = 2_000;
 const maxBackoffMs = 600_000;
-/** Maximum pause that a far end can request. Longer than any backoff. */
+/** Maximum pause that a receiver can request, milliseconds. Longer than any backoff. */
 export const longestPauseMs = 3_600_000;
 /** Number of consecutive failures, about half a minute, after which the channel is reported as failing. */
 const failuresToReport = 5;
@@ -25,9 +25,9 @@ export interface FailingBefore {
 export interface AfterFailure {
   readonly failures: number;
   readonly retryAtMs: number;
-  /** Report the channel as failing now. */
+  /** Whether to report the channel as failing now. */
   readonly tell: boolean;
-  /** Give the message up. */
+  /** Whether to drop the message. */
   readonly drop: boolean;
 }
 

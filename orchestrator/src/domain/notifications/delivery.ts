@@ -2,7 +2,7 @@ import type { AuditEvent, ChannelTarget } from '@muster/protocol/http';
 
 /** A message to a channel. */
 export interface Message {
-  /** The same for every attempt, so that receivers can detect duplicates. */
+  /** Equal for every attempt, so that receivers can detect duplicates. */
   readonly delivery_id: string;
   readonly channel: { readonly id: string; readonly name: string };
   readonly event: AuditEvent;
@@ -10,18 +10,18 @@ export interface Message {
 
 /** Result of one attempt. */
 export type Attempt =
-  /** The far end answered; a status below 300 means delivered. */
+  /** The receiver answered. A status below 300 means delivered. */
   | {
       readonly status: number;
-      /** Pause requested by the far end, in milliseconds. */
+      /** Pause requested by the receiver, in milliseconds. */
       readonly retryAfterMs: number | null;
-      /** Beginning of the answer when it refused the message. Untrusted text. */
+      /** Beginning of the receiver's answer to a refused message. Untrusted text. */
       readonly text?: string;
     }
-  /** The far end did not answer; `reason` contains no secrets. */
+  /** The receiver did not answer. `reason` contains no secrets. */
   | { readonly status: null; readonly reason: string };
 
-/** Makes one attempt. Never rejects. */
+/** Attempts one delivery. Never rejects. */
 export type Deliver = (
   target: ChannelTarget,
   message: Message,
@@ -31,10 +31,10 @@ export type Deliver = (
 export const delivered = (attempt: Attempt): attempt is Attempt & { status: number } =>
   attempt.status !== null && attempt.status >= 200 && attempt.status < 300;
 
-/** Describes an attempt for people. */
+/** The attempt as a text for display. */
 export function describeAttempt(attempt: Attempt): string {
   if (attempt.status === null) return attempt.reason;
   const { status } = attempt;
   const redirected = status >= 300 && status < 400 ? '; redirects are not followed' : '';
-  return `the far end answered ${status}${redirected}`;
+  return `the receiver answered ${status}${redirected}`;
 }

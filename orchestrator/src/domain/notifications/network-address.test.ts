@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { hostOf } from './channel-config.ts';
 import { classOfAddress, mayReach } from './network-address.ts';
 
-describe('classes of addresses', () => {
+describe('classOfAddress', () => {
   test.each([
     ['8.8.8.8', 'public'],
     ['2606:4700::1111', 'public'],
@@ -78,8 +78,8 @@ const spellings: ((bytes: Bytes) => string)[] = [
 const spelling = fc.constantFrom(...spellings);
 const hostIn = (spelled: string): string => hostOf(new URL(`http://${spelled}/`));
 
-describe('notations of an address', () => {
-  test('refuses a refused address in any notation', () => {
+describe('address notations', () => {
+  test('refuses every notation of a refused address', () => {
     fc.assert(
       fc.property(forbidden4, spelling, (bytes, spell) => {
         expect(mayReach(hostIn(spell(bytes)), { denyPrivate: false })).toBe(false);
@@ -88,7 +88,7 @@ describe('notations of an address', () => {
     );
   });
 
-  test('never classifies a notation less strictly than the address', () => {
+  test('classifies no notation less strictly than the address', () => {
     const severity = { public: 0, private: 1, refused: 2 };
     fc.assert(
       fc.property(ipv4, spelling, (bytes, spell) => {
@@ -101,7 +101,7 @@ describe('notations of an address', () => {
     );
   });
 
-  test('classifies an address that is allowed despite deny_private as public', () => {
+  test('classifies addresses as public if deny_private allows them', () => {
     const ipv6 = fc
       .tuple(...Array.from({ length: 8 }, () => fc.integer({ min: 0, max: 0xffff })))
       .map((groups) => groups.map((group) => group.toString(16)).join(':'));

@@ -41,7 +41,7 @@ describeDatabases('notifications', (fixture) => {
     return { ...domain, domain: domain as Domain, actor, me: key.id, happen, waiting, all };
   };
 
-  test('creates notifications for notifying events only', async () => {
+  test('creates notifications only for notifying events', async () => {
     const { happen, all } = await open();
     await happen(
       ...[...notifyingEvents, 'agent.connected', 'auth.signed_in', 'channel.dropped'].map((event_type) => ({
@@ -51,7 +51,7 @@ describeDatabases('notifications', (fixture) => {
     expect((await all()).map(({ event_type }) => event_type)).toEqual([...notifyingEvents].reverse());
   });
 
-  test('lists what happened, newest first', async () => {
+  test('lists notifications newest first', async () => {
     const { happen, context, me } = await open();
     const [first] = await happen({ summary: 'one', severity: 'critical' }, { summary: 'two' });
     const page = await listNotifications(context, me, { limit: 1, offset: 1 });
@@ -108,7 +108,7 @@ describeDatabases('notifications', (fixture) => {
       ['old', true],
     ]);
     expect(unread_count).toBe(1);
-    // Marks from before the event of the addition was placed are kept.
+    // Read marks from before the addition of the operator got its place are kept.
     await readAllNotifications(context, asActor(later));
     await happen({ event_type: 'operator.removed', target_type: 'operator', target_id: later });
     expect((await listNotifications(context, later, {})).unread_count).toBe(4);
@@ -163,7 +163,7 @@ describeDatabases('notifications', (fixture) => {
       summary: `${event_type} ${target_id === agent.id ? 'web' : 'db'} ${afterSecs}`,
       timestamp_ms: (now() + afterSecs) * 1000,
     });
-    // Judged at the time of the event, not of the placing.
+    // Notifications are muted by the time of the event, not by the time of its placing.
     const events = [
       of(agent.id, 'agent.lost', 9),
       of(agent.id, 'agent.lost', 10),
@@ -215,7 +215,7 @@ describeDatabases('notifications', (fixture) => {
       const strangers = { target_type: '', target_id: '' };
       await happen(...flood(0, 7, strangers));
       await happen(...flood(7, 500, strangers), { summary: 'lost' });
-      // Known agents have a share of their own.
+      // Known agents have a limit of their own.
       await happen(...flood(600, 15, { target_id: 'cd'.repeat(16) }));
       const told = (await all()).map(({ summary }) => summary).reverse();
       expect(told).toHaveLength(21);

@@ -33,18 +33,18 @@ import { type Actor, type Context, seconds } from '../shared/context.ts';
 
 const notifying: ReadonlySet<string> = new Set(notifyingEvents);
 /**
- * Event types that a maintenance window mutes: those that work on a machine causes. Security events, such as a cloned key, are
+ * Event types that a maintenance window mutes: work on a machine may cause them. Security events, such as a cloned key, are
  * never muted, because an attacker could wait for a window.
  */
 const suppressible: ReadonlySet<string> = new Set(['agent.lost', 'agent.returned', 'drift.detected']);
 /**
- * Event types that others can cause in any number. Each type has an hourly limit for known agents and another one for unknown
- * ones. The last notification says that further ones are in the audit log only.
+ * Event types that others can cause in any number. Each type has one hourly limit for known agents and one for unknown
+ * agents. The last notification within the limit says that further ones are in the audit log only.
  */
 const limited: ReadonlySet<string> = new Set(['agent.key_rotated', 'agent.refused']);
 const limitedAnHour = 10;
 const hourMs = 3_600_000;
-/** Limits on the part of an event that is sent on; longer ones stay in the audit log only. */
+/** Limits on the part of an event that is sent to channels. Longer texts are only in the audit log. */
 const maxSummaryLength = 1_000;
 const maxMetadataLength = 16_384;
 
@@ -82,7 +82,7 @@ export function notificationsOf(context: Context): EventConsumer {
   };
 }
 
-/** A new operator starts with everything read; a removed operator's read marks are deleted. */
+/** A new operator starts with everything read. Removing an operator deletes the read marks. */
 function readingBegins({ event_type, target_id, place }: PlacedEvent): Statement[] {
   const operator = { operator_id: target_id };
   if (event_type === 'operator.added') return [statement(raiseReadUpTo, { ...operator, place })];
@@ -114,7 +114,7 @@ async function withinLimits(context: Context, events: readonly PlacedEvent[]): P
 
 const nodeIdOf = ({ target_type, target_id }: PlacedEvent) => (target_type === 'agent' ? target_id : null);
 
-/** The events that fell into a maintenance window, each judged by the windows at its own time. */
+/** The events during a maintenance window, each judged by the windows at the time of the event. */
 async function coveredBy(context: Context, events: readonly PlacedEvent[]): Promise<ReadonlySet<PlacedEvent>> {
   const covered = new Set<PlacedEvent>();
   const candidates = events.filter(
@@ -163,7 +163,7 @@ const toRow = (context: Context, event: PlacedEvent, suppressed: boolean) => ({
   }),
 });
 
-/** Newest first, with what this operator has read of them. */
+/** Notifications, newest first, with the read marks of this operator. */
 export async function listNotifications(
   { db }: Context,
   operatorId: string,
@@ -232,7 +232,7 @@ export async function readAllNotifications(context: Context, actor: Actor): Prom
   bus.publish({ type: 'notifications_read', operator_id: actor.id });
 }
 
-/** Maximum number of notifications kept: it bounds the cost of lists and counts. */
+/** Maximum number of stored notifications, which bounds the cost of lists and counts. */
 const maxKept = 10_000;
 const pruneAtOnce = 500;
 

@@ -17,15 +17,15 @@ import { targetOf } from './channels.ts';
 import { type Attempt, describeAttempt, type Message } from './delivery.ts';
 import { afterFailure, longestPauseMs } from './delivery-outcome.ts';
 
-/** The outbox of messages to channels, and their outcomes. The caller ensures that only one process sends. */
+/** The outbox of messages to channels, and the outcomes of deliveries. The caller ensures that only one process sends. */
 
 /** A channel with its next messages. */
 export interface Sending {
   readonly channelId: string;
   readonly name: string;
-  /** Null when its config cannot be decrypted. */
+  /** Null when the channel's config cannot be decrypted. */
   readonly target: ChannelTarget | null;
-  /** The encrypted config as read: an outcome only counts while it is unchanged. */
+  /** The encrypted config as read. An outcome only counts while the config is unchanged. */
   readonly sealed: string;
   readonly failures: number;
   readonly failing_since: number | null;
@@ -33,19 +33,19 @@ export interface Sending {
   readonly messages: readonly { readonly message: Message; readonly attempts: number }[];
 }
 
-/** Ids of channels that may be sent to now. */
+/** Ids of channels that have messages to send now. */
 export async function channelsToSend({ db, now }: Context): Promise<string[]> {
   return (await db.all(dueChannels, { now_ms: now(), beyond_ms: now() + longestPauseMs })).map(
     ({ channel_id }) => channel_id,
   );
 }
 
-/** @returns null when the channel is gone, has no messages, or is backing off */
+/** @returns null when the channel was deleted, has no messages, or is backing off */
 export async function nextToSend(context: Context, channelId: string, limit: number): Promise<Sending | null> {
   const row = await context.db.get(channelById, { channel_id: channelId });
   if (!row) return null;
   const pause = row.retry_at_ms - context.now();
-  // No pause is longer, so a later time was written with a wrong clock.
+  // A pause beyond the maximum was written with a wrong clock.
   if (pause > 0 && pause <= longestPauseMs) return null;
   const waiting = await context.db.all(oldestDeliveries, { channel_id: channelId, limit });
   if (waiting.length === 0) return null;
@@ -158,7 +158,7 @@ const dropped = (
 
 const giveUpAtOnce = 500;
 
-/** Drops messages that have waited too long. */
+/** Drops messages that have been queued for too long. */
 export async function giveUpOld(context: Context, afterSecs: number): Promise<void> {
   const created_before = context.now() - afterSecs * 1000;
   for (;;) {
@@ -185,7 +185,7 @@ interface Health {
   failingSince: number | null;
 }
 
-/** An outcome under an earlier config does not count. */
+/** Guards an outcome: it is ignored when the config has changed since the send. */
 const healthOf = ({ channelId, sealed, failures, retryAtMs, failingSince }: Health) =>
   statement(
     setChannelHealth,

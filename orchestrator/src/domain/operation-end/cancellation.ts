@@ -16,7 +16,7 @@ import { type Actor, type Context, seconds } from '../shared/context.ts';
 import { announceEnd, type Ending, type EndingOperation, endStatements, ignoreFinished } from './operation-end.ts';
 
 /**
- * Cancels an operation: immediately if it was not dispatched, otherwise by asking the agent and waiting for its report.
+ * Cancels an operation: immediately if it was not dispatched; otherwise sends a cancellation request to the agent, which reports the end.
  * @throws MusterError operation_not_found, operation_finished
  */
 export async function cancelOperation(context: Context, actor: Actor, operationId: string): Promise<void> {
@@ -31,7 +31,7 @@ export async function cancelOperation(context: Context, actor: Actor, operationI
       else await askToCancel(context, actor, operation, label);
       return;
     } catch (error) {
-      // It was dispatched, undispatched, or ended since it was read.
+      // The operation was dispatched, undispatched, or ended since it was read.
       if (attempt === maxAttempts) throw error;
       ignoreFinished(error);
     }
@@ -79,7 +79,7 @@ export async function cancelling(context: Context, actor: Actor, nodeId: string,
   const end = statement(endAllOpen, { node_id: nodeId, status: 'cancelled', finished_at, error: reason });
   const open = await context.db.all(openOperations, { node_id: nodeId });
   const ids = open.map(({ operation_id }) => operation_id);
-  // Each end is recorded, so the recorded and the ended operations must be the same.
+  // The event names each operation, so the recorded and the ended operations must be the same.
   const isSame = { expect: 'no_row', else: 'agent_changed' } as const;
   const statements: Statement[] = [
     statement(openBeside, { node_id: nodeId, ids }, isSame),

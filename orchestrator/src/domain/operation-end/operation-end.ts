@@ -8,13 +8,13 @@ import { type Statement, statement } from '../../store/transaction.ts';
 import { audited } from '../audit/audit.ts';
 import { type Actor, type Context, seconds } from '../shared/context.ts';
 
-/** Every operation ends here, exactly once. */
+/** Ends operations. Every operation ends here, exactly once. */
 
 export interface Ending {
   status: Exclude<OperationStatus, 'queued' | 'running'>;
   error: string | null;
   summary: Summary | null;
-  /** Unix seconds; null when it never started, or to keep the recorded time. */
+  /** Unix seconds; null when the operation never started, or to keep the recorded time. */
   startedAt: number | null;
 }
 
@@ -29,7 +29,7 @@ export interface EndingOperation {
 /**
  * The statements that end an operation, for the caller's transaction. The first one fails with `operation_finished`
  * when the operation has already ended, which rolls the transaction back.
- * @param undispatched end it only if it was not dispatched
+ * @param undispatched end the operation only if it was not dispatched
  */
 export function endStatements(
   context: Context,
@@ -43,10 +43,10 @@ export function endStatements(
   const finished_at = seconds(context.now());
   const precondition = { expect: 'changed', else: 'operation_finished' } as const;
   const { status, error } = ending;
-  // Only the record of a drift check is kept.
+  // A drift check leaves only its drift record; the operation itself is deleted.
   if (kind === 'drift') {
     const gone = statement(deleteOpenOperation, { operation_id }, precondition);
-    // No check took place, so the machine is due again.
+    // The check did not run, so the machine is due again.
     const missed = status === 'expired' || status === 'interrupted';
     return missed ? [gone, statement(driftDueAgain, { node_id, now: finished_at })] : [gone];
   }

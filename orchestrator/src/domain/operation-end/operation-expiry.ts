@@ -5,14 +5,14 @@ import { agentLabel } from '../shared/agent-label.ts';
 import { type Context, seconds, systemActor } from '../shared/context.ts';
 import { announceEnd, type Ending, type EndingOperation, endStatements, ignoreFinished } from './operation-end.ts';
 
-/** Ends operations whose time has passed. */
+/** Ends operations after their time limits. */
 
-/** Operations read at a time; their transactions share commits. */
+/** Maximum operations read at a time; their transactions share commits. */
 const atOnce = 500;
-/** An agent that was gone for this long has lost what it was sent. */
+/** Seconds after which an agent that does not return is assumed to have lost its dispatched operations. */
 const lostAfterSecs = 86_400;
 
-/** Ends operations that waited for their agent beyond their TTL. */
+/** Ends queued operations that were not dispatched within their TTL. */
 export async function expireQueued(context: Context): Promise<void> {
   for (;;) {
     const due = await context.db.all(expiredQueued, { now: seconds(context.now()), limit: atOnce });
@@ -27,7 +27,7 @@ export async function expireQueued(context: Context): Promise<void> {
   }
 }
 
-/** Ends operations that were dispatched to lost agents: their outcome stays unknown. */
+/** Ends operations that were dispatched to lost agents. Their outcome stays unknown. */
 export async function endLost(context: Context): Promise<void> {
   const now = seconds(context.now());
   const seen_before = now - lostAfterSecs;
@@ -62,7 +62,7 @@ async function endAll(
   );
 }
 
-/** Expired sessions and codes are refused anyway; deleting them keeps the tables small. */
+/** Deletes expired sign-in sessions and codes, which are refused anyway, to keep the tables small. */
 export async function expireSessions(context: Context): Promise<void> {
   const now = seconds(context.now());
   const expire = [statement(deleteExpiredSessions, { now }), statement(deleteExpiredWebCodes, { now })];

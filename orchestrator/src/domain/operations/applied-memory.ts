@@ -1,12 +1,12 @@
 /**
- * Remembers the last apply of each agent that changed nothing. Another apply of the same desired set that changes
- * nothing adds nothing to applied state, so that need not be read. This holds as long as no other apply has ended
- * since, which the caller checks in its write.
+ * Remembers the last apply of each agent that changed nothing. Another apply of the same desired set without changes does not
+ * change applied state, so that applied state need not be read. This holds as long as no other apply has ended since,
+ * which the caller checks in its write.
  */
 export interface AppliedMemory {
   /**
    * @param payloadDigest digest of an apply that changed nothing; null when it changed something
-   * @returns the previous operation, with the same set and without changes; null when applied state has to be read
+   * @returns the previous operation with the same set and without changes; null when applied state must be read
    */
   sameAs(nodeId: string, payloadDigest: string | null): string | null;
   /** Remembers an apply that changed nothing. Call it after the commit. */

@@ -36,7 +36,7 @@ async function open(fixture: DatabaseFixture) {
   let seq = 0;
   const report = (agent: Key, reports: Report[], links = domain.links) =>
     links.reported(agent.id, instance, ++seq, reports);
-  /** @returns what the agent is sent */
+  /** @returns the operation message for the agent */
   const submit = async (agent: Key, names: readonly string[]): Promise<OperationMessage> => {
     const wanted = { kind: 'apply', modules: names, queue: true } as const;
     const id = await submitOperation(context, actor, agent.id, wanted);
@@ -86,7 +86,7 @@ describeDatabases('applied state', (fixture) => {
     expect(state).toMatchObject({ pending_removals: [], unapplied: [] });
   });
 
-  test('forgets what a cancelled apply skipped once an apply without it ends', async () => {
+  test('forgets a resource that a cancelled apply skipped, once an apply without it ends', async () => {
     const { context, actor, domain, report, submit } = await open(fixture);
     const agent = await newAgent(domain, actor, 'web-1');
     const first = await submit(agent, ['a', 'b']);
@@ -103,7 +103,7 @@ describeDatabases('applied state', (fixture) => {
     }
   });
 
-  test('ignores reported resources that no operation contained', async () => {
+  test('ignores reported resources that were in no operation', async () => {
     const { context, actor, domain, report, submit } = await open(fixture);
     const agent = await newAgent(domain, actor, 'web-1');
     const made = Array.from({ length: 50 }, (_, i) =>
@@ -191,11 +191,11 @@ interface Step {
   names: string[];
   /** Modules of audit assignments: kept while they are not requested. */
   audits: string[];
-  /** Status of the resources, in turn. */
+  /** Status of the resources, used cyclically. */
   fates: Fate[];
-  /** How the apply ends: completely, cancelled after some resources, or given up by the agent after some. */
+  /** How the apply ends: completely, cancelled after some resources, or aborted by the agent after some. */
   end: { how: 'whole' | 'cancelled' | 'given up'; after: number };
-  /** Reports results one by one. */
+  /** Whether results are reported one by one. */
   pieces: boolean;
   /** Restarts the orchestrator. */
   restart: boolean;
@@ -204,7 +204,7 @@ interface Step {
 type Fate = 'well' | 'fails' | 'fails half way';
 
 const step: fc.Arbitrary<Step> = fc.record({
-  // The others declare its path differently.
+  // Module `d` declares the same path differently, so it is used alone.
   names: fc.oneof({ arbitrary: fc.subarray(['a', 'b', 'c']), weight: 4 }, fc.constantFrom<string[]>(['d'], ['c', 'd'])),
   audits: fc.subarray(Object.keys(modules)),
   fates: fc.array(fc.constantFrom<Fate>('well', 'well', 'well', 'fails', 'fails half way'), {
@@ -228,7 +228,7 @@ const step: fc.Arbitrary<Step> = fc.record({
 
 interface Recorded {
   resource: OperationMessage['resources'][number];
-  /** An apply succeeded once. */
+  /** Whether an apply succeeded once. */
   isInPlace: boolean;
 }
 
@@ -238,7 +238,7 @@ class Model {
   #record = new Map<string, Recorded>();
   /** Expected applied state by key. */
   #rows = new Map<string, { state: 'applied' | 'pending_removal' | 'unapplied'; identity: string }>();
-  /** The agent lost its record, and no apply without kept modules has succeeded since: applied state may contain more. */
+  /** The agent lost its record, and no apply without kept modules has succeeded since. Applied state may contain more resources. */
   #isLost = false;
   readonly #sent = new Set<string>();
 
@@ -335,7 +335,7 @@ class Model {
       return;
     }
     expect(found.sort()).toEqual([...this.#rows.values()].map((row) => `${row.state} ${row.identity}`).sort());
-    // Everything in place is known.
+    // Applied state contains every resource that is on the machine.
     for (const [key, { isInPlace }] of this.#record) if (isInPlace) expect(this.#rows.has(key)).toBe(true);
   }
 }

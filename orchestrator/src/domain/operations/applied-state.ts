@@ -3,7 +3,7 @@ import { isResourceType, kinds } from '@muster/protocol/module';
 
 /**
  * Applied state: the resources that applies have put in place on an agent. Pure functions. The content comes from the
- * desired sets that the agent was sent; its results only contribute the status of each resource.
+ * dispatched desired sets; the agent's results only contribute the status of each resource.
  */
 
 export interface Applied {
@@ -13,11 +13,11 @@ export interface Applied {
   type: string;
   identity: string;
   operation_id: string;
-  /** Unix seconds at which it entered this state. */
+  /** When the resource entered this state, Unix seconds. */
   since: number;
   state: 'applied' | 'pending_removal' | 'unapplied';
   reason: string | null;
-  /** 1 when an apply put it in place and it was not removed since. */
+  /** 1 when an apply put the resource in place and no later apply removed it. */
   in_place: 0 | 1;
 }
 
@@ -28,9 +28,9 @@ export interface SentResource {
   id: string | null;
   type: string;
   identity: string;
-  /** Keys. */
+  /** Keys of the resources that this one depends on. */
   depends_on: readonly string[];
-  /** The condition that the machine decides. */
+  /** The condition that the agent evaluates on its machine. */
   only_if?: unknown;
 }
 
@@ -47,16 +47,16 @@ export type Told = readonly [position: number, result: ResourceResult];
 export interface AppliedChanges {
   /** Rows that are new or differ. */
   put: Applied[];
-  /** Keys of removed resources. */
+  /** Keys of resources to remove from applied state. */
   gone: string[];
   /**
-   * Keys that the apply reported and that remain. Rows that were never in place and are not among them are dropped.
+   * Keys of reported resources that remain. Rows that were never in place are dropped unless they are listed here.
    * Null when the apply did not get through the set.
    */
   stay: string[] | null;
-  /** All removals were reported too: besides `stay`, only kept resources remain. */
+  /** Whether all removals were reported too. Then only the resources of `stay` and of kept modules remain. */
   whole: boolean;
-  /** Everything in the set was as declared, and there was nothing to remove. */
+  /** Whether everything in the set was as declared, and nothing was to be removed. */
   unchanged: boolean;
 }
 
@@ -78,7 +78,7 @@ const isUnmet = (
   failed: ReadonlySet<string>,
 ): boolean => status === 'skipped' && only_if !== undefined && !depends_on.some((key) => failed.has(key));
 
-/** @returns the reason of a result, cut to the limits of one apply */
+/** @returns a function that returns the reason of a result, cut to the limits of one apply */
 function createReasons(): (result: ResourceResult) => string {
   let left = maxReasons;
   return ({ status, message }) => {
@@ -92,9 +92,9 @@ function createReasons(): (result: ResourceResult) => string {
 const isHealthy = ({ status }: ResourceResult): boolean => status === 'unchanged' || status === 'changed';
 
 /**
- * Takes the results of one apply, in pages.
+ * Collects the results of one apply, in pages.
  * @param now Unix seconds
- * @param ending how the apply ended: a cancelled one also skips resources whose condition holds
+ * @param ending how the apply ended: a cancelled apply also skips resources whose condition holds
  */
 export function createAppliedChanges(
   set: SentSet,
@@ -120,14 +120,14 @@ export function createAppliedChanges(
     const well = isHealthy(result);
     if (result.status === 'unchanged') unchanged++;
     if (ending !== 'cancelled' && isUnmet(sent, result, failed)) {
-      // A resource in place stays so, as it was applied. One that never was is not desired now.
+      // A resource in place keeps its state. A resource that was never in place is not desired now.
       if (earlier?.in_place === 0) gone.add(key);
       else if (earlier !== undefined && earlier.state !== 'applied')
         put.set(key, { ...earlier, operation_id: operationId, since: now, state: 'applied', reason: null });
       return;
     }
     if (!well) failed.add(key);
-    // The agent's record of the resource is unchanged: it is removed, or kept, under the names it was applied with.
+    // The agent's record of the resource is unchanged, so its state keeps the names with which it was applied.
     const untouched = earlier?.in_place === 1 && !well && (result.status === 'skipped' || earlier.type !== type);
     const names = untouched ? namesOf(earlier) : { module, resource_id, type, identity };
     const state = well ? 'applied' : 'unapplied';
@@ -153,7 +153,7 @@ export function createAppliedChanges(
 
   function takeRemoval(key: string, result: ResourceResult, earlier: Applied | undefined): void {
     removals++;
-    // Resources that no operation of this agent contained, or that are desired again, are not added by a removal.
+    // A removal does not add a resource that was in no operation of this agent, or that is desired again.
     if (earlier === undefined || wanted.has(key)) return;
     if (isHealthy(result)) {
       put.delete(key);
@@ -167,10 +167,10 @@ export function createAppliedChanges(
   }
 
   return {
-    /** The keys whose rows `take` needs. */
+    /** The keys for which `take` needs rows. */
     keysOf: (page: readonly Told[]): string[] => page.map(keyAt),
 
-    /** @param earlier applied-state rows from before this apply, by key; at least the existing ones of `keysOf` */
+    /** @param earlier rows of applied state from before this apply, by key; at least the existing ones of `keysOf` */
     take(page: readonly Told[], earlier: ReadonlyMap<string, Applied>): void {
       for (const one of page) {
         const [position, result] = one;
@@ -182,7 +182,7 @@ export function createAppliedChanges(
     },
 
     changes(): AppliedChanges {
-      // A failed one may have stopped before its removals, or immediately.
+      // A failed apply may have stopped before its removals, or immediately.
       const whole = ending !== 'failed' && told === resources.length;
       const through = whole || (told === resources.length && told + removals > 0);
       const pending = [...put.values()].filter(({ state }) => state === 'pending_removal');

@@ -5,7 +5,7 @@ import { type Context, seconds } from '../shared/context.ts';
 /**
  * Marks an operation as dispatched if it is queued and the only one of its approved agent. Requests within one turn of
  * the event loop share a write.
- * @returns the payload that was last applied on the machine; null when it was not marked, and the rows have to be read
+ * @returns the payload that was last applied on the machine; null when the operation was not marked, and the rows must be read
  */
 export type MarkOnly = (operationId: string) => Promise<{ applied: string | null } | null>;
 
@@ -30,7 +30,7 @@ export function createDispatchMarks(context: Pick<Context, 'db' | 'now'>): MarkO
   return async (operationId) => {
     if (gathering === null || gathering.ids.length >= atOnce) {
       const ids: string[] = [];
-      // In a later microtask: the dispatcher requests marks for many agents before it yields.
+      // Runs in a later microtask, because the dispatcher requests marks for many agents before it yields.
       const marked = Promise.resolve().then(() => {
         if (gathering?.ids === ids) gathering = null;
         return mark(ids);

@@ -1,17 +1,17 @@
 import type { ResourceResult } from '@muster/protocol';
 
-/** Sizes of stored results. Agents decide what they report, so the amount that is stored must stay readable. */
+/** Sizes of stored results. Agents decide how much they report, so the stored amount is bounded. */
 
 /** Overhead of a row in bytes. */
 export const rowBytes = 128;
 
-/** @param text the result as stored */
+/** Bytes that a result counts. @param text the result as stored */
 export const weightOf = (text: string): number => rowBytes + Buffer.byteLength(text);
 
 /** Maximum characters of the message in a bare result. */
 const maxWords = 200;
 
-/** The result without its long fields. @param because reason for people */
+/** The result without its long fields. @param because the reason, for display */
 export function bare(result: ResourceResult, because: string): ResourceResult {
   const words = result.message === null ? '' : `${result.message.slice(0, maxWords).toWellFormed()} `;
   return {

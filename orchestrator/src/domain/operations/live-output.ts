@@ -13,7 +13,7 @@ import { createOperationScrub } from './report-secrets.ts';
 
 export interface LiveOutput {
   printed(nodeId: string, progress: OutputProgress): Promise<void>;
-  /** Keyed by `module/identity`; empty once the operation has ended. */
+  /** Output by `module/identity`; empty once the operation has ended. */
   of(nodeId: string, operationId: string): Promise<Record<string, Shown>>;
   close(): void;
 }
@@ -21,13 +21,13 @@ export interface LiveOutput {
 export interface Shown {
   stdout: string;
   stderr: string;
-  /** Output is missing before or within the text. */
+  /** Whether output is missing before or within the text. */
   truncated: boolean;
 }
 
-/** Maximum number of programs kept for one operation: one is running, and the earlier ones were reported. */
+/** Maximum number of programs kept for one operation. One is running; the earlier ones have been reported. */
 const maxPrograms = 4;
-/** Maximum characters for all agents; beyond it, the agents with the oldest output are evicted. */
+/** Maximum characters for all agents. Beyond it, the agents with the oldest output are evicted. */
 const maxCharacters = 32 * 1024 * 1024;
 
 interface Watched {
@@ -36,7 +36,7 @@ interface Watched {
 }
 
 export function createLiveOutput(context: Context, capacity = maxCharacters): LiveOutput {
-  /** By node id, the most recently updated last. */
+  /** Output by node id, the most recently updated last. */
   const agents = new Map<string, Watched>();
   let characters = 0;
   const scrubOf = createOperationScrub(context, { secretsOf: () => undefined }, createPayloads(context));
@@ -55,7 +55,7 @@ export function createLiveOutput(context: Context, capacity = maxCharacters): Li
       forget(hint.node_id);
   });
 
-  /** Only open operations of the same agent. */
+  /** Whether the operation is open and belongs to the agent. */
   const isWatchable = async (nodeId: string, operation_id: string): Promise<boolean> => {
     const row = await context.db.get(reportedOperation, { operation_id });
     return row !== undefined && row.node_id === nodeId && row.kind !== 'drift' && !hasEnded(row.status);

@@ -4,36 +4,36 @@ import type { SentSecret } from '../secrets/secret-access.ts';
 import { newTally, type Tally } from './report-limits.ts';
 
 /**
- * Cache of open operations, so that neither their dispatch nor their reports need a lookup. The rows decide: the write
- * that marks an operation as dispatched verifies it, and the database refuses reports after its end.
+ * Cache of open operations, so that neither their dispatch nor their reports need a lookup. The database is authoritative: the
+ * write that marks an operation as dispatched verifies it, and the database refuses reports after its end.
  */
 export interface OperationCache {
   /**
    * Takes an operation that a hint announced.
-   * @returns the operation that may be the only queued one of the agent; each is returned once
+   * @returns the operation that may be the only queued one of the agent. Each operation is returned once
    */
   takeQueued(nodeId: string): QueuedOperation | null;
-  /** @param secrets the secrets it was sent with; null when other values may have been sent */
+  /** @param secrets the secrets in the dispatched message; null when other values may have been sent */
   sent(operation: ReportedOperation, secrets: readonly SentSecret[] | null): void;
   find(operationId: string): ReportedOperation | undefined;
-  /** The secrets that an operation was sent with, encrypted; undefined when unknown here. */
+  /** The encrypted secrets in the dispatched message of an operation; undefined when unknown to this process. */
   secretsOf(operationId: string): readonly SentSecret[] | undefined;
-  /** Totals of what was kept of an operation; incomplete when another process sent it. */
+  /** Totals of the stored reports of an operation; incomplete when another process sent it. */
   tallyOf(operationId: string): Tally;
   /** Remembers the totals after they were committed. */
   tally(operationId: string, kept: Tally): void;
   close(): void;
 }
 
-/** Maximum number of queued operations; the oldest are evicted and read when their agents have their turn. */
+/** Maximum number of queued operations. The oldest are evicted and read from the database when they are due. */
 const maxQueued = 10_000;
-/** Maximum number of sent operations; the oldest are evicted and looked up again. */
+/** Maximum number of sent operations. The oldest are evicted and looked up again. */
 const maxSent = 50_000;
-/** Twice as many, because tallies also cover operations that an earlier process sent. */
+/** Maximum number of tallies: twice `maxSent`, because tallies also cover operations that an earlier process sent. */
 const maxTallies = 2 * maxSent;
-/** Maximum characters of encrypted secrets in the cache; those of further operations are looked up. */
+/** Maximum characters of encrypted secrets in the cache. Secrets of further operations are looked up. */
 const maxSecretCharacters = 16 * 1024 * 1024;
-/** Maximum number of removals remembered for all operations; the oldest tallies forget theirs. */
+/** Maximum number of removals remembered for all operations. Beyond it, the oldest tallies drop theirs. */
 const maxRemovals = 500_000;
 
 export function createOperationCache(bus: Pick<Bus, 'subscribe'>): OperationCache {
@@ -92,7 +92,7 @@ export function createOperationCache(bus: Pick<Bus, 'subscribe'>): OperationCach
   };
 }
 
-/** Queued operations by agent, from the hints that announce them. */
+/** Queued operations by agent, from hints. */
 function createQueued() {
   const byNode = new Map<string, QueuedOperation>();
   return {
@@ -105,7 +105,7 @@ function createQueued() {
       if (hint.type === 'operation_ended') {
         if (byNode.get(hint.node_id)?.operation_id === hint.operation_id) byNode.delete(hint.node_id);
       } else if (hint.type === 'work') {
-        // With several operations, the rows decide the order.
+        // If an agent has several queued operations, the rows decide their order.
         if (byNode.delete(hint.node_id) || hint.operation === undefined) return;
         if (byNode.size >= maxQueued) byNode.delete(byNode.keys().next().value as string);
         byNode.set(hint.node_id, hint.operation);

@@ -3,7 +3,7 @@ import { fromJson, type JsonText } from '../../store/json-text.ts';
 import { resultPage } from '../../store/queries/operation-results.ts';
 import type { Context } from '../shared/context.ts';
 
-/** Reads results of an operation in pages, because agents decide on their number and size. */
+/** Reads results of an operation in pages, because agents choose their number and size. */
 
 /** Maximum bytes of a page. */
 export const pageBytes = 1024 * 1024;
@@ -24,9 +24,9 @@ export async function* storedResults(
 }
 
 /**
- * Pages of results in order of position: stored ones, merged with those of a report that is not committed yet.
+ * Pages of results in order of position: stored results merged with those of a report that is not committed yet.
  * @param fresh uncommitted results by position; they replace stored ones
- * @param total number of results as reported by the agent; if all are fresh, nothing is read
+ * @param total number of results as reported by the agent. If all are fresh, nothing is read
  */
 export async function* reportedResults(
   context: Pick<Context, 'db'>,

@@ -3,9 +3,8 @@ import type { Context } from '../shared/context.ts';
 /** Requests that wait for the end of an operation or a run. */
 export interface Waiting {
   /**
-   * Resolves when a hint reports the end, at the timeout, or when the signal aborts. The caller reads the rows in each
-   * case.
-   * @param id an operation or a run
+   * Resolves when a hint reports the end, at the timeout, or when the signal aborts. The caller then reads the rows.
+   * @param id the id of an operation or a run
    */
   untilEnded(id: string, milliseconds: number, signal?: AbortSignal): Promise<void>;
   close(): void;
@@ -48,8 +47,8 @@ export function createWaiting({ bus }: Pick<Context, 'bus'>): Waiting {
 }
 
 /**
- * Reads until there is a result, woken by hints.
- * @param look reads the result; null while there is none
+ * Reads until a result exists, each time a hint wakes it.
+ * @param look reads the result; null while it does not exist
  * @param deadline Unix milliseconds
  * @returns null when the deadline passed or the signal aborted first
  */
@@ -64,7 +63,7 @@ export async function untilFound<T>(
   for (;;) {
     const enough = new AbortController();
     const left = deadline - context.now();
-    // The wait begins before the read, so that an end in between is not missed.
+    // The wait begins before the read, so that an end between the two is not missed.
     const woken = waiting.untilEnded(
       id,
       Math.max(left, 0),

@@ -56,7 +56,7 @@ async function open(fixture: Parameters<Parameters<typeof describeDatabases>[1]>
   return { domain, actor, agent, submit, report, context: domain.context };
 }
 
-/** Does everything that the gateway and the agent do for one operation. */
+/** Runs one operation as the gateway and the agent do. */
 async function carryOut(
   { domain, agent, report }: Awaited<ReturnType<typeof open>>,
   results = [resultOf()],
@@ -69,7 +69,7 @@ async function carryOut(
 }
 
 describeDatabases('operations', (fixture) => {
-  test('takes an operation from its request to its result', async () => {
+  test('processes an operation from its request to its result', async () => {
     const all = await open(fixture);
     const { domain, context, agent, submit } = all;
     const id = await submit();
@@ -103,7 +103,7 @@ describeDatabases('operations', (fixture) => {
     expect(events.map(({ event_type }) => event_type)).toEqual(['state.applied', 'state.requested']);
   });
 
-  test('refuses invalid requests without writing anything', async () => {
+  test('refuses invalid requests without writing to the database', async () => {
     const { domain, context, actor, submit, agent } = await open(fixture);
     expect(await code(submit('apply', { modules: ['nothing'] }))).toBe('module_not_found');
     await uploadModule(context, actor, 'windows', 'name: windows\nsupports: [{ platform: windows }]\n');
@@ -122,7 +122,7 @@ describeDatabases('operations', (fixture) => {
     expect((await listOperations(context, {})).operations).toEqual([]);
   });
 
-  test('runs operations in order, one at a time, and redelivers until accepted', async () => {
+  test('dispatches operations in order, one at a time, and again until accepted', async () => {
     const { domain, context, agent, submit, report } = await open(fixture);
     const first = await submit();
     const second = await submit('plan');
@@ -136,7 +136,7 @@ describeDatabases('operations', (fixture) => {
     expect((await domain.links.nextOperation(agent.id))?.operation.operation_id).toBe(second);
   });
 
-  test('takes a report once and ignores duplicates and late ones', async () => {
+  test('processes a report once, and ignores duplicate and late reports', async () => {
     const { domain, context, agent, submit } = await open(fixture);
     const id = await submit();
     await domain.links.nextOperation(agent.id);
@@ -150,7 +150,7 @@ describeDatabases('operations', (fixture) => {
     expect(await connect(domain, agent)).toMatchObject({ acknowledged: 5 });
   });
 
-  test('shows output of a running program, then the recorded output', async () => {
+  test('shows the output of a running program, then the recorded output', async () => {
     const { domain, context, actor, agent, submit, report } = await open(fixture);
     const other = await newAgent(domain, actor, 'web-2');
     const id = await submit();
@@ -179,13 +179,13 @@ describeDatabases('operations', (fixture) => {
     expect(await output()).toEqual({ 'motd/b': whole });
     await report(reportsOf(id, [resultOf()], { now: domain.now() }));
     await new Promise((resolve) => setImmediate(resolve));
-    // Output after the end, such as over another link, is ignored.
+    // Output after the end of the operation, such as over another link, is ignored.
     await print(13, 'late');
     expect(await output()).toEqual({ 'motd/b': whole });
     expect(await domain.liveOutput.of(agent.id, id)).toEqual({});
   });
 
-  test('takes times from its own clock and durations from the agent', async () => {
+  test('uses its own clock for times and the agent’s clock for durations', async () => {
     const { domain, context, agent, submit, report } = await open(fixture);
     for (const off of [3_600, -3_600]) {
       const id = await submit();
@@ -194,7 +194,7 @@ describeDatabases('operations', (fixture) => {
       domain.clock.advance(30_000);
       const now = domain.now();
       const told = reportsOf(id, [resultOf()], { now: now + off });
-      // Its start was not reported: the agent was disconnected until now.
+      // The agent was disconnected, so the start of the operation was not reported.
       const ended = told
         .slice(1)
         .map((one) => (one.type === 'finished' ? { ...one, started_at: now + off - 20 } : one));
@@ -203,7 +203,7 @@ describeDatabases('operations', (fixture) => {
       const long = await submit();
       await domain.links.nextOperation(agent.id);
       const jumped = reportsOf(long, [resultOf()], { now: now + off });
-      // The agent's clock was set forward by an hour meanwhile.
+      // The agent's clock is set forward by an hour during the operation.
       await report(jumped.map((one) => (one.type === 'finished' ? { ...one, started_at: now - 7_200 } : one)));
       expect((await getOperation(context, long)).started_at).toBeGreaterThanOrEqual(asked);
     }
@@ -220,7 +220,7 @@ describeDatabases('operations', (fixture) => {
     expect(await connect(domain, other)).toMatchObject({ acknowledged: 0 });
   });
 
-  test('commits results, output, and the end separately as they arrive', async () => {
+  test('commits results, output, and the end as they arrive', async () => {
     const { domain, context, actor, agent, submit, report } = await open(fixture);
     await uploadModule(context, actor, 'b', motd('b', '/etc/b', 'b'));
     const id = await submit('apply', { modules: ['motd', 'b'] });
@@ -249,7 +249,7 @@ describeDatabases('operations', (fixture) => {
     });
   });
 
-  test('records what was removed and what could not be', async () => {
+  test('records removed resources and failed removals', async () => {
     const all = await open(fixture);
     const { context, actor, submit } = all;
     for (const name of ['b', 'c']) await uploadModule(context, actor, name, motd(name, `/etc/${name}`, name));
@@ -276,7 +276,7 @@ describeDatabases('operations', (fixture) => {
     });
   });
 
-  test('cancels undispatched operations at once and asks the agent for others', async () => {
+  test('cancels undispatched operations immediately and sends a cancellation request for others', async () => {
     const { domain, context, actor, agent, submit, report } = await open(fixture);
     const waiting = await submit();
     await cancelOperation(context, actor, waiting);
@@ -293,7 +293,7 @@ describeDatabases('operations', (fixture) => {
     expect(await domain.links.cancellations(agent.id)).toEqual([]);
   });
 
-  test('ends operations when the agent is rejected and ignores its later reports', async () => {
+  test('ends operations when the agent is rejected, and ignores its later reports', async () => {
     const { domain, context, actor, agent, submit, report } = await open(fixture);
     const running = await submit();
     const queued = await submit('plan');
@@ -325,12 +325,12 @@ describeDatabases('operations', (fixture) => {
     expect((await domain.links.nextOperation(agent.id))?.operation.operation_id).toBe(long);
     domain.clock.advance(90_000_000);
     await upkeep.round();
-    // Dispatched, and the agent is gone for days: the outcome stays unknown.
+    // The operation was dispatched and the agent is disconnected for days, so the outcome stays unknown.
     expect((await getOperation(context, long)).status).toBe('interrupted');
     await upkeep.stop();
   });
 
-  test('expires operations although other upkeep fails', async () => {
+  test('expires operations even if other upkeep fails', async () => {
     const { domain, context, agent, submit } = await open(fixture);
     domain.connected.delete(agent.id);
     const id = await submit('apply', { queue: true, ttl: 60 });
@@ -469,7 +469,7 @@ describeDatabases('modules and assignments', (fixture) => {
     expect(await code(update({ selector: 'a="' }))).toBe('selector_invalid');
     expect(await code(update({ parameters: { motd: { nothing: 1 } } }))).toBe('invalid_input');
     expect(await code(update({ mode: 'audit' }, 'no'))).toBe('assignment_not_found');
-    // Another upload commits between the read and the write.
+    // Another upload commits between the read and the write of the first one.
     const late: Context = {
       ...context,
       db: new Proxy(context.db, {
@@ -496,7 +496,7 @@ describeDatabases('modules and assignments', (fixture) => {
     expect(await listAssignments(context)).toEqual([]);
     await removeModule(context, actor, 'motd');
     expect(await code(removeModule(context, actor, 'motd'))).toBe('module_not_found');
-    // Revision numbers continue for a name that returns, so that they are never ambiguous.
+    // A name that is used again continues its revision numbers, so that they stay unambiguous.
     await uploadModule(context, actor, 'motd', motd('three\n'));
     expect((await getModule(context, 'motd')).revision).toBe(3);
   });
@@ -514,7 +514,7 @@ describeDatabases('runs', (fixture) => {
   const assign = (all: { domain: Domain; actor: Actor }, more = {}) =>
     createAssignment(all.domain.context, all.actor, { name: 'base', modules: ['motd'], selector: 'role=web', ...more });
 
-  test('asks every matching agent and ends with the last of them', async () => {
+  test('queues an operation for every matching agent, and ends with the last of them', async () => {
     const all = await open(fixture);
     const { domain, context, actor, agent } = all;
     const absent = await newAgent(domain, actor, 'web-2');
@@ -542,7 +542,7 @@ describeDatabases('runs', (fixture) => {
     expect(events.map(({ event_type }) => event_type)).toEqual(['run.ended', 'run.started']);
   });
 
-  test('queues for absent agents on request and succeeds without failures', async () => {
+  test('queues operations for disconnected agents on request, and succeeds without failures', async () => {
     const all = await open(fixture);
     const { domain, context, actor, agent } = all;
     await putOneTag(context, actor, 'web-1', 'role', 'web');
@@ -558,7 +558,7 @@ describeDatabases('runs', (fixture) => {
     expect(run).toMatchObject({ status: 'succeeded', results: [{ status: 'succeeded' }] });
   });
 
-  test('applies assigned modules and keeps the resources of audited ones', async () => {
+  test('applies assigned modules, and keeps the resources of audited ones', async () => {
     const all = await open(fixture);
     const { domain, context, actor, submit } = all;
     await putOneTag(context, actor, 'web-1', 'role', 'web');
@@ -577,7 +577,7 @@ describeDatabases('runs', (fixture) => {
     expect((await carryOut(all)).modules).toEqual(['motd', 'hosts']);
   });
 
-  test('ends at once without matching agents', async () => {
+  test('ends a run without matching agents immediately', async () => {
     const all = await open(fixture);
     const { domain, context, actor } = all;
     await assign(all);
@@ -586,7 +586,7 @@ describeDatabases('runs', (fixture) => {
     expect((await awaitRun(context, domain.waiting, id)).ended).toBe(true);
   });
 
-  test('ends a run when the process died or the hint was lost after the last outcome', async () => {
+  test('ends a run when the process stopped, or the hint was lost, after the last outcome', async () => {
     const all = await open(fixture);
     const { domain, context, actor } = all;
     await putOneTag(context, actor, 'web-1', 'role', 'web');

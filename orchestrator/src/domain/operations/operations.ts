@@ -24,15 +24,15 @@ import { keepPayload } from './payloads.ts';
 import { modulesOfPlan, orStale, requirePlan, requireSamePlan } from './plan-binding.ts';
 import { presentSet } from './resolve-agent.ts';
 
-/** Operations: what an agent is asked to do, from the request to the result. */
+/** Operations: plans and applies of single agents, from the request to the result. */
 
 export interface OperationRequest {
   kind: 'apply' | 'plan';
   modules: readonly string[];
   ttl?: number | undefined;
-  /** For an apply: the plan of this agent to run exactly. */
+  /** For an apply: the plan of this agent to apply exactly. */
   plan_id?: string | undefined;
-  /** Queue the operation even when the agent is not connected. */
+  /** Whether to queue the operation even if the agent is not connected. */
   queue: boolean;
 }
 
@@ -59,7 +59,7 @@ const toEntry = (row: Row): OperationEntry => ({
   error: row.error,
 });
 
-/** An apply for a maintenance window expires when the window closes. A plan changes nothing and has no such bound. */
+/** When a queued operation expires. An apply for a maintenance window expires when the window closes; a plan changes nothing. */
 export const expiryOf = (kind: 'apply' | 'plan', expiresAt: number, windowEnd: number | null): number =>
   kind === 'apply' && windowEnd !== null ? Math.min(expiresAt, windowEnd) : expiresAt;
 
@@ -130,13 +130,13 @@ export async function submitOperation(
     payload_digest: payload.digest,
     label,
   };
-  // An apply that is bound to a plan is compared with the plan again at dispatch, so it is not passed along.
+  // An apply that is bound to a plan is not put into the hint, because it is compared with the plan again at dispatch.
   context.bus.publish({ type: 'work', node_id, ...(plan === null ? { operation: queued } : {}) });
   return operationId;
 }
 
 /**
- * Waits for an operation.
+ * Waits for the end of an operation.
  * @returns the operation, and whether it has ended
  */
 export async function awaitOperation(
@@ -154,11 +154,11 @@ export async function awaitOperation(
   return { operation, ended: hasEnded(operation.status) };
 }
 
-/** Whether an apply was refused because its plan no longer fits; nothing was applied. */
+/** Whether an apply was refused because its plan was stale. Nothing was applied. */
 export const isStale = ({ plan_id, status, error }: OperationEntry): boolean =>
   plan_id !== null && status === 'failed' && error?.startsWith('plan_stale') === true;
 
-/** An operation whose results are read as they are written. */
+/** An operation whose results are read page by page while they are sent. */
 export type OperationInPages = OperationEntry & { resources: AsyncIterable<readonly JsonText<ResourceResult>[]> };
 
 /** @throws MusterError operation_not_found */
@@ -228,14 +228,14 @@ export async function listOperations(context: Context, filter: OperationFilter) 
 
 type Printed = OperationOutput['output'][string];
 
-/** Output whose entries are streamed, each resource once. */
+/** Output whose entries are streamed, one for each resource. */
 export interface OutputInPages {
   operation_id: string;
   output: AsyncIterable<readonly (readonly [resource: string, printed: JsonText<Printed>])[]>;
 }
 
 /**
- * The recorded output. For a program that is running, or whose report is outstanding, the output so far.
+ * The recorded output. For a program that is running, or whose report has not arrived, the output so far.
  * @throws MusterError operation_not_found, also when the operation belongs to another agent
  */
 export async function readOutput(
@@ -247,7 +247,7 @@ export async function readOutput(
   const agent = await requireAgent(context, idOrName);
   const row = await findRow(context, operationId);
   if (!row || row.kind === 'drift' || row.node_id !== agent.node_id) throw new MusterError('operation_not_found');
-  // In this order, output that is reported meanwhile appears in both rather than in neither.
+  // In this order, output that is reported between the two reads is in both rather than in neither.
   const running = hasEnded(row.status) ? {} : await live.of(row.node_id, operationId);
   return { operation_id: operationId, output: outputTexts(context, operationId, new Map(Object.entries(running))) };
 }

@@ -16,7 +16,7 @@ describe('output tail', () => {
     expect(tail.isCut).toBe(true);
   });
 
-  test('shows only whole lines where a part could reveal half a secret', () => {
+  test('shows only whole lines when a partial line could reveal half a secret', () => {
     const tail = new OutputTail();
     tail.add(piece(0, 'one\ntw'));
     tail.add(piece(100, 'en\neleven\ntwel'));
@@ -25,7 +25,7 @@ describe('output tail', () => {
     expect(tail.text(asItIs)).not.toContain('all');
   });
 
-  test('restarts when the program does', () => {
+  test('restarts when the program restarts', () => {
     const tail = new OutputTail();
     tail.add(piece(0, 'first run'));
     tail.add(piece(0, 'again'));
@@ -46,12 +46,12 @@ describe('output tail', () => {
     const text = tail.text(null);
     const gone = from - Buffer.byteLength(text.slice(text.indexOf('\n') + 1));
     expect(text).toMatch(new RegExp(`^\\[… ${gone} bytes not shown while it runs …\\]\n(😀)+$`, 'u'));
-    // The same across a gap.
+    // The newest 16 KiB are also kept across a gap.
     tail.add(piece(from + 10, 'y'.repeat(16 * 1024)));
     expect(tail.text(null)).toBe(`[… ${from + 10} bytes not shown while it runs …]\n${'y'.repeat(16 * 1024)}`);
   });
 
-  test('uses no more memory for many or empty pieces', () => {
+  test('uses no more memory for many or empty pieces than for one', () => {
     const tail = new OutputTail();
     for (let i = 0; i < 1000; i++) tail.add({ from: 10 * i, to: 10 * i + 5, text: i % 2 === 0 ? '' : 'x' });
     expect(tail.length).toBe(64);

@@ -9,13 +9,13 @@ interface Piece {
 /** Maximum characters kept of a stream. */
 const kept = 16 * 1024;
 /**
- * Maximum number of pieces with gaps between them. A working agent causes few; each one costs memory even if it is
+ * Maximum number of runs of text, with gaps between them. A working agent causes few. Each run costs memory even if it is
  * empty.
  */
 const maxRuns = 64;
 
 export class OutputTail {
-  /** In order, with a gap between each two. */
+  /** Runs of text in order, with a gap between each two. */
   #runs: Piece[] = [];
 
   get length(): number {
@@ -30,7 +30,7 @@ export class OutputTail {
   add({ from, to, text }: Piece): void {
     if (text === '') return;
     const last = this.#runs.at(-1);
-    // The output restarted: the agent was restarted and runs the program again.
+    // The offset went back, so the agent was restarted and runs the program again.
     if (last !== undefined && from < last.to) this.#runs = [];
     if (last !== undefined && from === last.to) {
       last.to = to;
@@ -40,7 +40,7 @@ export class OutputTail {
   }
 
   /**
-   * @param hide removes secrets from lines. Incomplete lines are left out then, because it could not find a partial
+   * @param hide removes secrets from lines. With it, incomplete lines are left out, because it cannot find a partial
    * secret
    */
   text(hide: ((lines: string) => string) | null): string {
@@ -63,7 +63,7 @@ export class OutputTail {
         this.#runs.shift();
         continue;
       }
-      // Does not split a surrogate pair.
+      // Avoids splitting a surrogate pair.
       const cut = first.text.slice(excess).replace(/^[\udc00-\udfff]/, '');
       first.from += Buffer.byteLength(first.text.slice(0, first.text.length - cut.length));
       first.text = cut;
@@ -76,6 +76,6 @@ const missing = (bytes: number): string => `[… ${bytes} bytes not shown while 
 
 function linesOf({ from, text }: Piece): string {
   const start = from === 0 ? 0 : text.indexOf('\n') + 1;
-  // A part of a line without its beginning and its end.
+  // The run is a part of a line, without its beginning and its end.
   return from !== 0 && start === 0 ? '' : text.slice(start, text.lastIndexOf('\n') + 1);
 }

@@ -10,7 +10,7 @@ import type { Context } from '../shared/context.ts';
 
 /**
  * The statements that store a payload, in the transaction that writes its operation. An existing payload is kept.
- * Reading it makes PostgreSQL abort this transaction, or a concurrent one that deletes the payload as unneeded.
+ * The read of an existing payload makes PostgreSQL abort this transaction, or a concurrent one that deletes the payload.
  */
 export const keepPayload = ({ digest, text }: ReturnType<typeof encodePayload>): Statement[] => [
   statement(putPayload, { digest, payload: text }),
@@ -18,11 +18,11 @@ export const keepPayload = ({ digest, text }: ReturnType<typeof encodePayload>):
 ];
 
 /**
- * Cache of resolved desired sets. A fan-out sends the same set to thousands of agents, so it is read once. Cached sets
- * contain no secrets; these are filled in for each agent at dispatch.
+ * Cache of resolved desired sets. A run sends the same set to thousands of agents, so it is read once. Cached sets
+ * contain no secrets; dispatch fills those in for each agent.
  */
 export interface Payloads {
-  /** @returns what to send to the agent, or why it cannot be sent */
+  /** @returns the payload to send to the agent, or the reason why it cannot be sent */
   load(digest: string | null, nodeId: string): Promise<Loaded>;
   /** Names of the secrets that a payload uses; empty when it is no longer stored. */
   secretsOf(digest: string): Promise<readonly string[]>;
@@ -43,12 +43,12 @@ export type Loaded =
 interface Kept {
   payload: Payload;
   secrets: { used: string[]; required: string[] };
-  /** The same for every agent; null when it contains secrets. */
+  /** The payload, if it is equal for every agent; null when it contains secrets. */
   common: Loaded | null;
   length: number;
 }
 
-/** Maximum characters of JSON that are cached parsed; a larger payload is read for each agent. */
+/** Maximum characters of JSON in the cache. A larger payload is read and parsed for each agent. */
 const keptLength = 32 * 1024 * 1024;
 const nothing: Loaded = { ok: true, resources: [], keep_modules: [], verify: [], secrets: [] };
 
@@ -87,7 +87,7 @@ export function createPayloads(context: Pick<Context, 'db' | 'secretKeys' | 'now
       const { payload, secrets, common } = found;
       if (common !== null) return common;
       const agent = await db.get(agentById, { node_id: nodeId });
-      if (!agent) return { ok: false, error: 'the agent is gone' };
+      if (!agent) return { ok: false, error: 'the agent was removed' };
       const labels = { node_id: nodeId, tags: fromJson(agent.tags), attributes: fromJson(agent.attributes) };
       const { values, denied, sent } = await secretValues(context, secrets.used, labels);
       const refused = secrets.required.flatMap((name) => denied.get(name) ?? []);

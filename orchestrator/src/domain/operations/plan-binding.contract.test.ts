@@ -70,7 +70,7 @@ async function open(fixture: Parameters<Parameters<typeof describeDatabases>[1]>
   return { domain, context, actor, agent, submit, carryOut, plan, run };
 }
 
-describeDatabases('an apply that is bound to a plan', (fixture) => {
+describeDatabases('plan binding', (fixture) => {
   test('binds an apply to the planned set and sends the plan digest to the agent', async () => {
     const { context, submit, carryOut, plan } = await open(fixture);
     const plan_id = await plan();
@@ -111,7 +111,7 @@ describeDatabases('an apply that is bound to a plan', (fixture) => {
     expect(await code(submit('apply', { plan_id: unended }))).toBe('plan_stale');
     await carryOut(planDigest, 'failed');
     expect(await code(submit('apply', { plan_id: unended }))).toBe('plan_stale');
-    // An agent too old to report a plan digest.
+    // This agent is too old to report a plan digest.
     expect(await code(submit('apply', { plan_id: await plan(['m'], null) }))).toBe('plan_stale');
     await newAgent(domain, actor, 'web-2');
     const plan_id = await plan();
@@ -119,7 +119,7 @@ describeDatabases('an apply that is bound to a plan', (fixture) => {
     expect(await code(submitOperation(domain.context, actor, 'web-2', foreign))).toBe('operation_not_found');
   });
 
-  test('compares a plan again at dispatch and ends a stale apply undispatched', async () => {
+  test('compares a plan again at dispatch, and ends a stale apply undispatched', async () => {
     const { domain, context, actor, agent, submit, plan } = await open(fixture);
     const plan_id = await plan();
     const id = await submit('apply', { plan_id });
@@ -130,12 +130,12 @@ describeDatabases('an apply that is bound to a plan', (fixture) => {
     expect(isStale(operation)).toBe(true);
   });
 
-  test('never sends another secret value than planned', async () => {
+  test('sends no other secret value than planned', async () => {
     const { domain, context, actor, agent, submit, plan } = await open(fixture);
     const { db } = context;
     await uploadModule(context, actor, 'm', fileModule('m', '${{ secrets.x }}'));
     await createSecret(context, actor, { name: 'x', value: 'as planned' });
-    // After the comparison, before the values are read.
+    // These changes are committed after the comparison, before the values are read.
     for (const change of [
       () => changeSecret(context, actor, 'x', { value: 'another' }),
       () => changeSecret(context, actor, 'x', { restriction: { node_ids: [] } }),
@@ -174,7 +174,9 @@ describeDatabases('an apply that is bound to a plan', (fixture) => {
     expect(stale.operation).toBeNull();
     expect(await getRun(context, stale.id)).toMatchObject({
       status: 'failed',
-      results: [{ status: 'failed', operation_id: null, error: expect.stringContaining('not what it was') }],
+      results: [
+        { status: 'failed', operation_id: null, error: expect.stringContaining('has changed since this was planned') },
+      ],
     });
     expect(await code(run({ kind: 'apply', plan_run_id: 'x' }))).toBe('run_not_found');
     expect(await code(run({ kind: 'apply', plan_run_id: applied.id }))).toBe('invalid_input');

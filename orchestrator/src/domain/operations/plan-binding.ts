@@ -3,13 +3,13 @@ import { fromJson } from '../../store/json-text.ts';
 import { planById, plansOfRun } from '../../store/queries/operations.ts';
 import type { Context } from '../shared/context.ts';
 
-/** An apply that is bound to a plan does exactly what was planned, or nothing. */
+/** Binds an apply to a plan: the apply makes exactly the planned changes, or none. */
 
 export interface BoundPlan {
   operation_id: string;
   status: string;
   payload_digest: string | null;
-  /** Digest of the plan as reported by the agent; null from agents too old to report it. */
+  /** Digest of the plan as reported by the agent; null from agents that are too old to report it. */
   plan_digest: string | null;
   secret_versions: string | null;
 }
@@ -28,7 +28,7 @@ export const versionsIn = ({ secret_versions }: Pick<BoundPlan, 'secret_versions
 const stale = (detail: string) => new MusterError('plan_stale', detail);
 
 /**
- * Compares the current desired set with the planned one. The agent compares the state of the machine.
+ * Compares the current desired set with the planned one. The agent compares the state of its machine.
  * @throws MusterError plan_stale
  */
 export function requireSamePlan(plan: BoundPlan | null, now: PresentSet): asserts plan is BoundPlan {
@@ -37,7 +37,7 @@ export function requireSamePlan(plan: BoundPlan | null, now: PresentSet): assert
     throw stale(`the plan has ${plan.status === 'queued' || plan.status === 'running' ? 'not ended' : plan.status}`);
   if (plan.plan_digest === null) throw stale('the agent is too old to report the digest of its plans; upgrade it');
   if (plan.payload_digest !== now.digest)
-    throw stale('what the agent should have is not what it was when this was planned');
+    throw stale('the desired state of the agent has changed since this was planned');
   const planned = versionsIn(plan);
   const names = new Set([...Object.keys(planned), ...Object.keys(now.secrets)]);
   for (const name of names)
@@ -64,7 +64,7 @@ export async function requirePlan({ db }: Context, planId: string, nodeId: strin
 
 /**
  * The modules that the plan was requested with.
- * @throws MusterError invalid_input when others are named
+ * @throws MusterError invalid_input when the request names other modules
  */
 export function modulesOfPlan(
   plan: Awaited<ReturnType<typeof requirePlan>>,
@@ -73,13 +73,13 @@ export function modulesOfPlan(
   const planned = plan.requested_modules === null ? [] : fromJson(plan.requested_modules);
   const same = named.length === planned.length && named.every((name, i) => name === planned[i]);
   if (named.length > 0 && !same) {
-    const message = 'must be empty, or what the plan was asked for with';
+    const message = 'must be empty, or equal the modules of the plan';
     throw new MusterError('invalid_input', `modules ${message}`, [{ path: '/modules', message }]);
   }
   return planned;
 }
 
-/** Reports a desired set that no longer resolves as changed. @throws MusterError plan_stale */
+/** Runs `work`; a desired set that no longer resolves counts as changed. @throws MusterError plan_stale */
 export async function orStale<T>(work: () => Promise<T>): Promise<T> {
   try {
     return await work();

@@ -57,7 +57,7 @@ function stored(reports: readonly Report[], sent: SentNames, allowed: ReportLimi
   return { results, outputs };
 }
 
-test('keeps no more bytes than are allowed, and a row for each resource that was sent', () => {
+test('stores at most the allowed bytes, and a row for each resource of the operation', () => {
   fc.assert(
     fc.property(
       fc
@@ -72,7 +72,7 @@ test('keeps no more bytes than are allowed, and a row for each resource that was
         for (const row of results.values()) bytes += weightOf(row);
         for (const { resource: name, stdout, stderr } of outputs.values())
           bytes += rowBytes + 2 * Buffer.byteLength(name) + Buffer.byteLength(stdout) + Buffer.byteLength(stderr);
-        // A sent resource always keeps a bare row with its names and the beginning of its message.
+        // Each resource of the operation keeps a bare row with its names and the beginning of its message.
         const bareRow = 2_500;
         expect(bytes).toBeLessThanOrEqual(operationBytes + removalBytes + 2 * count * bareRow);
         for (const given of reports)
@@ -85,7 +85,7 @@ test('keeps no more bytes than are allowed, and a row for each resource that was
   );
 });
 
-test('refuses every result and output whose name was not sent', () => {
+test('refuses every result and output whose name is not in the operation', () => {
   const sent = new SentNames([resource(0), resource(1)]);
   const allowed = frugalLimits('why');
   fc.assert(
@@ -119,13 +119,13 @@ test('refuses every result and output whose name was not sent', () => {
   );
 });
 
-test('weighs bytes, not characters', () => {
+test('counts bytes, not characters', () => {
   expect(weightOf(JSON.stringify(resultOf({ message: '€'.repeat(100) })))).toBe(
     weightOf(JSON.stringify(resultOf({ message: 'x'.repeat(300) }))),
   );
 });
 
-test('takes a name that an agent had to change to tell it', () => {
+test('accepts a name that the agent had to sanitize', () => {
   const identity = `/${'x'.repeat(5_000)}\u0000\ud800`;
   const sent = new SentNames([{ module: 'm', type: 'line', identity }]);
   const told = `${`/${'x'.repeat(5_000)}`.slice(0, 4_095)}…`;

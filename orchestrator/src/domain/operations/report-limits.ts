@@ -14,7 +14,7 @@ export interface ReportLimits {
   readonly operationBytes: number;
   /** Maximum bytes of the reduced rows of removals beyond `operationBytes`. The agent chooses the names of removals. */
   readonly removalBytes: number;
-  /** Reason for leaving out details, shown to people. */
+  /** Reason for leaving out details, displayed to operators. */
   readonly because: string;
 }
 
@@ -33,13 +33,13 @@ export const frugalLimits = (because: string): ReportLimits => ({
   because,
 });
 
-/** Running totals of what was kept of an operation. */
+/** Running totals of the stored reports of an operation. */
 export interface Tally {
   readonly bytes: number;
   readonly removalBytes: number;
   /**
-   * Hashes of the names for which removals have outputs; null when unknown because another process received them. It
-   * only grows: all tallies of one operation share it.
+   * Hashes of the names of removals that have output; null when unknown because another process received them. The set
+   * only grows, because all tallies of one operation share it.
    */
   readonly removals: Set<number> | null;
 }
@@ -48,12 +48,12 @@ export const newTally = (): Tally => ({ bytes: 0, removalBytes: 0, removals: new
 
 type Of<T extends Report['type']> = Extract<Report, { type: T }>;
 
-/** A report that contradicts the operation that the agent was sent. */
+/** A report that contradicts the dispatched operation. */
 export interface Fault {
   readonly fault: string;
 }
 
-/** The names that an operation was sent with; null when unknown, in which case only sizes are checked. */
+/** The names in the dispatched operation; null when unknown, in which case only sizes are checked. */
 type Sent = SentNames | null;
 type Kind = 'apply' | 'plan' | 'drift';
 
@@ -111,7 +111,7 @@ function faultOf(position: number, kind: Kind, result: ResourceResult, sent: Sen
     : `it has a result of ${named(result)} at position ${position}, where another resource was sent`;
 }
 
-/** Removals follow the sent resources. Only the agent knows them, because another orchestrator may have applied them. */
+/** Removals follow the resources of the operation. Only the agent knows them, because another orchestrator may have applied them. */
 function removalFault(position: number, count: number, result: ResourceResult, sent: SentNames): string | null {
   if (position >= count + limits.maxResources)
     return `it has a result at position ${position}, and ${count} resources were sent`;
@@ -122,7 +122,7 @@ function removalFault(position: number, count: number, result: ResourceResult, s
 
 const named = ({ type, identity }: ResourceResult): string => JSON.stringify(toldName(`${type} ${identity}`, 100));
 
-/** @returns the output to store, cut if necessary; null to store nothing */
+/** @returns the output to store, cut if necessary; null to store none */
 export function keepOutput(
   report: Of<'output'>,
   sent: Sent,
@@ -135,7 +135,7 @@ export function keepOutput(
     return {
       fault: `operation ${operation_id}: it has an output of ${JSON.stringify(toldName(resource, 100))}, which was not sent`,
     };
-  // The name is stored in the row and in the index.
+  // The name is stored both in the row and in the index.
   const row = rowBytes + 2 * Buffer.byteLength(resource);
   const bytes = tally.bytes + row + Buffer.byteLength(stdout) + Buffer.byteLength(stderr);
   if (bytes <= allowed.operationBytes) return { output: report, tally: { ...tally, bytes } };

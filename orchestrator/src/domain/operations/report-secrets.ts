@@ -13,7 +13,7 @@ import type { Payloads } from './payloads.ts';
 type Looking = Pick<Context, 'db' | 'secretKeys'>;
 
 /**
- * Names of the secrets that may appear in reports of an operation: those it contains, and those that the last
+ * Names of the secrets that may appear in reports of an operation: those of its payload, and those that the last
  * successful apply left on the machine.
  */
 async function namesIn({ db }: Looking, payloads: Pick<Payloads, 'secretsOf'>, operationId: string): Promise<string[]> {
@@ -31,9 +31,9 @@ async function namesOf(
 }
 
 /**
- * @param sent the secrets that an operation is sent with
- * @param digests digests of the set to apply and of the previously applied one, where both are known
- * @returns `sent`, and the secrets that may be on the machine besides
+ * @param sent the secrets in an operation message
+ * @param digests digests of the set to apply and of the previously applied one, as far as they are known
+ * @returns `sent`, plus the other secrets that may be on the machine
  */
 export async function withThoseThere(
   context: Looking,
@@ -48,7 +48,7 @@ export async function withThoseThere(
   return names.length === 0 ? sent : [...sent, ...(await context.db.all(sealedSecrets, { names }))];
 }
 
-/** The scrub for the secret values of an operation; null when it has none. */
+/** Returns the scrub for the secret values of an operation; null when the operation has none. */
 export type OperationScrub = (operationId: string) => Promise<Scrub | null>;
 
 /** Removes secret values from reports. */
@@ -59,11 +59,11 @@ export function createOperationScrub(
   cache: Pick<OperationCache, 'secretsOf'>,
   payloads: Pick<Payloads, 'secretsOf'>,
 ): OperationScrub {
-  /** Used after a restart and for drift checks: any stored value may have been sent, so all of them count. */
+  /** Used after a restart and for drift checks. Any stored value may have been sent, so all values are hidden. */
   async function lookUp(operationId: string): Promise<readonly SentSecret[]> {
     const names = await namesIn(context, payloads, operationId);
     if (names.length === 0) return [];
-    // Reads former values last: a value replaced in between appears in both reads rather than in neither.
+    // Former values are read last, so that a value replaced between the reads is in both rather than in neither.
     const present = await context.db.all(sealedSecrets, { names });
     return [...present, ...(await context.db.all(formerSecretsNamed, { names }))];
   }
@@ -72,7 +72,7 @@ export function createOperationScrub(
   async function valuesOf(operationId: string): Promise<string[]> {
     const sent = cache.secretsOf(operationId);
     let values = sent === undefined ? null : open(sent);
-    // After a key rotation, the values are in the database under the new key.
+    // After a key rotation, the values in the database are encrypted with the new key.
     if (values === null || values.includes(null)) values = open(await lookUp(operationId));
     return values.filter((value) => value !== null);
   }

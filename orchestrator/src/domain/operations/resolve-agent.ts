@@ -14,18 +14,18 @@ import { createSecretAccess } from '../secrets/secret-access.ts';
 import type { Context } from '../shared/context.ts';
 import { modulesOfPlan, orStale, type requirePlan, requireSamePlan, type SecretVersions } from './plan-binding.ts';
 
-/** The desired set of an agent at this moment. */
+/** The current desired set of an agent. */
 export interface AgentSet {
   desired: DesiredModules;
   payload: ReturnType<typeof encodePayload>;
   resolved: Payload;
   secrets: SecretVersions;
-  /** End of the maintenance window it depends on, Unix seconds: it must not be applied later. Null when there is none. */
+  /** End of the maintenance window on which the set depends, Unix seconds: it must not be applied later. Null without such a window. */
   until: number | null;
 }
 
 /**
- * @param modules modules of the request, besides those of assignments
+ * @param modules modules of the request, in addition to those of assignments
  * @throws MusterError module_not_found, module_unresolved, module_conflict
  */
 export async function presentSet(context: Context, agent: Agent, modules: readonly string[]): Promise<AgentSet> {

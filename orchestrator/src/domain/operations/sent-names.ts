@@ -5,13 +5,13 @@ import type { SentOperation } from '../../store/queries/operations.ts';
 import type { Payloads } from './payloads.ts';
 
 /**
- * The resources that an operation was sent with, as hashes, small enough to keep for every open operation. Reports are
- * compared with them, so that nothing is stored under a name that the agent made up.
+ * The resources of a dispatched operation, as hashes, small enough to keep for every open operation. Reports are
+ * compared with them, so that nothing is stored under a name that the agent invented.
  */
 
 export type Named = Pick<ResourceResult, 'module' | 'type' | 'identity'>;
 
-/** 48 bits of a digest. A collision only gains an agent a name that it could have been sent anyway. */
+/** 48 bits of a digest. A collision only lets an agent use a name that the orchestrator could have sent anyway. */
 export const printOf = (text: string): number => hash('sha256', text, 'buffer').readUIntBE(0, 6);
 
 const resourcePrint = ({ module, type, identity }: Named): number =>
@@ -42,12 +42,12 @@ export class SentNames {
     return this.#resources.length;
   }
 
-  /** Whether this resource was sent at this position. */
+  /** Whether the operation has this resource at this position. */
   isAt(position: number, resource: Named): boolean {
     return this.#resources[position] === resourcePrint(resource);
   }
 
-  /** Whether this resource was sent at any position. */
+  /** Whether the operation has this resource at any position. */
   has(resource: Named): boolean {
     return this.#known.has(resourcePrint(resource));
   }
@@ -62,7 +62,7 @@ export class SentNames {
 const maxKept = 250_000;
 
 /**
- * The names an operation was sent with. Cached by payload.
+ * The names in a dispatched operation, cached by payload.
  * @returns null when the payload is no longer stored, or an earlier release did not store it
  */
 export type SentNamesOf = (sent: SentOperation) => Promise<SentNames | null>;
@@ -74,7 +74,7 @@ export function createSentNames(payloads: Pick<Payloads, 'setOf'>): SentNamesOf 
     if (digest === null) return null;
     const known = kept.get(digest);
     if (known) {
-      // Moves the entry to the end: the least recently used one is evicted first.
+      // Moves the entry to the end, because the least recently used one is evicted first.
       kept.delete(digest);
       kept.set(digest, known);
       return known;

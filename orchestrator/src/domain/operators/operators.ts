@@ -32,7 +32,7 @@ import { audited } from '../audit/audit.ts';
 import { type Actor, type Context, seconds, systemActor } from '../shared/context.ts';
 import { mapPage, type Page, type PageWish, readPage } from '../shared/page.ts';
 
-/** Operators: who may sign in, with which role. Removed operators stay on record; their key and name stay taken. */
+/** Operators: who may sign in, and their roles. Removed operators stay recorded, and their keys and names stay taken. */
 
 /** @throws MusterError key_invalid */
 export function operatorKey(hex: string): Buffer {
@@ -58,7 +58,7 @@ const toOperator = (row: Row): Operator => ({
   removed_by: row.removed_by,
 });
 
-/** Sorted by name. */
+/** Operators, sorted by name. */
 export async function listOperators({ db }: Context, includeRemoved: boolean, wish: PageWish): Promise<Page<Operator>> {
   const query = operators({ removed: includeRemoved });
   return mapPage(await readPage(wish, (page) => db.all(query, page)), toOperator);
@@ -122,12 +122,12 @@ export async function bootstrapOperator(context: Context, wanted: Omit<NewOperat
   return true;
 }
 
-/** What ended with an operator's removal, and what to review afterwards. */
+/** What ended with an operator's removal, and what an admin should review afterwards. */
 export type Removed = z.output<typeof removedOperatorSchema>;
 
 /**
- * Removes an operator and, in the same transaction, every credential with which the operator could get back in. When
- * this resolves, its sessions can do nothing more, and its streams and terminals have ended.
+ * Removes an operator and, in the same transaction, every credential with which the operator could regain access. When
+ * this resolves, the operator's sign-in sessions are invalid, and its streams and terminals have ended.
  * @throws MusterError operator_not_found, last_admin
  */
 export async function removeOperator(context: Context, actor: Actor, operatorId: string): Promise<Removed> {
@@ -141,7 +141,7 @@ export async function removeOperator(context: Context, actor: Actor, operatorId:
   try {
     if (operator.removed_at === null) ended = await remove(context, actor, operator);
   } catch (error) {
-    // The removal may have been committed, so everything the operator has open is closed.
+    // The removal may have been committed, so all streams and terminals of the operator are closed.
     if (error instanceof OutcomeUnknown) await told();
     // A concurrent request removed the operator, which has the requested effect.
     if (!(error instanceof MusterError && error.code === 'operator_not_found')) throw error;
@@ -156,7 +156,7 @@ export async function removeOperator(context: Context, actor: Actor, operatorId:
   };
 }
 
-/** Operators that this one added, directly or through removed operators: an operator can add another one that removes it. */
+/** Operators that this one added, directly or through removed operators. Without the latter, removing an operator would hide its additions. */
 async function addedBy({ db }: Context, operatorId: string) {
   const live: Removed['operators_added'] = [];
   const gone = new Set<string>();
@@ -174,7 +174,7 @@ async function addedBy({ db }: Context, operatorId: string) {
 }
 const idOf = ({ operator_id }: { operator_id: string }): string => operator_id;
 
-/** Objects of these operators that keep acting without them. */
+/** Objects of these operators that stay effective without them. */
 async function leftBy({ db }: Context, ids: readonly string[]): Promise<Removed['left']> {
   const [modules, assignments, channels, runs, operations] = await Promise.all([
     db.all(modulesUploadedBy, { ids }),
@@ -193,7 +193,7 @@ async function leftBy({ db }: Context, ids: readonly string[]): Promise<Removed[
 }
 
 const mostOperationsListed = 500;
-/** Of more revoked tokens, the event has the number. */
+/** Maximum number of revoked tokens listed in the event. Beyond it, the event has only their number. */
 const maxTokensListed = 500;
 
 async function remove(context: Context, actor: Actor, operator: Operator): Promise<Removed['ended']> {
@@ -213,7 +213,7 @@ async function remove(context: Context, actor: Actor, operator: Operator): Promi
     const unit: Unit = {
       name: 'operators/remove',
       statements: [
-        // First, because operators who remove themselves act by a session that ends here.
+        // The event is written first, because operators who remove themselves act with a session that ends here.
         audited(context, {
           type: 'operator.removed',
           actor,
@@ -226,9 +226,9 @@ async function remove(context: Context, actor: Actor, operator: Operator): Promi
           { operator_id, removed_at: now, removed_by: actor.id },
           { expect: 'changed', else: 'operator_not_found' },
         ),
-        // Checked after the removal in the same transaction: two admins who remove each other cannot both succeed.
+        // This check follows the removal in the same transaction, so that two admins who remove each other cannot both succeed.
         statement(liveAdmin, {}, { expect: 'row', else: 'last_admin' }),
-        // The event counts the revoked tokens. A token made since the event was composed restarts the removal.
+        // The event counts the revoked tokens. A token that was created after the event was composed restarts the removal.
         statement(
           newerEnrolmentTokenOf,
           { operator_id, now, newest: newest ?? '' },

@@ -25,7 +25,7 @@ test.each([
   'origin:https://muster.example:4748',
   'origin:https://192.0.2.7:4748',
   'origin:https://[2001:db8::7]:4748',
-])('accepts a name of its certificate: %s', (server) => {
+])('accepts a name of the server’s certificate: %s', (server) => {
   expect(judge(server)).toBe(true);
 });
 

@@ -17,7 +17,7 @@ export interface Served {
 
 export interface OwnServers {
   readonly anywhere: ReadonlySet<string>;
-  /** Loopback origins: every machine has them, so they are valid only for clients on this machine. */
+  /** Loopback origins. Every machine has them, so they are valid only for clients on this machine. */
   readonly onLoopback: ReadonlySet<string>;
 }
 
@@ -44,11 +44,11 @@ export function ownServers(served: Served): OwnServers {
   return { anywhere, onLoopback };
 }
 
-/** @param loopback the client is on this machine */
+/** @param loopback whether the client is on this machine */
 export const isOwnServer = ({ anywhere, onLoopback }: OwnServers, server: string, loopback: boolean): boolean =>
   anywhere.has(server) || (loopback && onLoopback.has(server));
 
-/** Exact names and addresses only: a wildcard does not identify this server. */
+/** The exact names and addresses of a certificate. A wildcard is left out because it does not identify this server. */
 const namesOf = ({ subjectAltName }: X509Certificate): string[] =>
   [...(subjectAltName ?? '').matchAll(/(?:^|, )(?:DNS|IP Address):([A-Za-z0-9.:_-]+)(?=,|$)/g)].map(
     ([, name]) => name as string,
@@ -59,7 +59,7 @@ const keyDigestOf = (certificate: X509Certificate): string =>
     .update(certificate.publicKey.export({ format: 'der', type: 'spki' }))
     .digest('hex');
 
-/** Names and addresses with which a machine reaches itself. @param hostname in the form of `URL.hostname` */
+/** Whether the name or address reaches the machine itself. @param hostname in the form of `URL.hostname` */
 const isLoopback = (hostname: string): boolean =>
   /^(?:(?:.+\.)?localhost|localhost\.localdomain|ip6-(?:localhost|loopback))\.?$/.test(hostname) ||
   /^(?:127\.[\d.]+|0\.0\.0\.0|\[::1?\]|\[::ffff:(?:7f[\da-f]{2}:[\da-f]+|0:0)\])$/.test(hostname);

@@ -14,7 +14,7 @@ import { type Actor, type Context, seconds, systemActor } from '../shared/contex
 
 /** Sign-in sessions: opening, finding, renewing, and ending them. */
 
-/** A live session, as every signed-in request carries it. */
+/** A live sign-in session, attached to every signed-in request. */
 export interface Session {
   token_hash: string;
   operator_id: string;
@@ -48,23 +48,23 @@ export interface SignedIn {
 export interface SessionRules {
   /** Lifetime of a token in seconds. */
   readonly tokenLifeSecs: number;
-  /** Refuse signatures that do not name the server, and sessions opened by such signatures. */
+  /** Whether signatures that do not name the server, and sessions opened by such signatures, are refused. */
   readonly requireBound: boolean;
 }
 
-/** A session, and 1 if its signature named this server. */
+/** A session. `bound` is 1 if its signature named this server. */
 export type KeptSession = Session & { readonly bound: number };
 
-/** How long after the signature a session can be renewed. */
+/** Seconds after the signature in which a session can be renewed. */
 const renewableSecs = 12 * 3600;
-/** Maximum number of sessions kept in memory; others are read from the database. */
+/** Maximum number of sessions in memory. Others are read from the database. */
 const cachedSessions = 10_000;
 
 export class Sessions {
   readonly #context: Context;
   readonly #rules: SessionRules;
   readonly #cache = new Map<string, KeptSession>();
-  /** Counts ended sessions: a row read before an end is not cached after it. */
+  /** Number of ended sessions. A row that was read before an end is not cached after it. */
   #removals = 0;
 
   constructor(context: Context, rules: SessionRules) {
@@ -81,7 +81,7 @@ export class Sessions {
     return null;
   }
 
-  /** Reads from the database. Reads again when a session ended meanwhile, which may have been this one. */
+  /** Reads from the database. Repeats the read when a session ended in the meantime, since it may have been this one. */
   async read(tokenHash: string): Promise<KeptSession | null> {
     for (;;) {
       const removals = this.#removals;
@@ -95,7 +95,7 @@ export class Sessions {
     }
   }
 
-  /** Whether the session of a signature that names no server is refused now. */
+  /** Whether the session is refused now because its signature names no server. */
   isRefused({ bound }: { bound: number }): boolean {
     return bound === 0 && this.#rules.requireBound;
   }
@@ -124,7 +124,7 @@ export class Sessions {
     await this.#context.db.write({
       name: 'auth/issue session',
       statements: [
-        // In the same transaction: an operator removed concurrently gets no session.
+        // The same transaction requires a live operator, so that an operator removed concurrently gets no session.
         statement(liveOperator, { operator_id }, { expect: 'row', else: 'unauthenticated' }),
         statement(insertSession, { ...session, created_at: now }),
         ...more,
@@ -191,7 +191,7 @@ export class Sessions {
         });
         count++;
       } catch (error) {
-        // The operator signed out meanwhile.
+        // The operator signed out in the meantime.
         if (!(error instanceof MusterError && error.code === 'unauthenticated')) throw error;
       }
       await this.#ended(token_hash, null);
@@ -199,7 +199,7 @@ export class Sessions {
     return count;
   }
 
-  /** The operator was removed, and the sessions with it. */
+  /** Removes the sessions of a removed operator from the cache. */
   forgetOperator(operatorId: string): void {
     this.#removals++;
     for (const [hash, session] of this.#cache) if (session.operator_id === operatorId) this.#cache.delete(hash);

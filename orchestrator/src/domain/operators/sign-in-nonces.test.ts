@@ -11,12 +11,12 @@ test('accepts a bound nonce once, for its operator, within a minute', () => {
   expect(nonces.isLive('ada', nonce, now + 59_999)).toBe(true);
   expect(nonces.isLive('bob', nonce, now)).toBe(false);
   expect(nonces.isLive('ada', nonce, now + 60_000)).toBe(false);
-  // From the future.
+  // The nonce is from the future.
   expect(nonces.isLive('ada', nonce, now - 1)).toBe(false);
   expect(new BoundNonces(randomBytes(32)).isLive('ada', nonce, now)).toBe(false);
   nonces.spend(nonce, now);
   expect(nonces.isLive('ada', nonce, now)).toBe(false);
-  // Also after others were spent.
+  // The nonce stays used after others were used.
   const later = nonces.issue('ada', now + 30_000, randomBytes(32));
   nonces.spend(later, now + 30_000);
   expect(nonces.isLive('ada', nonce, now + 30_000)).toBe(false);

@@ -1,8 +1,8 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
 
 /**
- * Nonces of sign-in challenges. Each is valid once, for a minute. Times are milliseconds of a monotonic clock: a wall
- * clock that is set back could make an answered, expired nonce valid again.
+ * Nonces of sign-in challenges. Each is valid once, for a minute. Times are milliseconds of a monotonic clock: if a wall
+ * clock were set back, an answered, expired nonce could become valid again.
  */
 
 const lifeMs = 60_000;
@@ -11,7 +11,7 @@ const randomBytes = 10;
 const tagBytes = 16;
 
 /**
- * Stateless nonces: time, random bytes, and a MAC over both and the operator. Only answered ones are stored, so
+ * Stateless nonces: time, random bytes, and a MAC over both and the operator. Only answered nonces are stored, so that
  * requests in the name of an operator cannot displace a nonce.
  */
 export class BoundNonces {
@@ -54,7 +54,7 @@ export class BoundNonces {
 
 /** Maximum live bare nonces of one key from one network. */
 const perNetwork = 8;
-/** Maximum for all networks together: a bound on memory, and on the signature checks of one answer. */
+/** Maximum for all networks together, which bounds memory and the signature checks of one answer. */
 const perOperator = 64;
 
 interface Entry {
@@ -64,11 +64,11 @@ interface Entry {
 }
 
 /**
- * Bare nonces. Their answer does not name the nonce, so they are stored. Each network has its own share, so that
+ * Bare nonces. Their answer does not name the nonce, so they are stored. Each network has its own limit, so that
  * requests by a stranger in the name of an operator do not displace the operator's nonces.
  */
 export class BareNonces {
-  /** By operator id, oldest first. */
+  /** Nonces by operator id, oldest first. */
   readonly #live = new Map<string, readonly Entry[]>();
 
   add(operatorId: string, network: string, nonce: Buffer, now: number): void {

@@ -59,7 +59,7 @@ describeDatabases('sign-in', (fixture) => {
     expect(await code(domain.signIn.verify(key.hex, key.sign(Buffer.from(late, 'hex'))))).toBe('signature_invalid');
   });
 
-  test('accepts a bound signature once, at this server only, for its own nonce and key', async () => {
+  test('accepts a bound signature once, only for this server and its own nonce and key', async () => {
     const domain = await openDomain(fixture);
     const { key } = await newAdmin(domain);
     const other = await newKey();
@@ -76,7 +76,7 @@ describeDatabases('sign-in', (fixture) => {
     expect(await answer(ownServer, { nonce: 'cd'.repeat(32) })).toBe('signature_invalid');
     const bare = key.sign(Buffer.from(nonce, 'hex'));
     expect(await code(domain.signIn.verify(key.hex, bare))).toBe('signature_invalid');
-    // A refusal does not use the nonce up.
+    // A refused answer does not use the nonce up.
     expect(await answer(ownServer)).toBe('done');
     expect(await answer(ownServer)).toBe('signature_invalid');
     const { events } = await listAudit(domain.context, { event_type: 'auth.signed_in' });
@@ -127,7 +127,7 @@ describeDatabases('sign-in', (fixture) => {
     for (const token of tokens) expect(await signIn.find(hashOfToken(token))).not.toBeNull();
 
     signInRules.requireBound = true;
-    // Refused from now on, even before they are ended.
+    // The sessions are refused immediately, even before they are ended.
     for (const token of tokens) {
       expect(await signIn.find(hashOfToken(token))).toBeNull();
       expect(await code(signIn.renew(hashOfToken(token)))).toBe('unauthenticated');
@@ -135,7 +135,7 @@ describeDatabases('sign-in', (fixture) => {
     expect(await code(signIn.redeem(code_!))).toBe('login_code_invalid');
     hints.length = 0;
     expect(await signIn.endUnbound()).toBe(3);
-    // Streams and terminals end by these.
+    // These hints end streams and terminals.
     expect(hints.map((hint) => hint.type === 'session_ended' && hint.token_hash).sort()).toEqual(
       tokens.map(hashOfToken).sort(),
     );
@@ -203,7 +203,7 @@ describeDatabases('sign-in', (fixture) => {
     expect(await answer(8)).toBe('done');
   });
 
-  test('answers the same for an unknown key and a removed operator', async () => {
+  test('gives the same answer for an unknown key and a removed operator', async () => {
     const domain = await openDomain(fixture);
     const { actor } = await newAdmin(domain);
     const gone = await newKey();
@@ -227,7 +227,7 @@ describeDatabases('sign-in', (fixture) => {
     for (let at = 0; at < 1000; at++)
       expect(await code(domain.signIn.challenge(stranger.hex))).toBe('operator_unknown');
     expect(await refused()).toMatchObject([{ of: '', key_id: stranger.id }]);
-    // A known operator is not lost among them.
+    // The refusals of a known operator have an entry of their own.
     expect(await code(domain.signIn.verify(key.hex, '5f'.repeat(64)))).toBe('signature_invalid');
     expect((await refused())[0]).toMatchObject({ of: key.id });
     domain.clock.advance(3_600_000);
@@ -260,7 +260,7 @@ describeDatabases('sign-in', (fixture) => {
     expect(await domain.signIn.find(hashOfToken(token))).toBeNull();
   });
 
-  test('keeps keys and names taken forever, and always keeps one admin', async () => {
+  test('keeps keys and names taken forever, and keeps at least one admin', async () => {
     const domain = await openDomain(fixture);
     const { key, actor } = await newAdmin(domain);
     const bob = await newKey();
@@ -278,7 +278,7 @@ describeDatabases('sign-in', (fixture) => {
     expect((await listOperators(domain.context, true, all)).items.length).toBe(2);
   });
 
-  test('closes everything open when a removal may have been committed', async () => {
+  test('closes the operator’s streams and terminals when a removal may have been committed', async () => {
     const domain = await openDomain(fixture);
     const { actor } = await newAdmin(domain);
     const bob = await newKey();
@@ -298,7 +298,7 @@ describeDatabases('sign-in', (fixture) => {
     expect(await domain.signIn.find(hashOfToken(token))).toBeNull();
   });
 
-  /** An admin who left a session, a token, and a link behind. */
+  /** An admin with a sign-in session, a token, and a link. */
   const leaver = async (domain: Domain, actor: Awaited<ReturnType<typeof newAdmin>>['actor']) => {
     const bob = await newKey();
     await addOperator(domain.context, actor, { public_key: bob.hex, username: 'bob', role: 'admin' });
@@ -333,11 +333,11 @@ describeDatabases('sign-in', (fixture) => {
     expect(events).toMatchObject([
       { metadata: { enrolment_tokens: [join.id] }, summary: 'operator bob removed; ended with it: 1 enrollment token' },
     ]);
-    // A repeated removal ends nothing.
+    // A repeated removal ends nothing more.
     expect((await removeOperator(context, actor, bob.id)).ended.enrolment_tokens).toEqual([]);
   });
 
-  test('reports operators added through removed ones, and what those left', async () => {
+  test('reports operators added through removed ones, and their remaining objects', async () => {
     const domain = await openDomain(fixture);
     const { context } = domain;
     const { actor } = await newAdmin(domain);

@@ -14,15 +14,15 @@ import { BareNonces, BoundNonces } from './sign-in-nonces.ts';
 import { recordSignInRefusal } from './sign-in-refusals.ts';
 import { issueWebCode, redeemWebCode } from './web-codes.ts';
 
-/** Where a request comes from. */
+/** The origin of a request. */
 export interface From {
   readonly ip: string;
-  /** The client is on this machine. */
+  /** Whether the client is on this machine. */
   readonly loopback: boolean;
 }
 const nowhere: From = { ip: '', loopback: false };
 
-/** The data that a bound signature covers, besides the key. */
+/** The data that a bound signature covers in addition to the key. */
 export interface Bound {
   readonly server: string;
   /** 64 lower-case hexadecimal characters. */
@@ -30,18 +30,18 @@ export interface Bound {
 }
 
 export interface SignInRules extends SessionRules {
-  /** Whether a server named in a signature is this one. */
+  /** Whether the server named in a signature is this one. */
   isOwnServer(server: string, loopback: boolean): boolean;
 }
 
 export interface SignIn {
   /**
-   * @param bound the signature will name the server
+   * @param bound whether the signature will name the server
    * @throws MusterError key_invalid, operator_unknown, sign_in_unbound
    */
   challenge(publicKey: string, bound?: boolean, from?: From): Promise<{ nonce: string }>;
   /**
-   * @param bound null: the signature is over the nonce alone
+   * @param bound null when the signature covers the nonce alone
    * @throws MusterError key_invalid, signature_malformed, signature_invalid, sign_in_unbound, sign_in_server_unknown
    */
   verify(publicKey: string, signature: string, bound?: Bound | null, from?: From): Promise<SignedIn>;
@@ -101,7 +101,7 @@ export function createSignIn(
 /** The result of a valid signature. */
 interface Proved {
   readonly operator: SignedIn['operator'];
-  /** Ends the sentence that the operator signed in. */
+  /** End of the event's sentence, after "NAME signed in". */
   readonly how: string;
   readonly metadata: { readonly bound: boolean; readonly server?: string };
 }
@@ -137,7 +137,7 @@ class Signatures {
     const operatorId = await idOfKey(operatorKey(publicKey));
     const operator = await this.#context.db.get(operatorById, { operator_id: operatorId });
     if (!operator || operator.removed_at !== null) {
-      // The answer is the same for a removed and an unknown key. The audit log distinguishes them.
+      // The answer is equal for a removed and an unknown key. The audit log distinguishes them.
       const why = operator ? 'the operator was removed' : 'the key is not known';
       const refusal = { operator, code: 'operator_unknown', why, ip: from.ip, keyId: operatorId } as const;
       await recordSignInRefusal(this.#refusals, refusal);
@@ -188,7 +188,7 @@ class Signatures {
       this.#boundNonces.isLive(operatorId, nonce, now) &&
       verifySignature(null, signed, publicKeyFromRaw(key), signature);
     if (!this.#rules.isOwnServer(server, from.loopback)) {
-      // The signature is valid for another server, which may be relaying sign-ins.
+      // The signature is valid for another server, which may relay sign-ins.
       if (good) {
         const operator = await this.#context.db.get(operatorById, { operator_id: operatorId });
         const why = `the signature is for ${server}`;

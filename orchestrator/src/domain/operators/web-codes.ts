@@ -17,7 +17,7 @@ import { recordSignInRefusal } from './sign-in-refusals.ts';
 
 /** Single-use codes that a browser exchanges for a sign-in session of its own. */
 
-/** How long a code is valid. */
+/** Seconds that a code is valid. */
 const codeSecs = 60;
 
 /** @throws MusterError unauthenticated */
@@ -76,7 +76,7 @@ export async function redeemWebCode(
     ]);
   } catch (error) {
     if (!(error instanceof MusterError) || error.kind.status !== 401) throw error;
-    // The answer gives no reason to a client without a valid code.
+    // A client without a valid code learns no reason.
     const why = 'the code of a web sign-in is not valid';
     await recordSignInRefusal(refusals, { operator, code: 'login_code_invalid', why, ip });
     throw invalid();

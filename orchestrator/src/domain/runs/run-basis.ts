@@ -5,22 +5,22 @@ import { defaultTtlSecs } from '../operations/operations.ts';
 import type { Revisions } from '../shared/module-documents.ts';
 import type { WaveRules } from './run-waves.ts';
 
-/** The terms of a run, fixed when it is requested, so that its last agent gets the same as its first one. */
+/** The terms of a run. They are fixed when it is requested, so that all its agents get the same. */
 
 export interface RunRequest {
   kind: 'apply' | 'plan';
-  /** Maximum agents at one time: a number, or a percentage of all agents of the run. */
+  /** Maximum number of agents at the same time: a number, or a percentage of all agents of the run. */
   batch?: number | string | undefined;
   /** Maximum number of failures before the run is halted. */
   max_failures?: number | undefined;
-  /** Number of canaries: they go first, and the others follow only once all have succeeded. */
+  /** Number of canaries. They go first, and the others follow only after all canaries have succeeded. */
   canary?: number | undefined;
   offline?: 'report' | 'queue' | undefined;
   ttl?: number | undefined;
   plan_run_id?: string | undefined;
 }
 
-/** Stored with the run. */
+/** The options that are stored with the run. */
 export interface RunOptions {
   offline: 'report' | 'queue';
   /** Number of agents; null uses the configured maximum. */
@@ -31,11 +31,11 @@ export interface RunOptions {
   plan_run_id: string | null;
 }
 
-/** Stored separately because it can be large. */
+/** The larger part of the terms, stored in a table of its own. */
 export interface RunBasis {
-  /** Null when agents were named; `modules` are for them. */
+  /** Null for a run on named agents, to which `modules` apply. */
   assignment: Assignment | null;
-  /** Modules besides those of assignments; runs of earlier releases have none. */
+  /** Modules in addition to those of assignments; runs of earlier releases have none. */
   modules?: readonly string[];
   /** All assignments at the time of the request, by name. */
   assignments: Assignment[];
@@ -51,7 +51,7 @@ export interface RunTerms extends RunOptions {
   readonly assignments: readonly Assignment[];
   readonly revisions: Revisions;
   readonly requestedBy: string;
-  /** Unix seconds. */
+  /** When the run was requested, Unix seconds. */
   readonly startedAt: number;
 }
 
@@ -67,21 +67,21 @@ export function optionsOf(request: RunRequest, agents: number): RunOptions {
   };
 }
 
-/** Converts a percentage to a number of agents, at least one. */
+/** Converts a percentage to a number of agents, at least one; null uses the configured maximum. */
 export function batchOf(batch: number | string | undefined, agents: number): number | null {
   if (batch === undefined) return null;
   if (typeof batch === 'number') return batch;
   return Math.max(1, Math.floor((agents * Number.parseInt(batch, 10)) / 100));
 }
 
-/** @param maxConcurrent configured maximum for every run */
+/** @param maxConcurrent configured maximum for all runs */
 export function rulesOf(options: RunOptions, maxConcurrent: number): WaveRules {
   const paced = options.batch !== null || options.canary > 0;
   return {
     limit: Math.min(options.batch ?? maxConcurrent, maxConcurrent),
     canary: options.canary,
     maxFailures: options.max_failures,
-    // A paced run holds absent agents, because otherwise all of them would begin at once when they return.
+    // A paced run holds absent agents. Otherwise all of them would begin at the same time when they return.
     absent: options.offline === 'report' ? 'report' : paced ? 'hold' : 'queue',
   };
 }

@@ -11,27 +11,27 @@ import { expireTurns, giveTurns } from './run-turns.ts';
 import { nextWave } from './run-waves.ts';
 
 /**
- * Drives runs: as operations end, the next agents get their turn, until the last outcome is there. The state in memory
- * only saves queries; after a restart a run continues from its rows.
+ * Drives runs: when operations end, the next agents get their turn, until all outcomes are known. The state in memory
+ * only saves queries. After a restart, a run continues from its rows.
  */
 export interface RunConductor {
   /** Continues a run. Never rejects: the sweep retries failures. */
   advance(runId: string): Promise<void>;
-  /** Begins a new run. Agents that are away now count as away. */
+  /** Begins a new run. Agents that are disconnected now count as absent immediately. */
   begin(runId: string): Promise<void>;
-  /** Catches lost hints and agents that came or went. Runs periodically and at start. */
+  /** Recovers lost hints and detects agents that connected or disconnected. Runs periodically and at start. */
   sweep(): Promise<void>;
   stop(): Promise<void>;
 }
 
 export interface ConductorOptions {
-  /** Maximum agents of a run with an operation at one time, unless the run sets a lower number. */
+  /** Maximum number of agents of a run with an operation at the same time, unless the run sets a lower number. */
   maxConcurrent: number;
 }
 
 /**
- * How long an agent without a dispatched operation may be away before it is reported as not connected, where the run asks for
- * that. In seconds.
+ * How long an agent without a dispatched operation may be disconnected before it is reported as not connected, if the run
+ * requests that. In seconds.
  */
 const absentSecs = 60;
 
@@ -64,7 +64,7 @@ export function createRunConductor(context: Context, { maxConcurrent }: Conducto
         track.turned(turns, isConnected);
         if (surprised) state = await states.load(runId);
       } catch (error) {
-        // The run was halted or cancelled concurrently.
+        // The run was halted or cancelled at the same time.
         ignoreFinished(error);
         state = await states.load(runId);
       }
@@ -113,7 +113,7 @@ export function createRunConductor(context: Context, { maxConcurrent }: Conducto
     async sweep() {
       for (const { run_id } of await db.all(openRuns, {})) {
         if (queue.stopped) return;
-        // The run was stopped concurrently; the next pass sees it.
+        // The run was stopped at the same time; the next pass sees that.
         await queue.exclusively(run_id, () => lookAfter(run_id).catch(ignoreFinished));
       }
     },
@@ -124,7 +124,7 @@ export function createRunConductor(context: Context, { maxConcurrent }: Conducto
   };
 }
 
-/** Ends the operation of an agent that has gone away, if it was not dispatched, where the run reports absent agents. */
+/** Ends the undispatched operation of a disconnected agent, if the run reports absent agents. */
 async function endUnsent(context: Context, nodeId: string, runId: string, track: RunTrack): Promise<void> {
   const error = 'the agent is not connected';
   const ending = { status: 'failed', error, summary: null, startedAt: null } as const;

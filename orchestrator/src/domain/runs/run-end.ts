@@ -16,7 +16,7 @@ import { audited } from '../audit/audit.ts';
 import { announceEnd, ignoreFinished } from '../operation-end/operation-end.ts';
 import { type Actor, type Context, seconds, systemActor } from '../shared/context.ts';
 
-/** The end of runs: by the last operation, by a halt, or by a cancellation. */
+/** Ends runs: after the last operation, by a halt, or by a cancellation. */
 
 /** Ends a run once none of its operations is open. Idempotent. */
 export async function settleRun(context: Context, runId: string): Promise<void> {
@@ -29,7 +29,7 @@ export async function settleRun(context: Context, runId: string): Promise<void> 
     await db.write({
       name: 'runs/end',
       statements: [
-        // A concurrent caller changes nothing and must not be recorded.
+        // A concurrent caller changes nothing and must not record an event.
         statement(endRunIfDone, end, { expect: 'changed', else: 'operation_finished' }),
         audited(context, {
           type: 'run.ended',
@@ -45,12 +45,12 @@ export async function settleRun(context: Context, runId: string): Promise<void> 
   context.bus.publish({ type: 'run_ended', run_id: runId });
 }
 
-/** Ends runs whose last outcome came just before a process died, or whose hint was lost. */
+/** Ends runs whose last outcome was committed just before the process stopped, or whose hint was lost. */
 export async function settleRuns(context: Context): Promise<void> {
   for (const { run_id } of await context.db.all(openRuns, {})) await settleRun(context, run_id);
 }
 
-/** Halts a run permanently: it reaches no further agent; operations in progress continue. */
+/** Halts a run permanently: no further agent gets a turn, but operations in progress continue. */
 export async function haltRun(context: Context, runId: string, reason: string): Promise<void> {
   const run = await context.db.get(runById, { run_id: runId });
   if (run?.status !== 'running') return;
@@ -71,7 +71,7 @@ export async function haltRun(context: Context, runId: string, reason: string): 
 }
 
 /**
- * Cancels what has not ended: waiting agents are not tried, running operations get a cancellation request.
+ * Cancels the unfinished part of a run: waiting agents get no turn, running operations get a cancellation request.
  * @throws MusterError run_not_found, run_finished
  */
 export async function cancelRun(context: Context, actor: Actor, runId: string): Promise<void> {

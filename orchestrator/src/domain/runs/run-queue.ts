@@ -1,6 +1,6 @@
 import type { Context } from '../shared/context.ts';
 
-/** Serializes work on each run: concurrent reads of one run would be stale for each other. */
+/** Serializes work on each run, because concurrent passes would act on stale reads. */
 export class RunQueue {
   readonly #advance: (runId: string) => Promise<void>;
   readonly #log: Context['log'];
@@ -28,7 +28,7 @@ export class RunQueue {
     return running;
   }
 
-  /** Batches the ends of one turn of the event loop: a thousand outcomes may be committed together. */
+  /** Combines the ends of one turn of the event loop into one pass: a thousand outcomes may be committed together. */
   advanceLater(runId: string): void {
     if (this.#due.size === 0)
       setImmediate(() => {
@@ -39,19 +39,19 @@ export class RunQueue {
     this.#due.add(runId);
   }
 
-  /** Waits for the work on a run, then does other work on it. Never rejects. */
+  /** Waits for the work on a run, then runs `work` on it. Never rejects. */
   async exclusively(runId: string, work: () => Promise<void>): Promise<void> {
     while (this.#busy.has(runId)) await this.#busy.get(runId);
     if (!this.#stopped) await this.#start(runId, work);
   }
 
-  /** Begins no more work, and waits for the work in progress. */
+  /** Starts no more work, and waits for the work in progress. */
   async stop(): Promise<void> {
     this.#stopped = true;
     await Promise.all(this.#busy.values());
   }
 
-  /** Does the work, then advances the run as long as that is asked for. Never rejects. */
+  /** Runs `first`, then advances the run as long as it is requested. Never rejects. */
   #start(runId: string, first: () => Promise<void>): Promise<void> {
     const work = (async () => {
       await first();

@@ -4,24 +4,24 @@ import { optionsIn, type RunTerms, rulesOf, termsOf } from './run-basis.ts';
 import { RunTrack } from './run-track.ts';
 import type { WaveRules } from './run-waves.ts';
 
-/** Grace period after a start in seconds: no agent counts as away, because agents are still reconnecting. */
+/** Grace period after a start, seconds. No agent counts as absent during it, because agents are still reconnecting. */
 const returnSecs = 60;
 
-/** A run that continues, as far as it is kept in memory. */
+/** The in-memory state of a run that continues. */
 export interface RunState {
-  /** Null when the run was stopped, or was begun by an earlier release: the conductor only waits for its end. */
+  /** Null when the run was stopped, or begun by an earlier release. The conductor then only waits for its end. */
   readonly terms: RunTerms | null;
   readonly track: RunTrack;
   readonly rules: WaveRules;
   /** End of the grace period in Unix seconds. */
   readonly patientUntil: number;
-  /** The track was built during the grace period: every agent with an operation takes a place. */
+  /** Whether the track was built during the grace period, in which every agent with an operation takes a slot. */
   readonly patient: boolean;
-  /** Something changed since the last sweep. */
+  /** Whether something changed since the last sweep. */
   moved: boolean;
 }
 
-/** Rules for the grace period: hold absent agents instead of reporting them as not connected. */
+/** Rules for the grace period: absent agents are held instead of reported as not connected. */
 export const patiently = (rules: WaveRules): WaveRules => ({ ...rules, absent: 'hold' });
 
 /** The runs that continue, built from their rows. */
@@ -30,24 +30,24 @@ export class RunStates {
   readonly #maxConcurrent: number;
   readonly #allBackAt: number;
   readonly #states = new Map<string, RunState>();
-  /** Runs whose rows something else has changed. */
+  /** Runs whose rows were changed by other code. */
   readonly #changed = new Set<string>();
   /** Runs that this process began. */
   readonly #begun = new Set<string>();
 
-  /** @param maxConcurrent maximum agents of a run with an operation at one time, unless the run sets a lower number */
+  /** @param maxConcurrent maximum number of agents of a run with an operation at the same time, unless the run sets a lower number */
   constructor(context: Context, maxConcurrent: number) {
     this.#context = context;
     this.#maxConcurrent = maxConcurrent;
     this.#allBackAt = this.#now() + returnSecs;
   }
 
-  /** The run was begun by this process: it has no grace period. */
+  /** Marks the run as begun by this process, so that it has no grace period. */
   begun(runId: string): void {
     this.#begun.add(runId);
   }
 
-  /** The rows of the run were changed elsewhere: the next {@link current} is null. */
+  /** Marks the rows of the run as changed by other code. The next {@link current} is null. */
   changed(runId: string): void {
     this.#changed.add(runId);
   }
@@ -56,7 +56,7 @@ export class RunStates {
     return this.#states.get(runId);
   }
 
-  /** @returns the state that is kept; null if it has to be loaded */
+  /** @returns the state in memory; null if it must be loaded */
   current(runId: string): RunState | null {
     return this.#changed.has(runId) ? null : (this.#states.get(runId) ?? null);
   }

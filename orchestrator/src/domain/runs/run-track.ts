@@ -1,12 +1,12 @@
 import type { OperationStatus } from '@muster/protocol';
 import type { Candidate, RunPicture, WaveRules } from './run-waves.ts';
 
-/** In-memory state of a run in progress, so that an outcome needs no query. Can be rebuilt from the rows at any time. */
+/** In-memory state of a run in progress, so that an outcome needs no query. It can be rebuilt from the rows at any time. */
 
-/** How long an agent with an operation may be disconnected before its place is freed. In seconds. */
+/** How long an agent with an operation may be disconnected before its slot is freed. In seconds. */
 const sightSecs = 300;
 
-/** Every outcome of the run as it stands, by position. */
+/** All current outcomes of the run, by position. */
 export type TrackedRows = readonly {
   readonly node_id: string;
   readonly status: string;
@@ -28,11 +28,11 @@ const failed = (status: string) => status === 'failed' || status === 'interrupte
 export class RunTrack {
   readonly runId: string;
   readonly rules: WaveRules;
-  /** Agents whose turn is still to come, with their position, in order. */
+  /** Agents that have not had their turn, with their position, in order. */
   readonly #waiting = new Map<string, number>();
-  /** Agents with an operation, and whether it takes a place. */
+  /** Agents with an operation, and whether it takes a slot. */
   readonly #inFlight = new Map<string, { operation_id: string; taking: boolean }>();
-  /** When agents with an operation disconnected, in Unix seconds. */
+  /** When agents with an operation disconnected, Unix seconds. */
   readonly #outOfSight = new Map<string, number>();
   readonly #canaries: ReadonlySet<string>;
   /** Ends that arrived before `turned` recorded their turn. */
@@ -137,7 +137,7 @@ export class RunTrack {
     return gone;
   }
 
-  /** Keeps the disconnect times, which the rows do not hold, when the track is rebuilt. */
+  /** Copies the disconnect times, which the rows do not contain, when the track is rebuilt. */
   inherit(from: RunTrack): void {
     for (const [nodeId, since] of from.#outOfSight) if (this.#inFlight.has(nodeId)) this.#outOfSight.set(nodeId, since);
   }

@@ -39,11 +39,11 @@ interface TurnOperation {
 }
 
 /**
- * Gives agents their turn. The rows decide: an agent that has had its turn keeps its result, and a halted or cancelled
- * run gives none.
+ * Gives agents their turn. The rows are authoritative: an agent that has had its turn keeps its result, and a halted or cancelled
+ * run gives no more turns.
  * @param wave agents to queue an operation for, and agents to report as not connected
- * @returns the results, for fewer agents than given when payloads are large; and whether the rows differ, so that the
- * run must be reloaded
+ * @returns the results, for fewer agents than given when payloads are large; and whether the rows differ from the state in
+ * memory, so that the run must be reloaded
  * @throws MusterError operation_finished when the run does not continue; storage_unavailable when no agent had a turn
  */
 export async function giveTurns(
@@ -66,7 +66,7 @@ export async function giveTurns(
   const expiresAt = seconds(context.now()) + terms.ttl;
   let length = 0;
   for (const node_id of wave.queue) {
-    // Resolving is CPU work: yields to requests in between.
+    // Resolving is CPU work, so it yields to requests in between.
     if (turns.length % 100 === 99) await new Promise((resolve) => setImmediate(resolve));
     if (length > unitLength) break;
     try {
@@ -77,7 +77,7 @@ export async function giveTurns(
       const desired = desiredModules(terms.assignments, agent, {
         modules: terms.modules,
         windowOpen: windowEnd !== null,
-        // A plan of the assignment is always allowed. An apply requires an open window, or an enforced assignment.
+        // A plan of the assignment is always allowed. An apply requires an open window, or an assignment in mode `apply`.
         ...(terms.kind === 'plan' && terms.assignment !== null ? { including: terms.assignment.name } : {}),
       });
       const resolved = resolvePayload(await load(desired.modules), desired, agent);
@@ -101,7 +101,7 @@ export async function giveTurns(
       });
       turns.push({ node_id, operation_id, status: 'queued', error: note(agent) });
     } catch (error) {
-      // An internal failure says nothing about the agent, which gets its turn once that is resolved.
+      // An internal failure is no result of the agent. The agent gets its turn once the failure is resolved.
       if (!(error instanceof MusterError) || error.kind.status >= 500) throw error;
       turns.push(failed(node_id, error.message));
     }
@@ -122,13 +122,13 @@ export async function expireTurns(context: Context, terms: RunTerms, nodeIds: re
   return turns;
 }
 
-/** A plan of an auditing assignment records its findings as drift. */
+/** A plan of an audit assignment records its findings as drift. */
 const triggerOf = ({ assignment, kind }: Pick<RunTerms, 'assignment' | 'kind'>): 'audit' | null =>
   kind === 'plan' && assignment?.mode === 'audit' ? 'audit' : null;
 
 const failed = (node_id: string, error: string): Turn => ({ node_id, operation_id: null, status: 'failed', error });
 
-/** @returns whether an operation was not created after all: its agent was rejected concurrently, or had its turn already */
+/** @returns whether an operation was not created because its agent was rejected concurrently, or had its turn already */
 async function write(
   context: Context,
   { runId, kind, assignment, modules: requested, requestedBy }: RunTerms,
@@ -159,7 +159,7 @@ async function write(
   return result.of(stranded).changes > 0 || result.of(made).changes !== operations.length;
 }
 
-/** Passes the operation along to a connected agent, so that it is not read again. */
+/** Publishes the operation to a connected agent's process, so that it is not read again. */
 function workOf(
   { presence }: Pick<Context, 'presence'>,
   terms: RunTerms,
@@ -182,7 +182,7 @@ function workOf(
   return { type: 'work', node_id, operation };
 }
 
-/** Caches modules for all agents with the same ones, at the revisions from when the run was requested. */
+/** Caches modules for all agents with the same ones, in the revisions at the time of the request. */
 function loader(documents: ModuleDocuments, { revisions }: RunTerms) {
   const loaded = new Map<string, readonly ModuleDocument[]>();
   return async (modules: readonly string[]): Promise<readonly ModuleDocument[]> => {

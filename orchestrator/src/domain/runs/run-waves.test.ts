@@ -14,7 +14,7 @@ const everyone = (count: number) =>
 
 const usual: WaveRules = { limit: 1000, canary: 0, maxFailures: null, absent: 'report' };
 
-/** A run whose rows the test controls, as the conductor and the database would have them. */
+/** A run whose rows the test controls, in the way of the conductor and the database. */
 function simulate(count: number, rules: WaveRules, isConnected: (nodeId: string) => boolean = () => true) {
   const track = new RunTrack('r', rules, everyone(count), isConnected);
   const open = new Map<string, string>();
@@ -73,8 +73,8 @@ function simulate(count: number, rules: WaveRules, isConnected: (nodeId: string)
   };
 }
 
-describe('waves', () => {
-  test('continues as places become free', () => {
+describe('nextWave', () => {
+  test('continues as slots become free', () => {
     const run = simulate(5, { ...usual, limit: 2 });
     run.step();
     expect([...run.open.keys()]).toEqual(['n0', 'n1']);
@@ -101,7 +101,7 @@ describe('waves', () => {
     expect([...badly.open.keys()]).toEqual(['n0']);
   });
 
-  test('halts with one failure too many', () => {
+  test('halts when the failures exceed the maximum', () => {
     const run = simulate(10, { ...usual, limit: 2, maxFailures: 1 });
     run.step();
     run.end('n0', 'failed');
@@ -113,7 +113,7 @@ describe('waves', () => {
     expect(run.open.size).toBe(1);
   });
 
-  test('reports absent agents last, queues them without a place, or holds them', () => {
+  test('reports absent agents last, queues them without a slot, or holds them', () => {
     const away = (nodeId: string) => nodeId !== 'n0' && nodeId !== 'n3';
     const report = simulate(4, { ...usual, limit: 1 }, away);
     report.step();
@@ -133,7 +133,7 @@ describe('waves', () => {
     expect([...hold.open.keys()]).toEqual(['n1', 'n2']);
   });
 
-  test('keeps its limits in any sequence of events', () => {
+  test('respects its limits in any sequence of events', () => {
     const rules = fc.record({
       limit: fc.integer({ min: 1, max: 6 }),
       canary: fc.integer({ min: 0, max: 4 }),
@@ -171,7 +171,7 @@ describe('waves', () => {
             const nodeId = [...run.open.keys()][which % Math.max(run.open.size, 1)];
             if (nodeId !== undefined) run.end(nodeId, how);
           }
-          // Finally all agents connect and succeed: each has exactly one outcome.
+          // Finally, all agents connect and succeed. Each has exactly one outcome.
           while (run.open.size > 0) {
             run.end([...run.open.keys()][0] as string, 'succeeded');
             run.step();
@@ -185,7 +185,7 @@ describe('waves', () => {
     );
   });
 
-  test('tracks a run as its rows do, whenever those are read', () => {
+  test('tracks the same state as the rows at any time', () => {
     const run = simulate(6, { ...usual, limit: 3, canary: 1, maxFailures: 3 });
     run.step();
     run.end('n0', 'succeeded');
@@ -205,10 +205,10 @@ describe('waves', () => {
   });
 });
 
-describe('the track of a run', () => {
+describe('RunTrack', () => {
   const at = (now: number, track: RunTrack) => track.picture(() => false, now);
 
-  test('frees the place of a disconnected agent and counts it as failed until it ends', () => {
+  test('frees the slot of a disconnected agent, and counts the agent as failed until its operation ends', () => {
     const track = new RunTrack('r', { ...usual, limit: 1 }, everyone(2), () => true);
     track.turned([{ node_id: 'n0', operation_id: 'o', status: 'queued', error: null }], () => true);
     expect(track.look(() => false, 100, 60)).toEqual([]);
@@ -219,7 +219,7 @@ describe('the track of a run', () => {
     expect(at(402, track)).toMatchObject({ taken: 0, failures: 0 });
   });
 
-  test('accepts an end before its turn and a duplicate end', () => {
+  test('accepts an end before its turn, and a duplicate end', () => {
     const track = new RunTrack('r', usual, everyone(1), () => true);
     track.ended('n0', 'o', 'failed');
     track.turned([{ node_id: 'n0', operation_id: 'o', status: 'queued', error: null }], () => true);
@@ -229,7 +229,7 @@ describe('the track of a run', () => {
   });
 });
 
-describe('the terms of a run', () => {
+describe('run options', () => {
   test('converts a percentage to a number of agents, at least one', () => {
     expect([batchOf('25%', 10), batchOf('1%', 10), batchOf('100%', 7), batchOf(3, 10), batchOf(undefined, 1)]).toEqual([
       2,

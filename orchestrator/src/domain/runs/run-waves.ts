@@ -1,10 +1,10 @@
 /**
- * Decides which agents of a run get their turn next. Pure functions. The rows are authoritative: this runs again after
+ * Decides which agents of a run get their turn next. Pure functions. The rows are authoritative: the decision is repeated after
  * every change, and after a restart.
  */
 
 export interface WaveRules {
-  /** Maximum number of agents with an operation of the run at one time. */
+  /** Maximum number of agents with an operation of the run at the same time. */
   readonly limit: number;
   /** Number of canaries: the agents at the first positions. The others follow only once all canaries have succeeded. */
   readonly canary: number;
@@ -12,7 +12,7 @@ export interface WaveRules {
   readonly maxFailures: number | null;
   /**
    * Handling of an agent that is not connected at its turn. `report` ends its turn as not connected, once no connected
-   * agent waits. `queue` gives it an operation that waits and takes no place. `hold` skips it until it is connected.
+   * agent waits. `queue` queues an operation that takes no slot. `hold` skips the agent until it is connected.
    */
   readonly absent: 'report' | 'queue' | 'hold';
 }
@@ -26,7 +26,7 @@ export interface Candidate {
 export interface RunPicture {
   /** Agents that have not had their turn, by position. */
   readonly waiting: Iterable<Candidate>;
-  /** Number of places taken. */
+  /** Number of slots in use. */
   readonly taken: number;
   /** Number of agents that did not succeed, including those that have been disconnected for too long. */
   readonly failures: number;
@@ -75,6 +75,6 @@ export function nextWave(rules: WaveRules, picture: RunPicture): Wave {
     if (connected || rules.absent === 'queue') queue.push(node_id);
     else if (rules.absent === 'report') absent.push(node_id);
   }
-  // Absent agents may come back as long as a connected one waits.
+  // Absent agents may reconnect as long as a connected one waits.
   return { verdict: 'go', queue, report: everybodySeen ? absent.slice(0, turnsAtOnce - queue.length) : [] };
 }

@@ -71,14 +71,14 @@ async function open(
     agents.push(await newAgent(domain, actor, `web-${i}`));
     await putOneTag(context, actor, `web-${i}`, 'role', 'web');
   }
-  // In the order of their turns.
+  // Sorts the agents in the order of their turns.
   agents.sort((a, b) => (a.id < b.id ? -1 : 1));
   await uploadModule(context, actor, 'motd', fileModule('motd'));
   await createAssignment(context, actor, { name: 'base', modules: ['motd'], selector: 'role=web', ...assignment });
   const start = (request: Partial<RunRequest> = {}) =>
     startRun(context, domain.conductor, actor, 'base', { kind: 'apply', ...request });
   const seqs = new Map<string, number>();
-  /** Does everything that the gateway and an agent do for its operation; null when it has none. */
+  /** Runs the operation of an agent as the gateway and the agent do; null when it has none. */
   const carryOut = async (
     agent: Key,
     status: 'succeeded' | 'failed' | 'cancelled' = 'succeeded',
@@ -109,7 +109,7 @@ async function open(
   return { domain, context, actor, agents, start, carryOut, untilWork, outcomes, events };
 }
 
-describeDatabases('runs on agents that were named', (fixture) => {
+describeDatabases('runs on named agents', (fixture) => {
   const openNamed = async (count: number) => {
     const opened = await open(fixture, count, { selector: 'role=nobody' });
     const { domain, context, actor, agents } = opened;
@@ -128,7 +128,7 @@ describeDatabases('runs on agents that were named', (fixture) => {
 
   test('applies modules on named agents in order, with canaries and batches', async () => {
     const { context, agents, node_ids, begin, carryOut, untilWork, outcomes } = await openNamed(3);
-    // One of them is named twice and still has one turn.
+    // The request names one agent twice. The agent still has one turn.
     const id = await begin({ canary: 1, batch: 1 }, { node_ids: [node_ids[2]!, node_ids[0]!, node_ids[2]!] });
     await untilWork(2);
     expect(await carryOut(agents[2]!)).toMatchObject({ modules: ['extra'] });
@@ -169,7 +169,9 @@ describeDatabases('runs on agents that were named', (fixture) => {
     await uploadModule(context, actor, 'extra', fileModule('extra', 'changed'));
     const late = await begin({ plan_run_id: plan });
     await vi.waitFor(async () => expect((await getRun(context, late)).status).toBe('failed'));
-    expect(await outcomes(late)).toEqual(node_ids.map(() => expect.stringContaining('not what it was when')));
+    expect(await outcomes(late)).toEqual(
+      node_ids.map(() => expect.stringContaining('has changed since this was planned')),
+    );
   });
 
   test('refuses missing agents, modules, and plans', async () => {
@@ -222,7 +224,7 @@ describeDatabases('runs in waves', (fixture) => {
     expect(await events('run')).toEqual(['run.started', 'run.halted', 'run.ended']);
   });
 
-  test('continues after the canaries with the revisions that they had', async () => {
+  test('continues after the canaries with the same revisions', async () => {
     const { context, actor, agents, start, carryOut, untilWork } = await open(fixture, 3);
     await start({ canary: 1 });
     await untilWork(0);
@@ -232,11 +234,11 @@ describeDatabases('runs in waves', (fixture) => {
     expect(await carryOut(agents[1]!)).toMatchObject({ resources: [{ body: { content: 'hi\n' } }] });
   });
 
-  test('halts with one failure too many: ends undispatched turns, continues dispatched ones', async () => {
+  test('halts when the failures exceed the maximum: ends undispatched turns, continues dispatched ones', async () => {
     const { domain, context, agents, start, carryOut, untilWork, outcomes } = await open(fixture, 5);
     const id = await start({ batch: 3, max_failures: 0 });
     await untilWork(0, 1, 2);
-    // The second has it; the third was not sent it yet.
+    // The second operation is dispatched; the third is only queued.
     await domain.links.nextOperation(agents[1]!.id);
     await carryOut(agents[0]!, 'failed');
     await vi.waitFor(async () => expect((await getRun(context, id)).status).toBe('halted'));
@@ -250,11 +252,11 @@ describeDatabases('runs in waves', (fixture) => {
     expect(await domain.links.nextOperation(agents[2]!.id)).toBeNull();
   });
 
-  test('gives nothing to an agent of a halted run whose operation was lost on the way', async () => {
+  test('sends no lost operation again to an agent of a halted run', async () => {
     const { domain, context, agents, start, carryOut, untilWork, outcomes } = await open(fixture, 2);
     const id = await start({ max_failures: 0 });
     await untilWork(0, 1);
-    // Marked as dispatched, and lost on the way.
+    // The operation is marked as dispatched, and its message is lost.
     await domain.links.nextOperation(agents[1]!.id);
     await carryOut(agents[0]!, 'failed');
     await vi.waitFor(async () => expect((await getRun(context, id)).status).toBe('halted'));
@@ -325,12 +327,12 @@ describeDatabases('runs in waves', (fixture) => {
     await untilWork(0);
     domain.connected.add(agents[1]!.id);
     await next.sweep();
-    // The first may be running although its link is not back.
+    // The first agent may still run its operation, although its link is not restored.
     await untilWork(0);
     await carryOut(agents[0]!);
     await untilWork(1);
     domain.clock.advance(61_000);
-    // Agents that are still disconnected count as away and get an operation without a place.
+    // Agents that are still disconnected count as absent and get an operation without a slot.
     await next.sweep();
     await untilWork(1, 2);
     await carryOut(agents[1]!);
@@ -339,7 +341,7 @@ describeDatabases('runs in waves', (fixture) => {
     await next.stop();
   });
 
-  test('keeps the limit while rows are reloaded', async () => {
+  test('respects the limit while rows are reloaded', async () => {
     const { domain, context, agents, start, carryOut, untilWork } = await open(fixture, 3);
     await domain.conductor.stop();
     let hold = Promise.resolve();
@@ -376,7 +378,7 @@ describeDatabases('runs in waves', (fixture) => {
     await next.stop();
   });
 
-  test('gives each agent one turn, and none after a cancellation', async () => {
+  test('gives each agent one turn, and no turn after a cancellation', async () => {
     const { domain, context, actor, start, outcomes } = await open(fixture, 3);
     await domain.conductor.stop();
     const conductors = [1, 2].map(() => createRunConductor(context, { maxConcurrent: 1000 }));
@@ -403,7 +405,7 @@ describeDatabases('runs in waves', (fixture) => {
     await carryOut(agents[0]!);
     await untilWork();
     await domain.conductor.sweep();
-    // It has just moved; the next sweep reads the rows.
+    // The run has just changed, so the next sweep reads the rows.
     await domain.conductor.sweep();
     await untilWork(1);
     await carryOut(agents[1]!);
@@ -447,7 +449,7 @@ describeDatabases('runs in waves', (fixture) => {
     domain.connected.add(agents[2]!.id);
     await domain.conductor.sweep();
     await untilWork(2);
-    // Its full time starts with its turn.
+    // The agent's full time starts with its turn.
     domain.clock.advance(2_000);
     await carryOut(agents[2]!);
     await domain.conductor.sweep();
@@ -456,7 +458,7 @@ describeDatabases('runs in waves', (fixture) => {
     expect((await getRun(context, id)).status).toBe('failed');
   });
 
-  test('cancels a run: ends waiting turns and asks agents with operations', async () => {
+  test('cancels a run: ends waiting turns, and sends cancellation requests for running operations', async () => {
     const { domain, context, actor, agents, start, carryOut, untilWork, outcomes, events } = await open(fixture, 3);
     const id = await start({ batch: 2 });
     await untilWork(0, 1);
@@ -494,7 +496,7 @@ describeDatabases('runs in waves', (fixture) => {
   });
 });
 
-describeDatabases('assignments for windows and audits', (fixture) => {
+describeDatabases('window-only and audit assignments', (fixture) => {
   test('sets declared parameters and sends them to the machine', async () => {
     const { context, actor, agents, carryOut } = await open(fixture);
     const templated = `name: t
@@ -527,7 +529,7 @@ resources:
     });
   });
 
-  test('applies window-only assignments inside a window only', async () => {
+  test('applies window-only assignments only inside a window', async () => {
     const all = await open(fixture, 1, { window_only: true });
     const { domain, context, actor, agents, start, carryOut, outcomes } = all;
     const id = await start();
@@ -559,7 +561,7 @@ resources:
     }
   });
 
-  test('does not apply for an agent that returns after its window closed', async () => {
+  test('applies nothing to an agent that returns after its window closed', async () => {
     const { domain, context, actor, agents, start, outcomes } = await open(fixture, 1, { window_only: true });
     const agent = agents[0]!;
     const window = { starts_at: domain.now(), ends_at: domain.now() + 100, reason: 'patching', selector: 'role=web' };
@@ -604,7 +606,7 @@ resources:
       resources: [],
     });
     expect(await events('drift')).toEqual(['drift.detected', 'drift.resolved']);
-    // Findings of another auditing assignment neither cause nor end events of this one.
+    // Findings of another audit assignment neither cause nor end events of this one.
     await plan([own]);
     await createAssignment(context, actor, {
       name: 'audited',

@@ -17,7 +17,7 @@ import { mapPage, type Page, type PageWish, readPage } from '../shared/page.ts';
 import { optionsOf, type RunBasis, type RunRequest } from './run-basis.ts';
 import type { RunConductor } from './run-conductor.ts';
 
-/** Runs: an assignment applied or planned on every agent it matches, or modules on the named agents. */
+/** Runs: a plan or apply of an assignment on every matching agent, or of modules on named agents. */
 
 /** Subject of a run: the name of an assignment, or agents with modules. */
 export type RunAbout = string | { node_ids: readonly string[]; modules: readonly string[] };
@@ -49,7 +49,7 @@ export async function startRun(
     assignment === null
       ? await requireAgents(context, (about as Exclude<RunAbout, string>).node_ids)
       : await approvedMatching(context, requireSelector(assignment.selector, '/selector'));
-  // Connected agents come first, so that absent ones do not become canaries needlessly.
+  // Connected agents are first, so that absent agents do not become canaries needlessly.
   const [there, away] = [true, false].map((is) =>
     matching.filter(({ node_id }) => presence.isConnected(node_id) === is),
   );
@@ -79,7 +79,7 @@ export async function startRun(
       }),
       statement(insertRunBasis, { run_id: runId, basis: toJson(basis) }),
       ...inParts(rows).map((part) => statement(insertRunResults, { run_id: runId, rows: jsonRows(part) })),
-      // Agents that no longer match the assignment have no drift from it: no later check would clear it.
+      // Agents that no longer match the assignment have no drift from it, because no later check would end that drift.
       ...(assignment?.mode === 'audit'
         ? [statement(deleteDriftBeside, { scope: auditScope(assignment.name), run_id: runId })]
         : []),
@@ -136,7 +136,7 @@ const inParts = <T>(rows: readonly T[]): T[][] =>
     rows.slice(i * rowsAtOnce, (i + 1) * rowsAtOnce),
   );
 
-/** Waits for a run. A halted or cancelled run ends once no agent has an operation of it. */
+/** Waits for the end of a run. A halted or cancelled run ends once none of its operations is open. */
 export async function awaitRun(
   context: Context,
   waiting: Waiting,
@@ -200,7 +200,7 @@ export interface RunFilter {
   assignment?: string | undefined;
 }
 
-/** Newest first. */
+/** Runs, newest first. */
 export async function listRuns({ db }: Context, filter: RunFilter & PageWish): Promise<Page<Omit<Run, 'results'>>> {
   const { status, assignment } = filter;
   const query = runs({ status: status !== undefined, assignment: assignment !== undefined });

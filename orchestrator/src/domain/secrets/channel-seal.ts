@@ -14,7 +14,7 @@ export interface Sealed {
 
 type Keeping = Pick<Context, 'secretKeys' | 'randomBytes'>;
 
-/** No secret can have such a name, so that a config never opens as a secret or vice versa. */
+/** The name under which a channel's config is sealed. No secret can have such a name, so that neither opens as the other. */
 const sealedFor = (channelId: string) => ({ name: `channel/${channelId}`, version: 1 });
 
 function seal({ randomBytes }: Keeping, key: SecretKey, channelId: string, config: string): Sealed {
@@ -22,7 +22,7 @@ function seal({ randomBytes }: Keeping, key: SecretKey, channelId: string, confi
 }
 
 /**
- * Seals a config and writes it; the key is kept until the write is done.
+ * Seals a config and writes it. The key is retained until the write ends.
  * @throws MusterError secrets_locked when there is no key
  */
 export function sealing<T>(
@@ -37,7 +37,7 @@ export function sealing<T>(
   });
 }
 
-/** @returns null when the key is missing, or it was not sealed for this channel */
+/** @returns null when the key is missing, or the config was not sealed for this channel */
 export function opened({ secretKeys }: Keeping, row: Sealed & { channel_id: string }): string | null {
   const key = secretKeys.find(row.key_id);
   return key === null ? null : openValue(key, sealedFor(row.channel_id), row.sealed);
@@ -45,7 +45,7 @@ export function opened({ secretKeys }: Keeping, row: Sealed & { channel_id: stri
 
 /**
  * Encrypts all readable configs with a key, as part of a key rotation.
- * @returns the number of configs that were under another key, and the names of channels with an unreadable config
+ * @returns the number of configs that were sealed with another key, and the names of channels with an unreadable config
  */
 export async function resealChannels(
   context: Keeping & Pick<Context, 'db'>,

@@ -13,16 +13,16 @@ import { openValue, sealValue } from './secret-seal.ts';
 
 /**
  * Former values of secrets, encrypted. They are no longer sent, but a machine that has them may include them in reports
- * of an open operation, where they have to be removed.
+ * of an open operation, from which they must be removed.
  */
 
-/** For the transaction that changes or removes a secret, before the change. */
+/** Stores the former value. Include it in the transaction that changes or removes a secret, before the change. */
 export const keepFormer = ({ now }: Pick<Context, 'now'>, name: string): Statement =>
   statement(keepFormerSecret, { name, now: seconds(now()) });
 
 /** Deletes former values that were replaced before the oldest open operation was dispatched. */
 export async function dropFormerSecrets({ db, now }: Context): Promise<void> {
-  // Taken first: operations dispatched from here on have a later time.
+  // The time is taken first, so that operations dispatched after it have a later time.
   const present = seconds(now());
   if (!(await db.get(formerSecretOlder, { before: present }))) return;
   const before = Math.min(present, (await db.get(oldestSent, {}))?.dispatched_at ?? present);
@@ -33,8 +33,7 @@ export async function dropFormerSecrets({ db, now }: Context): Promise<void> {
 const atOnce = 200;
 
 /**
- * Encrypts all readable former values with a key, as part of a key rotation. Unreadable ones cannot occur in a scrub
- * either.
+ * Encrypts all readable former values with a key, as part of a key rotation. Unreadable values cannot be scrubbed either.
  */
 export async function resealFormerSecrets(
   { db, secretKeys, randomBytes }: Pick<Context, 'db' | 'secretKeys' | 'randomBytes'>,

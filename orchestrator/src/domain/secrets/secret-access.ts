@@ -12,7 +12,7 @@ import { openValue, type SealedFor } from './secret-seal.ts';
 
 type Holder = Pick<Agent, 'node_id' | 'tags' | 'attributes'>;
 
-/** Null allows any agent. Otherwise every part that is set must match; an empty part never does. */
+/** Whether a restriction allows an agent. Null allows any agent. Otherwise every set part must match; an empty part never does. */
 function mayHave(restriction: SecretRestriction | null, agent: Holder): boolean {
   if (restriction === null) return true;
   const { node_ids, tags } = restriction;
@@ -50,7 +50,7 @@ const lost = (name: string): string =>
 export interface SecretAccess {
   /**
    * @returns the version of each secret by name; 0 where a default is used. A version is never reused, not even by
-   * another secret with the same name, so equal versions mean equal values
+   * a new secret of the same name, so equal versions mean equal values
    * @throws MusterError module_unresolved, naming each required secret that is missing, expired, or not allowed for the
    * agent
    */
@@ -81,7 +81,7 @@ export function createSecretAccess(context: Pick<Context, 'db' | 'secretKeys' | 
   };
 }
 
-/** A value as sent to an agent, encrypted. Used to recognize it in the agent's reports. */
+/** A value in a message to an agent, encrypted. Used to recognize the value in the agent's reports. */
 export interface SentSecret extends SealedFor {
   readonly key_id: string;
   readonly sealed: string;
@@ -89,13 +89,13 @@ export interface SentSecret extends SealedFor {
 
 export interface SecretValues {
   values: ReadonlyMap<string, string>;
-  /** Reasons for the secrets that the agent cannot have. */
+  /** The reason for each secret that the agent cannot have, by name. */
   denied: ReadonlyMap<string, string>;
   sent: SentSecret[];
 }
 
 /**
- * Current values of secrets for an agent, for a single message. They are never stored.
+ * Current values of secrets for an agent, for a single message. The values are never stored.
  * @param names the secrets that a payload uses
  */
 export async function secretValues(

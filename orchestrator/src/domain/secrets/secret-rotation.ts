@@ -17,7 +17,7 @@ const atOnce = 200;
 
 export interface Rotation {
   key_id: string;
-  /** Number of secrets and channel configs. */
+  /** Number of re-encrypted secrets and channel configs. */
   reencrypted: number;
   retired: string[];
   /** Names of secrets that cannot be decrypted; a channel is `channel NAME`. */
@@ -28,8 +28,8 @@ const running = new WeakMap<object, Promise<unknown>>();
 
 /**
  * Encrypts all secrets and channel configs with one key: a new key if the keys are in our own file, otherwise the first
- * configured one. The key is on disk before it is used, and a key is retired only after its last value. If the process
- * is killed at any point, all values stay readable, and the next call finishes the rotation. Rotations run one at a
+ * configured one. A key is written to disk before it is used, and retired only after its last value was re-encrypted. If the
+ * process is killed at any point, all values stay readable, and the next call finishes the rotation. Rotations run one at a
  * time.
  * @throws MusterError secrets_locked when there is no key at all
  */
@@ -46,9 +46,9 @@ export async function rotateSecretsKey(context: Context, actor: Actor): Promise<
 async function rotate(context: Context, actor: Actor): Promise<Rotation> {
   const { db, secretKeys } = context;
   if (secretKeys.active === null) throw new MusterError('secrets_locked');
-  // More than one key in our own file means that a rotation was interrupted. This one finishes it.
+  // More than one key in our own file means that a rotation was interrupted. This call finishes it.
   if (secretKeys.canAdd && !secretKeys.rotationCutOff) await secretKeys.add();
-  // Waits for writes under another key, so that they are found below.
+  // Waits for writes with another key, so that the loop below finds their values.
   await secretKeys.settled();
   const { active } = secretKeys;
   const unreadable: string[] = [];
@@ -75,7 +75,7 @@ async function rotate(context: Context, actor: Actor): Promise<Rotation> {
   const channels = await resealChannels(context, active);
   reencrypted += channels.resealed;
   unreadable.push(...channels.unreadable.map((name) => `channel ${name}`));
-  // After secrets: values that were replaced during the rotation are here, under the former key.
+  // Former values follow the secrets, because values replaced during the rotation are stored here under the former key.
   await resealFormerSecrets(context, active);
   const inUse = async (key_id: string) =>
     (await db.get(secretUnderKey, { key_id })) ??

@@ -32,7 +32,7 @@ const writers: Record<string, (value: string, before: string) => string> = {
 
 /**
  * Whether a text contains a value, also encoded at any alignment. Decodes the text instead of searching for encoded
- * forms.
+ * forms, unlike the code under test.
  */
 function holds(text: string, value: string): boolean {
   if (text.includes(value)) return true;
@@ -53,7 +53,7 @@ function holds(text: string, value: string): boolean {
 }
 
 const anyText = (shortest: number) => fc.string({ unit: 'grapheme', minLength: shortest, maxLength: 60 });
-/** The characters of `(sensitive)` and around it reveal nothing. */
+/** Secrets that are not a part of the replacement `(sensitive)` itself. */
 const secrets = anyText(4).filter((value) => value.trim().length >= 4 && !'((sensitive))'.includes(value.trim()));
 
 describe('scrub of a value of at least four characters', () => {
@@ -110,14 +110,14 @@ describe('scrub', () => {
       const lines = text.split('\n').filter((line) => line !== '');
       for (let from = 0; from < lines.length; from++)
         for (let to = from + 1; to <= lines.length; to++) {
-          // The surrounding text is cut off with a part of the value.
+          // Cutting the surrounding text cuts off a part of the value.
           const part = [
             ...(from === 0 ? ['before'] : []),
             ...lines.slice(from, to),
             ...(to === lines.length ? ['after'] : []),
           ];
           const told = scrub(`${part.join('\n')}\n`, true);
-          // The ends of the last line may belong to something else.
+          // The ends of the last line may be other text.
           for (const line of lines.slice(from, to))
             if (to < lines.length || line !== lines.at(-1)) expect(told).not.toContain(line);
           expect([told.includes('before'), told.includes('after')]).toEqual([from === 0, to === lines.length]);
@@ -151,7 +151,7 @@ describe('scrub', () => {
   });
 });
 
-test('every free text of a report is scrubbed', () => {
+test('scrubs every free text of a report', () => {
   const value = 'hunter2 "quoted"';
   const said = (place: string) => `${place}: ${value} ${Buffer.from(`x${value}`).toString('base64')}`;
   const result = {

@@ -1,13 +1,13 @@
 import type { Report } from '@muster/protocol/wire';
 
 /**
- * Removes secret values from agent reports. Agents hide them already; this covers a faulty agent, or a program on its machine
- * that prints one.
+ * Removes secret values from agent reports. Agents already hide them. This also covers a faulty agent, and a program on its
+ * machine that prints a value.
  */
 
 /** Replaces a secret value. */
 const hidden = '(sensitive)';
-/** Shorter values occur in many texts by chance. */
+/** Minimum length of a value, because shorter values occur in many texts by chance. */
 const minValueLength = 4;
 /** Minimum length of a single line of a multi-line value, which may be `}` or `-----`. */
 const minLineLength = 8;
@@ -19,7 +19,7 @@ function formsOf(value: string): string[] {
   const json = JSON.stringify(value).slice(1, -1);
   const url = encodeURIComponent(value.toWellFormed());
   const encoding = (more: RegExp) => url.replace(more, (character) => `%${hexOf(character).toUpperCase()}`);
-  // As JavaScript, RFC 3986, and HTML forms encode it. Forms encode a space as `+`; some programs leave slashes alone.
+  // The encodings of JavaScript, RFC 3986, and HTML forms. Forms encode a space as `+`; some programs leave slashes unencoded.
   const urls = [url, encoding(/[!'()*]/g), encoding(/[!'()~]/g)].flatMap((form) => [
     form,
     form.replaceAll('%20', '+'),
@@ -41,8 +41,8 @@ const hexOf = (text: string): string => Buffer.from(text).toString('hex');
 const escaped = (character: string): string => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`;
 
 /**
- * Encoded forms that programs fold into lines. In base64 the preceding bytes shift a value by 0, 1, or 2 bytes, and the
- * characters at its ends also encode neighboring bytes. Those are left out of the form and hidden with it.
+ * Encoded forms that programs fold into lines. In base64, the preceding bytes shift a value by 0, 1, or 2 bytes, and the
+ * characters at its ends also encode neighboring bytes. Those characters are not part of the form and are hidden with it.
  */
 function foldedFormsOf(value: string): Form[] {
   const bytes = Buffer.from(value);
@@ -59,7 +59,7 @@ function foldedFormsOf(value: string): Form[] {
   return [...base64, ...[hex, hex.toUpperCase()].map((form) => ({ text: form, before: 0, after: 0 }))];
 }
 
-/** A text to find, and how many adjacent characters to hide with it. */
+/** A text to find, and the number of adjacent characters to hide with it. */
 interface Form {
   readonly text: string;
   readonly before: number;
@@ -69,7 +69,7 @@ interface Form {
 /** Start (inclusive) and end (exclusive) in a text. */
 type Range = [start: number, end: number];
 
-/** @param isPart the text is a part of a longer one, in whole lines: values cut off at its ends are hidden as well */
+/** @param isPart whether the text is a part of a longer one, in whole lines; values cut off at its ends are hidden as well */
 export type Scrub = (text: string, isPart?: boolean) => string;
 
 /**
@@ -138,7 +138,7 @@ function withoutSpace(text: string): { joined: string; places: Uint32Array | nul
   return { joined: parts.join(''), places };
 }
 
-/** Overlapping ranges are hidden as one: two values may share their ends. */
+/** Removes ranges from a text. Overlapping ranges are hidden as one, because two values may share their ends. */
 function without(text: string, ranges: Range[]): string {
   ranges.sort(([a], [b]) => a - b);
   let left = '';

@@ -1,7 +1,7 @@
 import { createCipheriv, createDecipheriv } from 'node:crypto';
 import type { SecretKey } from '../../identity/secret-keys.ts';
 
-/** Encrypts single values. A sealed value opens only with the same key, name, and version. */
+/** Encrypts single values. A sealed value can only be opened with the same key, name, and version. */
 
 const algorithm = 'aes-256-gcm';
 const nonceBytes = 12;
@@ -27,7 +27,7 @@ export function sealValue(key: SecretKey, what: SealedFor, value: string, nonce:
   return sealed.toString('base64');
 }
 
-/** @returns null when it was sealed with another key, name, or version, or was changed since */
+/** @returns null when the value was sealed with another key, name, or version, or was changed since */
 export function openValue(key: SecretKey, what: SealedFor, sealed: string): string | null {
   const bytes = Buffer.from(sealed, 'base64');
   if (bytes.length < nonceBytes + tagBytes) return null;

@@ -48,7 +48,7 @@ async function open(fixture: DatabaseFixture) {
     submitOperation(context, actor, 'web-1', { kind: 'apply', modules, queue });
   const holder = { node_id: agent.id, tags: {}, attributes: {} };
   const plain = async (name: string) => (await secretValues(context, [name], holder)).values.get(name);
-  /** Reads it as a plan with it would. */
+  /** The version of a secret, as a plan would read it. */
   const version = async (name: string) => {
     const parsed = parseModule(using(`secrets.${name} | default('')`));
     if (!parsed.ok) throw new Error(parsed.faults[0]?.message);
@@ -66,7 +66,7 @@ async function open(fixture: DatabaseFixture) {
   return { domain, context, actor, agent, submit, plain, version };
 }
 
-/** The content that the agent is sent; otherwise the outcome of the operation. */
+/** The content that the agent receives; otherwise the outcome of the operation. */
 async function sent({ links, context }: Domain, nodeId: string, operationId: string): Promise<unknown> {
   const next = await links.nextOperation(nodeId);
   return next === null ? getOperation(context, operationId) : next.operation.resources[0]?.body;
@@ -75,7 +75,7 @@ async function sent({ links, context }: Domain, nodeId: string, operationId: str
 const hour = 3_600_000;
 
 describeDatabases('secrets', (fixture) => {
-  test('creates, shows without value, changes, and removes secrets', async () => {
+  test('creates, changes, and removes secrets, and shows them without value', async () => {
     const { context, actor, domain, plain, version } = await open(fixture);
     const now = new Date(domain.clock.now()).toISOString();
     const expires = domain.clock.now() + hour;
@@ -115,7 +115,7 @@ describeDatabases('secrets', (fixture) => {
     expect(await code(getSecret(context, 'x'))).toBe('secret_not_found');
     expect(await code(removeSecret(context, actor, 'x'))).toBe('secret_not_found');
     expect(await code(changeSecret(context, actor, 'x', { value: 'v' }))).toBe('secret_not_found');
-    // A secret that is created again under the same name is a different one.
+    // A new secret of the same name is a different secret.
     await createSecret(context, actor, { name: 'x', value: 'hunter4' });
     expect(await version('x')).toBe(3);
 
@@ -186,7 +186,7 @@ describeDatabases('secrets', (fixture) => {
     expect(await plain('x')).toMatch(/^v[1-4]$/);
   });
 
-  test('fills secrets in at dispatch and stores them in no row', async () => {
+  test('fills secrets in at dispatch, and stores their values in no row', async () => {
     const { domain, context, actor, agent, submit } = await open(fixture);
     await createSecret(context, actor, { name: 'x', value: 'hunter2' });
     const id = await submit();
@@ -211,12 +211,12 @@ describeDatabases('secrets', (fixture) => {
     await expect(submit(['s', 't'])).rejects.toThrow('the secret "y" may not go to this agent');
     await domain.clock.advance(hour);
     await expect(submit()).rejects.toThrow('the secret "x" expired at');
-    // It is not required with a default.
+    // A secret with a default is not required.
     await uploadModule(context, actor, 'd', using(`secrets.x | default('plain')`, 'd', '/d'));
     await submit(['d']);
   });
 
-  test('requires every part of a restriction, and an empty part matches no agent', async () => {
+  test('requires every part of a restriction, and matches no agent with an empty part', async () => {
     const { context, actor, agent, submit } = await open(fixture);
     await putOneTag(context, actor, 'web-1', 'role', 'web');
     await createSecret(context, actor, { name: 'x', value: 'v' });
@@ -253,7 +253,7 @@ describeDatabases('secrets', (fixture) => {
       async ({ context, actor }) => putOneTag(context, actor, 'web-1', 'role', 'db'),
       'may not go to this agent',
     ],
-  ])('fails a queued operation when its secret is %s meanwhile', async (_, meanwhile, error) => {
+  ])('fails a queued operation when its secret is %s before dispatch', async (_, meanwhile, error) => {
     const all = await open(fixture);
     const { domain, context, actor, agent, submit } = all;
     await putOneTag(context, actor, 'web-1', 'role', 'web');
@@ -266,7 +266,7 @@ describeDatabases('secrets', (fixture) => {
     expect(JSON.stringify(ended)).not.toContain('hunter2');
   });
 
-  test('reads each secret once for a run and sends it only to allowed agents', async () => {
+  test('reads each secret once for a run, and sends it only to allowed agents', async () => {
     const { domain, context, actor, agent } = await open(fixture);
     const other = await newAgent(domain, actor, 'web-2');
     for (const name of ['web-1', 'web-2']) await putOneTag(context, actor, name, 'role', 'web');
@@ -302,7 +302,7 @@ describeDatabases('secrets', (fixture) => {
       const links = restarted
         ? createAgentLinks(context, domain.refusals, domain.pending, async () => {}, domain.liveOutput, domain.rules)
         : domain.links;
-      // The other half of it is still to come.
+      // The rest of the encoded value follows in a later report.
       const half = `${Buffer.from(`x${value}`).toString('base64').slice(0, 24)}\n`;
       const stdout = { from: 0, to: half.length, text: half };
       await links.printed(agent.id, {
@@ -329,25 +329,25 @@ describeDatabases('secrets', (fixture) => {
     }
   });
 
-  describe('values changed after dispatch', () => {
+  describe('secret values changed after dispatch', () => {
     const finished = (domain: Domain, operationId: string, said: string) =>
       reportsOf(operationId, [resultOf({ status: 'failed', message: said })], { now: domain.now(), status: 'failed' });
     const changes: Record<string, (all: Awaited<ReturnType<typeof open>>) => Promise<unknown>> = {
-      'it is set anew': ({ context, actor }) => changeSecret(context, actor, 'x', { value: 'the second' }),
-      'it is set anew twice': async ({ context, actor }) => {
+      'it is changed': ({ context, actor }) => changeSecret(context, actor, 'x', { value: 'the second' }),
+      'it is changed twice': async ({ context, actor }) => {
         await changeSecret(context, actor, 'x', { value: 'the second' });
         await changeSecret(context, actor, 'x', { value: 'the third' });
       },
       'it is removed': ({ context, actor }) => removeSecret(context, actor, 'x'),
-      'the key is changed': ({ context, actor }) => rotateSecretsKey(context, actor),
-      'it is set anew and the key is changed': async ({ context, actor }) => {
+      'the key is rotated': ({ context, actor }) => rotateSecretsKey(context, actor),
+      'it is changed and the key is rotated': async ({ context, actor }) => {
         await changeSecret(context, actor, 'x', { value: 'the second' });
         await rotateSecretsKey(context, actor);
       },
     };
     for (const [name, change] of Object.entries(changes))
       for (const restarted of [false, true])
-        test(`are removed from its reports when ${name}${restarted ? ' and after a restart' : ''}`, async () => {
+        test(`removes a dispatched value from reports when ${name}${restarted ? ' and after a restart' : ''}`, async () => {
           const all = await open(fixture);
           const { domain, context, actor, agent, submit } = all;
           let stored: readonly Buffer[] = [Buffer.alloc(32, 7)];
@@ -362,7 +362,7 @@ describeDatabases('secrets', (fixture) => {
           expect(await sent(domain, agent.id, id)).toMatchObject({ content: 'the first' });
           await domain.clock.advance(1000);
           await change(all);
-          // It is dispatched again without a report in between; the agent uses the first values.
+          // The operation is dispatched again without a report in between. The agent uses the first values.
           await domain.links.nextOperation(agent.id);
           await domain.clock.advance(60_000);
           await dropFormerSecrets(context);
@@ -377,14 +377,14 @@ describeDatabases('secrets', (fixture) => {
                 domain.rules,
               )
             : domain.links;
-          // A new process dispatches it again as well.
+          // A new process dispatches the operation again.
           if (restarted) await links.nextOperation(agent.id);
           expect(
             await links.reported(agent.id, '01'.repeat(16), 1, finished(domain, id, 'it was the first')),
           ).toBeNull();
           const { resources } = await getOperation(context, id);
           expect(resources[0]?.message).toBe('it was (sensitive)');
-          // Nothing can report it any more, so it is deleted.
+          // No open operation can report the value any more, so it is deleted.
           await dropFormerSecrets(context);
           expect(await context.db.all(everyFormer, {})).toEqual([]);
         });
@@ -397,7 +397,7 @@ describeDatabases('secrets', (fixture) => {
       const id = await submit();
       await sent(domain, agent.id, id);
       expect(JSON.stringify(await context.db.all(everyFormer, {}))).not.toContain('the first');
-      // From before the operation.
+      // The value was replaced before the operation was dispatched.
       await dropFormerSecrets(context);
       expect(await context.db.all(everyFormer, {})).toEqual([]);
       await changeSecret(context, actor, 'x', { value: 'the third' });
@@ -443,13 +443,13 @@ describeDatabases('secrets', (fixture) => {
     expect(await plain('b')).toBeUndefined();
     await put('b', b?.sealed ?? '', 1);
     expect(await plain('b')).toBe('of b');
-    // An old value under the next version.
+    // Stores an old sealed value under the next version.
     await changeSecret(context, actor, 'b', { value: 'new b' });
     await put('b', b?.sealed ?? '', 2);
     expect(await plain('b')).toBeUndefined();
   });
 
-  test('encrypts values with a new key and retires the old one', async () => {
+  test('encrypts values with a new key, and retires the old one', async () => {
     const { context, actor, plain, version } = await open(fixture);
     const files: string[][] = [];
     const keys = new SecretKeys([Buffer.alloc(32, 7)], {
@@ -463,7 +463,7 @@ describeDatabases('secrets', (fixture) => {
     const channel = await createChannel(context, actor, rule, { name: 'ops', channel_type: 'webhook', config });
     const sealedChannel = await context.db.get(channelById, { channel_id: channel.id });
     expect(JSON.stringify(sealedChannel)).not.toContain('hooks.example');
-    // Some are set during the rotation.
+    // Some values are set during the rotation.
     const [rotation] = await Promise.all([
       rotateSecretsKey(context, actor),
       ...[1, 2, 3].map((i) => changeSecret(context, actor, `s${i}`, { value: `new ${i}` })),
@@ -478,13 +478,13 @@ describeDatabases('secrets', (fixture) => {
     const moved = await context.db.get(channelById, { channel_id: channel.id });
     expect(moved?.key_id).toBe(rotation.key_id);
     expect(moved && targetOf(context, moved)?.config).toEqual(config);
-    // The value is the same: plans with it remain valid.
+    // The values are the same, so plans with them stay valid.
     expect([await version('s0'), await version('s1')]).toEqual([1, 2]);
     const { events } = await listAudit(context, { event_type: 'secret.key_rotated' });
     expect(events).toMatchObject([{ metadata: { key_id: rotation.key_id, retired: [former], unreadable: 0 } }]);
   });
 
-  test('keeps values readable when a rotation is interrupted, and finishes it next time', async () => {
+  test('keeps values readable when a rotation is interrupted, and finishes it at the next one', async () => {
     const { context, actor, plain } = await open(fixture);
     let stored: readonly Buffer[] = [Buffer.alloc(32, 7)];
     const file = {
@@ -492,13 +492,13 @@ describeDatabases('secrets', (fixture) => {
         stored = [...written];
       },
     };
-    // A new process with the current file.
+    // Simulates a new process with the current key file.
     const restart = () => Object.assign(context, { secretKeys: new SecretKeys(stored, file) });
     const readable = async () => {
       for (const i of [0, 199, 200, 419]) expect(await plain(`s${i}`)).toBe(`v${i}`);
     };
     restart();
-    // More than two batches.
+    // The rotation needs more than two batches.
     for (let i = 0; i < 420; i++) await createSecret(context, actor, { name: `s${i}`, value: `v${i}` });
     for (let cut = 0; cut < 4; cut++) {
       let writes = 0;
@@ -517,7 +517,7 @@ describeDatabases('secrets', (fixture) => {
     }
   });
 
-  test('keeps values unusable without their key until they are set again', async () => {
+  test('leaves values unusable without their key until they are set again', async () => {
     const { domain, context, actor, agent, submit } = await open(fixture);
     await createSecret(context, actor, { name: 'x', value: 'v' });
     const row = await context.db.get(rawSecret, { name: 'x' });
@@ -530,7 +530,7 @@ describeDatabases('secrets', (fixture) => {
     expect(await context.db.get(rawSecret, { name: 'x' })).toEqual(row);
     expect(await changeSecret(context, actor, 'x', { description: 'lost' })).toMatchObject({ description: 'lost' });
 
-    // Another key replaces the first one, which is lost.
+    // The first key is lost, and another one replaces it.
     Object.assign(context, { secretKeys: new SecretKeys([Buffer.alloc(32, 8)]) });
     expect(await rotateSecretsKey(context, actor)).toMatchObject({ reencrypted: 0, unreadable: ['x'] });
     const url = 'https://hooks.example/x';
@@ -551,7 +551,7 @@ describeDatabases('secrets', (fixture) => {
     expect(await sent(domain, agent.id, await submit())).toMatchObject({ content: 'again' });
   });
 
-  test('announces each expiry once, and again when it was moved', async () => {
+  test('announces each expiry once, and again after the expiry was changed', async () => {
     const { domain, context, actor } = await open(fixture);
     const day = 24 * hour;
     const upkeep = startUpkeep(context, domain.clock, { secretsExpiryNoticeDays: 14 });

@@ -54,7 +54,7 @@ export interface NewSecret {
   restriction?: GivenRestriction | undefined;
 }
 
-/** Absent fields keep their value. */
+/** A change of a secret. Absent fields keep their value. */
 export interface SecretChange {
   value?: string | undefined;
   /** An empty text removes the description. */
@@ -65,7 +65,7 @@ export interface SecretChange {
   restriction?: GivenRestriction | undefined;
 }
 
-/** Sorted by name. */
+/** Secrets, sorted by name. */
 export async function listSecrets({ db }: Context, wish: PageWish): Promise<Page<Secret>> {
   return mapPage(await readPage(wish, (page) => db.all(secretPage, page)), toSecret);
 }
@@ -183,11 +183,11 @@ interface NewValue {
   version: number;
   key_id: string;
   sealed: string;
-  /** Takes the version, or fails the transaction with `secret_changed`. */
+  /** Claims the version, or fails the transaction with `secret_changed`. */
   take: Statement;
 }
 
-/** Encrypts a value as the next version of a name and writes it. Retries when the version was taken concurrently. */
+/** Encrypts a value as the next version of a name and writes it. Retries when another writer took the version. */
 async function withNewValue(
   context: Context,
   name: string,
@@ -211,7 +211,7 @@ async function withNewValue(
   }
 }
 
-/** @throws MusterError invalid_input for a time in the past: removing the secret has that effect */
+/** @throws MusterError invalid_input for a time in the past; to end a secret, remove it */
 function futureTime(context: Context, time: number | undefined): number | undefined {
   if (time === undefined || time > context.now()) return time;
   const message = 'is in the past; remove a secret that is no longer needed';

@@ -10,9 +10,9 @@ export interface Context {
   readonly bus: Bus;
   /** Unix milliseconds. */
   readonly now: () => number;
-  /** A ULID, larger than all that this process made before. */
+  /** Returns a ULID that is larger than all previous ones of this process. */
   readonly newId: () => string;
-  /** Cryptographically secure. */
+  /** Returns cryptographically secure random bytes. */
   readonly randomBytes: (length: number) => Buffer;
   readonly presence: Presence;
   readonly documents: ModuleDocuments;
@@ -26,9 +26,9 @@ export interface Presence {
   isConnected(nodeId: string): boolean;
   /** Number of connected agents. */
   readonly count: number;
-  /** Unix seconds of the last sign of life; null when not connected. */
+  /** Unix seconds of the last message or ping; null when not connected. */
   lastHeardAt(nodeId: string): number | null;
-  /** Seconds by which a connected agent's clock is ahead, as far as reported; otherwise 0. */
+  /** Seconds by which a connected agent's clock is ahead; 0 when unknown. */
   clockAheadSecs(nodeId: string): number;
 }
 
@@ -37,7 +37,7 @@ export interface Actor {
   readonly type: 'operator' | 'agent' | 'system';
   readonly id: string;
   readonly name: string;
-  /** SHA-256 (hex) of the request's token. Changes are only written while that session is live. */
+  /** SHA-256 (hex) of the request's token. Changes are only written while its sign-in session is live. */
   readonly session?: string;
 }
 

@@ -1,5 +1,5 @@
 /*
- * The scope of a drift state says what the machine is compared with: the last apply, or what an audit assignment declares.
+ * The scope of a drift state determines what the machine is compared with: the last apply, or the modules of an audit assignment.
  * Each scope has its own state and its own events.
  */
 

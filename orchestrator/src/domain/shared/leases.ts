@@ -2,26 +2,26 @@ import { keepLease, leaseHeld, releaseLease, takeLease } from '../../store/lease
 import { type Statement, statement } from '../../store/transaction.ts';
 import type { Context } from './context.ts';
 
-/** Work that only one process at a time does, on a database that several may share. */
+/** Leases for work that only one process at a time does, on a database that several processes may share. */
 /** Statements that make a transaction of the work fail when another process holds the lease. */
 export type Fence = readonly Statement[];
 
 export interface Lease {
   /** Acquires or renews the lease when necessary. Null when another process holds it. */
   hold(): Promise<Fence | null>;
-  /** Makes the lease available to others at once. */
+  /** Makes the lease immediately available to other processes. */
   release(): Promise<void>;
 }
 
-/** Lifetime of a lease: how long the work stands still when its holder crashes. */
+/** Lifetime of a lease, milliseconds. The work stops for up to this time when the holder crashes. */
 const lifeMs = 10_000;
-/** Maximum clock difference of processes that share a database. */
+/** Maximum clock difference of processes that share a database, milliseconds. */
 const skewMs = 60_000;
 
 /**
  * @param name   name of the work
- * @param holder identifies this process among those that share the database. It is the same after a restart, so the
- * process takes its own lease over without waiting
+ * @param holder identifies this process among those that share the database. It is the same after a restart, so that the
+ * process takes over its own lease without waiting
  */
 export function createLease({ db, now }: Context, name: string, holder: string): Lease {
   let held: { token: number; until: number } | null = null;

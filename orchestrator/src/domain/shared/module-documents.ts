@@ -10,7 +10,7 @@ export type Revisions = ReadonlyMap<string, number>;
 export interface ModuleDocuments {
   /**
    * Loads modules in the given order.
-   * @param at revisions; the newest one for modules it does not contain
+   * @param at revisions; a module without one is loaded in its newest revision
    * @throws MusterError module_not_found, naming the missing ones
    */
   load(names: readonly string[], at?: Revisions): Promise<ModuleDocument[]>;
@@ -44,11 +44,11 @@ export function createModuleDocuments(db: Pick<Database, 'all' | 'get'>): Module
           const key = `${revision}/${name}`;
           const known = kept.get(key);
           if (known) return known;
-          // Works for removed modules too: a run that began earlier still uses their revisions.
+          // Revisions of removed modules are kept, because a run that began earlier still uses them.
           const text = await db.get(moduleRevision, { name, revision });
           if (!text) throw new MusterError('module_not_found', `module ${name} has no revision ${revision}`);
           const parsed = parseModule(text.content);
-          // Only possible when a newer release validates more strictly than the one that accepted the upload.
+          // Only occurs when a newer release validates more strictly than the one that accepted the upload.
           if (!parsed.ok)
             throw new MusterError(
               'module_invalid',

@@ -60,7 +60,7 @@ function open(given: Partial<TerminalRules> = {}) {
   };
   return {
     clock,
-    /** Mutable, like a reloaded configuration. */
+    /** The rules can change during a test, like a reloaded configuration. */
     rules,
     recording,
     live,
@@ -94,7 +94,7 @@ test('records output, then shows it to all clients, then releases the window', (
   ada.stuck = true;
   shell.says('two');
   recording.write();
-  // The controlling connection sets the pace, not viewers.
+  // Only the controlling connection determines the flow control.
   expect([ada.shown, eve.shown, shell.given]).toEqual(['onetwo', 'onetwo', 3]);
   ada.take();
   expect(shell.given).toBe(6);
@@ -105,7 +105,7 @@ test('records output, then shows it to all clients, then releases the window', (
   screen('');
 });
 
-test('keeps output from before the first controller unchanged, for its terminal to answer', async () => {
+test('sends output from before the first controller unchanged, so that its terminal answers queries', async () => {
   const { shell, join, live, ends, screen } = begun();
   shell.says('\x1b[c$ ');
   const eve = join('view', 'e');
@@ -115,7 +115,7 @@ test('keeps output from before the first controller unchanged, for its terminal 
   screen('<screen>');
   await settle();
   expect(shell.given).toBe(5);
-  // Later connections get the screen.
+  // Later connections get a rebuilt screen instead.
   ada.told.left();
   expect(live.attached).toEqual([{ operator_id: 'e', username: 'name-e', mode: 'view', since: 5 }]);
   shell.says('more');
@@ -145,7 +145,7 @@ test('shows the output and exit of a shell that ended before anyone connected', 
   expect(ends).toHaveLength(1);
 });
 
-test('shows the screen to a returning client, then all later output in order, once', async () => {
+test('shows a returning client the screen, then all later output in order, once', async () => {
   const { recording, shell, join, sources, screen, live } = begun();
   const first = join('control');
   shell.says('before');
@@ -158,7 +158,7 @@ test('shows the screen to a returning client, then all later output in order, on
   back.told.resized(100, 30);
   shell.says('after');
   expect(back.seen).toHaveLength(1);
-  // Not shown yet, so the shell waits for it.
+  // The output is not shown yet, so its window credit is not returned.
   expect(shell.given).toBe(6);
   screen('<screen>');
   await settle();
@@ -172,7 +172,7 @@ test('shows the screen to a returning client, then all later output in order, on
   expect(live.attached).toHaveLength(1);
 });
 
-test('lets a newer connection take over at once, even from one with a dead network', async () => {
+test('lets a newer connection take over immediately, even from one with a dead network', async () => {
   const { shell, join, live, screen } = begun();
   const dead = join('control');
   dead.stuck = true;
@@ -181,7 +181,7 @@ test('lets a newer connection take over at once, even from one with a dead netwo
   const back = join('control', 'b');
   expect([dead.over, dead.code]).toEqual(['cut', 'terminal_taken_over']);
   expect(shell.given).toBe(1000);
-  // Data that its network accepts later no longer counts.
+  // Data that the dead connection's network accepts later is ignored.
   dead.take();
   expect(shell.given).toBe(1000);
   screen('');
@@ -235,7 +235,7 @@ test('does not count output before the first screen against a viewer', async () 
   expect([cut.over, shell.given]).toEqual(['cut', 1008]);
 });
 
-test('holds input back while the shell accepts none', () => {
+test('pauses input while the shell accepts none', () => {
   const { shell, join, recording } = begun();
   const ada = join('control');
   shell.roomy = false;
@@ -250,7 +250,7 @@ test('holds input back while the shell accepts none', () => {
   expect(open.shell.typed).toBe('pass\r');
 });
 
-test('holds input back while it cannot be recorded, where recording is required', () => {
+test('pauses input while it cannot be recorded, if recording is required', () => {
   const { shell, join, recording } = begun({ recordInput: true });
   const ada = join('control');
   recording.slow = true;
@@ -258,7 +258,7 @@ test('holds input back while it cannot be recorded, where recording is required'
   expect(ada.paused).toBe(false);
   ada.told.typed(Buffer.from('b'));
   expect(ada.paused).toBe(true);
-  // The shell accepts everything, but the recording waits.
+  // The shell accepts all input, but the recording waits for the disk.
   shell.events.writable();
   expect(ada.paused).toBe(true);
   shell.roomy = false;
@@ -269,7 +269,7 @@ test('holds input back while it cannot be recorded, where recording is required'
   expect([ada.paused, shell.typed.length]).toEqual([false, 64 * 1024 + 2]);
 });
 
-test('keeps the input recording setting from when the session was opened', () => {
+test('keeps the setting for recording input from when the session was opened', () => {
   const recordedAfter = (first: boolean) => {
     const { join, recording, rules, shell } = begun({ recordInput: first });
     rules.recordInput = !first;
@@ -316,7 +316,7 @@ test('joins split characters and shows an incomplete one after a short wait', ()
   expect(Buffer.concat(ada.bytes).toString('hex')).toBe('61e282acf0c3');
 });
 
-test('records and shows everything before it notifies clients and ends', async () => {
+test('records and shows all output before it notifies clients and ends', async () => {
   const { shell, join, recording, ends, screen } = begun();
   const ada = join('control');
   const eve = join('view', 'e');
@@ -360,7 +360,7 @@ test.each([
   expect(shell.closed).not.toBeNull();
 });
 
-test('ends when the transcript is full, without exceeding the limit', async () => {
+test('ends when the transcript is full, without exceeding its maximum', async () => {
   const { shell, join, recording, ends } = begun({ transcriptLimit: 2000 });
   const ada = join('control');
   for (let n = 0; n < 50; n++) shell.says(`line ${n} ${'x'.repeat(50)}\r\n`);
@@ -370,11 +370,11 @@ test('ends when the transcript is full, without exceeding the limit', async () =
   expect([ada.over, ada.code]).toEqual(['closed', 'terminal_full']);
   expect(ends).toMatchObject([{ end: { status: 'closed', notice: { code: 'terminal_full' } } }]);
   expect(shell.closed).not.toBeNull();
-  // Everything that was shown was recorded.
+  // All shown output was recorded.
   expect(recording.events.map(([, data]) => data).join('')).toBe(ada.shown);
 });
 
-test('does not show output that cannot be recorded, and ends', async () => {
+test('ends when output cannot be recorded, and does not show that output', async () => {
   const { shell, join, recording, live, ends } = begun();
   const ada = join('control');
   recording.slow = true;
@@ -428,7 +428,7 @@ test('closes the shell when the session was ended during opening', async () => {
   expect(lost.ends).toMatchObject([{ end: { status: 'interrupted', reason: 'the link ended' } }]);
 });
 
-test('builds a screen from the end of a recording with the size and modes at that point', () => {
+test('builds a screen from the end of a recording, with the size and modes at its start', () => {
   const { shell, join, recording, sources, clock } = begun();
   const ada = join('control');
   ada.told.resized(132, 50);
@@ -459,7 +459,7 @@ test('makes the program redraw the alternate screen without clients noticing', a
     return { client, asked, sizes: [...shell.sizes] };
   };
   const first = join('control');
-  // Everything is there, or it is the main screen.
+  // No redraw: the screen is complete, or the main screen is shown.
   shell.says('\x1b[?1049hheading');
   expect((await comes('view')).sizes).toEqual([]);
   shell.says('\x1b[?1049l');
@@ -473,7 +473,7 @@ test('makes the program redraw the alternate screen without clients noticing', a
   expect(second.client.seen).toEqual([{ type: 'resize', cols: 80, rows: 24 }, '<screen>']);
   expect(recording.events.filter(([kind]) => kind === 'r')).toEqual([]);
 
-  // A size requested meanwhile is applied afterwards. Several new connections cause one redraw.
+  // A size that a client requests during the redraw is applied afterwards. Several new connections cause one redraw.
   join('view');
   join('view');
   shell.sizes = [];
@@ -484,7 +484,7 @@ test('makes the program redraw the alternate screen without clients noticing', a
   expect(shell.sizes).toEqual(['80x23', '80x24', '100x40']);
   expect(recording.events.filter(([kind]) => kind === 'r')).toEqual([['r', '100x40']]);
 
-  // The session ended, or the alternate screen was left.
+  // No redraw: the session ended, or the alternate screen was left.
   join('view');
   shell.says('\x1b[?1049l');
   shell.sizes = [];
@@ -498,7 +498,7 @@ test('builds a screen from shown output while the recording waits for the disk',
   join('control').told.left();
   shell.says('shown');
   recording.slow = true;
-  // Each of these is recorded as six bytes.
+  // Each of these bytes is recorded as six bytes.
   for (let n = 0; n < 16; n++) shell.says('\x1b'.repeat(16 * 1024));
   join('control');
   expect(sources).toEqual([expect.objectContaining({ to: recording.written })]);

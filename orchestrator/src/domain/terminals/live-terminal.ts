@@ -18,9 +18,9 @@ import { TerminalModes } from './terminal-modes.ts';
 
 /** Limits and recording rules from the configuration. */
 export interface TerminalRules {
-  /** How long a shell survives without a controlling connection. */
+  /** Seconds that a shell survives without a controlling connection. */
   readonly reattachSecs: number;
-  /** How long a shell survives without typed input; 0 means no limit. */
+  /** Seconds that a shell survives without typed input; 0 means no limit. */
   readonly idleLimitSecs: number;
   /** Maximum size of a transcript in bytes. */
   readonly transcriptLimit: number;
@@ -31,7 +31,7 @@ export interface TerminalRules {
 /** The part of a recording that a screen is built from. */
 export interface ScreenSource {
   readonly session_id: string;
-  /** Bytes of the transcript. */
+  /** Start of the part, as an offset in bytes in the transcript. */
   readonly from: number;
   readonly to: number;
   /** State of the terminal at `from`: its size, and the sequences that restore its modes. */
@@ -49,7 +49,7 @@ export interface TerminalEnd {
   /** Reason for the audit log. */
   readonly reason: string;
   readonly actor: Actor;
-  /** Last message that clients receive. */
+  /** The last message to clients. */
   readonly notice: TerminalNotice;
 }
 
@@ -76,22 +76,22 @@ interface Place {
   readonly partial: boolean;
 }
 
-/** Bytes of a recording that a screen is built from, and the distance between possible starting points. */
+/** Maximum bytes of a recording from which a screen is built; also the distance between possible starting points. */
 const screenBytes = 1024 * 1024;
 const placeBytes = 128 * 1024;
-/** How long an incomplete character is held back for its remaining bytes. */
+/** How long an incomplete character is held back for its remaining bytes, milliseconds. */
 const holdMs = 20;
-/** Debounce interval for size changes: only the last size within it is applied. */
+/** Debounce interval for size changes, milliseconds: only the last size within it is applied. */
 const resizeMs = 40;
-/** How long the temporary size of a redraw stays in place, so that the program notices the change. */
+/** How long the temporary size of a redraw is set, milliseconds, so that the program notices the change. */
 const redrawMs = 100;
 /** Maximum number of typed bytes that wait for recording. No more input is read beyond it. */
 const maxUnrecorded = 64 * 1024;
-/** How long a shell that ended before any client connected is kept, so that its output explains why it ended. */
+/** How long a shell that ended before any client connected is kept, milliseconds, so that its output explains why it ended. */
 const unseenMs = 10_000;
 
 /**
- * One open terminal. Shell output is recorded, then shown to the connected clients, then released from the shell's flow-control
+ * An open terminal. Shell output is recorded, then shown to the connected clients, then released from the shell's flow-control
  * window, which bounds the memory used. No timer runs all the time: {@link sweep} is called about once a second.
  */
 export class LiveTerminal implements ShellEvents {
@@ -99,26 +99,26 @@ export class LiveTerminal implements ShellEvents {
   readonly operator_id: string;
   readonly #parts: LiveTerminalParts;
   readonly #openedAt: number;
-  /** Fixed when the session opens: recording of input never begins in the middle of a session. */
+  /** Fixed when the session opens, so that recording of input never begins in the middle of a session. */
   readonly #recordsInput: boolean;
   readonly #connections = new Set<TerminalConnection>();
   #shell: Shell | null = null;
   /** Events of the shell that arrived before {@link begin}. */
   #early: (() => void)[] = [];
   #controller: TerminalConnection | null = null;
-  /** When the last controlling connection left (monotonic). */
+  /** When the last controlling connection was closed, monotonic milliseconds. */
   #leftAt: number;
   #typedAt: number;
-  /** The shell accepts input. */
+  /** Whether the shell accepts input. */
   #roomy = true;
-  /** Typed bytes that still have to be recorded. */
+  /** Typed bytes that are not recorded yet. */
   #unrecorded = 0;
-  /** Output from before the first controlling connection. Its terminal answers the queries that programs wrote there. */
+  /** Output from before the first controlling connection, whose terminal answers the queries in it. */
   #unseen: Uint8Array[] | null = [];
   #unseenExit: { end: TerminalEnd; at: number } | null = null;
   #held: Uint8Array = new Uint8Array(0);
   #holding: (() => void) | null = null;
-  /** The recorded size; `#shownSize` is the size that clients were sent. */
+  /** The recorded size; `#shownSize` is the size that clients received. */
   #size: { cols: number; rows: number };
   #shownSize: { cols: number; rows: number };
   #wantedSize: { cols: number; rows: number } | null = null;
@@ -127,7 +127,7 @@ export class LiveTerminal implements ShellEvents {
   readonly #places: Place[] = [];
   /** Bytes to return to the shell's flow-control window once no connection waits for its first screen. */
   #owed = 0;
-  /** Position in the transcript up to which clients were sent output. */
+  /** Position in the transcript up to which clients received output. */
   #shownTo = 0;
   #end: TerminalEnd | null = null;
   #told = false;
@@ -158,7 +158,7 @@ export class LiveTerminal implements ShellEvents {
     return [...this.#connections].map((connection) => connection.who);
   }
 
-  /** The shell runs. Everything it writes from here on is recorded. */
+  /** Starts the recording with the running shell. All its output is recorded. */
   begin(shell: Shell, header: CastHeader): void {
     this.#shell = shell;
     this.#parts.recording.append(headerLine(header));
@@ -210,7 +210,7 @@ export class LiveTerminal implements ShellEvents {
     this.#finish(end);
   }
 
-  /** Recording failed. Output that is not recorded is not shown. */
+  /** Ends the session after a recording failure. Output that is not recorded is not shown. */
   unrecorded(reason: Error): void {
     this.#failed = true;
     if (this.#told) return;
@@ -259,7 +259,7 @@ export class LiveTerminal implements ShellEvents {
         this.#cut(connection, 'unauthenticated', 'the operator was removed');
   }
 
-  /** Cuts the connections of a sign-in session, unless it continues under another token. */
+  /** Closes the connections of a sign-in session, unless it continues under another token. */
   signInEnded(tokenHash: string, renewedAs: string | null): void {
     for (const connection of [...this.#connections].filter((one) => one.tokenHash === tokenHash))
       if (renewedAs !== null) connection.tokenHash = renewedAs;
@@ -281,7 +281,7 @@ export class LiveTerminal implements ShellEvents {
     return this.#parts.clock.monotonic() - this.#openedAt;
   }
 
-  /** Emits held-back bytes of a character that was not completed. */
+  /** Sends the held-back bytes of an incomplete character. */
   #release(): void {
     this.#holding?.();
     this.#holding = null;
@@ -319,7 +319,7 @@ export class LiveTerminal implements ShellEvents {
     };
   }
 
-  /** Keeps screen starting points, reaching {@link screenBytes} back from the shown position. */
+  /** Records starting points for screens, up to {@link screenBytes} before the shown position. */
   #markPlace(at: number): void {
     if (at - (this.#places.at(-1)?.at ?? 0) < placeBytes) return;
     this.#places.push({ at, ...this.#size, opening: this.#modes.opening(), partial: this.#modes.alternate });
@@ -334,8 +334,8 @@ export class LiveTerminal implements ShellEvents {
   }
 
   /**
-   * Returns window credit only once no connection waits for its first screen: a busy shell would otherwise leave new connections
-   * too far behind to see anything.
+   * Returns window credit only once no connection waits for its first screen. Otherwise a busy shell would leave new connections
+   * too far behind to see any output.
    */
   #taken(bytes: number): void {
     this.#owed += bytes;
@@ -453,11 +453,11 @@ export class LiveTerminal implements ShellEvents {
     this.#left(connection);
   }
 
-  /** Shows what was recorded, then notifies the clients, then closes. */
+  /** Shows the recorded output, then notifies the clients, then closes. */
   #finish(end: TerminalEnd): void {
     if (this.#end) return;
     this.#release();
-    // That may have filled the transcript, or recording failed.
+    // The released bytes may have filled the transcript, or recording failed.
     if (this.#end) return;
     this.#end = end;
     this.#sizing?.();

@@ -18,11 +18,11 @@ export interface ShellWish {
   readonly rows: number;
   /** Null means the shell that the agent is configured for. */
   readonly shell: string | null;
-  /** Username of the operator who opens it. */
+  /** Username of the operator who opens the shell. */
   readonly operator: string;
 }
 
-/** Events of a shell. Exactly one of `exited` and `lost` comes, as the last one. */
+/** Events of a shell. The last event is exactly one of `exited` and `lost`. */
 export interface ShellEvents {
   /** Output. The receiver owns the bytes and releases them with `Shell.taken`. */
   output(bytes: Uint8Array): void;
@@ -30,27 +30,27 @@ export interface ShellEvents {
   writable(): void;
   /** The shell ended by itself, and all its output was delivered. */
   exited(exit: ShellExit): void;
-  /** The agent disconnected, or broke the protocol. @param reason shown to people */
+  /** The agent disconnected, or violated the protocol. @param reason shown to operators */
   lost(reason: string): void;
 }
 
 export interface ShellExit {
   readonly code: number | null;
-  /** Name of the signal that ended it. */
+  /** Name of the signal that ended the shell. */
   readonly signal: string | null;
 }
 
 export interface Shell {
-  /** The program, and the user it runs as. */
+  /** The program, and the system user that runs it. */
   readonly program: string;
   readonly user: string;
   /**
    * Sends input. Input beyond the window is buffered.
-   * @returns false when no more should be written before `writable`
+   * @returns false when the caller should write no more before `writable`
    */
   write(bytes: Uint8Array): boolean;
   resize(cols: number, rows: number): void;
-  /** Releases output that is recorded and handed on. */
+  /** Releases output that is recorded and shown. */
   taken(bytes: number): void;
   /** Ends the shell; no event follows. Does nothing when it has already ended. */
   close(reason: string): void;

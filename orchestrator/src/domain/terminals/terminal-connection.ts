@@ -6,16 +6,16 @@ export interface Attached {
   readonly operator_id: string;
   readonly username: string;
   readonly mode: TerminalMode;
-  /** Unix seconds. */
+  /** When the operator connected, Unix seconds. */
   readonly since: number;
 }
 
-/** Bytes by which a viewer may be behind before it is disconnected. */
+/** Maximum bytes by which a viewer may be behind before it is disconnected. */
 const maxBehind = 1024 * 1024;
 
 /**
- * One connection to a terminal. It receives output in order, after the screen as of the time it connected. The
- * controlling connection sets the pace: output it has not received holds back the shell's flow-control window.
+ * A single connection to a terminal. It receives output in order, after the screen at the time it connected. The
+ * controlling connection determines the flow control: output it has not received holds back the shell's flow-control window.
  */
 export class TerminalConnection {
   readonly who: Attached;
@@ -25,7 +25,7 @@ export class TerminalConnection {
   readonly #tooSlow: () => void;
   /** Output that waits for the first screen; null when none is pending. */
   #queue: (() => void)[] | null = null;
-  /** Bytes that the network has not accepted yet. */
+  /** Bytes that the network has not accepted. */
   #behind = 0;
   /** Bytes to release to the shell's flow-control window. */
   #owed = 0;
@@ -76,12 +76,12 @@ export class TerminalConnection {
     if (!this.#over) this.#inOrder(() => this.#client.tell(notice));
   }
 
-  /** Whether its first screen is still pending. */
+  /** Whether the first screen is still pending. */
   get waits(): boolean {
     return this.#queue !== null && !this.#over;
   }
 
-  /** Shows a screen before all later output. @param begun called when it was shown */
+  /** Shows a screen before all later output. @param begun called when the screen was shown */
   begin(screen: Promise<Uint8Array>, begun: () => void): void {
     const queue: (() => void)[] = [];
     this.#queue = queue;
@@ -124,7 +124,7 @@ export class TerminalConnection {
     this.leave();
   }
 
-  /** The connection is gone or no longer counts: releases what it holds back. */
+  /** Releases the window credit of a connection that is closed or replaced. */
   leave(): void {
     this.#over = true;
     const owed = this.#owed;

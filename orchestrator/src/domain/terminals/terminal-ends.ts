@@ -34,7 +34,7 @@ export class TerminalEnds {
     return this.#pending.size;
   }
 
-  /** @returns whether it was recorded; otherwise {@link retry} does it later */
+  /** @returns whether the end was recorded; otherwise {@link retry} records it later */
   async record(session: EndedSession, end: Pending['end'], digest: TranscriptDigest | null): Promise<boolean> {
     // The clock may have been set back.
     const closedAt = Math.max(session.opened_at, seconds(this.#context.now()));
@@ -43,7 +43,7 @@ export class TerminalEnds {
     return this.#write(pending);
   }
 
-  /** Retries the ends that are not recorded. */
+  /** Retries the ends that are not recorded yet. */
   retry(): Promise<void> {
     this.#trying ??= (async () => {
       for (const pending of [...this.#pending.values()]) if (!(await this.#write(pending))) break;
@@ -89,7 +89,7 @@ export class TerminalEnds {
         ],
       });
     } catch (error) {
-      // On record already: an attempt whose outcome was not known had succeeded.
+      // `terminal_ended` means that an earlier attempt with an unknown outcome had succeeded.
       if (!(error instanceof MusterError && error.code === 'terminal_ended')) {
         this.#context.log.warn({ err: error, session_id }, 'failed to record end of terminal; will retry');
         return false;

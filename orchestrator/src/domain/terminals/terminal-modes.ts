@@ -1,14 +1,14 @@
 /**
- * Tracks the modes of a terminal from its output. A screen that is rebuilt from the middle of a recording lacks them.
+ * Tracks the modes of a terminal from its output, because a screen that is rebuilt from the middle of a recording lacks them.
  * The cost is a scan for escape characters.
  */
 
 const escapeByte = 0x1b;
-/** Longer sequences do not switch any of these modes. */
+/** Maximum length of a sequence that switches any of these modes. */
 const maxSequenceLength = 64;
 
 const alternateScreens = [47, 1047, 1049];
-/** Groups of mutually exclusive modes: switching any mode of a group off ends the active one. */
+/** Groups of mutually exclusive modes. Switching any mode of a group off ends the active one. */
 const exclusive = [
   [9, 1000, 1002, 1003],
   [1005, 1006, 1015, 1016],
@@ -50,14 +50,14 @@ export class TerminalModes {
 
   /** The sequences that bring a new terminal into this state, to be shown before the following bytes. */
   opening(): string {
-    // The following bytes complete an unfinished sequence.
+    // The next bytes of the recording complete an unfinished sequence.
     const begun = this.#sequence === null ? '' : `\x1b${this.#sequence}`;
     return `${this.#alternate ? '\x1b[?1049h' : ''}${this.#switches(() => true)}${this.#rest()}${begun}`;
   }
 
   /**
    * The sequences to append to the text of a screen.
-   * @param cursor position counted from 1; null: at the end of the text, in a full row
+   * @param cursor position counted from 1; null means at the end of the text, in a full row
    */
   closing(cursor: { row: number; column: number } | null): string {
     return `${this.#switches((mode) => left.has(mode))}${this.#rest()}${cursor === null ? '' : this.#placed(cursor)}`;

@@ -10,7 +10,7 @@ const atOnce = 100;
 const daySecs = 86_400;
 
 /**
- * @param days how long sessions are kept after their end; 0 keeps them forever
+ * @param days days that sessions are kept after their end; 0 keeps them forever
  * @returns the number of deleted sessions
  */
 export async function pruneTerminals(
@@ -35,7 +35,7 @@ export async function pruneTerminals(
   return removed;
 }
 
-/** @returns the removed ones. A file that cannot be removed keeps its row, is retried later, and does not block others. */
+/** @returns the sessions whose files were removed. A file that cannot be removed keeps its row, and is retried later. */
 async function removeFiles(
   { log }: Pick<Context, 'log'>,
   transcripts: Pick<Transcripts, 'remove'>,
@@ -52,7 +52,7 @@ async function removeFiles(
   return gone;
 }
 
-/** Deletes transcripts without a row, left by a crash while a session was opened, or by another database. */
+/** Deletes transcripts without a row. A crash during the opening of a session leaves them, or another database. */
 async function pruneStrays(
   context: Pick<Context, 'db' | 'log'>,
   transcripts: Pick<Transcripts, 'remove' | 'ids'>,

@@ -8,19 +8,19 @@ export interface TerminalTicket {
   readonly operator_id: string;
   readonly username: string;
   readonly mode: TerminalMode;
-  /** Token hash of the sign-in session that requested it. */
+  /** Token hash of the sign-in session that requested the ticket. */
   readonly token_hash: string | undefined;
 }
 
 const lifeMs = 30_000;
-/** Maximum number of live tickets of a session; further ones are refused. */
+/** Maximum number of live tickets of a session. Further requests are refused. */
 const maxOfSession = 32;
 
 const digest = (ticket: string): string => createHash('sha256').update(ticket).digest('base64');
 
 /**
- * Tickets for connections to terminals. A browser cannot send a session token with a WebSocket, and a URL that contains
- * one would be in every log. A ticket is valid once and briefly; only its hash is stored.
+ * Tickets for connections to terminals. A browser cannot send a session token with a WebSocket, and a URL with a token
+ * would be in every log. A ticket is valid once and briefly; only its hash is stored.
  */
 export class TerminalTickets {
   readonly #now: () => number;
@@ -44,7 +44,7 @@ export class TerminalTickets {
     return text;
   }
 
-  /** Redeems a ticket. @returns null when it is unknown, used, or expired */
+  /** Redeems a ticket. @returns null when the ticket is unknown, used, or expired */
   redeem(text: string): TerminalTicket | null {
     this.#expire();
     const key = digest(text);
@@ -60,7 +60,7 @@ export class TerminalTickets {
     for (const [key, ticket] of this.#live) if (which(ticket)) this.#live.delete(key);
   }
 
-  /** Tickets are in the order of their issue, hence of their expiry. */
+  /** Drops expired tickets. They are in the order of their issue, hence of their expiry. */
   #expire(): void {
     for (const [key, { until }] of this.#live) {
       if (until > this.#now()) return;

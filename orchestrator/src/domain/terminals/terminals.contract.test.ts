@@ -42,7 +42,7 @@ describeDatabases('terminals', (fixture) => {
     const admin: TerminalAsker = { actor, role: 'admin' };
     const audit = async () => (await listAudit(domain.context, { category: 'terminal' })).events.reverse();
     const events = async () => (await audit()).map((event) => event.event_type);
-    /** Connects with the ticket of an answer. */
+    /** Connects with the ticket in the answer of a request. */
     const join_ = (given: { session_id: string; ws_url: string }) => {
       const client = new MemoryClient();
       const told = terminals.connect(ticketOf(given), given.session_id, client);
@@ -135,7 +135,7 @@ describeDatabases('terminals', (fixture) => {
     expect(readdirSync(without.directory)).toEqual([]);
   });
 
-  test('allows only admins to use terminals of others', async () => {
+  test('allows only admins to use terminals of other operators', async () => {
     const { terminals, admin, operator, domain, start } = await open(fixture);
     const bob = await operator('bob');
     const eve = await operator('eve');
@@ -146,7 +146,7 @@ describeDatabases('terminals', (fixture) => {
     await expect(terminals.close(eve, session_id)).rejects.toMatchObject(refused);
     await expect(terminals.attach(eve, session_id, 'view')).rejects.toMatchObject(refused);
     await expect(terminals.transcript(eve, session_id, 'raw')).rejects.toMatchObject(refused);
-    // All operators may see the owner.
+    // All operators may see the owner of a terminal.
     expect(await terminals.get(session_id)).toMatchObject({
       status: 'active',
       transcript_path: `/api/v1/terminal/session/${session_id}/transcript`,
@@ -155,7 +155,7 @@ describeDatabases('terminals', (fixture) => {
       expect(await text(await terminals.transcript(asker, session_id, 'raw'))).toBe('secret');
       expect((await terminals.attach(asker, session_id, 'view')).ws_url).toContain(session_id);
     }
-    // A request that was admitted just before its operator was removed.
+    // Simulates a request that was admitted just before its operator was removed.
     const gone = { ...(await operator('gone')), role: 'admin' } as const;
     await removeOperator(domain.context, admin.actor, gone.actor.id);
     await expect(terminals.attach(gone, session_id, 'control')).rejects.toMatchObject({ code: 'unauthenticated' });
@@ -183,7 +183,7 @@ describeDatabases('terminals', (fixture) => {
   test('deletes sessions and transcripts past their retention', async () => {
     const { terminals, admin, domain, directory, transcripts, join } = await open(fixture, { idleLimitSecs: 0 });
     const { context } = domain;
-    // An open terminal has a timer each second, and this clock runs all of them.
+    // An open terminal has a timer each second, and advancing this clock runs all of them.
     const days = 2;
     const day = 86_400_000;
     const begin = async () => {
@@ -191,7 +191,7 @@ describeDatabases('terminals', (fixture) => {
       join(opened);
       return opened.session_id;
     };
-    /** The state left by a process that was killed while it opened a session. */
+    /** Creates the state left by a process that was killed while it opened a session. */
     const stray = async () => {
       const id = context.newId();
       await (await transcripts.create(id, () => {})).finish();
@@ -213,7 +213,7 @@ describeDatabases('terminals', (fixture) => {
     expect((await terminals.list({ limit: 10, offset: 0 })).items.map((one) => one.session_id).sort()).toEqual(left);
     expect(readdirSync(directory).sort()).toEqual([...left, young].map((id) => `${id}.cast`).sort());
     domain.clock.advance(days * day);
-    // Open sessions are kept, however old.
+    // Open sessions are kept regardless of their age.
     expect(await pruneTerminals(context, transcripts, days)).toBe(2);
     expect(readdirSync(directory)).toEqual([`${endless}.cast`]);
   });
@@ -235,7 +235,7 @@ describeDatabases('terminals', (fixture) => {
     expect(readdirSync(directory)).toEqual([`${stuck}.cast`]);
   });
 
-  test('issues tickets that are valid once, for thirty seconds, for a live session', async () => {
+  test('issues single-use tickets that are valid for thirty seconds and a live session', async () => {
     const { terminals, admin, domain } = await open(fixture);
     const client = new MemoryClient();
     const connect = (given: { session_id: string; ws_url: string }, sessionId = given.session_id) =>
@@ -275,7 +275,7 @@ describeDatabases('terminals', (fixture) => {
     expect(closed?.metadata).toMatchObject({ duration_secs: 0 });
   });
 
-  test('cuts off an operator who signed out; the shells continue for a while', async () => {
+  test('disconnects an operator who signed out, and keeps the shells for the reattach time', async () => {
     const { terminals, operator, domain, join } = await open(fixture);
     const { signIn, context } = domain;
     const key = await newKey();
@@ -295,7 +295,7 @@ describeDatabases('terminals', (fixture) => {
     const { session_id } = opened;
     const controls = join(opened);
     const looks = join(await terminals.attach(eve(elsewhere), session_id, 'view'));
-    // A renewed session counts as the same.
+    // Renewing a sign-in session keeps its connections.
     const renewed = hashOfToken((await signIn.renew(here)).token);
     await new Promise((resolve) => setImmediate(resolve));
     expect(controls.over).toBeNull();
@@ -318,7 +318,7 @@ describeDatabases('terminals', (fixture) => {
     await terminals.attach(admin, session_id, 'view');
   });
 
-  test('ends the terminals of a removed operator and cuts its connections to others', async () => {
+  test('ends the terminals of a removed operator, and disconnects it from others', async () => {
     const { terminals, admin, operator, domain, audit, start, join, shells } = await open(fixture);
     const gone = { ...(await operator('gone')), role: 'admin' } as const;
     const his = await start(gone);
@@ -353,7 +353,7 @@ describeDatabases('terminals', (fixture) => {
     expect(closed.map((event) => event.metadata.session_id).sort()).toEqual([his.session_id, other.session_id].sort());
   });
 
-  test('ends terminals without permission within seconds, even without a hint', async () => {
+  test('ends terminals without permission within seconds, even if the hint was lost', async () => {
     const { terminals, admin, operator, domain, start, join, agent } = await open(fixture);
     const untold = { ...domain.context, bus: { ...domain.context.bus, publish: () => {} } };
     const gone = { ...(await operator('gone')), role: 'admin' } as const;
@@ -401,7 +401,7 @@ describeDatabases('terminals', (fixture) => {
     expect(await events()).toEqual([]);
   });
 
-  test('interrupts sessions that a former process left open, with their digest', async () => {
+  test('interrupts sessions that an earlier process left open, and records their digest', async () => {
     const { terminals, admin, domain, events, audit, start, directory } = await open(fixture);
     const ended = await terminals.open(admin, 'web-1', {});
     await terminals.close(admin, ended.session_id);
@@ -410,7 +410,7 @@ describeDatabases('terminals', (fixture) => {
     await vi.waitFor(async () =>
       expect(await text(await terminals.transcript(admin, left.session_id, 'raw'))).toBe('shown'),
     );
-    // A kill leaves an incomplete line.
+    // A killed process leaves an incomplete line.
     const file = join(directory, `${left.session_id}.cast`);
     const whole = readFileSync(file, 'utf8');
     appendFileSync(file, '[1.5,"o","not sh');
@@ -431,13 +431,13 @@ describeDatabases('terminals', (fixture) => {
     expect(await events()).toHaveLength(4);
   });
 
-  test('starts while the transcripts of leftover sessions are read', async () => {
+  test('starts before the transcripts of leftover sessions are read', async () => {
     const { domain, admin, start, directory, transcripts } = await open(fixture);
     await start(admin);
     const digest = () => new Promise<never>(() => {});
     const next = await openTerminals(domain, { directory, transcripts: { ...transcripts, digest } });
     await next.terminals.interruptLeftovers();
-    // Sessions opened from then on are not leftovers.
+    // Sessions opened after the start are not leftovers.
     const own = await next.terminals.open(admin, 'web-1', {});
     expect(await next.terminals.get(own.session_id)).toMatchObject({ status: 'active' });
   });
@@ -505,7 +505,7 @@ describeDatabases('terminals', (fixture) => {
     expect([...(await buffer(await terminals.transcript(admin, session_id, 'raw')))]).toEqual([0x68, 0x69, 0xff]);
   });
 
-  test('limits connections and lets one of them control the terminal', async () => {
+  test('limits connections, and lets one of them control the terminal', async () => {
     const { terminals, admin, start, join } = await open(fixture);
     const opened = await start(admin);
     const { session_id } = opened;
@@ -519,7 +519,7 @@ describeDatabases('terminals', (fixture) => {
     const beyond = join(await terminals.attach(admin, session_id, 'view'));
     expect([beyond.over, beyond.code]).toEqual(['closed', 'terminal_limit']);
     expect((await terminals.get(session_id)).viewers).toBe(33);
-    // A controlling connection always has room.
+    // The limit does not apply to a controlling connection.
     expect(join(await terminals.attach(admin, session_id, 'control')).over).toBeNull();
   });
 
@@ -534,7 +534,7 @@ describeDatabases('terminals', (fixture) => {
     expect((await terminals.list({ limit: 10, offset: 0 })).items).toEqual([]);
   });
 
-  test('leaves nothing behind when the agent refuses or the shell is lost', async () => {
+  test('leaves no session, file, or shell when the agent refuses or the shell is lost', async () => {
     const { terminals, admin, shells, directory, events } = await open(fixture);
     shells.starting = async () => {
       throw new MusterError('terminal_failed', 'no more pseudo terminals');
@@ -569,7 +569,7 @@ describeDatabases('terminals', (fixture) => {
     await terminals.stop();
   });
 
-  test('records ends even when the database was unavailable', async () => {
+  test('records ends after the database was unavailable', async () => {
     const { terminals, admin, start, join, domain, events } = await open(fixture);
     const opened = await start(admin);
     const client = join(opened);
@@ -598,7 +598,7 @@ describeDatabases('terminals', (fixture) => {
     expect(shell.closed).not.toBeNull();
   });
 
-  test('sweeps once a second with a single timer while terminals are open', async () => {
+  test('sweeps once a second, with a single timer, while terminals are open', async () => {
     const { terminals, admin, start, domain } = await open(fixture, { reattachSecs: 5 });
     const after = vi.spyOn(domain.clock, 'after');
     await start(admin);

@@ -140,7 +140,10 @@ function issueTicket(
 ): TerminalConnection {
   const text = tickets.issue({ session_id, operator_id: actor.id, username: actor.name, mode, token_hash });
   if (text === null)
-    throw new MusterError('terminal_limit', 'too many tickets for this session were asked for and not used');
+    throw new MusterError(
+      'terminal_limit',
+      'this session has too many unused tickets; connect with one of them, or wait until they expire',
+    );
   return { session_id, ws_url: `${addressOf(session_id)}/ws?ticket=${text}` };
 }
 
