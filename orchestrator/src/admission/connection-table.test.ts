@@ -85,14 +85,14 @@ describe('a full port', () => {
     expect(all.add('b2', 'B', false)).toEqual({ connection: 'b2', reason: 'full' });
   });
 
-  test('does not drop the silent connection of a small network for a large network that keeps the port busy', () => {
+  test('keeps a silent connection of a small network when a large network keeps the port full', () => {
     const all = table(8, 4);
     for (let at = 0; at < 8; at++) {
       all.add(`attacker ${at}`, at < 4 ? 'A' : 'B', false);
       all.begun(`attacker ${at}`);
     }
     expect(all.add('client', 'C', false)).toEqual({ connection: 'attacker 0', reason: 'full' });
-    // The network whose connection was dropped connects again at once, while the client is still in its handshake.
+    // The network whose connection was dropped reconnects immediately, while the client is still in its handshake.
     expect(all.add('attacker 8', 'A', false)).toEqual({ connection: 'attacker 8', reason: 'full' });
   });
 
@@ -137,7 +137,7 @@ describe('a full port', () => {
   });
 });
 
-test('keeps its limits and every signed-in connection in any order of events', () => {
+test('respects its limits and keeps every signed-in connection in any order of events', () => {
   const names = fc.integer({ min: 0, max: 30 }).map(String);
   const step = fc.oneof(
     fc.record({ do: fc.constant('add' as const), name: names, network: fc.constantFrom('A', 'B', 'C') }),

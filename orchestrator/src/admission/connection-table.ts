@@ -1,5 +1,5 @@
 /**
- * Decides which connections a port keeps when it is full. Without sockets, addresses or time, so that the rules can be
+ * Decides which connections a port keeps when it is full. Uses no sockets, addresses, or time, so that the rules can be
  * read and tested directly.
  *
  * A connection whose client has signed in is protected, and so is one of a trusted proxy, which carries many clients.
@@ -54,7 +54,7 @@ export class ConnectionTable<T> {
 
   /**
    * Adds a connection, and drops another if needed.
-   * @param isProtected whether it belongs to a trusted proxy
+   * @param isProtected whether the connection belongs to a trusted proxy
    * @returns the connection to drop and the reason, possibly the new one; null if none
    */
   add(connection: T, networkName: string, isProtected: boolean): { connection: T; reason: DropReason } | null {
@@ -63,7 +63,7 @@ export class ConnectionTable<T> {
     const victim = reason === null ? null : this.victimOf(reason, network, isProtected);
     if (reason !== null && victim === null) return { connection, reason };
     if (victim !== null) this.delete(victim.connection);
-    // Set here, because dropping the network's last connection may have removed it.
+    // The network is set again here, because dropping its last connection may have removed it.
     this.networks.set(networkName, network);
     const entry: Entry<T> = { connection, network, isProtected, spoke: false, requests: 0 };
     this.entries.set(connection, entry);
@@ -71,7 +71,7 @@ export class ConnectionTable<T> {
     return victim === null || reason === null ? null : { connection: victim.connection, reason };
   }
 
-  /** A request arrived, with all headers. */
+  /** Records that a request arrived, with all headers. */
   begun(connection: T): void {
     this.change(connection, (entry) => {
       entry.spoke = true;
@@ -79,14 +79,14 @@ export class ConnectionTable<T> {
     });
   }
 
-  /** A request was answered. */
+  /** Records that a request was answered. */
   ended(connection: T): void {
     this.change(connection, (entry) => {
       entry.requests = Math.max(0, entry.requests - 1);
     });
   }
 
-  /** Its client has shown a valid session or token: the connection is not dropped from here on. */
+  /** Protects the connection of a client that has shown a valid session or token. */
   signedIn(connection: T): void {
     if (this.entries.get(connection)?.isProtected !== false) return;
     this.change(connection, (entry) => {
@@ -115,14 +115,14 @@ export class ConnectionTable<T> {
       let largest: Network | null = null;
       for (const network of this.networks.values()) {
         if (network.byRank[rank].size === 0 || network.exposed <= (largest?.exposed ?? 0)) continue;
-        // Clients are silent during their handshake: a small network's are not dropped while a large network has many.
+        // Clients are silent during their handshake, so a small network's are not dropped while a large network has many.
         if (network.exposed * 2 < most) continue;
-        // Do not drop for a network that has as many itself.
+        // Drops no connection for a network that has as many itself.
         if (network !== asking && !isProtected && network.exposed <= asking.exposed) continue;
         largest = network;
       }
       if (largest === null) continue;
-      // Do not drop a busy connection for a network that would then have as many.
+      // Drops no busy connection for a network that would then have as many.
       if (rank === 'busy' && !isProtected && largest.exposed <= asking.exposed + 1) continue;
       return first<T>(largest, rank);
     }

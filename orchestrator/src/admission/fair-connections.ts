@@ -15,7 +15,7 @@ export interface FairConnectionsOptions {
   readonly log: Log;
 }
 
-/** The first drop is logged at once, later ones are counted in one line per interval. */
+/** Interval of log lines about drops, milliseconds. The first drop is logged immediately, later ones are counted. */
 const logEveryMs = 60_000;
 
 /** Shares the connections of an HTTP or HTTPS server among networks by the rules of {@link ConnectionTable}. */
@@ -26,7 +26,7 @@ export class FairConnections {
   private readonly log: Log;
   /** Sockets of connections that are in their TLS handshake. */
   private readonly handshakes = new Map<string, Socket>();
-  /** The accepted socket of the socket that requests arrive on: they differ with TLS. */
+  /** The accepted socket by the socket that requests arrive on. They differ with TLS. */
   private readonly accepted = new WeakMap<Socket, Socket>();
   private readonly droppedSinceStart: Record<DropReason, number> = { share: 0, full: 0 };
   private unlogged = { count: 0, network: '' };
@@ -61,12 +61,12 @@ export class FairConnections {
     return { open: this.table.size, dropped: this.droppedSinceStart };
   }
 
-  /** The client of this socket has shown a valid session, ticket or token. */
+  /** Protects the connection of a client that has shown a valid session, ticket, or token. */
   signedIn(socket: Socket): void {
     this.table.signedIn(this.acceptedOf(socket));
   }
 
-  /** Ends connections in their TLS handshake: closing a server waits for all connections. */
+  /** Ends connections in their TLS handshake, because closing a server waits for all connections. */
   endHandshakes(): void {
     for (const socket of this.handshakes.values()) socket.destroy();
   }
@@ -77,7 +77,7 @@ export class FairConnections {
 
   /** @returns false when the connection was refused, and is closed */
   private add(socket: Socket, tls: boolean): boolean {
-    // Without a listener, an error of a waiting socket would end the process.
+    // Without a listener, an error event of a waiting socket would end the process.
     socket.on('error', ignore);
     const address = remoteIp(socket);
     // The client has disconnected already.

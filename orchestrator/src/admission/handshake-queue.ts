@@ -6,17 +6,17 @@ import type { AttendedClock } from './attended-clock.ts';
 import { interceptConnections, peerOf } from './intercept.ts';
 import { nextNetwork } from './next-network.ts';
 
-/** Times in milliseconds. */
+/** Limits of a handshake queue. Times are in milliseconds. */
 export interface HandshakeLimits {
-  /** Places: connections that are in their handshake or not released yet. */
+  /** Slots: connections that are in their handshake or not released. */
   readonly handshakesInFlight: number;
   /** Handshakes started in one turn of the event loop. */
   readonly handshakesPerTurn: number;
-  /** A connection that takes longer gives its place to the next, and continues without one. */
+  /** A connection that takes longer gives its slot to the next, and continues without one. */
   readonly handshakePlaceMs: number;
   /** A TLS handshake that takes longer is ended. */
   readonly handshakeTimeoutMs: number;
-  /** Connections of one network that have started and are not released, with a place or without. */
+  /** Connections of one network that have started and are not released, with or without a slot. */
   readonly unfinishedOfNetwork: number;
   /** Sockets that wait for their handshake to start. */
   readonly waitingSockets: number;
@@ -54,8 +54,8 @@ class Counts extends Map<string, number> {
 
 /**
  * Admits the sockets of a TLS server to their handshakes, a few at a time. A handshake blocks the event loop for half a
- * millisecond, so thousands of clients that dial at once would block everything else. Here they wait unread in the
- * kernel. The network with the fewest places is next, so that a peer with many sockets, silent or not, does not delay
+ * millisecond, so thousands of clients that dial together would block everything else. Waiting sockets stay unread in the
+ * kernel. The network with the fewest slots is next, so that a peer with many sockets, silent or not, does not delay
  * the others.
  *
  * Create the server with `pauseOnConnect`, and call `tick` a few times a second.
@@ -68,7 +68,7 @@ export class HandshakeQueue {
   private waitingCount = 0;
   /** Connections that have started and are not released, by peer; oldest first. */
   private readonly begun = new Map<string, Begun>();
-  /** Connections and places of each network. */
+  /** Connections and slots of each network. */
   private readonly unfinished = new Counts();
   private readonly held = new Counts();
   private placesTaken = 0;
@@ -77,13 +77,13 @@ export class HandshakeQueue {
   private scheduled = false;
   private readonly mayBegin: (network: string) => boolean;
   private readonly startHandshake: (socket: Socket) => void;
-  /** One function for all sockets: one closure per socket would use memory as long as its link. */
+  /** A single function for all sockets, because a closure per socket would use memory as long as its link. */
   private readonly onClose: (this: Socket) => void;
 
   /**
-   * @param options.clock    the queue ticks it
-   * @param options.mayBegin whether a network may start now; asked again at each tick
-   * @param options.until    when a place is released: after the handshake, or when the owner calls `release`
+   * @param options.clock    the queue calls its `tick`
+   * @param options.mayBegin whether a network may start now; called again at each tick
+   * @param options.until    when a slot is released: after the handshake, or when the owner calls `release`
    */
   constructor(
     server: TlsServer,
@@ -123,13 +123,13 @@ export class HandshakeQueue {
     return this.droppedCount;
   }
 
-  /** Occupied places and waiting sockets. */
+  /** Occupied slots and waiting sockets. */
   get load(): { places: number; waiting: number } {
     return { places: this.placesTaken, waiting: this.waitingCount };
   }
 
   private enqueue(socket: Socket): void {
-    // Without a listener, an error of a waiting socket would end the process.
+    // Without a listener, an error event of a waiting socket would end the process.
     socket.on('error', ignore);
     const network = networkOf(remoteIp(socket));
     const queue = this.waiting.get(network);
@@ -146,7 +146,7 @@ export class HandshakeQueue {
   }
 
   /**
-   * When the queue is full, drops the newest socket of the network with the most, unless that is the new socket's.
+   * When the queue is full, drops the newest socket of the network with the most, or refuses the new socket of that network.
    * @param asking waiting sockets of the new socket's network
    */
   private makeRoom(asking: Waiting[] | undefined): boolean {
@@ -164,7 +164,7 @@ export class HandshakeQueue {
     return this.waitingCount > 0 && this.placesTaken < this.limits.handshakesInFlight;
   }
 
-  /** Each start has its own turn of the event loop, so that timers and other sockets run in between. */
+  /** Starts each handshake in its own turn of the event loop, so that timers and other sockets run in between. */
   private schedule(): void {
     if (this.scheduled || !this.hasPlace) return;
     this.scheduled = true;
@@ -197,13 +197,13 @@ export class HandshakeQueue {
     return true;
   }
 
-  /** The server is now processing this connection: it keeps its place until `release`. */
+  /** Keeps the slot of a connection that the server is processing until `release`. */
   keepPlace(socket: Socket): void {
     const begun = this.begun.get(peerOf(socket));
     if (begun?.place === 'held') begun.place = 'kept';
   }
 
-  /** The server has finished with this connection, or admitted it: the next may start. Idempotent. */
+  /** Releases the slot of a connection that the server has admitted or finished: the next may start. Idempotent. */
   release(socket: Socket): void {
     const peer = peerOf(socket);
     const begun = this.begun.get(peer);
@@ -221,7 +221,7 @@ export class HandshakeQueue {
     this.placesTaken--;
   }
 
-  /** Frees the places of slow handshakes, and ends handshakes and waits that take too long. Called by the owner's timer. */
+  /** Frees the slots of slow handshakes, and ends handshakes and waits that take too long. The owner's timer calls this. */
   tick(): void {
     this.clock.tick();
     const now = this.clock.monotonic();

@@ -4,8 +4,8 @@ import { nextNetwork } from './next-network.ts';
 
 const all = () => true;
 
-describe('the next network', () => {
-  test('chooses a waiting network that may start, with the fewest places', () => {
+describe('nextNetwork', () => {
+  test('chooses the waiting network with the fewest slots that may start', () => {
     const network = fc.constantFrom<string[]>('a', 'b', 'c', 'd', 'e');
     const networks = fc.uniqueArray(network);
     const held = fc.array(fc.tuple(network, fc.nat(4))).map((entries) => new Map(entries));
@@ -15,13 +15,13 @@ describe('the next network', () => {
         const next = nextNetwork(waiting, places, (each) => mayBegin.includes(each));
         const of = (each: string) => places.get(each) ?? 0;
         const fewest = Math.min(...may.map(of));
-        // The first in order among those with the fewest.
+        // The expected network is the first in order among those with the fewest slots.
         expect(next).toBe(may.find((each) => of(each) === fewest) ?? null);
       }),
     );
   });
 
-  test('admits a site next to networks that only hold places, in simulated time', () => {
+  test('admits a site while other networks hold slots silently, in simulated time', () => {
     const places = 128;
     const heldInSilenceMs = 1_000;
     /** @returns milliseconds until `agents` agents of the site are admitted */
@@ -51,7 +51,7 @@ describe('the next network', () => {
       fc.property(fc.integer({ min: 1, max: 12 }), fc.integer({ min: 5, max: 400 }), (hostile, agentMs) => {
         const agents = 500;
         const share = Math.floor(places / (hostile + 1));
-        // The site's share of the places, from the moment when the first silent connections lose theirs.
+        // The site's share of the slots, from the moment when the first silent connections lose theirs.
         const allowed = heldInSilenceMs + Math.ceil(agents / share + 1) * (agentMs + 1);
         expect(simulate(hostile, agents, agentMs)).toBeLessThanOrEqual(allowed);
       }),

@@ -1,8 +1,8 @@
 /**
- * The network that gets the next place: the one with the fewest places; among equals the first in order. So peers that
- * hold places silently for long take no more than their network's share.
+ * The network that gets the next slot: the one with the fewest slots; among equals the first in order. Peers that
+ * hold slots silently for long therefore use only their network's share.
  * @param waiting networks with waiting sockets, in order
- * @param held    places of each network; a missing entry is 0
+ * @param held    number of slots of each network; a missing entry is 0
  * @param mayBegin whether a network may start now
  * @returns null when no network may start
  */

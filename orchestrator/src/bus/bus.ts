@@ -10,12 +10,12 @@ export interface QueuedOperation {
   readonly run_id: string | null;
   readonly trigger: 'audit' | null;
   readonly payload_digest: string;
-  /** The agent's name for people. */
+  /** The agent's displayed name. */
   readonly label: string;
 }
 
 /**
- * Hints that something in the database has changed. Only the rows are reliable: a hint may be lost, repeated or late,
+ * Hints that something in the database has changed. Only the rows are reliable: a hint may be lost, repeated, or late,
  * so every subscriber also polls the rows.
  */
 export type Hint =
@@ -23,7 +23,7 @@ export type Hint =
   | { type: 'work'; node_id: string; operation?: QueuedOperation }
   /** Approval status, name or tags of this agent have changed. */
   | { type: 'agent_changed'; node_id: string }
-  /** The agent's link is open, and it counts as connected. */
+  /** The agent's link is open, and the agent counts as connected. */
   | { type: 'agent_linked'; node_id: string }
   /** The agent reported different attributes than when it connected. */
   | { type: 'agent_attributes'; node_id: string }
@@ -53,9 +53,9 @@ export type Hint =
   /** This operator has read some notifications, or all. */
   | { type: 'notifications_read'; operator_id: string }
   | { type: 'operator_removed'; operator_id: string }
-  /** A sign-in session was ended early; `renewed_as`: its operator renewed it as this one. */
+  /** A sign-in session ended before its expiry. `renewed_as` is the token hash of the session that renewed it. */
   | { type: 'session_ended'; token_hash: string; renewed_as: string | null }
-  /** Events were written that have no place in the chain yet. */
+  /** Audit events were written that have no place in the chain yet. */
   | { type: 'audited' }
   /** The chain now extends to this place. */
   | { type: 'placed'; place: number };
@@ -63,9 +63,9 @@ export type Hint =
 export interface Bus {
   /** Notifies all subscribers in a later turn. Never throws. */
   publish(hint: Hint): void;
-  /** Resolves after all listeners have run for all published hints; at once if there are none. */
+  /** Resolves after all listeners have run for all published hints; immediately without pending hints. */
   delivered(): Promise<void>;
-  /** @returns ends the subscription */
+  /** @returns a function that ends the subscription */
   subscribe(listener: (hint: Hint) => void): () => void;
   close(): Promise<void>;
 }

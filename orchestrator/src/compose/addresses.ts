@@ -11,12 +11,12 @@ export interface Tls {
   readonly key: string;
 }
 
-/** Addresses at which people and machines reach this orchestrator, and the names that it answers to. */
+/** Addresses at which operators and machines reach this orchestrator, and its server names. */
 export class Addresses {
   readonly #config: Config;
   /** Certificate of the API in PEM; null for plain HTTP. A reload may replace it. */
   certificate: string | null;
-  /** The configured port until the API listens. */
+  /** The configured port; the actual one once the API listens. */
   apiPort: number;
   agentPort: number;
 
@@ -36,7 +36,7 @@ export class Addresses {
     return this.#config.public_url?.replace(/\/+$/, '') ?? null;
   }
 
-  /** URL of the API for people and other machines. */
+  /** URL of the API for operators and other machines. */
   get api(): string {
     const host = this.#config.advertised_host ?? hostname();
     return this.publicUrl ?? `${this.#scheme}://${bracketed(host)}:${this.apiPort}`;
@@ -73,7 +73,7 @@ export class Addresses {
     };
   }
 
-  /** Whether a sign-in that names a server means this one. @param origins further ones from the configuration in force */
+  /** Whether a server name in a sign-in is this orchestrator. @param origins further names from the configuration in force */
   isOwnServer(server: string, loopback: boolean, origins: readonly string[]): boolean {
     const own = ownServers({
       certificate: this.certificate,
@@ -90,7 +90,7 @@ export class Addresses {
 /**
  * Reads the configured certificate.
  * @returns null if TLS is off
- * @throws Error if a file cannot be read, or none is configured
+ * @throws Error if a file cannot be read, or no certificate is configured
  */
 export async function readTls({ tls_enabled, tls_cert, tls_key }: Config): Promise<Tls | null> {
   if (!tls_enabled) return null;

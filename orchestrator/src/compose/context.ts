@@ -10,14 +10,14 @@ import { lastDriftId } from '../store/queries/drift.ts';
 import { lastOperationId } from '../store/queries/operations.ts';
 import type { Store } from './store.ts';
 
-/** @returns what every part of the domain depends on */
+/** @returns the dependencies of all parts of the domain */
 export async function createContext(
   { db, secretKeys }: Store,
   { bus, clock, log, presence }: { bus: Bus; clock: Clock; log: Logger; presence: Presence },
 ): Promise<Context> {
   const ulid = monotonicFactory(bufferedRandom());
-  // Ids keep growing over a restart, even if the clock was set back, because operations run in the order of their ids.
-  // A finished drift check leaves only its drift record, so its id is read from there.
+  // Ids keep increasing over a restart, even if the clock was set back, because operations run in the order of their ids.
+  // A finished drift check leaves only its drift record, which has its id.
   const ids = [(await db.get(lastOperationId, {}))?.operation_id, (await db.get(lastDriftId, {}))?.drift_id];
   const newestTime = Math.max(0, ...ids.filter((id) => id !== undefined).map((id) => decodeTime(id) + 1));
   return {

@@ -42,7 +42,7 @@ export interface DomainParts {
 
 export type Domain = Awaited<ReturnType<typeof createDomain>>;
 
-/** Creates the parts of the domain. Interrupts the terminal sessions of the former process. */
+/** Creates the parts of the domain. Interrupts the terminal sessions of the previous process. */
 export async function createDomain(parts: DomainParts, held: Held) {
   const { context, store, settings, dataDir, clock } = parts;
   const config = settings.current;
@@ -100,7 +100,7 @@ export async function createDomain(parts: DomainParts, held: Held) {
       settings.extend(
         {
           get room() {
-            // PostgreSQL stores rows elsewhere and reports a full disk itself.
+            // PostgreSQL stores rows on another disk and reports a full disk itself.
             return context.db.kind === 'sqlite' ? reportRoom(disk.space) : 'ample';
           },
         },
@@ -141,7 +141,7 @@ function createSignInSessions({ context, settings, addresses, clock }: DomainPar
   return createSignIn(context, refusals, rules, clock);
 }
 
-/** Samples are the first data refused on a nearly full disk: agents keep them and send them again. */
+/** Refuses samples on a nearly full disk, before other reports: agents keep samples and resend them. */
 function recordSamplesWithRoom(metrics: Metrics, disk: DiskGuard, { db }: Context): AgentLinks['sampled'] {
   return async (nodeId, samples) => {
     if (disk.low && db.kind === 'sqlite')

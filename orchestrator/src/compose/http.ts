@@ -108,7 +108,7 @@ export async function createHttp(parts: HttpParts): Promise<FastifyInstance> {
   return app;
 }
 
-/** Serves another certificate from the next connection on. @throws Error if it cannot be used */
+/** Serves another certificate to new connections. @throws Error if the certificate cannot be used */
 export function replaceCertificate(app: FastifyInstance, tls: Tls): void {
   (app.server as unknown as TlsServer).setSecureContext({ ...tls, minVersion: 'TLSv1.2' });
 }

@@ -22,7 +22,7 @@ export interface ScheduleParts {
   readonly dataDir: string;
 }
 
-/** Work that is done periodically. */
+/** All periodic work. */
 export class Schedules {
   readonly #parts: ScheduleParts;
   /** Identifies this process among those that share the database. */
@@ -56,7 +56,7 @@ export class Schedules {
     if (settings.current.drift.enabled) this.#startDriftSweep();
   }
 
-  /** Stops everything but the audit log, which must place the events that other parts write while they stop. */
+  /** Stops all work except the audit log, which must place the events that other parts write while they stop. */
   stop(): Promise<void> {
     return this.#work.dispose();
   }
@@ -118,7 +118,7 @@ export class Schedules {
         {
           random: Math.random,
           lease: createLease(context, 'drift-sweep', this.#holder),
-          // Drift records must not use the space that is reserved for results of requested operations.
+          // Drift records must not use the space that is reserved for the results of operations.
           paused: () => disk.low && context.db.kind === 'sqlite',
         },
         {

@@ -10,7 +10,7 @@ export class Settings {
   #current: Config;
   #sources: Sources;
 
-  /** @param sources where each value comes from, by dotted key; keys that are missing have their default */
+  /** @param sources source of each value, by dotted key; missing keys have their default */
   constructor(config: Config, sources: Sources) {
     this.#atStart = config;
     this.#current = config;
@@ -25,7 +25,7 @@ export class Settings {
     return this.#sources;
   }
 
-  /** Takes the reloadable keys of a newer configuration over. @returns the changed keys */
+  /** Applies the reloadable keys of a newer configuration. @returns the changed keys */
   reload(next: Config, sources: Sources, about: { ownCertificate: boolean }): Changes {
     const changes = changesOf(this.#atStart, this.#current, next, about);
     this.#sources = sourcesAfter(this.#sources, sources);
@@ -34,7 +34,7 @@ export class Settings {
   }
 
   /**
-   * Adds properties to an object that read the configuration in force at each access. Do not copy the result with `...`,
+   * Adds getters to an object that read the configuration in force at each access. Do not copy the result with `...`,
    * which would freeze their values.
    */
   extend<T extends object, R extends object>(target: T, readers: { readonly [K in keyof R]: Reader<R[K]> }): T & R {

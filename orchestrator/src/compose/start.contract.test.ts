@@ -8,7 +8,7 @@ import { systemClock } from '../../../lib/src/clock.ts';
 import { type Config, configSchema } from '../config/schema.ts';
 import { startOrchestrator } from './start.ts';
 
-describe('a start that fails', () => {
+describe('start', () => {
   let dir: string;
   beforeEach(async () => {
     dir = await mkdtemp(join(tmpdir(), 'muster-compose-'));
@@ -29,14 +29,14 @@ describe('a start that fails', () => {
       dir,
       { log: pino({ level: 'silent' }), clock: systemClock, onFatal: (reason) => void fatal.push(reason) },
     );
-  /** The lock of the directory, the ports and the databases are free again. */
+  /** Starts again, which requires that the directory's lock, the ports, and the databases were released. */
   const startsNow = async () => {
     const running = await start();
     await running.stop();
     expect(fatal).toEqual([]);
   };
 
-  test('is not one whose samples cannot be stored: it says so for as long as they cannot be', async () => {
+  test('starts without sample storage, and reports that until it works', async () => {
     await mkdir(join(dir, 'metrics.db'));
     const running = await start({ tls_enabled: false });
     const reasons = async () =>
@@ -49,7 +49,7 @@ describe('a start that fails', () => {
     expect(fatal).toEqual([]);
   });
 
-  test('since a port is taken, holds nothing any more', async () => {
+  test('releases everything when a port is in use', async () => {
     const other = createServer().listen(0, '127.0.0.1');
     await new Promise((resolve) => other.once('listening', resolve));
     const { port } = other.address() as { port: number };

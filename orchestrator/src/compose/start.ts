@@ -33,7 +33,7 @@ export interface Running {
   apiUrl: string;
   apiPort: number;
   agentPort: number;
-  /** Hex. Agents pin it. */
+  /** The orchestrator key that agents pin, hex. */
   publicKey: string;
   /** SHA-256 of the generated API certificate, as browsers show it; null without TLS or with a configured certificate. */
   fingerprint: string | null;
@@ -52,7 +52,7 @@ export interface Running {
 export interface StartOptions {
   log: Logger;
   clock: Clock;
-  /** Source of each configuration value, by dotted key. Keys that are missing have their default. */
+  /** Source of each configuration value, by dotted key. Missing keys have their default. */
   sources?: Invocation['sources'];
   /** Called when the process cannot continue. The caller exits. */
   onFatal: (reason: Error) => void;
@@ -141,7 +141,7 @@ async function start(config: Config, dataDir: string, options: StartOptions, hel
   };
 }
 
-/** Creates the first operator, if one is configured. @returns whether it was created now */
+/** Creates the first operator, if one is configured. @returns whether this call created it */
 async function bootstrap(context: Context, config: Config): Promise<boolean> {
   const { bootstrap_key: public_key, bootstrap_username: username } = config;
   return public_key !== null && username !== null && (await bootstrapOperator(context, { public_key, username }));
@@ -153,7 +153,7 @@ interface ReloadParts {
   readonly addresses: Addresses;
   readonly domain: Domain;
   readonly log: Logger;
-  /** The API serves a generated certificate. Configured files replace it only at a start. */
+  /** Whether the API serves a generated certificate. Configured files replace it only at a start. */
   readonly ownCertificate: boolean;
 }
 
@@ -183,16 +183,16 @@ interface StopParts {
   readonly log: Logger;
 }
 
-/** Requests still open this long after the stop began are cut off, so that an idle client does not delay the stop. */
+/** How long a stop waits for open requests before it closes them, milliseconds, so that an idle client does not delay it. */
 const cutOffMs = 5_000;
 
 /** Stops the parts that serve requests and agents, and those that write on their behalf. */
 async function stop({ app, gateway, domain, schedules, clock, log }: StopParts): Promise<void> {
-  // First accept nothing new, and answer requests that wait for agents with the current state.
+  // First, accepts no new requests, and answers requests that wait for agents with the current state.
   app.drain();
   const cutOff = clock.after(cutOffMs, () => app.server.closeAllConnections());
   await schedules.stop();
-  // Before the links close, so that agents end their shells and clients receive the reason.
+  // Terminals stop before the links close, so that agents end their shells and clients receive the reason.
   await domain.terminals.stop();
   await gateway.drain();
   domain.waiting.close();
@@ -205,7 +205,7 @@ async function stop({ app, gateway, domain, schedules, clock, log }: StopParts):
   await domain.refusals
     .close()
     .catch((error: unknown) => log.warn({ err: error }, 'failed to record refusals in the audit log'));
-  // The last writer to stop, so that the events of the others are placed.
+  // The audit log stops last, so that the events of all other parts are placed.
   await schedules.stopAuditKeeping();
 }
 

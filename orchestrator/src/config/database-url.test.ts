@@ -2,7 +2,7 @@ import { inspect } from 'node:util';
 import { describe, expect, test } from 'vitest';
 import { DatabaseUrl, isDatabaseUrl } from './database-url.ts';
 
-describe('a database URL', () => {
+describe('DatabaseUrl', () => {
   const url = new DatabaseUrl(
     'postgres://muster:s%40crET:x@db.example:5432/fleet?sslmode=verify-full&password=s%40crET',
   );
@@ -16,7 +16,7 @@ describe('a database URL', () => {
     expect(`${Object.values(url)}`).toBe('');
   });
 
-  test('is shown in full without a password', () => {
+  test('prints a URL without a password in full', () => {
     expect(String(new DatabaseUrl('postgresql:///fleet?user=muster&host=/run/postgresql'))).toBe(
       'postgresql:///fleet?user=muster&host=/run/postgresql',
     );

@@ -13,12 +13,12 @@ export class DatabaseUrl {
     this.#url = url;
   }
 
-  /** With the password, for the driver. */
+  /** The URL with the password, for the driver. */
   reveal(): string {
     return this.#url;
   }
 
-  /** Masks the password, also in the query parameters. */
+  /** The URL with a masked password, also in the query parameters. */
   toString(): string {
     const url = new URL(this.#url);
     if (url.password !== '') url.password = 'x';

@@ -2,10 +2,10 @@ import { closest } from 'fastest-levenshtein';
 import type { z } from 'zod';
 import { configSchema, sectionOf } from './schema.ts';
 
-/** Errors in the configuration, for its author. */
+/** Errors in the configuration, displayed to its author. */
 export class ConfigError extends Error {}
 
-/** Describes every fault of a configuration, one a line. @param where names the place of a value */
+/** Describes every fault of a configuration, one per line. @param where returns the location of a value */
 export function explain(error: z.ZodError, where: (path: readonly PropertyKey[]) => string): string {
   return error.issues
     .map((issue) => {

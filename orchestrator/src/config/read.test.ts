@@ -15,7 +15,7 @@ const read = (args: string[], env: NodeJS.ProcessEnv = {}) => readInvocation(arg
 const key = 'ab'.repeat(32);
 
 describe('the configuration', () => {
-  test('has the documented defaults', () => {
+  test('uses the documented defaults', () => {
     expect(read([])).toEqual({
       help: false,
       file: null,
@@ -194,7 +194,7 @@ describe('the configuration', () => {
     expect(() => read(['extra'])).toThrow(/extra/);
   });
 
-  test('refuses invalid values and names the place', () => {
+  test('refuses invalid values, and names their location', () => {
     expect(() => read(['--api-port', 'x'])).toThrow(/--api-port must be a whole number/);
     expect(() => read(['--api-port', '70000'])).toThrow(/api_port/);
     expect(() => read([], { MUSTER_API_PORT: '-1' })).toThrow(/MUSTER_API_PORT/);
@@ -206,7 +206,7 @@ describe('the configuration', () => {
     expect(() => read(['--log-format', 'xml'])).toThrow(/text or json/);
   });
 
-  test('requires keys that must be given together', () => {
+  test('requires keys that must be set together', () => {
     expect(() => read(['--bootstrap-key', key])).toThrow(/bootstrap_username/);
     expect(() => read(['--tls-cert', 'a.pem'])).toThrow(/tls_key/);
     expect(read(['--bootstrap-key', key, '--bootstrap-username', 'ada']).config.bootstrap_key).toBe(key);
@@ -246,7 +246,7 @@ describe('the configuration', () => {
     });
   });
 
-  test('keeps names of digits as text', () => {
+  test('keeps names that consist of digits as text', () => {
     expect(read([], { MUSTER_ADVERTISED_HOST: '10' }).config.advertised_host).toBe('10');
   });
 
@@ -261,11 +261,11 @@ describe('the configuration', () => {
     ]);
     expect(faults('api_port: 1\n\napi_port: 2\n')).toEqual([expect.stringMatching(/^:3: .*unique/)]);
     expect(faults('# nothing\n')).toEqual([]);
-    // Values from elsewhere have no line.
+    // Values from flags and variables have no line.
     expect(() => read(['--config', file('api_port: 1\n'), '--api-port', '70000'])).toThrow(/^configuration: api_port/);
   });
 
-  test('has a schema that accepts what the program accepts', () => {
+  test('exports a schema that accepts what the program accepts', () => {
     const schema = configJsonSchema() as { $id: string; properties: Record<string, object>; required?: string[] };
     expect(schema.$id).toBe('/schemas/orchestrator.json');
     expect(Object.keys(schema.properties)).toEqual(Object.keys(configSchema.shape));

@@ -7,8 +7,8 @@ import { oneOf, parseFlags } from './flags.ts';
 import { type Config, configSchema, sectionOf } from './schema.ts';
 
 /**
- * Reads the orchestrator's configuration: defaults, then the YAML file, then `MUSTER_*` variables, then flags; later ones
- * win. Unknown keys are refused, except in the environment, which other programs share.
+ * Reads the orchestrator's configuration: defaults, then the YAML file, then `MUSTER_*` variables, then flags; later sources
+ * override earlier ones. Unknown keys are refused, except in the environment, which other programs share.
  */
 
 /** The source of a value that is not the default. */
@@ -19,7 +19,7 @@ export interface Invocation {
   /** The configuration file, if one was named. */
   file: string | null;
   config: Config;
-  /** By dotted key, for every value that is set. */
+  /** Source of every value that is set, by dotted key. */
   sources: Record<string, Source>;
   dataDir: string;
   logFormat: 'text' | 'json';
@@ -28,8 +28,8 @@ export interface Invocation {
 
 /**
  * @param args arguments after `muster orchestrator`
- * @param defaultDataDir data directory if none is set
- * @throws ConfigError naming the place and the remedy
+ * @param defaultDataDir data directory if none is configured
+ * @throws ConfigError naming the location and the remedy
  */
 export function readInvocation(args: string[], env: NodeJS.ProcessEnv, defaultDataDir: string): Invocation {
   const values = parseFlags(args);
@@ -125,7 +125,7 @@ export function faultsOfFile(file: string): string[] {
   }
 }
 
-/** `MUSTER_DRIFT_INTERVAL` is `drift.interval`. Unknown variables with the prefix are ignored. */
+/** Reads variables: `MUSTER_DRIFT_INTERVAL` sets `drift.interval`. Unknown variables with the prefix are ignored. */
 function readEnvironment(env: NodeJS.ProcessEnv): Raw {
   const found: Raw = {};
   for (const [key, schema] of Object.entries(configSchema.shape)) {
@@ -152,7 +152,7 @@ function readSection(env: NodeJS.ProcessEnv, above: string, shape: Readonly<Reco
   return found;
 }
 
-/** Keeps a name of digits as text. */
+/** Whether the key is a text, so that a name that consists of digits is not converted. */
 function isText(schema: unknown): boolean {
   let inner = schema;
   while (inner instanceof z.ZodDefault || inner instanceof z.ZodNullable) inner = inner.unwrap();

@@ -2,10 +2,10 @@ import { describe, expect, test } from 'vitest';
 import { changesOf, reloadable, reloaded, sourcesAfter } from './reload.ts';
 import { configSchema } from './schema.ts';
 
-describe('a reloaded configuration', () => {
+describe('configuration reload', () => {
   const before = configSchema.parse({});
   const files = { ownCertificate: false };
-  test('lists changed keys that take effect at once and at the next start, without values', () => {
+  test('lists keys that change immediately and at the next start, without values', () => {
     const after = configSchema.parse({
       api_port: 5000,
       metrics_token: 'sixteen-letters-or-more',
@@ -22,15 +22,15 @@ describe('a reloaded configuration', () => {
     expect(changesOf(before, before, configSchema.parse({}), files)).toEqual({ now: [], atStart: [] });
   });
 
-  test('lists changes since the last load, and those that still wait for a start', () => {
+  test('lists changes since the last load, and changes that wait for a start', () => {
     const second = configSchema.parse({ api_port: 5000, drift: { interval: 60 } });
     const current = reloaded(before, second);
     expect(changesOf(before, current, second, files)).toEqual({ now: [], atStart: ['api_port'] });
-    // Back to the value of the start: a change of the value in force.
+    // The key changes back to its value at the start, which is a change of the value in force.
     expect(changesOf(before, current, before, files)).toEqual({ now: ['drift.interval'], atStart: [] });
   });
 
-  test('replaces a generated certificate by a configured one only at the next start', () => {
+  test('replaces a generated certificate with a configured one only at the next start', () => {
     const named = configSchema.parse({ tls_cert: '/a', tls_key: '/b' });
     expect(changesOf(before, before, named, { ownCertificate: true })).toEqual({
       now: [],
@@ -44,7 +44,7 @@ describe('a reloaded configuration', () => {
     ).toEqual({ api_port: 'file', metrics_token: 'file' });
   });
 
-  test('applies reloadable keys only', () => {
+  test('applies only reloadable keys', () => {
     const after = configSchema.parse({ api_port: 5000, drift: { interval: 60, enabled: false } });
     const next = reloaded(before, after);
     expect(next).toEqual({ ...before, drift: { ...before.drift, interval: 60 } });

@@ -3,7 +3,7 @@ import type { Config } from './schema.ts';
 
 /** Decides which configuration changes take effect on reload, and which at the next start. */
 
-/** Keys that are read at each use. All others are read at the start only. */
+/** Keys that are read at each use. All others are only read at the start. */
 export const reloadable: readonly string[] = [
   'agents.daily_bytes',
   'audit.retention_days',
@@ -32,7 +32,7 @@ export const reloadable: readonly string[] = [
 ];
 
 export interface Changes {
-  /** Keys that changed since the last load and take effect at once. */
+  /** Keys that changed since the last load and take effect immediately. */
   readonly now: readonly string[];
   /** Keys that differ from the start and take effect at the next one. */
   readonly atStart: readonly string[];

@@ -4,7 +4,7 @@ import { DatabaseUrl, isDatabaseUrl } from './database-url.ts';
 
 /** The keys of the orchestrator's configuration, with their bounds and defaults. */
 
-/** A section whose keys may all be absent. */
+/** A section of optional keys. */
 function section<Shape extends z.core.$ZodLooseShape>(shape: Shape) {
   const object = z.strictObject(shape);
   return object.default(object.parse({}) as z.core.util.NoUndefined<z.output<typeof object>>);
@@ -17,7 +17,7 @@ const secs = (fallback: number) => z.number().int().min(1).max(315_360_000).defa
 const isNetwork = (text: string): boolean => {
   const [, address = '', prefix] = /^([^/]+)(?:\/(\d{1,3}))?$/.exec(text) ?? [];
   const family = isIP(address);
-  // A network of all addresses would let any client choose its address.
+  // A network of all addresses would let every client spoof its address.
   return family !== 0 && (prefix === undefined || (Number(prefix) >= 1 && Number(prefix) <= (family === 4 ? 32 : 128)));
 };
 
@@ -28,13 +28,13 @@ function isHttpUrl(text: string): boolean {
 
 const isServer = (text: string): boolean => isOrigin(text) || /^tls:[0-9a-f]{64}$/.test(text);
 
-/** `https://muster.example:4748`: scheme, host and port, and nothing behind them. */
+/** Whether the text is a scheme, host, and port only, such as `https://muster.example:4748`. */
 function isOrigin(text: string): boolean {
   const url = URL.canParse(text) ? new URL(text) : null;
   return (url?.protocol === 'http:' || url?.protocol === 'https:') && url.origin === text.toLowerCase();
 }
 
-/** With a path if the proxy adds one, but without credentials, query or fragment. */
+/** Whether the text is an HTTP URL without credentials, query, and fragment. A path is allowed, since a proxy may add one. */
 function isPublicUrl(text: string): boolean {
   const url = URL.canParse(text) ? new URL(text) : null;
   return (
@@ -273,7 +273,7 @@ export function sectionOf(schema: unknown): Readonly<Record<string, unknown>> | 
 }
 
 /**
- * True when sign-in tokens would cross a network unencrypted: the API serves plain HTTP to other machines, and no proxy
+ * Whether sign-in tokens would cross a network unencrypted: the API serves plain HTTP to other machines, and no proxy
  * is declared to terminate TLS.
  */
 export const exposesTokens = ({ tls_enabled, api_host, trust_proxy_tls }: Config): boolean =>

@@ -88,14 +88,14 @@ describe('datagrams', () => {
     return { port: socket.address().port, next };
   }
 
-  test('sends a host a datagram made for the local address', async () => {
+  test('sends a datagram that was built for the local address', async () => {
     const { port, next } = await listen();
     const deliveries = await createAnnouncer().send('127.0.0.1', port, (local) => Buffer.from(`from ${local}`));
     expect(deliveries).toEqual([{ to: `127.0.0.1:${port}`, error: null }]);
     expect(await next).toBe('from 127.0.0.1');
   });
 
-  test('reports datagrams that cannot be made or sent, and refuses unknown hosts', async () => {
+  test('reports datagrams that cannot be built or sent, and refuses unknown hosts', async () => {
     const announcer = createAnnouncer();
     const failed = await announcer.send('127.0.0.1', 4747, () => {
       throw new Error('no address to tell');

@@ -4,7 +4,7 @@ import { networkInterfaces } from 'node:os';
 import { type Announcer, type DatagramFor, type Delivery, UnknownHostError } from '../domain/agents/discovery.ts';
 import { type BroadcastRoute, broadcastRoutes, isNobody } from './broadcast-routes.ts';
 
-/** Of the addresses of one host. */
+/** Maximum number of addresses of one host. */
 const mostAddresses = 8;
 /** Maximum time to send one datagram. */
 const sendTimeoutMs = 5_000;
@@ -12,7 +12,7 @@ const sendTimeoutMs = 5_000;
 const bracketed = (address: string, port: number): string =>
   address.includes(':') ? `[${address}]:${port}` : `${address}:${port}`;
 
-/** Sends each announcement on a socket of its own. It never receives anything. */
+/** Sends each announcement on a socket of its own, which never receives data. */
 export function createAnnouncer(): Announcer {
   return {
     async broadcast(port, datagramFor) {
@@ -52,7 +52,7 @@ async function resolve(host: string): Promise<Address[]> {
 }
 
 async function broadcastOn(route: BroadcastRoute, port: number, datagramFor: DatagramFor): Promise<Delivery | null> {
-  // Built first, because without a datagram no socket is needed.
+  // The datagram is built first, because without one no socket is needed.
   const datagram = datagramFor(route.from);
   if (datagram === null) return null;
   return withSocket(route.family, bracketed(route.to, port), async (socket) => {

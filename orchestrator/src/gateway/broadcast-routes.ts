@@ -3,7 +3,7 @@ import type { NetworkInterfaceInfo } from 'node:os';
 /** A network for broadcasts. */
 export interface BroadcastRoute {
   family: 'udp4' | 'udp6';
-  /** Local address that agents there can dial; null for an IPv6 network with only link-local addresses. */
+  /** Local address that agents on the network can dial; null for an IPv6 network with only link-local addresses. */
   from: string | null;
   /** The broadcast address. For IPv6, the all-nodes address of the link, with the interface. */
   to: string;
@@ -14,8 +14,8 @@ export interface BroadcastRoute {
 const mostRoutes = 64;
 
 /**
- * Where to broadcast, for each IPv4 network its own address and for each IPv6 link all its nodes.
- * @param interfaces as `os.networkInterfaces()` has them
+ * Broadcast destinations: for each IPv4 network its broadcast address, for each IPv6 link the all-nodes address.
+ * @param interfaces in the format of `os.networkInterfaces()`
  */
 export function broadcastRoutes(
   interfaces: Readonly<Record<string, readonly NetworkInterfaceInfo[] | undefined>>,

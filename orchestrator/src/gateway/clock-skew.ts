@@ -2,13 +2,13 @@ import type { Log } from '../../../lib/src/log.ts';
 import type { Link } from './link.ts';
 
 /**
- * Difference between the clock of an agent and the clock of the orchestrator. Nothing depends on an agent's clock: all
- * expiries and times use the orchestrator's. The difference is reported because it affects logs and certificates there.
+ * Difference between the clock of an agent and the clock of the orchestrator. All expiries and times use the orchestrator's
+ * clock. The difference is only reported because it affects logs and certificates on the machine.
  */
 
 /** Attribute with the difference; present only if it is noticeable. */
 const attribute = 'clock_skew_secs';
-/** Differences below this are network and processing delay. */
+/** Smaller differences are network and processing delay. */
 const noticeableSecs = 10;
 
 /** @returns whole seconds by which the agent's clock is ahead; null if the agent sent no time */

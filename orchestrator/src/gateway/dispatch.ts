@@ -6,7 +6,7 @@ import { type Link, wish } from './link.ts';
 
 /** Links served in one turn of the event loop, so that other work runs in between. */
 const linksPerTurn = 32;
-/** Expected size of an operation before the first is sent. */
+/** Expected bytes of an operation before the first is sent. */
 const bytesExpected = 512 * 1024;
 
 /**
@@ -21,7 +21,7 @@ export class Dispatcher {
   private readonly queue = new Set<Link>();
   private inFlight = 0;
   private bufferedBytes = 0;
-  /** Bytes of the operation that was sent last. Estimates the size of those being read. */
+  /** Bytes of the operation that was sent last. Estimates the size of operations that are being read. */
   private lastBytes = bytesExpected;
   private scheduled = false;
 
@@ -45,7 +45,7 @@ export class Dispatcher {
   /** Queues a link whose rows must be read. */
   wake(link: Link, wishes: number): void {
     link.wishes |= wishes;
-    // Before the welcome, the link keeps the flags.
+    // Before the welcome, the link stores the flags itself.
     if (link.state !== 'open' || link.dispatching) return;
     this.queue.add(link);
     this.schedule();
@@ -69,7 +69,7 @@ export class Dispatcher {
   private isBusy(): boolean {
     const { dispatchesInFlight, dispatchBufferBytes } = this.limits;
     if (this.inFlight >= dispatchesInFlight) return true;
-    // At least one may be read, even if it is larger than the buffer.
+    // At least one operation may be read, even if it is larger than the buffer.
     const expected = this.inFlight * this.lastBytes;
     return (
       this.bufferedBytes >= dispatchBufferBytes ||
@@ -162,7 +162,7 @@ export class Dispatcher {
   }
 }
 
-/** Sends a cancel once per operation in a row. A cancel is idempotent, so sending it again does no harm. */
+/** Sends a cancellation, but not twice in a row for one operation. Cancellations are idempotent, so repeating one is harmless. */
 export function sendCancel(link: Link, operationId: string): void {
   if (link.state !== 'open' || link.cancelled === operationId) return;
   link.cancelled = operationId;

@@ -58,10 +58,10 @@ async function dial(key?: AgentKey, host?: string): Promise<TestAgent> {
   return agent;
 }
 
-/** Fields of the log line of the first refusal. */
+/** Fields of the first log line about a refusal. */
 const refusalLogged = () => logged.find((entry) => entry.message === 'agent refused')?.fields;
 
-/** Resolves once `condition` holds; the event that makes it so is already on its way. */
+/** Resolves once `condition` holds. The event that makes it hold must already be pending. */
 async function until(condition: () => boolean): Promise<void> {
   while (!condition()) await new Promise((resolve) => setImmediate(resolve));
 }
@@ -139,7 +139,7 @@ describe('admission of agents', () => {
     await (await dial()).join();
   });
 
-  test('ends only the link whose message runs into a bug, and logs it', async () => {
+  test('ends only the link whose message causes an internal error, and logs the error', async () => {
     await start();
     const [agent, other] = [await dial(), await dial()];
     await agent.join();
@@ -168,7 +168,7 @@ describe('admission of agents', () => {
       expect(closeReason(reason)).toBe(kept);
   });
 
-  test('speaks TLS 1.3 only', async () => {
+  test('accepts only TLS 1.3', async () => {
     await start();
     const socket = connectTls({ host: '127.0.0.1', port, rejectUnauthorized: false, maxVersion: 'TLSv1.2' });
     await expect(
@@ -188,12 +188,12 @@ describe('admission of agents', () => {
       socket.on('session', (ticket) => sessions.push(ticket));
       return new Promise<typeof socket>((resolve) => {
         socket.write('GET / HTTP/1.1\r\nhost: x\r\n\r\n');
-        // The session tickets arrive before these data, with the end of the handshake.
+        // The session tickets arrive before this data, with the end of the handshake.
         socket.once('data', () => resolve(socket));
       });
     };
     const first = await connect();
-    // OpenSSL still hands something out, which is good for nothing.
+    // OpenSSL still sends session tickets, but they cannot be used.
     const second = await connect(sessions[0] ?? first.getSession());
     expect(second.isSessionReused()).toBe(false);
     first.destroy();
@@ -213,14 +213,14 @@ describe('admission of agents', () => {
     expect(await second.closed).toMatchObject({ code: 1008, reason: 'signature_invalid' });
     expect(refusalLogged()).toMatchObject({ code: 'signature_invalid', node_id: null, remote_ip: '127.0.0.1' });
     expect(links.refusals).toMatchObject([{ refusal: { code: 'signature_invalid' }, node_id: null }]);
-    // The first is not disturbed by it.
+    // The refusal does not affect the first link.
     expect(gateway.presence.isConnected(key.nodeId)).toBe(true);
   });
 
   test('refuses a hello relayed by a man in the middle that terminates TLS and forwards every byte', async () => {
     await start();
     const relay = createTlsServer({ key: identity.privateKeyPem, cert: identity.certificatePem }, (inner) => {
-      // The worst case: the relay even shows the very key of the orchestrator.
+      // The worst case: the relay even has the real orchestrator key.
       const outer = connectTls({ host: '127.0.0.1', port, rejectUnauthorized: false });
       inner.pipe(outer).pipe(inner);
       inner.on('error', () => outer.destroy());
@@ -239,7 +239,7 @@ describe('admission of agents', () => {
     }
   });
 
-  test('refuses a version list that was changed in transit, and explains why it cannot speak to a newer agent', async () => {
+  test('refuses a modified version list, and explains why it cannot speak to a newer agent', async () => {
     await start();
     const downgraded = await dial();
     downgraded.send({ ...(await downgraded.hello({}, [2, 1])), versions: [1] });
@@ -339,7 +339,7 @@ describe('admission of agents', () => {
     socket.on('error', () => {});
     await new Promise((resolve) => socket.once('secureConnect', resolve));
     await agent.settled();
-    // On its way, in the turn of the loop in which the process is stopped.
+    // The hello is in transit in the turn of the event loop in which the process is stopped.
     agent.send(hello);
     const upgraded = new WebSocket('ws://muster/', { createConnection: () => socket });
     const opened = new Promise((resolve, reject) => {
@@ -358,7 +358,7 @@ describe('admission of agents', () => {
     expect(await mute.next('refused')).toMatchObject({ code: 'hello_timeout' });
   });
 
-  test('refuses a rejected or removed agent, and asks it to come back in ten minutes', async () => {
+  test('refuses a rejected or removed agent, and asks it to reconnect in ten minutes', async () => {
     await start();
     const key = await newAgentKey();
     const first = await dial(key);
@@ -378,7 +378,7 @@ describe('admission of agents', () => {
     expect(await third.next('refused')).toMatchObject({ code: 'removed', retry_after_secs: 600 });
   });
 
-  test('limits the rate of admissions of one agent, and admits others meanwhile', async () => {
+  test('limits the admission rate of one agent, and still admits others', async () => {
     await start({ admissionBurst: 3, admissionsPerSecond: 0.5 });
     const key = await newAgentKey();
     for (let at = 0; at < 3; at++) {
@@ -419,7 +419,7 @@ describe('admission of agents', () => {
     const agent = await dial();
     agent.send(await agent.hello());
     expect(await agent.next('refused')).toMatchObject({ code: 'unavailable', retry_after_secs: 5 });
-    // That is no fault of the agent.
+    // The failure is not reported as a refusal of the agent.
     expect(links.refusals).toEqual([]);
   });
 });
@@ -464,7 +464,7 @@ describe('limits of a link', () => {
     expect((await agent.next('refused')).message).toBe('a second hello');
   });
 
-  test('disconnects an agent that exceeds the message rate, pings included, and allows the rate itself', async () => {
+  test('disconnects an agent that exceeds the message rate, including pings, and allows the rate itself', async () => {
     await start({ agentMessagesPerSecond: 10, agentMessageBurst: 20 });
     const agent = await dial();
     await agent.join();
@@ -486,7 +486,7 @@ describe('limits of a link', () => {
     links.owners.set(operation_id, agent.key.nodeId);
     const began = clock.monotonic();
     let acknowledged = 0;
-    /** Lets time pass until the orchestrator answers. */
+    /** Advances the clock until the orchestrator answers. */
     const answered = async (type: 'ack' | 'credit') => {
       const answer = agent.next(type);
       let isThere = false;
@@ -500,7 +500,7 @@ describe('limits of a link', () => {
       return answer;
     };
     for (let seq = 1; seq <= 60; ) {
-      // As many as the window surely holds.
+      // Sends as many reports as always fit into the window.
       for (let some = 0; some < 20 && seq <= 60; some++, seq++)
         agent.send({ type: 'report', seq, reports: [accepted(operation_id)] });
       while (acknowledged < seq - 1) {
@@ -509,7 +509,7 @@ describe('limits of a link', () => {
       }
     }
     expect(acknowledged).toBe(60);
-    // Pieces are paced likewise: each is a frame.
+    // Pieces are delayed in the same way, since each is a frame.
     const text = JSON.stringify([finished(operation_id, 'x'.repeat(60))]);
     const parts = text.length;
     for (let part = 0; part < parts; part++) {
@@ -518,7 +518,7 @@ describe('limits of a link', () => {
     }
     while (acknowledged < 61) acknowledged = ((await answered('ack')) as { seq: number }).seq;
     expect(clock.monotonic() - began).toBeGreaterThanOrEqual(((60 + parts - 20) / 10) * 1000);
-    // Other messages have their own rate.
+    // Other messages have a rate of their own.
     for (let i = 0; i < 15; i++) agent.send({ type: 'drift_hint', keys: ['path:/x'] });
     await agent.settled();
     expect(agent.count('refused')).toBe(0);
@@ -548,7 +548,7 @@ describe('limits of a link', () => {
     const { nodeId } = agent.key;
     const wanted = operation();
     links.queue(nodeId, wanted);
-    // Even where the rows would let it through.
+    // The gateway checks the approval itself, even if the domain returns an operation.
     links.nextOperation = async () => ({ operation: wanted, more: false });
     bus.publish({ type: 'work', node_id: nodeId });
     clock.advance(10_000);
@@ -603,7 +603,7 @@ describe('live output of programs', () => {
     stderr: null,
   });
 
-  test('forwards and acknowledges live output, but drops that of an unapproved agent', async () => {
+  test('forwards and acknowledges live output, except from an unapproved agent', async () => {
     await start();
     const agent = await dial();
     await agent.join();
@@ -618,7 +618,7 @@ describe('live output of programs', () => {
     expect(links.shown).toHaveLength(1);
   });
 
-  test('disconnects an agent that sends live output unasked, too much at once, or beyond the window', async () => {
+  test('disconnects an agent whose live output is unsolicited, too frequent, or beyond the window', async () => {
     await start();
     const large = await dial();
     await large.join();
@@ -660,7 +660,7 @@ describe('live output of programs', () => {
 });
 
 describe('operations', () => {
-  test('dispatches one operation at a time, the next after the commit of the previous one as finished', async () => {
+  test('dispatches one operation at a time, the next after the end of the previous one is committed', async () => {
     await start();
     const agent = await dial();
     await agent.join();
@@ -690,7 +690,7 @@ describe('operations', () => {
     clock.advance(10_000);
     expect(await agent.next('operation')).toEqual(wanted);
     expect(await agent.next('cancel')).toEqual({ type: 'cancel', operation_id: wanted.operation_id });
-    // Sent again only if the agent never took it, and then not before half a minute.
+    // The operation is sent again only if the agent did not accept it, and not before half a minute has passed.
     clock.advance(20_000);
     await agent.settled();
     expect(agent.count('operation')).toBe(0);
@@ -698,7 +698,7 @@ describe('operations', () => {
     expect(await agent.next('operation')).toEqual(wanted);
     agent.send({ type: 'report', seq: 1, reports: [accepted(wanted.operation_id)] });
     await agent.next('ack');
-    // Even where the rows would have it so.
+    // The gateway does not send an accepted operation again, even if the domain returns it.
     links.nextOperation = async () => ({ operation: wanted, more: false });
     clock.advance(40_000);
     await agent.settled();
@@ -706,7 +706,7 @@ describe('operations', () => {
     expect(agent.count('operation')).toBe(0);
   });
 
-  test('dispatches the next operation when the previous one ends without the agent', async () => {
+  test('dispatches the next operation when the previous one ends without a report from the agent', async () => {
     await start();
     const agent = await dial();
     await agent.join();
@@ -720,7 +720,7 @@ describe('operations', () => {
     expect(await agent.next('operation')).toEqual(second);
   });
 
-  test('sends a cancellation at once, and again to an agent that reconnects', async () => {
+  test('sends a cancellation immediately, and again to an agent that reconnects', async () => {
     await start();
     const key = await newAgentKey();
     const agent = await dial(key);
@@ -754,7 +754,7 @@ describe('operations', () => {
 });
 
 describe('reports', () => {
-  test('acknowledges reports after the commit, and commits those received meanwhile together', async () => {
+  test('acknowledges reports after the commit, and commits reports received during a commit together', async () => {
     await start();
     const agent = await dial();
     await agent.join();
@@ -793,7 +793,7 @@ describe('reports', () => {
     expect(await again.next('ack')).toEqual({ type: 'ack', seq: 1 });
   });
 
-  test('holds the reports of an agent to its window of 8 KiB', async () => {
+  test('limits the reports of an agent to its window of 8 KiB', async () => {
     await start();
     const agent = await dial();
     await agent.join();
@@ -824,7 +824,7 @@ describe('reports', () => {
     }));
   }
 
-  /** Four outputs of 100 kB: far more than a window, and with quotes and wide characters to be cut through. */
+  /** Four outputs of 100 kB: many times the window, with quotes and wide characters at the cuts. */
   const large = (operation_id: string): Report[] =>
     Array.from({ length: 4 }, () => ({
       type: 'output',
@@ -836,7 +836,7 @@ describe('reports', () => {
       truncated: false,
     }));
 
-  test('receives large reports in pieces, completely or not at all, also after a disconnection', async () => {
+  test('receives large reports completely or not at all, also after a disconnect', async () => {
     await start();
     const key = await newAgentKey();
     const agent = await dial(key);
@@ -861,7 +861,7 @@ describe('reports', () => {
     }
     expect(await again.next('ack')).toEqual({ type: 'ack', seq: 1 });
     expect(links.row(key.nodeId).reports).toEqual(reports);
-    // The window is whole again.
+    // The whole window is available again.
     again.send({ type: 'report', seq: 2, reports: [finished(operation_id, 'x'.repeat(7_800))] });
     expect(await again.next('ack')).toEqual({ type: 'ack', seq: 2 });
   });
@@ -918,7 +918,7 @@ describe('reports', () => {
     expect((await agent.next('refused')).message).toBe('a report of more than 10000 characters');
   });
 
-  test('gives report pieces beyond the shared reassembly budget no credit, except for the oldest report', async () => {
+  test('gives no credit beyond the shared reassembly budget, except for the oldest report', async () => {
     await start({ reassemblyLength: 5_000 });
     const { operation_id } = operation();
     const frames = pieces(1, large(operation_id));
@@ -934,7 +934,7 @@ describe('reports', () => {
       first.send(frame);
       await first.next('credit');
     }
-    // Who waits for room is not at a stand.
+    // An agent that waits for budget does not count as stalled.
     for (let i = 0; i < 3; i++) {
       first.send(frames[4 + i * 2]!);
       first.send(frames[5 + i * 2]!);
@@ -966,7 +966,7 @@ describe('reports', () => {
   test('refuses reports that arrive too slowly or exceed the deadline', async () => {
     const frames = pieces(1, large(operation().operation_id));
     await start({ reportDeadlineMs: 90_000 });
-    /** Sends so many pieces every half minute. @returns the half minutes until it was refused, and why */
+    /** Sends `pieceCount` pieces every half minute. @returns the number of half minutes until the refusal, and its reason */
     async function send(pieceCount: number): Promise<[number, string]> {
       const agent = await dial();
       await agent.join();
@@ -985,7 +985,7 @@ describe('reports', () => {
     expect(await send(6)).toEqual([3, 'report 1 was not whole after 90 s']);
   });
 
-  test('ignores reports of an unapproved agent, which sends them again on another link after its approval', async () => {
+  test('ignores reports of an unapproved agent, which sends them again on a new link after its approval', async () => {
     links.newStatus = 'pending';
     await start();
     const agent = await dial();
@@ -1006,7 +1006,7 @@ describe('reports', () => {
     expect((await again.join()).acknowledged).toBe(0);
     again.send({ type: 'report', seq: 2, reports: [accepted(operation_id)] });
     expect(await again.next('ack')).toEqual({ type: 'ack', seq: 2 });
-    // The window holds for what is not taken, too.
+    // The window also bounds reports that are ignored.
     links.newStatus = 'pending';
     const pushy = await dial();
     await pushy.join();
@@ -1028,7 +1028,7 @@ describe('attributes and hints', () => {
     expect(links.calls.filter((call) => call === 'attributes')).toHaveLength(2);
   });
 
-  test('commits waiting attributes after five seconds, not at the next visit', async () => {
+  test('commits pending attributes after five seconds, before the next ping', async () => {
     await start();
     const agent = await dial();
     await agent.join();
@@ -1041,7 +1041,7 @@ describe('attributes and hints', () => {
     await until(() => links.row(agent.key.nodeId).attributes.n === '2');
   });
 
-  test('logs a wrong clock of an agent once, and no more often than it commits attributes', async () => {
+  test('logs a wrong clock of an agent once, and at most as often as it commits attributes', async () => {
     links.newStatus = 'pending';
     await start();
     const agent = await dial();
@@ -1087,7 +1087,7 @@ describe('samples', () => {
   const sample = (collected_at: number) => sampleAt(collected_at, { cpu_usage: 12.5, uptime: 60 });
   const metrics = (...times: number[]) => ({ type: 'metrics', samples: times.map(sample) });
 
-  test('accepts samples of approved agents, and confirms them after the commit', async () => {
+  test('accepts samples of approved agents, and acknowledges them after the commit', async () => {
     await start();
     const agent = await dial();
     await agent.join();
@@ -1126,7 +1126,7 @@ describe('samples', () => {
       agent.send(metrics(10));
       expect(await agent.next('metrics_refused')).toEqual({ type: 'metrics_refused', retry_after_secs: 30 });
     }
-    // An older agent gets no answer, and sends them again later.
+    // An older agent gets no answer, and sends the samples again later.
     old.send(metrics(10));
     await old.settled();
     for (const one of [agent, old]) expect(one.count('metrics_stored')).toBe(0);
@@ -1186,7 +1186,7 @@ describe('samples', () => {
 });
 
 describe('presence of agents', () => {
-  test('pings every half minute, and ends a link after three pings without an answer', async () => {
+  test('pings every half minute, and ends a link after three unanswered pings', async () => {
     await start();
     const agent = await dial();
     await agent.join();
@@ -1195,12 +1195,12 @@ describe('presence of agents', () => {
     clock.advance(30_000);
     await agent.settled();
     expect(pings).toBe(1);
-    // Deaf from here on: what is read nowhere is answered nowhere.
+    // The paused agent reads no pings, so it answers none.
     agent.socket.pause();
     for (let i = 0; i < 3; i++) {
       expect(gateway.presence.isConnected(agent.key.nodeId)).toBe(true);
       clock.advance(30_000);
-      // The ping leaves for the kernel.
+      // Waits until the ping is written to the kernel.
       await new Promise((resolve) => setImmediate(resolve));
     }
     clock.advance(30_000);
@@ -1223,12 +1223,12 @@ describe('presence of agents', () => {
       expect(gateway.presence.lastHeardAt(agent.key.nodeId)).toBe(Math.floor(clock.now() / 1000) - 10);
     }
     expect(agent.count('refused')).toBe(0);
-    // A handshake, an upgrade and a hello have their time by the other clock as well.
+    // Time limits of handshake, upgrade, and hello also use the monotonic clock.
     clock.jump(-86_400_000);
     await (await dial()).join();
   });
 
-  test('replaces a link at once for the same process', async () => {
+  test('replaces a link immediately for the same process', async () => {
     await start();
     const key = await newAgentKey();
     const instance_id = 'ab'.repeat(16);
@@ -1239,7 +1239,7 @@ describe('presence of agents', () => {
     await former.closed;
     expect(gateway.presence.isConnected(key.nodeId)).toBe(true);
     expect(links.calls).toEqual(expect.arrayContaining(['closed: replaced by a newer link']));
-    // In that order: the end of the former must not overwrite the newer one's record.
+    // The end of the former link must be recorded first, so that it does not overwrite the record of the newer one.
     expect(links.calls.indexOf('closed: replaced by a newer link')).toBeLessThan(links.calls.lastIndexOf('admit host'));
   });
 
@@ -1259,7 +1259,7 @@ describe('presence of agents', () => {
 
   describe('agents with replaced keys', () => {
     const instance_id = 'cd'.repeat(16);
-    /** Two keys of one agent: a former one, good for a minute, and the current one. */
+    /** Two keys of one agent: a former one that is valid for a minute, and the current one. */
     async function twoKeys() {
       await start();
       const [former, current] = [await newAgentKey(), await newAgentKey()];
@@ -1276,7 +1276,7 @@ describe('presence of agents', () => {
       return { former, current, node_id, refuseFormer };
     }
 
-    test('sends an agent its node ID for each of its keys', async () => {
+    test('sends an agent its node id for each of its keys', async () => {
       const { current, node_id } = await twoKeys();
       const agent = await dial(current);
       expect(await agent.join({ versions: [4] })).toMatchObject({ node_id });
@@ -1285,7 +1285,7 @@ describe('presence of agents', () => {
       expect(await older.join({ versions: [3] })).not.toHaveProperty('node_id');
     });
 
-    test("refuses an unknown key with a code that the agent's version has", async () => {
+    test('refuses an unknown key with a code that the agent’s version supports', async () => {
       const { former, node_id } = await twoKeys();
       const refusal = { code: 'key_unknown', message: 'not known', retry_after_secs: null } as const;
       links.keys.set(former.publicKey.toString('hex'), { refusal, node_id });
@@ -1315,7 +1315,7 @@ describe('presence of agents', () => {
       again.send(await again.hello({ versions: [4] }));
       expect(await again.next('refused')).toMatchObject({ code: 'key_replaced', retry_after_secs: 600 });
       expect(links.refusals.at(-1)).toMatchObject({ node_id, refusal: { code: 'key_replaced' } });
-      // In words that it knows.
+      // The refusal uses a code that the older version supports.
       const older = await dial(former);
       older.send(await older.hello({ versions: [3] }));
       expect(await older.next('refused')).toMatchObject({ code: 'rejected' });
@@ -1353,7 +1353,7 @@ describe('presence of agents', () => {
       await first.closed;
     });
 
-    test('reserves the place of an agent that disconnects to show a new key, for a limited time', async () => {
+    test('reserves the slot of an agent that disconnects to change its key, for a limited time', async () => {
       await start();
       const [key, next] = [await newAgentKey(), await newAgentKey()];
       const first = await dial(key);
@@ -1376,7 +1376,7 @@ describe('presence of agents', () => {
         thief.send(await thief.hello({ versions: [4] }));
         return thief;
       };
-      // It waits for the answer of the first when that leaves.
+      // The second process waits for the probe of the first link, which then disconnects.
       first.socket.pause();
       const waiting = await comes(key);
       await waiting.settled();
@@ -1387,7 +1387,7 @@ describe('presence of agents', () => {
       await keptOut(await comes(next));
       const real = await dial(next);
       await real.join({ versions: [4], instance_id });
-      // It leaves again, and this time does not come back.
+      // The agent disconnects again, and this time does not reconnect.
       real.send({ type: 'bye', reason: 'to show a new key', returns: true });
       await real.closed;
       clock.advance(14_000);
@@ -1445,19 +1445,19 @@ describe('presence of agents', () => {
 });
 
 describe('many connections', () => {
-  test('admits few agents at a time, so that the event loop still turns, and finally all', async () => {
+  test('admits a few agents at a time without blocking the event loop, and eventually all', async () => {
     await start({ handshakesInFlight: 4 });
     const turns = watchTurns();
     await Promise.all(Array.from({ length: 200 }, async () => (await dial()).join()));
     const longest = turns.stop();
     expect(gateway.presence.count).toBe(200);
-    // The dialling side shares this loop, so this is twice the work of the gateway alone.
+    // The dialing side runs in this event loop, so the measured time is twice that of the gateway alone.
     expect(longest).toBeLessThan(500);
   });
 
-  test('admits two hundred agents that return at once, while the event loop still turns for all others', async () => {
+  test('admits two hundred agents that reconnect together without blocking the event loop', async () => {
     await start();
-    // In a thread of its own, so that only the gateway's work delays this loop.
+    // The agents run in a thread, so that only the gateway's work delays this event loop.
     const dialler = new Worker(new URL('../../test/dial-many.ts', import.meta.url), {
       workerData: { port, count: 200 },
     });
@@ -1508,7 +1508,7 @@ describe('many connections', () => {
       const dialed = dialAsAgent((proxy.address() as AddressInfo).port);
       await until(() => held.length > 0);
       deliver();
-      // The end of the handshake is in the kernel now, and this process does not read it in time.
+      // The end of the handshake is in the kernel, and this process does not read it in time.
       Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 300);
       const agent = await dialed;
       agents.push(agent);
@@ -1533,7 +1533,7 @@ describe('many connections', () => {
     expect(dropped).toBe(false);
     clock.advance(1_500);
     await until(() => dropped);
-    // It is past TLS, and has its time for a hello.
+    // The connection is past TLS, and has time for a hello.
     await greeted.join();
   });
 
@@ -1557,11 +1557,11 @@ describe('many connections', () => {
     holder.destroy();
   });
 
-  test('gives the handshake place of a silent socket to the next connection', async () => {
+  test('gives the handshake slot of a silent socket to the next connection', async () => {
     await start({ handshakesInFlight: 1 });
     const silent = Array.from({ length: 3 }, () => connectTcp(port, '127.0.0.1'));
     await Promise.all(silent.map((socket) => new Promise((resolve) => socket.once('connect', resolve))));
-    // Another address takes its turn before the rest of the first one's.
+    // The next handshake is from another address, before further ones from the first.
     const patient = dial(undefined, '127.0.0.1');
     for (let second = 0; second < 4; second++) {
       await new Promise((resolve) => setTimeout(resolve, 20));
@@ -1582,12 +1582,12 @@ describe('many connections', () => {
     for (const each of dialled) void each.then(() => begun++);
     const joining = dialled.map(async (each) => (await each).join());
     await until(() => begun >= 3);
-    // Their hellos are read, and every handshake that could begin has begun.
+    // Their hellos are read, and every possible handshake has begun.
     for (let i = 0; i < 3; i++) for (const agent of agents) await agent.settled();
     expect(begun).toBe(3);
     commit();
     await Promise.all(joining);
-    // Refused, and gone, they give their places back as well.
+    // Refused and disconnected agents free their slots as well.
     for (let i = 0; i < 4; i++) {
       const refused = await dial();
       refused.send({ type: 'bye', reason: '' });
@@ -1597,7 +1597,7 @@ describe('many connections', () => {
     await (await dial()).join();
   });
 
-  test('limits handshakes of an address that sends no hello, and gives its places to others', async () => {
+  test('limits handshakes of an address that sends no hello, and gives its slots to others', async () => {
     await start({ handshakesInFlight: 2, unfinishedOfNetwork: 3 });
     const slow = Array.from({ length: 6 }, () => dialAsAgent(port, undefined, '127.0.0.1', '127.0.0.2'));
     let begun = 0;
@@ -1608,7 +1608,7 @@ describe('many connections', () => {
     }
     for (let i = 0; i < 20; i++) await (await dial()).join();
     expect(begun).toBe(3);
-    // As soon as some of them are welcomed, or refused, the next may begin.
+    // The next handshakes may begin as soon as some agents are welcomed or refused.
     clock.advance(10_000);
     for (const each of slow) {
       const agent = await each.catch(() => null);
@@ -1643,8 +1643,8 @@ describe('many connections', () => {
     await (await third).join();
   });
 
-  test('admits the agents of a site while another address only holds places', async () => {
-    // No deadline but that of a place: the test lets time pass as long as the agents need.
+  test('admits the agents of a site while another address holds slots without a hello', async () => {
+    // Only slots expire, so the test can advance the clock as long as the agents need.
     const never = 1_000_000_000;
     await start({
       ...{ handshakesInFlight: 4, handshakePlaceMs: 1_000 },
@@ -1661,7 +1661,7 @@ describe('many connections', () => {
     });
     while (joined < site.length) {
       await new Promise((resolve) => setTimeout(resolve, 20));
-      // The places of silent sockets end, and those of the next ones begin.
+      // The slots of silent sockets expire, and the next sockets get one.
       clock.advance(250);
     }
     await Promise.all(site);
@@ -1670,7 +1670,7 @@ describe('many connections', () => {
     for (const socket of silent) socket.destroy();
   });
 
-  test('lets thousands of agents of one address wait instead of dialing again', async () => {
+  test('lets thousands of agents of one address wait instead of dropping them', async () => {
     await start({ handshakesInFlight: 1 });
     const site = Array.from({ length: 2_500 }, () => connectTcp(port, '127.0.0.1'));
     let dropped = 0;
@@ -1679,7 +1679,7 @@ describe('many connections', () => {
       socket.once('close', () => dropped++);
     }
     await Promise.all(site.map((socket) => new Promise((resolve) => socket.once('connect', resolve))));
-    // Silent ones lose their place every second.
+    // Silent connections lose their slot every second.
     for (let second = 0; second < 8; second++) {
       await new Promise((resolve) => setImmediate(resolve));
       clock.advance(1_250);
@@ -1702,7 +1702,7 @@ describe('many connections', () => {
     for (const socket of sockets) socket.destroy();
   });
 
-  test('stops one silent address from filling its own share or the places of others', async () => {
+  test('stops one silent address from using the waiting slots of others', async () => {
     await start({ handshakesInFlight: 1, waitingSockets: 8, waitingSocketsPerAddress: 6 });
     const connected = async (count: number, localAddress: string) => {
       const sockets = Array.from({ length: count }, () => connectTcp({ port, host: '127.0.0.1', localAddress }));
@@ -1714,22 +1714,22 @@ describe('many connections', () => {
       }
       return { closed: () => closed, end: () => sockets.forEach((socket) => void socket.destroy()) };
     };
-    // One of them is in its handshake, six wait.
+    // The first connection is in its handshake, six wait.
     const silent = await connected(12, '127.0.0.2');
     await until(() => silent.closed() === 5);
     const others = await connected(2, '127.0.0.3');
-    // All eight places are taken now: room is made at the cost of who has most.
+    // All eight slots are taken, so a connection of the address with the most makes room.
     const late = await connected(2, '127.0.0.4');
     await until(() => silent.closed() === 7);
     expect([others.closed(), late.closed()]).toEqual([0, 0]);
-    // Two for each: no address has enough more than another that it must make room.
+    // Two of each address: no address has enough more than another to make room.
     const more = await connected(3, '127.0.0.5');
     await until(() => silent.closed() === 9 && more.closed() === 1);
     expect([others.closed(), late.closed()]).toEqual([0, 0]);
     for (const sockets of [silent, others, late, more]) sockets.end();
   });
 
-  test('holds back only the address whose hellos are refused', async () => {
+  test('delays only the address whose hellos are refused', async () => {
     await start({ refusedHelloBurst: 3, refusedHellosPerSecond: 1 });
     for (let at = 0; at < 3; at++) {
       const hostile = await dialAsAgent(port, undefined, '127.0.0.1', '127.0.0.2');
@@ -1782,12 +1782,12 @@ describe('many connections', () => {
 });
 
 describe('a busy link', () => {
-  test('keeps a link that has an unsent answer at each check', async () => {
+  test('keeps a link that has unsent data at each check', async () => {
     await start();
     const agent = await dial();
     await agent.join();
     const { nodeId } = agent.key;
-    // In the turn of the loop in which the gateway has sent it: the network has not taken it when the link is looked at.
+    // The check runs in the turn of the event loop in which the gateway sends, before the network accepts the data.
     bus.subscribe(({ type }) => {
       if (type === 'cancel') clock.advance(30_000);
     });
@@ -1802,7 +1802,7 @@ describe('a busy link', () => {
 });
 
 describe('the end of a link', () => {
-  test('gives the reason of an end to both sides, even while the agent is sending', async () => {
+  test('sends the reason of an end to both sides, even while the agent is sending', async () => {
     await start();
     const instance_id = 'ab'.repeat(16);
     const key = await newAgentKey();
@@ -1814,7 +1814,7 @@ describe('the end of a link', () => {
     expect(await first.closed).toEqual({ code: 1011, reason: 'replaced by a newer link' });
     clearInterval(sending);
     second.ws.close(1008, 'not understood');
-    // The links of the test before this one may end only now.
+    // Links of the previous test may end during this one.
     const ends = () =>
       logged.filter(({ message, fields }) => message === 'agent disconnected' && fields.node_id === key.nodeId);
     await until(() => ends().length === 2);
@@ -1835,7 +1835,7 @@ describe('the end of a link', () => {
     await until(() => links.calls.includes('closed: internal error'));
   });
 
-  test('drains: sends when to come back, commits pending reports, and admits no new agent', async () => {
+  test('on drain, sends when to reconnect, commits pending reports, and admits no agent', async () => {
     await start();
     const agent = await dial();
     await agent.join();

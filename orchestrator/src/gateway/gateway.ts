@@ -39,12 +39,12 @@ export interface GatewayOptions {
   bus: Bus;
   clock: Clock;
   log: Log;
-  /** In [0, 1). Spreads the reconnects of agents after a drain. */
+  /** Random number in [0, 1). Spreads the reconnects of agents after a drain. */
   random: () => number;
   /** Seconds between the samples that agents send. */
   metricsInterval?: number;
   limits?: Partial<GatewayLimits>;
-  /** Made before the gateway when other parts need it. */
+  /** Created before the gateway when other parts need it. */
   connected?: ConnectedAgents;
 }
 
@@ -54,7 +54,7 @@ export interface ConnectedAgents {
   readonly shells: TerminalShells;
 }
 
-/** @param limits the same as for the gateway that is created with the result */
+/** @param limits the limits of the gateway that is created with the result */
 export function createConnectedAgents(clock: Clock, limits: Partial<GatewayLimits> = {}): ConnectedAgents {
   const all = { ...defaultGatewayLimits, ...limits };
   const registry = new LinkRegistry(clock, all);
@@ -69,7 +69,7 @@ export interface Gateway {
    */
   listen(host: string, port: number): Promise<number>;
   readonly presence: Presence;
-  /** Shells on the agents that are connected. */
+  /** Shells on connected agents. */
   readonly shells: Shells;
   /** Agents whose rows wait to be read, and bytes not yet written to the network. */
   readonly backlog: { readonly agents: number; readonly bytes: number };
@@ -77,7 +77,7 @@ export interface Gateway {
   readonly dropped: number;
   /** Accepts no more agents, tells connected agents when to reconnect, and waits for pending commits. Call `close` after it. */
   drain(): Promise<void>;
-  /** Ends every link at once. */
+  /** Ends every link immediately. */
   close(): Promise<void>;
 }
 
@@ -89,7 +89,7 @@ export function createGateway(options: GatewayOptions): Gateway {
 /** Refusals that do not depend on the agent, or have their own audit event. */
 const unauditedRefusals: ReadonlySet<RefusalCode> = new Set(['draining', 'unavailable', 'cloned']);
 
-/** Refusals of peers that did not prove a key, or violate the protocol. They count in full against the network. */
+/** Refusals of peers that did not prove a key, or violate the protocol. They count fully against the network. */
 const unprovenRefusals: ReadonlySet<RefusalCode> = new Set([
   'protocol_violation',
   'signature_invalid',
@@ -122,7 +122,7 @@ class AgentGateway implements Gateway, LinkOwner {
   readonly shells: TerminalShells;
   /** Sockets after the TLS handshake and before the WebSocket upgrade. */
   private readonly upgrades: Deadlines<TLSSocket>;
-  /** Links that have not sent a hello yet. */
+  /** Links that have not sent a hello. */
   private readonly greetings: Deadlines<Link>;
   private readonly reception: Reception;
   private readonly refusals: TokenBucket;
@@ -176,7 +176,7 @@ class AgentGateway implements Gateway, LinkOwner {
       maxPayload: this.limits.agentFrameBytes,
       maxFragments: 64,
       maxBufferedChunks: 1024,
-      // The link answers pings, because it counts them.
+      // The link answers pings itself, because it counts them.
       autoPong: false,
       clientTracking: false,
       closeTimeout: this.limits.closeTimeoutMs,
@@ -425,7 +425,7 @@ class AgentGateway implements Gateway, LinkOwner {
         link.state === 'open' ? sendCancel(link, hint.operation_id) : this.dispatcher.wake(link, wish.cancellations);
         return;
       case 'operation_ended':
-        // The operation ended without a report of the agent: it expired, or was cancelled before it began.
+        // The operation ended without a report from the agent: it expired, or was cancelled before it began.
         if (link.sentOperation === hint.operation_id && !link.sentOperationAccepted) {
           link.sentOperation = null;
           this.dispatcher.wake(link, wish.work);

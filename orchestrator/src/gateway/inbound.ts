@@ -108,7 +108,7 @@ export class Inbound {
 
   /**
    * Whether to accept a report: its frame fits the window, and its agent is approved. A pending agent is not trusted, so
-   * its reports are dropped without an acknowledgement. An agent that was enrolled again therefore keeps its reports.
+   * its reports are dropped without an acknowledgment. The agent therefore keeps them until it is approved.
    */
   private mayReport(link: Link, bytes: number, now: number): boolean {
     this.pace(link, now);
@@ -151,12 +151,12 @@ export class Inbound {
       return;
     }
     assembly.uncredited.push(bytes);
-    // Commits a complete report at once. Its last pieces count against the window until then.
+    // Commits a complete report immediately. Its last pieces count against the window until then.
     if (this.reassembly.isWhole(assembly)) this.finish(link);
     else this.credit(link);
   }
 
-  /** Runs inside the work of another link, the one that freed the budget. An error here must not end that link. */
+  /** Continues a waiting report. The link that freed the budget calls this; an error here must not end that link. */
   private resume(link: Link): void {
     try {
       this.credit(link);
@@ -222,7 +222,7 @@ export class Inbound {
     }
   }
 
-  /** One commit at a time per link. Reports that arrive meanwhile share the next commit. */
+  /** Commits reports, one commit at a time per link. Reports that arrive during a commit share the next one. */
   private async commitAll(link: Link): Promise<void> {
     while (link.reportQueue !== null && link.reportQueue.length > 0) {
       const batch = link.reportQueue;
@@ -264,7 +264,7 @@ export class Inbound {
       if (sentHere) link.sentOperationAccepted = true;
       if (report.type !== 'finished') continue;
       if (sentHere) link.sentOperation = null;
-      // An operation that was sent on an earlier link does not show whether more work is queued.
+      // An operation that was sent on an earlier link does not indicate whether more work is queued.
       look ||= !sentHere || link.moreWork;
     }
     if (look) this.dispatcher.wake(link, wish.work);
@@ -291,7 +291,7 @@ export class Inbound {
       },
       (error: unknown) => {
         link.attributesCommitting = false;
-        // Newer attributes win. Otherwise the next visit retries these.
+        // Newer attributes take precedence. Otherwise the next visit retries these.
         link.attributes ??= attributes;
         this.log.warn({ node_id: link.nodeId, err: error }, 'failed to commit attributes; will retry');
       },
@@ -334,7 +334,7 @@ export class Inbound {
       .catch((error: unknown) => link.fault(error));
   }
 
-  /** Best effort: kept in memory for live viewers, or dropped. */
+  /** Forwards live output to viewers, or drops it. */
   private showOutput(link: Link, progress: OutputProgress, bytes: number, now: number): void {
     const { outputProgressBytes, outputProgressPerSecond, outputProgressBurst, unacknowledgedBytes } = this.limits;
     if (bytes > outputProgressBytes || link.unacknowledgedBytes + bytes > unacknowledgedBytes) {
@@ -363,7 +363,7 @@ export class Inbound {
   }
 
   /**
-   * Handles one hint at a time; the newest replaces hints that arrive meanwhile. Hints above the rate wait for the
+   * Handles one hint at a time; the newest replaces hints that arrive during that. Hints above the rate wait for the
    * link's turn of the ping wheel, because each may add a stored record.
    */
   private hintDrift(link: Link, now: number): void {

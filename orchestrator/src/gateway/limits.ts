@@ -3,7 +3,7 @@ import { limits as wireLimits } from '@muster/protocol/wire';
 /** Limits of the gateway. Times are in milliseconds. Agents know the wire limits as well. */
 export const defaultGatewayLimits = {
   ...wireLimits,
-  /** Maximum number of sockets, including waiting ones. Further sockets are dropped at once. */
+  /** Maximum number of sockets, including waiting ones. Further sockets are dropped immediately. */
   connections: 18_000,
   /**
    * Connections between the start of their handshake and their welcome. With a round trip of 400 ms, and two round trips
@@ -12,7 +12,7 @@ export const defaultGatewayLimits = {
   handshakesInFlight: 128,
   /** Handshakes started in one turn of the event loop, so that the API answers in between. */
   handshakesPerTurn: 8,
-  /** A connection without a hello after this time gives its place to the next one, and continues without a place. */
+  /** A connection without a hello after this time gives its slot to the next one, and continues without a slot. */
   handshakePlaceMs: 1_000,
   /** Connections of one network that are not welcomed yet. Bounds the share of a site that is slow to send hellos. */
   unfinishedOfNetwork: 128,
@@ -25,7 +25,7 @@ export const defaultGatewayLimits = {
    * both ends more than waiting.
    */
   waitingSocketsPerAddress: 12_288,
-  /** Less than the 45 s that agents wait for their handshake. */
+  /** Maximum wait for a handshake; less than the 45 s that agents wait. */
   waitingTimeoutMs: 40_000,
   /** Links that claim one key at a time, including those that wait. */
   claimants: 4,
@@ -40,11 +40,11 @@ export const defaultGatewayLimits = {
   slowReaderBytes: 256 * 1024,
   /** Characters of large reports being reassembled, over all links. Above it, agents wait for credit. */
   reassemblyLength: 64 * 1024 * 1024,
-  /** Minimum rate of a large report, in characters per second. A slower one would block its place. */
+  /** Minimum rate of a large report, in characters per second. A slower one would occupy its slot. */
   reportLengthPerSecond: 512,
   /** Maximum time for a large report to be complete. */
   reportDeadlineMs: 15 * 60_000,
-  /** Minimum interval between commits of changed attributes. The newest win. */
+  /** Minimum interval between commits of changed attributes. The newest values are committed. */
   attributesIntervalMs: 5_000,
   /** Drift hints of one agent: a burst, then one per interval. */
   driftHintBurst: 30,

@@ -36,9 +36,9 @@ export interface LinkOwner {
   onFrame(link: Link, frame: Buffer): void;
   /** The orchestrator refuses the agent. */
   onRefused(link: Link, refusal: Refusal): void;
-  /** The link sends and receives nothing more. Its socket may stay open for a while. */
+  /** The link sends and receives no more messages. Its socket may stay open for a while. */
   onClosing(link: Link): void;
-  /** Unexpected exception: a bug. It ends only this link. */
+  /** An unexpected exception, which is a bug. It ends only this link. */
   onFault(link: Link, error: unknown): void;
   /** The socket is closed. Called once. */
   onEnded(link: Link): void;
@@ -49,7 +49,7 @@ export interface ReceivedReport {
   reports: readonly Report[];
   /** Bytes that still count against the agent's window. */
   bytes: number;
-  /** Holds the budget that its pieces reserved; null for a report in one message. */
+  /** The assembly that holds the budget of its pieces; null for a report in one message. */
   assembly: Assembly | null;
 }
 
@@ -69,7 +69,7 @@ export class Link {
   private readonly owner: LinkOwner;
   private readonly bucket: TokenBucket;
   state: LinkState = 'greeting';
-  /** Why the link ended, for the log. The first reason wins. */
+  /** The reason of the end, for the log. The first reason is kept. */
   endReason: string | null = null;
   /** Challenge; null once the hello is checked. */
   nonce: Buffer | null = null;
@@ -79,7 +79,7 @@ export class Link {
   /** Negotiated protocol version. */
   version = 1;
   instanceId = '';
-  /** The agent announced that it reconnects at once under a new key. */
+  /** Whether the agent announced that it reconnects immediately under a new key. */
   returns = false;
   standing: Standing | null = null;
   /** Seconds by which the agent's clock is ahead, from its last message with a time; null if it sends none. */
@@ -103,7 +103,7 @@ export class Link {
   cancelCredit: (() => void) | null = null;
   receivedSeq = 0;
   acknowledgedSeq = 0;
-  /** Reports were dropped because the agent was not approved. The agent must reconnect to send them again. */
+  /** Whether reports were dropped because the agent was not approved. The agent must reconnect to send them again. */
   ignoredReports = false;
   reportQueue: ReceivedReport[] | null = null;
   /** The pending commit. Wait for it before another link of the agent is admitted. */
@@ -113,16 +113,16 @@ export class Link {
   attributes: Record<string, string> | null = null;
   attributesAt = Number.NEGATIVE_INFINITY;
   attributesCommitting = false;
-  /** Cancels the timer that commits them. */
+  /** Cancels the timer that commits the attributes. */
   cancelAttributes: (() => void) | null = null;
   /** Keys of a hint that is not handled yet. */
   driftHint: readonly string[] | null = null;
   driftHinting = false;
   /** Created with the first hint. */
   driftHints: TokenBucket | null = null;
-  /** Samples are being stored. The agent waits for the answer. */
+  /** Whether samples are being stored. The agent waits for the answer. */
   sampling = false;
-  /** A piece of live output is being handled. The agent waits for the answer. */
+  /** Whether a piece of live output is being handled. The agent waits for the answer. */
   showing = false;
   /** Created with the first live output. */
   outputBucket: TokenBucket | null = null;
@@ -131,7 +131,7 @@ export class Link {
   sentOperation: string | null = null;
   sentOperationAt = 0;
   sentOperationAccepted = false;
-  /** More operations may be queued. Check when the sent one ends. */
+  /** Whether more operations may be queued. Checked when the sent one ends. */
   moreWork = false;
   /** Bytes of operations not yet written to the network. */
   operationBytes = 0;
@@ -140,7 +140,7 @@ export class Link {
   terminals: LinkTerminals | null = null;
   wishes = 0;
   dispatching = false;
-  /** What `isStuck` saw when it was last called. */
+  /** The buffered bytes at the last call of `isStuck`. */
   private bufferedBefore = 0;
   private takenBefore = 0;
   private isOver = false;
@@ -165,8 +165,8 @@ export class Link {
   }
 
   /**
-   * Whether bytes were buffered at the last call and now, and none were written in between. One look is not enough: a
-   * busy link always has something buffered.
+   * Whether bytes were buffered at the last call and now, and none were written in between. A single check is not enough,
+   * because a busy link always has buffered bytes.
    */
   isStuck(): boolean {
     const buffered = this.ws.bufferedAmount;
@@ -251,7 +251,7 @@ export class Link {
   }
 
   /**
-   * Ends the link at once and sends the reason. The socket stays open until the close frame is sent: destroying a socket
+   * Ends the link immediately and sends the reason. The socket stays open until the close frame is sent: destroying a socket
    * with unread data resets the connection, and the reason would be lost.
    */
   cut(reason: string): void {
@@ -265,7 +265,7 @@ export class Link {
     this.ws.terminate();
   }
 
-  /** Counts one frame, except terminal frames. @returns false if there are too many; the link is then refused */
+  /** Counts a frame, except terminal frames. @returns false if there are too many; the link is then refused */
   heard(): boolean {
     if (this.state === 'closing') return false;
     const now = this.listen();
@@ -287,7 +287,7 @@ export class Link {
     return now;
   }
 
-  /** Removes the last received frame from the count, for kinds with another bound. */
+  /** Removes the last received frame from the count, for messages that are limited in another way. */
   uncount(): void {
     this.bucket.giveBack();
   }

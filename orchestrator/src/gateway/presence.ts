@@ -15,7 +15,7 @@ export class LinkRegistry implements Presence {
   private hand = 0;
   private turnedAt: number;
   private probes = 0;
-  /** No link is added and no shell is opened anymore. */
+  /** Whether the gateway is draining: no link is added and no shell is opened. */
   draining = false;
 
   constructor(clock: Clock, limits: GatewayLimits) {
@@ -57,7 +57,7 @@ export class LinkRegistry implements Presence {
     return this.byNode.values();
   }
 
-  /** Adds an open link. Its first visit follows after a full interval. */
+  /** Adds an open link. Its first visit follows after a full ping interval. */
   add(link: Link): void {
     this.byNode.set(link.nodeId!, link);
     link.slot = (this.hand + this.wheel.length - 1) % this.wheel.length;
@@ -76,7 +76,7 @@ export class LinkRegistry implements Presence {
   turn(visit: (link: Link) => void): void {
     const now = this.clock.monotonic();
     const slotMs = this.limits.pingIntervalMs / this.wheel.length;
-    // After a long pause of the process, one round is enough.
+    // After a long pause of the process, a single round is enough.
     if (now - this.turnedAt > this.limits.pingIntervalMs) this.turnedAt = now - this.limits.pingIntervalMs;
     while (now - this.turnedAt >= slotMs) {
       this.turnedAt += slotMs;

@@ -9,7 +9,7 @@ export interface Assembly {
   length: number;
   /** Frame bytes of pieces without credit, in order. */
   uncredited: number[];
-  /** The agent gets no credit because the budget is used up. */
+  /** Whether the agent gets no credit because the budget is used up. */
   waiting: boolean;
   /** Called when the report may continue. */
   resume: () => void;
@@ -22,9 +22,9 @@ export interface Assembly {
 export type PartFault = string;
 
 /**
- * Reassembles large reports within one budget for all links. A report uses budget for what it received, not for what it
- * announced. When the budget is used up, only the oldest report continues, so that one always completes and frees
- * budget. The agents of all others get no credit and cannot send more than their windows.
+ * Reassembles large reports within one budget for all links. A report uses budget for its received pieces, not for its
+ * announced size. When the budget is used up, only the oldest report continues, so that one always completes and frees
+ * budget. The agents of all other reports get no credit and cannot send more than their windows.
  */
 export class Reassembly {
   private readonly limits: GatewayLimits;
@@ -116,7 +116,7 @@ export class Reassembly {
     this.resumeOldest();
   }
 
-  /** Waiting reports are ordered by when they stopped, not by age. */
+  /** Resumes the report that has waited longest, regardless of when it began. */
   private resumeOldest(): void {
     const oldest = this.open.values().next().value;
     if (!oldest?.waiting) return;

@@ -29,7 +29,7 @@ export interface ReceptionOptions {
   claimants: number;
   /** Rate and burst of admissions per agent. */
   admissions: { perSecond: number; burst: number };
-  /** Sample interval that agents are given, in seconds. */
+  /** Sample interval that agents receive in the welcome, seconds. */
   metricsInterval: number | undefined;
 }
 
@@ -45,10 +45,10 @@ export function asKnown(refusal: Refusal, version: number): Refusal {
 export class Reception {
   private readonly options: ReceptionOptions;
   private readonly turns: Turns;
-  /** Links being admitted, by node id. Hints that arrive meanwhile go to them. */
+  /** Links being admitted, by node id. Hints that arrive during the admission are passed to them. */
   private readonly claims = new Map<string, Link>();
   private readonly kept = new KeptPlaces();
-  /** By node id, least recently used first. */
+  /** Admission rates by node id, least recently used first. */
   private readonly admissions = new Map<string, TokenBucket>();
 
   constructor(options: ReceptionOptions) {
@@ -60,7 +60,7 @@ export class Reception {
     return this.claims.get(nodeId);
   }
 
-  /** Keeps the place of an agent that reconnects at once. A link with a former key has no place to keep. */
+  /** Reserves the slot of an agent that reconnects immediately. A link with a former key has no slot to reserve. */
   keepPlace({ nodeId, instanceId, keyUntil }: Link): void {
     if (nodeId !== null && keyUntil === null) this.kept.keep(nodeId, instanceId, this.options.clock.monotonic());
   }
@@ -82,7 +82,7 @@ export class Reception {
     const parsed = helloSchema.safeParse(message);
     if (!parsed.success) return link.violation(faultOf(parsed.error));
     const hello = parsed.data;
-    // Measured now, because the following steps may wait.
+    // The skew is measured before the following steps, which may wait.
     link.clockSkewSecs = skewOf(hello.clock_ms, this.options.clock.now());
     link.instanceId = hello.instance_id;
     link.version = verdict.version;
@@ -108,9 +108,9 @@ export class Reception {
         bucket.giveBack();
         return;
       }
-      // Checked here, because the former link may have left during the probe.
+      // The reservation is checked here, because the former link may have disconnected during the probe.
       if (this.kept.isKeptFrom(nodeId, link.instanceId, this.options.clock.monotonic())) {
-        const message = 'the agent comes back in a moment, under a new key';
+        const message = 'the agent is about to reconnect with a new key';
         return link.refuse({ code: 'unavailable', message, retry_after_secs: 5 });
       }
       if (this.options.registry.draining)
@@ -119,7 +119,7 @@ export class Reception {
       const attributes = withSkew(hello.attributes, link.clockSkewSecs);
       const admission = await this.options.links.admit({ ...hello, attributes }, from);
       if (!admission.admitted) return link.refuse(asKnown(admission.refusal, verdict.version));
-      // The link has ended meanwhile. The agent is recorded as seen, but not as connected.
+      // The link has ended during the admission. The agent is recorded as seen, but not as connected.
       if (link.state !== 'admitting') return;
       link.standing = admission.standing;
       link.receivedSeq = admission.acknowledged;
@@ -175,10 +175,10 @@ export class Reception {
       await this.options.links.cloneSeen(nodeId, link.remoteIp);
       return false;
     }
-    // Removed now instead of when its socket closes: its end must be recorded before the admission of the newer link.
+    // The former link is removed here, before its socket closes: its end must be recorded before the admission of the newer link.
     const wasOpen = this.options.registry.remove(former);
     former.cut('replaced by a newer link');
-    // The admission must see this commit, because it tells the agent where to resume.
+    // The admission must read this commit, because it tells the agent where to resume.
     await former.committing;
     if (wasOpen) await this.options.links.closed(nodeId, former.endReason!, this.options.registry.heardAt(former));
     return true;

@@ -1,12 +1,12 @@
-/** How long a place is kept. If the agent is killed meanwhile, its next process must wait as well. */
+/** How long a slot is reserved, milliseconds. If the agent is killed during this time, its next process must wait as well. */
 const keptMs = 15_000;
 
 /**
- * Places of agents that reconnect at once under a new key. Otherwise the owner of a copied former key could connect
+ * Reserved slots of agents that reconnect immediately under a new key. Otherwise the owner of a copied former key could connect
  * between the two links at each key change, and take over the change.
  */
 export class KeptPlaces {
-  /** By node id, the oldest first. */
+  /** Reservations by node id, the oldest first. */
   readonly #kept = new Map<string, { instanceId: string; until: number }>();
 
   /** @param now monotonic milliseconds */
@@ -19,13 +19,13 @@ export class KeptPlaces {
     this.#kept.set(nodeId, { instanceId, until: now + keptMs });
   }
 
-  /** Whether the place is kept for another process of the agent. */
+  /** Whether the slot is reserved for another process of the agent. */
   isKeptFrom(nodeId: string, instanceId: string, now: number): boolean {
     const kept = this.#kept.get(nodeId);
     return kept !== undefined && kept.until > now && kept.instanceId !== instanceId;
   }
 
-  /** The agent has reconnected. */
+  /** Removes the reservation of an agent that has reconnected. */
   taken(nodeId: string): void {
     this.#kept.delete(nodeId);
   }

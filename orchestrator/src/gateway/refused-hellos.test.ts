@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { RefusedHellos } from './refused-hellos.ts';
 
-test('holds a network back when its burst is spent, and lets one more begin for each token that comes', () => {
+test('delays a network whose burst is spent, and then allows one hello per refilled token', () => {
   const hellos = new RefusedHellos({ perSecond: 2, burst: 3 });
   for (let at = 0; at < 3; at++) {
     expect(hellos.mayBegin('A', 0)).toBe(true);
@@ -13,12 +13,12 @@ test('holds a network back when its burst is spent, and lets one more begin for 
   expect(hellos.mayBegin('B', 0)).toBe(true);
 });
 
-test('never holds a network back whose hellos are not refused', () => {
+test('never delays a network whose hellos are not refused', () => {
   const hellos = new RefusedHellos({ perSecond: 2, burst: 3 });
   for (let at = 0; at < 10_000; at++) expect(hellos.mayBegin('A', 0)).toBe(true);
 });
 
-test('counts refusals of proved keys as a part', () => {
+test('counts a refusal of a proved key as a fraction of a token', () => {
   const hellos = new RefusedHellos({ perSecond: 20, burst: 100 });
   for (let at = 0; at < 990; at++) hellos.charge('A', 0.1, 0);
   expect(hellos.mayBegin('A', 0)).toBe(true);
@@ -26,21 +26,21 @@ test('counts refusals of proved keys as a part', () => {
   expect(hellos.mayBegin('A', 0)).toBe(false);
 });
 
-test('forgives what was under way together, beyond one burst', () => {
+test('charges at most one burst for handshakes that were in progress together', () => {
   const hellos = new RefusedHellos({ perSecond: 1, burst: 2 });
   for (let at = 0; at < 100; at++) hellos.charge('A', 1, 0);
   expect(hellos.mayBegin('A', 2_999)).toBe(false);
   expect(hellos.mayBegin('A', 3_000)).toBe(true);
 });
 
-test('remembers a bounded number of networks, the most recent ones', () => {
+test('remembers a bounded number of networks, the most recently charged ones', () => {
   const hellos = new RefusedHellos({ perSecond: 1, burst: 1 });
   for (let at = 0; at <= 1024; at++) hellos.charge(`N${at}`, 1, 0);
   expect(hellos.mayBegin('N0', 0)).toBe(true);
   expect(hellos.mayBegin('N1', 0)).toBe(false);
 });
 
-test('holds back the /48 of somebody who takes a new /64 for each hello', () => {
+test('delays the /48 of a client that uses a new /64 for each hello', () => {
   const hellos = new RefusedHellos({ perSecond: 1, burst: 2 });
   for (let at = 0; at < 15; at++) hellos.charge(`2001:db8:0:${at.toString(16)}`, 1, 0);
   expect(hellos.mayBegin('2001:db8:0:ff', 0)).toBe(true);

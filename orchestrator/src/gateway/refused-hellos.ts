@@ -12,7 +12,7 @@ const maxNetworks = 1024;
 const wideScale = 8;
 
 interface Account {
-  /** Below 1, the network waits. Negative after parallel handshakes. */
+  /** Remaining tokens. Below 1, the network waits. Negative after parallel handshakes. */
   tokens: number;
   refilledAt: number;
 }
@@ -27,7 +27,7 @@ export class RefusedHellos {
     this.limits = limits;
   }
 
-  /** A hello of the network was refused. @param cost 1 for a refusal of full weight */
+  /** Charges a refused hello to its network. @param cost 1 for a refusal of full weight */
   charge(network: string, cost: number, now: number): void {
     for (const { name, scale } of scopesOf(network)) {
       const burst = this.limits.burst * scale;
@@ -57,7 +57,7 @@ export class RefusedHellos {
   }
 }
 
-/** The buckets that a refusal is charged to: the network's, and for IPv6 that of its /48. */
+/** The buckets that a refusal is charged to: that of the network, and for IPv6 also that of its /48. */
 function scopesOf(network: string): { name: string; scale: number }[] {
   const wide = siteNetworkOf(network);
   return wide === network

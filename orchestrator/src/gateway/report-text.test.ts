@@ -25,7 +25,7 @@ test('reads every kind of report', () => {
   expect(readReports(JSON.stringify(reports))).toEqual(reportsSchema.parse(reports));
 });
 
-test('says what is wrong with a report', () => {
+test('describes the first fault of a report', () => {
   expect(readReports('[{"type":')).toBe('its pieces are no JSON');
   expect(readReports('["type')).toBe('its pieces are no JSON');
   expect(readReports('[{"type":"accepted"}]')).toMatch(/^a message that does not fit its schema: 0\.operation_id: /);

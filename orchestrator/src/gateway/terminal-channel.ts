@@ -40,7 +40,7 @@ export const nameOf = (link: Pick<ChannelLink, 'nodeId' | 'standing'>): string =
   link.standing?.name ?? link.nodeId ?? 'the agent';
 
 /**
- * One terminal on one link. The `on…` methods receive the agent's messages; each returns a description of the protocol
+ * A terminal on a link. The `on…` methods receive the agent's messages; each returns a description of the protocol
  * violation, or null.
  */
 export class Channel implements Shell {
@@ -58,9 +58,9 @@ export class Channel implements Shell {
   private readonly smallFrames: TokenBucket;
   /** Events held until the opener has received the shell; null afterward. */
   private held: (() => void)[] | null = [];
-  /** The opener has closed the shell and receives no more events. */
+  /** Whether the opener has closed the shell and receives no more events. */
   private silent = false;
-  /** `write` has returned false. */
+  /** Whether `write` has returned false. */
   private full = false;
   private flushing = false;
   private unsent = 0;
@@ -89,7 +89,7 @@ export class Channel implements Shell {
     this.smallFrames = new TokenBucket(this.limits.terminalSmallFrameBurst, options.now);
   }
 
-  /** No more messages follow, so the channel may be removed. */
+  /** Whether no more messages follow, so that the channel may be removed. */
   get over(): boolean {
     return this.state === 'ended';
   }
@@ -233,7 +233,7 @@ export class Channel implements Shell {
   private release(): void {
     this.safely(() => {
       const held = this.held ?? [];
-      // An event may add another.
+      // Delivering an event may add another one.
       for (let event = held.shift(); event !== undefined && !this.silent; event = held.shift()) event();
       this.held = null;
     });
@@ -256,11 +256,11 @@ export class Channel implements Shell {
     this.tell(() => this.events.writable());
   }
 
-  /** Sends one size at a time, so that fast resizing does not queue messages. */
+  /** Sends one size at a time, so that many quick size changes do not queue messages. */
   private sendSize(): void {
     const { size } = this;
     if (size === null || this.state !== 'open') return;
-    // Input typed before the resize goes first.
+    // Input that was typed before the size change is sent first.
     this.flush();
     this.size = null;
     this.resizing = true;
@@ -270,7 +270,7 @@ export class Channel implements Shell {
     });
   }
 
-  /** A bug here ends only this link. */
+  /** Runs an action; an exception ends only this link. */
   private safely(action: () => void): void {
     try {
       action();

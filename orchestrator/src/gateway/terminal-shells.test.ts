@@ -90,7 +90,7 @@ const wishFor = (agent: TestAgent): ShellWish => ({
   operator: 'ada',
 });
 
-/** Opens a shell of this agent. @returns the shell, its channel, and its events */
+/** Opens a shell on this agent. @returns the shell, its channel, and its events */
 async function opened(agent: TestAgent): Promise<{ shell: Shell; channel: number; told: RecordedEvents }> {
   const told = new RecordedEvents();
   const opening = gateway.shells.open(wishFor(agent), told);
@@ -99,7 +99,7 @@ async function opened(agent: TestAgent): Promise<{ shell: Shell; channel: number
   return { shell: await opening, channel, told };
 }
 
-/** Resolves once `condition` holds; the event that makes it so is already on its way. */
+/** Resolves once `condition` holds. The event that makes it hold must already be pending. */
 async function until(condition: () => boolean): Promise<void> {
   while (!condition()) await turn();
 }
@@ -108,7 +108,7 @@ const { terminalOutputWindowBytes: outputWindow, terminalInputWindowBytes: input
 const piece = Buffer.alloc(wireLimits.terminalFrameBytes, 'o');
 
 describe('opening', () => {
-  test('asks the agent for a shell, and returns it when it has opened', async () => {
+  test('requests a shell from the agent, and returns it when it has opened', async () => {
     await start();
     const agent = await connected();
     const told = new RecordedEvents();
@@ -137,7 +137,7 @@ describe('opening', () => {
     const told = new RecordedEvents();
     const opening = gateway.shells.open(wishFor(agent), told).then(() => told.events.push('in hand'));
     const { channel } = await agent.next('terminal_open');
-    // In one write, so that all of it is read in one turn.
+    // A single write, so that all messages are read in one turn of the event loop.
     agent.socket.cork();
     agent.send({ type: 'terminal_opened', channel, shell: '/bin/sh', user: 'root' });
     agent.show(channel, Buffer.from('motd'));
@@ -176,7 +176,7 @@ describe('opening', () => {
     expect(await refused('failed', '')).toMatchObject({ message: 'The agent could not start the shell' });
   });
 
-  test('refuses to open a shell of an agent that is offline, unapproved, or too old', async () => {
+  test('refuses to open a shell on an agent that is disconnected, unapproved, or too old', async () => {
     await start();
     const agent = await connected();
     const open = (wish: ShellWish) => gateway.shells.open(wish, new RecordedEvents());
@@ -230,7 +230,7 @@ describe('opening', () => {
     });
   });
 
-  test('refuses a shell beyond the maximum of a link, and counts closed ones that have not ended', async () => {
+  test('refuses a shell beyond the maximum of a link, which includes closed shells that have not ended', async () => {
     await start({ terminalsOfLink: 2 });
     const agent = await connected();
     const first = await opened(agent);
@@ -259,7 +259,7 @@ describe('output of a shell', () => {
     expect(await agent.next('terminal_credit')).toEqual({ type: 'terminal_credit', channel, bytes: outputWindow / 4 });
     for (; shown < outputWindow * 1.25; shown += piece.length) agent.show(channel, piece);
     await until(() => told.shown.length === shown);
-    // One more than was given back.
+    // A byte more than the returned credit.
     agent.show(channel, Buffer.from('x'));
     expect(await agent.next('refused')).toMatchObject({
       code: 'protocol_violation',
@@ -347,7 +347,7 @@ describe('output of a shell', () => {
     const { shell, channel, told } = await opened(agent);
     const large = Buffer.alloc(wireLimits.terminalSmallFrameBytes, 'l');
     let expected = 0;
-    // More than the link may send of messages, none of which counts as one.
+    // More frames than the message rate allows. Output frames do not count as messages.
     for (let round = 0; round < 64; round++) {
       agent.show(channel, large);
       expected += large.length;
@@ -368,7 +368,7 @@ describe('output of a shell', () => {
     });
   });
 
-  test('joins output for a reader that takes none, and delivers it completely', async () => {
+  test('joins output while the reader takes none, and delivers it completely', async () => {
     await start({ terminalPieces: 10 });
     const agent = await connected();
     const drops = async ({ channel }: { channel: number }) => {
@@ -394,11 +394,11 @@ describe('output of a shell', () => {
     expect(exited.told.events).toEqual(['output', 'exited 0 null']);
   });
 
-  test('counts output as a sign of life of the agent', async () => {
+  test('counts output as proof that the agent is alive', async () => {
     await start();
     const agent = await connected();
     const { channel, told } = await opened(agent);
-    // Pings are lost; output of the shell is not.
+    // Pings are lost; output of the shell arrives.
     Object.assign(agent.ws, { _autoPong: false });
     for (let half = 0; half < 8; half++) {
       clock.advance(30_000);
@@ -421,7 +421,7 @@ describe('output of a shell', () => {
 });
 
 describe('input of a shell', () => {
-  test('sends input in pieces within the window, and reports when there is room again', async () => {
+  test('sends input in pieces within the window, and reports when more is accepted', async () => {
     await start();
     const agent = await connected();
     const { shell, channel, told } = await opened(agent);
@@ -484,7 +484,7 @@ describe('input of a shell', () => {
     const shells = await Promise.all([opened(agent), opened(agent), opened(agent)]);
     agent.socket.pause();
     for (const { shell } of shells) shell.write(Buffer.alloc(inputWindow));
-    // In the same turn: the network has taken none of it.
+    // In the same turn of the event loop, the network has accepted no input.
     for (const { shell } of shells) shell.resize(1, 1);
     await turn();
     expect(gateway.presence.isConnected(agent.key.nodeId)).toBe(true);
@@ -499,7 +499,7 @@ describe('input of a shell', () => {
     const { shell, channel } = await opened(agent);
     let frames = 0;
     agent.ws.on('message', (_, isBinary) => void (isBinary && frames++));
-    // In one turn, so that the network takes none of it; what is typed in a microtask goes by itself.
+    // The writes are in one turn, so that the network accepts none in between. A microtask would send its input separately.
     for (let at = 0; at < 10_000; at++) {
       shell.write(Buffer.of(at % 251));
       await null;
@@ -521,7 +521,7 @@ describe('input of a shell', () => {
       agent.send({ type: 'terminal_credit', channel, bytes: inputWindow / 4 });
     }
     await until(() => agent.typed.get(channel)?.length === paste.length);
-    // Small ones are messages like others.
+    // Small credits count as messages.
     for (let at = 0; at < 30; at++) agent.send({ type: 'terminal_credit', channel, bytes: 1 });
     expect(await agent.next('refused')).toMatchObject({ code: 'rate_exceeded' });
   });
@@ -536,7 +536,7 @@ describe('the end of a shell', () => {
     agent.send({ type: 'terminal_exited', channel, exit_code: null, signal: 'SIGKILL\u001b' });
     await agent.settled();
     expect(told.events).toEqual(['output', 'exited null SIGKILL ']);
-    // Calls on the ended shell stay allowed, and send nothing to the agent.
+    // Calls on the ended shell are allowed, and send nothing to the agent.
     shell.taken(6);
     shell.resize(80, 24);
     expect(shell.write(Buffer.from('x'))).toBe(true);
@@ -586,7 +586,7 @@ describe('the end of a shell', () => {
     expect(links.calls).toContain('closed: bye: stopped\u001b[2J');
   });
 
-  test('ends the shells of a refused link at once, before the agent closes it', async () => {
+  test('ends the shells of a refused link immediately, before the agent closes it', async () => {
     await start();
     const faults: ((agent: TestAgent) => void)[] = [
       (agent) => agent.show(9, piece),
@@ -598,7 +598,7 @@ describe('the end of a shell', () => {
       const opening = gateway.shells.open(wishFor(agent), new RecordedEvents());
       await agent.next('terminal_open');
       fault(agent);
-      // It sends nothing more, and does not close the link either.
+      // The agent sends nothing more, and does not close the link.
       agent.socket.pause();
       await expect(opening).rejects.toMatchObject({ code: 'agent_offline' });
       expect(told.events).toEqual([`lost: the link to ${agent.key.nodeId} ended: protocol_violation`]);
@@ -620,7 +620,7 @@ describe('the end of a shell', () => {
     expect(told.events).toEqual([expect.stringMatching(/^lost: .* ended: rejected$/)]);
   });
 
-  test('ends only the link whose shells run into a bug', async () => {
+  test('ends only the link whose shells cause an internal error', async () => {
     await start();
     const agent = await connected();
     const other = await opened(await connected());

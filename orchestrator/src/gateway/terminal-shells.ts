@@ -21,7 +21,7 @@ export class TerminalShells implements Shells {
   private readonly registry: LinkRegistry;
   private readonly clock: Clock;
   private readonly limits: GatewayLimits;
-  /** Channels without an answer of the agent yet. */
+  /** Channels that the agent has not answered yet. */
   private readonly unanswered: Deadlines<Channel>;
 
   constructor(options: { registry: LinkRegistry; clock: Clock; limits: GatewayLimits }) {
@@ -80,7 +80,7 @@ export class TerminalShells implements Shells {
     const fault = deliver(channel, message);
     if (channel.over) link.terminals?.channels.delete(channel.number);
     if (fault !== null) link.violation(fault);
-    // Large credits are exempt from the message rate: input bounds their number, and there may be much input.
+    // Large credits are exempt from the message rate: the amount of input bounds their number.
     else if (message.type === 'terminal_credit' && message.bytes * 4 >= this.limits.terminalInputWindowBytes)
       link.uncount();
   }
@@ -111,7 +111,7 @@ export class TerminalShells implements Shells {
     }
   }
 
-  /** Ends channels without an answer in time. The gateway's timer calls it. */
+  /** Ends channels that were not answered in time. The gateway's timer calls this. */
   tick(now: number): void {
     for (const channel of this.unanswered.expired(now)) channel.onTimeout();
   }

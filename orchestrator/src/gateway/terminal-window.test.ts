@@ -5,7 +5,7 @@ import { InputQueue, OutputWindow, Pieces } from './terminal-window.ts';
 const numbered = (from: number, length: number) => Uint8Array.from({ length }, (_, at) => (from + at) % 251);
 
 describe('the output window of a terminal', () => {
-  test('returns credit in steps of a quarter of the window, and for no byte twice', () => {
+  test('returns credit in steps of a quarter of the window, and never twice for a byte', () => {
     const window = new OutputWindow(1000);
     expect(window.receive(1000)).toBe(true);
     expect([window.take(100), window.take(149), window.take(1), window.take(249), window.take(501)]).toEqual([
@@ -24,7 +24,7 @@ describe('the output window of a terminal', () => {
     expect(window.take(300)).toBe(400);
   });
 
-  test('never refuses or stalls a sender that keeps to its credits', () => {
+  test('never refuses or stalls a sender that respects its credits', () => {
     const step = fc.record({ send: fc.nat(600), take: fc.double({ min: 0, max: 1, noNaN: true }) });
     fc.assert(
       fc.property(fc.integer({ min: 1, max: 1000 }), fc.array(step, { maxLength: 60 }), (size, steps) => {
@@ -46,7 +46,7 @@ describe('the output window of a terminal', () => {
           send(wish);
           take(Math.floor(shown * part));
         }
-        // Once all that came is done with, there is room for most of a window again.
+        // After all output is processed, most of the window is available again.
         take(shown);
         expect(room * 4).toBeGreaterThan(size * 3 - 4);
         send(room);
@@ -66,7 +66,7 @@ describe('pieces of terminal output', () => {
         const shown: number[] = [];
         let came = 0;
         let taken = 0;
-        /** Where those end that are not taken. */
+        /** End offsets of pieces that are not taken yet. */
         let ends: number[] = [];
         const told = (piece: Uint8Array | null) => {
           if (piece === null) return;
@@ -101,7 +101,7 @@ describe('pieces of terminal output', () => {
 });
 
 describe('terminal input', () => {
-  test('sends input in pieces of the largest size, joins small ones, and waits for room', () => {
+  test('sends input in pieces of the largest size, joins small ones, and waits for credit', () => {
     const queue = new InputQueue(10, 4);
     expect(queue.push(numbered(0, 1))).toBe(true);
     expect(queue.push(numbered(1, 9))).toBe(true);
@@ -138,7 +138,7 @@ describe('terminal input', () => {
             expect(onTheWay).toBeLessThanOrEqual(window);
             arrived.push(...next);
           }
-          // It stands still only where it must.
+          // The queue only waits while the whole window is in flight.
           expect(queue.waiting === 0 || onTheWay === window).toBe(true);
         };
         const credit = (bytes: number) => {

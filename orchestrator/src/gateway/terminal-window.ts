@@ -6,7 +6,7 @@
 /** Credit is returned in quarters of the window, so that the echo of each keystroke needs no message. */
 const stepsOfWindow = 4;
 
-/** Receiving end: enforces the output window of an agent, and computes the credit to return. */
+/** The receiving side: enforces the output window of an agent, and computes the credit to return. */
 export class OutputWindow {
   private readonly size: number;
   /** Bytes received and not returned as credit. */
@@ -42,7 +42,7 @@ export class OutputWindow {
 }
 
 /**
- * Joins small pieces of output. The window bounds the bytes, but each piece, even of one byte, costs hundreds of bytes of
+ * Joins small pieces of output. The window bounds the bytes, but each piece, even of one byte, uses hundreds of bytes of
  * memory on its way to the transcript and the viewers.
  */
 export class Pieces {
@@ -98,7 +98,7 @@ export class Pieces {
   }
 }
 
-/** Sending end: queues terminal input and splits it into frames that fit the window. */
+/** The sending side: queues terminal input and splits it into frames that fit the window. */
 export class InputQueue {
   private readonly window: number;
   private readonly pieceBytes: number;
@@ -119,7 +119,7 @@ export class InputQueue {
     this.pieceBytes = pieceBytes;
   }
 
-  /** @returns false if more bytes are queued than the window has room for */
+  /** @returns false if more bytes are queued than fit into the window */
   push(bytes: Uint8Array): boolean {
     if (bytes.length > 0) this.pieces.push(bytes);
     this.waiting += bytes.length;

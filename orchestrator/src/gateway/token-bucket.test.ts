@@ -9,6 +9,6 @@ test('returns how long it takes to pay back tokens taken on credit', () => {
   expect(owe(100)).toBe(300);
   expect(bucket.take(300, 10, 2)).toBe(false);
   expect(owe(600)).toBe(0);
-  // No more than the burst is saved up.
+  // Unused tokens accumulate up to the burst.
   expect([owe(100_000), owe(100_000), owe(100_000)]).toEqual([0, 0, 100]);
 });
