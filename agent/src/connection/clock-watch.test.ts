@@ -12,21 +12,21 @@ class SettableClock extends ManualClock {
 test('reports a clock step that exceeds a regular correction, once', () => {
   const clock = new SettableClock();
   const said: object[] = [];
-  let told = 0;
+  let reports = 0;
   const log = { debug() {}, info() {}, error() {}, warn: (fields: object) => void said.push(fields) };
-  const end = watchClock(clock, log, () => told++);
+  const end = watchClock(clock, log, () => reports++);
   clock.advance(120_000);
   clock.setBy = 4_000;
   clock.advance(120_000);
-  expect([told, said]).toEqual([0, []]);
+  expect([reports, said]).toEqual([0, []]);
   clock.setBy = -3_600_000;
   clock.advance(60_000);
-  expect([told, said]).toEqual([1, [{ by_ms: -3_600_000 }]]);
+  expect([reports, said]).toEqual([1, [{ by_ms: -3_600_000 }]]);
   clock.advance(600_000);
-  expect(told).toBe(1);
+  expect(reports).toBe(1);
   end();
   clock.setBy = 0;
   clock.advance(600_000);
-  expect(told).toBe(1);
+  expect(reports).toBe(1);
   expect(clock.next).toBeNull();
 });

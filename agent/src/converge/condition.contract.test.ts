@@ -158,7 +158,7 @@ describe('an earlier resource', () => {
   });
 });
 
-describe('what exists', () => {
+describe('the existence check', () => {
   test('finds the same paths as `test -e`', async () => {
     symlinkSync('nowhere', `${root}/dangling`);
     symlinkSync('circle', `${root}/circle`);

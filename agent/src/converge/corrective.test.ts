@@ -19,8 +19,8 @@ test('marks the repair of a manual change as corrective, and a change of the dec
   await apply(f({ content: 'one\n' }), f({ content: 'one\n' }, 'g'), f({ content: 'one\n' }, 'h'));
   chmodSync(`${h.root}/f`, 0o600);
   chmodSync(`${h.root}/h`, 0o600);
-  const told = await apply(f({ content: 'one\n' }), f({ content: 'two\n' }, 'g'), f({ content: 'two\n' }, 'h'));
-  expect(correctiveOf(told.results)).toEqual({ f: true, g: false, h: false });
+  const outcome = await apply(f({ content: 'one\n' }), f({ content: 'two\n' }, 'g'), f({ content: 'two\n' }, 'h'));
+  expect(correctiveOf(outcome.results)).toEqual({ f: true, g: false, h: false });
 });
 
 test('does not treat the leftover of a failed apply as drift', async () => {
@@ -46,8 +46,8 @@ test('marks a script as corrective if its check fails, and not if it runs always
   expect(correctiveOf((await apply(...desired())).results)).toMatchObject({ checked: false, follows: false });
   rmSync(`${h.root}/there`);
   writeFileSync(`${h.root}/f`, 'by hand\n');
-  const told = await apply(...desired());
-  expect(correctiveOf(told.results)).toEqual({ f: true, checked: true, always: false, follows: false });
+  const outcome = await apply(...desired());
+  expect(correctiveOf(outcome.results)).toEqual({ f: true, checked: true, always: false, follows: false });
 });
 
 test('does not treat a newer offered version as drift, but a removal by hand', () => {

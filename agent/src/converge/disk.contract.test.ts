@@ -54,13 +54,13 @@ describe.runIf(canMount)('with separate file systems (root, mount)', () => {
     writeFileSync(`${root}/f`, 'old\n');
     agent = await startAgent(data());
     const before = snapshotTree(root);
-    const told = await agent.run(
+    const outcome = await agent.run(
       operation('apply', [
         file(`${root}/f`, { content: 'x'.repeat(200_000) }),
         file(`${home}/other`, { content: 'y' }),
       ]),
     );
-    expect(told.results).toMatchObject([
+    expect(outcome.results).toMatchObject([
       { status: 'failed', message: expect.stringContaining('no space left') },
       { status: 'changed' },
     ]);
@@ -72,8 +72,8 @@ describe.runIf(canMount)('with separate file systems (root, mount)', () => {
     writeFileSync(`${root}/f`, 'old\n');
     spawnSync('mount', ['-o', 'remount,ro', root]);
     agent = await startAgent(data());
-    const told = await agent.run(operation('apply', [file(`${root}/f`, { content: 'new' }), file(`${root}/new/f`)]));
-    expect(told.results).toMatchObject([
+    const outcome = await agent.run(operation('apply', [file(`${root}/f`, { content: 'new' }), file(`${root}/new/f`)]));
+    expect(outcome.results).toMatchObject([
       { status: 'failed', message: expect.stringContaining('read-only') },
       { status: 'failed', message: expect.stringContaining('read-only') },
     ]);
@@ -85,13 +85,13 @@ describe.runIf(canMount)('with separate file systems (root, mount)', () => {
     for (let i = 0; i < 5; i++) first.record('x', [{ t: 'settled', ids: ['x'.repeat(1024 * 1024)] }]);
     await first.close();
     expect(() => writeFileSync(`${dataDir}/rest`, Buffer.alloc(12 * 1024 * 1024))).toThrow(/ENOSPC/);
-    const told: string[] = [];
+    const outcome: string[] = [];
     const second = await Journal.open(
       dataDir,
       () => {},
-      (detail) => told.push(detail),
+      (detail) => outcome.push(detail),
     );
-    expect(told).toEqual([expect.stringMatching(/^cannot rewrite the journal: no space left/)]);
+    expect(outcome).toEqual([expect.stringMatching(/^cannot rewrite the journal: no space left/)]);
     await second.close();
   });
 
@@ -102,8 +102,8 @@ describe.runIf(canMount)('with separate file systems (root, mount)', () => {
       agent.engine.accept(operation('apply', [file(`${home}/f`, { content: 'x'.repeat(500_000) })])),
     ).rejects.toThrow(/no space left/);
     expect(agent.engine.openOperations()).toEqual([]);
-    const told = await agent.run(operation('apply', [file(`${home}/f`, { content: 'small' })]));
-    expect(told.finished.status).toBe('succeeded');
+    const outcome = await agent.run(operation('apply', [file(`${home}/f`, { content: 'small' })]));
+    expect(outcome.finished.status).toBe('succeeded');
     await agent.stop();
     agent = await startAgent(dataDir);
     expect(agent.engine.openOperations().length).toBe(1);
@@ -136,9 +136,9 @@ describe.runIf(canMount)('with separate file systems (root, mount)', () => {
     await expect.poll(() => errors.length).toBeGreaterThan(0);
     expect(errors[0]).toContain('no space left');
     removeDirectory(fill);
-    const told = await agent.ended(long.operation_id);
-    expect(told.finished.status).toBe('succeeded');
-    expect(told.outputs.length).toBe(1);
+    const outcome = await agent.ended(long.operation_id);
+    expect(outcome.finished.status).toBe('succeeded');
+    expect(outcome.outputs.length).toBe(1);
     expect(readFileSync(`${home}/count`, 'utf8')).toBe('x\n');
   });
 });
@@ -159,8 +159,8 @@ test.runIf(canFreeze)('keeps an immutable file, and names the attribute in the m
   spawnSync('chattr', ['+i', path]);
   try {
     agent = await startAgent(data());
-    const told = await agent.run(operation('apply', [file(path, { content: 'new' })]));
-    expect(told.results).toMatchObject([{ status: 'failed', message: expect.stringContaining('immutable') }]);
+    const outcome = await agent.run(operation('apply', [file(path, { content: 'new' })]));
+    expect(outcome.results).toMatchObject([{ status: 'failed', message: expect.stringContaining('immutable') }]);
     expect(readFileSync(path, 'utf8')).toBe('old');
   } finally {
     spawnSync('chattr', ['-i', path]);

@@ -24,8 +24,8 @@ describe('reports', () => {
 
   test('reports a large operation in several valid entries of limited size', async () => {
     const desired = Array.from({ length: 300 }, (_, i) => file(`${h.root}/f${i}`, { content: `content ${i}\n` }));
-    const told = await h.agent.run(operation('apply', desired));
-    expect(told.results.length).toBe(300);
+    const outcome = await h.agent.run(operation('apply', desired));
+    expect(outcome.results.length).toBe(300);
     for (const { reports, bytes } of entries()) {
       expect(reportsSchema.safeParse(reports).error).toBeUndefined();
       expect(bytes).toBe(Buffer.byteLength(JSON.stringify(reports)));
@@ -45,12 +45,12 @@ describe('reports', () => {
   });
 
   test('keeps reports in the spool until they are acknowledged, also across a restart', async () => {
-    const told = operation('apply', [file(`${h.root}/f`)]);
-    await h.agent.run(told);
+    const outcome = operation('apply', [file(`${h.root}/f`)]);
+    await h.agent.run(outcome);
     const before = entries();
     await h.restart();
     expect(entries()).toEqual(before);
-    expect(h.agent.engine.openOperations()).toEqual([{ operation_id: told.operation_id, state: 'finished' }]);
+    expect(h.agent.engine.openOperations()).toEqual([{ operation_id: outcome.operation_id, state: 'finished' }]);
     h.agent.engine.spool.acknowledge(before.at(-1)!.seq);
     expect(entries()).toEqual([]);
     expect(h.agent.engine.openOperations()).toEqual([]);
@@ -62,10 +62,10 @@ describe('reports', () => {
 
   test('renumbers reports if the orchestrator has more than the agent ever sent', async () => {
     await h.agent.run(operation('apply', [file(`${h.root}/f`)]));
-    const told = entries();
+    const outcome = entries();
     h.agent.engine.spool.acknowledge(100);
-    await expect.poll(() => entries().map(({ seq }) => seq)).toEqual(told.map((_, i) => 101 + i));
-    expect(entries().map(({ reports }) => reports)).toEqual(told.map(({ reports }) => reports));
+    await expect.poll(() => entries().map(({ seq }) => seq)).toEqual(outcome.map((_, i) => 101 + i));
+    expect(entries().map(({ reports }) => reports)).toEqual(outcome.map(({ reports }) => reports));
   });
 
   test('drops the oldest output, and never results, beyond the size limit of the spool', async () => {
@@ -122,8 +122,8 @@ describe('operations', () => {
     await expect.poll(() => existsSync(`${h.root}/runs`)).toBe(true);
     h.agent.engine.cancel(long.operation_id);
     writeFileSync(`${h.root}/go`, '');
-    const told = await ended;
-    expect(told.finished).toMatchObject({ status: 'cancelled', summary: { total: 3, changed: 2, skipped: 1 } });
+    const outcome = await ended;
+    expect(outcome.finished).toMatchObject({ status: 'cancelled', summary: { total: 3, changed: 2, skipped: 1 } });
     expect(existsSync(`${h.root}/late`)).toBe(false);
     await h.agent.run(operation('apply', []));
     expect(existsSync(`${h.root}/f`)).toBe(false);
@@ -142,9 +142,9 @@ describe('operations', () => {
   });
 
   test('closes operations that the orchestrator has settled', async () => {
-    const told = operation('apply', [file(`${h.root}/f`)]);
-    await h.agent.run(told);
-    h.agent.engine.settle([told.operation_id, 'unknown']);
+    const outcome = operation('apply', [file(`${h.root}/f`)]);
+    await h.agent.run(outcome);
+    h.agent.engine.settle([outcome.operation_id, 'unknown']);
     expect(h.agent.engine.openOperations()).toEqual([]);
   });
 
@@ -156,8 +156,8 @@ describe('operations', () => {
     await h.agent.engine.accept(long);
     await expect.poll(() => existsSync(`${h.root}/runs`)).toBe(true);
     await h.restart();
-    const told = await h.agent.ended(long.operation_id);
-    expect(told.finished).toMatchObject({ status: 'succeeded', summary: { total: 2, changed: 2 } });
+    const outcome = await h.agent.ended(long.operation_id);
+    expect(outcome.finished).toMatchObject({ status: 'succeeded', summary: { total: 2, changed: 2 } });
     expect(readFileSync(`${h.root}/count`, 'utf8')).toBe('x\n');
     expect(statSync(`${h.root}/late`).isFile()).toBe(true);
   });
@@ -188,15 +188,15 @@ describe('failures and triggers', () => {
       file(`${h.root}/c`, {}, { id: 'c' }),
     ];
     const planned = await h.agent.run(operation('plan', desired));
-    const told = await h.agent.run(operation('apply', desired));
-    expect(told.results.map(({ status }) => status)).toEqual(['failed', 'skipped', 'skipped', 'changed']);
+    const outcome = await h.agent.run(operation('apply', desired));
+    expect(outcome.results.map(({ status }) => status)).toEqual(['failed', 'skipped', 'skipped', 'changed']);
     expect(planned.results.map(({ status }) => status)).toEqual(['failed', 'skipped', 'skipped', 'would_change']);
-    expect(byId(told.results, 'svc')).toMatchObject({
+    expect(byId(outcome.results, 'svc')).toMatchObject({
       message: expect.stringContaining('cannot apply package-brew'),
     });
-    expect(byId(told.results, 'b')).toMatchObject({ message: 'skipped, because `a` was skipped' });
-    expect(told.finished).toMatchObject({ status: 'failed', summary: { failed: 1, skipped: 2, changed: 1 } });
-    expect(told.finished.error).toContain('svc');
+    expect(byId(outcome.results, 'b')).toMatchObject({ message: 'skipped, because `a` was skipped' });
+    expect(outcome.finished).toMatchObject({ status: 'failed', summary: { failed: 1, skipped: 2, changed: 1 } });
+    expect(outcome.finished.error).toContain('svc');
   });
 
   test('a trigger forces a script whose check passes, exactly once', async () => {
@@ -210,8 +210,8 @@ describe('failures and triggers', () => {
       ),
     ];
     await h.agent.run(operation('apply', desired('1')));
-    const told = await h.agent.run(operation('apply', desired('2')));
-    expect(byId(told.results, 's')).toMatchObject({
+    const outcome = await h.agent.run(operation('apply', desired('2')));
+    expect(byId(outcome.results, 's')).toMatchObject({
       action: 'run',
       status: 'changed',
       triggered_by: ['a', 'b'],
@@ -238,8 +238,8 @@ describe('failures and triggers', () => {
     await h.restart();
     const planned = await h.agent.run(operation('plan', desired('1')));
     expect(byId(planned.results, 's')).toMatchObject({ action: 'run', triggered_by: ['a'] });
-    const told = await h.agent.run(operation('apply', desired('1')));
-    expect(byId(told.results, 's')).toMatchObject({ action: 'run', triggered_by: ['a'] });
+    const outcome = await h.agent.run(operation('apply', desired('1')));
+    expect(byId(outcome.results, 's')).toMatchObject({ action: 'run', triggered_by: ['a'] });
     expect(byId((await h.agent.run(operation('apply', desired('1')))).results, 's')).toMatchObject({ action: 'none' });
     expect(readFileSync(`${h.root}/count`, 'utf8')).toBe('x\n');
   });
@@ -291,8 +291,8 @@ describe('drift', () => {
         keep_modules: ['site'],
       }),
     );
-    const told = await h.agent.run(operation('drift'));
-    expect(told.results).toMatchObject([
+    const outcome = await h.agent.run(operation('drift'));
+    expect(outcome.results).toMatchObject([
       { identity: `${h.root}/f`, changes: [{ field: 'content' }], status: 'would_change' },
     ]);
     await h.agent.run(operation('apply', [file(`${h.root}/f`, { content: 'a' })]));
@@ -328,11 +328,11 @@ describe('a secret', () => {
       ),
     ];
     await h.agent.run(operation('plan', desired));
-    const told = await h.agent.run(operation('apply', desired));
+    const outcome = await h.agent.run(operation('apply', desired));
     await h.agent.run(operation('drift'));
     expect(readFileSync(`${h.root}/f`, 'utf8')).toContain(secret);
     expect(JSON.stringify(entries())).not.toContain(secret);
-    expect(byId(told.results, 'f')).toMatchObject({
+    expect(byId(outcome.results, 'f')).toMatchObject({
       sensitive: true,
       diff: null,
       changes: [
@@ -341,7 +341,7 @@ describe('a secret', () => {
         { field: 'mode', to: '0600' },
       ],
     });
-    expect(told.outputs).toMatchObject([{ stdout: '(sensitive)', stderr: '(sensitive)', exit_code: 3 }]);
+    expect(outcome.outputs).toMatchObject([{ stdout: '(sensitive)', stderr: '(sensitive)', exit_code: 3 }]);
   });
 });
 
@@ -350,15 +350,15 @@ describe('misbehaving scripts', () => {
 
   test('stops a hanging script with everything it started', async () => {
     await h.restart({ limits });
-    const told = await h.agent.run(
+    const outcome = await h.agent.run(
       operation('apply', [
         script('hangs', { apply: `sleep 60 & echo $! > ${h.root}/child; wait` }),
         script('check-hangs', { check: 'sleep 60', apply: 'true' }),
         file(`${h.root}/f`),
       ]),
     );
-    expect(told.results.map(({ status }) => status)).toEqual(['failed', 'failed', 'changed']);
-    expect(byId(told.results, 'hangs')).toMatchObject({ message: expect.stringContaining('longer than 0.3 s') });
+    expect(outcome.results.map(({ status }) => status)).toEqual(['failed', 'failed', 'changed']);
+    expect(byId(outcome.results, 'hangs')).toMatchObject({ message: expect.stringContaining('longer than 0.3 s') });
     const child = readFileSync(`${h.root}/child`, 'utf8').trim();
     await expect
       .poll(() => !existsSync(`/proc/${child}`) || readFileSync(`/proc/${child}/stat`, 'latin1').includes(') Z '))
@@ -367,11 +367,11 @@ describe('misbehaving scripts', () => {
 
   test('reads all output of a script, and truncates it in the report', async () => {
     await h.restart({ limits: { ...limits, scriptMs: 20_000 } });
-    const told = await h.agent.run(
+    const outcome = await h.agent.run(
       operation('apply', [script('loud', { apply: 'echo first; head -c 50000000 /dev/zero; echo last; exit 7' })]),
     );
-    expect(told.outputs).toMatchObject([{ exit_code: 7, truncated: true }]);
-    const { stdout } = told.outputs[0]!;
+    expect(outcome.outputs).toMatchObject([{ exit_code: 7, truncated: true }]);
+    const { stdout } = outcome.outputs[0]!;
     expect(stdout.length).toBeLessThan(1100);
     expect(stdout).toMatch(/^first\n/);
     expect(stdout).toMatch(/bytes cut/);
@@ -380,20 +380,20 @@ describe('misbehaving scripts', () => {
 
   test('gives scripts a clean environment and empty input, and hides their text from others', async () => {
     process.env.MUSTER_LEAK = 'leaked';
-    const told = await h.agent.run(
+    const outcome = await h.agent.run(
       operation('apply', [script('env', { apply: 'env; cat; tr "\\0" " " < /proc/$$/cmdline # secret-comment' })]),
     );
     delete process.env.MUSTER_LEAK;
-    const { stdout } = told.outputs[0]!;
+    const { stdout } = outcome.outputs[0]!;
     expect(stdout).toContain('PATH=/usr/local/sbin');
     expect(stdout).not.toContain('MUSTER_LEAK');
     expect(stdout).not.toContain('secret-comment');
   });
 
   test('runs a script whose text is longer than any command line', async () => {
-    const told = await h.agent.run(
+    const outcome = await h.agent.run(
       operation('apply', [script('long', { apply: `# ${'x'.repeat(300_000)}\necho ran` })]),
     );
-    expect(told.outputs).toMatchObject([{ stdout: 'ran\n' }]);
+    expect(outcome.outputs).toMatchObject([{ stdout: 'ran\n' }]);
   });
 });

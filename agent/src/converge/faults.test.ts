@@ -45,11 +45,11 @@ describe('an operation with faults', () => {
         symlinkSync(`${h.root}/elsewhere`, `${h.root}/u/d`);
       },
     });
-    const told = await h.agent.run(
+    const outcome = await h.agent.run(
       operation('apply', [file(`${h.root}/u/d/f`, { content: 'x' }), file(`${h.root}/g`, { content: 'ours\n' })]),
     );
     expect(swapped).toBe(true);
-    expect(told.finished).toMatchObject({ status: 'succeeded', summary: { total: 2, changed: 2 } });
+    expect(outcome.finished).toMatchObject({ status: 'succeeded', summary: { total: 2, changed: 2 } });
     const removed = await h.agent.run(operation('apply', []));
     expect(removed.finished.summary).toMatchObject({ total: 2, removed: 1, failed: 1 });
     expect(readFileSync(`${h.root}/g`, 'utf8')).toBe('before\n');
@@ -103,8 +103,11 @@ describe('an operation with faults', () => {
       file(`${h.root}/b`, { content: 'ours\n' }, { id: 'b' }),
       script('s', { apply: `echo x >> ${h.root}/count`, check: 'true' }, { rerun_on: [`path:${h.root}/a`] }),
     ];
-    const told = await h.agent.run(operation('apply', desired));
-    expect(told.finished).toMatchObject({ status: 'failed', error: expect.stringContaining('a fault of the agent') });
+    const outcome = await h.agent.run(operation('apply', desired));
+    expect(outcome.finished).toMatchObject({
+      status: 'failed',
+      error: expect.stringContaining('a fault of the agent'),
+    });
     expect(readFileSync(`${h.root}/a`, 'utf8')).toBe('ours\n');
     await h.restart();
     const planned = await h.agent.run(operation('plan', desired));
@@ -131,11 +134,11 @@ describe('an operation with faults', () => {
         script('s', { apply: `echo x >> ${h.root}/count; echo said`, undo: `rm ${h.root}/count` }),
         file(`${h.root}/f`),
       ];
-      const told = await h.agent.run(operation('apply', desired));
+      const outcome = await h.agent.run(operation('apply', desired));
       expect(faults).toBe(1);
-      expect(told.results).toMatchObject([{ status: 'changed' }, { status: 'changed' }]);
-      expect(told.results[0]?.message).not.toContain('while it ran');
-      expect(told.outputs).toMatchObject([{ stdout: 'said\n' }]);
+      expect(outcome.results).toMatchObject([{ status: 'changed' }, { status: 'changed' }]);
+      expect(outcome.results[0]?.message).not.toContain('while it ran');
+      expect(outcome.outputs).toMatchObject([{ stdout: 'said\n' }]);
       expect(readFileSync(`${h.root}/count`, 'utf8')).toBe('x\n');
       await h.agent.run(operation('apply', []));
       expect(existsSync(`${h.root}/count`)).toBe(false);
@@ -153,8 +156,8 @@ describe('an operation with faults', () => {
         throw new Error('a fault of the agent itself');
       },
     });
-    const told = await h.agent.run(operation('apply', [file(`${h.root}/f`)]));
-    expect(told.results).toMatchObject([{ message: 'resumed after the agent had an internal error' }]);
+    const outcome = await h.agent.run(operation('apply', [file(`${h.root}/f`)]));
+    expect(outcome.results).toMatchObject([{ message: 'resumed after the agent had an internal error' }]);
   });
 
   test('waits for files that are being written before it retries after a fault', async () => {
@@ -169,11 +172,11 @@ describe('an operation with faults', () => {
       },
     });
     const slow = `echo x >> ${h.root}/validated; sleep 0.2; test -s %`;
-    const told = await h.agent.run(
+    const outcome = await h.agent.run(
       operation('apply', [file(`${h.root}/slow`, { content: 'slow', validate: slow }), file(`${h.root}/other`)]),
     );
     expect(faults).toBe(1);
-    expect(told.results.map(({ status, message }) => [status, message])).toEqual([
+    expect(outcome.results.map(({ status, message }) => [status, message])).toEqual([
       ['changed', 'applied before the agent had an internal error'],
       ['changed', 'resumed after the agent had an internal error'],
     ]);
@@ -227,11 +230,11 @@ describe('an operation with faults', () => {
           if (name === `${at}:after` && failed++ === 0) failNextSync();
         },
       });
-      const told = await h.agent.run(
+      const outcome = await h.agent.run(
         operation('apply', [file(`${h.root}/f`), script('s', { apply: `echo x >> ${h.root}/count` })]),
       );
       expect(failed).toBeGreaterThan(0);
-      expect(told.results.map(({ status }) => status)).toEqual(['changed', 'changed']);
+      expect(outcome.results.map(({ status }) => status)).toEqual(['changed', 'changed']);
       expect(readFileSync(`${h.root}/count`, 'utf8')).toBe('x\n');
       expect((await h.agent.run(operation('plan', []))).finished.status).toBe('succeeded');
       await h.restart();

@@ -45,8 +45,8 @@ test('kills a hanging `apply` at the end of the grace period of a stop, and repo
   await h.agent.engine.accept(long);
   await running();
   await h.restart();
-  const told = await h.agent.ended(long.operation_id);
-  expect(told.results).toMatchObject([{ status: 'unknown' }]);
+  const outcome = await h.agent.ended(long.operation_id);
+  expect(outcome.results).toMatchObject([{ status: 'unknown' }]);
   expect(existsSync(`${h.root}/applied`)).toBe(false);
 });
 
@@ -107,8 +107,8 @@ test('keeps written files managed if the agent is killed after a cancellation', 
 test('refuses to replace a file that changes while its new content is validated', async () => {
   writeFileSync(`${h.root}/f`, 'old');
   const swap = `echo theirs > ${h.root}/g; mv ${h.root}/g ${h.root}/f; test -e %`;
-  const told = await h.agent.run(operation('apply', [file(`${h.root}/f`, { content: 'ours', validate: swap })]));
-  expect(told.results).toMatchObject([
+  const outcome = await h.agent.run(operation('apply', [file(`${h.root}/f`, { content: 'ours', validate: swap })]));
+  expect(outcome.results).toMatchObject([
     { status: 'failed', message: expect.stringContaining('changed by another process') },
   ]);
   expect(readFileSync(`${h.root}/f`, 'utf8')).toBe('theirs\n');

@@ -107,14 +107,14 @@ class Machine {
     const message = operation('apply', [...desired.values()], { keep_modules });
     const wanted = [...desired.values()];
     const removed = [...this.record].filter(([key, module]) => !desired.has(key) && !keep_modules.includes(module));
-    const told = await this.#run(message, how, at);
-    expect(told.results.slice(0, wanted.length).map(({ identity }) => identity)).toEqual(
+    const outcome = await this.#run(message, how, at);
+    expect(outcome.results.slice(0, wanted.length).map(({ identity }) => identity)).toEqual(
       wanted.map(({ identity }) => identity),
     );
-    const removals = told.results.slice(wanted.length);
+    const removals = outcome.results.slice(wanted.length);
     expect(removals.map(keyOf).sort()).toEqual(removed.map(([key]) => key).sort());
     wanted.forEach(({ key, module, type }, i) => {
-      const { status } = told.results[i] as ResourceResult;
+      const { status } = outcome.results[i] as ResourceResult;
       const isWell = status === 'changed' || status === 'unchanged';
       // A failed script has run; a file behind an obstacle is unchanged.
       if (isWell || (status !== 'skipped' && (this.record.has(key) || type === 'script'))) this.record.set(key, module);

@@ -16,8 +16,8 @@ test('hides the old value of a secret that is replaced or removed', async () => 
   const path = `${h.root}/f`;
   for (const next of [{ content: 'plain\n' }, { ensure: 'absent' as const }]) {
     await both(file(path, { content: 'password=hunter2\n' }, secret));
-    const told = await both(file(path, next));
-    expect(told.results).toMatchObject([{ status: 'changed', diff: null, sensitive: true }]);
+    const outcome = await both(file(path, next));
+    expect(outcome.results).toMatchObject([{ status: 'changed', diff: null, sensitive: true }]);
     expect(all()).not.toContain('hunter2');
     // After that, the value on the machine is not a secret.
     const later = await both(file(path, { content: 'open\n' }));
@@ -35,8 +35,8 @@ test('hides the old value of a secret after a failed apply in between', async ()
 });
 
 test('does not name an unknown owner that is sensitive', async () => {
-  const told = await both(file(`${h.root}/f`, { owner: 'hunter2' }, { sensitive_fields: ['owner'] }));
-  expect(told.results).toMatchObject([{ status: 'failed', message: expect.stringContaining('does not exist') }]);
+  const outcome = await both(file(`${h.root}/f`, { owner: 'hunter2' }, { sensitive_fields: ['owner'] }));
+  expect(outcome.results).toMatchObject([{ status: 'failed', message: expect.stringContaining('does not exist') }]);
   expect(all()).not.toContain('hunter2');
 });
 
@@ -54,7 +54,7 @@ test('hides the persisted value of a kernel parameter that was a secret', () => 
     body: { key: 'kernel.it', value },
   });
   const change = (field: string) => ({ field, from: 'hunter2', to: 'plain' });
-  const told = resultOf(
+  const outcome = resultOf(
     {
       position: 0,
       kind: 'apply',
@@ -70,6 +70,6 @@ test('hides the persisted value of a kernel parameter that was a secret', () => 
     'changed',
     0,
   );
-  expect(told.changes).toHaveLength(2);
-  expect(JSON.stringify(told)).not.toContain('hunter2');
+  expect(outcome.changes).toHaveLength(2);
+  expect(JSON.stringify(outcome)).not.toContain('hunter2');
 });

@@ -209,8 +209,8 @@ describe('verify', () => {
     await expect.poll(() => existsSync(count)).toBe(true);
     await h.agent.stop();
     h.agent = await startAgent(h.dataDir);
-    const told = await h.agent.ended(sent.operation_id);
-    expect(told.finished).toMatchObject({ status: 'succeeded', error: null, summary: { total: 1 } });
+    const outcome = await h.agent.ended(sent.operation_id);
+    expect(outcome.finished).toMatchObject({ status: 'succeeded', error: null, summary: { total: 1 } });
     expect(readFileSync(count, 'utf8')).toBe('x\nx\n');
     expect(readFileSync(`${h.root}/script`, 'utf8')).toBe('ran\n');
   });

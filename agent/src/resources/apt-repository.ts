@@ -69,7 +69,7 @@ function diffParts(resource: Declared, seen: SeenRepository, circumstances: Pick
 }
 
 /** The changes of both files, translated to fields of the resource. */
-function told({ source, key }: Parts, from: string | null, to: string | null): Difference {
+function sourceDifference({ source, key }: Parts, from: string | null, to: string | null): Difference {
   if (source.action === 'none' && key.action === 'none') return nothing(source.message);
   const ensure = source.changes.filter(({ field }) => field === 'ensure');
   const metadata = source.changes.filter(({ field }) => !['ensure', 'content'].includes(field));
@@ -117,7 +117,7 @@ export const aptRepository = defineProvider<'apt-repository', SeenRepository, Re
 
   diff(resource, seen, circumstances) {
     const parts = diffParts(resource, seen, circumstances);
-    return told(parts, textOf(seen.source), sourceFile(resource).text);
+    return sourceDifference(parts, textOf(seen.source), sourceFile(resource).text);
   },
 
   inBrief: (seen): Json =>
@@ -170,7 +170,7 @@ export const aptRepository = defineProvider<'apt-repository', SeenRepository, Re
     const { source } = before;
     const bytes =
       source?.was === 'file' && source.content !== null ? copies.read(source.content, maxContentInMemory) : null;
-    const difference = told(parts, textOf(seen.source), bytes === null ? null : bytes.toString('utf8'));
+    const difference = sourceDifference(parts, textOf(seen.source), bytes === null ? null : bytes.toString('utf8'));
     return difference.action === 'none' ? difference : { ...difference, action: 'remove' };
   },
 

@@ -83,7 +83,11 @@ function fieldChanges(file: FieldChange[], from: SeenJob['job'], to: SeenJob['jo
   ];
 }
 
-const told = (difference: Difference, changes: FieldChange[]): Difference => ({ ...difference, changes, diff: null });
+const asFields = (difference: Difference, changes: FieldChange[]): Difference => ({
+  ...difference,
+  changes,
+  diff: null,
+});
 
 export const cronUnix = defineProvider<'cron-unix', SeenJob, FileBefore>({
   type: 'cron-unix',
@@ -114,7 +118,7 @@ export const cronUnix = defineProvider<'cron-unix', SeenJob, FileBefore>({
     if (file.action === 'none') return file;
     const { user } = body;
     return {
-      ...told(file, fieldChanges(file.changes, seen.job, parseCrontab(renderJob(body)).job)),
+      ...asFields(file, fieldChanges(file.changes, seen.job, parseCrontab(renderJob(body)).job)),
       ...(seen.userIsMissing
         ? { awaits: [{ kind: 'accounts', message: `there is no user ${user}, so cron would ignore the job` }] }
         : {}),
@@ -148,7 +152,7 @@ export const cronUnix = defineProvider<'cron-unix', SeenJob, FileBefore>({
     const bytes =
       before.was === 'file' && before.content !== null ? copies.read(before.content, maxContentInMemory) : null;
     const back = bytes === null ? null : parseCrontab(bytes.toString('utf8')).job;
-    return told(file, fieldChanges(file.changes, seen.job, back));
+    return asFields(file, fieldChanges(file.changes, seen.job, back));
   },
 
   async remove(resource, before, seen, _difference, machine) {

@@ -56,8 +56,8 @@ test.each(cases)('reports an object of another type as drift: $name', async ({ b
   await h.agent.run(operation('apply', [declared(path)]));
   rmSync(path, { recursive: true, force: true });
   happens(path);
-  const told = await h.agent.run(operation('drift'));
-  expect(told.results).toMatchObject([{ status: 'would_change', changes: [change] }]);
-  expect(told.finished.status).toBe('succeeded');
-  expect(told.finished.summary.failed).toBe(0);
+  const outcome = await h.agent.run(operation('drift'));
+  expect(outcome.results).toMatchObject([{ status: 'would_change', changes: [change] }]);
+  expect(outcome.finished.status).toBe('succeeded');
+  expect(outcome.finished.summary.failed).toBe(0);
 });

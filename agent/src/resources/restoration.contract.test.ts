@@ -17,13 +17,13 @@ import { snapshotTree } from '../converge/test/tree.ts';
 
 const h = useAgent();
 const apply = async (...resources: ResolvedResource[]) => {
-  const told = await h.agent.run(operation('apply', resources));
-  expect(told.finished.status, told.finished.error ?? '').toBe('succeeded');
-  return told.results;
+  const outcome = await h.agent.run(operation('apply', resources));
+  expect(outcome.finished.status, outcome.finished.error ?? '').toBe('succeeded');
+  return outcome.results;
 };
 const modeOf = (path: string) => (statSync(path).mode & 0o7777).toString(8);
 
-describe('what was private comes back private', () => {
+describe('restoration of private files and directories', () => {
   const key = () => `${h.root}/key`;
   const prepareKey = () => {
     writeFileSync(key(), 'secret\n');
@@ -76,7 +76,7 @@ describe('what was private comes back private', () => {
   });
 });
 
-describe('a directory that was made on the way', () => {
+describe('a created parent directory', () => {
   test('keeps a parent directory that the same apply declares', async () => {
     const c = `${h.root}/c`;
     await apply(file(`${c}/d/j`), directory(c));
@@ -90,7 +90,7 @@ describe('a directory that was made on the way', () => {
   });
 });
 
-describe('what was as declared when the agent came', () => {
+describe('an object that was as declared before the first apply', () => {
   test('leaves an undeclared file as it was found, even after corrected drift', async () => {
     const [g, hh, d] = [`${h.root}/g`, `${h.root}/h`, `${h.root}/d`];
     for (const path of [g, hh]) writeFileSync(path, 'good\n');
@@ -126,7 +126,7 @@ describe('what was as declared when the agent came', () => {
   });
 });
 
-describe('what is left of what is gone', () => {
+describe('leftovers of a removal', () => {
   test('removes created parent directories with a file declared absent', async () => {
     const before = snapshotTree(h.root);
     const path = `${h.root}/c/d/j`;

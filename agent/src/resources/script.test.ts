@@ -7,8 +7,8 @@ const h = useAgent();
 describe.each(['sh', 'bash'] as const)('a script of %s', (program) => {
   test('hides the text of the script from the programs that it starts', async () => {
     const apply = '#!/bin/sh\nsh -c "ls -l /proc/self/fd; cat <&3"; exit 0';
-    const told = await h.agent.run(operation('apply', [script('s', { program, apply })]));
-    const output = told.outputs[0];
+    const outcome = await h.agent.run(operation('apply', [script('s', { program, apply })]));
+    const output = outcome.outputs[0];
     expect(output?.stdout).toMatch(/ 0 -> \/dev\/null/);
     expect(output?.stdout).not.toMatch(/ 3 -> .*deleted/);
     expect(output?.stderr).toMatch(/3.*[Bb]ad file descriptor/);
@@ -16,8 +16,8 @@ describe.each(['sh', 'bash'] as const)('a script of %s', (program) => {
   });
 
   test('reports an error by its line, without a path of the script', async () => {
-    const told = await h.agent.run(operation('apply', [script('s', { program, apply: 'true\nno-such-program' })]));
-    expect(told.results[0]?.message).toMatch(/exit code 127: (line )?2: no-such-program: .*not found$/);
-    expect(told.outputs[0]?.stderr).not.toContain('/proc');
+    const outcome = await h.agent.run(operation('apply', [script('s', { program, apply: 'true\nno-such-program' })]));
+    expect(outcome.results[0]?.message).toMatch(/exit code 127: (line )?2: no-such-program: .*not found$/);
+    expect(outcome.outputs[0]?.stderr).not.toContain('/proc');
   });
 });

@@ -298,8 +298,8 @@ test.runIf(process.geteuid?.() === 0)(
         const both = [line(path, 'b'), file(path, { owner: to, mode: '0600' })];
         const results = async (...resources: ResolvedResource[]) => {
           const set = isLineFirst ? resources : resources.toReversed();
-          const told = await h.agent.run(operation('apply', set));
-          return told.results.map(({ status, message }) => (status === 'failed' ? message : status));
+          const outcome = await h.agent.run(operation('apply', set));
+          return outcome.results.map(({ status, message }) => (status === 'failed' ? message : status));
         };
         expect(await results(...both)).toEqual(['changed', 'changed']);
         expect([readFileSync(path, 'utf8'), statSync(path).mode & 0o7777]).toEqual(['a\nb\n', 0o600]);
@@ -450,8 +450,8 @@ test.runIf(process.geteuid?.() === 0)(
           const agent = await startAgent(dataDir);
           for (const { body, deeds: done } of [...steps, { body: null, deeds: [] }]) {
             const set = body === null ? [] : [file(path, body)];
-            const told = await agent.run(operation('apply', set));
-            const failed = told.results.filter(({ status }) => status === 'failed');
+            const outcome = await agent.run(operation('apply', set));
+            const failed = outcome.results.filter(({ status }) => status === 'failed');
             for (const { message } of failed) expect(message).toMatch(/is not (given back|created again)/);
             const found = lstatSync(path, { throwIfNoEntry: false });
             const content = found === undefined ? null : readFileSync(path, 'utf8');

@@ -21,9 +21,9 @@ test('limits reports with hundreds of triggers and names of any length', async (
     script('s', { apply: 'exit 0', check: 'true' }, { rerun_on: files.map(({ key }) => key) }),
   ];
   await h.agent.run(operation('plan', desired));
-  const told = await h.agent.run(operation('apply', desired));
+  const outcome = await h.agent.run(operation('apply', desired));
   expect(refused()).toEqual([]);
-  expect(told.results.at(-1)).toMatchObject({ status: 'changed', triggered_by: { length: 256 } });
+  expect(outcome.results.at(-1)).toMatchObject({ status: 'changed', triggered_by: { length: 256 } });
 });
 
 test('limits the reason why an operation was abandoned', async () => {
@@ -41,8 +41,8 @@ test('limits the reason why an operation was abandoned', async () => {
       if (name === 'resource:before') throw new Error('why '.repeat(5000));
     },
   });
-  const told = await h.agent.run(operation('apply', [file(`${h.root}/f`)]));
-  expect(told.finished.error).toContain('why why');
+  const outcome = await h.agent.run(operation('apply', [file(`${h.root}/f`)]));
+  expect(outcome.finished.error).toContain('why why');
   expect(refused()).toEqual([]);
 });
 

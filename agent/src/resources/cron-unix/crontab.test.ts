@@ -75,7 +75,7 @@ describe('a file', () => {
   });
 });
 
-describe('a schedule that cron would refuse in its log only', () => {
+describe('schedules', () => {
   test.each(['* * * * *', '*/15 0-6/2,22 1,15 JAN-mar Mon,5-7', '0 0 31 12 0', '@daily', '0 0 * * sun'])(
     'accepts the schedule %s',
     (schedule) => {

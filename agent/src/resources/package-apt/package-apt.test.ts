@@ -144,7 +144,7 @@ test('records the ground again while the package is missing, and keeps it once i
   expect(await remember(absent, traced)).toEqual(traced);
 });
 
-describe('what was there before', () => {
+describe('removal of an apt package', () => {
   const before = (more: Partial<PackageBefore> = {}): PackageBefore => ({
     state: 'installed',
     version: '1.0',

@@ -66,7 +66,7 @@ function delivered(): DpkgDatabase {
   };
 }
 
-describe('what is left of a package goes', () => {
+describe('unchanged remains of a package', () => {
   test('deletes remains that are unchanged or were rewritten with the same content', () => {
     const [before, known] = [trace(), delivered()];
     writeFileSync(`${root}/web/made`, 'by a script\n');
@@ -82,7 +82,7 @@ describe('what is left of a package goes', () => {
   });
 });
 
-describe('it stays, and the reason is named', () => {
+describe('changed remains of a package', () => {
   test('keeps the remains if a configuration file was edited', () => {
     const [before, known] = [trace(), delivered()];
     writeFileSync(`${root}/web/main.conf`, 'edited\n');
@@ -137,7 +137,7 @@ test('lists only empty directories if the packages do not name the paths', () =>
   ]);
 });
 
-describe('what appeared with packages that do not name it', () => {
+describe('new paths that packages do not name', () => {
   const path = () => `${root}/web/made`;
   const around = { from: Date.now() - 60_000, to: Date.now() + 60_000 };
 

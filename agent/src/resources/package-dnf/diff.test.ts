@@ -30,7 +30,7 @@ const diff = (body: object, found: SeenPackage, purpose: 'apply' | 'plan' | 'dri
   diffPackage(resource(body), found, { purpose });
 const offered = ['1.0-1', '1.1-1', '1:0.9-1'];
 
-describe('what is to be done about a package of rpm', () => {
+describe('changes of an rpm package', () => {
   test('changes nothing if any version is installed and none is declared', () => {
     expect(diff({}, seen('1.0-1')).action).toBe('none');
     expect(diff({ version: '1.0' }, seen('1.0-7')).action).toBe('none');
@@ -114,7 +114,7 @@ describe('what is to be done about a package of rpm', () => {
   });
 });
 
-describe('what brings back what was there', () => {
+describe('removal of an rpm package', () => {
   const before = (old: string | null) => ({ version: old, ground: null, brought: [] });
 
   test('removes an installed package, or restores its old version if still offered', () => {

@@ -98,8 +98,8 @@ export async function observePackage(
   // All versions are searched for one that fits. The list is kept only if none fits.
   const { version } = body;
   const fitting = version == null ? [] : versions.filter((found) => isVersion(version, found));
-  const told = (fitting.length > 0 ? fitting : versions).slice(-20);
-  return { ...found, offer: { versions: told, providers, trouble: offers.trouble } };
+  const shown = (fitting.length > 0 ? fitting : versions).slice(-20);
+  return { ...found, offer: { versions: shown, providers, trouble: offers.trouble } };
 }
 
 /** Versions offered under this name, newest last. */

@@ -34,7 +34,7 @@ test('refuses kinds of other platforms, and applies the other resources', async 
   expect(Object.keys(bodies)).toEqual(expect.arrayContaining(foreign));
   const rest = file(`${h.root}/f`);
   const planned = await h.agent.run(operation('plan', [...desired, rest]));
-  const told = await h.agent.run(operation('apply', [...desired, rest]));
+  const outcome = await h.agent.run(operation('apply', [...desired, rest]));
   for (const { type } of desired) {
     expect(providerOf(type)).toBeNull();
     const whose = kinds[type].platforms.includes('windows') ? 'Windows' : 'macOS';
@@ -42,9 +42,9 @@ test('refuses kinds of other platforms, and applies the other resources', async 
       status: 'failed',
       message: expect.stringMatching(`${type}: it is for ${whose}, and this .* Linux`),
     };
-    for (const { results } of [planned, told]) expect(results.find(({ id }) => id === type)).toMatchObject(refused);
+    for (const { results } of [planned, outcome]) expect(results.find(({ id }) => id === type)).toMatchObject(refused);
   }
-  expect(told.results.at(-1)).toMatchObject({ status: 'changed' });
+  expect(outcome.results.at(-1)).toMatchObject({ status: 'changed' });
   expect(existsSync(`${h.root}/f`)).toBe(true);
   expect((await h.agent.run(operation('apply', [rest]))).finished.status).toBe('succeeded');
 });
@@ -56,10 +56,10 @@ test('reports an unknown kind as not supported yet', () => {
 test.each(['pwsh', 'powershell', 'cmd'] as const)(
   'refuses a script of %s, and names the platform and the supported shells',
   async (program) => {
-    const told = await h.agent.run(
+    const outcome = await h.agent.run(
       operation('apply', [script('s', { program, apply: 'exit 0' }), file(`${h.root}/f`)]),
     );
-    expect(told.results).toMatchObject([
+    expect(outcome.results).toMatchObject([
       {
         status: 'failed',
         message: expect.stringMatching(`^${program} scripts .*(Windows|PowerShell), .*only sh and bash`),

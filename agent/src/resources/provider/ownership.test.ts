@@ -69,7 +69,7 @@ describe('the decision about owner and permissions', () => {
   });
 });
 
-describe('the decision about what is given back', () => {
+describe('the decision how a file is given back', () => {
   const root = { uid: 0, gid: 0, mode: 0o644 };
   const hash = fc.constantFrom('a', 'b', 'c');
   const sized = hash.map((sha256) => ({ sha256, size: 1 }));

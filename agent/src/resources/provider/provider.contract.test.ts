@@ -228,9 +228,9 @@ describe('hostile surroundings', () => {
   const failing = async (resource: ResolvedResource, message: RegExp) => {
     const before = snapshotTree(home);
     const planned = await plan([resource]);
-    const told = await apply([resource, file(`${root}/other`, { content: 'goes on' })]);
+    const outcome = await apply([resource, file(`${root}/other`, { content: 'goes on' })]);
     expect(planned.results).toMatchObject([{ status: 'failed' }]);
-    expect(told.results).toMatchObject([
+    expect(outcome.results).toMatchObject([
       { status: 'failed', message: expect.stringMatching(message) },
       { status: 'changed' },
     ]);
@@ -283,8 +283,8 @@ describe('hostile surroundings', () => {
   test.runIf(process.geteuid?.() === 0)('follows a link of root in a directory of root', async () => {
     mkdirSync(`${root}/real`);
     symlinkSync('real', `${root}/way`);
-    const told = await apply([file(`${root}/way/f`, { content: 'x' }), directory(`${root}/way`, {})]);
-    expect(told.finished.status).toBe('succeeded');
+    const outcome = await apply([file(`${root}/way/f`, { content: 'x' }), directory(`${root}/way`, {})]);
+    expect(outcome.finished.status).toBe('succeeded');
     expect(readFileSync(`${root}/real/f`, 'utf8')).toBe('x');
     await apply([]);
     expect(existsSync(`${root}/real/f`)).toBe(false);
@@ -323,8 +323,8 @@ describe('hostile surroundings', () => {
     });
     const planned = await plan([brings, checked]);
     expect(planned.results).toMatchObject([{ status: 'would_change' }, { status: 'would_change' }]);
-    const told = await apply([brings, checked]);
-    expect(told.results).toMatchObject([{ status: 'changed' }, { status: 'changed' }]);
+    const outcome = await apply([brings, checked]);
+    expect(outcome.results).toMatchObject([{ status: 'changed' }, { status: 'changed' }]);
     // The file is not written, so the program is not needed.
     rmSync(checker);
     expect((await plan([checked])).results[0]).toMatchObject({ status: 'unchanged' });
@@ -336,8 +336,8 @@ describe('hostile surroundings', () => {
   test('never installs content that `validate` refuses', async () => {
     writeFileSync(`${root}/f`, 'good\n');
     const wrong = file(`${root}/f`, { content: 'bad\n', validate: 'grep good %' });
-    const told = await apply([wrong]);
-    expect(told.results).toMatchObject([{ status: 'failed', message: expect.stringContaining('refused') }]);
+    const outcome = await apply([wrong]);
+    expect(outcome.results).toMatchObject([{ status: 'failed', message: expect.stringContaining('refused') }]);
     expect(snapshotTree(root)).toMatchObject({ '/f': expect.stringContaining('good') });
     expect(Object.keys(snapshotTree(root))).toEqual(['/', '/f']);
     const [silent] = (await apply([file(`${root}/f`, { content: 'bad\n', validate: 'false %' })])).results;
@@ -360,8 +360,8 @@ describe('hostile surroundings', () => {
   test('compares and restores large files without showing their content', async () => {
     const large = Buffer.alloc(5 * 1024 * 1024, 'large\n');
     writeFileSync(`${root}/f`, large);
-    const told = await planAndApply([file(`${root}/f`, { content: 'small\n' })]);
-    expect(told[0]?.diff).toContain('Too large');
+    const outcome = await planAndApply([file(`${root}/f`, { content: 'small\n' })]);
+    expect(outcome[0]?.diff).toContain('Too large');
     await planAndApply([]);
     expect(readFileSync(`${root}/f`).equals(large)).toBe(true);
   });

@@ -104,7 +104,7 @@ describe('a trigger', () => {
   });
 });
 
-describe('whether it starts with the machine', () => {
+describe('enablement of a unit', () => {
   const enabled = (UnitFileState: string, wanted: boolean) =>
     diffService(service({ enabled: wanted }), seen({ UnitFileState }), circumstances);
 

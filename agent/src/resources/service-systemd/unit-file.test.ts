@@ -117,7 +117,7 @@ describe('a unit', () => {
   });
 });
 
-describe('what cannot be written as a unit is refused', () => {
+describe('unit bodies that cannot be rendered', () => {
   test.each<[string, Partial<Body>, string]>([
     ['a template', { name: 'getty@' }, 'instance'],
     ['an empty command line', { exec_start: '  ' }, 'empty'],

@@ -46,7 +46,7 @@ test('returns the keys only if the file contains nothing else', () => {
   expect(onlyKeys(`# note\n${key}\n`)).toBeNull();
 });
 
-describe('of any file', () => {
+describe('edits of any file', () => {
   const line = fc.oneof(
     fc.constantFrom('', '# note', `# ${key}`, `${other} theirs`, `restrict ${other}`, 'garbage \xff'),
     fc.integer({ min: 0, max: 9 }).map((n) => `${other.slice(0, -3)}${n}== n${n}`),

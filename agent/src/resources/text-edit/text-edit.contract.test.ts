@@ -63,7 +63,7 @@ describe('several in one file', () => {
   });
 });
 
-describe('a line that is added', () => {
+describe('an added line', () => {
   const text = '[one]\na = 1\n[two]\nb = 2';
   test.each([
     [{ after: '^\\[one\\]' }, '[one]\nnew\na = 1\n[two]\nb = 2'],
@@ -182,7 +182,7 @@ describe('validate', () => {
   });
 });
 
-describe('which line', () => {
+describe('the choice of the line', () => {
   test('replaces the last matching line, and keeps an existing line in its position', async () => {
     write('#UMASK 022\nUMASK 022\nUMASK 077\nend\n');
     await apply(line(path(), 'UMASK 027', { match: '^#?UMASK' }));
@@ -225,7 +225,7 @@ test('stops a pattern that backtracks endlessly, and fails only its resource', a
   ]);
 });
 
-describe('a file that is not there', () => {
+describe('a missing file', () => {
   test('refuses to create a missing file for a line or block', async () => {
     const missing = [
       line(path(), 'x'),
@@ -262,7 +262,7 @@ describe('a file that is not there', () => {
   });
 });
 
-describe('what is no file of its own', () => {
+describe('an object that is not a regular file', () => {
   const refused = async (message: RegExp): Promise<void> => {
     const before = snapshotTree(h.root);
     for (const resource of [line(path(), 'x'), block(path(), 'm', { content: 'x' })])
@@ -304,7 +304,7 @@ describe('what is no file of its own', () => {
   });
 });
 
-describe('half a block', () => {
+describe('an incomplete block', () => {
   test.each([
     ['# BEGIN muster: m\nx\n', /line 1 begins it, and none ends it/],
     ['x\n# END muster: m\n', /line 2 ends it, and none begins it/],

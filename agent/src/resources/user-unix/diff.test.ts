@@ -51,7 +51,7 @@ const plan = { purpose: 'plan' } as const;
 const diff = (user: User | null, body: Partial<Body>) => diffUser(declared(body), seen(user, body), plan);
 const fields = ({ changes }: { changes: { field: string }[] }) => changes.map(({ field }) => field);
 
-describe('what is declared of an account', () => {
+describe('the declaration of an account', () => {
   test('changes only declared fields; absent and null fields are not managed', () => {
     expect(diff(ann, {}).action).toBe('none');
     const nulls = { uid: null, shell: null, additional_groups: null } as unknown as Partial<Body>;
