@@ -15,7 +15,7 @@ function xdg(env: Environment, variable: string, fallback: string): string {
 /** Directory of the profiles, trusted certificates, and the operator key. */
 export const configDirectory = (env: Environment): string => xdg(env, 'XDG_CONFIG_HOME', '.config');
 
-/** Directory of the session tokens; losing it costs a sign-in. */
+/** Directory of the session tokens. If it is lost, the next command signs in again. */
 export const cacheDirectory = (env: Environment): string => xdg(env, 'XDG_CACHE_HOME', '.cache');
 
 /** Creates a directory with mode 0700, and its parents. An existing one keeps its mode. */

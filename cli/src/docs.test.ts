@@ -13,12 +13,12 @@ const leaves = (command: Command, words: string[] = []): { words: string; comman
     : command.commands.flatMap((each) => leaves(each, [...words, each.name()]));
 const verbs = leaves(program);
 
-test('the exit codes of docs/cli.md are those of the program', () => {
+test('docs/cli.md lists the exit codes of the program', () => {
   const listed = [...page.matchAll(/^\| (\d) \| (.*) \|$/gm)].map(([, code, meaning]) => [Number(code), meaning]);
   expect(listed).toEqual(Object.entries(exits).map(([name, code]) => [code, exitMeanings[name as keyof typeof exits]]));
 });
 
-test('every flag of every verb has a variable, and docs/cli.md names it', () => {
+test('docs/cli.md lists the variable of every global flag', () => {
   const flags = program.options.filter(({ long }) => long !== '--version');
   const listed = [...page.matchAll(/^\| `(--[a-z-]+)` \| `(MUSTER_[A-Z_]+)`/gm)].map(([, ...pair]) => pair);
   const told = flags.map(({ long, description }) => [long, /\b(MUSTER_[A-Z_]+)\b/.exec(description)?.[1]]);
@@ -36,7 +36,7 @@ test.each(verbs.filter(({ words }) => words !== 'orchestrator' && words !== 'age
   },
 );
 
-/** The words of the `muster` in a line of an example: as a shell splits them, without pipes and redirections. */
+/** The words of each `muster` command in a line of an example: split as by a shell, without pipes and redirections. */
 function wordsIn(line: string): string[][] {
   return line
     .replaceAll(/\$\(muster [^)]*\)/g, 'x')
@@ -58,7 +58,7 @@ const examples = verbs.flatMap(({ command }) => {
 });
 
 test.each(examples.filter(([noun = '']) => !launched.has(noun)))(
-  'the example muster %s … can be typed',
+  'the example muster %s … is a valid command line',
   async (...words) => {
     await (await describeProgram()).parseAsync(words, { from: 'user' });
   },

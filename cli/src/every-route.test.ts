@@ -6,12 +6,12 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type Answer, type Seen, type Standing, standIn } from '../test/orchestrator.ts';
 import { makeHome, musterHere, type Ran } from '../test/process.ts';
 
-// Every route of the API has a verb that calls it: each line of the table is typed, and the server looks what came.
+// Each line of the table is a command line that must call its route. The server validates the request.
 
 const ulid = '01KAGZ4D3E5F6G7H8J9K0M1N2P';
 const key = 'd75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a';
 
-/** What is typed, by the id of the route that has to be called. FILE is a module. */
+/** Command lines by the id of the route that they must call. FILE is a module. */
 const typed: Readonly<Record<string, string>> = {
   challenge: 'login',
   verify: 'login',
@@ -114,7 +114,7 @@ const typed: Readonly<Record<string, string>> = {
   getTranscript: `terminal download ${ulid} -o OUT`,
 };
 
-/** What only a browser calls, which has no key; and what removeOperatorReporting does too. */
+/** Routes that only a browser calls, since it has no key, and a route that removeOperatorReporting replaces. */
 const notHere: readonly string[] = ['redeemWebLogin', 'getSession', 'removeOperator'];
 
 let home: Awaited<ReturnType<typeof makeHome>>;
@@ -122,9 +122,9 @@ let folder: string;
 let server: Standing;
 let env: Record<string, string>;
 
-/** Where the example of a route would keep a verb from going on to what it is here for. */
+/** Answers for routes whose example would prevent the verb from calling its route. */
 const answers: Record<string, (seen: Seen) => Answer | undefined> = {
-  // Once; then it is refused, which ends the verb.
+  // The second request is refused, which ends the verb.
   followEvents: () => ({ code: 'forbidden', detail: 'not here' }),
   getSecret: ({ params }) =>
     params.name === 'fresh' ? { code: 'secret_not_found', detail: 'there is none' } : undefined,
@@ -149,7 +149,7 @@ afterAll(async () => {
   await rm(folder, { recursive: true, force: true });
 });
 
-/** Makes the session one that is nearly over. */
+/** Changes the stored token to one that expires soon. */
 async function age({ XDG_CACHE_HOME = '' }: Record<string, string>): Promise<void> {
   const sessions = join(XDG_CACHE_HOME, 'muster', 'sessions');
   for (const name of await readdir(sessions)) {
@@ -167,12 +167,12 @@ const wordsOf = (id: string, line: string): string[] => {
     .split(' ');
 };
 
-test('every route has a line in the table, and every line is of a route', () => {
+test('the table has exactly the routes of the API', () => {
   expect([...Object.keys(typed), ...notHere].toSorted()).toEqual(routes.map(({ id }) => id).toSorted());
 });
 
-describe('what is typed calls the route', () => {
-  test.each(Object.entries(typed))('%s by muster %s', async (id, line) => {
+describe('every command line calls its route', () => {
+  test.each(Object.entries(typed))('calls %s with muster %s', async (id, line) => {
     const words = wordsOf(id, line);
     if (id === 'challenge' || id === 'verify') server.forgetSessions();
     if (id === 'renew') {
@@ -189,13 +189,13 @@ describe('what is typed calls the route', () => {
   });
 });
 
-/** What agents, module authors and others who are not trusted may put into text, wherever an answer has room for it. */
+/** Hostile text that agents, module authors, and other untrusted sources may write into any text field. */
 const evil = 'Z\u001b[2J\u009b31m\u202e\u2028\u2029\u200b\u0007\u007f\rY\nFORGED';
 const acts = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]/;
-/** By these, verbs find what they were asked about. */
+/** Verbs look up objects by these fields, so they keep their values. */
 const isName = (key: string): boolean => /^(name|username|id|.*_ids?|key|token|url|ws_url|expires_at)$/.test(key);
 
-/** The example of a route with hostile text in every place of its answer where the schema allows it. */
+/** The example of a route with hostile text in every field of the answer that allows it. */
 function hostileAnswer(route: Route, names: boolean): unknown {
   const status = Object.keys(route.answers).find((each) => each.startsWith('2')) ?? '';
   const schema = (route.answers as Record<string, { safeParse?(value: unknown): { success: boolean } } | null>)[status];
@@ -220,7 +220,7 @@ function hostileAnswer(route: Route, names: boolean): unknown {
   return answer;
 }
 
-describe('escapes what may come from others', () => {
+describe('hostile text is escaped', () => {
   const hostile: Record<string, (seen: Seen) => Answer | undefined> = {};
   let evilServer: Standing;
   beforeAll(async () => {
@@ -236,8 +236,8 @@ describe('escapes what may come from others', () => {
   const expectOwnLines = (ran: Ran, shown: string) => expect(ran.stdout + ran.stderr, shown).not.toMatch(/^FORGED/m);
   const own = () => ({ ...env, MUSTER_URL: evilServer.url });
 
-  test.each(lines)('in the answers of %s (muster %s)', async (id, line) => {
-    // In a pipe a module comes as it was uploaded, and output has lines of its own.
+  test.each(lines)('escapes hostile text in the answers of %s (muster %s)', async (id, line) => {
+    // In a pipe, a module is printed unchanged, and output has several lines.
     const verbatim = line.startsWith('modules show');
     const manyLines = verbatim || line.startsWith('operations output');
     for (const names of [false, true]) {
@@ -250,7 +250,7 @@ describe('escapes what may come from others', () => {
     }
   });
 
-  test.each(lines)('in the refusals of %s (muster %s)', async (id, line) => {
+  test.each(lines)('escapes hostile text in the errors of %s (muster %s)', async (id, line) => {
     for (const key of Object.keys(hostile)) delete hostile[key];
     hostile[id] = () => ({
       code: 'invalid_input',

@@ -8,7 +8,7 @@ import { type Answer, type Seen, type Standing, standIn } from '../test/orchestr
 import { makeHome, musterHere } from '../test/process.ts';
 import { exits } from './exit.ts';
 
-// From what happens to the code that a script sees, and to what it finds on standard error.
+// Checks the exit code and the standard error for each cause of failure.
 
 let home: Awaited<ReturnType<typeof makeHome>>;
 let server: Standing;
@@ -43,8 +43,8 @@ const none = (code: 'agent_not_found' | 'module_not_found') => () => ({ code, de
 const refused: Answer = { code: 'operator_unknown', detail: 'this key may not sign in' };
 
 const causes: Record<string, Cause> = {
-  'all is well': { args: ['agents', 'list'], exit: exits.done, code: null },
-  'what was named is not there': {
+  success: { args: ['agents', 'list'], exit: exits.done, code: null },
+  'an unknown agent': {
     args: ['modules', 'show', 'nothing'],
     answers: { getModule: none('module_not_found') },
     exit: exits.failed,
@@ -54,16 +54,16 @@ const causes: Record<string, Cause> = {
   'an unknown noun': { args: ['agnets'], exit: exits.usage, code: 'usage' },
   'help of an unknown noun': { args: ['help', 'agnets'], exit: exits.usage, code: 'usage' },
   'a noun without a verb': { args: ['agents'], exit: exits.usage, code: 'usage' },
-  'a tag that nobody has': { args: ['tags', 'list', 'rol'], exit: exits.failed, code: 'tag_not_found' },
+  'a tag that no agent has': { args: ['tags', 'list', 'rol'], exit: exits.failed, code: 'tag_not_found' },
   'an unknown flag': { args: ['agents', 'list', '--frobnicate'], exit: exits.usage, code: 'usage' },
   'a missing argument': { args: ['agents', 'show'], exit: exits.usage, code: 'usage' },
-  'a word that is none of the choices': {
+  'a word that is not one of the choices': {
     args: ['agents', 'list', '--status', 'well'],
     exit: exits.usage,
     code: 'usage',
   },
-  'an address that is none': { args: ['status', '--url', 'ftp://x'], exit: exits.usage, code: 'usage' },
-  'a variable that says neither yes nor no': {
+  'an invalid address': { args: ['status', '--url', 'ftp://x'], exit: exits.usage, code: 'usage' },
+  'a variable that is not a boolean': {
     args: ['status'],
     env: { MUSTER_QUIET: 'perhaps' },
     exit: exits.usage,
@@ -76,13 +76,13 @@ const causes: Record<string, Cause> = {
     code: null,
   },
   'no key': { args: ['agents', 'list', '--key-file', '/nonexistent/key'], exit: exits.signIn, code: 'key_missing' },
-  'a key that nobody knows': {
+  'an unknown key': {
     args: ['login'],
     answers: { challenge: () => refused },
     exit: exits.signIn,
     code: 'operator_unknown',
   },
-  'a session that has expired, and is opened no more': {
+  'an expired sign-in session that cannot be renewed': {
     args: ['agents', 'list'],
     answers: { challenge: () => refused },
     exit: exits.signIn,
@@ -98,25 +98,25 @@ const causes: Record<string, Cause> = {
     exit: exits.unreachable,
     code: 'certificate_changed',
   },
-  'an unknown certificate and nobody to ask': {
+  'an unknown certificate without a terminal': {
     args: ['status'],
     env: { MUSTER_FINGERPRINT: '' },
     exit: exits.unreachable,
     code: 'certificate_unknown',
   },
-  'an orchestrator that stops': {
+  'an orchestrator that is stopping': {
     args: ['agents', 'list'],
     answers: { listAgents: () => ({ code: 'draining', detail: 'it is stopping' }) },
     exit: exits.unreachable,
     code: 'draining',
   },
-  'something else at that address': {
+  'another server at the address': {
     args: ['modules', 'list'],
     answers: { listModules: () => ({ text: '<html>' }) },
     exit: exits.unreachable,
     code: 'unexpected_answer',
   },
-  'some of several': {
+  'a failure for one of several agents': {
     args: ['agents', 'reject', 'web-1', 'web-2', '--yes'],
     answers: {
       listAgents: () => ({ body: [agent({}), agent({ name: 'web-2', node_id: 'ab'.repeat(16) })] }),
@@ -130,7 +130,7 @@ const causes: Record<string, Cause> = {
 };
 
 describe.each(Object.entries(causes))('%s', (_, cause) => {
-  test('has its code, and with --json its error', async () => {
+  test('returns its exit code, and prints its error as JSON with --json', async () => {
     Object.assign(answers, cause.answers);
     try {
       const typed = { ...env, ...cause.env };
@@ -147,16 +147,16 @@ describe.each(Object.entries(causes))('%s', (_, cause) => {
   });
 });
 
-test('a noun without a verb is told in words', async () => {
+test('explains that the verb is missing', async () => {
   const { stderr } = await musterHere(['agents', '--json'], env);
   expect(JSON.parse(stderr)).toMatchObject({ error: { message: 'the verb is missing' } });
 });
 
-test('every code of the table has a cause here', () => {
+test('every exit code has a cause in this test', () => {
   expect(new Set(Object.values(causes).map(({ exit }) => exit))).toEqual(new Set(Object.values(exits)));
 });
 
-/** The real program, on what a shell would have opened for it. */
+/** The real program, with standard output as a shell would open it. */
 function start(args: string[], stdout: 'pipe' | number | 'ignore') {
   const child = spawn(process.execPath, [fileURLToPath(new URL('./main.ts', import.meta.url)), ...args], {
     env,
@@ -170,7 +170,7 @@ function start(args: string[], stdout: 'pipe' | number | 'ignore') {
   return { child, ended };
 }
 
-test('Ctrl-C ends the program by the signal, which a shell shows as 130', async () => {
+test('ends by the signal after Ctrl-C, which a shell shows as 130', async () => {
   const asked = new Promise<undefined>((resolve) => {
     answers.discover = () => void resolve(undefined);
   });
@@ -180,7 +180,7 @@ test('Ctrl-C ends the program by the signal, which a shell shows as 130', async 
   expect(await ended).toMatchObject({ exit: null, signal: 'SIGINT' });
 });
 
-test('a disk without room is told, and is a failure', async () => {
+test('reports a full disk as a failure', async () => {
   const full = openSync('/dev/full', 'w');
   try {
     expect(await start(['agents', 'list', '--json'], full).ended).toEqual({

@@ -12,7 +12,7 @@ export const exits = {
 } as const;
 export type Exit = (typeof exits)[keyof typeof exits];
 
-/** The meaning of each, as in docs/cli.md. */
+/** The meaning of each code, as in docs/cli.md. */
 export const exitMeanings: Readonly<Record<keyof typeof exits, string>> = {
   done: 'success',
   failed: 'failure: the orchestrator refused, a resource failed, a module has errors, or you answered no',
@@ -54,7 +54,7 @@ export class CliError extends Error {
   }
 }
 
-/** The reader closed stdout, as `head` does. The program ends silently. */
+/** The reader closed stdout, as `head` does. The program ends without a message. */
 export class ReaderGone extends Error {}
 
 /** An error in the command line. */

@@ -10,7 +10,7 @@ import { makeHome, musterHere as run, muster as spawned } from '../test/process.
 import type { Prompter } from './keys/prompt.ts';
 import { showFingerprint } from './transport/trust.ts';
 
-// The whole program in this process, against a server that holds every request to the route table.
+// Runs the whole program in this process. The server validates every request with the route table.
 
 let home: Awaited<ReturnType<typeof makeHome>>;
 let certificate: Awaited<ReturnType<typeof makeCertificate>>;
@@ -46,13 +46,13 @@ const muster = (...args: string[]) => run(args, env);
 const routes = () => server.seen.map(({ route }) => route.id).filter((id) => id !== 'challenge' && id !== 'verify');
 const sent = (id: string) => server.seen.find(({ route }) => route.id === id);
 
-describe('keys and sessions', () => {
-  test('a key is made once, its public half is all that goes to stdout', async () => {
+describe('keys and sign-in sessions', () => {
+  test('operator init creates a key once, and prints only its public key on stdout', async () => {
     const again = await muster('operator', 'init');
     expect(again).toMatchObject({ exit: 1, stdout: '' });
     expect(again.stderr).toContain('--force');
     expect(again.stderr).toContain('muster operator whoami --public-key');
-    // Nothing is asked here.
+    // There is no terminal, so no question is possible.
     const nobody = { interactive: false } as Prompter;
     const init = ['operator', 'init', '--force', '--key-file', join(home.path, 'other')];
     const captured = await run(init, env);
@@ -65,7 +65,7 @@ describe('keys and sessions', () => {
     expect((await stat(join(home.path, 'other'))).mode & 0o777).toBe(0o600);
   });
 
-  test('login signs in, later verbs need not', async () => {
+  test('login signs in, and later verbs use its session', async () => {
     const login = await muster('login');
     expect(login).toMatchObject({ exit: 0, stderr: '' });
     expect(login.stdout).toContain('as ada (admin)');
@@ -74,13 +74,13 @@ describe('keys and sessions', () => {
     expect(server.seen.map(({ route }) => route.id)).toEqual(['listModules', 'listOperators']);
   });
 
-  test('a session that the orchestrator has forgotten is opened anew without a word', async () => {
+  test('signs in again without a message if the orchestrator has forgotten the session', async () => {
     await muster('login');
     server.forgetSessions();
     expect(await muster('agents', 'list')).toMatchObject({ exit: 0, stderr: '' });
   });
 
-  test('login trusts a named certificate from then on; another one is refused', async () => {
+  test('login stores the given certificate, and later verbs refuse another one', async () => {
     const { MUSTER_FINGERPRINT: fingerprint = '', ...bare } = env;
     const own = {
       ...bare,
@@ -100,27 +100,27 @@ describe('keys and sessions', () => {
     expect(server.seen).toEqual([]);
   });
 
-  test('not checking the certificate is possible, and never silent', async () => {
+  test('warns whenever the certificate is not checked', async () => {
     const { MUSTER_FINGERPRINT: _, ...bare } = env;
     const ran = await run(['status', '--insecure-skip-verify'], { ...bare, XDG_CONFIG_HOME: join(home.path, 'none') });
     expect(ran.exit).toBe(0);
     expect(ran.stderr).toContain('is not verified');
   });
 
-  test('an unknown operator is told which key it was', async () => {
+  test('reports the public key that the orchestrator does not know', async () => {
     answers.challenge = () => ({ code: 'operator_unknown', detail: 'this key may not sign in' });
     const ran = await muster('login');
     expect(ran.exit).toBe(4);
     expect(ran.stderr).toMatch(/public key [0-9a-f]{64}/);
   });
 
-  test('without a key the next command is told', async () => {
+  test('reports a missing key and the command that creates one', async () => {
     const ran = await run(['agents', 'list', '--key-file', join(home.path, 'nothing')], env);
     expect(ran.exit).toBe(4);
     expect(ran.stderr).toContain('muster operator init');
   });
 
-  test('whoami says who', async () => {
+  test('whoami prints the operator', async () => {
     expect((await muster('operator', 'whoami')).stdout).toContain('ada (admin)');
     expect(JSON.parse((await muster('operator', 'whoami', '--json')).stdout)).toMatchObject({
       username: 'ada',
@@ -129,7 +129,7 @@ describe('keys and sessions', () => {
     expect((await muster('operator', 'whoami', '--public-key')).stdout).toMatch(/^[0-9a-f]{64}\n$/);
   });
 
-  test('a kept token goes to no unchecked server with another key', async () => {
+  test('sends no stored token to an unchecked server with another key', async () => {
     const genuine = await standIn({ tls: certificate });
     const { url } = genuine;
     const { MUSTER_FINGERPRINT: _, ...rest } = env;
@@ -146,7 +146,7 @@ describe('keys and sessions', () => {
     await other.close();
   });
 
-  test('sends a kept token to no stranger where an authority vouched before', async () => {
+  test('sends no stored token to an unknown server after an authority verified the former one', async () => {
     const { MUSTER_FINGERPRINT: _, ...rest } = env;
     const vouched = { key: certificate.key, cert: certificate.cert };
     const genuine = await standIn({ tls: vouched });
@@ -174,7 +174,7 @@ describe('keys and sessions', () => {
     await stranger.close();
   });
 
-  test('sends a kept token to no other certificate that is named', async () => {
+  test('sends no stored token to a server with another pinned certificate', async () => {
     await muster('login');
     const tokens = server.seen.map(({ headers }) => headers.authorization).filter((token) => token !== undefined);
     expect(tokens).not.toEqual([]);
@@ -193,14 +193,14 @@ describe('keys and sessions', () => {
     });
   });
 
-  test('logout ends the session here and there', async () => {
+  test('logout ends the session on the server and locally', async () => {
     await muster('login');
     expect((await muster('logout')).exit).toBe(0);
     expect(routes()).toContain('logout');
     expect((await muster('logout')).exit).toBe(0);
   });
 
-  test('profiles take the place of flags', async () => {
+  test('a profile replaces flags', async () => {
     const { MUSTER_URL: _url, MUSTER_FINGERPRINT: _print, ...bare } = env;
     const own = {
       ...bare,
@@ -226,7 +226,7 @@ describe('keys and sessions', () => {
 });
 
 describe('agents', () => {
-  test('a list is whole when nobody watches: full ids, no colours, nothing cut', async () => {
+  test('a list in a pipe has full ids, no colors, and uncut cells', async () => {
     const { stdout, exit } = await muster('agents', 'list', '--filter', 'role=web');
     expect(exit).toBe(0);
     expect(stdout).toContain('3f8c2b0a9d7e41568c1b2a3d4e5f6071');
@@ -235,7 +235,7 @@ describe('agents', () => {
     expect(JSON.parse((await muster('agents', 'list', '--json')).stdout)).toHaveLength(1);
   });
 
-  test('show has the tags, and every attribute under the name that modules use', async () => {
+  test('agents show prints tags, and attributes under the names that modules use', async () => {
     answers.getAgent = () => ({ body: agent({ attributes: { 'fact.rack': 'b\u001b[2J', platform: 'linux' } }) });
     const { stdout } = await muster('agents', 'show', 'web-1');
     expect(stdout).toMatch(/^web-1 {2}approved\nnode id {2}3f8c2b0a9d7e41568c1b2a3d4e5f6071\n/);
@@ -244,7 +244,7 @@ describe('agents', () => {
     expect(JSON.parse((await muster('agents', 'show', 'web-1', '--json')).stdout)).toMatchObject({ name: 'web-1' });
   });
 
-  test('who approves a rejected agent learns that it comes back later', async () => {
+  test('approving a rejected agent reports that the agent reconnects later', async () => {
     expect((await muster('agents', 'approve', 'web-1')).stderr).toBe('');
     answers.getAgent = () => ({ body: agent({ name: null, status: 'pending', pin_source: 'first_use' }) });
     expect((await muster('agents', 'approve', 'web-1', '--name', 'web-1')).stderr).toContain('unverified');
@@ -254,7 +254,7 @@ describe('agents', () => {
     );
   });
 
-  test('tokens are listed without their values, and revoked by the end of their id', async () => {
+  test('enrollment tokens are listed without values, and revoked by the end of their id', async () => {
     expect((await muster('enrolment-tokens', 'list')).stdout).toMatch(/01KAGZ3N8V5T1Q6W9X2Y4Z7B8C +web-2 +yes +1 /);
     expect((await muster('enrolment-tokens', 'revoke', '7b8c')).stdout).toBe('Revoked 01KAGZ3N8V5T1Q6W9X2Y4Z7B8C.\n');
     expect(sent('revokeEnrolmentToken')?.params).toEqual({ id: '01KAGZ3N8V5T1Q6W9X2Y4Z7B8C' });
@@ -262,7 +262,7 @@ describe('agents', () => {
     expect((await muster('enrolment-tokens', 'list')).stderr).toContain('muster agents enroll');
   });
 
-  test('approving needs a name the first time, and nobody to ask is a usage error', async () => {
+  test('the first approval needs a name, and without a terminal the name must be given', async () => {
     const pending = agent({ name: null, status: 'pending' });
     answers.getAgent = () => ({ body: pending });
     answers.listAgents = () => ({ body: [pending] });
@@ -278,7 +278,7 @@ describe('agents', () => {
     });
   });
 
-  test('rejecting several goes on after one that fails, and says so with 6', async () => {
+  test('rejecting several agents continues after a failure, and exits with 6', async () => {
     const agents = [agent({}), agent({ name: 'web-2', node_id: 'ab'.repeat(16) })];
     answers.getAgent = ({ params }) => {
       const body = agents.find(({ name }) => name === params.node_id);
@@ -296,14 +296,14 @@ describe('agents', () => {
     expect(unknown.stderr).toContain('Did you mean web-1?');
   });
 
-  test('removing asks, and without anybody to ask wants --yes', async () => {
+  test('removing agents asks for confirmation, and without a terminal requires --yes', async () => {
     expect((await muster('agents', 'remove', 'web-1')).exit).toBe(2);
     expect(routes()).not.toContain('removeAgent');
     expect((await muster('agents', 'remove', 'web-1', '--yes')).exit).toBe(0);
     expect(routes()).toContain('removeAgent');
   });
 
-  test('tags are set and taken away one by one', async () => {
+  test('sets and removes each tag with its own request', async () => {
     expect((await muster('agents', 'tag', 'web-1', 'role=web', 'site=paris')).stdout).toBe('web-1: role=web\n');
     expect(
       server.seen.filter(({ route }) => route.id === 'putTag').map(({ params, body }) => [params.key, body]),
@@ -316,13 +316,13 @@ describe('agents', () => {
     expect(sent('deleteTag')?.params.key).toBe('role');
   });
 
-  describe('several agents at once', () => {
+  describe('verbs for several agents', () => {
     const waiting = ['web-7', 'web-8', '1.2.3.4', 'db-1', 'db-2'].map((initial_hostname, at) =>
       agent({ name: null, status: 'pending', node_id: `${at}f`.repeat(16), initial_hostname, attributes: {} }),
     );
     const named = ['web-1', 'web-2', 'db-1', 'db-2'].map((name, at) => agent({ name, node_id: `${at}e`.repeat(16) }));
 
-    test('all that wait are let in under their hostnames; one that cannot be a name ends it with 6', async () => {
+    test('approves all pending agents under their hostnames, and exits with 6 if a hostname is not a valid name', async () => {
       answers.listAgents = () => ({ body: waiting });
       answers.setAgentStatus = ({ params, body }) => ({
         body: agent({ node_id: params.node_id ?? '', name: (body as { name: string }).name }),
@@ -340,7 +340,7 @@ describe('agents', () => {
       expect((await muster('agents', 'approve', '0f', '1f', '--name', 'x')).exit).toBe(2);
     });
 
-    test('tags of many are set after asking, and told with one request', async () => {
+    test('sets tags of many agents after a question, and reads the result with one request', async () => {
       answers.listAgents = () => ({ body: named });
       const refused = await muster('agents', 'tag', '-l', 'role=web', 'site=paris');
       expect(refused.exit).toBe(2);
@@ -353,7 +353,7 @@ describe('agents', () => {
       expect(routes().toSorted()).toEqual(['listAgents', 'listAgents', ...named.map(() => 'putTag')]);
     });
 
-    test('untag takes agents with commas between, or a selector', async () => {
+    test('untag accepts agents separated by commas, or a selector', async () => {
       answers.listAgents = () => ({ body: named });
       expect((await muster('agents', 'untag', 'web-1,db-1', 'role', 'site')).exit).toBe(0);
       const taken = server.seen.filter(({ route }) => route.id === 'deleteTag').map(({ params }) => params);
@@ -367,7 +367,7 @@ describe('agents', () => {
       expect((await muster('agents', 'untag', '-l', 'role', 'role', '--yes')).exit).toBe(0);
     });
 
-    test('show has them one below the other; --json is an array unless one was named', async () => {
+    test('show prints several agents, and with --json an array unless a single one was named', async () => {
       answers.listAgents = () => ({ body: named });
       answers.getAgent = () => ({ body: named[0] });
       expect((await muster('agents', 'show', 'web-1', 'db-1')).stdout.match(/^node id/gm)).toHaveLength(2);
@@ -375,7 +375,7 @@ describe('agents', () => {
       expect(JSON.parse((await muster('agents', 'show', '-l', 'role', '--json')).stdout)).toHaveLength(4);
     });
 
-    test('a wrong selector shows where', async () => {
+    test('shows the position of the fault in a selector', async () => {
       answers.listAgents = () => ({
         code: 'selector_invalid',
         detail: 'expected a value (column 6)',
@@ -387,7 +387,7 @@ describe('agents', () => {
     });
   });
 
-  test('enrolling prints the line to paste and nothing else', async () => {
+  test('enroll prints only the command to paste on stdout', async () => {
     const { stdout, stderr, exit } = await muster(
       'agents',
       'enroll',
@@ -424,7 +424,7 @@ describe('modules', () => {
     await writeFile(file('bad.yml'), bad);
   });
 
-  test('validate needs no orchestrator and prints faults as compilers do', async () => {
+  test('validate needs no orchestrator, and prints faults in the format of compilers', async () => {
     const ran = await run(['modules', 'validate', file('good.yml'), file('bad.yml')], {
       ...home.env,
       MUSTER_URL: 'https://127.0.0.1:1',
@@ -439,7 +439,7 @@ describe('modules', () => {
     expect((await muster('modules', 'validate', file('absent.yml'))).stderr).toContain('no such file');
   });
 
-  test('upload checks first, then sends the text under the name inside', async () => {
+  test('upload checks the file first, then sends it under the name in the module', async () => {
     const faulty = await muster('modules', 'upload', file('bad.yml'));
     expect(faulty.exit).toBe(1);
     expect(faulty.stderr).toContain('bad.yml:5:');
@@ -456,7 +456,7 @@ describe('modules', () => {
     });
   });
 
-  test('faults that only the orchestrator finds are told in the same way', async () => {
+  test('upload prints faults from the orchestrator in the same format', async () => {
     answers.uploadModule = () => ({
       code: 'module_invalid',
       detail: 'the module has faults',
@@ -467,7 +467,7 @@ describe('modules', () => {
     expect(ran.stderr).toContain(`${file('good.yml')}:4:5 not here`);
   });
 
-  test('show gives the very text', async () => {
+  test('show prints the exact text of a module', async () => {
     answers.getModule = ({ route }) => ({
       body: { ...(route.example.answer as object), content: `${good}# \u001b[31m` },
     });
@@ -483,7 +483,7 @@ describe('modules', () => {
     );
   });
 
-  test('list, remove and schema', async () => {
+  test('lists and removes modules, and prints their schema', async () => {
     expect((await muster('modules', 'list')).stdout).toMatch(/motd .* ada/);
     expect((await muster('modules', 'remove', 'motd', '--yes')).exit).toBe(0);
     expect(JSON.parse((await muster('modules', 'schema')).stdout)).toMatchObject({ type: 'object' });
@@ -494,7 +494,7 @@ describe('plan, apply, drift, operations', () => {
   const changes = operation(variety);
   const nothing = operation([result({})]);
 
-  test('plan exits with 3 only on request, and only when there is something to do', async () => {
+  test('plan exits with 3 only on request, and only if there are changes', async () => {
     answers.planAgent = () => ({ body: changes });
     const plain = await muster('plan', 'web-1', '-m', 'motd', '-m', 'base,site');
     expect(plain.exit).toBe(0);
@@ -510,14 +510,14 @@ describe('plan, apply, drift, operations', () => {
     expect((await muster('plan', 'web-1', '--exit-code')).exit).toBe(1);
   });
 
-  test('a module that is not known brings the nearest', async () => {
+  test('suggests the nearest name for an unknown module', async () => {
     for (const code of ['unknown_module', 'module_not_found'] as const) {
       answers.planAgent = () => ({ code, detail: 'there is no module "modt"' });
       expect((await muster('plan', 'web-1', '-m', 'modt')).stderr).toContain('Did you mean motd?');
     }
   });
 
-  test('an agent that is not connected is unreachable, and the remedy is a flag of ours', async () => {
+  test('reports an offline agent as unreachable, and suggests --queue', async () => {
     answers.applyAgent = () => ({ code: 'agent_not_connected', detail: 'web-1 is not connected' });
     const ran = await muster('apply', 'web-1', '-m', 'motd', '-m', "the boss's", '--yes');
     expect(ran.exit).toBe(5);
@@ -531,7 +531,7 @@ describe('plan, apply, drift, operations', () => {
     [['drift', '--history', '--limit', '2'], '--history needs an agent'],
     [['agents', 'tag', 'role web'], 'no argument has the form key=value'],
     [['modules', 'upload', '/no/such/file'], 'cannot read /no/such/file: no such file'],
-  ])('%s names the fault', async (args, message) => {
+  ])('%s reports the fault', async (args, message) => {
     const { exit, stderr } = await muster(...args);
     expect(exit).toBeGreaterThan(0);
     expect(stderr).toContain(message);
@@ -546,7 +546,7 @@ describe('plan, apply, drift, operations', () => {
     expect(ran.stderr).not.toContain('-m site');
   });
 
-  test('refuses an apply without -m that would remove resources, and shows both ways to go on', async () => {
+  test('refuses an apply without -m that would remove resources, and shows both alternatives', async () => {
     answers.listModules = () => ({
       body: ['site', 'first', 'second'].map((name) => ({ name, uploaded_at: 1, uploaded_by: 'x' })),
     });
@@ -569,13 +569,13 @@ describe('plan, apply, drift, operations', () => {
     expect(routes()).toContain('applyAgent');
   });
 
-  test('an apply that was found to remove nothing is held to that, and not tried where that cannot be told', async () => {
+  test('applies exactly the checked plan without removals, and refuses if the plan failed', async () => {
     const planned = operation([result({ action: 'update', status: 'would_change' })]);
     answers.planAgent = () => ({ body: planned });
     expect((await muster('apply', 'web-1', '--yes')).exit).toBe(0);
     expect(sent('applyAgent')?.body).toEqual({ modules: [], offline: 'report', plan_id: planned.operation_id });
     server.seen.length = 0;
-    // It may not have got as far as the removals.
+    // A failed plan may have stopped before the removals.
     for (const status of ['failed', 'cancelled'] as const) {
       answers.planAgent = () => ({ body: operation([result({ status: 'failed' })], { status, modules: ['motd'] }) });
       const ran = await muster('apply', 'web-1', '--yes');
@@ -589,7 +589,7 @@ describe('plan, apply, drift, operations', () => {
     expect(sent('applyAgent')?.body).toEqual({ modules: ['motd'], offline: 'report' });
   });
 
-  test('what was left behind is told, also without -v', async () => {
+  test('prints resources that a removal left behind, also without -v', async () => {
     const left = result({ type: 'directory-unix', identity: '/srv', message: 'left: it is not empty' });
     answers.applyAgent = () => ({ body: operation([left], { kind: 'apply' }) });
     const ran = await muster('apply', 'web-1', '--yes', '--remove');
@@ -597,14 +597,14 @@ describe('plan, apply, drift, operations', () => {
     expect(ran.stdout).toContain('Nothing to do.');
   });
 
-  test('apply without a terminal wants --yes, and touches nothing before', async () => {
+  test('apply without a terminal requires --yes, and sends nothing without it', async () => {
     const ran = await muster('apply', 'web-1', '-m', 'motd');
     expect(ran.exit).toBe(2);
     expect(ran.stderr).toContain('--yes');
     expect(server.seen).toEqual([]);
   });
 
-  test('apply waits for an operation that was answered before its end', async () => {
+  test('apply waits for the end of an operation that is still running', async () => {
     answers.applyAgent = () => ({ status: 202, body: operation([], { kind: 'apply', status: 'running' }) });
     let asked = 0;
     answers.getOperation = () => ({
@@ -618,7 +618,7 @@ describe('plan, apply, drift, operations', () => {
     expect(ran.stdout).toContain('Applied: 1 created, 0 updated, 0 removed, 0 unchanged');
   });
 
-  test('an apply that failed exits with 1, and what its scripts printed is one command away', async () => {
+  test('a failed apply exits with 1, and prints the command that shows script output', async () => {
     answers.applyAgent = () => ({
       body: operation([result({ status: 'failed', message: 'no' })], { kind: 'apply', status: 'failed' }),
     });
@@ -630,7 +630,7 @@ describe('plan, apply, drift, operations', () => {
     expect((await muster('apply', 'web-1', '-m', 'site', '--yes')).stderr).toContain('muster operations show');
   });
 
-  test('a queued apply is handed over, not waited for', async () => {
+  test('apply --queue does not wait for the end', async () => {
     answers.applyAgent = ({ headers }) => ({
       status: 202,
       body: operation([], { kind: 'apply', status: headers.prefer === 'respond-async' ? 'queued' : 'failed' }),
@@ -641,7 +641,7 @@ describe('plan, apply, drift, operations', () => {
     expect(sent('applyAgent')?.body).toEqual({ modules: ['motd'], ttl: 43_200 });
   });
 
-  describe('on several agents', () => {
+  describe('plan and apply on several agents', () => {
     const fleet = ['web-2', 'web-1', 'web-10'].map((name, at) => agent({ name, node_id: `${at}c`.repeat(16) }));
     const outcome = (at: number, fields: Partial<Run['results'][number]> = {}): Run['results'][number] => ({
       node_id: fleet[at]?.node_id ?? '',
@@ -674,7 +674,7 @@ describe('plan, apply, drift, operations', () => {
       });
     });
 
-    test('plans that are alike are shown once, by all who have them; 3 on request, 6 when some failed', async () => {
+    test('prints equal plans once, and exits with 3 on request or 6 after a failure', async () => {
       answers.startRun = () => ({ status: 202, body: runOf([outcome(0), outcome(1)]) });
       const ran = await muster('plan', '-l', 'role=web', '-m', 'site', '--exit-code');
       expect(ran.exit, ran.stderr).toBe(3);
@@ -690,7 +690,7 @@ describe('plan, apply, drift, operations', () => {
       expect(JSON.parse(partly.stdout).results).toHaveLength(2);
     });
 
-    test('apply asks once, and does exactly what was planned, where there is something to do', async () => {
+    test('apply asks once, and applies exactly the plans with changes', async () => {
       const nothing = { summary: { total: 1, unchanged: 1, changed: 0, removed: 0, failed: 0, skipped: 0 } };
       answers.startRun = ({ body }) => ({
         status: 202,
@@ -721,11 +721,11 @@ describe('plan, apply, drift, operations', () => {
       expect(ran.stdout).toContain('Nothing to do on web-1');
       expect(ran.stdout).toContain('! web-10: the agent is not connected');
       expect(ran.stdout).toContain('Applied on 1 agent in 2s: 1 succeeded');
-      // Who was asked for and could not be planned has nothing of it.
+      // The agent without a plan was not applied, which is a failure.
       expect(ran.exit).toBe(6);
     });
 
-    test('what failed is told with its reason and the end of what it printed', async () => {
+    test('prints failed resources with the reason and the end of their output', async () => {
       const failed = result({ type: 'script', identity: 'deploy', id: 'deploy', status: 'failed', message: 'exit 2' });
       answers.startRun = () => ({
         status: 202,
@@ -753,7 +753,7 @@ describe('plan, apply, drift, operations', () => {
       expect(ran.stderr).toContain('muster runs show 01KAGZ5R3E5F6G7H8J9K0M1N2P');
     });
 
-    test('drift compares several now, tells those that have drifted, and goes on after one that is away', async () => {
+    test('drift --check compares several machines, prints those that drifted, and continues after an offline one', async () => {
       const moved = result({
         action: 'update',
         status: 'would_change',
@@ -782,7 +782,7 @@ describe('plan, apply, drift, operations', () => {
       expect((await muster('drift', 'web-1', 'web-2', '--latest')).exit).toBe(2);
     });
 
-    test('without -m nothing is removed that nobody agreed to; paces are for several', async () => {
+    test('refuses unconfirmed removals without -m, and pacing options for a single agent', async () => {
       answers.startRun = () => ({ status: 202, body: runOf([outcome(0), outcome(1)]) });
       const ran = await muster('apply', 'web-1', 'web-2', '--yes');
       expect(ran.exit).toBe(1);
@@ -817,7 +817,7 @@ describe('plan, apply, drift, operations', () => {
     });
   });
 
-  test('drift tells the fields, and exits with 3 on request', async () => {
+  test('drift prints the changed fields, and exits with 3 on request', async () => {
     const record = drift([
       result({ action: 'update', status: 'would_change', changes: [{ field: 'mode', from: '0600', to: '0644' }] }),
     ]);
@@ -833,7 +833,7 @@ describe('plan, apply, drift, operations', () => {
     expect(ran.exit).toBe(0);
     expect(ran.stdout).toContain('mode  is 0600, declared 0644');
     expect(ran.stderr).toContain('To repair it: muster apply web-1 -m w1 -m w2\n');
-    // What is assigned needs no naming.
+    // Modules of assignments need not be named.
     const of = (mode: string, ...modules: string[]) => ({ name: mode, mode, modules });
     answers.listAssignments = ({ route }) => {
       const [example] = route.example.answer as object[];
@@ -874,7 +874,7 @@ describe('plan, apply, drift, operations', () => {
     expect(pages).toBe(3);
   });
 
-  test('drift lists what checks found, of one agent and of all, without making one', async () => {
+  test('drift lists the results of earlier checks without a new check', async () => {
     const moved = result({
       action: 'update',
       status: 'would_change',
@@ -899,7 +899,7 @@ describe('plan, apply, drift, operations', () => {
       expect((await muster('drift', ...wrong)).exit).toBe(2);
   });
 
-  test('operations are listed with the names of their agents, and shown with what scripts printed', async () => {
+  test('lists operations with agent names, and shows script output', async () => {
     const listed = await muster('operations', 'list', '--agent', 'web-1', '--status', 'succeeded', '--limit', '5');
     expect(listed.stdout).toMatch(/01KAGZ4D3E5F6G7H8J9K0M1N2P +web-1 +apply +succeeded/);
     expect(sent('listAgentOperations')?.params).toEqual({ node_id: '3f8c2b0a9d7e41568c1b2a3d4e5f6071' });
@@ -919,7 +919,7 @@ describe('plan, apply, drift, operations', () => {
     expect((await muster('operations', 'show', 'zzz')).stderr).toContain('muster operations list');
   });
 
-  test('what scripts print is followed up to the end, and the exit code is that of the operation', async () => {
+  test('operations output --follow prints new output until the end, and exits like the operation', async () => {
     const said = [
       { stdout: 'one\ntw', stderr: '', exit_code: null, truncated: false, running: true as const },
       { stdout: 'one\ntwo\n', stderr: 'oh\u001b[2J\n', exit_code: null, truncated: false, running: true as const },
@@ -945,7 +945,7 @@ describe('plan, apply, drift, operations', () => {
     expect((await muster('operations', 'output', id)).stdout).toBe('site/deploy\nno newline\nof its own\nexit 3\n');
   });
 
-  test('operations are cancelled, and it is said when that takes a while', async () => {
+  test('cancels operations, and reports if one has to finish its current resource', async () => {
     expect((await muster('operations', 'cancel', 'n2p')).stdout).toBe('Cancelled 01KAGZ4D3E5F6G7H8J9K0M1N2P.\n');
     answers.cancelOperation = () => ({ status: 202, body: operation([], { status: 'running' }) });
     expect((await muster('operations', 'cancel', 'n2p')).stdout).toContain('is running and ends after');
@@ -955,7 +955,7 @@ describe('plan, apply, drift, operations', () => {
 });
 
 describe('assignments and runs', () => {
-  test('are listed and shown', async () => {
+  test('assignments are listed and shown', async () => {
     expect((await muster('assignments', 'list')).stdout).toMatch(/base +enforce +role=web +motd/);
     expect((await muster('assignments', 'show', 'base')).stdout).toContain('matches     web-1\n');
     expect((await muster('runs', 'list')).stdout).toMatch(/01KAGZ5R3E5F6G7H8J9K0M1N2P +base +apply +succeeded/);
@@ -970,7 +970,7 @@ describe('assignments and runs', () => {
     expect(made.stderr).toContain('Did you mean motd?');
   });
 
-  test('an assignment is made of modules and a selector, and parameters from a file', async () => {
+  test('creates an assignment from modules and a selector, with parameters from a file', async () => {
     const bare = await muster('assignments', 'create', 'base', '-m', 'motd');
     expect(bare.exit).toBe(2);
     expect(bare.stderr).toContain('--selector');
@@ -1001,7 +1001,7 @@ describe('assignments and runs', () => {
   });
   const summary = { total: 3, unchanged: 1, changed: 0, removed: 2, failed: 0, skipped: 0 };
 
-  test('plan waits for the run, and exits with 3 on request when something would change', async () => {
+  test('assignments plan waits for the run, and exits with 3 on request if there are changes', async () => {
     answers.planAssignment = () => ({ status: 202, body: runOf('running') });
     answers.getRun = () => ({ body: runOf('succeeded', { status: 'succeeded', summary }) });
     expect(await muster('assignments', 'plan', 'base')).toMatchObject({ exit: 0 });
@@ -1014,7 +1014,7 @@ describe('assignments and runs', () => {
     expect(partly.stdout).toContain('away');
   });
 
-  test('a run is followed to its end, and ends as it did', async () => {
+  test('runs follow waits for the end, and exits like the run', async () => {
     const [good, bad] = [
       { status: 'succeeded', summary },
       { status: 'failed', summary: null, error: 'away' },
@@ -1030,7 +1030,7 @@ describe('assignments and runs', () => {
     expect((await muster('runs', 'follow', '01KAGZ5R3E5F6G7H8J9K0M1N2P')).exit).toBe(1);
   });
 
-  test('apply wants somebody to agree, or --yes', async () => {
+  test('assignments apply needs a confirmation, or --yes', async () => {
     expect((await muster('assignments', 'apply', 'base')).exit).toBe(2);
     expect(server.seen).toEqual([]);
     expect((await muster('assignments', 'apply', 'base', '--yes')).exit).toBe(0);
@@ -1040,7 +1040,7 @@ describe('assignments and runs', () => {
     server.seen.splice(0, server.seen.length, ...server.seen.filter(({ route }) => route.id === 'applyAssignment'));
     expect((await muster('assignments', 'apply', 'base', '--yes', '--remove')).exit).toBe(0);
     expect(routes()).not.toContain('getAssignment');
-    // What was found to remove nothing is what is done, unless it is a plan of the next window.
+    // The apply is bound to the checked plan, except for window-only assignments, whose plan is of the next window.
     expect(server.seen.filter(({ route }) => route.id === 'applyAssignment').map(({ body }) => body)).toEqual([
       { plan_run_id: '01KAGZ5R3E5F6G7H8J9K0M1N2P' },
       { offline: 'queue', ttl: 3600 },
@@ -1052,7 +1052,7 @@ describe('assignments and runs', () => {
     expect(sent('applyAssignment')?.body).toEqual({});
   });
 
-  test('an assignment whose selector matches nobody is no failure, and says so', async () => {
+  test('a selector of an assignment that matches no agent is not a failure, and prints a note', async () => {
     answers.planAssignment = () => ({ body: runOf('succeeded') });
     answers.applyAssignment = () => ({ body: { ...runOf('succeeded'), kind: 'apply' } });
     const said = 'The selector of base matches no agent: there is nothing to';
@@ -1062,7 +1062,7 @@ describe('assignments and runs', () => {
       expect(ran.stdout).toBe(`${said} ${verb[0]}.\n`);
     }
     expect((await muster('assignments', 'plan', 'base', '--exit-code')).exit).toBe(0);
-    // Whoever selects agents now, and finds none, has made a mistake.
+    // A selector on the command line that matches no agent is probably a mistake.
     answers.listAgents = () => ({ body: [] });
     const typed = await muster('apply', '-l', 'role=wbe', '-m', 'motd', '--yes');
     expect(typed).toMatchObject({ exit: 1, stdout: '' });
@@ -1070,7 +1070,7 @@ describe('assignments and runs', () => {
     expect(routes()).not.toContain('startRun');
   });
 
-  test('the question before an apply counts what would be removed', async () => {
+  test('the question before an apply contains the number of removals', async () => {
     answers.planAssignment = () => ({ body: runOf('succeeded', { status: 'succeeded', summary }) });
     const asked: string[] = [];
     const prompt: Prompter = {
@@ -1087,7 +1087,7 @@ describe('assignments and runs', () => {
   });
 });
 
-describe('fan-outs', () => {
+describe('applying and planning an assignment', () => {
   const example =
     (id: string) =>
     ({ route }: { route: { example: { answer?: unknown } } }) => ({
@@ -1101,7 +1101,7 @@ describe('fan-outs', () => {
       return { body: { ...run, results } };
     };
 
-  test('take their pace from options', async () => {
+  test('options set the pace', async () => {
     const paced = ['--canary', '2', '--batch', '25%', '--max-failures', '0', '--offline', 'queue', '--ttl', '1h'];
     expect((await muster('assignments', 'apply', 'base', '--yes', ...paced)).exit).toBe(0);
     expect(sent('applyAssignment')?.body).toEqual({
@@ -1121,7 +1121,7 @@ describe('fan-outs', () => {
       expect((await muster('assignments', 'apply', 'base', '--yes', ...wrong)).exit, wrong.join(' ')).toBe(2);
   });
 
-  test('remove nothing that nobody has agreed to', async () => {
+  test('removals need a confirmation', async () => {
     answers.planAssignment = removing(2);
     const ran = await muster('assignments', 'apply', 'base', '--yes');
     expect(ran.exit).toBe(1);
@@ -1131,7 +1131,7 @@ describe('fan-outs', () => {
     expect(routes()).toContain('applyAssignment');
   });
 
-  test('follow a plan to the letter', async () => {
+  test('applies exactly the plan of --plan-run', async () => {
     const planned = '01KAGZ5R3E5F6G7H8J9K0M1N2P';
     answers.getRun = example(planned);
     expect((await muster('assignments', 'apply', 'base', '--yes', '--plan-run', planned)).exit).toBe(0);
@@ -1145,7 +1145,7 @@ describe('fan-outs', () => {
     expect((await muster('apply', 'web-1', '--yes', '--plan', 'x', '-m', 'motd')).exit).toBe(2);
   });
 
-  test('are cancelled, and listed by status', async () => {
+  test('runs are cancelled, and listed by status', async () => {
     expect((await muster('runs', 'cancel', '01KAGZ5R3E5F6G7H8J9K0M1N2P')).stdout).toBe(
       'Cancelled 01KAGZ5R3E5F6G7H8J9K0M1N2P.\n',
     );
@@ -1156,7 +1156,7 @@ describe('fan-outs', () => {
 });
 
 describe('the program', () => {
-  test('status needs no key and tells scripts when all is not well', async () => {
+  test('status needs no key, and exits with 1 if the orchestrator is degraded', async () => {
     expect((await run(['status', '--key-file', '/nonexistent'], env)).exit).toBe(0);
     answers.getStatus = ({ route }) => ({ body: { ...(route.example.answer as object), status: 'degraded' } });
     expect((await muster('status')).exit).toBe(1);
@@ -1170,13 +1170,13 @@ describe('the program', () => {
     [['agents'], 'approve'],
     [['status', '--url', 'ftp://x'], 'https'],
     [['orchestrator'], 'launcher'],
-  ])('%j is a usage error: 2, nothing on stdout, and a hint', async (args, hint) => {
+  ])('%j is a usage error: exit code 2, nothing on stdout, and a hint', async (args, hint) => {
     const ran = await muster(...args);
     expect(ran).toMatchObject({ exit: 2, stdout: '' });
     expect(ran.stderr).toContain(hint);
   });
 
-  test('help is data: on stdout, with an example, 0', async () => {
+  test('help is printed on stdout, with an example, and exits with 0', async () => {
     for (const args of [[], ['--help'], ['help'], ['plan', '--help'], ['help', 'plan'], ['help', 'agents', 'tag']]) {
       const ran = await muster(...args);
       expect(ran, args.join(' ')).toMatchObject({ exit: 0, stderr: '' });
@@ -1187,19 +1187,19 @@ describe('the program', () => {
     );
   });
 
-  test('what every verb takes stands below what is of this one', async () => {
+  test('help lists the global options below those of the verb', async () => {
     const { stdout } = await muster('agents', '--help');
     expect(stdout.indexOf('Commands:')).toBeGreaterThan(0);
     expect(stdout.indexOf('Commands:')).toBeLessThan(stdout.indexOf('Global Options:'));
   });
 
-  test('plain HTTP to a port that speaks TLS: the right address is told', async () => {
+  test('suggests https if a TLS port is addressed with plain HTTP', async () => {
     const ran = await run(['status', '--url', server.url.replace('https:', 'http:')], env);
     expect(ran.exit).toBe(5);
     expect(ran.stderr).toContain(`--url ${server.url}`);
   });
 
-  test('nobody there: 5, and what to do', async () => {
+  test('exits with 5 and instructions if nothing listens at the address', async () => {
     const ran = await run(['status', '--url', 'https://127.0.0.1:1'], env);
     expect(ran).toMatchObject({ exit: 5, stdout: '' });
     expect(ran.stderr).toContain('nothing listens there');
@@ -1208,14 +1208,14 @@ describe('the program', () => {
     expect(json.stderr.trimEnd().split('\n')).toHaveLength(1);
   });
 
-  test('something else there: 5, and the address is doubted', async () => {
+  test('exits with 5 and doubts the address if another server answers', async () => {
     answers.getStatus = () => ({ status: 404, body: 'hello' });
     expect((await muster('status')).exit).toBe(5);
   });
 });
 
-describe('at a terminal', () => {
-  /** A person who gives these answers, and what they were asked. */
+describe('with a terminal', () => {
+  /** A user with these answers; records the questions. */
   const person = (...given: (boolean | string)[]) => {
     const asked: string[] = [];
     const next = (question: string) => {
@@ -1239,7 +1239,7 @@ describe('at a terminal', () => {
   };
   const tty = { TERM: 'xterm' };
 
-  test('apply shows the plan, asks, and tells what was done', async () => {
+  test('apply shows the plan, asks, and prints the outcome', async () => {
     answers.planAgent = () => ({ body: operation(variety) });
     answers.applyAgent = () => ({
       body: operation([result({ action: 'create', status: 'changed' })], { kind: 'apply' }),
@@ -1248,7 +1248,7 @@ describe('at a terminal', () => {
     const ran = await run(['apply', 'web-1', '-m', 'motd'], { ...env, NO_COLOR: '1' }, '', terminal);
     expect(ran.exit, ran.stderr).toBe(0);
     expect(asked).toEqual(['Apply this on web-1? It removes 1 resource.']);
-    // What was agreed to, and nothing else.
+    // Only the confirmed plan is applied.
     expect(sent('applyAgent')?.body).toEqual({
       modules: ['motd'],
       offline: 'report',
@@ -1257,14 +1257,14 @@ describe('at a terminal', () => {
     expect(ran.stdout.indexOf('Plan for web-1')).toBeLessThan(ran.stdout.indexOf('Apply on web-1'));
   });
 
-  test('a no changes nothing, and is no success', async () => {
+  test('a no changes nothing, and is a failure', async () => {
     answers.planAgent = () => ({ body: operation(variety) });
     const { terminal } = person(false);
     expect((await run(['apply', 'web-1', '--remove'], env, '', terminal)).exit).toBe(1);
     expect(routes()).not.toContain('applyAgent');
   });
 
-  test('a plan without -m that removes is shown, and not asked about', async () => {
+  test('prints a plan with removals without -m, but refuses to apply it', async () => {
     answers.planAgent = () => ({ body: operation(variety) });
     const { asked, terminal } = person();
     const ran = await run(['apply', 'web-1'], env, '', terminal);
@@ -1275,7 +1275,7 @@ describe('at a terminal', () => {
     expect(routes()).not.toContain('applyAgent');
   });
 
-  test('with nothing to do nobody is asked', async () => {
+  test('does not ask if there is nothing to apply', async () => {
     answers.planAgent = () => ({ body: operation([result({})]) });
     const { asked, terminal } = person();
     expect((await run(['apply', 'web-1'], env, '', terminal)).exit).toBe(0);
@@ -1283,7 +1283,7 @@ describe('at a terminal', () => {
     expect(routes()).not.toContain('applyAgent');
   });
 
-  test('a plan that failed is not applied', async () => {
+  test('does not apply a failed plan', async () => {
     answers.planAgent = () => ({
       body: operation([result({ status: 'failed', message: 'no such user' })], { status: 'failed' }),
     });
@@ -1294,7 +1294,7 @@ describe('at a terminal', () => {
     expect(routes()).not.toContain('applyAgent');
   });
 
-  test('a certificate is shown once, and held to afterwards', async () => {
+  test('shows an unknown certificate once, and accepts only that one later', async () => {
     const { MUSTER_FINGERPRINT: _, ...bare } = env;
     const own = { ...bare, XDG_CONFIG_HOME: join(home.path, 'first-use'), MUSTER_KEY_FILE: keyFile() };
     const no = await run(['status'], own, '', person(false).terminal);
@@ -1318,7 +1318,7 @@ describe('at a terminal', () => {
     await other.close();
   });
 
-  test('approving proposes what can be a name, after telling who it is', async () => {
+  test('approve shows the agent, and proposes a valid name', async () => {
     answers.getAgent = () => ({
       body: agent({
         name: null,
@@ -1336,7 +1336,7 @@ describe('at a terminal', () => {
     expect(sent('setAgentStatus')?.body).toEqual({ status: 'approved', name: 'web-9' });
   });
 
-  test('there is colour, unless NO_COLOR or a dumb terminal', async () => {
+  test('prints colors, except with NO_COLOR or a dumb terminal', async () => {
     const { terminal } = person();
     expect((await run(['agents', 'list'], { ...env, ...tty }, '', terminal)).stdout).toContain('\u001b[');
     for (const without of [{ NO_COLOR: '1' }, { TERM: 'dumb' }])
@@ -1357,7 +1357,7 @@ describe('at a terminal', () => {
     expect(stdout).toContain('…');
   });
 
-  test('a module is shown with its escapes made visible', async () => {
+  test('shows a module with visible escapes', async () => {
     answers.getModule = ({ route }) => ({
       body: { ...(route.example.answer as object), content: 'name: a\n# \u001b[31m\n' },
     });
@@ -1366,7 +1366,7 @@ describe('at a terminal', () => {
   });
 });
 
-describe('as a process of its own', () => {
+describe('in a separate process', () => {
   test('exit codes and streams are those of the program', async () => {
     const status = await spawned(['status'], env);
     expect(status).toMatchObject({ exit: 0, stderr: '' });
@@ -1376,7 +1376,7 @@ describe('as a process of its own', () => {
     expect((await spawned(['plan', 'web-1', '--exit-code'], env)).exit).toBe(3);
   });
 
-  test('who leaves while an apply goes on is told where to see it', async () => {
+  test('prints how to see the work if a signal ends an apply', async () => {
     let waiting = () => {};
     const asked = new Promise<void>((resolve) => {
       waiting = resolve;
@@ -1395,13 +1395,13 @@ describe('as a process of its own', () => {
     );
   });
 
-  test('a reader that goes away is no error', async () => {
+  test('a reader that closes the pipe is not an error', async () => {
     answers.listAgents = () => ({ body: Array.from({ length: 3000 }, () => agent({})) });
     const ran = await spawned(['agents', 'list', '--json'], env, '', 'hang up');
     expect(ran).toMatchObject({ exit: 0, stderr: '' });
   });
 
-  test('a long answer is whole in a pipe', async () => {
+  test('writes a long answer completely to a pipe', async () => {
     answers.listAgents = () => ({ body: Array.from({ length: 3000 }, () => agent({})) });
     expect(JSON.parse((await spawned(['agents', 'list', '--json'], env)).stdout)).toHaveLength(3000);
   });
@@ -1411,7 +1411,7 @@ describe('discovery', () => {
   const pending = (letter: string) =>
     agent({ node_id: letter.repeat(32), name: null, status: 'pending', initial_hostname: `host-${letter}` });
 
-  test('announces, and shows the agents that come', async () => {
+  test('announces the orchestrator, and prints new agents', async () => {
     let asked = 0;
     answers.listAgents = () => ({ body: asked++ === 0 ? [pending('a')] : [pending('a'), pending('b')] });
     answers.discover = () => ({ body: { sent_to: ['192.0.2.255:4747'] } });
@@ -1431,7 +1431,7 @@ describe('discovery', () => {
     });
   });
 
-  test('says so when nobody comes, and what is wrong when nothing was sent', async () => {
+  test('reports if no agent connects, and why nothing could be sent', async () => {
     answers.listAgents = () => ({ body: [] });
     expect((await muster('discover', '--wait', '1')).stderr).toContain('No new agent has connected.');
     expect((await muster('discover', '--wait', 'soon')).exit).toBe(2);

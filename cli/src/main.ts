@@ -48,7 +48,7 @@ void runProgram(argv.slice(2), {
       try {
         say();
       } catch {
-        // The terminal is gone; there is nothing to restore.
+        // The terminal was closed; there is nothing to restore.
       }
       process.kill(process.pid, signal);
     };

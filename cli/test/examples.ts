@@ -4,7 +4,7 @@ import type { Agent, DriftRecord, Operation } from '@muster/protocol/http';
 import { agentExample } from '@muster/protocol/http';
 import { colorsFor, type Style } from '../src/text/style.ts';
 
-/** 2026-11-18 11:06:40 UTC, in Unix seconds: the time at which everything here is looked at. */
+/** 2026-11-18 11:06:40 UTC, in Unix seconds: the time at which the examples are printed. */
 const now = 1_795_000_000;
 
 export const style = (options: Partial<Style> & { colored?: boolean } = {}): Style => {
@@ -47,7 +47,7 @@ export const operation = (resources: ResourceResult[], fields: Partial<Operation
   ...fields,
 });
 
-/** One of every kind of thing that a plan may hold. */
+/** An example of each form of resource result in a plan. */
 export const variety: ResourceResult[] = [
   result({
     id: 'conf',
@@ -103,7 +103,7 @@ export const variety: ResourceResult[] = [
     identity: '/etc/old',
     action: 'remove',
     status: 'would_change',
-    message: 'was there before Muster: its former content comes back',
+    message: 'existed before Muster: its original content is restored',
   }),
 ];
 

@@ -1,33 +1,33 @@
 import { ReaderGone } from '../src/exit.ts';
 import type { EndSignal, LocalTerminal, Size } from '../src/terminal/local-terminal.ts';
 
-/** A terminal, or a pipe, that a test holds in its hands. */
+/** A terminal or pipe that a test controls. */
 export interface HeldTerminal {
   terminal: LocalTerminal;
-  /** What was written and taken. */
+  /** The text that was written and accepted. */
   shown(): string;
-  /** What was said to the person. */
+  /** The messages for the operator. */
   said: string[];
   type(bytes: string | Uint8Array): void;
   endInput(): void;
   signal(name: EndSignal): void;
   resize(size: Size): void;
-  /** Reading was stopped. */
+  /** True while reading is paused. */
   isPaused(): boolean;
   isClosed(): boolean;
-  /** Takes nothing of what is written until it is told to. */
+  /** Accepts no written bytes until `release`. */
   hold(): void;
   take(): void;
-  /** Whoever read what is written is gone. */
+  /** Closes the reader of the output. */
   hangUp(): void;
-  /** Bytes that were written and not taken. */
+  /** Number of written bytes that were not accepted yet. */
   untaken(): number;
 }
 
 export function holdTerminal(kind: 'terminal' | 'pipe', first: Size = { cols: 80, rows: 24 }): HeldTerminal {
   let size = first;
   let listeners: { bytes(bytes: Uint8Array): void; end(): void } | null = null;
-  /** What was typed before anybody read. */
+  /** Events before the first read. */
   const early: (() => void)[] = [];
   let onResize = () => {};
   let onSignal: (signal: EndSignal) => void = () => {};

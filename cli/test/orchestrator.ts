@@ -7,7 +7,7 @@ import { apiPrefix, type Route, routes } from '@muster/protocol/http';
 import { signInBytes } from '@muster/protocol/sign-in';
 import { type WebSocket, WebSocketServer } from 'ws';
 
-/** A request as a test looks at it. */
+/** A received request. */
 export interface Seen {
   route: Route;
   params: Record<string, string>;
@@ -17,11 +17,11 @@ export interface Seen {
 }
 
 export type Answer =
-  /** `next`: where the list goes on, for the `Link` header. */
+  /** `next`: address of the next page, for the `Link` header. */
   | { status?: number; body: unknown; next?: string }
-  /** What is no JSON. */
+  /** An answer that is not JSON. */
   | { text: string }
-  /** The beginning of an answer, and then the connection is cut. */
+  /** The beginning of an answer, after which the connection is closed. */
   | { cut: string }
   | { code: ErrorCode; detail: string; errors?: unknown[] };
 
@@ -29,9 +29,9 @@ export interface Standing {
   url: string;
   /** Every request, in order. */
   seen: Seen[];
-  /** TCP connections that were opened. */
+  /** Number of TCP connections that were opened. */
   connections: () => number;
-  /** Ends every session, as a restart with an empty memory would. */
+  /** Ends every sign-in session, as a restart with empty memory would. */
   forgetSessions(): void;
   close(): Promise<void>;
 }
@@ -39,17 +39,17 @@ export interface Standing {
 interface StandInOptions {
   tls?: { key: string; cert: string };
   answers?: Record<string, (seen: Seen) => Answer | undefined>;
-  /** 0, the default: any that is free. */
+  /** Default 0: any free port. */
   port?: number;
-  /** Of a session, in seconds. */
+  /** Lifetime of a sign-in session, in seconds. */
   tokenLife?: number;
-  /** What becomes of a WebSocket; the path it was opened with. */
+  /** Receives each WebSocket and the path of its request. */
   webSocket?: (socket: WebSocket, path: string) => void;
 }
 
 /**
- * A server that answers every route of the table with its example, holds requests to their schemas, and signs in for
- * real. `answers` replaces the examples of routes, by id.
+ * A server that answers every route of the table with its example, validates requests with their schemas, and verifies
+ * sign-ins. `answers` replaces the examples of routes, by id.
  */
 export async function standIn(options: StandInOptions = {}): Promise<Standing> {
   const seen: Seen[] = [];
@@ -115,7 +115,7 @@ class SignIn {
     this.#tokenLife = tokenLife;
   }
 
-  /** Answers of its routes, by id. */
+  /** Answers of the sign-in routes, by id. */
   readonly answers: Readonly<Record<string, (request: Seen) => Answer>> = {
     challenge: ({ body }) => {
       const nonce = randomBytes(32).toString('hex');
@@ -143,7 +143,7 @@ class SignIn {
     return this.#tokens.has(tokenOf(request));
   }
 
-  /** Ends every session. */
+  /** Ends every sign-in session. */
   forget(): void {
     this.#tokens.clear();
   }
@@ -157,7 +157,7 @@ class SignIn {
 
 const tokenOf = ({ headers }: Seen): string => String(headers.authorization).slice('Bearer '.length);
 
-/** Reads a request whole. @returns null without a route */
+/** Reads a request with its body. @returns null if the route does not exist */
 async function requestOf(incoming: IncomingMessage): Promise<Seen | null> {
   const url = new URL(incoming.url ?? '', 'http://x');
   let text = '';

@@ -16,7 +16,7 @@ export interface Ran {
   stderr: string;
 }
 
-/** A home of its own for one test: nothing of the person who runs the tests is read or written. */
+/** A home directory for one test, so that no file of the developer is read or written. */
 export async function makeHome(): Promise<{ path: string; env: Record<string, string>; remove(): Promise<void> }> {
   const path = await mkdtemp(join(tmpdir(), 'muster-cli-'));
   const env = {
@@ -28,13 +28,14 @@ export async function makeHome(): Promise<{ path: string; env: Record<string, st
   return { path, env, remove: () => rm(path, { recursive: true, force: true }) };
 }
 
-/** What fails as such a disk does: the second is this process's memory, which has nothing at its beginning. */
+/** Files that fail like such disks: the second is this process's memory, which is not mapped at its beginning. */
 const disks = { 'full disk': '/dev/full', 'broken disk': '/proc/self/mem' };
 
 /**
- * Runs the real program, in one file as people run it, with nobody at a terminal.
- * @param started is handed the process, to send it a signal
- * @param reader `hang up`: goes away after the first piece of output, as `head` does; `full disk` and `broken disk`: take nothing
+ * Runs the real program as one bundled file, without a terminal.
+ * @param started receives the process, to send it a signal
+ * @param reader `hang up`: closes the pipe after the first piece of output, like `head`; `full disk` and `broken disk`:
+ *   writes fail
  */
 export function muster(
   args: readonly string[],
@@ -70,8 +71,8 @@ export function muster(
 
 /**
  * Runs the program in this process.
- * @param terminal makes it one with a person at it, who answers like this; its width in columns
- * @param inputIsTerminal somebody types, and what is said goes elsewhere
+ * @param terminal makes the streams a terminal of this width, with these answers to questions
+ * @param inputIsTerminal input is a terminal, but standard error is not
  */
 export async function musterHere(
   args: readonly string[],

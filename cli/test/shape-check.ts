@@ -7,8 +7,8 @@ import type { Shape } from '../src/shapes/shape.ts';
 let known: Promise<Command> | undefined;
 
 /**
- * The words of the verb that a command line names; null when it names none.
- * @param args what is typed after `muster`
+ * The words of the verb in a command line; null if there is no verb.
+ * @param args the words after `muster`
  */
 async function verbOf(args: readonly string[]): Promise<string | null> {
   known ??= describeProgram();
@@ -30,8 +30,8 @@ async function verbOf(args: readonly string[]): Promise<string | null> {
 }
 
 /**
- * Holds what was printed under `--json` to what the verb declares, whatever the test that ran it looks at.
- * @throws Error that names the verb and what does not fit
+ * Validates `--json` output with the shape that the verb declares, for every test that runs the verb.
+ * @throws Error that names the verb and the fault
  */
 export async function checkShape(
   args: readonly string[],
@@ -42,7 +42,7 @@ export async function checkShape(
   if (verb === null) return;
   const shapes = await loadShapes();
   const shape = shapes[verb];
-  if (shape === undefined) throw new Error(`muster ${verb} declares no shape of what it prints with --json`);
+  if (shape === undefined) throw new Error(`muster ${verb} declares no shape of its --json output`);
   if (shape !== null) checkData(verb, shape, stdout, exit);
   if (exit === 2 || exit === 4 || exit === 5 || (exit === 1 && stdout === '')) checkError(verb, stderr);
 }
@@ -69,6 +69,6 @@ function parse(verb: string, text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
-    throw new Error(`muster ${verb} --json printed what is no JSON: ${JSON.stringify(text.slice(0, 200))}`);
+    throw new Error(`muster ${verb} --json printed text that is not JSON: ${JSON.stringify(text.slice(0, 200))}`);
   }
 }

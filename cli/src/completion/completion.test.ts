@@ -15,8 +15,8 @@ const program = await describeProgram();
 const wanted = (...typed: string[]) => wantedBy(program, typed);
 const values = (...typed: string[]) => wanted(...typed).fixed.map(({ value }) => value);
 
-describe('what may stand there', () => {
-  test('nouns, then verbs, then nothing that is made up', () => {
+describe('candidates of a command line', () => {
+  test('completes nouns, then verbs, and offers no invented words', () => {
     expect(values('ag')).toEqual(expect.arrayContaining(['agents', 'modules', 'apply']));
     expect(values('help', '')).toEqual(values(''));
     expect(values('agents', '')).toEqual(expect.arrayContaining(['list', 'show', 'approve']));
@@ -25,7 +25,7 @@ describe('what may stand there', () => {
     expect(wanted('windows', 'add', '')).toMatchObject({ fixed: [], source: null, files: false });
   });
 
-  test('options of the verb and of all verbs', () => {
+  test('completes options of the verb and of all verbs', () => {
     const flags = values('agents', 'list', '--');
     expect(flags).toEqual(expect.arrayContaining(['--status', '--json', '--url', '--help']));
     expect(flags).not.toContain('--canary');
@@ -50,23 +50,23 @@ describe('what may stand there', () => {
     [['profile', 'use', ''], 'profiles', '', ''],
     [['status', '--profile', ''], 'profiles', '', ''],
     [['enrolment-tokens', 'revoke', ''], 'tokens', '', ''],
-  ])('%j is completed from %s', (typed, source, before, begins) => {
+  ])('completes %j from %s', (typed, source, before, begins) => {
     expect(wantedBy(program, typed)).toMatchObject({ source, before, begins, files: false });
   });
 
   test.each([[['modules', 'upload', '']], [['secrets', 'set', 'x', '--file', '']], [['status', '--key-file', '']]])(
-    '%j is the name of a file',
+    'completes %j as a file name',
     (typed) => {
       expect(wantedBy(program, typed).files).toBe(true);
     },
   );
 
-  test('a name that is yet to be made is not completed', () => {
+  test('does not complete the name of a new profile', () => {
     expect(wanted('profile', 'create', '').source).toBeNull();
     expect(wanted('assignments', 'create', '').source).toBeNull();
   });
 
-  test('choices are read from the help', () => {
+  test('reads choices from the help text', () => {
     expect(values('agents', 'list', '--status', '')).toEqual(['pending', 'approved', 'rejected']);
     expect(values('drift', '--status', '')).toEqual(['in_sync', 'drifted', 'failed', 'cancelled']);
     expect(values('completion', '')).toEqual(['bash', 'zsh', 'fish']);
@@ -74,7 +74,7 @@ describe('what may stand there', () => {
   });
 });
 
-describe('what there is', () => {
+describe('candidates from the orchestrator', () => {
   let home: Awaited<ReturnType<typeof makeHome>>;
   let server: Standing;
   let env: Record<string, string>;
@@ -97,7 +97,7 @@ describe('what there is', () => {
   });
   const complete = (variables: Record<string, string>, ...typed: string[]) =>
     musterHere(['__complete', '--', ...typed], variables);
-  /** Caches of its own, and a session. */
+  /** Uses its own caches and its own sign-in session. */
   const own = async (name: string) => {
     const here = { ...env, XDG_CACHE_HOME: join(home.path, name) };
     await musterHere(['login'], here);
@@ -105,7 +105,7 @@ describe('what there is', () => {
     return here;
   };
 
-  test('agents are asked for once, and kept where only their reader reads', async () => {
+  test('requests agents once, and caches them in a private file', async () => {
     const here = await own('once');
     answers.listAgents = () => ({
       body: [agent({}), agent({ name: null, status: 'pending', node_id: 'ab'.repeat(16) }), agent({ name: 'db-1' })],
@@ -118,13 +118,13 @@ describe('what there is', () => {
     const [file = ''] = await readdir(kept);
     expect((await stat(join(kept, file))).mode & 0o777).toBe(0o600);
     expect((await stat(kept)).mode & 0o777).toBe(0o700);
-    // What others may have written is not taken.
+    // A file that other users can write is ignored.
     await chmod(join(kept, file), 0o666);
     await complete(here, 'agents', 'show', 'we');
     expect(server.seen.filter(({ route }) => route.id === 'listAgents')).toHaveLength(2);
   });
 
-  test('a name that a shell would take for more than a word is not offered', async () => {
+  test('omits names that a shell would not read as one word', async () => {
     answers.listModules = () => ({
       body: ['motd', 'a b', '$(id)', '\u001b[2J', '--yes', 'ünïcode'].map((name) => ({
         name,
@@ -136,11 +136,11 @@ describe('what there is', () => {
   });
 
   test.each([
-    ['nobody answers', { MUSTER_URL: 'https://127.0.0.1:1' }],
-    ['the certificate is not known', { MUSTER_FINGERPRINT: '', XDG_CONFIG_HOME: '/nonexistent' }],
+    ['the orchestrator does not answer', { MUSTER_URL: 'https://127.0.0.1:1' }],
+    ['the certificate is unknown', { MUSTER_FINGERPRINT: '', XDG_CONFIG_HOME: '/nonexistent' }],
     ['there is no key', { MUSTER_KEY_FILE: '/nonexistent' }],
     ['a variable is wrong', { MUSTER_URL: 'ftp://x' }],
-  ])('nothing is said when %s', async (_, variables) => {
+  ])('prints nothing if %s', async (_, variables) => {
     const MUSTER_KEY_FILE = join(home.path, 'config', 'muster', 'operator.key');
     expect(await complete({ ...(await own('silent')), MUSTER_KEY_FILE, ...variables }, 'agents', 'show', '')).toEqual({
       exit: 0,
@@ -149,13 +149,13 @@ describe('what there is', () => {
     });
   });
 
-  test('nobody is signed in by pressing Tab', async () => {
+  test('completion does not sign in', async () => {
     const here = { ...env, XDG_CACHE_HOME: join(home.path, 'signed-out') };
     expect(await complete(here, 'agents', 'show', '')).toEqual({ exit: 0, stdout: '', stderr: '' });
     expect(server.seen).toEqual([]);
   });
 
-  test('what was known before does when the orchestrator has stopped', async () => {
+  test('uses cached candidates after the orchestrator has stopped', async () => {
     const here = await own('stale');
     expect((await complete(here, 'modules', 'show', '')).stdout).toBe('motd\n');
     const kept = join(home.path, 'stale', 'muster', 'completion');
@@ -167,7 +167,7 @@ describe('what there is', () => {
     expect(server.seen.filter(({ route }) => route.id === 'listModules')).toHaveLength(2);
   });
 
-  test('a real bash completes a line', async () => {
+  test('completes a line in a real bash', async () => {
     const entry = fileURLToPath(new URL('../main.ts', import.meta.url));
     const script = `
       muster() { ${process.execPath} ${entry} "$@"; }
@@ -196,7 +196,10 @@ describe('what there is', () => {
   });
 });
 
-test.each(Object.entries(completionScripts))('the script of %s says where it belongs', async (shell, script) => {
-  expect((await musterHere(['completion', shell], {})).stdout).toBe(script);
-  expect(script).toContain(`muster completion ${shell}`);
-});
+test.each(Object.entries(completionScripts))(
+  'the script of %s contains its own installation command',
+  async (shell, script) => {
+    expect((await musterHere(['completion', shell], {})).stdout).toBe(script);
+    expect(script).toContain(`muster completion ${shell}`);
+  },
+);

@@ -7,7 +7,7 @@ import { readProfiles } from '../context/profile.ts';
 import { cacheDirectory, writePrivateFile } from '../directories.ts';
 import type { Candidate, Source } from './wanted.ts';
 
-/** Answers younger than this are reused. Seconds. */
+/** Maximum age in seconds of cached answers that are reused. */
 const freshSecs = 20;
 /** Limits the answer, since someone waits for the completion. */
 const most = '500';
@@ -15,7 +15,7 @@ const most = '500';
 const named = (value: string, about = ''): Candidate => ({ value, about });
 const recent = { query: { limit: '50' } };
 
-/** One request each. Routes are imported on demand, to keep the start fast. */
+/** Requests by kind of candidate. Routes are imported on demand, to keep the start fast. */
 const asks: Readonly<Record<Exclude<Source, 'profiles'>, (call: Client) => Promise<Candidate[]>>> = {
   agents: async (call) => {
     const { listAgents } = await import('@muster/protocol/http');

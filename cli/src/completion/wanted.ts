@@ -40,7 +40,7 @@ export interface Wanted {
   files: boolean;
 }
 
-/** By the name of an argument, or of an option's value. */
+/** Sources by the name of an argument, or of an option's value. */
 const byWord: Readonly<Record<string, Source>> = {
   agent: 'agents',
   agents: 'agents',
@@ -66,7 +66,7 @@ const byWord: Readonly<Record<string, Source>> = {
   kinds: 'kinds',
 };
 
-/** By the noun, for arguments named `name`, `names`, `ids`, or `words`. */
+/** Sources by noun, for arguments named `name`, `names`, `ids`, or `words`. */
 const byNoun: Readonly<Record<string, Source>> = {
   agents: 'agents',
   tags: 'agents',

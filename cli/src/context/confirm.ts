@@ -3,8 +3,8 @@ import { sanitiseLine } from '../text/sanitize.ts';
 import type { Context } from './context.ts';
 
 /**
- * Asks before something is destroyed. Without a terminal it requires `--yes`.
- * @param what the message without a terminal: what would happen
+ * Asks for confirmation before a destructive change. Without a terminal it requires `--yes`.
+ * @param what message without a terminal: the effect of the change
  * @throws CliError without a terminal, or if the answer is no
  */
 export async function confirmed(

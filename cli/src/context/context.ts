@@ -21,9 +21,7 @@ export interface Context {
   readonly now: () => number;
   /** Ends early when the program ends. */
   readonly sleep: (milliseconds: number) => Promise<void>;
-  readonly stdin: (how?: {
-    /** Fails rather than read a typed secret that would be echoed. */ unseen?: boolean;
-  }) => Promise<string>;
+  readonly stdin: (how?: { /** Fails if a typed secret would be echoed. */ unseen?: boolean }) => Promise<string>;
   /** The program's terminal or pipes, held by one verb. */
   readonly terminal: () => Promise<LocalTerminal>;
   /**

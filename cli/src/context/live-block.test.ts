@@ -1,7 +1,9 @@
 import { expect, test } from 'vitest';
 import { createLiveBlock } from './live-block.ts';
 
-/** A terminal as far as the block needs one: text, line feeds, going up, erasing what is below. */
+/**
+ * A terminal with the features that the block needs: text, line feeds, cursor up, and erasing to the end of the screen.
+ */
 function screen(columns: number, rows = 24) {
   const lines: string[] = [''];
   let row = 0;
@@ -21,7 +23,7 @@ function screen(columns: number, rows = 24) {
   return { sink, shown: () => lines.filter((line) => line !== '') };
 }
 
-test('what is drawn takes the place of what was drawn before, and is gone at the end', () => {
+test('each draw replaces the previous one, and clear removes it', () => {
   const { sink, shown } = screen(40);
   sink.write('$ muster apply\n');
   const block = createLiveBlock(sink, true);
@@ -35,13 +37,13 @@ test('what is drawn takes the place of what was drawn before, and is gone at the
   expect(shown()).toEqual(['$ muster apply', 'again']);
 });
 
-test('lines are cut to the window, and as many as fit', () => {
+test('cuts lines to the window width, and their number to its height', () => {
   const { sink, shown } = screen(20, 4);
   createLiveBlock(sink, true).draw(['東京東京東京東京東京東京', 'b', 'c', 'd', 'e']);
   expect(shown()).toEqual(['東京東京東京東京東…', 'b', 'c']);
 });
 
-test('in a window that became narrower all rows of what was drawn are taken away', () => {
+test('removes all wrapped rows after the window became narrower', () => {
   const { sink } = screen(40);
   const written: string[] = [];
   const block = createLiveBlock({ ...sink, write: (text: string) => written.push(text) }, true);
@@ -64,7 +66,7 @@ test('in a window that became narrower all rows of what was drawn are taken away
   expect(written.at(-1)).toBe('\u001b[3A\r\u001b[0Jz\n');
 });
 
-test('where nobody sees it nothing is written', () => {
+test('writes nothing without a visible terminal', () => {
   const written: string[] = [];
   const block = createLiveBlock({ write: (text: string) => written.push(text) }, false);
   block.draw(['x']);

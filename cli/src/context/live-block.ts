@@ -3,11 +3,11 @@ import { cutTo } from '../text/width.ts';
 import type { Sink } from './sink.ts';
 
 /**
- * Lines at the end of a terminal's output that are redrawn, and removed at the end. Each is cut to the window width, so
- * that the block can be found again.
+ * Lines at the end of a terminal's output that are redrawn, and removed at the end. Each line is cut to the window
+ * width, so that the block always has a known height.
  */
 export interface LiveBlock {
-  /** False: not a terminal that a person watches. */
+  /** False if the output is not a terminal that the operator can see. */
   readonly isSeen: boolean;
   size(): { columns: number; rows: number };
   /** Replaces the drawn lines. */
@@ -24,7 +24,7 @@ export function createLiveBlock(stream: Sink, isSeen: boolean, isHeld: () => boo
   let drawn: string[] = [];
   const size = () => ({ columns: Math.max(20, stream.columns ?? 80), rows: Math.max(4, stream.rows ?? 24) });
 
-  /** Moves up over the drawn lines. A narrower window may have wrapped them. */
+  /** The sequence that erases the drawn lines. A narrower window may have wrapped them. */
   const back = (): string => {
     if (drawn.length === 0) return '';
     const { columns, rows } = size();
@@ -40,7 +40,7 @@ export function createLiveBlock(stream: Sink, isSeen: boolean, isHeld: () => boo
       const { columns, rows } = size();
       const room = rows - 1;
       const next = lines.slice(0, room).map((line) => cutTo(line, columns - 1));
-      // One write, so that no other output gets in between.
+      // Writes once, so that no other output is interleaved.
       stream.write(`${back()}${next.map((line) => `${line}\n`).join('')}`);
       drawn = next;
     },

@@ -18,7 +18,7 @@ export interface OutputOptions {
 }
 
 interface Progress {
-  /** True on a terminal that a person watches. */
+  /** True on a terminal that the operator can see. */
   readonly isSeen: boolean;
   update(text: string): void;
   /** Removes the line. */
@@ -39,7 +39,7 @@ export interface Output {
   raw(text: string): void;
   /** Prints the answer for programs, with `--json`. */
   data(value: unknown): void;
-  /** Prints additional information for people. Silent with `--json` and `--quiet`. */
+  /** Prints additional information. Silent with `--json` and `--quiet`. */
   note(text: string): void;
   /** Prints a warning, also with `--json`. */
   warn(text: string): void;

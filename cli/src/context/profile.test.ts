@@ -33,7 +33,7 @@ const profiles: Profiles = {
 };
 const env = { HOME: '/home/ada', XDG_CONFIG_HOME: '/home/ada/cfg' };
 
-test('with nothing said, the current profile', () => {
+test('chooses the current profile by default', () => {
   expect(chooseTarget({}, env, profiles)).toEqual({
     url: 'https://prod.example:4748',
     keyFile: '/keys/prod',
@@ -44,12 +44,12 @@ test('with nothing said, the current profile', () => {
   });
 });
 
-test('without any profile, the machine itself and the usual key', () => {
+test('without profiles, chooses the local orchestrator and the default key', () => {
   const none = { version: 1, current: null, profiles: {}, servers: {} } as const;
   expect(chooseTarget({}, env, none)).toMatchObject({ url: defaultUrl, keyFile: '/home/ada/cfg/muster/operator.key' });
 });
 
-test('flags win over variables, variables over the profile', () => {
+test('flags override variables, and variables override the profile', () => {
   const variables = { ...env, MUSTER_URL: 'https://b.example', MUSTER_KEY_FILE: '/keys/b', MUSTER_PROFILE: 'lab' };
   expect(chooseTarget({}, variables, profiles)).toMatchObject({
     url: 'https://b.example',
@@ -65,13 +65,13 @@ test('flags win over variables, variables over the profile', () => {
   });
 });
 
-test('a profile that is not there is told with the nearest', () => {
+test('suggests the nearest name for a profile that does not exist', () => {
   expect(() => chooseTarget({ profile: 'prdo' }, env, profiles)).toThrow(
     expect.objectContaining({ remedy: expect.stringContaining('Did you mean prod?') }),
   );
 });
 
-test('an address that was spelled out does not take the key of the current profile along', () => {
+test('an explicit address does not use the key of the current profile', () => {
   expect(chooseTarget({ url: 'https://other.example' }, env, profiles)).toMatchObject({
     keyFile: '/home/ada/cfg/muster/operator.key',
     profile: null,
@@ -79,7 +79,7 @@ test('an address that was spelled out does not take the key of the current profi
   });
 });
 
-test('the certificate goes with the address, not with the profile', () => {
+test('the pinned certificate belongs to the address, not to the profile', () => {
   expect(chooseTarget({ url: 'https://prod.example:4748/' }, env, profiles).stored).toBe(print);
 });
 
@@ -89,41 +89,44 @@ test.each([
   ['0', false],
   ['false', false],
   ['', false],
-])('MUSTER_INSECURE_SKIP_VERIFY=%s', (value, insecure) => {
+])('MUSTER_INSECURE_SKIP_VERIFY=%s sets insecure to %s', (value, insecure) => {
   expect(chooseTarget({}, { ...env, MUSTER_INSECURE_SKIP_VERIFY: value }, profiles).insecure).toBe(insecure);
 });
 
-test('what is not clearly a yes does not take the check away', () => {
+test('refuses a value of the skip-verify variable that is not a boolean', () => {
   expect(() => chooseTarget({}, { ...env, MUSTER_INSECURE_SKIP_VERIFY: 'maybe' }, profiles)).toThrow('maybe');
 });
 
-test.each(['profile: nowhere', 'profile: __proto__', 'profile: constructor'])('%s is no profile', async (text) => {
-  const name = text.slice('profile: '.length);
-  expect(() =>
-    chooseTarget({ profile: name }, home.env, {
-      ...profiles,
-      profiles: Object.assign(Object.create(null), profiles.profiles),
-    }),
-  ).toThrow(name);
-});
+test.each(['profile: nowhere', 'profile: __proto__', 'profile: constructor'])(
+  'refuses the unknown %s',
+  async (text) => {
+    const name = text.slice('profile: '.length);
+    expect(() =>
+      chooseTarget({ profile: name }, home.env, {
+        ...profiles,
+        profiles: Object.assign(Object.create(null), profiles.profiles),
+      }),
+    ).toThrow(name);
+  },
+);
 
 test.each([
   ['orchestrator.example:4748', 'https://orchestrator.example:4748'],
   ['https://a.example/', 'https://a.example'],
   ['https://a.example/muster/', 'https://a.example/muster'],
   ['http://127.0.0.1:80', 'http://127.0.0.1'],
-])('%s is read as %s', (text, url) => {
+])('parseUrl reads %s as %s', (text, url) => {
   expect(parseUrl(text)).toBe(url);
 });
 
 test.each(['ftp://a.example', 'https://ada:pw@a.example', 'https://a.example/?x=1', 'https://'])(
-  '%s is no address',
+  'parseUrl refuses %s',
   (text) => {
     expect(() => parseUrl(text)).toThrow(/address/);
   },
 );
 
-test('profiles survive the way through the file, which only its owner reads', async () => {
+test('profiles are the same after a round trip through the private file', async () => {
   await createProfile(home.env, { name: 'local', url: 'https://127.0.0.1:4748', fingerprint: `SHA256:${print}` }, now);
   await createProfile(home.env, { name: 'prod', url: 'prod.example', keyFile: '/keys/prod' }, now);
   const read = await readProfiles(home.env);
@@ -137,7 +140,7 @@ test('profiles survive the way through the file, which only its owner reads', as
   expect((await stat(configDirectory(home.env))).mode & 0o777).toBe(0o700);
 });
 
-test('a profile is replaced only on purpose, and then its certificate too', async () => {
+test('replaces a profile and its certificate only on request', async () => {
   const local = { name: 'local', url: 'https://127.0.0.1:4748', fingerprint: print };
   await createProfile(home.env, local, now);
   await expect(createProfile(home.env, local, now)).rejects.toThrow('already');
@@ -145,7 +148,7 @@ test('a profile is replaced only on purpose, and then its certificate too', asyn
   expect((await readProfiles(home.env)).servers['https://127.0.0.1:4748']?.fingerprint).toBe('1e'.repeat(32));
 });
 
-test('a certificate is remembered beside the others', async () => {
+test('adds a trusted certificate to the others', async () => {
   await trustServer(home.env, 'https://a.example/', print, now);
   await trustServer(home.env, 'https://b.example:1/path', print, now);
   expect(Object.keys((await readProfiles(home.env)).servers)).toEqual(['https://a.example', 'https://b.example:1']);
@@ -157,7 +160,7 @@ test.each([
   '{"version":2,"current":null,"profiles":{},"servers":{}}',
   '{"version":1,"profiles":{"a":{}},"servers":{}}',
   '{"version":1,"profiles":{},"servers":{"https://a.example":{"fingerprint":"none"}}}',
-])('a file of profiles that is not one is refused by its name, never taken as empty: %s', async (text) => {
+])('refuses a malformed file of profiles, and names it: %s', async (text) => {
   const path = profilesPath(home.env);
   await mkdir(dirname(path), { recursive: true });
   await writeFile(path, text);
@@ -166,6 +169,6 @@ test.each([
   expect(await readFile(path, 'utf8')).toBe(text);
 });
 
-test('XDG directories count only when they are absolute', () => {
+test('uses XDG directories only if they are absolute', () => {
   expect(configDirectory({ HOME: '/home/ada', XDG_CONFIG_HOME: 'here' })).toBe(join('/home/ada', '.config', 'muster'));
 });

@@ -74,7 +74,7 @@ interface Raw {
   certificate: ReachFacts['certificate'];
 }
 
-/** One request without any data of the operator, with any certificate. */
+/** A request without any data of the operator, which accepts any certificate. */
 function ask(url: URL, limit: number): Promise<Raw> {
   return new Promise((resolve, reject) => {
     const fail = (error: NodeJS.ErrnoException) =>
@@ -226,7 +226,7 @@ async function collectBareSignIns(call: Client, now: number): Promise<FleetFacts
   return { count, usernames: [...usernames].sort() };
 }
 
-/** Asks the orchestrator as the operator. @throws errors of the calls */
+/** Queries the orchestrator as the operator. @throws errors of the calls */
 export async function collectFleet(
   context: Context,
   version: string | null,

@@ -18,7 +18,7 @@ const now = 1_795_000_000;
 const day = 86_400;
 const bad = (findings: readonly Finding[]) =>
   findings.filter(({ verdict }) => verdict !== 'ok').map(({ check, verdict }) => `${check}: ${verdict}`);
-/** What is wrong is said with why, and what to do. */
+/** Every finding except `ok` has a reason and a remedy. */
 const expectAdvice = (findings: readonly Finding[]) => {
   for (const finding of findings) if (finding.verdict !== 'ok') expect(finding.why, finding.check).not.toBeNull();
 };
@@ -32,8 +32,8 @@ const here = {
 };
 const place = { path: '/k', what: 'your key', isDirectory: false, mode: 0o600, uid: 1000 };
 
-describe('here', () => {
-  test('all is well', () => {
+describe('findings about this client', () => {
+  test('reports no problem for valid files', () => {
     expect(bad(judgeHere({ ...here, places: [place, { ...place, mode: null }] }))).toEqual([]);
   });
 
@@ -45,7 +45,7 @@ describe('here', () => {
       'file_mode: problem',
       'chmod 700 /k',
     ],
-    ['a file of somebody else', { ...here, places: [{ ...place, uid: 0 }] }, 'file_owner: problem', 'chown 1000 /k'],
+    ['a file of another user', { ...here, places: [{ ...place, uid: 0 }] }, 'file_owner: problem', 'chown 1000 /k'],
     [
       'no key',
       { ...here, key: { path: '/k', message: 'there is none', remedy: 'muster operator init' } },
@@ -64,14 +64,14 @@ describe('here', () => {
       'tls_variable: warning',
       'unset NODE_TLS_REJECT_UNAUTHORIZED',
     ],
-  ])('%s', (_, facts, verdict, remedy) => {
+  ])('reports %s, with a remedy', (_, facts, verdict, remedy) => {
     const findings = judgeHere(facts);
     expect(bad(findings)).toEqual([verdict]);
     expect(findings.find((each) => each.verdict !== 'ok')?.remedy).toBe(remedy);
     expectAdvice(findings);
   });
 
-  test('nothing is said of what is not there', () => {
+  test('reports nothing about a file that does not exist', () => {
     expect(judgePlace('here', { ...place, mode: null }, 1000)).toBeNull();
   });
 
@@ -80,7 +80,7 @@ describe('here', () => {
     [100 * 1024 ** 3, 1024 ** 3, 'warning'],
     [1024 ** 3, 400 * 1024 ** 2, 'warning'],
     [1024 ** 3, 10 * 1024 ** 2, 'problem'],
-  ])('of %i bytes %i free: %s', (size, free, verdict) => {
+  ])('with %i bytes, of which %i are free, the verdict is %s', (size, free, verdict) => {
     expect(judgeDisk('machine', { path: '/x', size, free }).verdict).toBe(verdict);
   });
 });
@@ -99,39 +99,47 @@ const reached: ReachFacts = {
 };
 const certificate = reached.certificate as NonNullable<ReachFacts['certificate']>;
 
-describe('the way to the orchestrator', () => {
+describe('findings about the connection to the orchestrator', () => {
   test.each<[string, Partial<ReachFacts>, string[]]>([
-    ['all is well', {}, []],
-    ['nobody answers', { unreachable: { message: 'no', remedy: null } }, ['reachable: problem']],
+    ['a healthy orchestrator', {}, []],
+    ['no answer', { unreachable: { message: 'no', remedy: null } }, ['reachable: problem']],
     [
-      'nobody answers, and there is a proxy',
+      'no answer, with a proxy',
       { unreachable: { message: 'no', remedy: null }, proxies: ['HTTPS_PROXY'] },
       ['reachable: problem', 'proxy: warning'],
     ],
-    ['a proxy that is in nobody’s way', { proxies: ['HTTPS_PROXY'] }, []],
+    ['a proxy that does not matter', { proxies: ['HTTPS_PROXY'] }, []],
     ['another certificate', { expected: 'cd'.repeat(32) }, ['certificate: problem']],
     ['a certificate that is not trusted yet', { expected: null }, ['certificate: problem']],
-    ['an authority vouches for it', { expected: null, certificate: { ...certificate, vouched: true } }, []],
+    ['a certificate signed by an authority', { expected: null, certificate: { ...certificate, vouched: true } }, []],
     ['plain HTTP', { certificate: null, expected: null }, ['certificate: warning']],
-    ['it has expired', { certificate: { ...certificate, validTo: now - 1 } }, ['certificate_expiry: problem']],
-    ['it expires soon', { certificate: { ...certificate, validTo: now + day } }, ['certificate_expiry: warning']],
-    ['it is not valid yet', { certificate: { ...certificate, validFrom: now + day } }, ['certificate_expiry: problem']],
+    ['an expired certificate', { certificate: { ...certificate, validTo: now - 1 } }, ['certificate_expiry: problem']],
+    [
+      'a certificate that expires soon',
+      { certificate: { ...certificate, validTo: now + day } },
+      ['certificate_expiry: warning'],
+    ],
+    [
+      'a certificate that is not valid yet',
+      { certificate: { ...certificate, validFrom: now + day } },
+      ['certificate_expiry: problem'],
+    ],
     ['clocks that differ a little', { serverTime: now - 5 }, []],
     ['clocks that differ', { serverTime: now - 60 }, ['clock: warning']],
     ['clocks that differ much', { serverTime: now + 3600 }, ['clock: problem']],
-    ['it is stopping', { ready: 503 }, ['ready: problem']],
+    ['an orchestrator that is stopping', { ready: 503 }, ['ready: problem']],
     [
-      'it is degraded',
+      'a degraded orchestrator',
       { status: { ...reached.status!, status: 'degraded', reasons: ['disk', 'database'] } },
       ['health: problem', 'health: problem'],
     ],
     [
-      'reasons that nobody knows',
+      'unknown reasons',
       { status: { ...reached.status!, status: 'degraded', reasons: ['constructor', 'toString'] } },
       ['health: problem', 'health: problem'],
     ],
     ['another version', { own: { version: '1.2.4', protocol: 3 } }, ['version: warning']],
-  ])('%s', (_, facts, expected) => {
+  ])('reports the findings for %s', (_, facts, expected) => {
     const findings = judgeReach({ ...reached, ...facts });
     expect(bad(findings)).toEqual(expected);
     expectAdvice(findings);
@@ -154,35 +162,31 @@ const fleet: FleetFacts = {
 const secret = (name: string, days: number) =>
   ({ name, expires_at: new Date((now + days * day) * 1000).toISOString() }) as FleetFacts['secrets'][number];
 
-describe('what the orchestrator keeps', () => {
+describe('findings about the fleet', () => {
   test.each<[string, Partial<FleetFacts>, string[]]>([
-    ['all is well', {}, []],
-    ['no writes', { database: { kind: 'postgres', writable: false } }, ['database: problem']],
-    ['a key is missing', { secretsReadable: false }, ['secrets_key: problem']],
-    ['the disk is low', { disk: { ...fleet.disk!, low: true } }, ['disk: problem']],
-    [
-      'the agents’ port is closed',
-      { channel: { address: 'o:4747', error: 'ECONNREFUSED' } },
-      ['channel_port: problem'],
-    ],
-    ['an agent waits', { agents: [agent({ status: 'pending', name: null })] }, ['agents_pending: warning']],
-    ['an agent is lost', { agents: [agent({ connected: false })] }, ['agents_lost: warning']],
-    ['an agent is old', { agents: [agent({ agent_version: '0.0.9' })] }, ['agents_version: warning']],
-    ['a rejected one matters to nobody', { agents: [agent({ status: 'rejected', connected: false })] }, []],
+    ['a healthy fleet', {}, []],
+    ['a database that refuses writes', { database: { kind: 'postgres', writable: false } }, ['database: problem']],
+    ['a missing key for secrets', { secretsReadable: false }, ['secrets_key: problem']],
+    ['a nearly full disk', { disk: { ...fleet.disk!, low: true } }, ['disk: problem']],
+    ['a closed port for agents', { channel: { address: 'o:4747', error: 'ECONNREFUSED' } }, ['channel_port: problem']],
+    ['a pending agent', { agents: [agent({ status: 'pending', name: null })] }, ['agents_pending: warning']],
+    ['a lost agent', { agents: [agent({ connected: false })] }, ['agents_lost: warning']],
+    ['an agent of an older version', { agents: [agent({ agent_version: '0.0.9' })] }, ['agents_version: warning']],
+    ['a rejected agent', { agents: [agent({ status: 'rejected', connected: false })] }, []],
     [
       'secrets expire',
       { secrets: [secret('a', -1), secret('b', 3), secret('c', 90)] },
       ['secrets_expired: problem', 'secrets_expiring: warning'],
     ],
-    ['something happened', { unreadCritical: 2 }, ['notifications: warning']],
+    ['unread critical notifications', { unreadCritical: 2 }, ['notifications: warning']],
     [
-      'sign-ins named no server',
+      'sign-ins that are not bound to a server',
       { bareSignIns: { count: 3, usernames: ['ada', 'ci'] } },
       ['sign_ins_unbound: warning'],
     ],
-    ['the audit log was changed', { audit: { ok: false, verified: 3, fault: 'x' } }, ['audit_chain: problem']],
-    ['the audit log fits', { audit: { ok: true, verified: 3, fault: null } }, []],
-  ])('%s', (_, facts, expected) => {
+    ['a broken audit chain', { audit: { ok: false, verified: 3, fault: 'x' } }, ['audit_chain: problem']],
+    ['an intact audit chain', { audit: { ok: true, verified: 3, fault: null } }, []],
+  ])('reports the findings for %s', (_, facts, expected) => {
     const findings = judgeFleet({ ...fleet, ...facts });
     expect(bad(findings)).toEqual(expected);
     expectAdvice(findings);
@@ -209,32 +213,52 @@ const unit = machine.unit as NonNullable<MachineFacts['unit']>;
 const belongs = machine.belongs as NonNullable<MachineFacts['belongs']>;
 const port = { port: 4748, what: 'of the API', listening: true };
 
-describe('this machine', () => {
+describe('findings about this machine', () => {
   test.each<[string, Partial<MachineFacts>, string[]]>([
-    ['all is well', {}, []],
-    ['it does not run', { unit: { ...unit, state: 'failed' } }, ['unit: problem']],
-    ['it would not be there after a restart', { unit: { ...unit, enabled: 'disabled' } }, ['unit: warning']],
-    ['there is no data', { owner: null }, ['data_directory: problem']],
-    ['where it is cannot be looked', { owner: null, closed: true, readable: false }, ['data_directory: warning']],
-    ['who looks is not root', { readable: false }, ['data_directory: warning']],
-    ['its orchestrator is away', { belongs: { ...belongs, error: 'ECONNREFUSED' } }, ['agent_orchestrator: problem']],
-    ['where it belongs cannot be read', { belongs: null, damaged: true }, ['agent_orchestrator: problem']],
-    ['never connected', { belongs: { ...belongs, key: null } }, ['agent_pin: warning']],
-    ['another orchestrator', { orchestratorKey: 'cd'.repeat(32) }, ['agent_pin: warning']],
-    ['the configuration is closed', { config: { path: '/etc/o.yml', mode: 0o640 } }, []],
-    ['everybody can read the configuration', { config: { path: '/etc/o.yml', mode: 0o644 } }, ['config_mode: problem']],
-    ['a group can change the configuration', { config: { path: '/etc/o.yml', mode: 0o660 } }, ['config_mode: problem']],
-    ['a port is open', { ports: [port] }, []],
-    ['a port is closed', { ports: [{ ...port, listening: false }] }, ['port: warning']],
-    ['a port is taken', { unit: { ...unit, state: 'failed' }, ports: [port] }, ['unit: problem', 'port: problem']],
-  ])('%s', (_, facts, expected) => {
+    ['a healthy program', {}, []],
+    ['a program that is not running', { unit: { ...unit, state: 'failed' } }, ['unit: problem']],
+    ['a unit that is not enabled', { unit: { ...unit, enabled: 'disabled' } }, ['unit: warning']],
+    ['a missing data directory', { owner: null }, ['data_directory: problem']],
+    [
+      'a data directory that cannot be searched for',
+      { owner: null, closed: true, readable: false },
+      ['data_directory: warning'],
+    ],
+    ['a data directory without access', { readable: false }, ['data_directory: warning']],
+    [
+      'an orchestrator that does not answer the agent',
+      { belongs: { ...belongs, error: 'ECONNREFUSED' } },
+      ['agent_orchestrator: problem'],
+    ],
+    ['a damaged orchestrator.json', { belongs: null, damaged: true }, ['agent_orchestrator: problem']],
+    ['an agent that never connected', { belongs: { ...belongs, key: null } }, ['agent_pin: warning']],
+    ['an agent of another orchestrator', { orchestratorKey: 'cd'.repeat(32) }, ['agent_pin: warning']],
+    ['a private configuration', { config: { path: '/etc/o.yml', mode: 0o640 } }, []],
+    [
+      'a configuration that all users can read',
+      { config: { path: '/etc/o.yml', mode: 0o644 } },
+      ['config_mode: problem'],
+    ],
+    [
+      'a configuration that a group can change',
+      { config: { path: '/etc/o.yml', mode: 0o660 } },
+      ['config_mode: problem'],
+    ],
+    ['an open port', { ports: [port] }, []],
+    ['a closed port', { ports: [{ ...port, listening: false }] }, ['port: warning']],
+    [
+      'a port of another program',
+      { unit: { ...unit, state: 'failed' }, ports: [port] },
+      ['unit: problem', 'port: problem'],
+    ],
+  ])('reports the findings for %s', (_, facts, expected) => {
     const findings = judgeMachine({ ...machine, ...facts });
     expect(bad(findings)).toEqual(expected);
     expectAdvice(findings);
   });
 });
 
-describe('the verb', () => {
+describe('muster doctor', () => {
   let home: Awaited<ReturnType<typeof makeHome>>;
   let server: Standing;
   let env: Record<string, string>;
@@ -257,7 +281,7 @@ describe('the verb', () => {
     return { exit: ran.exit, findings: JSON.parse(ran.stdout).findings as Finding[] };
   };
 
-  test('finds what is wrong on both sides, and nothing is sent to a stranger', async () => {
+  test('checks client and orchestrator, and sends nothing to an untrusted server', async () => {
     answers.listAgents = () => ({ body: [agent({ connected: false })] });
     answers.getSettings = ({ route }) => ({
       body: { ...(route.example.answer as object), settings: { agent_port: 1, advertised_host: '127.0.0.1' } },
@@ -274,7 +298,7 @@ describe('the verb', () => {
     expect(server.seen.map(({ route }) => route.id)).toEqual(['getStatus']);
   });
 
-  test('says what it can when nobody answers, or what was typed is wrong', async () => {
+  test('reports an orchestrator that does not answer, and an invalid address', async () => {
     const away = await look({ ...env, MUSTER_URL: 'https://127.0.0.1:1', HTTPS_PROXY: 'http://proxy' });
     expect(away.exit).toBe(1);
     expect(bad(away.findings)).toEqual(expect.arrayContaining(['reachable: problem', 'proxy: warning']));
@@ -284,7 +308,7 @@ describe('the verb', () => {
     expect(bad(locked.findings)).toEqual(expect.arrayContaining(['operator_key: problem', 'signed_in: problem']));
   });
 
-  test('looks at an agent of this machine, as a person reads it', async () => {
+  test('checks the agent of this machine, and prints readable findings', async () => {
     const directory = join(home.path, 'agent');
     await mkdir(directory, { mode: 0o700 });
     const listening = createServer().listen(0, '127.0.0.1');
@@ -304,7 +328,7 @@ describe('the verb', () => {
   });
 
   test.each(['{"host": "127', 'null', '{}', '{"host": "127.0.0.1", "port": 99999}'])(
-    'an agent whose place to connect to is %j',
+    'reports an orchestrator.json with the content %j',
     async (text) => {
       const directory = join(home.path, 'damaged');
       await mkdir(directory, { mode: 0o700, recursive: true });
@@ -314,7 +338,7 @@ describe('the verb', () => {
     },
   );
 
-  test('who is no admin asks for nothing that is refused, as that would be in the audit log', async () => {
+  test('sends no admin requests as an operator, since refusals are in the audit log', async () => {
     answers.getOperator = ({ route }) => ({ body: { ...(route.example.answer as object), role: 'operator' } });
     server.seen.length = 0;
     const { exit, findings } = await look(env);
@@ -324,7 +348,7 @@ describe('the verb', () => {
     expect(server.seen.map(({ route }) => route.id)).not.toContain('getSettings');
   });
 
-  test('a port that there is not, of an orchestrator that is not well', async () => {
+  test('reports an invalid port for agents as a problem', async () => {
     answers.getSettings = ({ route }) => ({
       body: { ...(route.example.answer as object), settings: { agent_port: 99_999, advertised_host: '127.0.0.1' } },
     });
@@ -333,7 +357,7 @@ describe('the verb', () => {
     expect(bad(findings)).toContain('channel_port: problem');
   });
 
-  test('an answer that never ends, is cut or is too long is waited for no longer than it may take', async () => {
+  test('limits the time for endless, truncated, and oversized answers', async () => {
     let drip: (response: ServerResponse) => void = () => {};
     const strange = createPlainServer((_, response) => drip(response)).listen(0, '127.0.0.1');
     await new Promise((resolve) => strange.once('listening', resolve));

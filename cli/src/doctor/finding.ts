@@ -37,7 +37,7 @@ export const findingsOf = (area: Area) => ({
 /** A file or directory with its permissions. */
 export interface Place {
   path: string;
-  /** A description of the content, for people. */
+  /** A description of the content, for the message. */
   what: string;
   isDirectory: boolean;
   /** Permission bits; null if it does not exist. */

@@ -9,7 +9,7 @@ export interface HereFacts {
   key:
     | { path: string; publicKey: string; kept: 'plain' | 'sealed' | 'agent' }
     | { path: string | null; message: string; remedy: string | null };
-  /** Set variables that change how connections are made. */
+  /** Set variables that change how the program connects. */
   variables: readonly string[];
 }
 

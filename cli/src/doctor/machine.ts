@@ -21,7 +21,7 @@ export interface MachineFacts {
   belongs: { address: string; key: string | null; error: string | null } | null;
   /** True if the agent's file about its orchestrator is invalid. */
   damaged: boolean;
-  /** Public key of the orchestrator that was asked; null if none was. */
+  /** Public key of the orchestrator that answered; null if none answered. */
   orchestratorKey: string | null;
   /** Usual ports of an orchestrator, and whether something listens there. */
   ports: readonly { port: number; what: string; listening: boolean }[];

@@ -5,7 +5,7 @@ import { counted, duration } from '../text/style.ts';
 import { type Fingerprint, showFingerprint, whereToldFingerprint } from '../transport/trust.ts';
 import { type Finding, findingsOf, judgeDisk } from './finding.ts';
 
-/** What an orchestrator answers without a sign-in. Times are Unix seconds. */
+/** Facts about an orchestrator that need no sign-in. Times are Unix seconds. */
 export interface ReachFacts {
   url: string;
   now: number;
@@ -19,7 +19,7 @@ export interface ReachFacts {
     /** Signed by an authority that this machine trusts. */
     vouched: boolean;
   } | null;
-  /** The certificate that was named or trusted before. */
+  /** The certificate that the operator gave or trusted before. */
   expected: Fingerprint | null;
   /** From its `Date` header; null without one. */
   serverTime: number | null;
@@ -141,7 +141,7 @@ export function judgeReach(facts: ReachFacts): Finding[] {
   return findings;
 }
 
-/** What a signed-in operator can see. Null: not available, or not to this operator. */
+/** Facts for a signed-in operator. Null: not available, or not to this operator. */
 export interface FleetFacts {
   now: number;
   version: string | null;
@@ -155,7 +155,7 @@ export interface FleetFacts {
   bareSignIns: { count: number; usernames: readonly string[] };
   /** The address that agents connect to, tried from here. */
   channel: { address: string; error: string | null } | null;
-  /** Only on request. */
+  /** Null unless requested. */
   audit: { ok: boolean; verified: number; fault: string | null } | null;
 }
 

@@ -95,7 +95,7 @@ export function countsOf(results: readonly Outcome[]) {
   return counts;
 }
 
-/** One agent of a run that has ended, in one line. */
+/** A line for an agent of a run that has ended. */
 export function outcomeLine(result: Outcome, color: Colors): string {
   const { status, error, summary } = result;
   const symbol = status === 'succeeded' ? color.green('✓') : color.red('!');

@@ -14,7 +14,7 @@ const pending = agent({ name: null, status: 'pending', node_id: `b2${'0'.repeat(
 const all = [web1, web10, db, pending];
 
 test.each([
-  ['a whole name, though another begins with it', 'web-1', web1],
+  ['a complete name that is the beginning of another', 'web-1', web1],
   ['a node id', web10.node_id, web10],
   ['a node id in capitals', web10.node_id.toUpperCase(), web10],
   ['the beginning of one name', 'da', db],
@@ -24,18 +24,18 @@ test.each([
   expect(matchAgent(wanted, all)).toEqual({ fitting: [found], nearest: [] });
 });
 
-test('a beginning that several have finds none of them', () => {
+test('a prefix of several names is ambiguous', () => {
   expect(matchAgent('web', all)).toEqual({ fitting: [web1, web10], nearest: [] });
   expect(matchAgent('3f8', all)).toEqual({ fitting: [web1, web10], nearest: [] });
 });
 
-test('a number is not the beginning of a longer one: web-1 that is gone does not become web-10', () => {
+test('web-1 does not match web-10', () => {
   expect(matchAgent('web-1', [web10, db])).toEqual({ fitting: [], nearest: ['web-10'] });
   expect(matchAgent('web-', [web10, db])).toEqual({ fitting: [web10], nearest: [] });
   expect(matchAgent('3f8d0', [web10, db])).toEqual({ fitting: [web10], nearest: [] });
 });
 
-test('a hostname finds nobody: an unapproved agent chooses its own', () => {
+test('ignores hostnames, since a pending agent chooses its own', () => {
   expect(matchAgent('cache-1', all)).toMatchObject({ fitting: [] });
 });
 
@@ -45,11 +45,11 @@ test.each([
   ['databse', ['database']],
   ['DATABASE', ['database']],
   ['zzzzzzzz', []],
-])('for %s the nearest are %s', (wanted, near) => {
+])('suggests for %s the names %s', (wanted, near) => {
   expect(matchAgent(wanted, all)).toEqual({ fitting: [], nearest: near });
 });
 
-/** Answers as the orchestrator does, and keeps what was asked of it. */
+/** Answers like the orchestrator, and records the requests. */
 function clientOf(agents: readonly Agent[]) {
   const asked: unknown[] = [];
   const call = (async (
@@ -82,7 +82,7 @@ function clientOf(agents: readonly Agent[]) {
 const choose = (typed: string[], options: AgentOptions = {}, stdin = '') =>
   chooseAgents(clientOf(all).context(stdin), typed, options);
 
-test('a whole name costs one record, a beginning one list', async () => {
+test('requests one record for a complete name, and one list for a prefix', async () => {
   const { call, asked } = clientOf(all);
   expect(await chooseAgent(call, 'web-1')).toBe(web1);
   expect(asked).toEqual(['web-1']);
@@ -90,19 +90,19 @@ test('a whole name costs one record, a beginning one list', async () => {
   expect(asked).toEqual(['web-1', 'data', {}]);
 });
 
-test('several names cost one list, whatever their number; one that is named twice is meant once', async () => {
+test('requests one list for several names, and removes duplicates', async () => {
   const { context, asked } = clientOf(all);
   expect(await chooseAgents(context(), ['web-1', '3f8c', 'da,b2'], {})).toEqual([web1, db, pending]);
   expect(asked).toEqual([{}]);
 });
 
-test('names come from standard input too', async () => {
+test('reads names from standard input', async () => {
   expect(await choose(['-', 'database'], {}, 'web-1\nweb-10\n')).toEqual([web1, web10, db]);
   expect(await choose(['-'], {}, '\r\nweb-1\r\n\r\n  web-10 \r\nweb-1\r\n')).toEqual([web1, web10]);
   await expect(choose(['-'], {}, '\n')).rejects.toMatchObject({ code: 'usage' });
 });
 
-test('nobody and several are told with what to do', async () => {
+test('reports unknown and ambiguous names with instructions', async () => {
   const { call } = clientOf(all);
   await expect(chooseAgent(call, 'wbe-1')).rejects.toMatchObject({
     code: 'agent_not_found',
@@ -121,14 +121,14 @@ test('nobody and several are told with what to do', async () => {
   });
 });
 
-test('all names that are wrong are told at once', async () => {
+test('reports all wrong names together', async () => {
   await expect(choose(['web-1', 'wbe-1', 'web'])).rejects.toMatchObject({
     message: 'there is no agent "wbe-1"\n2 agents begin with "web": web-1, web-10',
     remedy: expect.stringMatching(/^Did you mean web-1\?\nType more .*\nList the agents/),
   });
 });
 
-test('a selector is matched by the orchestrator, among the approved', async () => {
+test('the orchestrator matches a selector against the approved agents', async () => {
   const { context, asked } = clientOf(all);
   expect(await chooseAgents(context(), [], { selector: 'role=web' })).toEqual([web1, web10, db]);
   expect(asked).toEqual([{ sort: 'name', status: 'approved', filter: 'role=web' }]);
@@ -140,7 +140,7 @@ test('a selector is matched by the orchestrator, among the approved', async () =
   });
 });
 
-test('a wrong selector shows where', async () => {
+test('shows the position of the fault in a selector', async () => {
   await expect(choose([], { selector: 'role=web site in paris' })).rejects.toMatchObject({
     exit: 2,
     code: 'selector_invalid',
@@ -154,17 +154,17 @@ test.each([
   ['names and all', ['web-1'], { all: true }],
   ['a selector and all', [], { selector: 'role=web', all: true }],
   ['an empty selector', [], { selector: ' ' }],
-])('%s names no agents', async (_, typed, options) => {
+])('refuses %s', async (_, typed, options) => {
   await expect(choose(typed, options)).rejects.toMatchObject({ code: 'usage' });
 });
 
-test('of many agents a few are named', () => {
+test('fewNames lists the first names and the number of the others', () => {
   expect(fewNames([web1, web10, db], 2)).toBe('web-1, web-10, database');
   expect(fewNames([web1, web10, db, pending], 2)).toBe('web-1, web-10 and 2 more');
   expect(fewNames([agent({ name: null, node_id: '\u001b]0;x\u0007' })])).toBe('\\x1b]0;x\\x07');
 });
 
-describe('before something is done to many', () => {
+describe('confirmation before a change of many agents', () => {
   const asking = (answer: boolean, interactive = true) => {
     const asked: string[] = [];
     const confirm = async (question: string) => {
@@ -180,7 +180,7 @@ describe('before something is done to many', () => {
   const agree = (context: Pick<Context, 'out' | 'prompt'>, agents: Agent[], yes = false) =>
     agreeTo(context, agents, { doing: 'Reject', yes });
 
-  test('few are not asked about, more are, and no means no', async () => {
+  test('asks only for more than a few agents, and stops after a no', async () => {
     const { asked, context } = asking(true);
     await agree(context, [web1, web10, db]);
     expect(asked).toEqual([]);
@@ -190,7 +190,7 @@ describe('before something is done to many', () => {
     await expect(agree(asking(false).context, all)).rejects.toMatchObject({ code: 'cancelled' });
   });
 
-  test('with nobody there it needs --yes', async () => {
+  test('requires --yes without a terminal', async () => {
     await expect(agree(asking(true, false).context, all)).rejects.toMatchObject({
       exit: 2,
       remedy: expect.stringContaining('--yes'),

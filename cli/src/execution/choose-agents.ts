@@ -10,7 +10,7 @@ import { sanitiseLine } from '../text/sanitize.ts';
 import { counted } from '../text/style.ts';
 import { showingFault } from './selector-fault.ts';
 
-/** Resolves the agents that a person typed, in the same way for every verb. */
+/** Resolves the agents on the command line, in the same way for every verb. */
 
 /** Options of verbs with `selectorOption` and `allOption`. */
 export interface AgentOptions {
@@ -26,7 +26,7 @@ export const selectorOption = (): Option =>
   new Option('-l, --selector <selector>', 'agents that a selector matches, e.g. "role=web site in (paris,rome)"');
 
 interface Match {
-  /** Empty: no match. More than one: ambiguous. */
+  /** The matching agents. Empty: no match. More than one: ambiguous. */
   readonly fitting: readonly Agent[];
   readonly nearest: readonly string[];
 }
@@ -190,7 +190,7 @@ export async function chooseAgents(
   );
 }
 
-/** True if one agent was named: `--json` then prints one object, otherwise an array. */
+/** True if a single agent was given by name: `--json` then prints one object, otherwise an array. */
 export const isOneNamed = (typed: readonly string[], agents: readonly Agent[]): boolean =>
   typed.length === 1 && agents.length === 1 && typed[0] !== '-' && !typed[0]?.includes(',');
 

@@ -35,7 +35,7 @@ export async function eachOf<T>(
 }
 
 /**
- * Processes a few items at a time. After a failure it starts no more.
+ * Processes a few items at a time. After a failure, no further item is started.
  * @returns the results in the order of the items
  */
 export async function inTurns<T, R>(

@@ -12,7 +12,7 @@ const lost = () => new CliError(exits.unreachable, 'unreachable', 'no orchestrat
 const problem = (status: number, code: string, wait: number | null = null) =>
   new ApiError({ type: '', title: '', status, detail: code, instance: '', code }, wait);
 
-/** Answers one request after the other by a step each, and remembers what was asked and how long was waited. */
+/** Answers each request with the next step, and records the requests and the waits. */
 function stand(steps: Step[]) {
   const asked: (string | undefined)[] = [];
   const waits: number[] = [];
@@ -45,7 +45,7 @@ async function read(stream: AsyncGenerator<EventFrame>) {
   return { got, error };
 }
 
-test('goes on behind the last event that came whole, however the connection went', async () => {
+test('resumes after the last complete event, for every kind of interruption', async () => {
   const { asked, stream, notes } = stand([
     { text: 'id: 5\n\nid: 6\ndata: a\n\nid: 7\ndata: ha', cut: true },
     lost(),
@@ -55,15 +55,15 @@ test('goes on behind the last event that came whole, however the connection went
   expect(got).toEqual(['a', 'half']);
   expect(asked).toEqual([undefined, '6', '6', '7']);
   expect(notes).toEqual(['… no orchestrator answers at https://x: gone; retrying', '… reconnected']);
-  // What is refused ends it.
+  // A refusal ends the stream.
   expect(error).toMatchObject({ problem: { code: 'over' } });
 });
 
-test('who never got through is told at once', async () => {
+test('fails immediately if the first connection fails', async () => {
   expect(await read(stand([lost()]).stream())).toMatchObject({ got: [], error: { exit: exits.unreachable } });
 });
 
-test('waits longer each time, and as long as it is told; a connection that worked begins anew', async () => {
+test('backs off after failures, honors Retry-After, and starts over after an event', async () => {
   const { waits, stream } = stand([
     { text: 'id: 1\n\n' },
     lost(),

@@ -10,16 +10,16 @@ test.each([
   ['n2p', first],
   ['3Q', second],
   ['01KAGZ4D3E5F6G7H8J9K0M1N3', second],
-])('%s is an id', async (wanted, id) => {
+])('completes %s to an id', async (wanted, id) => {
   expect(await find(wanted)).toBe(id);
 });
 
-test('a whole id is not looked up: it may be older than what a list shows', async () => {
+test('does not look up a complete id, which may be older than the list', async () => {
   const old = '01AAAAAAAAAAAAAAAAAAAAAAAA';
   expect(await findId('run', '', old, () => Promise.reject(new Error('looked up')))).toBe(old);
 });
 
-test('what fits two or none is refused with the list to look at', async () => {
+test('refuses an ambiguous or unknown part of an id, and names the verb that lists ids', async () => {
   await expect(find('01K')).rejects.toMatchObject({
     code: 'id_ambiguous',
     remedy: expect.stringContaining('runs list'),

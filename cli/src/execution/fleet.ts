@@ -84,7 +84,7 @@ async function plansOf(call: Client, { results }: Run): Promise<Map<string, Oper
   return new Map(operations.map((operation) => [operation.node_id, operation]));
 }
 
-/** Only a run of an assignment can have no agents: its selector may match none yet. */
+/** The message for a run without agents. Only a run of an assignment can have none: its selector may match none yet. */
 const nobodyText = ({ assignment, kind }: Run): string => {
   const whose = assignment === null ? 'The selector' : `The selector of ${sanitiseLine(assignment)}`;
   return `${whose} matches no agent: there is nothing to ${kind}.`;
@@ -105,7 +105,7 @@ export const changingIn = ({ results }: Run): Run['results'] =>
 
 /**
  * Asks for confirmation to apply these plans.
- * @param what is applied and on how many agents, for the question
+ * @param what object of the question: the applied modules or assignment, and the number of agents
  * @returns false if there is nothing to apply
  */
 export async function agreeToPlans({ out, prompt }: Context, plan: Run, what: string): Promise<boolean> {
@@ -132,7 +132,7 @@ export async function agreeToPlans({ out, prompt }: Context, plan: Run, what: st
   return true;
 }
 
-/** Up to this many agents, successful ones are listed too. */
+/** Maximum number of agents for which successful ones are listed too. */
 const fewAgents = 20;
 /** Maximum failures that are shown with their script output. */
 const toldFailures = 5;

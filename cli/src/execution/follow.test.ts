@@ -11,7 +11,7 @@ const away = () =>
 const stopping = () =>
   new ApiError({ type: '', title: '', status: 503, code: 'draining', detail: 'it is stopping', instance: '' });
 
-/** Looks that are answered one after the other, the last again and again; time passes only as it is slept. */
+/** Polls that are answered in order, the last one repeatedly. The time only advances with each sleep. */
 function watching(looks: (number | Error)[], { json = false, begun = 0 as number | Error } = {}) {
   let now = 1000;
   let told = '';
@@ -53,7 +53,7 @@ function watching(looks: (number | Error)[], { json = false, begun = 0 as number
   };
 }
 
-test('an orchestrator that starts again in the middle is waited for, and that is said once', async () => {
+test('waits during a restart of the orchestrator, and reports it once', async () => {
   const { ended, told, hears } = watching([1, away(), stopping(), away(), 2, away(), 3]);
   expect(await ended).toBe(3);
   expect(told().match(/no orchestrator answers/g)).toHaveLength(2);
@@ -61,7 +61,7 @@ test('an orchestrator that starts again in the middle is waited for, and that is
   expect(hears()).toBe(false);
 });
 
-test('one that stays away is given up in the end, with how to look on', async () => {
+test('fails after the time limit, and prints how to see the work', async () => {
   const { ended, seconds, hears } = watching([1, away()]);
   await expect(ended).rejects.toMatchObject({
     exit: exits.unreachable,
@@ -75,7 +75,7 @@ test('one that stays away is given up in the end, with how to look on', async ()
   expect(hears()).toBe(false);
 });
 
-test('what will not be put right by waiting ends it at once, with how to look on', async () => {
+test('fails immediately for permanent errors, and prints how to see the work', async () => {
   const ended = (error: Error) => watching([1, error]).ended;
   await expect(
     ended(new CliError(exits.unreachable, 'certificate_changed', 'another certificate')),
@@ -85,7 +85,7 @@ test('what will not be put right by waiting ends it at once, with how to look on
   ).rejects.toMatchObject({ exit: exits.signIn, remedy: expect.stringContaining('see: muster runs show R') });
 });
 
-test('cut off while it was asked for, nobody knows whether it has begun', async () => {
+test('reports that the work may have started if the connection was lost during the request', async () => {
   const cut = Object.assign(away(), { cause: Object.assign(new Error('cut'), { code: 'ECONNRESET' }) });
   await expect(watching([1], { begun: cut }).ended).rejects.toMatchObject({
     remedy: expect.stringMatching(/may have started.*muster runs list/),

@@ -9,7 +9,7 @@ import { leftGoing, notBegun, Patience } from './watch-through.ts';
 /** Time between two polls, in milliseconds. Starts short, since most work is short. */
 const firstWaitMs = 60;
 const longestWaitMs = 1_000;
-/** Pauses at least this many times as long as a poll takes, to limit the load. */
+/** Minimum ratio of the pause between two polls to the duration of a poll, to limit the load. */
 const share = 4;
 /** Time between two frames of the spinner. */
 const frameMs = 120;
@@ -32,7 +32,7 @@ export interface Followed<T> {
   hasEnded: (now: T) => boolean;
   /** The argument is null before the first answer. */
   draw: (now: T | null, moment: Moment) => string[];
-  /** Returns a line for each news since the last call. Used without a terminal. */
+  /** Returns a line for each change since the last call. Used without a terminal. */
   tell: (now: T) => string[];
   see: (now: T | null) => string;
   end: (now: T) => string;
@@ -105,7 +105,7 @@ function startDrawing(live: LiveBlock, seconds: () => number, lines: (moment: Mo
   let isPaused = false;
   let frame = 0;
   const draw = () => {
-    // Avoids flicker for work that ends at once.
+    // Avoids flicker for work that ends immediately.
     if (isPaused || !live.isSeen || seconds() < 0.3) return;
     live.draw(lines({ spinner: frames[frame % frames.length] ?? '', seconds: seconds(), ...live.size() }));
   };

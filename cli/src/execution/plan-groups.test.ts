@@ -16,7 +16,7 @@ test('groups plans that differ only in durations, the largest group first', () =
   expect(groups.map(({ names }) => names)).toEqual([['b', 'c'], ['a'], ['d']]);
 });
 
-test('groups plans that differ only in the name of their agent, and says so', () => {
+test('groups plans that differ only in the name of their agent, and prints a note', () => {
   const on = (name: string) => ({
     ...of(name, { ...create, diff: `--- a\n+++ b\n@@ -1 +1 @@\n-x\n+server_name ${name}.example.net\n` }),
     result: { node_id: name, name, operation_id: name, status: 'succeeded' as const, error: null },
@@ -29,7 +29,7 @@ test('groups plans that differ only in the name of their agent, and says so', ()
   expect(renderPlans(run, operations, style())).toContain('(shown for db; the others have their own name instead)');
 });
 
-test('of many names a few are told, all with -v, and none of them acts on the terminal', () => {
+test('lists a few of many names, all with -v, with escapes made visible', () => {
   const names = Array.from({ length: 12 }, (_, at) => `web-${at}`);
   expect(namesText(names, { verbose: false })).toBe('12 agents: web-0, web-1, web-2, web-3, web-4 and 7 more');
   expect(namesText(names, { verbose: true })).toContain('web-11');
@@ -44,20 +44,17 @@ const long = result({
   diff: `--- a\n+++ b\n@@ -1 +1 @@\n-${'東'.repeat(200)}\n+\u001b[2Jnew\n`,
 });
 
-test.each([40, 80, 200])(
-  'in %i columns nothing of a plan is wider, and long values show where they differ',
-  (width) => {
-    for (const colored of [false, true]) {
-      const text = renderOperation(operation([...variety, long]), 'web-1', style({ width, colored }));
-      for (const line of text.split('\n')) expect(stringWidth(line), line).toBeLessThanOrEqual(width);
-      expect(text).toMatch(/…x*old → …x*new/);
-      expect(text).not.toContain('\u001b[2J');
-      expect(text.includes('\u001b')).toBe(colored);
-    }
-  },
-);
+test.each([40, 80, 200])('fits a plan into %i columns, and shows where long values differ', (width) => {
+  for (const colored of [false, true]) {
+    const text = renderOperation(operation([...variety, long]), 'web-1', style({ width, colored }));
+    for (const line of text.split('\n')) expect(stringWidth(line), line).toBeLessThanOrEqual(width);
+    expect(text).toMatch(/…x*old → …x*new/);
+    expect(text).not.toContain('\u001b[2J');
+    expect(text.includes('\u001b')).toBe(colored);
+  }
+});
 
-test('an apply under way shows what was done, what it is at with what that prints, and what comes, in a small window too', () => {
+test('the view of a running apply shows finished, current, and upcoming resources, also in a small window', () => {
   const { color } = style();
   const plan = operation(variety);
   const done = { ...(plan.resources[0] ?? create), status: 'changed' as const };

@@ -20,8 +20,8 @@ function pointAt(selector: string, column: number): string {
 }
 
 /**
- * For `catch`: shows the position of the fault that the orchestrator found in a selector.
- * @param selector as it was typed
+ * Handler for `catch` that shows the position of the orchestrator's fault in a selector.
+ * @param selector as typed
  */
 export const showingFault =
   (selector: string) =>

@@ -6,7 +6,7 @@ import { type Explanation, explain } from '../transport/explain.ts';
 /** Following ends when the orchestrator is unavailable for longer than this, e.g. for a restart or upgrade. Seconds. */
 const patienceSecs = 120;
 
-/** True for errors that may go away: no answer, starting or stopping, rate limited. */
+/** True for temporary errors: no answer, starting or stopping, rate limited. */
 function mayPass({ code, status }: Explanation): boolean {
   return code === 'unreachable' || (status !== null && (status === 429 || [502, 503, 504].includes(status)));
 }
@@ -33,7 +33,7 @@ export function notBegun(error: unknown, see: string): unknown {
   return advised(error, explain(error), `The work may have started; see: ${see}`);
 }
 
-/** Measures how long polls have failed with errors that may go away. */
+/** Measures how long polls have failed with temporary errors. */
 export class Patience {
   readonly #now: () => number;
   #since: number | null = null;

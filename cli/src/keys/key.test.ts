@@ -21,7 +21,7 @@ beforeEach(async () => {
 afterEach(() => home.remove());
 
 const now = () => 1_795_000_000;
-/** Somebody who types these, one after the other; null: nobody is there. */
+/** A prompter that types these answers in order; null: no terminal. */
 const typing = (answers: string[] | null): Prompter => ({
   interactive: answers !== null,
   confirm: async () => false,
@@ -40,7 +40,7 @@ const isSignedBy = (publicKey: string, signature: Uint8Array): boolean => {
 };
 const modeOf = async (file: string) => ((await stat(file)).mode & 0o777).toString(8);
 
-test('a new key is 0600 in a directory of 0700, whatever the umask', async () => {
+test('creates a key of mode 0600 in a directory of mode 0700, with any umask', async () => {
   const before = process.umask(0);
   try {
     await makeKey(path, { replace: false, now });
@@ -52,7 +52,7 @@ test('a new key is 0600 in a directory of 0700, whatever the umask', async () =>
   expect(await readdir(join(path, '..'))).toEqual(['operator.key']);
 });
 
-test('a key that was written is read back, and its signature verifies under the public half', async () => {
+test('reads back a written key, whose signatures verify with the public key', async () => {
   const { key } = await makeKey(path, { replace: false, now });
   const read = await readKey(path);
   expect(read.publicKey).toBe(key.publicKey);
@@ -60,7 +60,7 @@ test('a key that was written is read back, and its signature verifies under the 
   expect(isSignedBy(read.publicKey, await read.sign(message))).toBe(true);
 });
 
-test('the seed as hexadecimal text is a key too', async () => {
+test('reads a seed in hexadecimal', async () => {
   // The first key of RFC 8032, section 7.1.
   await mkdir(home.path, { recursive: true });
   const file = join(home.path, 'seed');
@@ -68,7 +68,7 @@ test('the seed as hexadecimal text is a key too', async () => {
   expect((await readKey(file)).publicKey).toBe('d75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a');
 });
 
-test('an existing key is left alone', async () => {
+test('does not replace an existing key', async () => {
   await makeKey(path, { replace: false, now });
   const before = await readFile(path, 'utf8');
   const again = makeKey(path, { replace: false, now });
@@ -77,7 +77,7 @@ test('an existing key is left alone', async () => {
   expect(await readdir(join(path, '..'))).toEqual(['operator.key']);
 });
 
-test('a key that is replaced is kept beside', async () => {
+test('keeps a replaced key under another name', async () => {
   await makeKey(path, { replace: false, now });
   const before = await readFile(path, 'utf8');
   const { former } = await makeKey(path, { replace: true, now });
@@ -88,17 +88,17 @@ test('a key that is replaced is kept beside', async () => {
 });
 
 test.each([
-  ['others may read it', 'key_unusable', async () => chmod(path, 0o640)],
-  ['it is not a key', 'key_unusable', async () => writeFile(path, 'hello')],
+  ['readable by other users', 'key_unusable', async () => chmod(path, 0o640)],
+  ['not a key', 'key_unusable', async () => writeFile(path, 'hello')],
   [
-    'it is a key of another kind',
+    'a key of another type',
     'key_unusable',
     async () => {
       const { privateKey } = generateKeyPairSync('x25519');
       await writeFile(path, privateKey.export({ format: 'pem', type: 'pkcs8' }));
     },
   ],
-])('a key is refused with what to do: %s', async (_, code, spoil) => {
+])('refuses a key with instructions: %s', async (_, code, spoil) => {
   await makeKey(path, { replace: false, now });
   await spoil();
   const error = await readKey(path).catch((caught: unknown) => caught);
@@ -107,12 +107,12 @@ test.each([
   expect((error as CliError).remedy).toBeTruthy();
 });
 
-test('without a key it says how to make one', async () => {
+test('reports a missing key and how to create one', async () => {
   await expect(readKey(path)).rejects.toMatchObject({ code: 'key_missing', exit: exits.signIn });
 });
 
-describe('a key under a passphrase', () => {
-  test('says whose it is without it, and asks for it when it signs: once, and again after a wrong one', async () => {
+describe('keys with a passphrase', () => {
+  test('asks for the passphrase only to sign: once, and again after a wrong one', async () => {
     const { key } = await makeKey(path, { replace: false, now, passphrase: 'correct horse' });
     expect(await modeOf(path)).toBe('600');
     expect(await readFile(path, 'utf8')).not.toContain('BEGIN PRIVATE KEY');
@@ -124,7 +124,7 @@ describe('a key under a passphrase', () => {
     expect(isSignedBy(key.publicKey, await read.sign(message))).toBe(true);
   });
 
-  test('is not opened by three wrong ones, nor where nobody is there, nor by a wrong one of the environment', async () => {
+  test('refuses three wrong passphrases, a missing terminal, and a wrong passphrase of the environment', async () => {
     await makeKey(path, { replace: false, now, passphrase: 'correct horse' });
     const wrong = await readKey(path, { answers: ['a', 'b', 'c'] });
     await expect(wrong.sign(message)).rejects.toMatchObject({ code: 'passphrase_wrong', exit: exits.signIn });
@@ -134,7 +134,7 @@ describe('a key under a passphrase', () => {
     await expect(given.sign(message)).rejects.toMatchObject({ code: 'passphrase_wrong' });
   });
 
-  test('is opened by what the environment names, without a question', async () => {
+  test('reads the passphrase from the file in the environment', async () => {
     const { key } = await makeKey(path, { replace: false, now, passphrase: 'correct horse' });
     const file = join(home.path, 'passphrase');
     await writeFile(file, 'correct horse\nand nothing else\n');
@@ -142,7 +142,7 @@ describe('a key under a passphrase', () => {
       expect(isSignedBy(key.publicKey, await (await readKey(path, { env })).sign(message))).toBe(true);
   });
 
-  test('is refused when it is another than it says', async () => {
+  test('refuses a key that does not match its public key', async () => {
     await makeKey(path, { replace: false, now, passphrase: 'correct horse' });
     const text = await readFile(path, 'utf8');
     await writeFile(path, text.replace(/^Public-Key: .{4}/, 'Public-Key: 0123'));
@@ -150,7 +150,7 @@ describe('a key under a passphrase', () => {
     await expect(read.sign(message)).rejects.toMatchObject({ code: 'key_unusable' });
   });
 
-  test('is read by OpenSSL; and one that OpenSSL sealed is read here', async () => {
+  test('OpenSSL reads our encrypted keys, and we read those of OpenSSL', async () => {
     const { key } = await makeKey(path, { replace: false, now, passphrase: 'correct horse' });
     const openssl = (...args: string[]) => execFileSync('openssl', args, { stdio: ['ignore', 'pipe', 'ignore'] });
     const said = openssl('pkey', '-in', path, '-passin', 'pass:correct horse', '-pubout', '-outform', 'DER');
@@ -162,7 +162,7 @@ describe('a key under a passphrase', () => {
     expect(isSignedBy(read.publicKey, await read.sign(message))).toBe(true);
   });
 
-  test('gets another one, and none', async () => {
+  test('changes and removes a passphrase', async () => {
     const { key } = await makeKey(path, { replace: false, now });
     const unlocked = {
       passphrases: createPassphrases({ MUSTER_KEY_PASSPHRASE: 'first one' }, typing(null)),
@@ -177,7 +177,7 @@ describe('a key under a passphrase', () => {
   });
 });
 
-describe('a key of OpenSSH', () => {
+describe('OpenSSH keys', () => {
   const keygen = async (passphrase: string): Promise<{ file: string; publicKey: string }> => {
     await mkdir(home.path, { recursive: true });
     const file = join(home.path, `id-${passphrase.length}`);
@@ -187,7 +187,7 @@ describe('a key of OpenSSH', () => {
     return { file, publicKey: line!.key.toString('hex') };
   };
 
-  test('is used where it is, without a copy', async () => {
+  test('uses an OpenSSH key in place', async () => {
     const { file, publicKey } = await keygen('');
     await useFile(path, file, { replace: false, now });
     expect(await readlink(path)).toBe(file);
@@ -198,7 +198,7 @@ describe('a key of OpenSSH', () => {
     await expect(readKey(path)).rejects.toMatchObject({ code: 'key_unusable' });
   });
 
-  test('with a passphrase says whose it is without, and asks when it signs', async () => {
+  test('reads the public key without the passphrase, and asks for the passphrase to sign', async () => {
     const { file, publicKey } = await keygen('staple it');
     const read = await readKey(file, { answers: ['wrong one', 'staple it'] });
     expect(read).toMatchObject({ publicKey, kept: 'sealed' });
@@ -210,7 +210,7 @@ describe('a key of OpenSSH', () => {
     });
   });
 
-  test('that an agent holds is signed with there; one it does not hold is refused with what to do', async () => {
+  test('signs with a key in ssh-agent, and refuses a key that ssh-agent does not have', async () => {
     const { file, publicKey } = await keygen('');
     const socket = join(home.path, 'agent.sock');
     const agent = spawn('ssh-agent', ['-D', '-a', socket], { stdio: 'ignore' });
@@ -224,7 +224,7 @@ describe('a key of OpenSSH', () => {
       execFileSync('ssh-add', ['-q', file], { env: { ...process.env, ...env }, stdio: 'ignore' });
       expect(await keysOfAgent(socket)).toEqual([{ key: Buffer.from(publicKey, 'hex'), comment: 'ada@home' }]);
       expect(isSignedBy(publicKey, await read.sign(message))).toBe(true);
-      // Under a passphrase as well, and nobody is asked for it: the agent has it open.
+      // The file has a passphrase too, but ssh-agent holds the key, so there is no prompt.
       execFileSync('ssh-keygen', ['-q', '-p', '-a', '1', '-P', '', '-N', 'staple it', '-f', file]);
       const sealed = await readKey(file, { env });
       expect(isSignedBy(publicKey, await sealed.sign(message))).toBe(true);
@@ -238,13 +238,13 @@ describe('a key of OpenSSH', () => {
   });
 
   test.each(['', 'ssh-ed25519', 'ssh-ed25519 AAAA', 'ssh-rsa AAAAB3NzaC1yc2E= ada', 'hello'])(
-    'is not read out of %j',
+    'readPublicLine refuses %j',
     (text) => {
       expect(readPublicLine(text)).toBeNull();
     },
   );
 
-  test('that is broken is refused', async () => {
+  test('refuses a damaged OpenSSH key', async () => {
     const { file } = await keygen('');
     await writeFile(file, (await readFile(file, 'utf8')).replace(/\n[A-Za-z0-9+/]{10}/, '\nAAAAAAAAAA'));
     await expect(readKey(file)).rejects.toMatchObject({ code: 'key_unusable' });

@@ -31,7 +31,7 @@ export interface OperatorKey {
 }
 
 export interface KeyOptions {
-  /** Asked only when something is signed. */
+  /** Requested only for a signature. */
   passphrases: Passphrases;
   /** SSH_AUTH_SOCK; undefined without an agent. */
   agentSocket: string | undefined;
@@ -50,7 +50,7 @@ const forms =
  * Reads a key in one of four forms: PKCS#8 in PEM, with or without a passphrase, as `muster operator init` and `openssl
  * genpkey -algorithm ed25519` write it; an OpenSSH private key; the public line of a key in ssh-agent; or a seed of 64
  * hexadecimal characters. Refuses a private key that other users can access.
- * @throws CliError (sign-in) with what to do
+ * @throws CliError (sign-in) with instructions
  */
 export async function readKey(path: string, options: KeyOptions): Promise<OperatorKey> {
   const { text, mode } = await readFileOfKey(path);

@@ -18,7 +18,7 @@ async function* pieces(...texts: string[]) {
   for (const text of texts) yield Buffer.from(text);
 }
 
-test('a file is replaced when the new one is whole, behind a link too; a source that breaks off leaves the old one', async () => {
+test('replaces a file, also behind a link, only after the new content is complete', async () => {
   const path = join(folder, 'kept');
   await writeFile(path, 'before', { mode: 0o644 });
   await symlink(path, join(folder, 'link'));
@@ -38,7 +38,7 @@ test('a file is replaced when the new one is whole, behind a link too; a source 
   );
 });
 
-test('what is no file is refused, and is there as it was', async () => {
+test('refuses directories and dangling links, and leaves them unchanged', async () => {
   await mkdir(join(folder, 'directory'));
   await symlink(join(folder, 'nowhere'), join(folder, 'dangling'));
   const socket = join(folder, 'socket');

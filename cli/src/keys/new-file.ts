@@ -10,7 +10,7 @@ const reasons: Readonly<Record<string, string>> = {
 };
 
 /**
- * Writes a file with mode 0600 completely or not at all; an existing file stays until then.
+ * Writes a file with mode 0600, completely or not at all. An existing file is replaced at the end.
  * @returns its size in bytes
  */
 export async function writeNewFile(path: string, pieces: AsyncIterable<Uint8Array>): Promise<number> {
@@ -39,7 +39,7 @@ export async function writeNewFile(path: string, pieces: AsyncIterable<Uint8Arra
 }
 
 /**
- * Refuses anything but files: root would otherwise replace a device such as /dev/null.
+ * Refuses everything except files: root would otherwise replace a device such as /dev/null.
  * @returns the path with links resolved
  */
 async function replaceable(path: string): Promise<string> {

@@ -47,7 +47,7 @@ async function fromEnvironment(env: Environment): Promise<{ passphrase: string; 
   return file ? { passphrase: await readPassphraseFile(file), variable: 'MUSTER_KEY_PASSPHRASE_FILE' } : null;
 }
 
-/** @returns its first line */
+/** @returns the first line of the file */
 export async function readPassphraseFile(path: string): Promise<string> {
   try {
     return (await readFile(path, 'utf8')).split(/\r?\n/, 1)[0]!;

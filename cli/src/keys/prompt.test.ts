@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { createOutput } from '../context/output.ts';
 import { createPrompter } from './prompt.ts';
 
-/** A terminal that somebody sits at, and what is written to it. */
+/** A terminal with a user, and the text that is written to it. */
 function terminal() {
   let text = '';
   let isRaw = false;
@@ -19,7 +19,7 @@ function terminal() {
 }
 
 test.each(['confirm', 'ask', 'choose', 'secret'] as const)(
-  'a signal at a question (%s) leaves a terminal that can be used',
+  'a signal during a question (%s) restores the terminal',
   async (kind) => {
     const { input, output, text, isRaw } = terminal();
     let giveBack = () => {};
@@ -40,7 +40,7 @@ test.each(['confirm', 'ask', 'choose', 'secret'] as const)(
       .catch((error: Error) => error.message);
     await expect.poll(() => text().includes('?25l') && isRaw()).toBe(true);
     giveBack();
-    // At once: the signal ends the program right behind it.
+    // Checked synchronously: the signal ends the program right after its handlers.
     expect(isRaw()).toBe(false);
     expect(text().lastIndexOf('?25h')).toBeGreaterThan(text().lastIndexOf('?25l'));
     expect(await asked).toBe(kind === 'choose' ? null : 'cancelled; nothing was changed');
@@ -48,7 +48,7 @@ test.each(['confirm', 'ask', 'choose', 'secret'] as const)(
   },
 );
 
-test('nothing is drawn over a question', () => {
+test('nothing is drawn while a question is open', () => {
   const { output } = terminal();
   const written: string[] = [];
   const stderr = Object.assign(output, { write: (text: string) => written.push(text) > 0 });

@@ -3,7 +3,7 @@ import { CliError, exits } from '../exit.ts';
 
 /** Asks questions on a terminal, on stderr, since stdout is for data. */
 export interface Prompter {
-  /** False without a terminal; then nothing may be asked. */
+  /** False without a terminal; then no question is allowed. */
   readonly interactive: boolean;
   confirm(question: string): Promise<boolean>;
   /** @param initial the answer for Enter alone */

@@ -69,7 +69,7 @@ export async function openPrivateFile(text: string, passphrase: string | null): 
   };
 }
 
-/** The Ed25519 keys that an agent holds. @param socket SSH_AUTH_SOCK */
+/** The Ed25519 keys in ssh-agent. @param socket SSH_AUTH_SOCK */
 export async function keysOfAgent(socket: string): Promise<{ key: PublicKey; comment: string }[]> {
   const { OpenSSHAgent } = await loadSsh();
   const found = await new Promise<ParsedKey[]>((resolve, reject) => {

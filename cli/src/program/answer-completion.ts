@@ -37,8 +37,8 @@ function targetIn(typed: readonly string[]): {
 }
 
 /**
- * Prints the completions of a line, one a line: the word, a tab, and a description. `:files` alone leaves it to the
- * shell. Prints nothing after an error.
+ * Prints the completions of a command line, each on its own line: the word, a tab, and a description. `:files` alone
+ * makes the shell complete file names. Prints nothing after an error.
  * @param typed the words after `muster`; the last is completed
  */
 export async function answer(program: Command, typed: readonly string[], surroundings: Surroundings): Promise<void> {

@@ -36,7 +36,7 @@ function describe(command: Command, words: readonly string[]): unknown {
     words: name,
     description: command.description(),
     group: command.helpGroup().replace(/:$/, ''),
-    /** Prints its own help. */
+    /** True if the verb prints its own help. */
     launched: launched.has(name),
     usage: command.usage(),
     arguments: command.registeredArguments.map((argument) => ({

@@ -9,7 +9,7 @@ interface Entry {
   readonly name: string;
   readonly summary: string;
   readonly group: string;
-  /** Null for programs of their own, which the launcher starts. */
+  /** Null for separate programs, which the launcher starts. */
   readonly load: (() => Promise<{ register: Register }>) | null;
   /** For programs that the launcher starts; they print the rest of their help. */
   readonly example?: string;
@@ -79,7 +79,7 @@ const entries: readonly Entry[] = [
   {
     name: 'state',
     group: everyday,
-    summary: 'show what is applied on a machine',
+    summary: 'show the applied state of a machine',
     load: () => import('../verbs/operations/state.ts'),
   },
   {
@@ -255,7 +255,7 @@ const entries: readonly Entry[] = [
   },
 ];
 
-/** Programs of their own, which the launcher starts. */
+/** Separate programs, which the launcher starts. */
 export const launched: ReadonlySet<string> = new Set(
   entries.filter(({ load }) => load === null).map(({ name }) => name),
 );

@@ -12,7 +12,7 @@ export const jsonSchemaOf = ({ schema }: Shape): Record<string, unknown> =>
 export const errorJsonSchema = (): Record<string, unknown> =>
   z.toJSONSchema(errorShape, draft) as Record<string, unknown>;
 
-/** One JSON Schema for all verbs: a property for each verb, and `error`. */
+/** A JSON Schema for all verbs: a property for each verb, and `error`. */
 export function documentOf(shapes: Shapes): Record<string, unknown> {
   const entries = Object.entries(shapes)
     .filter((entry): entry is [string, Shape] => entry[1] !== null)

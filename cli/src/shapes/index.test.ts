@@ -9,12 +9,12 @@ const leaves = (command: Command, words: string[] = []): string[] =>
     ? [words.join(' ')]
     : command.commands.flatMap((each) => leaves(each, [...words, each.name()]));
 
-test('every verb declares what it prints with --json, and nothing else does', async () => {
+test('every verb declares its --json output, and no other verb is declared', async () => {
   const verbs = leaves(await describeProgram()).filter((words) => !launched.has(words));
   expect(Object.keys(await loadShapes()).toSorted()).toEqual(verbs.toSorted());
 });
 
-test('those of a noun are found by the noun', async () => {
+test('loadShapes with a noun loads the shapes of its verbs', async () => {
   const all = await loadShapes();
   for (const words of Object.keys(all)) {
     const [noun = ''] = words.split(' ');
@@ -22,7 +22,7 @@ test('those of a noun are found by the noun', async () => {
   }
 });
 
-test('the document has every verb that prints JSON, and errors', async () => {
+test('the schema document has every verb that prints JSON, and errors', async () => {
   const shapes = await loadShapes();
   const document = documentOf(shapes) as { properties: Record<string, unknown>; $defs: Record<string, unknown> };
   const printing = Object.keys(shapes).filter((words) => shapes[words] !== null);

@@ -11,10 +11,10 @@ export interface Shape {
 /** By the words of the verb. Null: prints no JSON. */
 export type Shapes = Readonly<Record<string, Shape | null>>;
 
-/** One JSON document. */
+/** The output is a single JSON document. */
 export const prints = (schema: z.ZodType): Shape => ({ schema, form: 'document' });
 
-/** One JSON value a line, for output over time. */
+/** The output has a JSON value on each line, for output over time. */
 export const printsLines = (schema: z.ZodType): Shape => ({ schema, form: 'lines' });
 
 /** The success answer of a route. */

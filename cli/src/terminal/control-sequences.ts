@@ -5,7 +5,7 @@
 
 export type Token =
   | { readonly kind: 'text'; readonly text: string }
-  /** One character of C0, or DEL. */
+  /** A character of C0, or DEL. */
   | { readonly kind: 'control'; readonly character: string }
   /** ESC, intermediates, final. */
   | { readonly kind: 'escape'; readonly intermediates: string; readonly final: string }
@@ -29,7 +29,7 @@ const mostParams = 256;
 const introducers: Readonly<Record<string, string>> = { ']': 'osc', P: 'dcs', X: 'sos', '^': 'pm', _: 'apc' };
 
 export class ControlSequences {
-  /** True: U+0080 to U+009F are controls. False: they are bytes of undecoded characters. */
+  /** True: U+0080 to U+009F are controls. False: they are bytes of characters that are not decoded. */
   readonly #c1: boolean;
   #state: State = 'ground';
   #intermediates = '';
@@ -98,7 +98,7 @@ export class ControlSequences {
       case 'string_escape':
         if (character === '\\') this.#endString(tokens);
         else {
-          // Not a terminator: drops the string and starts a new sequence.
+          // The string has no terminator: drops it and starts a new sequence.
           this.#begin('escape');
           this.#step(character, code, tokens);
         }

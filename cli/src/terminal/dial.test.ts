@@ -11,7 +11,7 @@ afterEach(() => {
 
 const events = { bytes: () => {}, text: () => {}, alive: () => {}, answered: () => {}, closed: () => {} };
 
-/** What comes of dialling where an upgrade is answered with that. */
+/** The error of a connection attempt if the upgrade request gets this answer. */
 async function dialled(status: number, body: string, headers: OutgoingHttpHeaders = {}): Promise<unknown> {
   const server = createServer((_request, response) => response.writeHead(status, headers).end(body));
   const agent = new Agent();
@@ -30,13 +30,13 @@ async function dialled(status: number, body: string, headers: OutgoingHttpHeader
 const problem = (status: number, code: string, detail: string) =>
   JSON.stringify({ type: `urn:muster:error:${code}`, title: code, status, detail, instance: '1', code });
 
-test('a refusal is told in the words of the orchestrator', async () => {
+test("reports a refusal with the orchestrator's message", async () => {
   const refusal = await dialled(429, problem(429, 'rate_limited', 'Too many of them.'), { 'retry-after': '3' });
   expect(refusal).toBeInstanceOf(ApiError);
   expect(refusal).toMatchObject({ message: 'Too many of them.', problem: { code: 'rate_limited' }, retryAfter: 3 });
 });
 
-test('what is none of an orchestrator’s, or goes on without end, is no more than its status', async () => {
+test('reports only the status of an answer that is not a problem document or too large', async () => {
   for (const body of ['<h1>Bad gateway</h1>', '', problem(502, 'x', 'y'.repeat(200_000))]) {
     const refusal = await dialled(502, body);
     expect(refusal).toMatchObject({ problem: { status: 502, code: 'unexpected_answer' } });

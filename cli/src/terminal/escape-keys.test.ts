@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { EscapeKeys } from './escape-keys.ts';
 
-/** What is sent, commands in angle brackets. A number is a wait of so many milliseconds. */
+/** The bytes that are sent, with commands in angle brackets. A number is a pause in milliseconds. */
 function typed(...pieces: (string | Uint8Array | number)[]): string {
   const keys = new EscapeKeys();
   let now = 0;
@@ -17,35 +17,35 @@ function typed(...pieces: (string | Uint8Array | number)[]): string {
 }
 
 test.each([
-  ['at the very beginning', ['~', '.'], '<leave>'],
-  ['in one go', ['~.'], '<leave>'],
+  ['at the start of the input', ['~', '.'], '<leave>'],
+  ['both keys in one read', ['~.'], '<leave>'],
   ['after Enter', ['ls\r', '~', '.'], 'ls\r<leave>'],
   ['not within a line', ['ls ~.'], 'ls ~.'],
-  ['not after a key that went on', ['a', '~', '.'], 'a~.'],
-  ['two are one', ['~', '~', '.'], '~.'],
-  ['another key sends both', ['~', 'x'], '~x'],
+  ['not after another key', ['a', '~', '.'], 'a~.'],
+  ['two tildes send one', ['~', '~', '.'], '~.'],
+  ['another key sends the tilde too', ['~', 'x'], '~x'],
   ['a home directory', ['~/x\r'], '~/x\r'],
   ['detach', ['\r~d'], '\r<detach>'],
   ['help, and then leave', ['~?~.'], '<help><leave>'],
-  ['Enter after a tilde begins a line', ['~\r~.'], '~\r<leave>'],
-  ['a tilde within bytes of UTF-8 before it', ['é~.'], Buffer.from('é~.').toString('latin1')],
-])('%s', (_, pieces, expected) => {
+  ['Enter after a tilde starts a line', ['~\r~.'], '~\r<leave>'],
+  ['not after a multibyte character', ['é~.'], Buffer.from('é~.').toString('latin1')],
+])('handles a tilde: %s', (_, pieces, expected) => {
   expect(typed(...pieces)).toBe(expected);
 });
 
-test('what is pasted is text, also after a tilde that was typed', () => {
+test('passes pasted text unchanged, also after a typed tilde', () => {
   const pasted = `first line of some length, as pastes have\n~.\n~~\n~?`;
   expect(typed('\r', pasted)).toBe(`\r${pasted}`);
   expect(typed('~', pasted)).toBe(`~${pasted}`);
 });
 
-test('small pieces of a paste are text too, and keys are keys again a moment later', () => {
+test('passes small pieces of a paste unchanged, and detects keys again afterwards', () => {
   const pasted = `first line of some length, as pastes have\n`;
   expect(typed(pasted, '~~~\n', 90, '~.', 90, '\n~~')).toBe(`${pasted}~~~\n~.\n~~`);
   expect(typed(pasted, '~.\r', 150, '~', '.')).toBe(`${pasted}~.\r<leave>`);
 });
 
-test('without a tilde every byte arrives as it was, however it is cut', () => {
+test('passes all bytes unchanged without a tilde, for any split', () => {
   fc.assert(
     fc.property(fc.array(fc.uint8Array({ maxLength: 100 })), (pieces) => {
       const clean = pieces.map((piece) => piece.map((byte) => (byte === 0x7e ? 0x21 : byte)));

@@ -15,12 +15,12 @@ afterEach(async () => {
   for (const each of closing.splice(0)) await each();
 });
 
-/** The far side of one connection. */
+/** The server side of one connection. */
 interface Far {
   socket: WebSocket;
-  /** What was typed. */
+  /** The bytes that the client sent. */
   typed: () => string;
-  /** Text frames. */
+  /** The text frames that the client sent. */
   told: unknown[];
   say(notice: unknown): void;
 }
@@ -82,7 +82,7 @@ async function stage(
 
 const until = (check: () => void) => vi.waitFor(check, { interval: 5 });
 
-test('bytes pass both ways as they are, and the shell’s code is the ending', async () => {
+test('passes bytes unchanged in both directions, and ends with the exit code of the shell', async () => {
   const { held, far, ending } = await stage('terminal');
   await until(() => expect(far[0]?.told).toEqual([{ type: 'resize', cols: 80, rows: 24 }]));
   const everyByte = Uint8Array.from({ length: 256 }, (_, at) => at);
@@ -90,7 +90,7 @@ test('bytes pass both ways as they are, and the shell’s code is the ending', a
   held.type('\u0003\u001agrün 東京');
   await until(() => expect(far[0]?.typed().length).toBeGreaterThan(256));
   expect(far[0]?.typed()).toBe(Buffer.concat([everyByte, Buffer.from('\u0003\u001agrün 東京')]).toString('latin1'));
-  // A character in two pieces, and what a terminal is asked: nothing is taken out of one's own terminal.
+  // A character in two pieces, and terminal queries: output to the operator's own terminal is not filtered.
   far[0]?.socket.send(Buffer.from([0xe6, 0x9d]));
   far[0]?.socket.send(Buffer.from([0xb1]));
   far[0]?.socket.send(Buffer.from('\u001b[6n'));
@@ -100,7 +100,7 @@ test('bytes pass both ways as they are, and the shell’s code is the ending', a
   expect(held.isClosed()).toBe(true);
 });
 
-test('the size is told at the start and when it changes, once each', async () => {
+test('sends the size once at the start and once after each change', async () => {
   const { held, far, ending } = await stage('terminal');
   await until(() => expect(far[0]?.told.length).toBe(1));
   held.resize({ cols: 120, rows: 40 });
@@ -112,7 +112,7 @@ test('the size is told at the start and when it changes, once each', async () =>
   await ending;
 });
 
-test('~. ends the session and puts the screen right', async () => {
+test('~. ends the session and restores the screen', async () => {
   const { held, far, ended, ending } = await stage('terminal');
   await until(() => expect(far.length).toBe(1));
   far[0]?.socket.send(Buffer.from('\u001b[?1049h\u001b[?1000hvim'));
@@ -125,7 +125,7 @@ test('~. ends the session and puts the screen right', async () => {
   expect(far[0]?.typed()).toBe('');
 });
 
-test('~d leaves and does not end it; ~? helps', async () => {
+test('~d leaves without ending the session, and ~? prints help', async () => {
   const { held, far, ended, ending } = await stage('terminal');
   await until(() => expect(far.length).toBe(1));
   held.type('~?');
@@ -136,7 +136,7 @@ test('~d leaves and does not end it; ~? helps', async () => {
 });
 
 test.each(['SIGTERM', 'SIGHUP'] as const)(
-  '%s ends the session, although the orchestrator does not answer',
+  '%s ends the session although the orchestrator does not answer',
   async (signal) => {
     const { held, far, ending } = await stage('terminal', { end: () => new Promise(() => {}) });
     await until(() => expect(far.length).toBe(1));
@@ -154,7 +154,7 @@ test('a terminal that hangs up ends the session', async () => {
   expect(ended).toEqual(['ended']);
 });
 
-test('why the orchestrator ended it is the ending, and nothing is attached again', async () => {
+test('ends with the reason of the orchestrator, and does not attach again', async () => {
   let attached = 0;
   const { far, ending } = await stage('terminal', {
     attach: async () => {
@@ -169,7 +169,7 @@ test('why the orchestrator ended it is the ending, and nothing is attached again
   expect(attached).toBe(0);
 });
 
-test('a lost connection is made again, its screen comes anew without questions but with what keys send, and keys of between are dropped', async () => {
+test('after a reconnect, filters queries from the recent screen, keeps modes of keys, and drops keys typed without a connection', async () => {
   const gate = Promise.withResolvers<void>();
   let tries = 0;
   const { held, far, ending } = await stage('terminal', {
@@ -196,7 +196,7 @@ test('a lost connection is made again, its screen comes anew without questions b
   expect(held.shown()).toContain('before\u001b[?1049l\u001b[H\u001b[2Jrecent screen\u001b[?1;1002;2004h');
   held.type('typed');
   await until(() => expect(far[1]?.typed()).toBe('typed'));
-  // From there on nothing is filtered.
+  // After the switch to live output, nothing is filtered.
   far[1]?.socket.send(Buffer.from('\u001b[6n'));
   far[1]?.say({ type: 'exit', code: 0, signal: null });
   expect(await ending).toMatchObject({ kind: 'exit', code: 0 });
@@ -204,7 +204,7 @@ test('a lost connection is made again, its screen comes anew without questions b
   expect(far[0]?.typed()).toBe('');
 });
 
-test('~. leaves while nothing is connected', async () => {
+test('~. leaves while there is no connection', async () => {
   const { held, far, ended, ending } = await stage('terminal', { attach: () => new Promise(() => {}) });
   await until(() => expect(far.length).toBe(1));
   held.type('in the middle of a line');
@@ -217,7 +217,7 @@ test('~. leaves while nothing is connected', async () => {
   expect(ended).toEqual(['ended']);
 });
 
-test('who leaves is not told that the session has ended when nobody could be asked to', async () => {
+test('does not report the end of the session if the orchestrator could not be reached to end it', async () => {
   const { held, far, ending } = await stage('terminal', {
     attach: () => new Promise(() => {}),
     end: () => Promise.reject(new Error('nobody is there')),
@@ -229,7 +229,7 @@ test('who leaves is not told that the session has ended when nobody could be ask
   expect(await ending).toEqual({ kind: 'left', how: 'leave', goesOn: true });
 });
 
-test('it is tried again for a minute, and ends at once where there is nothing left to attach to', async () => {
+test('retries a lost connection for a minute, but not after the session has ended', async () => {
   let now = 0;
   let tries = 0;
   const refused = (status: number, code: string) =>
@@ -253,7 +253,7 @@ test('it is tried again for a minute, and ends at once where there is nothing le
   expect(tries).toBeGreaterThan(25);
   expect(tries).toBeLessThan(40);
 
-  // A ticket that came too late, or a place that is taken, may be had by the next try.
+  // An expired ticket or a full terminal limit can succeed at the next attempt.
   let late = 0;
   const again = await stage('terminal', {
     attach: async () => {
@@ -281,7 +281,7 @@ test('it is tried again for a minute, and ends at once where there is nothing le
   expect(once).toBe(1);
 });
 
-test('connections that are lost as soon as they are made do not count as good ones', async () => {
+test('connections that are lost immediately do not reset the time limit', async () => {
   let now = 0;
   const { far, ending } = await stage('terminal', {
     clock: () => now,
@@ -291,19 +291,19 @@ test('connections that are lost as soon as they are made do not count as good on
     },
     onOpen: ({ socket }) => socket.terminate(),
   });
-  // There is something to tell the person, also where no attempt failed.
+  // There is an error to report even if no attempt to attach failed.
   expect(await ending).toMatchObject({ kind: 'lost', error: expect.objectContaining({ code: 'unreachable' }) });
   expect(far.length).toBeLessThan(40);
 });
 
-test('silence for too long is a loss', async () => {
+test('a long silence counts as a lost connection', async () => {
   let skipped = 0;
   const { far, ending, held } = await stage('terminal', { clock: () => performance.now() + skipped });
   await until(() => expect(far.length).toBe(1));
-  // It reads nothing, so it answers nothing.
+  // A paused socket reads nothing, so it does not answer pings.
   far[0]?.socket.pause();
   await until(() => {
-    // What was under way to it until now has been heard since.
+    // Bytes in transit were received in the meantime, so the time is advanced again.
     if (held.said.length === 0) skipped += 35_000;
     expect(held.said.length).toBe(1);
   });
@@ -312,7 +312,7 @@ test('silence for too long is a loss', async () => {
   await ending;
 });
 
-test('a reader that stands still holds the far side back, and gets everything in the end', async () => {
+test('a reader that stops pauses the connection, and receives all output later', async () => {
   const { held, far, ending } = await stage('pipe');
   await until(() => expect(far.length).toBe(1));
   held.hold();
@@ -321,7 +321,7 @@ test('a reader that stands still holds the far side back, and gets everything in
   for (let at = 0; at < total; at++) far[0]?.socket.send(piece);
   await until(() => expect(held.untaken()).toBeGreaterThan(256 * 1024));
   await new Promise((resolve) => setTimeout(resolve, 100));
-  // What one reading of the connection may bring is more than it wants, and no more than that.
+  // The buffer may exceed its limit only by one read of the connection.
   expect(held.untaken()).toBeLessThan(512 * 1024);
   expect(far[0]?.socket.bufferedAmount).toBeGreaterThan(16 * 1024 * 1024);
   const taker = setInterval(() => {
@@ -336,7 +336,7 @@ test('a reader that stands still holds the far side back, and gets everything in
   expect(held.shown().length).toBe(total * piece.length);
 });
 
-test('a far side that does not read holds the keyboard back, and gets all that was pasted', async () => {
+test('a connection that stops reading pauses the keyboard, and receives all pasted input later', async () => {
   const { held, far, ending } = await stage('terminal');
   await until(() => expect(far.length).toBe(1));
   far[0]?.socket.pause();
@@ -355,7 +355,7 @@ test('a far side that does not read holds the keyboard back, and gets all that w
   await ending;
 });
 
-test('a pipe: its end finishes the line, and is typed until somebody takes it', async () => {
+test('with a pipe, completes the last line at its end, and sends Ctrl-D until a program reads it', async () => {
   const { held, far, ending } = await stage('pipe');
   await until(() => expect(far[0]?.told).toEqual([]));
   held.type('~.\nuptime');
@@ -365,7 +365,7 @@ test('a pipe: its end finishes the line, and is typed until somebody takes it', 
   expect(await ending).toMatchObject({ kind: 'exit', code: 0 });
 });
 
-test('whoever reads the output and goes away ends the session', async () => {
+test('a reader that closes the pipe ends the session', async () => {
   const { held, far, ended, ending } = await stage('pipe');
   await until(() => expect(far.length).toBe(1));
   held.hangUp();
@@ -374,7 +374,7 @@ test('whoever reads the output and goes away ends the session', async () => {
   expect(ended).toEqual(['ended']);
 });
 
-test('who looks on types nothing, asks nothing of a terminal, and leaves without ending it', async () => {
+test('a viewer sends no input, filters queries, and leaves without ending the session', async () => {
   const { held, far, ended, ending } = await stage('terminal', {
     mode: 'view',
     onOpen: ({ socket, say }) => {

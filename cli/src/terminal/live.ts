@@ -21,16 +21,16 @@ export interface Wire {
   pause(): void;
   resume(): void;
   ping(): void;
-  /** Closes it at once. */
+  /** Closes the connection immediately. */
   cut(): void;
 }
 
 export interface WireEvents {
   bytes(bytes: Uint8Array): void;
   text(text: string): void;
-  /** Anything arrived. */
+  /** Called whenever data arrives. */
   alive(): void;
-  /** A ping was answered, so the other end has read what was sent before it. */
+  /** Called when a ping is answered, so the server has read all earlier data. */
   answered(): void;
   closed(): void;
 }
@@ -56,18 +56,18 @@ export type Ending =
   | { readonly kind: 'exit'; readonly code: number | null; readonly signal: string | null }
   /** The orchestrator ended the connection or the session, with a reason. */
   | { readonly kind: 'told'; readonly code: string; readonly message: string }
-  /** The operator left. `goesOn`: the session should end, but the orchestrator has not confirmed it. */
+  /** The operator left. `goesOn`: the session was to be ended, but the orchestrator has not confirmed that. */
   | { readonly kind: 'left'; readonly how: 'leave' | 'detach'; readonly goesOn?: true }
   | { readonly kind: 'signal'; readonly signal: EndSignal; readonly goesOn?: true }
   /** The connection was lost and could not be restored. */
   | { readonly kind: 'lost'; readonly error: unknown }
-  /** Output could not be written: the reader is gone, or the disk is full. */
+  /** Output could not be written: the reader closed the pipe, or the disk is full. */
   | { readonly kind: 'unread'; readonly error: unknown };
 
 /** Bytes of unwritten output: above the first limit the connection pauses, below the second it resumes. */
 const mostUnwritten = 256 * 1024;
 const fewUnwritten = 64 * 1024;
-/** The same for unsent input. */
+/** Bytes of unsent input: above the first limit the keyboard is paused, below the second it resumes. */
 const mostUnsent = 256 * 1024;
 const fewUnsent = 64 * 1024;
 

@@ -17,7 +17,7 @@ export interface LocalTerminal {
   readonly hasKeys: boolean;
   /** True: output goes to a screen. */
   readonly hasScreen: boolean;
-  /** Of the window; null without one. */
+  /** Size of the window; null without one. */
   size(): Size | null;
   onResize(listener: () => void): void;
   /** Reads until `close`. On a terminal each key arrives unprocessed and without echo. */
@@ -82,7 +82,7 @@ export function openLocalTerminal(program: TerminalProcess): LocalTerminal {
       // translates them already. Only `stty` changes this setting; leaving raw mode restores it.
       if (raw) spawnSync('stty', ['-opost'], { stdio: ['inherit', 'ignore', 'ignore'], timeout: 5_000 });
     } catch {
-      // The terminal is gone; there is nothing to restore.
+      // The terminal was closed; there is nothing to restore.
     }
   };
   const listen = (event: string, listener: () => void) => {
@@ -104,7 +104,7 @@ export function openLocalTerminal(program: TerminalProcess): LocalTerminal {
     stdin.pause();
     stdin.unref?.();
   };
-  // Also after an error.
+  // Restores the terminal also after an error.
   listen('exit', putBack);
   // After a stop and continue, the shell may have changed the terminal.
   listen('SIGCONT', () => {
@@ -157,7 +157,9 @@ export function openLocalTerminal(program: TerminalProcess): LocalTerminal {
   };
 }
 
-/** Writes a few bytes synchronously, with a time limit: the reader may be gone or stuck. */
+/**
+ * Writes a few bytes synchronously, with a time limit, because the reader may have closed the pipe or stopped reading.
+ */
 function writeNow(fd: number, text: string): void {
   let left = Buffer.from(text);
   for (let tries = 0; left.length > 0 && tries < 50; tries++)

@@ -10,7 +10,7 @@ async function* inPieces(bytes: Uint8Array, size: number): AsyncGenerator<Uint8A
   for (let at = 0; at < bytes.length; at += size) yield bytes.subarray(at, at + size);
 }
 
-/** Plays with a clock that only waiting moves. `keys`: pressed at these seconds of the clock. */
+/** Plays with a clock that advances only with each wait. `keys`: seconds of the clock at which they are pressed. */
 async function play(
   recording: Uint8Array,
   options: { speed?: number; idleLimit?: number; keys?: [number, PlayerKey][]; window?: [number, number] } = {},
@@ -44,13 +44,13 @@ async function play(
 const four = cast([0, 'o', 'a'], [2, 'o', 'b'], [4, 'o', 'c'], [24, 'o', 'd']);
 const anew = '\u001b[H\u001b[2J';
 
-test('plays with the times of the recording, faster, and with shorter pauses', async () => {
+test('plays with the original timing, with a higher speed, and with shorter pauses', async () => {
   expect((await play(four)).shown).toEqual(['0.0 a', '2.0 b', '4.0 c', '24.0 d']);
   expect((await play(four, { speed: 4 })).shown).toEqual(['0.0 a', '0.5 b', '1.0 c', '6.0 d']);
   expect((await play(four, { idleLimit: 3 })).shown).toEqual(['0.0 a', '2.0 b', '4.0 c', '7.0 d']);
 });
 
-test('pauses, goes on, leaves', async () => {
+test('pauses, resumes, and quits', async () => {
   const paused = await play(four, {
     keys: [
       [1, 'pause'],
@@ -63,7 +63,7 @@ test('pauses, goes on, leaves', async () => {
   expect(left).toMatchObject({ shown: ['0.0 a', '2.0 b'], atEnd: false });
 });
 
-test('skips forward by 5 s at once, and back from the beginning', async () => {
+test('skips forward immediately, and back by replaying from the beginning', async () => {
   const forward = await play(four, {
     keys: [
       [5, 'forward'],
@@ -74,23 +74,23 @@ test('skips forward by 5 s at once, and back from the beginning', async () => {
   const back = await play(four, { keys: [[6, 'back']] });
   expect(back.shown).toEqual(['0.0 a', '2.0 b', '4.0 c', `6.0 ${anew}`, '6.0 a', '7.0 b', '9.0 c', '29.0 d']);
   const beyond = await play(four, { keys: [[1, 'back']] });
-  // Nothing was shown since: the screen is right as it is, and the wait begins anew.
+  // No output in the meantime: the screen is still correct, and the wait restarts.
   expect(beyond.shown.slice(0, 2)).toEqual(['0.0 a', '3.0 b']);
 });
 
-test('says when the recording is larger than the window, at its beginning and when it grows', async () => {
+test('reports a recording that is larger than the window, at the start and when it grows', async () => {
   const grows = cast([1, 'r', '100x30'], [2, 'r', '90x20'], [3, 'o', 'x']);
   expect((await play(grows)).tooLarge).toEqual(['100x30']);
   expect((await play(grows, { window: [60, 50] })).tooLarge).toEqual(['80x24', '100x30']);
 });
 
-test('what the recording asks of a terminal does not reach it, and what it set is put right', async () => {
+test('filters terminal queries, and restores changed modes at the end', async () => {
   const { shown, restore } = await play(cast([0, 'o', 'x\u001b[6'], [0, 'o', 'ny\u001b[?1049h']));
   expect(shown.join('')).toBe('0.0 x0.0 y\u001b[?1049h');
   expect(restore).toBe('\u001b[?1049l');
 });
 
-test('keys are read as terminals send them', () => {
+test('parses keys as terminals send them', () => {
   expect(playerKeys(Buffer.from(' \u001b[C\u001b[D\u001bOC\u001b[Aq\u0003x'))).toEqual([
     'pause',
     'forward',
@@ -101,7 +101,7 @@ test('keys are read as terminals send them', () => {
   ]);
 });
 
-test('other events and a last line that was cut off are passed over, what is damaged is named by its line', async () => {
+test('skips other events and a truncated last line, and names the line of a fault', async () => {
   const read = async (text: string) => {
     const all = [];
     for await (const each of readCast(inPieces(Buffer.from(text), text.length > 1000 ? 65_536 : 5))) all.push(each);

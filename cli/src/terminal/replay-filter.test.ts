@@ -42,25 +42,25 @@ const hostile = {
   'a gentle reset with a number': '\u001b[5!p',
 };
 
-test.each(Object.entries(hostile))('%s does not pass, whole or in pieces', (_, sequence) => {
+test.each(Object.entries(hostile))('blocks %s, whole or in pieces', (_, sequence) => {
   expect(shown(`a${sequence}b`)).toBe('ab');
   expect(shown('a', ...sequence, 'b')).toBe('ab');
-  // A sequence that is cut by a control character is carried out by a terminal all the same.
+  // Terminals execute a sequence that contains a control character.
   expect(shown(`a${sequence.replace('\u001b[', '\u001b[\u0000')}b`)).toBe('ab');
 });
 
-test('what draws a screen passes as it is', () => {
+test('passes sequences that draw the screen unchanged', () => {
   const screen =
     '\u001b[?1049h\u001b[22;1H\u001b[2J\u001b[38;2;1;2;3mgrün 東京 👍🏽\u001b[0m\r\n\tx\b\u001b[1;24r\u001b[3L\u001b[?25l\u001b[?7h\u001b(0qqq\u001b(B\u001b7\u001b8\u001bM\u001b[4 q';
   expect(shown(screen)).toBe(screen);
   expect(shown(...screen)).toBe(screen);
 });
 
-test('of modes that are set together only those that show something pass', () => {
+test('passes only the display modes of modes that are set together', () => {
   expect(shown('\u001b[?1049;2004;25h')).toBe('\u001b[?1049;25h');
 });
 
-/** All that a terminal may be told: anything else that begins with an escape is a fault. */
+/** The control sequences that may reach a terminal; any other escape is a fault. */
 const allowed =
   /\u001b(?:[78DEHMc]|[()*+][0-9A-Z]|#[34568]|\[\??[\d:;]*[@A-Z`abdefgmrsu]|\[4[hl]|\[\?(?:5|6|7|12|25|45|47|69|1047|1048|1049)(?:;(?:5|6|7|12|25|45|47|69|1047|1048|1049))*[hl]|\[\d* q|\[!p)/g;
 
@@ -97,7 +97,7 @@ const pieces = fc.array(
   ),
 );
 
-test('whatever a recording holds, nothing reaches the terminal but what is listed', () => {
+test('passes only allowed control sequences from any recording', () => {
   fc.assert(
     fc.property(pieces, (all) => {
       const text = shown(...all);
@@ -109,7 +109,7 @@ test('whatever a recording holds, nothing reaches the terminal but what is liste
   );
 });
 
-test('where it is cut makes no difference', () => {
+test('the result does not depend on how the input is split', () => {
   fc.assert(
     fc.property(pieces, (all) => {
       expect(shown(...all)).toBe(shown(all.join('')));
@@ -117,12 +117,12 @@ test('where it is cut makes no difference', () => {
   );
 });
 
-test('plain text has lines, and nothing that a terminal acts on', () => {
+test('PlainText keeps lines and removes everything that a terminal interprets', () => {
   const plain = new PlainText();
   expect(plain.feed('\u001b[1mone\u001b[0m\r\ntwo\r\r\n10%\r')).toBe('one\ntwo\n10%');
   expect(plain.feed('20%\r')).toBe('\n20%');
   expect(plain.feed('\n\tend')).toBe('\n\tend');
-  // As shells that have pastes bracketed write it behind each command.
+  // Shells with bracketed paste write this sequence after each command.
   expect(new PlainText().feed('$ ls\r\n\u001b[?2004l\rfile\r\n')).toBe('$ ls\nfile\n');
   fc.assert(
     fc.property(pieces, (all) => {

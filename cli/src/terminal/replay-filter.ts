@@ -33,7 +33,8 @@ export class ReplayFilter {
 
 const controls = new Set('\u0007\b\t\n\u000b\f\r\u000e\u000f');
 
-// Without prefix and intermediates: ICH, the cursor, tabs, erasing, inserting, deleting, scrolling, REP, TBC, SGR, DECSTBM.
+// Finals without prefix and intermediates: ICH, the cursor, tabs, erasing, inserting, deleting, scrolling, REP, TBC,
+// SGR, DECSTBM.
 const plainFinals = new Set('@ABCDEFGHIJKLMPSTXZ`abdefgmrsu');
 
 // DEC private modes that change the display; others, such as cursor keys, mouse, focus and pastes, change the input.

@@ -8,12 +8,12 @@ const after = (...pieces: string[]): string => {
   return screen.restore();
 };
 
-test('on a terminal at rest there is nothing to undo', () => {
+test('restores nothing if no setting was changed', () => {
   expect(after('plain text, grün 東京\r\n\u001b[1;31mred\u001b[0m\u001b[2J\u001b[H')).toBe('');
   expect(after('\u001b[?1049h\u001b[?2004h\u001b[?25l', 'x\u001b[?25h\u001b[?2004l\u001b[?1049l')).toBe('');
 });
 
-test('what vim has set when its connection is lost is undone, the other screen last of the modes', () => {
+test('restores the modes of vim after a lost connection, the alternate screen last', () => {
   const undo = after(
     '\u001b[?1049h\u001b[22;0;0t\u001b[?1h\u001b=\u001b[?2004h\u001b[1;40r\u001b[?12h\u001b[?25l\u001b[?1006;1000h\u001b[>4;2m\u001b[2 q\u001b[34m',
   );
@@ -33,11 +33,11 @@ test('what vim has set when its connection is lost is undone, the other screen l
   expect(undo.indexOf('\u001b[?1049l')).toBeGreaterThan(undo.indexOf('\u001b[?2004l'));
 });
 
-test('a sequence that was cut off in the middle is given up first', () => {
+test('aborts an incomplete sequence first', () => {
   expect(after('\u001b[?1049h', '\u001b]0;half')).toMatch(/^\u0018.*\u001b\[\?1049l/);
 });
 
-test('a reset of everything leaves nothing to undo, and it is done once', () => {
+test('restores nothing after a full reset, and restores only once', () => {
   expect(after('\u001b[?1049h\u001b[?25l\u001bc')).toBe('');
   const screen = new ScreenState();
   screen.feed(Buffer.from('\u001b[?25l'));
@@ -45,7 +45,7 @@ test('a reset of everything leaves nothing to undo, and it is done once', () => 
   expect(screen.restore()).toBe('');
 });
 
-test('modes are undone however their sequences are cut, and only those that are not as at rest', () => {
+test('restores exactly the modes that differ from the default, for any split', () => {
   const modes = ['1', '5', '6', '7', '25', '47', '1000', '1003', '1006', '1004', '1049', '2004', '2026'];
   const change = fc.record({ mode: fc.constantFrom(...modes), on: fc.boolean(), text: fc.string({ maxLength: 3 }) });
   fc.assert(

@@ -6,8 +6,8 @@ const onAtRest = new Set(['7', '25']);
 const otherScreens = ['1049', '1047', '47'];
 
 /**
- * Tracks the terminal modes that a program has changed, to restore them if it ends midway. Restores only what was
- * changed.
+ * Tracks the terminal modes that a program has changed, to restore them if the program ends midway. Restores only
+ * changed modes.
  */
 export class ScreenState {
   readonly #sequences = new ControlSequences({ c1: false });

@@ -6,8 +6,8 @@ import { join } from 'node:path';
 const pieceBytes = 64 * 1024;
 
 /**
- * Buffers a stream in an unlinked temporary file, so that it can be read from the beginning, also while more arrives.
- * No one else can open the file, and it disappears with the program.
+ * Buffers a stream in an unlinked temporary file, so that it can be read from the beginning, also while more data
+ * arrives. No other process can open the file, and it is deleted with the program.
  */
 export class Spool {
   readonly #file: FileHandle;

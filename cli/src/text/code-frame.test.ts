@@ -7,7 +7,7 @@ import { colorsFor } from './style.ts';
 const plain = { color: colorsFor(false), width: null };
 const source = 'name: motd\nsupports: [{ platform: linux }]\nresources:\n  - id: motd\n    resouce: {}\n';
 
-test('the lines around a fault, and a caret below it', () => {
+test('prints the lines around a fault, with a caret below it', () => {
   expect(codeFrame(source, { line: 5, column: 5 }, plain)).toMatchInlineSnapshot(`
     "  3 | resources:
       4 |   - id: motd
@@ -26,7 +26,7 @@ test('the lines around a fault, and a caret below it', () => {
   expect(codeFrame('', { line: 1 }, plain)).toBe('');
 });
 
-test('of long lines what is around the fault is shown, in the room there is', () => {
+test('cuts long lines to the part around the fault', () => {
   const long = `${'a'.repeat(100)}${'b'.repeat(100)}`;
   const text = codeFrame(`${long}\n`, { line: 1, column: 101 }, { ...plain, width: 40 });
   expect(text).toMatchInlineSnapshot(`
@@ -35,7 +35,7 @@ test('of long lines what is around the fault is shown, in the room there is', ()
   `);
 });
 
-test('the caret stands below the character, whatever stands before it', () => {
+test('the caret is below the character, for any text before it', () => {
   fc.assert(
     fc.property(
       fc.string({ unit: 'grapheme', maxLength: 150 }),
@@ -47,7 +47,7 @@ test('the caret stands below the character, whatever stands before it', () => {
         const [line = '', caret = ''] = text.split('\n');
         expect(text.split('\n')).toHaveLength(2);
         expect(text.replaceAll('\n', '')).not.toMatch(/[\p{Cc}]/u);
-        // What stands above the caret is the character itself.
+        // The character above the caret is the one with the fault.
         const left = stringWidth(caret.slice(0, caret.indexOf('^')));
         let at = 0;
         while (at < line.length && stringWidth(line.slice(0, at)) < left) at++;

@@ -13,7 +13,7 @@ const moved = result({
   diff: '--- /etc/motd\n+++ /etc/motd\n@@ -1 +1 @@\n-edited by hand\n+Welcome\n',
 });
 
-test('drift names exactly the fields that moved, what is there and what was declared', () => {
+test('prints exactly the drifted fields, with the present and the declared value', () => {
   const gone = result({
     id: 'dir',
     type: 'directory-unix',
@@ -25,7 +25,7 @@ test('drift names exactly the fields that moved, what is there and what was decl
   });
   expect(
     renderDrift(drift([moved, gone]), 'web-1', style()),
-  ).toBe(`web-1 has drifted: 2 of 26 resources differ from what was applied
+  ).toBe(`web-1 has drifted: 2 of 26 resources differ from the applied state
 checked just now against operation 01KAGZ4D3E5F6G7H8J9K0M1N2P
 
   ~ moved   file-unix /etc/motd (site/motd)
@@ -38,13 +38,13 @@ checked just now against operation 01KAGZ4D3E5F6G7H8J9K0M1N2P
       mode  declared 0755`);
 });
 
-test('without drift it says so in a line', () => {
+test('prints one line without drift', () => {
   expect(renderDrift(drift([]), 'web-1', style())).toBe(
     'web-1 is in sync: 26 resources as applied\nchecked just now against operation 01KAGZ4D3E5F6G7H8J9K0M1N2P',
   );
 });
 
-test('a check that failed is no drift', () => {
+test('prints a failed check as a failure, not as drift', () => {
   const failed = drift([result({ status: 'failed', message: 'permission denied' })], {
     status: 'failed',
     error: 'it could not be read',
@@ -55,7 +55,7 @@ test('a check that failed is no drift', () => {
   expect(text).toContain('error: it could not be read');
 });
 
-test('what an agent wrote reaches the terminal escaped', () => {
+test('escapes text from an agent', () => {
   const evil = '\u001b]0;x\u0007\u202e';
   const text = renderDrift(
     drift([

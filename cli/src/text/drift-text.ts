@@ -23,7 +23,7 @@ function resourceLines(result: ResourceResult, style: Style): string[] {
   if (result.sensitive) lines.push(`      ${color.dim('holds a secret: its values are not shown')}`);
   lines.push(
     ...fieldLines(tellingChanges(result), style, (from, to) => {
-      const declared = to === null ? 'should not be there' : `declared ${color.green(to)}`;
+      const declared = to === null ? 'declared absent' : `declared ${color.green(to)}`;
       if (missing) return declared;
       return `${from === null ? 'missing' : `is ${color.red(from)}`}, ${declared}`;
     }),
@@ -42,7 +42,7 @@ export const statusWord = ({ status, accepted }: Pick<DriftRecord, 'status' | 'a
 export const statusPaint = (status: DriftRecord['status'], color: Colors): ((text: string) => string) =>
   ({ in_sync: color.green, drifted: color.yellow, failed: color.red, cancelled: color.dim })[status];
 
-/** One line for a list: the first resources and their drifted fields. */
+/** A line for a list: the first resources and their drifted fields. */
 export function inBrief({ resources, error }: Pick<DriftRecord, 'resources' | 'error'>): string {
   const few = resources.slice(0, 3).map((result) => {
     const fields = result.action === 'create' ? ['missing'] : result.changes.map(({ field }) => field);
@@ -64,7 +64,7 @@ export function renderDrift(record: DriftRecord, agent: string, style: Style): s
     return `${name} is ${color.green('in sync')}: ${counted(summary.total, 'resource')} as applied\n${against}`;
   const head =
     status === 'drifted'
-      ? `${name} has ${color.yellow('drifted')}: ${resources.length} of ${counted(summary.total, 'resource')} ${resources.length === 1 ? 'differs' : 'differ'} from what was applied`
+      ? `${name} has ${color.yellow('drifted')}: ${resources.length} of ${counted(summary.total, 'resource')} ${resources.length === 1 ? 'differs' : 'differ'} from the applied state`
       : `the drift check of ${name} ${status === 'failed' ? color.red('failed') : 'was cancelled'}`;
   const lines = [head, against];
   if (record.accepted !== null)

@@ -17,7 +17,7 @@ export const eventWhen = ({ timestamp: at }: Pick<AuditEvent, 'timestamp'>, { no
 const clock = (at: string, { verbose }: Style): string =>
   verbose ? at : timestamp(Date.parse(at) / 1000).slice(11, 19);
 
-/** One line of a stream: time of day, type, what happened, and who did it. */
+/** A line of a stream: time of day, type, summary, and actor. */
 export function eventLine(event: AuditEvent, style: Style): string {
   const { color } = style;
   const paint = severityPaint(event.severity, color);

@@ -42,12 +42,12 @@ test.each([
   [8 * gib, '8.0 GiB'],
   [123 * gib, '123 GiB'],
   [2 ** 53, '8.0 PiB'],
-])('%i bytes are %s', (amount, text) => {
+])('%i bytes are printed as %s', (amount, text) => {
   expect(bytes(amount)).toBe(text);
 });
 
-describe('a stretch of time in columns', () => {
-  test('ends now, fits, covers it, and no column is shorter than samples are apart', () => {
+describe('cutTime', () => {
+  test('splits a period that ends now into columns wider than the sample interval', () => {
     fc.assert(
       fc.property(
         fc.integer({ min: 60, max: 31_536_000 }),
@@ -67,16 +67,16 @@ describe('a stretch of time in columns', () => {
     );
   });
 
-  test('how far samples are apart is what most of them are, whatever is missing', () => {
+  test('usualInterval is the median, also with missing samples', () => {
     const at = (...times: number[]) => times.map((collected_at) => ({ collected_at }));
     expect(usualInterval(at(0, 30, 61, 90, 5000, 5031))).toBe(31);
     expect(usualInterval(at(7))).toBeNull();
   });
 });
 
-describe('rows of an agent', () => {
+describe('renderSeries', () => {
   const window = { from: 1000, step: 100, columns: 6 };
-  // Column 3 has no sample; in column 4 the machine had restarted; in column 5 cpu could not be measured.
+  // Column 3 has no sample; before column 4 the machine restarted; in column 5 the cpu usage is null.
   const samples = [
     sample({ collected_at: 900, net_rx_bytes: 1000 }),
     sample({ collected_at: 1000, cpu_usage: 0, net_rx_bytes: 1000 }),
@@ -86,7 +86,7 @@ describe('rows of an agent', () => {
     sample({ collected_at: 1500, net_rx_bytes: 700, cpu_usage: null }),
   ];
 
-  test('gaps are gaps, what could not be measured is a dash, what counts up is told as a rate', () => {
+  test('prints gaps as blanks, null as a dash, and counters as rates', () => {
     expect(renderSeries(window, samples, style({ width: 80 }), { glyphs, cpus: 4 })).toMatchInlineSnapshot(`
       "                       NOW    HIGHEST         OF
       cpu      ▁█▃ ▅–          –      100 %
@@ -101,7 +101,7 @@ describe('rows of an agent', () => {
     expect(narrow).not.toContain('HIGHEST');
   });
 
-  test('what is nearly full stands out', () => {
+  test('highlights a nearly full disk', () => {
     const [, cpu, , disk] = renderSeries(window, samples.slice(0, 5), style({ colored: true }), {
       glyphs,
       cpus: 4,
@@ -110,7 +110,7 @@ describe('rows of an agent', () => {
     expect(cpu).not.toContain('\u001b[31m');
   });
 
-  test('they fit the terminal, whatever there is to be shown', () => {
+  test('fits any samples into the terminal', () => {
     const amount = fc.option(fc.integer({ min: 0, max: Number.MAX_SAFE_INTEGER }));
     const any = fc.record({
       collected_at: fc.integer({ min: 0, max: 20_000 }),
@@ -137,13 +137,13 @@ describe('rows of an agent', () => {
   });
 });
 
-test('a share is a bar and a number, or a dash', () => {
+test('shareCell prints a bar with a percentage, or a dash', () => {
   expect(shareCell(0.5, 10, glyphs)).toBe('█████░░░░░  50 %');
   expect(shareCell(0.5, 0, glyphs)).toBe('50 %');
   expect(shareCell(null, 10, glyphs)).toBe('–');
 });
 
-test('comma-separated values have every measure, and nothing where it is not known', () => {
+test('csvLine has every measure, and empty fields for missing values', () => {
   expect(csvHead.split(',')).toHaveLength(12);
   expect(csvLine(sample({ cpu_usage: null, swap_used: null }))).toBe(
     '1795000000,,8589934592,2147483648,,107374182400,102005473280,0.42,0,0,143,864000',

@@ -146,7 +146,7 @@ export const columnsFor = (width: number | null): number =>
   Math.min(mostColumns, (width ?? 100) - labelWidth - figuresFor(width ?? 100).length * cellWidth);
 
 /**
- * One row for each measure, oldest on the left.
+ * A row for each measure, oldest on the left.
  * @param cpus the machine's number of CPUs, which is its full load; null: unknown
  */
 export function renderSeries(
@@ -180,7 +180,7 @@ export function renderSeries(
   return [color.bold(head), ...lines].map((line) => line.trimEnd()).join('\n');
 }
 
-/** One sample as one line, for pipes. */
+/** A sample as a line, for pipes. */
 export function sampleLine(sample: Sample, glyphs: Glyphs): string {
   const { cpu_usage, memory_used, memory_total, disk_used, disk_total, load1 } = sample;
   const share = (value: number | null) => (value === null ? glyphs.none : percent(value * 100));

@@ -4,7 +4,7 @@ import { distance } from 'fastest-levenshtein';
 const farthest = (wanted: string): number => Math.max(2, Math.floor(wanted.length / 3));
 
 /**
- * The known word that was probably meant.
+ * The known word that is most similar.
  * @returns null if more than a third of the word would have to change
  */
 export function nearest(wanted: string, known: readonly string[]): string | null {
@@ -19,7 +19,7 @@ export function nearest(wanted: string, known: readonly string[]): string | null
   return best;
 }
 
-/** The known words that may have been meant, nearest first, at most `most`. Uses the limit of `nearest`. */
+/** The most similar known words, nearest first, at most `most`. Uses the limit of `nearest`. */
 export function nearestFew(wanted: string, known: readonly string[], most = 3): string[] {
   const limit = farthest(wanted);
   return known

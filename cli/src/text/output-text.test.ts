@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import { lastLine, newText } from './output-text.ts';
 
-describe('output that is asked for again', () => {
-  test('adds what is new, also where its beginning is no longer there', () => {
+describe('output that is polled', () => {
+  test('newText returns the new part, also if the beginning was dropped', () => {
     expect(newText('', 'a')).toBe('a');
     expect(newText('a', 'a')).toBe('');
     expect(newText('one\n', 'one\ntwo')).toBe('two');
@@ -12,12 +12,12 @@ describe('output that is asked for again', () => {
     expect(newText(before, now)).toBe(lines.slice(300).join(''));
   });
 
-  test('says so where something in between was never there', () => {
+  test('newText marks a gap', () => {
     expect(newText('one', 'three')).toBe('\n[…]\nthree');
     expect(newText('one\n', 'three')).toBe('[…]\nthree');
   });
 
-  test('has a last line, whatever moves the cursor', () => {
+  test('lastLine applies carriage returns and skips blank lines', () => {
     expect(lastLine('')).toBe('');
     expect(lastLine('one\n 10 %\r 20 %\r\n\n')).toBe('20 %');
   });

@@ -1,10 +1,10 @@
-/** Length of the text by which the end of the earlier output is found in the new output. */
+/** Length of the end of the earlier output that is searched for in the new output. */
 const keyLength = 256;
 
 /**
- * The part of a script's output that was not shown yet. A running script's output is only its end; finished output may
- * be cut in the middle.
- * @param before what was shown; empty: nothing
+ * The part of a script's output that was not shown yet. A running script's output is only its end; finished output may be
+ * cut in the middle.
+ * @param before the output that was shown; empty: none
  */
 export function newText(before: string, now: string): string {
   if (now === before) return '';

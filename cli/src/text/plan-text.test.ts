@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { operation, result, style, variety } from '../../test/examples.ts';
 import { countLine, hasChanges, renderOperation, summaryText } from './plan-text.ts';
 
-test('a plan says what comes, changes, runs and goes, with fields and diffs, and counts at the end', () => {
+test('prints creates, updates, runs and removals, with fields, diffs, and totals', () => {
   expect(renderOperation(operation(variety), 'web-1', style())).toBe(`Plan for web-1 with site
 
   + create  file-unix /etc/site.conf (site/conf)
@@ -26,13 +26,13 @@ test('a plan says what comes, changes, runs and goes, with fields and diffs, and
       holds a secret: its values are not shown
       content  •••• → ••••
   - remove  file-unix /etc/old (site)
-      was there before Muster: its former content comes back
+      existed before Muster: its original content is restored
 
 Plan: 2 to create, 2 to update, 1 to remove, 1 to run, 1 to restart, 20
   unchanged; 1 repairs drift`);
 });
 
-test('creating is green, updating yellow, removing red, running cyan; without colour there is not one escape', () => {
+test('prints actions in different colors, and without color no escape', () => {
   const colored = renderOperation(operation(variety), 'web-1', style({ colored: true }));
   expect(colored).toContain('\u001b[32m+ create ');
   expect(colored).toContain('\u001b[33m~ update ');
@@ -43,7 +43,7 @@ test('creating is green, updating yellow, removing red, running cyan; without co
   expect(renderOperation(operation(variety), 'web-1', style())).not.toContain('\u001b');
 });
 
-test('a plan with nothing to do says so', () => {
+test('prints a note for a plan without changes', () => {
   const nothing = operation([result({})]);
   expect(hasChanges(nothing)).toBe(false);
   expect(renderOperation(nothing, 'web-1', style())).toContain('Nothing to do: the machine is as declared.');
@@ -51,7 +51,7 @@ test('a plan with nothing to do says so', () => {
   expect(renderOperation(nothing, 'web-1', style({ verbose: true }))).toContain('/etc/motd');
 });
 
-test('an apply tells what was done and why something was not', () => {
+test('prints the outcome of an apply, and the reasons of failures', () => {
   const applied = operation(
     [
       result({ action: 'create', status: 'changed' }),
@@ -83,7 +83,7 @@ error: 2 resources failed
 Failed: 1 created, 0 updated, 0 removed, 0 unchanged, 1 skipped, 2 failed`);
 });
 
-test('after a plan was agreed to, its details are not told again, but failures are', () => {
+test('after a confirmed plan, prints failures but no details', () => {
   const text = renderOperation(
     operation(
       [
@@ -101,13 +101,13 @@ test('after a plan was agreed to, its details are not told again, but failures a
   expect(text).toContain('no disk');
 });
 
-test('an apply that has not ended yet does not look as if it had', () => {
+test('prints a queued apply as not ended', () => {
   const text = renderOperation(operation([], { kind: 'apply', status: 'queued' }), 'web-1', style());
   expect(text).toMatch(/The operation is queued\.$/);
   expect(text).not.toContain('Nothing');
 });
 
-test('nothing that an agent or a module wrote moves the cursor or turns text round', () => {
+test('escapes text from agents and modules', () => {
   const evil = '\u001b[2J\u202eevil\u0007\nPlan: 0 to create';
   const text = renderOperation(
     operation(
@@ -131,11 +131,11 @@ test('nothing that an agent or a module wrote moves the cursor or turns text rou
     style(),
   );
   expect(text.replace(/\n/g, '')).not.toMatch(/[\p{Cc}\p{Cf}]/u);
-  // Where a line of text is shown, a second one cannot begin with words of ours at the margin.
+  // In a field of one line, a second line cannot imitate a line of the program.
   expect(text.match(/^Plan: /gm)).toHaveLength(1);
 });
 
-test('a long value is cut, and shown whole on demand', () => {
+test('cuts a long value, and prints it in full with -v', () => {
   const long = operation([
     result({ action: 'update', status: 'would_change', changes: [{ field: 'env', from: null, to: 'x'.repeat(1000) }] }),
   ]);
@@ -143,13 +143,13 @@ test('a long value is cut, and shown whole on demand', () => {
   expect(renderOperation(long, 'web-1', style({ verbose: true }))).toContain('x'.repeat(1000));
 });
 
-test('an empty value is told as one', () => {
+test('prints an empty value as ""', () => {
   const change = { field: 'additional_groups', from: '', to: 'ops' };
   const moved = operation([result({ action: 'update', status: 'would_change', changes: [change] })]);
   expect(renderOperation(moved, 'web-1', style())).toContain('additional_groups  "" → ops');
 });
 
-test('a line of a list counts what matters first', () => {
+test('summaryText counts changes first', () => {
   expect(summaryText(operation(variety))).toBe('6 changed, 1 removed, 20 unchanged');
   expect(summaryText(operation([]))).toBe('0 resources');
   expect(summaryText({ ...operation([]), status: 'running' })).toBe('-');

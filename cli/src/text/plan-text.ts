@@ -73,7 +73,7 @@ function resourceLines(
   return lines;
 }
 
-/** One finished resource as one line, for progress. */
+/** A finished resource as a line, for progress. */
 export function stepLine(result: ResourceResult, color: Style['color']): string {
   const style = { color, width: null, now: 0, verbose: false };
   const line = headLine(result, verbOf(result), 9, style);
@@ -151,7 +151,7 @@ export function renderOperation(operation: Operation, agent: string, style: Styl
 
 const wrapped = (text: string, { width }: Style): string => (width === null ? text : wrapWords(text, width, '  '));
 
-/** One line for a list: `3 changed, 20 unchanged`. */
+/** A line for a list: `3 changed, 20 unchanged`. */
 export function summaryText({ summary, status }: Pick<Operation, 'summary' | 'status'>): string {
   const { changed, removed, failed, skipped, unchanged, total } = summary;
   // An operation without results that still runs shows no count.

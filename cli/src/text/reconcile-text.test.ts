@@ -4,7 +4,7 @@ import { offLine } from './reconcile-text.ts';
 
 const example: OffAgent = offAgentSchema.parse(listReconcile.example.answer[0]);
 
-test('what is off is one line: each reason with how much of it, and what was accepted', () => {
+test('prints each reason with its count, and accepted drift, on one line', () => {
   expect(offLine(example)).toBe(
     'apply failed; 1 resource drifted; 1 not applied; 1 resource accepted: the vendor asked for it until ticket 4711 is closed',
   );

@@ -4,7 +4,7 @@ import { sanitise, sanitiseLine } from './sanitize.ts';
 import type { Colors, Style } from './style.ts';
 import { cutTo, wrapWords } from './width.ts';
 
-/** One resource with its fields and its diff, as plans, applies, and drift show it. */
+/** Renders a resource with its fields and its diff, for plans, applies, and drift. */
 
 type Paint = (text: string) => string;
 
@@ -83,7 +83,7 @@ function roomOf({ verbose, width }: Pick<Style, 'verbose' | 'width'>, name: numb
 }
 
 /**
- * One line for each changed field, with aligned names.
+ * A line for each changed field, with aligned names.
  * @param between joins the two values: `0600 → 0644`
  */
 export function fieldLines(
@@ -129,7 +129,7 @@ export function messageLines(message: string, paint: Paint, width: number | null
     .map((line) => indent + paint(line));
 }
 
-/** The fields worth a line. Leaves out the content digest next to a diff, and `ensure` where the action implies it. */
+/** The fields that are printed. Leaves out the content digest next to a diff, and `ensure` if the action implies it. */
 export const tellingChanges = ({ action, changes, diff }: ResourceResult): FieldChange[] =>
   changes.filter(({ field }) => {
     if (field === 'content') return diff === null;

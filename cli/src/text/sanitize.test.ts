@@ -13,26 +13,26 @@ const escapes = {
   'a backspace': 'no\b\byes',
   'text without width': 'web\u200b-1',
   'tag characters': 'web\u{e0041}',
-  'half a surrogate pair': 'a\ud800b',
+  'a lone surrogate': 'a\ud800b',
 };
 
-test.each(Object.entries(escapes))('%s reaches the terminal only as a visible escape', (_, text) => {
+test.each(Object.entries(escapes))('prints %s as a visible escape', (_, text) => {
   for (const clean of [sanitise(text), sanitiseLine(text)]) {
     expect(clean).not.toMatch(/[\p{Cc}\p{Cf}\p{Cs}]/u);
     expect(clean).toMatch(/\\x[0-9a-f]{2}|\\u\{[0-9a-f]+\}/);
   }
 });
 
-test('plain text, other scripts and emoji stay as they are', () => {
+test('keeps plain text, other scripts and emoji unchanged', () => {
   for (const text of ['web-1', 'Größe', '東京', 'שלום', 'naïve 👍🏽']) expect(sanitiseLine(text)).toBe(text);
 });
 
-test('newlines and tabs stay in text of several lines and are escaped in one line', () => {
+test('keeps newlines and tabs in text of several lines, and escapes them in one line', () => {
   expect(sanitise('a\tb\r\nc')).toBe('a\tb\nc');
   expect(sanitiseLine('a\tb\nc')).toBe('a\\tb\\nc');
 });
 
-test('no text leaves a character that a terminal acts on', () => {
+test('removes every character that a terminal interprets, from any text', () => {
   fc.assert(
     fc.property(fc.string({ unit: 'binary' }), (text) => {
       expect(sanitiseLine(text)).not.toMatch(/[\p{Cc}\p{Cs}\u202a-\u202e\u2066-\u2069]/u);
@@ -41,7 +41,7 @@ test('no text leaves a character that a terminal acts on', () => {
   );
 });
 
-test('JSON parses to the same value and holds nothing a terminal acts on', () => {
+test('toJson keeps the value and contains no character that a terminal interprets', () => {
   fc.assert(
     fc.property(fc.json(), fc.string({ unit: 'binary' }), (json, text) => {
       const value = { json: JSON.parse(json), text };

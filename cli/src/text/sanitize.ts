@@ -11,10 +11,10 @@ import { visible, visibleJson, visibleLine } from '@muster/protocol';
  */
 export const sanitise = (text: string): string => visible(text.replace(/\r\n/g, '\n'));
 
-/** For text of one line: also escapes newlines and tabs, so that it cannot imitate a line of ours. */
+/** For text of one line: also escapes newlines and tabs, so that it cannot imitate a line of the program. */
 export const sanitiseLine = visibleLine;
 
-/** Indents all lines but the first, so that they cannot imitate lines of ours. */
+/** Indents all lines except the first, so that they cannot imitate lines of the program. */
 export const sanitiseParagraph = (text: string): string => sanitise(text.trimEnd()).replaceAll('\n', '\n  ');
 
 /**

@@ -6,8 +6,8 @@ import { bar, glyphsFor, type Point, sparkline } from './sparkline.ts';
 const unicode = glyphsFor({});
 const plain = glyphsFor({}, true);
 
-describe('a row of numbers', () => {
-  test('lowest and highest are at the edges, what could not be had and gaps can be told apart', () => {
+describe('sparkline and bar', () => {
+  test('draws the least and the highest value at the edges, and distinguishes null from gaps', () => {
     expect(sparkline([0, 25, 50, 75, 100], { least: 0, most: 100 }, unicode)).toBe('▁▃▅▆█');
     expect(sparkline([0, null, undefined, 100], { least: 0, most: 100 }, unicode)).toBe('▁– █');
     expect(sparkline([0, null, undefined, 100], { least: 0, most: 100 }, plain)).toBe('_? #');
@@ -15,7 +15,7 @@ describe('a row of numbers', () => {
   });
 
   const point = fc.oneof(fc.double({ noNaN: true, min: -1e15, max: 1e15 }), fc.constant(null), fc.constant(undefined));
-  test('has one column a point; a higher number never stands lower', () => {
+  test('draws one column for each point, and never a higher number at a lower level', () => {
     fc.assert(
       fc.property(fc.array<Point>(point), fc.constantFrom(unicode, plain), (points, glyphs) => {
         const numbers = points.filter((each) => typeof each === 'number');
@@ -41,7 +41,7 @@ describe('a row of numbers', () => {
   });
 });
 
-test('a bar is as wide as it is said to be, and full only when it is', () => {
+test('a bar has the given width, and is full only for a full share', () => {
   expect(bar(0.5, 10, unicode)).toBe('█████░░░░░');
   expect(bar(1.7, 4, plain)).toBe('####');
   fc.assert(
@@ -59,6 +59,6 @@ test.each([
   [{ LANG: 'de_DE.UTF-8', LC_ALL: 'POSIX' }, plain],
   [{ TERM: 'dumb' }, plain],
   [{ TERM: 'linux', LANG: 'de_DE.UTF-8' }, plain],
-])('the characters fit the terminal: %o', (env, glyphs) => {
+])('selects glyphs that the terminal supports: %o', (env, glyphs) => {
   expect(glyphsFor(env)).toEqual(glyphs);
 });

@@ -9,9 +9,9 @@ export type Point = number | null | undefined;
 export interface Glyphs {
   /** From the lowest to the highest. */
   readonly levels: readonly string[];
-  /** For a null point. */
+  /** Character for a null point. */
   readonly none: string;
-  /** A cell of a bar. */
+  /** Character for a full cell of a bar. */
   readonly full: string;
   readonly empty: string;
 }
@@ -32,8 +32,8 @@ export function glyphsFor({ TERM, LC_ALL, LC_CTYPE, LANG }: Environment, plain =
 }
 
 /**
- * One character for each point; a blank for undefined. The caller gives the range, so that rows can be compared; values
- * beyond it are clamped.
+ * Draws one character for each point, and a blank for undefined. The caller gives the range, so that rows can be
+ * compared; values beyond it are clamped.
  */
 export function sparkline(points: readonly Point[], range: { least: number; most: number }, glyphs: Glyphs): string {
   const { least, most } = range;

@@ -11,11 +11,11 @@ test.each([
   [7200, '2h'],
   [86_400 + 30, '1d'],
   [90_000, '1d 1h'],
-])('%i seconds are %s', (seconds, text) => {
+])('duration of %i seconds is %s', (seconds, text) => {
   expect(duration(seconds)).toBe(text);
 });
 
-test('how long ago is told roughly', () => {
+test('ago prints an approximate age', () => {
   expect(ago(1000, 1004)).toBe('just now');
   expect(ago(1000, 1000 + 7199)).toBe('1h ago');
 });
@@ -23,7 +23,7 @@ test('how long ago is told roughly', () => {
 test.each([
   ['a terminal', true, {}, true],
   ['a pipe', false, {}, false],
-  ['a terminal that has none', true, { TERM: 'dumb' }, false],
+  ['a dumb terminal', true, { TERM: 'dumb' }, false],
   ['NO_COLOR', true, { NO_COLOR: '1' }, false],
   ['NO_COLOR that is empty', true, { NO_COLOR: '' }, true],
   ['CLICOLOR=0', true, { CLICOLOR: '0' }, false],
@@ -31,12 +31,12 @@ test.each([
   ['CLICOLOR_FORCE in a pipe', false, { CLICOLOR_FORCE: '1' }, true],
   ['CLICOLOR_FORCE=0 in a pipe', false, { CLICOLOR_FORCE: '0' }, false],
   ['FORCE_COLOR in a pipe', false, { FORCE_COLOR: '3', TERM: 'dumb' }, true],
-  ['NO_COLOR against what forces it', true, { NO_COLOR: '1', FORCE_COLOR: '1', CLICOLOR_FORCE: '1' }, false],
-])('colour: %s', (_, terminal, env, expected) => {
+  ['NO_COLOR together with FORCE_COLOR', true, { NO_COLOR: '1', FORCE_COLOR: '1', CLICOLOR_FORCE: '1' }, false],
+])('decides whether to print colors: %s', (_, terminal, env, expected) => {
   expect(hasColor(terminal, env)).toBe(expected);
 });
 
-test('COLUMNS says how wide a terminal is, and nothing of a pipe', () => {
+test('COLUMNS overrides the width of a terminal, but not of a pipe', () => {
   expect(columnsOf({ isTTY: true, columns: 120 }, {})).toBe(120);
   expect(columnsOf({ isTTY: true, columns: 120 }, { COLUMNS: '60' })).toBe(60);
   expect(columnsOf({ isTTY: true, columns: 120 }, { COLUMNS: 'x' })).toBe(120);

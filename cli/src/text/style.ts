@@ -23,7 +23,7 @@ export function hasColor(terminal: boolean, env: Environment): boolean {
   return terminal && env.TERM !== 'dumb' && env.CLICOLOR !== '0' && !/^(0|false)$/.test(env.FORCE_COLOR ?? '');
 }
 
-/** The width of a terminal; COLUMNS overrides what it reports. Null: not a terminal, so no limit. */
+/** The width of a terminal; COLUMNS overrides the reported one. Null: not a terminal, so no limit. */
 export function columnsOf(stream: { isTTY?: boolean | undefined; columns?: number | undefined }, env: Environment) {
   if (stream.isTTY !== true) return null;
   const said = /^[1-9]\d{0,3}$/.test(env.COLUMNS ?? '') ? Number(env.COLUMNS) : stream.columns;

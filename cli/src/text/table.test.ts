@@ -22,14 +22,14 @@ const rows: Row[] = [
 
 const widest = (text: string) => Math.max(...text.split('\n').map((line) => stringWidth(line)));
 
-test.each([80, 120])('at %i columns the table fits, and what is whole stays whole', (width) => {
+test.each([80, 120])('fits a table into %i columns without cutting inflexible columns', (width) => {
   const text = renderTable(columns, rows, style({ width }));
   expect(widest(text)).toBeLessThanOrEqual(width);
   expect(text.split('\n')).toHaveLength(4);
   for (const { id } of rows) expect(text).toContain(id);
 });
 
-test('at 80 columns the widest column gives way', () => {
+test('at 80 columns, narrows the widest flexible column', () => {
   expect(renderTable(columns, rows, style({ width: 80 }))).toMatchInlineSnapshot(`
     "NAME                              ID            TAGS
     web-1                             3f8c2b0a9d7e  role=web site=paris rack=12 own…
@@ -46,7 +46,7 @@ const sessions: Column<Row>[] = [
   { heading: 'ATTACHED', text: ({ tags }) => tags, flexible: true },
 ];
 
-test('where there is no good room, extra columns are left out, unless all of it is wanted', () => {
+test('hides extra columns if there is no space, except with --verbose', () => {
   const at = (width: number, verbose = false) => renderTable(sessions, rows, style({ width, verbose }));
   expect(at(80)).toContain('OPENED');
   expect(at(60)).not.toContain('OPENED');
@@ -55,7 +55,7 @@ test('where there is no good room, extra columns are left out, unless all of it 
   expect(at(60, true)).toContain('OPENED');
 });
 
-test('where not even cut columns fit, each row is a few lines and nothing is cut', () => {
+test('prints rows as uncut cards if even cut columns do not fit', () => {
   expect(renderTable(sessions, rows.slice(0, 2), style({ width: 40 }))).toMatchInlineSnapshot(`
     "SESSION   3f8c2b0a9d7e
     AGENT     web-1
@@ -76,7 +76,7 @@ test('where not even cut columns fit, each row is a few lines and nothing is cut
   expect(colored).toContain('\u001b[33minterrupted');
 });
 
-test('a table fits any terminal, whatever is in it', () => {
+test('fits any table into any terminal', () => {
   const arbitrary = fc.array(
     fc.record({ name: fc.string({ unit: 'grapheme', maxLength: 60 }), id: fc.string(), tags: fc.option(fc.string()) }),
     { minLength: 1, maxLength: 4 },
@@ -88,7 +88,7 @@ test('a table fits any terminal, whatever is in it', () => {
   );
 });
 
-test('what is wrapped is all there, in lines that fit', () => {
+test('wrap keeps all text, in lines that fit', () => {
   fc.assert(
     fc.property(
       fc.string({ unit: 'grapheme-ascii', maxLength: 200 }),
@@ -102,27 +102,27 @@ test('what is wrapped is all there, in lines that fit', () => {
   );
 });
 
-test('away from a terminal nothing is cut', () => {
+test('cuts nothing without a terminal', () => {
   const text = renderTable(columns, rows, style({ width: null }));
   expect(text).toContain(rows[0]?.tags);
   expect(text).not.toContain('…');
 });
 
-test('a cell cannot begin another line, or colour what follows', () => {
+test('a cell can neither add a line nor color later text', () => {
   const evil = { name: 'a\nb\u001b[31m', id: '\u202e', tags: '\r\u009b2J' };
   const text = renderTable(columns, [evil], style());
   expect(text.split('\n')).toHaveLength(2);
   expect(text.replace(/\n/g, '')).not.toMatch(/[\p{Cc}\p{Cf}]/u);
 });
 
-test('colours take no room', () => {
+test('colors do not change the layout', () => {
   const plain = renderTable(columns, rows, style());
   const colored = renderTable(columns, rows, style({ colored: true }));
   expect(colored).toContain('\u001b[1mweb-1');
   expect(colored.replace(/\u001b\[\d+m/g, '').replace(/ +$/gm, '')).toBe(plain);
 });
 
-test('widths never fall below what they must have, and use the room there is', () => {
+test('fitWidths respects minimum widths and uses the available width', () => {
   const arbitrary = fc.array(
     fc.record({ natural: fc.integer({ min: 0, max: 200 }), least: fc.integer({ min: 0, max: 40 }) }),
     {

@@ -5,7 +5,7 @@ test.each([
   ['role=web', { key: 'role', value: 'web' }],
   ['a=b=c', { key: 'a', value: 'b=c' }],
   ['a=', { key: 'a', value: '' }],
-])('%s is a tag', (text, parsed) => {
+])('parseTag parses %s', (text, parsed) => {
   expect(parseTag(text)).toEqual(parsed);
 });
 
@@ -16,18 +16,18 @@ test.each([
   ['12h', 43_200],
   ['7d', 604_800],
   ['2w', 1_209_600],
-])('%s is %i seconds', (text, seconds) => {
+])('parseDuration parses %s as %i seconds', (text, seconds) => {
   expect(parseDuration(text)).toBe(seconds);
 });
 
-test('a moment is how long ago it was, a day, or a time', () => {
+test('parseMoment accepts an age, a day, or a time', () => {
   const now = 1_795_000_000.5;
   expect(parseMoment('2h', now)).toBe(1_795_000_000 - 7200);
   expect(parseMoment('2026-11-01T22:00:00Z', now)).toBe(Date.parse('2026-11-01T22:00:00Z') / 1000);
   expect(parseMoment('2026-11-01', now)).toBe(new Date(2026, 10, 1).getTime() / 1000);
 });
 
-test('what begins or ends is in a length of time, on a day, or at a time; what ends with a day includes it', () => {
+test('parseMoment for a start or end accepts a duration, a day, or a time; an end includes its day', () => {
   const now = 1_795_000_000.5;
   const at = (...parts: [number, number, number]) => new Date(...parts).getTime() / 1000;
   expect(parseMoment('90d', now, 'until')).toBe(1_795_000_000 + 90 * 86_400);
@@ -55,6 +55,6 @@ test.each([
   () => parseCount('--limit', '501', 1, 500),
   () => parseCount('--limit', '1e2', 1, 500),
   () => parseChoice('--kind', 'drift', ['apply', 'plan']),
-])('%s is a usage error with what to type instead', (parse) => {
+])('refuses %s with instructions', (parse) => {
   expect(parse).toThrow(expect.objectContaining({ code: 'usage', exit: 2, remedy: expect.any(String) }));
 });

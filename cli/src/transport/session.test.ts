@@ -20,7 +20,7 @@ test.each([
   [token, 4570, 'sign_in'],
   [token, 9999, 'sign_in'],
   [{ ...token, issued_at: 4601 }, 4000, 'use'],
-] as const)('%o at %i: %s', (held, now, verdict) => {
+] as const)('judgeToken for %o at %i: %s', (held, now, verdict) => {
   expect(judgeToken(held, now)).toBe(verdict);
 });
 
@@ -61,7 +61,7 @@ async function session(now: () => number) {
 
 const routes = () => server.seen.map(({ route }) => route.id);
 
-test('one sign-in serves further calls of the program, until a quarter of its life is left', async () => {
+test('reuses one sign-in, until a quarter of its life is left', async () => {
   let now = Date.now() / 1000;
   const { open, client } = await session(() => now);
   const got = await open().token();
@@ -77,7 +77,7 @@ test('one sign-in serves further calls of the program, until a quarter of its li
   expect(routes().slice(-2)).toEqual(['challenge', 'verify']);
 });
 
-test('a token that may not be renewed any more is replaced by signing in', async () => {
+test('signs in again if the token can no longer be renewed', async () => {
   let now = Date.now() / 1000;
   const { open } = await session(() => now);
   await open().token();
@@ -87,7 +87,7 @@ test('a token that may not be renewed any more is replaced by signing in', async
   expect(routes()).toEqual(['challenge', 'verify', 'renew', 'challenge', 'verify']);
 });
 
-test('calls that begin at once share one sign-in', async () => {
+test('concurrent calls share one sign-in', async () => {
   const { open } = await session(() => Date.now() / 1000);
   const opened = open();
   const [first, ...others] = await Promise.all([opened.token(), opened.token(), opened.token()]);
@@ -95,7 +95,7 @@ test('calls that begin at once share one sign-in', async () => {
   expect(routes()).toEqual(['challenge', 'verify']);
 });
 
-test('the token is in a file that only its owner reads', async () => {
+test('stores the token in a file that only its owner can read', async () => {
   const { open } = await session(() => Date.now() / 1000);
   const opened = open();
   await opened.token();
@@ -107,7 +107,7 @@ test('the token is in a file that only its owner reads', async () => {
   expect(await readdir(folder)).toEqual([]);
 });
 
-test('a wrong signature is told as such', async () => {
+test('reports a wrong signature', async () => {
   const { client, servers } = await session(() => Date.now() / 1000);
   await client(null)(getStatus, {});
   const { key } = await makeKey(join(home.path, 'other'), { replace: false, now: () => 0 });
@@ -126,7 +126,7 @@ test('a wrong signature is told as such', async () => {
 test.each([
   ['answers with the bare form', { body: { nonce: 'ab'.repeat(32) } }],
   [
-    'refuses the field, as releases before it do',
+    'refuses the field, as earlier releases do',
     {
       code: 'invalid_input',
       detail: 'form is not known here',
@@ -150,7 +150,7 @@ test.each([
   expect(routes()).toEqual(['challenge']);
 });
 
-test('signs for its second name of the server when that does not go by the first', async () => {
+test('signs for the second name of the server if the server does not know the first', async () => {
   const named: unknown[] = [];
   await server.close();
   server = await standIn({

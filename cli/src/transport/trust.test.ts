@@ -10,11 +10,11 @@ test.each([
   `SHA256:${print.toUpperCase()}`,
   print.match(/../g)?.join(':').toUpperCase() ?? '',
   `sha256 ${print}\n`,
-])('%s is read as a fingerprint', (text) => {
+])('parses the fingerprint %s', (text) => {
   expect(parseFingerprint(text)).toBe(print);
 });
 
-test('a fingerprint is shown as the orchestrator and OpenSSL show it, and what is shown can be typed', () => {
+test('shows a fingerprint like the orchestrator and OpenSSL, in a form that can be typed', () => {
   expect(showFingerprint('0f1e'.repeat(16))).toBe(`0F:1E${':0F:1E'.repeat(15)}`);
   expect(parseFingerprint(showFingerprint(print))).toBe(print);
 });
@@ -23,12 +23,12 @@ test.each(['', print.slice(1), `${print}0`, `md5:${print}`, 'g'.repeat(64)])('%s
   expect(parseFingerprint(text)).toBeNull();
 });
 
-test('a certificate that was named beats everything, also a flag that would take the check away', () => {
+test('a given fingerprint overrides the stored one, and also --insecure-skip-verify', () => {
   const policy = choosePolicy({ insecure: true, given: other, stored: print });
   expect(policy).toEqual({ kind: 'pinned', fingerprint: other, source: 'given' });
 });
 
-test('a stored certificate is held to, until the check is taken away on purpose', () => {
+test('uses the stored certificate unless the check is disabled', () => {
   expect(choosePolicy({ insecure: false, given: null, stored: print })).toMatchObject({
     kind: 'pinned',
     fingerprint: print,

@@ -26,7 +26,7 @@ export const whereToldFingerprint =
 
 /**
  * How a certificate is checked. `pinned`: exactly this one, with any signer, name, and dates. `authorities`: signed by
- * a trusted authority, otherwise the operator is asked once. `anything`: not checked.
+ * a trusted authority; otherwise the program asks the operator once. `anything`: not checked.
  */
 export type TrustPolicy =
   | { readonly kind: 'pinned'; readonly fingerprint: Fingerprint; readonly source: 'given' | 'stored' }

@@ -15,7 +15,7 @@ import { type Answer, type Seen, type Standing, standIn } from '../../test/orche
 import { makeHome, musterHere as run } from '../../test/process.ts';
 import type { Prompter } from '../keys/prompt.ts';
 
-// What is recorded and read: tags, metrics, the audit log, state, settings, operators, modules compared.
+// Verbs for recorded data: tags, metrics, the audit log, state, settings, operators, and revisions of modules.
 
 let home: Awaited<ReturnType<typeof makeHome>>;
 let server: Standing;
@@ -46,7 +46,7 @@ const sent = (id: string) => all(id)[0];
 const widest = (text: string) =>
   Math.max(...text.split('\n').map((line) => stringWidth(line.replace(/\u001b\[\d+m/g, ''))));
 
-/** Somebody at a terminal of this width who answers every question so, and what they were asked. */
+/** A user at a terminal of this width, with the same answer to every question. Records the questions. */
 function person(columns: number, answer: boolean) {
   const asked: string[] = [];
   const prompt: Prompter = {
@@ -63,7 +63,7 @@ function person(columns: number, answer: boolean) {
 }
 
 describe('tags', () => {
-  test('are listed with how many agents have each; a pipe has the key on every line', async () => {
+  test('lists tags with their numbers of agents, and in a pipe with the key on every line', async () => {
     expect((await muster('tags', 'list')).stdout).toMatch(/^KEY +VALUE +AGENTS\nrole +db +2\nrole +web +12\n$/);
     expect((await person(80, true).types('tags', 'list')).stdout).toMatch(/role +db +2\n +web +12/);
     expect(await json('tags', 'list', 'role')).toEqual({
@@ -77,7 +77,7 @@ describe('tags', () => {
     expect((await muster('tags', 'list')).stderr).toContain('muster tags set');
   });
 
-  test('are replaced only when that was agreed to', async () => {
+  test('replaces tags only after a confirmation', async () => {
     expect((await muster('tags', 'replace', 'web-1', 'role=db')).exit).toBe(2);
     expect(sent('putTags')).toBeUndefined();
     const no = person(80, false);
@@ -90,7 +90,7 @@ describe('tags', () => {
 });
 
 describe('metrics', () => {
-  test('of all agents are one request, of a few one each; who has none shows as such', async () => {
+  test('requests metrics of all agents once, of a few one by one, and lists agents without a sample', async () => {
     answers.listAgents = () => ({ body: [agent({}), agent({ node_id: 'ab'.repeat(16), name: 'web-2' })] });
     const listed = await muster('metrics', 'list');
     expect(listed.stdout).toMatch(
@@ -106,33 +106,30 @@ describe('metrics', () => {
     expect(sent('latestSample')?.params).toEqual({ node_id: agentExample.node_id });
   });
 
-  test.each([80, 40])(
-    'over a time fit %i columns, and are asked for in averages as wide as a column',
-    async (columns) => {
-      const now = Math.floor(Date.now() / 1000);
-      const at = (ago: number) => ({ ...sampleExample, collected_at: now - ago });
-      answers.listSamples = ({ query }) => ({
-        body: {
-          node_id: agentExample.node_id,
-          samples: query.step === undefined ? [at(90), at(60), at(30)] : [at(2000), at(1000), at(0)],
-        },
-      });
-      const ran = await person(columns, true).types('metrics', 'show', 'web-1', '--since', '24h');
-      expect(ran.stdout).toMatch(/last 1d, \S+( \S+)? a column, newest 3\ds ago/);
-      for (const name of ['cpu', 'memory', 'disk', 'load', 'net in', 'net out'])
-        expect(ran.stdout).toContain(`\n${name}`);
-      // The first line is a sentence, and may be longer.
-      expect(widest(ran.stdout.split('\n').slice(1).join('\n'))).toBeLessThanOrEqual(columns);
-      const averages = all('listSamples').find(({ query }) => query.step !== undefined);
-      const step = Number(averages?.query.step);
-      expect(step * columns).toBeGreaterThan(86_400);
-      // One column more, for what counts up.
-      expect(now - Number(averages?.query.since)).toBeGreaterThan(86_400);
-      expect(Number(averages?.query.since) % step).toBe(0);
-    },
-  );
+  test.each([80, 40])('fits metrics into %i columns, and requests averages as wide as a column', async (columns) => {
+    const now = Math.floor(Date.now() / 1000);
+    const at = (ago: number) => ({ ...sampleExample, collected_at: now - ago });
+    answers.listSamples = ({ query }) => ({
+      body: {
+        node_id: agentExample.node_id,
+        samples: query.step === undefined ? [at(90), at(60), at(30)] : [at(2000), at(1000), at(0)],
+      },
+    });
+    const ran = await person(columns, true).types('metrics', 'show', 'web-1', '--since', '24h');
+    expect(ran.stdout).toMatch(/last 1d, \S+( \S+)? a column, newest 3\ds ago/);
+    for (const name of ['cpu', 'memory', 'disk', 'load', 'net in', 'net out'])
+      expect(ran.stdout).toContain(`\n${name}`);
+    // The first line is a sentence, and may be longer.
+    expect(widest(ran.stdout.split('\n').slice(1).join('\n'))).toBeLessThanOrEqual(columns);
+    const averages = all('listSamples').find(({ query }) => query.step !== undefined);
+    const step = Number(averages?.query.step);
+    expect(step * columns).toBeGreaterThan(86_400);
+    // Requests one extra bucket: a rate needs the counter value before the first column.
+    expect(now - Number(averages?.query.since)).toBeGreaterThan(86_400);
+    expect(Number(averages?.query.since) % step).toBe(0);
+  });
 
-  test('for programs are every sample, as CSV or JSON', async () => {
+  test('prints every sample as CSV or JSON', async () => {
     const ran = await muster('metrics', 'show', 'web-1', '--csv', '--since', '7d', '--step', '5m');
     expect(ran.stdout.split('\n')).toEqual([
       expect.stringMatching(/^collected_at,cpu_usage,memory_total,/),
@@ -153,7 +150,7 @@ describe('metrics', () => {
       expect((await muster('metrics', 'show', 'web-1', ...wrong)).exit).toBe(2);
   });
 
-  test('are followed sample by sample, none twice', async () => {
+  test('follow prints each sample once', async () => {
     let asked = 0;
     answers.listSamples = ({ query }) => {
       if (asked++ === 3) return { code: 'agent_not_found', detail: 'it is gone' };
@@ -171,7 +168,7 @@ describe('metrics', () => {
 });
 
 describe('the audit log', () => {
-  test('is listed by every filter; times are how long ago, or times', async () => {
+  test('lists audit events by every filter, with times or ages', async () => {
     const ran = await muster(
       ...['audit', 'list', '--agent', 'web-1', '--operator', 'ada', '--type', 'agent.approved', '--category', 'agent'],
       ...['--since', '2h', '--until', '2026-11-20T08:00:00Z', '--limit', '7'],
@@ -190,7 +187,7 @@ describe('the audit log', () => {
     expect((await muster('audit', 'list', '--since', 'yesterday')).exit).toBe(2);
   });
 
-  test('is read page by page, up to what is wanted', async () => {
+  test('reads the audit log page by page, up to the limit', async () => {
     const { place: _, hash: __, ...event } = chainedExample;
     answers.listAudit = ({ query }) => ({
       body: {
@@ -205,7 +202,7 @@ describe('the audit log', () => {
     expect(all('listAudit').map(({ query }) => query.limit)).toEqual(['500', '200']);
   });
 
-  test('that holds says so; one that is broken says where, and ends with 1', async () => {
+  test('verifies the chain, and exits with 1 at a fault', async () => {
     expect(await muster('audit', 'verify')).toMatchObject({
       exit: 0,
       stdout: expect.stringContaining('The chain is intact: 1207 events verified.'),
@@ -226,7 +223,7 @@ describe('the audit log', () => {
     expect((await muster('audit', 'verify', '--json')).exit).toBe(1);
   });
 
-  test('is pruned after it was said how much would go, and agreed to', async () => {
+  test('prunes after it has shown the number of events, and was confirmed', async () => {
     expect((await muster('audit', 'prune', '--before', '365d')).exit).toBe(2);
     expect(sent('pruneAudit')).toBeUndefined();
     const no = person(80, false);
@@ -239,7 +236,7 @@ describe('the audit log', () => {
     expect(await json('audit', 'prune', '--before', '1d', '--dry-run')).toMatchObject({ would_delete: 4711 });
   });
 
-  test('is exported to a file whole or not at all', async () => {
+  test('exports to a file completely or not at all', async () => {
     const file = join(home.path, 'audit.jsonl');
     answers.exportAudit = () => ({ text: `${JSON.stringify(chainedExample)}\n`.repeat(3) });
     expect(await json('audit', 'export', '-o', file, '--since', '30d')).toMatchObject({ file, events: 3 });
@@ -252,7 +249,7 @@ describe('the audit log', () => {
     expect((await readdir(home.path)).filter((name) => name.includes('part'))).toEqual([]);
   });
 
-  test('is kept for as long as was agreed to', async () => {
+  test('changes the retention only after a confirmation', async () => {
     expect((await muster('audit', 'retention', 'set', '30')).exit).toBe(2);
     expect((await muster('audit', 'retention', 'set', 'x', '--yes')).exit).toBe(2);
     expect(sent('setAuditRetention')).toBeUndefined();
@@ -263,7 +260,7 @@ describe('the audit log', () => {
   });
 });
 
-test('events are lines, those of the log and those that pass', async () => {
+test('events prints events inside and outside the log as lines', async () => {
   const frames = `id: 1207\ndata: ${JSON.stringify(chainedExample)}\n\nevent: run\ndata: {"run_id":"x"}\n\n`;
   let asked = 0;
   answers.followEvents = () => (asked++ === 0 ? { text: frames } : { code: 'forbidden', detail: 'no more' });
@@ -284,7 +281,7 @@ test('events are lines, those of the log and those that pass', async () => {
   asked = 0;
   expect((await muster('events')).stdout).toMatch(/^\d\d:00:00 agent\.approved +agent web-1 approved by ada\n/);
   asked = 0;
-  // What has no place in the log is not of the log.
+  // Events without a position are not in the log.
   expect((await muster('audit', 'follow')).stdout.trim().split('\n')).toHaveLength(1);
   expect((await muster('events', '--after', 'x')).exit).toBe(2);
 });
@@ -293,7 +290,7 @@ describe('operators', () => {
   const line = 'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAINdamAGCsQq31Uv+08lkBzoO4XLz2qYjJa8CGmj3B1Ea grace@laptop';
   const hex = 'd75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a';
 
-  test('are added by a public key, hex or of OpenSSH: the same key', async () => {
+  test('adds an operator by a public key in hex or OpenSSH form', async () => {
     const file = join(home.path, 'id_ed25519.pub');
     await writeFile(file, `# keys\nssh-rsa AAAAB3NzaC1yc2E= old\n${line}\n`);
     for (const key of [[hex.toUpperCase()], ['--from-ssh', file], ['--from-ssh', line]])
@@ -304,7 +301,7 @@ describe('operators', () => {
     );
   });
 
-  test('what is no such key is told before anything is sent', async () => {
+  test('refuses an invalid public key before it sends a request', async () => {
     const file = join(home.path, 'id_rsa');
     await writeFile(file, '-----BEGIN OPENSSH PRIVATE KEY-----\n');
     const wrongs = [
@@ -320,7 +317,7 @@ describe('operators', () => {
     expect(sent('addOperator')).toBeUndefined();
   });
 
-  test('are removed by name after a question; a wrong name removes nobody', async () => {
+  test('removes operators by name after a question, and none if a name is wrong', async () => {
     const [ada] = operatorSchema.array().parse(routeExample('listOperators'));
     answers.listOperators = () => ({
       body: [ada, { ...ada, operator_id: 'ab'.repeat(16), username: 'grace' }],
@@ -347,7 +344,7 @@ const routeExample = (id: string) => {
   return route?.example.answer;
 };
 
-test('settings are shown with where they come from, by parts, and those that were changed', async () => {
+test('lists settings with their sources, by prefix, and changed ones', async () => {
   expect((await muster('settings', 'show')).stdout).toMatch(
     /^KEY +VALUE +FROM\napi_port +4748 +default\ndrift\.enabled/,
   );
@@ -359,7 +356,7 @@ test('settings are shown with where they come from, by parts, and those that wer
   expect((await muster('settings', 'show', 'api_prt')).stderr).toContain('Did you mean api_port?');
 });
 
-test('a selector is tried; a wrong one shows where', async () => {
+test('tests a selector, and shows the position of its fault', async () => {
   expect((await muster('selectors', 'match', 'role=web')).stdout).toMatch(/web-1 +3f8c2b0a9d7e\S+ +up +role=web/);
   answers.matchSelector = () => ({ body: { matches: [] } });
   expect((await muster('selectors', 'match', 'a=b')).exit).toBe(0);
@@ -384,7 +381,7 @@ describe('modules', () => {
     });
   });
 
-  test('two revisions, or a file and what is stored, are compared', async () => {
+  test('compares two revisions, or a file with the stored module', async () => {
     expect((await muster('modules', 'diff', 'motd')).stdout).toBe(
       '--- motd, revision 1\n+++ motd, revision 2\n@@ -1,2 +1,2 @@\n name: motd\n-a: 1\n+a: 2\n',
     );
@@ -400,7 +397,7 @@ describe('modules', () => {
     expect((await muster('modules', 'diff', 'motd', '1', '2', '--file', file)).exit).toBe(2);
   });
 
-  test('what the orchestrator finds in a file is shown where it is', async () => {
+  test('shows faults from the orchestrator at their positions in the file', async () => {
     const file = join(home.path, 'bad.yml');
     await writeFile(file, 'name: bad\nresources: 7\n');
     answers.validateModule = () => ({
@@ -418,7 +415,7 @@ describe('modules', () => {
   });
 });
 
-test('a removal is asked for at a terminal, and has to be meant elsewhere', async () => {
+test('asks before a removal, and without a terminal requires --yes', async () => {
   for (const noun of ['modules', 'assignments', 'secrets', 'channels', 'windows'])
     expect((await muster(noun, 'remove', 'x')).stderr).toContain('--yes');
   const no = person(80, false);
@@ -427,7 +424,7 @@ test('a removal is asked for at a terminal, and has to be meant elsewhere', asyn
   expect(sent('removeModule')).toBeUndefined();
 });
 
-test('a maintenance window gets another end, from its start on', async () => {
+test('updates the end of a window relative to its start', async () => {
   const id = '01KAGZ8S4F6G7H8J9K0M1N2P3Q';
   expect((await muster('windows', 'update', id, '--for', '4h', '--reason', 'more')).exit).toBe(0);
   expect(sent('updateWindow')?.body).toEqual({ ends_at: 1_795_000_000 + 14_400, reason: 'more' });
@@ -435,7 +432,7 @@ test('a maintenance window gets another end, from its start on', async () => {
     expect((await muster('windows', 'update', id, ...wrong)).exit).toBe(2);
 });
 
-test('a profile is changed where it was said, and keeps the rest', async () => {
+test('updates only the given fields of a profile', async () => {
   const own = { ...env, XDG_CONFIG_HOME: join(home.path, 'profiles') };
   const type = (...args: string[]) => run(['profile', ...args], own);
   await type('create', 'prod', '--url', 'https://a.example', '--key-file', '/k', '--fingerprint', 'ab'.repeat(32));
@@ -445,14 +442,14 @@ test('a profile is changed where it was said, and keeps the rest', async () => {
   expect(JSON.parse((await type('list', '--json')).stdout)).toEqual([
     { name: 'live', url: 'https://b.example', key_file: '/k', current: true, fingerprint: null },
   ]);
-  // The certificate of an address that nobody goes to any more is not known any more.
+  // The certificate is removed, since no profile uses the address any longer.
   expect(await readFile(join(home.path, 'profiles', 'muster', 'profiles.json'), 'utf8')).not.toContain('abab');
   expect((await type('update', 'live', '--usual-key')).exit).toBe(0);
   expect(JSON.parse((await type('list', '--json')).stdout)).toMatchObject([{ key_file: null, current: true }]);
 });
 
 describe('the fleet', () => {
-  test('at a glance, with what is off counted and nothing said of what is none', async () => {
+  test('overview shows counts, and omits zero counts', async () => {
     const { stdout, exit } = await muster('overview');
     expect(exit).toBe(0);
     expect(stdout).toContain('412 approved, 409 connected, 3 lost, 2 pending, 1 rejected');
@@ -462,7 +459,7 @@ describe('the fleet', () => {
     expect(await json('overview')).toMatchObject({ off: { agents: 7 } });
   });
 
-  test('as what is off, asked for as it is wanted', async () => {
+  test('reconcile filters agents that are off', async () => {
     const { stdout } = await muster('reconcile', '-l', 'role=web', '--reason', 'drifted', '--accepted');
     expect(sent('listReconcile')?.query).toEqual({
       limit: '50',
@@ -477,7 +474,7 @@ describe('the fleet', () => {
     expect((await muster('reconcile', '--reason', 'bad')).exit).toBe(2);
   });
 
-  test('drift is accepted with a reason and taken back, of one agent or record', async () => {
+  test('accepts drift and withdraws the acceptance, by agent or by record', async () => {
     const { stdout, stderr } = await muster('drift', 'web-1', '--accept', 'known');
     expect(sent('listDrift')?.query).toEqual({ status: 'drifted', limit: '1' });
     expect(sent('acceptDrift')?.body).toEqual({ reason: 'known' });
@@ -494,7 +491,7 @@ describe('the fleet', () => {
     expect(await muster('drift', 'web-1', '--accept', 'x')).toMatchObject({ exit: 1 });
   });
 
-  test('an assignment is changed in what is named, and in nothing else', async () => {
+  test('updates only the given fields of an assignment', async () => {
     await muster('assignments', 'update', 'base', '--enforce', '--any-time', '-m', 'a', '-m', 'b', '--description', '');
     expect(sent('updateAssignment')?.body).toEqual({
       modules: ['a', 'b'],

@@ -41,7 +41,7 @@ export function registerChanges(command: Command, act: Act): void {
     .option('--all-pending', 'approve every pending agent')
     .option(
       '--name <name>',
-      'the name, for a single agent; without it you are asked on a terminal, with the hostname proposed',
+      'the name, for a single agent; without it, a terminal prompts for the name and proposes the hostname',
     )
     .option('--hostnames', 'name each agent after the hostname it reports')
     .addHelpText(

@@ -18,7 +18,7 @@ export const register: Register = (command, act) => {
 };
 
 const pollMs = 500;
-/** The orchestrator limits pending agents to fewer than this. */
+/** The maximum number of pending agents at the orchestrator is smaller. */
 const mostPending = 10_000;
 
 const pendingAgents = (call: Client): Promise<Agent[]> =>

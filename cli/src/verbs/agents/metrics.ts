@@ -69,7 +69,7 @@ export const register: Register = (command, act) => {
     .action(act(follow));
 };
 
-/** Up to this many agents are requested one by one. */
+/** Maximum number of agents that are requested one by one. */
 const few = 20;
 
 async function newestOf(call: Client, agents: readonly Agent[], filter: string | undefined) {

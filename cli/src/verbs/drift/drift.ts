@@ -165,7 +165,7 @@ async function checkSeveral(context: Context, typed: string[], options: Options)
   const { out } = context;
   const agents = await chooseAgents(context, typed, options);
   const { call } = await context.connect();
-  const progress = out.progress(`comparing ${agents.length} machines with what was applied`);
+  const progress = out.progress(`comparing ${agents.length} machines with the applied state`);
   const records: DriftRecord[] = [];
   const exit = await eachOf(
     context,
@@ -173,7 +173,7 @@ async function checkSeveral(context: Context, typed: string[], options: Options)
     agentLabel,
     async ({ node_id }) => {
       records.push(await call(checkDrift, { params: { node_id } }));
-      progress.update(`compared ${records.length} of ${agents.length} machines with what was applied`);
+      progress.update(`compared ${records.length} of ${agents.length} machines with the applied state`);
     },
     atOnce,
   ).finally(progress.end);
@@ -215,7 +215,7 @@ async function checkNow(
   options: Options,
 ): Promise<Exit> {
   const { out } = context;
-  const progress = out.progress(`${name}: comparing with what was applied`);
+  const progress = out.progress(`${name}: comparing with the applied state`);
   const record = await call(checkDrift, { params: { node_id } }).finally(progress.end);
   return show(context, call, name, record, options);
 }

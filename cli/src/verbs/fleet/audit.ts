@@ -23,7 +23,7 @@ const times = '\nA time is a duration ago, like 30m, 2h or 7d, or a moment like 
 
 const withFilters = (command: Command): Command =>
   command
-    .option('--agent <agent>', 'events of an agent: what happened to it, and what it did')
+    .option('--agent <agent>', 'events of which this agent is the target or the actor')
     .option('--operator <operator>', 'actions of this operator (id or username)')
     .option('--type <type>', 'events of one type, e.g. agent.approved')
     .option('--category <category>', 'events of one category, e.g. agent')
@@ -41,7 +41,7 @@ export const register: Register = (command, act) => {
     .description('show events as they happen')
     .option('--category <categories>', 'only these categories, separated by commas')
     .option('--agent <agent>', 'events of one agent')
-    .option('--after <place>', 'start after this place in the log instead of now')
+    .option('--after <place>', 'start after this position in the log instead of now')
     .addHelpText(
       'after',
       '\nRuns until Ctrl-C. It reconnects after a lost connection and misses no event. With --json each line is an event in the\nformat of `audit export`.\n\nExample:\n  $ muster audit follow --category auth,operator',
@@ -52,7 +52,7 @@ export const register: Register = (command, act) => {
     .description('recompute every hash of the log, and report whether the chain is intact')
     .addHelpText(
       'after',
-      '\nExits with 1 when it is not. Keep the place and the hash of the head elsewhere: a log that was rewritten as a whole is\nconsistent, but no longer has that hash at that place.\n\nExample:\n  $ muster audit verify',
+      '\nExits with 1 when it is not. Keep the position and the hash of the head elsewhere: a log that was rewritten as a whole is\nconsistent, but no longer has that hash at that position.\n\nExample:\n  $ muster audit verify',
     )
     .action(act(verify));
   withFilters(command.command('export').description('write the log as JSON lines, in the order of its chain'))
@@ -296,7 +296,7 @@ const setRetention = (context: Context, typed: string, options: { yes?: boolean 
 async function keep(context: Context, days: number | null, { yes }: { yes?: boolean }): Promise<undefined> {
   const rule = days === null ? 'as long as the configuration says' : `for ${counted(days, 'day')}`;
   await confirmed(context, yes, {
-    question: `Keep audit events ${rule}, and remove older ones permanently from now on?`,
+    question: `Keep audit events ${rule}, and remove older ones permanently?`,
     what: `audit events would be kept ${rule}, and older ones removed permanently`,
   });
   const { call } = await context.connect();

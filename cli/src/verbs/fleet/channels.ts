@@ -53,7 +53,7 @@ export const register: Register = (command, act) => {
   withConfig(
     command
       .command('add')
-      .description('add a channel, which every notification is sent to from now on')
+      .description('add a channel for all later notifications')
       .argument('<name>')
       .argument('<type>', 'webhook, discord, slack or ntfy'),
   )

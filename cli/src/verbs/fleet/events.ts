@@ -15,7 +15,7 @@ export const register: Register = (command, act) => {
   command
     .option('--category <categories>', 'only these categories, separated by commas: agent, state, run, drift, auth, …')
     .option('--agent <agent>', 'events of one agent')
-    .option('--after <place>', 'start after this place in the audit log instead of now')
+    .option('--after <place>', 'start after this position in the audit log instead of now')
     .addHelpText(
       'after',
       '\nRuns until Ctrl-C. It reconnects after a lost connection and misses no event of the audit log. Events outside the log,\nsuch as the end of an operation, are shown only live. With --json each line is {"event", "data"}.\n\nExamples:\n  $ muster events\n  $ muster events --category agent,drift --json',

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { type Answer, type Seen, type Standing, standIn } from '../../../test/orchestrator.ts';
 import { makeHome, musterHere } from '../../../test/process.ts';
 
-// Channels, notifications and windows, against a server that holds every request to the route table.
+// Channels, notifications, and windows. The server validates every request with the route table.
 
 let home: Awaited<ReturnType<typeof makeHome>>;
 let server: Standing;
@@ -47,14 +47,14 @@ const chat: Channel = {
 };
 
 describe('channels', () => {
-  test('are listed with where they lead', async () => {
+  test('channels are listed with their destinations', async () => {
     const { stdout } = await muster('channels', 'list');
     expect(stdout).toMatch(/on-call +webhook +https:\/\/hooks\.example\/muster/);
     expect(stdout).toContain(`https://discord.com/${maskedSecret}`);
     expect(JSON.parse((await muster('channels', 'list', '--json')).stdout)).toEqual([hook, chat]);
   });
 
-  test('are added, what is secret coming from files or standard input', async () => {
+  test('channels are added, with secrets from files or standard input', async () => {
     const key = join(home.path, 'hook.key');
     await writeFile(key, 'correct horse\n');
     answers.createChannel = () => ({ status: 201, body: hook });
@@ -79,14 +79,14 @@ describe('channels', () => {
     [['add', 'x', 'webhook', '--to', 'https://h.example', '--to-file', 'x'], '--to cannot be combined with --to-file'],
     [['add', 'x', 'webhook', '--to', 'https://h.example', '--secret-file', '/no/such/file'], 'cannot read'],
     [['update', 'on-call'], 'no change was given'],
-  ])('%s is refused before anything is sent', async (args, message) => {
+  ])('%s is refused before a request is sent', async (args, message) => {
     const ran = await muster('channels', ...args);
     expect(ran.exit).toBe(2);
     expect(ran.stderr).toContain(message);
     expect([...sent('createChannel'), ...sent('updateChannel')]).toEqual([]);
   });
 
-  test('are changed in what is named only', async () => {
+  test('an update changes only the given fields', async () => {
     answers.updateChannel = () => ({ body: hook });
     await muster('channels', 'update', 'on-call', '--to', 'https://hooks.example/v2');
     await muster('channels', 'update', 'on-call', '--no-secret');
@@ -98,7 +98,7 @@ describe('channels', () => {
     ]);
   });
 
-  test('are tested and removed, several at once; one that fails is told', async () => {
+  test('tests and removes several channels, and reports a failure', async () => {
     answers.testChannel = ({ params }) =>
       params.id === chat.id ? { code: 'channel_failed', detail: 'the receiver answered 404' } : undefined;
     const tested = await muster('channels', 'test', 'on-call', 'chat');
@@ -110,7 +110,7 @@ describe('channels', () => {
     });
   });
 
-  test('that are not there are suggested, and two of one name are told apart', async () => {
+  test('suggests a name for an unknown channel, and refuses an ambiguous name', async () => {
     expect((await muster('channels', 'remove', 'on-cal', '--yes')).stderr).toContain('Did you mean on-call?');
     answers.listChannels = () => ({ body: [hook, { ...chat, name: 'on-call' }] });
     const ran = await muster('channels', 'remove', 'on-call', '--yes');
@@ -132,7 +132,7 @@ describe('notifications', () => {
     suppressed: true,
   };
 
-  test('are listed, and text of machines is harmless', async () => {
+  test('lists notifications with escaped text', async () => {
     answers.listNotifications = () => ({ body: { notifications: [one], unread_count: 1 } });
     const ran = await muster('notifications', 'list', '--unread', '--limit', '5');
     expect(ran.stdout).toMatch(/• +critical .*agent web-1.* is lost \(in a maintenance window\)/);
@@ -141,7 +141,7 @@ describe('notifications', () => {
     expect(sent('listNotifications')[0]?.query).toEqual({ unread: 'true', limit: '5' });
   });
 
-  test('are marked as read: some, or all', async () => {
+  test('marks some or all notifications as read', async () => {
     answers.listNotifications = () => ({ body: { notifications: [one], unread_count: 1 } });
     expect((await muster('notifications', 'read', one.id.slice(-6))).exit).toBe(0);
     expect(sent('readNotification')[0]?.params).toEqual({ id: one.id });
@@ -155,7 +155,7 @@ describe('notifications', () => {
 describe('windows', () => {
   const now = () => Math.floor(Date.now() / 1000);
 
-  test('are planned from now, or from a time', async () => {
+  test('windows start now or at a given time', async () => {
     await muster('windows', 'add', 'updates', '--for', '2h', '--selector', 'site=paris');
     await muster('windows', 'add', 'x', '--from', '2026-12-01T22:00:00Z', '--until', '2026-12-01T23:30:00+01:00');
     await muster('windows', 'add', 'x', '--from', '2026-12-01 22:00Z', '--for', '30m');
@@ -177,12 +177,12 @@ describe('windows', () => {
     [['x']],
     [['x', '--for', '1h', '--until', '2026-12-01T22:00Z']],
     [['x', '--from', 'tomorrow', '--for', '1h']],
-  ])('add %s is refused', async (args) => {
+  ])('windows add %s is refused', async (args) => {
     expect((await muster('windows', 'add', ...args)).exit).toBe(2);
     expect(sent('createWindow')).toEqual([]);
   });
 
-  test('are listed, ended and removed', async () => {
+  test('windows are listed, ended and removed', async () => {
     const planned = { id: '01KAGZ8S4F6G7H8J9K0M1N2P3Q', reason: 'updates', created_by: hook.created_by };
     const open = { ...planned, starts_at: now() - 60, ends_at: now() + 3900, selector: null };
     answers.listWindows = () => ({ body: [open] });

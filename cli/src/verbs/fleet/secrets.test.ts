@@ -31,7 +31,7 @@ const muster = (args: string[], input = '') => run(['secrets', ...args], env, in
 const sent = (id: string) => server.seen.find(({ route }) => route.id === id);
 const absent = () => ({ code: 'secret_not_found' as const, detail: 'there is no secret "x"' });
 
-test('a value comes from standard input without its last newline, and is not printed', async () => {
+test('reads a value from standard input without its last newline, and does not print it', async () => {
   answers.getSecret = absent;
   const ran = await muster(['set', 'x', '--selector', 'role=web', '--description', 'of x'], 'hunter2\n');
   expect(ran.exit, ran.stderr).toBe(0);
@@ -45,7 +45,7 @@ test('a value comes from standard input without its last newline, and is not pri
   expect(ran.stdout).toBe('Created x; available to role=web.\n');
 });
 
-test('one that is there gets a new value; what is not said stays', async () => {
+test('changes the value of an existing secret, and keeps its other properties', async () => {
   const ran = await muster(['set', 'db_password', '--json'], 'hunter2');
   expect(ran.exit).toBe(0);
   expect(sent('updateSecret')).toMatchObject({ params: { name: 'db_password' }, body: { value: 'hunter2' } });
@@ -53,7 +53,7 @@ test('one that is there gets a new value; what is not said stays', async () => {
   expect(JSON.parse(ran.stdout)).toMatchObject({ name: 'db_password' });
 });
 
-test('a file is taken to its last byte, and must be text', async () => {
+test('reads a file to its last byte, and requires text', async () => {
   const file = join(home.path, 'key.pem');
   await writeFile(file, '-----BEGIN-----\r\nabc\n');
   expect((await muster(['set', 'x', '--file', file])).exit).toBe(0);
@@ -65,7 +65,7 @@ test('a file is taken to its last byte, and must be text', async () => {
   expect((await muster(['set', 'x', '--file', `${file}.no`])).stderr).toContain('no such file');
 });
 
-test('at a terminal the value is asked for', async () => {
+test('asks for the value on a terminal', async () => {
   const asked: string[] = [];
   const prompt: Prompter = {
     interactive: true,
@@ -84,7 +84,7 @@ test('at a terminal the value is asked for', async () => {
   expect(ran.stdout + ran.stderr).not.toContain('hunter2');
 });
 
-test('what cannot be a value is a fault of usage, and nothing is sent', async () => {
+test('refuses an invalid value without a request', async () => {
   for (const input of ['', '\n', 'x'.repeat(65_537)]) expect((await muster(['set', 'x'], input)).exit).toBe(2);
   expect((await muster(['set', 'x', 'hunter2'], 'v')).exit).toBe(2);
   expect((await muster(['update', 'x'])).exit).toBe(2);
@@ -93,14 +93,14 @@ test('what cannot be a value is a fault of usage, and nothing is sent', async ()
   expect(sent('createSecret') ?? sent('updateSecret')).toBeUndefined();
 });
 
-test('a value is not sent in the open', async () => {
+test('does not send a value unencrypted', async () => {
   const ran = await run(['secrets', 'set', 'x', '--url', 'http://muster.example:1'], env, 'hunter2');
   expect(ran.exit).toBe(1);
   expect(ran.stderr).toContain('refusing to send a secret unencrypted');
   expect(server.seen).toEqual([]);
 });
 
-test('what is known of one is changed: when it expires, and who may have it', async () => {
+test('changes the expiry and the restriction of a secret', async () => {
   await muster(['update', 'x', '--expires', 'never', '--anyone']);
   expect(sent('updateSecret')?.body).toEqual({ expires_at: null, restriction: {} });
   server.seen.length = 0;
@@ -112,12 +112,12 @@ test('what is known of one is changed: when it expires, and who may have it', as
   await muster(['update', 'x', '--expires', '2027-01-31T08:00:00+01:00']);
   expect(sent('updateSecret')?.body).toEqual({ expires_at: '2027-01-31T07:00:00.000Z' });
   server.seen.length = 0;
-  // It is good through that day, by this machine's zone.
+  // The day is included, in the local time zone.
   await muster(['set', 'x', '--expires', '2027-01-31'], 'hunter2');
   expect(sent('updateSecret')?.body).toEqual({ value: 'hunter2', expires_at: new Date(2027, 1, 1).toISOString() });
 });
 
-test('the list has every page, and a typo the nearest name', async () => {
+test('lists all pages, and suggests the nearest name for a typo', async () => {
   const [example] = (await muster(['list', '--json'])).stdout
     ? JSON.parse((await muster(['list', '--json'])).stdout)
     : [];
@@ -136,14 +136,14 @@ test('the list has every page, and a typo the nearest name', async () => {
   expect((await muster(['get', 'db_password'])).stdout).toContain('may go to  role=web');
 });
 
-test('removing several goes on after one that fails', async () => {
+test('continues after a failure to remove a secret', async () => {
   answers.removeSecret = ({ params }) => (params.name === 'a' ? absent() : undefined);
   const ran = await muster(['remove', 'a', 'b', '--yes']);
   expect(ran.exit).toBe(6);
   expect(ran.stdout).toBe('Removed b.\n');
 });
 
-test('rotating the key says what became of it; unreadable ones are told with 6', async () => {
+test('rotate-key prints the result, and exits with 6 if a value cannot be decrypted', async () => {
   const ran = await muster(['rotate-key']);
   expect(ran.exit).toBe(0);
   expect(ran.stdout).toContain('Re-encrypted 12 values; all values now use key');
@@ -156,7 +156,7 @@ test('rotating the key says what became of it; unreadable ones are told with 6',
   });
 });
 
-test('nothing is typed where it shows: with standard error elsewhere the value is not asked for at a terminal', async () => {
+test('does not ask for a value if standard error is not a terminal', async () => {
   const ran = await run(['secrets', 'set', 'x'], env, 'hunter2\n', undefined, true);
   expect(ran).toMatchObject({ exit: 1, stderr: expect.stringContaining('without echo') });
   expect(server.seen.filter(({ route }) => /createSecret|updateSecret/.test(route.id))).toEqual([]);

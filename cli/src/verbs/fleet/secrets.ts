@@ -61,7 +61,7 @@ export const register: Register = (command, act) => {
   )
     .addHelpText(
       'after',
-      '\nWithout --file the value is asked for without echo, or read from standard input when that is not a terminal; a last\nnewline is then dropped. A value is never an argument: others could see it in the process list.\n\nExamples:\n  $ muster secrets set db_password --selector role=web\n  $ pwgen 32 1 | muster secrets set db_password --expires 90d\n  $ muster secrets set site_key --file site.pem --agent web-1',
+      '\nWithout --file, the value is read from a prompt without echo, or from standard input when that is not a terminal; a last\nnewline is then dropped. A value is never an argument: others could see it in the process list.\n\nExamples:\n  $ muster secrets set db_password --selector role=web\n  $ pwgen 32 1 | muster secrets set db_password --expires 90d\n  $ muster secrets set site_key --file site.pem --agent web-1',
     )
     .action(act(set));
   terms(

@@ -26,19 +26,19 @@ const muster = (...args: string[]) => run(['windows', ...args], env, '');
 const sent = (id: string) => server.seen.find(({ route }) => route.id === id)?.body;
 const at = (month: number, day: number) => new Date(2027, month - 1, day).getTime() / 1000;
 
-test('a window starts and ends with days, the last one included', async () => {
+test('a window starts and ends on days, and includes the last one', async () => {
   const ran = await muster('add', 'move', '--from', '2027-01-30', '--until', '2027-01-31');
   expect(ran.exit, ran.stderr).toBe(0);
   expect(sent('createWindow')).toEqual({ reason: 'move', starts_at: at(1, 30), ends_at: at(2, 1) });
 });
 
-test('a window is changed to end on a day', async () => {
+test('an updated window ends on a day', async () => {
   const ran = await muster('update', '01KAGZ8S4F6G7H8J9K0M1N2P3Q', '--until', '2027-01-31');
   expect(ran.exit, ran.stderr).toBe(0);
   expect(sent('updateWindow')).toEqual({ ends_at: at(2, 1) });
 });
 
-test('a day that the calendar does not have is refused before anything is sent', async () => {
+test('refuses a day that does not exist before it sends a request', async () => {
   const ran = await muster('add', 'move', '--until', '2027-02-30');
   expect(ran.exit).toBe(2);
   expect(ran.stderr).toContain('"2027-02-30" is not a time');

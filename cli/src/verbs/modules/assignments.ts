@@ -206,7 +206,7 @@ async function create(context: Context, name: string, options: CreateOptions): P
   }).catch(missingModule(call, modules));
   if (out.json) out.data(made);
   out.print(`Created ${out.style.color.bold(sanitiseLine(made.name))}. No machine was changed.`);
-  out.note(`To see what it would do: muster assignments plan ${sanitiseLine(made.name)}`);
+  out.note(`To see its effect: muster assignments plan ${sanitiseLine(made.name)}`);
   return undefined;
 }
 
@@ -237,7 +237,7 @@ async function update(context: Context, name: string, options: UpdateOptions): P
     .catch(suggest(call, name));
   if (out.json) out.data(made);
   out.print(`Changed ${out.style.color.bold(sanitiseLine(made.name))}. No machine was changed.`);
-  out.note(`To see what it would do: muster assignments plan ${sanitiseLine(made.name)}`);
+  out.note(`To see its effect: muster assignments plan ${sanitiseLine(made.name)}`);
   return undefined;
 }
 
@@ -335,9 +335,9 @@ async function apply(context: Context, name: string, options: ApplyOptions): Pro
 }
 
 /**
- * True if the apply must match the plan that was shown, or checked for removals, since the desired set may change
- * meanwhile. False with --queue, since offline agents have no plan, and for window-only assignments that were not
- * shown, whose plan is of the next window.
+ * True if the apply must match the plan that was shown, or checked for removals, since the desired set may change after
+ * the plan. False with --queue, since offline agents have no plan, and for window-only assignments that were not shown,
+ * whose plan is of the next window.
  */
 async function isBound(call: Client, name: string, options: ApplyOptions, queue: boolean): Promise<boolean> {
   if (options.planRun !== undefined) return true;

@@ -125,7 +125,7 @@ type Resource = ModuleOrder['resources'][number];
 const placeOf = ({ module, id }: Resource, at: number): string =>
   id === null ? `${module} #${at + 1}` : `${module}/${id}`;
 
-/** One line for each resource, with its dependencies and triggers below. */
+/** A line for each resource, with its dependencies and triggers below. */
 function orderLines({ resources }: ModuleOrder, color: Colors): string[] {
   const width = String(resources.length).length;
   const names = resources.map((resource, at) => sanitiseLine(placeOf(resource, at)));

@@ -50,7 +50,7 @@ export async function applyToMany(
       if (!(await agreeToPlans(context, plan, `this on ${which}`))) return exitOfRun(plan);
     }
   }
-  // Binds the apply to the confirmed or checked plan, since the desired set may change meanwhile.
+  // Binds the apply to the confirmed or checked plan, since the desired set may change after the plan.
   const chosen = plan === null ? agents : yes ? plannedIn(context, plan) : changingIn(plan);
   const bound = plan === null ? {} : { plan_run_id: plan.run_id };
   const run = await seeRunThrough(context, call, {
@@ -93,6 +93,6 @@ function refuseRemovals(plan: Run, yes: boolean): void {
     exits.failed,
     'removal_not_agreed',
     `without -m this would remove ${counted(removed, 'resource')} on ${counted(agents, 'agent')}; nothing was changed`,
-    `To keep them, name their modules with -m. To remove them, add --remove${yes ? '' : '; you are asked again'}.\nSee which: muster runs show ${sanitiseLine(plan.run_id)}`,
+    `To keep them, name their modules with -m. To remove them, add --remove${yes ? '' : ' and confirm again'}.\nSee which: muster runs show ${sanitiseLine(plan.run_id)}`,
   );
 }

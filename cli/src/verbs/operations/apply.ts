@@ -96,7 +96,7 @@ async function apply(context: Context, typed: string[], options: Options): Promi
     if (guarded) await refuseRemovals(call, plan, name, options.yes === true);
     if (options.yes) requireWhole(plan, name);
     else if (!(await agreed(context, name, plan))) return exits.done;
-    // Binds the apply to the confirmed or checked plan, since the desired set may change meanwhile.
+    // Binds the apply to the confirmed or checked plan, since the desired set may change after the plan.
     bound = plan.operation_id;
   }
   if (options.queue) {

@@ -56,7 +56,7 @@ export async function followOutput(
 
 type One = OperationOutput['output'][string];
 
-/** Remembers the output that was shown, to print only what is new. */
+/** Remembers the printed output, to print only new output. */
 class Shown {
   readonly #context: Context;
   readonly #before = new Map<string, One>();

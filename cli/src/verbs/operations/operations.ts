@@ -56,7 +56,7 @@ export const register: Register = (command, act) => {
     .action(act(follow));
   command
     .command('cancel')
-    .description('cancel operations: a queued one ends at once, a running one after its current resource')
+    .description('cancel operations: a queued one ends immediately, a running one after its current resource')
     .argument('<operations...>', naming)
     .addHelpText('after', '\nExample:\n  $ muster operations cancel 01KAGZ4D3E5F6G7H8J9K0M1N2P')
     .action(act(cancel));

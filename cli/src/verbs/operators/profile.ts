@@ -113,7 +113,7 @@ async function update(
     },
     now,
   );
-  // Also drops the certificate of an address that no profile uses any longer.
+  // Removes the certificate of an address that no profile uses any longer.
   const after = await readProfiles(env);
   if (next !== name) delete after.profiles[name];
   forgetServer(after, profile.url);

@@ -7,15 +7,15 @@ import { agent } from '../../../test/examples.ts';
 import { type Answer, type Seen, type Standing, standIn } from '../../../test/orchestrator.ts';
 import { makeHome, musterHere, type Ran, muster as spawned } from '../../../test/process.ts';
 
-// The verbs against a server that holds every request to the route table, over TLS with a pinned certificate; what needs
-// standard input or output as it is runs as a process of its own.
+// Runs the verbs against a server that validates every request with the route table, over TLS with a pinned
+// certificate. Tests that need real standard streams run the program in a separate process.
 
 let home: Awaited<ReturnType<typeof makeHome>>;
 let server: Standing;
 let answers: Record<string, (seen: Seen) => Answer | undefined> = {};
 let env: Record<string, string>;
 let typed = '';
-/** What the far side does once something was typed. */
+/** The reaction of the server to the first input. */
 let onTyped: (send: (data: string | Buffer) => void) => void = () => {};
 
 beforeAll(async () => {
@@ -49,7 +49,7 @@ beforeEach(() => {
   server.seen.length = 0;
 });
 
-/** Nobody is asked anything. */
+/** Fails the test if the program asks a question. */
 const unasked = () => Promise.reject(new Error('it asks'));
 const prompt = { interactive: true, confirm: unasked, ask: unasked, choose: unasked, secret: unasked };
 
@@ -70,7 +70,7 @@ const two = [
 
 const open = (input: string): Promise<Ran> => spawned(['terminal', 'open', 'web-1'], env, input);
 
-test('a pipe is typed, what is shown is printed as it is, and the code is that of the shell', async () => {
+test("a pipe is sent as input, output is printed unchanged, and the exit code is the shell's", async () => {
   onTyped = (send) => {
     send(Buffer.from('grün 東京\r\n'));
     send(JSON.stringify({ type: 'exit', code: 42, signal: null }));
@@ -81,7 +81,7 @@ test('a pipe is typed, what is shown is printed as it is, and the code is that o
   expect(sent('openTerminal')[0]?.query).toEqual({});
 });
 
-test('a shell that a signal ended, and a session that was ended, say so after all that was shown', async () => {
+test('reports a signal or an error that ended the session, after all output', async () => {
   onTyped = (send) => {
     send(Buffer.from('last words\u001b[?1049h'));
     send(JSON.stringify({ type: 'exit', code: null, signal: 'SIGKILL' }));
@@ -99,7 +99,7 @@ test('a shell that a signal ended, and a session that was ended, say so after al
   );
 });
 
-test('what an agent refuses names the key and the machine', async () => {
+test('a refusal of the agent names the setting and the machine', async () => {
   for (const [code, key] of [
     ['terminal_disabled', 'remote_terminal.enabled: true'],
     ['terminal_shell_refused', 'remote_terminal.allow_operator_shell_override: true'],
@@ -126,7 +126,7 @@ test('what an agent refuses names the key and the machine', async () => {
   expect(await muster('open', 'web-1', '--shell', 'zsh')).toMatchObject({ exit: 2 });
 });
 
-test('the list names agents, operators and who is attached', async () => {
+test('lists sessions with agents, operators, and attached operators', async () => {
   answers.listTerminals = () => ({
     body: [
       session({ attached: [...example.attached, { operator_id: 'x', username: 'b\u001bob', mode: 'view', since: 1 }] }),
@@ -140,13 +140,13 @@ test('the list names agents, operators and who is attached', async () => {
   expect(lines[2]).toMatch(/ closed .* 1m 30s +-$/);
   expect(sent('listTerminals')[0]?.query).toEqual({ limit: '50', status: 'active' });
   expect(await muster('list', '--status', 'open')).toMatchObject({ exit: 2 });
-  // On a terminal too, unless that is narrow.
+  // The same on a terminal, unless it is narrow.
   const on = async (columns: number) => (await musterHere(['terminal', 'list'], env, '', { columns, prompt })).stdout;
   expect((await on(100)).split('\n')[1]).toMatch(/^01KAGZ7Q4W8E2R5T6Y9V0P3A1S /);
   expect((await on(70)).split('\n')[1]).toMatch(/^9V0P3A1S /);
 });
 
-test('a session is named by the beginning or end of its id, if only one fits', async () => {
+test('accepts the beginning or end of a session id if only one matches', async () => {
   answers.listTerminals = () => ({ body: two });
   expect((await muster('close', 'a1s')).stdout).toBe('Closed 01KAGZ7Q4W8E2R5T6Y9V0P3A1S.\n');
   expect(sent('closeTerminal')[0]?.params).toEqual({ session_id: '01KAGZ7Q4W8E2R5T6Y9V0P3A1S' });
@@ -157,7 +157,7 @@ test('a session is named by the beginning or end of its id, if only one fits', a
   expect(partly).toMatchObject({ exit: 6, stdout: '{\n  "closed": [\n    "01KAGZ7Q4W8E2R5T6Y9V0P3A1S"\n  ]\n}\n' });
 });
 
-test('who attaches to a session that has ended is told that it has', async () => {
+test('reports that a session has ended if the operator attaches to it', async () => {
   answers.listTerminals = ({ query }) => ({ body: query.status === 'active' ? two.slice(0, 1) : two });
   answers.attachTerminal = () => ({ code: 'terminal_ended', detail: 'the session has ended' });
   const ran = await muster('attach', 'b2s');
@@ -165,7 +165,7 @@ test('who attaches to a session that has ended is told that it has', async () =>
   expect(sent('attachTerminal')[0]?.params).toEqual({ session_id: two[1]!.session_id });
 });
 
-test('all that is known of a session is shown', async () => {
+test('show prints all properties of a session', async () => {
   const { stdout } = await muster('show', two[0]!.session_id);
   for (const word of ['session', 'agent', 'operator', 'status', 'opened', 'ended', 'lasted', 'attached', 'transcript'])
     expect(stdout).toMatch(new RegExp(`^${word} +\\S`, 'm'));
@@ -182,7 +182,7 @@ const transcripts = () => {
   answers.getTranscript = ({ query }) => ({ text: query.format === 'raw' ? '\u001b[6nraw' : recording });
 };
 
-test('in a pipe a recording is its text, at once; the very bytes on request', async () => {
+test('replay prints plain text to a pipe immediately, and the exact bytes with --raw', async () => {
   transcripts();
   const id = two[0]!.session_id;
   const text = await spawned(['terminal', 'replay', id], env);
@@ -196,7 +196,7 @@ test.each([
   ['replay', (id: string) => ['replay', id]],
   ['replay --raw', (id: string) => ['replay', '--raw', id]],
   ['download -o -', (id: string) => ['download', id, '-o', '-']],
-] as const)('a reader of %s that goes away is no fault, a disk without room or that fails is one', async (_, words) => {
+] as const)('for %s, a closed pipe is not an error, but a full or failed disk is', async (_, words) => {
   const line = 'x'.repeat(100_000);
   const long = [{ version: 2, width: 80, height: 24 }, ...Array.from({ length: 20 }, () => [0, 'o', `${line}\n`])];
   answers.getTranscript = () => ({ text: long.map((each) => `${JSON.stringify(each)}\n`).join('') });
@@ -214,7 +214,7 @@ test.each([
   });
 });
 
-test('what a shell shows and a full disk does not take is told, and ends the session', async () => {
+test('a full disk for the output is reported, and ends the session', async () => {
   onTyped = (send) => send(Buffer.from('grün\r\n'));
   answers.closeTerminal = () => undefined;
   const ran = await spawned(['terminal', 'open', 'web-1'], env, 'x\n', 'full disk');
@@ -222,7 +222,7 @@ test('what a shell shows and a full disk does not take is told, and ends the ses
   expect(sent('closeTerminal')).toHaveLength(1);
 });
 
-test('a transcript is written to a file that is its owner’s, whole', async () => {
+test('download writes a transcript completely, to a private file', async () => {
   transcripts();
   const path = join(home.path, 'session.cast');
   const ran = await muster('download', two[0]!.session_id, '-o', path);
