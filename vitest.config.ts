@@ -7,12 +7,13 @@ import { LongestFirst } from './tools/suite/longest-first.ts';
 process.env.NODE_COMPILE_CACHE ??= join(import.meta.dirname, '.cache/compiled');
 
 // Most files share a process and its loaded modules: loading was a third of their cost. The files below replace modules, or
-// inspect the open handles of their process.
+// inspect the open handles or the memory of their process.
 const apart = [
   'agent/src/converge/faulty-kind.test.ts',
   'agent/src/converge/together.test.ts',
   'agent/src/host/host.test.ts',
 ];
+const contractApart = ['orchestrator/src/store/transfer/transfer.contract.test.ts'];
 const bundled = ['tools/suite/bundles-for-tests.ts'];
 // Limits only catch hangs: on a busy machine everything takes many times as long. The limits of a wait are shorter than
 // those of its test, so that the failure names the awaited condition.
@@ -72,7 +73,17 @@ export default defineConfig({
           ...contract,
           name: 'contract',
           include: ['{protocol,orchestrator,agent}/**/*.contract.test.ts'],
-          exclude: ['**/node_modules/**'],
+          exclude: ['**/node_modules/**', ...contractApart],
+          isolate: false,
+          maxWorkers: 4,
+          sequence: { groupOrder: 1 },
+        },
+      },
+      {
+        test: {
+          ...contract,
+          name: 'contract-apart',
+          include: contractApart,
           maxWorkers: 4,
           sequence: { groupOrder: 1 },
         },

@@ -3,8 +3,8 @@ import { root } from '../../tools/suite/cli.ts';
 import { benchOptions } from './run/options.ts';
 
 /**
- * Kill steps: the tests that kill an agent at a step of its journal, at every step. `npm test` tries a sample. With
- * `--smoke` the tests are only listed.
+ * Kill steps: the tests that kill an agent at a step of its journal, at every step, and a link that carries 38,000 results.
+ * `npm test` tries a sample. With `--smoke` the tests are only listed.
  *
  *     npm run soak -- kill-steps
  */
@@ -13,6 +13,7 @@ const files = [
   'agent/src/converge/crash.contract.test.ts',
   'agent/src/resources/provider/provider.contract.test.ts',
   ...['e2e/providers.test.ts', 'e2e/package-apt.test.ts', 'e2e/package-dnf.test.ts', 'e2e/package-safety.test.ts'],
+  'e2e/busy-agent.test.ts',
 ];
 const limits = ['--testTimeout=3600000'];
 const { status } = spawnSync(

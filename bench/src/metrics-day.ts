@@ -21,7 +21,7 @@ import { OrchestratorProcess } from './servers/orchestrator-process.ts';
  *
  *     node bench/src/metrics-day.ts [--agents 1000] [--hours 24] [--database sqlite|postgres] [--json]
  */
-const options = benchOptions({ numbers: { agents: [1000, 500], hours: [24, 0.05] }, texts: { database: 'sqlite' } });
+const options = benchOptions({ numbers: { agents: [1000, 20], hours: [24, 0.05] }, texts: { database: 'sqlite' } });
 const count = options.agents;
 const minutes = 60 * options.hours;
 const everySecs = 60;
