@@ -19,9 +19,12 @@ import { OrchestratorProcess } from './servers/orchestrator-process.ts';
  * A day of samples, one a minute per agent: disk space, and the time in which the real orchestrator reads it back over
  * HTTPS while samples arrive from as many agents. No bar: the figures help to size a machine.
  *
- *     node bench/src/metrics-day.ts [--agents 1000] [--hours 24] [--database sqlite|postgres] [--json]
+ *     node bench/src/metrics-day.ts [--agents 1000] [--hours 24] [--requests 300] [--database sqlite|postgres] [--json]
  */
-const options = benchOptions({ numbers: { agents: [1000, 20], hours: [24, 0.05] }, texts: { database: 'sqlite' } });
+const options = benchOptions({
+  numbers: { agents: [1000, 500], hours: [24, 0.05], requests: [300, 6] },
+  texts: { database: 'sqlite' },
+});
 const count = options.agents;
 const minutes = 60 * options.hours;
 const everySecs = 60;
@@ -149,14 +152,16 @@ async function get(
 const quantile = (sorted: readonly number[], q: number) =>
   sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * q))]!;
 const dayOf = (n: number) => `/api/v1/agents/${load.nodes[(n * 37) % count]}/metrics`;
+const many = options.requests;
+const few = Math.ceil(many / 6);
 const asked: [what: string, times: number, path: (n: number) => string, bearer: string, encoding?: string][] = [
-  ['nothing (GET /healthz)', 300, () => '/healthz', session],
-  ['one agent, its newest', 300, (n) => `${dayOf(n)}/latest`, session],
-  ['one agent, its day', 300, dayOf, session],
-  ['one agent, its day by 300 s', 300, (n) => `${dayOf(n)}?step=300`, session],
-  ['all agents, their newest', 100, () => '/api/v1/metrics/latest', session],
-  ['all agents, for Prometheus', 50, () => '/metrics/agents', token],
-  ['the same, squeezed', 50, () => '/metrics/agents', token, 'gzip'],
+  ['nothing (GET /healthz)', many, () => '/healthz', session],
+  ['one agent, its newest', many, (n) => `${dayOf(n)}/latest`, session],
+  ['one agent, its day', many, dayOf, session],
+  ['one agent, its day by 300 s', many, (n) => `${dayOf(n)}?step=300`, session],
+  ['all agents, their newest', 2 * few, () => '/api/v1/metrics/latest', session],
+  ['all agents, for Prometheus', few, () => '/metrics/agents', token],
+  ['the same, squeezed', few, () => '/metrics/agents', token, 'gzip'],
 ];
 try {
   const senders = await arriving(orchestrator);
