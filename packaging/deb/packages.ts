@@ -82,7 +82,7 @@ export function buildPackages(wish: PackagesWish): Packages {
   return paths;
 }
 
-/** A package without what all have in common: the rest of its control file, and its documents. */
+/** A package without the fields and documents that all packages have. */
 type Contents = Omit<DebianPackage, 'control'> & {
   readonly about: Readonly<{ Depends: string; Recommends?: string; Description: string }>;
 };

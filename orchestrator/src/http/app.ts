@@ -107,7 +107,7 @@ export interface AppOptions extends OpenRoutesOptions {
   readonly validateAnswers?: boolean;
 }
 
-/** What the parts of the app share. */
+/** State and services that the parts of the app share. */
 interface Shared {
   readonly app: FastifyInstance;
   readonly options: AppOptions;
@@ -199,7 +199,7 @@ export function createApp(options: AppOptions): FastifyInstance {
   return app;
 }
 
-/** Adds what the rest of the orchestrator calls on the app. */
+/** Adds the members that FastifyInstance declares above. */
 function decorate({ app, connections, admission, drain, responses }: Shared): void {
   app.decorateRequest('session', null);
   app.decorate('drain', () => drain.abort());

@@ -25,7 +25,7 @@ export interface TerminalParts {
   readonly rules: TerminalRules;
 }
 
-/** What opening a session needs: the parts, and the state that all sessions share. */
+/** The parts of terminals, and the state that all sessions share. */
 interface Opening extends TerminalParts {
   readonly context: Context;
   readonly tickets: TerminalTickets;
