@@ -5,7 +5,7 @@ import { type AppOptions, createApp } from '../src/http/app.ts';
 import { hashToken } from '../src/http/server/authentication.ts';
 import { type Handlers, type Session, Stream } from '../src/http/server/handlers.ts';
 
-/** An app for tests with two sessions: real except for its handlers, which answer with each route's example. */
+/** Tokens of two sessions. The app is real except for its handlers, which answer with each route's example. */
 export const tokens = { admin: 'admin-token', operator: 'operator-token' } as const;
 
 const sessionOf = (role: Session['role']): Session => ({

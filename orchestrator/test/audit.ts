@@ -4,7 +4,7 @@ import type { EventConsumer } from '../src/domain/audit/placed-event.ts';
 import type { Statement } from '../src/store/transaction.ts';
 import type { Domain } from './domain.ts';
 
-/** Places every committed event, like the schedule. */
+/** Places every committed event, as the schedule does. */
 export async function placeAll({ context }: Domain, consumers: readonly EventConsumer[] = []): Promise<void> {
   const sequencer = createSequencer(context, { consumers });
   while (await sequencer.place([]));
@@ -12,7 +12,7 @@ export async function placeAll({ context }: Domain, consumers: readonly EventCon
 
 /** Writes events, many in one transaction. */
 export async function happen({ context }: Domain, count: number, type = 'test.happened', load = ''): Promise<void> {
-  // An unknown type, unless one is given.
+  // `test.happened` is not a declared event type.
   const record = audited as (context: Domain['context'], happening: object) => Statement;
   const statements = Array.from({ length: count }, (_, at) =>
     record(context, {

@@ -8,13 +8,13 @@ export interface BadRequest {
   /** The fault. */
   readonly why: string;
   readonly params?: Readonly<Record<string, string>>;
-  /** As it appears in the address; the example's if undefined. */
+  /** The query as it appears in the address; the example's if undefined. */
   readonly query?: string;
   readonly payload?: string | Buffer;
   readonly type?: string;
   /** The required status; undefined: any 4xx, or success if the route allows the text. */
   readonly status?: number;
-  /** The reported place of the fault. */
+  /** The expected path of the fault. */
   readonly path?: string;
 }
 
@@ -41,7 +41,7 @@ const wrongTypes: Readonly<Record<string, unknown>> = {
 };
 const deep = (levels: number) => `${'{"x":'.repeat(levels)}1${'}'.repeat(levels)}`;
 
-/** A time in the year 10,000, and larger than any sensible number. */
+/** A time in the year 10,000, which also exceeds the maximum of all numbers. */
 const farOut = '253402300800000';
 /** Routes that accept numbers of any size. */
 const farTaken = new Set(['setAuditRetention']);
@@ -90,7 +90,7 @@ export function* badBodies(route: Route): Generator<BadRequest> {
   }
 }
 
-/** Invalid queries. */
+/** Requests with invalid queries. */
 export function* badQueries(route: Route): Generator<BadRequest> {
   const example = new URLSearchParams(route.example.query ?? {}).toString();
   const and = (more: string) => (example === '' ? more : `${example}&${more}`);

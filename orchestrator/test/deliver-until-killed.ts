@@ -10,7 +10,7 @@ import { startOutbox } from '../src/schedule/outbox.ts';
 import { openPostgres } from '../src/store/postgres/postgres.ts';
 import { openSqlite } from '../src/store/sqlite/sqlite.ts';
 
-/** Sends the outbox of a database, and prints `empty` when nothing is left. Never ends. */
+/** Sends the outbox of a database, and prints `empty` when no message is left. Never ends. */
 const [kind, place] = process.argv.slice(2);
 const now = () => Math.floor(Date.now() / 1000);
 const db =
@@ -23,7 +23,7 @@ const context = {
   db,
   bus: createInProcessBus(silent),
   log: { debug: silent, info: silent, warn: silent, error: silent },
-  // The key of the tests' domain.
+  // The test domain uses the same key.
   secretKeys: new SecretKeys([Buffer.alloc(32, 7)]),
   now: () => Date.now(),
   newId: () => ulid(),
@@ -32,7 +32,7 @@ const context = {
 const outbox = startOutbox(context, systemClock, {
   deliver: createDeliver({ version: '0', now: () => Date.now(), denyPrivate: false }),
   random: Math.random,
-  // The clocks of the tests and of this process are years apart.
+  // The clocks of the tests and of this process differ by years.
   giveUpAfter: 1e9,
   retentionDays: 0,
   lease: createLease(context, 'outbox', 'the one that is killed'),

@@ -1,4 +1,4 @@
-// A thread with many agents: on request, connects, disconnects and reconnects all of them at once.
+// A thread with many agents: on request, connects, disconnects, and reconnects all of them together.
 import { parentPort, workerData } from 'node:worker_threads';
 import { dialAsAgent, newAgentKey, type TestAgent } from './test-agent.ts';
 

@@ -24,9 +24,9 @@ import type { DatabaseFixture } from './databases/databases.ts';
 export const ownServer = 'origin:https://muster.example:4748';
 
 /**
- * The domain with a database; time, randomness and agent links are controlled by the test.
- * @param options.comparesSent whether results must match the resources that were sent, as in production; otherwise
- *   tests may report any
+ * The domain with a database. The test controls time, randomness, and agent links.
+ * @param options.comparesSent whether results must match the resources of the operation, as in production; otherwise
+ *   tests may report any results
  */
 export async function openDomain(
   fixture: DatabaseFixture,
@@ -55,7 +55,7 @@ export async function openDomain(
     bus,
     now: () => clock.now(),
     newId: () => ulid(clock.now()),
-    // Different at each call and equal in each run.
+    // Returns different bytes at each call, and equal bytes in each test run.
     randomBytes: (length) =>
       Buffer.concat([createHash('sha512').update(`${++drawn}`).digest(), Buffer.alloc(64)]).subarray(0, length),
     documents: createModuleDocuments(db),
@@ -90,14 +90,14 @@ export async function openDomain(
     clockAheadSecs,
     links,
     pending,
-    /** Limits of reports; may be changed. */
+    /** Limits of reports, which the test may change. */
     rules,
     liveOutput,
     refusals,
     waiting: createWaiting(context),
     conductor,
     signIn: createSignIn(context, refusals, signInRules, clock),
-    /** May be changed. */
+    /** Rules of sign-ins, which the test may change. */
     signInRules,
     now: () => Math.floor(clock.now() / 1000),
   };
@@ -120,7 +120,7 @@ export async function newKey(): Promise<Key> {
   };
 }
 
-/** An admin with a key, as which the test acts. */
+/** Creates an admin with a key, as whom the test acts. */
 export async function newAdmin({ context }: Domain, username = 'ada'): Promise<{ key: Key; actor: Actor }> {
   const key = await newKey();
   await addOperator(context, { type: 'system', id: '', name: '' }, { public_key: key.hex, username, role: 'admin' });
@@ -144,7 +144,7 @@ export function helloOf(key: Key, more: Partial<Hello> = {}): Hello {
   };
 }
 
-/** Admits an agent like the gateway. */
+/** Admits an agent as the gateway does. */
 export async function connect(domain: Domain, key: Key, more: Partial<Hello> = {}, remoteIp = '192.0.2.7') {
   const admission = await domain.links.admit(helloOf(key, more), {
     node_id: key.id,

@@ -4,7 +4,7 @@ import { oneLine } from '../domain/shared/single-line.ts';
 import type { Post } from './send.ts';
 import { forDiscord, forSlack } from './text.ts';
 
-/** Messages for people in Discord, Slack and ntfy. */
+/** Formats messages for Discord, Slack, and ntfy. */
 
 type Severity = AuditEvent['severity'];
 
@@ -24,7 +24,7 @@ export function discordPost({ webhook_url }: ChannelConfigs['discord'], { event,
         footer: { text: `Muster ${delivery_id}` },
       },
     ],
-    // Mentions in the text call no one.
+    // Mentions in the text notify no one.
     allowed_mentions: { parse: [] },
   };
   return { url: webhook_url, headers: json, body: JSON.stringify(body) };
@@ -34,14 +34,14 @@ export function slackPost({ webhook_url }: ChannelConfigs['slack'], { event, del
   const summary = oneLine(event.summary, maxSummaryLength);
   const heading = oneLine(`${event.severity}: ${event.event_type}`, 100);
   const body = {
-    // The text of notifications; clients show the blocks.
+    // Shown in notifications of the client, which otherwise shows the blocks.
     text: forSlack(`${heading}: ${summary}`),
     mrkdwn: false,
     link_names: false,
     parse: 'none',
     unfurl_links: false,
     unfurl_media: false,
-    // Plain text has no markup.
+    // Plain text is shown without markup.
     blocks: [
       { type: 'header', text: { type: 'plain_text', text: heading, emoji: false } },
       { type: 'section', text: { type: 'plain_text', text: summary, emoji: false } },
@@ -62,7 +62,7 @@ const emblems: Record<Severity, string> = {
 };
 const publicServer = 'https://ntfy.sh/';
 
-/** JSON to the server's root, so that untrusted text never becomes a header. */
+/** Posts JSON to the server's root, so that untrusted text never becomes a header. */
 export function ntfyPost({ url, topic, token }: ChannelConfigs['ntfy'], { event }: Message): Post {
   const body = {
     topic,

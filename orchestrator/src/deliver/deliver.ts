@@ -23,7 +23,7 @@ export interface DeliverOptions extends Pick<SendLimits, 'denyPrivate' | 'resolv
   readonly now: () => number;
 }
 
-/** Sends messages over the network. A message has the same id at every attempt. */
+/** Sends messages over the network. All attempts of a message have the same id. */
 export function createDeliver(options: DeliverOptions): Deliver {
   const { version, now, resolve } = options;
   return (target, message, { timeoutMs, signal }) => {

@@ -38,7 +38,7 @@ describe('webhooks', () => {
     );
     expect(post.headers['x-muster-timestamp']).toBe('1795000000');
   });
-  test('sends no signature without a key', () => {
+  test('sends no signature without a secret', () => {
     expect(webhookPost({ url: 'https://h.example/x' }, message(), 1).headers).not.toHaveProperty('x-signature-256');
   });
 });
@@ -55,7 +55,7 @@ describe('chats', () => {
     );
   });
 
-  test('sends to Slack plain text, with special characters escaped elsewhere', () => {
+  test('sends plain text to Slack, with special characters escaped', () => {
     const body = JSON.parse(slackPost({ webhook_url: 'https://s.example/x' }, message({ summary: hostile })).body);
     expect(body).toMatchObject({ mrkdwn: false, link_names: false, parse: 'none', unfurl_links: false });
     for (const block of body.blocks)

@@ -67,7 +67,7 @@ describe('a request', () => {
     }
   });
 
-  test('sends the credentials that the files contain at that moment', async () => {
+  test('sends the credentials that the files contain at the time of the request', async () => {
     const end = await far();
     const batch = [{ nodeId: node, name: 'web-1', samples: [sampleAt(at, { load1: 1 })] }];
     const token = writing(end.url, { bearerTokenFile: file('token') });
@@ -90,14 +90,14 @@ describe('a request', () => {
     ]);
   });
 
-  test('returns the first bytes of a refusal as its reason', async () => {
+  test('returns the beginning of a refusal as its reason', async () => {
     const end = await far((response) => response.writeHead(400, { 'retry-after': '7' }).end('out of order sample'));
     const batch = [{ nodeId: node, name: 'web-1', samples: [sampleAt(at, { load1: 1 })] }];
     const write = writing(end.url);
     expect(await write(batch, limits)).toEqual({ status: 400, retryAfterMs: 7000, text: 'out of order sample' });
     end.behave((response) => response.writeHead(500).end('x'.repeat(100_000)));
     expect(await write(batch, limits)).toEqual({ status: 500, retryAfterMs: null, text: 'x'.repeat(512) });
-    // Headers, and then no end.
+    // The server sends headers and the beginning of a body that never ends.
     end.behave((response) => response.writeHead(404).write('half'));
     expect(await write(batch, limits)).toEqual({ status: 404, retryAfterMs: null, text: 'half' });
   });

@@ -19,7 +19,7 @@ const writeRequest = protobuf.Root.fromJSON({
   },
 }).lookupType('WriteRequest');
 
-/** The message for samples of some agents; the protocol requires labels in order of their names. */
+/** The message for samples of several agents. The protocol requires labels in order of their names. */
 function writeRequestOf(batch: readonly NamedSamples[]): Uint8Array {
   const timeseries = [];
   for (const { nodeId, name, samples } of batch)
@@ -40,7 +40,7 @@ function writeRequestOf(batch: readonly NamedSamples[]): Uint8Array {
   return snappy.compress(writeRequest.encode({ timeseries }).finish());
 }
 
-/** Credentials. Files are read for each request, since they may be replaced. */
+/** Credentials. Files are read for each request, because they may be replaced. */
 export type Credentials =
   | { readonly bearerTokenFile: string }
   | { readonly username: string; readonly passwordFile: string | null }
@@ -60,7 +60,7 @@ export interface RemoteWriteOptions extends Pick<SendLimits, 'denyPrivate' | 're
   readonly version: string;
 }
 
-/** Bytes read of a refusal, which may explain it. */
+/** Maximum bytes of a refusal that are read as its reason. */
 const reasonBytes = 512;
 
 export function createRemoteWrite({

@@ -18,7 +18,7 @@ afterEach(async () => {
 const post = (url: string) => ({ url, headers: { 'content-type': 'application/json' }, body: '{"a":"ä"}' });
 const open = { timeoutMs: 2_000, denyPrivate: false };
 
-describe('one POST', () => {
+describe('send', () => {
   test('sends the whole body and returns the status', async () => {
     const end = await far(204);
     expect(await send(post(`${end.url}?x=1`), open)).toEqual({ status: 204, retryAfterMs: null });
@@ -72,7 +72,7 @@ describe('one POST', () => {
     await closed.promise;
   });
 
-  test('returns the reason when there is no answer', async () => {
+  test('returns the reason when the server does not answer', async () => {
     const end = await far((_, __, socket) => socket.resetAndDestroy());
     const reset = await far((_, __, socket) => socket.destroy());
     const noHttp = createTcp((socket) => socket.on('error', () => {}).end('SSH-2.0-OpenSSH\r\n'));
@@ -103,7 +103,7 @@ describe('one POST', () => {
     ]);
   });
 
-  test('can be cancelled', async () => {
+  test('stops when it is cancelled', async () => {
     const end = await far(() => {});
     const controller = new AbortController();
     const sending = send(post(end.url), { ...open, signal: controller.signal });
@@ -126,7 +126,7 @@ describe('blocked addresses', () => {
   };
   const v4 = (address: string) => [{ address, family: 4 }];
 
-  test('checks the address that the connection itself resolves', async () => {
+  test('checks the address to which the connection itself is opened', async () => {
     const end = await far();
     const named = `http://hooks.example:${end.port}/hook`;
     expect(await send(post(named), { ...open, resolve: resolving(v4('127.0.0.1')) })).toMatchObject({ status: 200 });
@@ -135,7 +135,7 @@ describe('blocked addresses', () => {
       status: null,
       reason: 'hooks.example resolves to a blocked address',
     });
-    // A name that resolves to a public address first and to the metadata address later.
+    // The name resolves to a public address first and to the metadata address later.
     const rebinding = resolving(v4('127.0.0.1'), v4('169.254.169.254'));
     expect(await send(post(named), { ...open, resolve: rebinding })).toMatchObject({ status: 200 });
     expect(await send(post(named), { ...open, resolve: rebinding })).toMatchObject({ status: null });
@@ -158,7 +158,7 @@ describe('blocked addresses', () => {
     expect(one).toBe('127.0.0.1');
   });
 
-  test('never resolves an address, and blocks it in every spelling', async () => {
+  test('never resolves an IP address, and blocks it in every spelling', async () => {
     const resolve = (() => {
       throw new Error('it was asked');
     }) as unknown as typeof lookup;

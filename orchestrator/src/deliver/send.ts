@@ -6,7 +6,7 @@ import { hostOf } from '../domain/notifications/channel-config.ts';
 import type { Attempt } from '../domain/notifications/delivery.ts';
 import { mayReach } from '../domain/notifications/network-address.ts';
 
-/** One POST to a configured address: limited in time and size, and only to allowed addresses. */
+/** Sends a POST to a configured address: limited in time and size, and only to allowed addresses. */
 
 export interface Post {
   readonly url: string;
@@ -21,7 +21,7 @@ export interface SendLimits {
   readonly timeoutMs: number;
   readonly denyPrivate: boolean;
   readonly signal?: AbortSignal | undefined;
-  /** Bytes of a refusal that are read as its reason; none by default. */
+  /** Maximum bytes of a refusal that are read as its reason; none by default. */
   readonly reasonBytes?: number | undefined;
   /** For tests: replaces the system's resolver. */
   readonly resolve?: typeof resolve | undefined;
@@ -31,7 +31,7 @@ class Refused extends Error {}
 
 /**
  * Resolves a name and filters its addresses. The connection itself calls it, so the checked address is the one that is
- * used, even if the name resolves to another a moment later.
+ * used, even if the name resolves to another address later.
  */
 export function guardedLookup(rule: { denyPrivate: boolean }, by: typeof resolve = resolve): LookupFunction {
   return (hostname, options, callback) => {
@@ -64,7 +64,7 @@ function attempt(post: AnyPost, limits: SendLimits): Promise<Attempt> {
     if (limits.signal?.aborted) return settle({ status: null, reason: 'it was cancelled' });
     if (url.protocol !== 'http:' && url.protocol !== 'https:')
       return settle({ status: null, reason: 'only http and https are supported' });
-    // Addresses are connected to without a lookup.
+    // Node connects to IP addresses without a lookup, so they are checked here.
     if (isIP(host) !== 0 && !mayReach(host, limits))
       return settle({ status: null, reason: `${host} is a blocked address` });
 
@@ -73,7 +73,7 @@ function attempt(post: AnyPost, limits: SendLimits): Promise<Attempt> {
       limits.signal?.removeEventListener('abort', abort);
       settle(outcome);
     };
-    /** Settles with the answer once there is one. */
+    /** Settles with the status of the answer, once its headers have arrived. */
     let answered: (() => void) | null = null;
     const { username, password } = url;
     const credentials = [username, password].map(decodeURIComponent).join(':');
@@ -108,7 +108,7 @@ function attempt(post: AnyPost, limits: SendLimits): Promise<Attempt> {
             ...(text === '' ? {} : { text: text.slice(0, wanted) }),
           });
         if (wanted === 0) answered();
-        // The status is enough. Drain a bounded part of the rest.
+        // Only the status is needed. Drains a bounded part of the body.
         let left = maxDrainBytes;
         response.on('data', (piece: Buffer) => {
           if (text.length < wanted) text += piece.toString('latin1', 0, wanted);
@@ -129,7 +129,7 @@ function attempt(post: AnyPost, limits: SendLimits): Promise<Attempt> {
       limits.timeoutMs,
     );
     request.on('error', (error) => (answered ? answered() : end({ status: null, reason: reasonOf(error) })));
-    // Also if the peer closes without an answer.
+    // The peer may also close the connection without an answer.
     request.on('close', () =>
       answered ? answered() : end({ status: null, reason: 'the connection ended without an answer' }),
     );
@@ -137,7 +137,7 @@ function attempt(post: AnyPost, limits: SendLimits): Promise<Attempt> {
   });
 }
 
-/** A reason that reveals nothing of the URL except its host. */
+/** The reason of a failure. Reveals no part of the URL except its host. */
 function reasonOf(error: Error): string {
   if (error instanceof Refused) return error.message;
   const { code, hostname } = error as NodeJS.ErrnoException & { hostname?: string };
@@ -167,7 +167,7 @@ function reasonOf(error: Error): string {
 export function retryAfter(value: string | undefined, nowMs: number): number | null {
   if (value === undefined) return null;
   if (/^\d{1,9}(\.\d{1,6})?$/.test(value)) return Math.ceil(Number(value) * 1000);
-  // Only the current HTTP date format: Date.parse would accept almost anything.
+  // Accepts only the current HTTP date format, because Date.parse accepts almost any text.
   const at = /^[A-Z][a-z]{2}, \d\d [A-Z][a-z]{2} \d{4} [\d:]{8} GMT$/.test(value) ? Date.parse(value) : Number.NaN;
   return Number.isNaN(at) ? null : Math.max(0, at - nowMs);
 }

@@ -1,5 +1,5 @@
 /**
- * Escapes untrusted text of machines, such as names and hostnames, for chat messages: it must not mention people, draw
+ * Escapes untrusted text of machines, such as names and hostnames, for chat messages. It must not mention people, create
  * links, or imitate Muster's text.
  */
 
@@ -9,6 +9,6 @@ const unlinked = (text: string): string => text.replaceAll('://', ':\u200b//');
 /** Escapes Discord's Markdown. The message disables mentions as well. */
 export const forDiscord = (text: string): string => unlinked(text).replaceAll(/[\\*_~`|>#[\]()<@:-]/g, '\\$&');
 
-/** Escapes Slack's three special characters; every mention, link and date starts with one of them. */
+/** Escapes Slack's three special characters. Every mention, link, and date starts with one of them. */
 export const forSlack = (text: string): string =>
   unlinked(text).replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');

@@ -3,7 +3,7 @@ import type { ChannelConfigs } from '@muster/protocol/http';
 import type { Message } from '../domain/notifications/delivery.ts';
 import type { Post } from './send.ts';
 
-/** The unchanged event, signed. */
+/** Posts the unchanged event, with a signature. */
 
 const signatureOf = (secret: string, body: string): string =>
   `sha256=${createHmac('sha256', secret).update(body).digest('hex')}`;

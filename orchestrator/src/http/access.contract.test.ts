@@ -8,7 +8,7 @@ import { addOperator, removeOperator } from '../domain/operators/operators.ts';
 import { hashOfToken } from '../domain/operators/sessions.ts';
 
 /**
- * Permissions: every route of the table, streaming ones included, with the real domain, for all kinds of callers. And
+ * Tests the permissions of every route of the table, including streams, with the real domain, for all kinds of callers, and
  * the order of refusals for requests with several faults.
  */
 
@@ -53,7 +53,7 @@ async function callersOf({ domain, actor, key }: RealApi) {
   const gone = await join('greta', 'admin');
   const goneUnseen = await join('gunnar', 'admin');
   const out = await join('otto', 'admin');
-  // One is in the session memory, the other is not.
+  // The first session is in memory, the second only in the database.
   for (const { token } of [gone, out]) await signIn.find(hashOfToken(token));
   for (const { id } of [gone, goneUnseen]) await removeOperator(context, actor, id);
   await signIn.logout(hashOfToken(out.token));
@@ -109,7 +109,7 @@ describeDatabases('access', (fixture) => {
   const open = async () => {
     const api = await openApi(fixture, await stores.open());
     const callers = await callersOf(api);
-    // Routes that wait for an agent answer at once.
+    // Without connected agents, routes that wait for an agent answer immediately.
     api.domain.connected.clear();
     let writes = 0;
     let refusals = 0;
@@ -128,7 +128,7 @@ describeDatabases('access', (fixture) => {
     expect(of('anyone').sort()).toEqual([...forAnyone].sort());
   });
 
-  test('refuses callers without a live session, in spite of other faults, and changes nothing', async () => {
+  test('refuses callers without a live session before all other faults, and changes nothing', async () => {
     const { api, strangers, writes } = await open();
     const before = writes();
     for (const route of routes.filter(({ access }) => access !== 'anyone'))
@@ -146,7 +146,7 @@ describeDatabases('access', (fixture) => {
     await api.app.close();
   });
 
-  test('refuses operators on admin routes, in spite of other faults, and changes nothing', async () => {
+  test('refuses operators on admin routes before all other faults, and changes nothing', async () => {
     const { api, operator, writes, refusals } = await open();
     const before = writes();
     const forbidden = routes.filter(({ access }) => access === 'admin');
@@ -162,14 +162,14 @@ describeDatabases('access', (fixture) => {
     await api.app.close();
   });
 
-  test('admits operators and admins otherwise: then bad requests, then missing records', async () => {
+  test('reports bad requests, then missing records, to callers with the required role', async () => {
     const { api, operator, admin } = await open();
     const url = await api.app.listen({ host: '127.0.0.1', port: 0 });
     for (const route of routes.filter(({ access }) => access !== 'anyone'))
       for (const [who, authorization] of Object.entries({ operator, admin })) {
         if (who === 'operator' && route.access === 'admin') continue;
         const what = `${titleOf(route)} as ${who}`;
-        // With a missing record: a fault of the request is still reported.
+        // A fault of the request is reported before a missing record.
         for (const [why, asked, status] of faultsOf(route))
           expect((await ask(api, route, authorization, asked)).statusCode, `${what}, ${why}`).toBe(status);
         if (route.id === 'logout' || route.id === 'renew') continue;
@@ -182,7 +182,7 @@ describeDatabases('access', (fixture) => {
           continue;
         }
         const answer = await ask(api, route, authorization);
-        // The body names the agents of a run.
+        // The body of this route names the agents of a run.
         if (route.path.includes('{') || route.id === 'startRun')
           expect(answer.statusCode, `${what} ${answer.body}`).toBe(404);
         else expect([401, 403, 404], `${what} ${answer.body}`).not.toContain(answer.statusCode);

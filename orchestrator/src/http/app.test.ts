@@ -65,7 +65,7 @@ describe('sessions and roles', () => {
 
 describe('order of refusal', () => {
   const huge = `{"status":"${'x'.repeat(1_100_000)}"}`;
-  test('answers 401 before anything about the body, which is not read', async () => {
+  test('answers 401 before any fault of the body, which is not read', async () => {
     const app = testApp();
     for (const payload of ['{', huge]) {
       const answer = await app.inject({ ...post(agent, payload), headers: { 'content-type': 'application/json' } });
@@ -135,7 +135,7 @@ describe('order of refusal', () => {
       expect(wrong.headers.allow).toBe('GET, HEAD');
     }
     expect((await ask('PUT', '/nothing')).statusCode).toBe(404);
-    // A fixed address also matches the pattern of a name.
+    // A fixed address takes precedence over the pattern of a name.
     expect((await ask('GET', '/api/v1/modules/validate', admin)).statusCode).toBe(200);
   });
 });
@@ -220,7 +220,7 @@ describe('answers', () => {
     const waited = await app.inject(post(`${agent}/apply`, '{"modules":[]}'));
     expect(waited.statusCode).toBe(200);
     expect(waited.headers['preference-applied']).toBeUndefined();
-    // This route does not support it.
+    // This route does not support `respond-async`.
     expect((await app.inject(post(`${agent}/drift`, '', { prefer: 'respond-async' }))).statusCode).toBe(409);
     expect(asked).toEqual([true, false, false]);
   });
@@ -282,7 +282,7 @@ describe('answers', () => {
   });
 });
 
-describe('what holds for all', () => {
+describe('all answers', () => {
   test('sends headers against storing, sniffing, and sharing with other origins', async () => {
     const app = testApp();
     for (const url of [agent, '/api/v1/status', '/nothing', '/%zz', '/openapi.json', '/healthz']) {
@@ -321,14 +321,14 @@ describe('what holds for all', () => {
     await testApp(handlers).inject({ url: agent, headers });
     await testApp(handlers, { trustedProxies: ['127.0.0.0/8'] }).inject({ url: agent, headers });
     await testApp(handlers, { trustedProxies: ['10.0.0.1'] }).inject({ url: agent, headers });
-    // A local client, and one that claims to be.
+    // A local client, and one that claims to be local.
     const here = { ...admin, 'x-forwarded-for': '127.0.0.1' };
     await testApp(handlers, { trustedProxies: ['127.0.0.0/8'] }).inject({ url: agent, headers: here });
     await testApp(handlers).inject({ url: agent, headers: here });
     await testApp(handlers).inject({ url: agent, headers: { ...admin, forwarded: 'for=203.0.113.5' } });
     await testApp(handlers).inject({ url: agent, headers: admin });
     expect(seen).toEqual([
-      // Not trusted, but the client is not this machine, either.
+      // The header is not trusted, but it shows that the client is not on this machine.
       { ip: '127.0.0.1', secure: false, loopback: false },
       { ip: '203.0.113.5', secure: true, loopback: false },
       { ip: '127.0.0.1', secure: false, loopback: false },
@@ -352,7 +352,7 @@ describe('what holds for all', () => {
     const three = ['203.0.113.1', '203.0.113.2', '203.0.113.3'];
     expect(await admitted([], three)).toEqual([200, 200, 429]);
     expect(await admitted(['127.0.0.1'], three)).toEqual([200, 200, 200]);
-    // Entries that a client wrote precede those of the proxy, and do not count.
+    // Entries that a client wrote precede those of the proxy, and are ignored.
     const spoofed = three.map((address) => `${address}, 198.51.100.9`);
     expect(await admitted(['127.0.0.1'], spoofed)).toEqual([200, 200, 429]);
     expect(await admitted(['127.0.0.1', '198.51.100.0/24'], spoofed)).toEqual([200, 200, 200]);
@@ -386,7 +386,7 @@ describe('what holds for all', () => {
     ]);
   });
 
-  test('logs requests without tokens, queries or bodies, and successful reads only at debug', async () => {
+  test('logs requests without tokens, queries, or bodies, and successful reads only at debug', async () => {
     const { log, lines } = keepingLog();
     const app = testApp({}, { log });
     await app.inject(post(`${agent}?ticket=t0p-secret`, '{"status":"approved","name":"n4me-secret"}'));
@@ -422,7 +422,7 @@ describe('what holds for all', () => {
   test('throws at the start when a route has no handler', () => {
     const { getAgent: _, ...rest } = exampleHandlers();
     const { log } = keepingLog();
-    // @ts-expect-error: it does not compile, either
+    // @ts-expect-error: a missing handler is also a compile error
     expect(() => createApp({ handlers: rest, sessions, log, version: '0' })).toThrow(
       'no handler for the route getAgent',
     );

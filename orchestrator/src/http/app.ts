@@ -28,7 +28,7 @@ import { isTerminalUpgrade, registerTerminalSockets } from './terminal/terminal-
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** Null until the session is found, and on routes open to anyone. */
+    /** Null until the session is found, and on public routes. */
     session: Session | null;
   }
   interface FastifyInstance {
@@ -39,7 +39,7 @@ declare module 'fastify' {
     drain(): void;
     /** Ends open responses to an operator who was removed. */
     cutOff(operatorId: string): void;
-    /** Ends open responses of a sign-in session that ended; `renewedAs`: they continue under this session. */
+    /** Ends open responses of a sign-in session that ended; `renewedAs`: the responses continue under this session. */
     sessionEnded(tokenHash: string, renewedAs: string | null): void;
     /** Connections to the API port. */
     readonly connections: FairConnections;
@@ -80,26 +80,26 @@ const defaultLimits: Limits = {
 export interface AppOptions extends OpenRoutesOptions {
   readonly handlers: Handlers;
   readonly sessions: Sessions;
-  /** Accepts WebSockets of terminals; without it there are none. */
+  /** Accepts WebSockets of terminals. Without it, their addresses do not exist. */
   readonly terminals?: TerminalConnections;
   readonly clock?: Clock;
   readonly log: Logger;
   readonly limits?: Partial<Limits>;
-  /** PEM. Without it the API is plain HTTP. */
+  /** PEM. Without it, the API is plain HTTP. */
   readonly tls?: { readonly cert: string; readonly key: string };
   /** Addresses or networks whose `X-Forwarded-For` and `X-Forwarded-Proto` are trusted; default none. */
   readonly trustedProxies?: readonly string[];
-  /** URL of a proxy in front: its pages count as the orchestrator's own. */
+  /** URL of a proxy in front of the API. Its pages count as the orchestrator's own. */
   readonly publicUrl?: string | null;
-  /** An undeclared proxy terminates TLS for the clients: secrets are accepted over plain HTTP. */
+  /** Whether an undeclared proxy terminates TLS for the clients, so that secrets are accepted over plain HTTP. */
   readonly trustProxyTls?: boolean;
   /** Throws when the disk has no room for the route's writes. */
   readonly requireRoom?: (route: Route) => void;
-  /** Metrics at `/metrics` and below; without it these addresses do not exist. */
+  /** Serves metrics at `/metrics` and below. Without it, these addresses do not exist. */
   readonly telemetry?: Scraped & { answered(route: string | null, status: number, seconds: number): void };
-  /** Installation files of the agent; without it there are none. */
+  /** Installation files of the agent. Without it, their addresses do not exist. */
   readonly install?: InstallFiles;
-  /** The console at `/`; null: not built, which `/` explains; without it the address does not exist. */
+  /** The console at `/`; null if it was not built, which `/` explains. Without it, `/` does not exist. */
   readonly console?: ConsoleFiles | null;
   /** Called before a refusal for lack of a role or for too many requests is answered. */
   readonly refused?: (call: RefusedCall) => Promise<void>;
@@ -146,7 +146,7 @@ export function createApp(options: AppOptions): FastifyInstance {
     requestId: requestIds(),
     badAddress: (error, request, reply) => {
       reply.headers(headers).header('x-request-id', request.id);
-      // Same order of refusals as for requests: foreign origins first, then missing sessions.
+      // The order of refusals is the same as for requests: foreign origins first, then missing sessions.
       const judged = Promise.resolve().then(() => {
         refuseForeign(request);
         return isApi(request) ? admission.findSession('operator', request) : null;
@@ -226,7 +226,7 @@ function hookRequests(
     }
     if (drain.signal.aborted && pathOf(request) !== '/healthz') done(new MusterError('draining'));
     else if (!request.is404) done();
-    // Without a session a client does not learn which addresses exist, and its body is not read.
+    // A client without a session does not learn which addresses exist, and its body is not read.
     else if (!isApi(request)) {
       if (!answerUnknown(request, reply)) done(fallback(pathOf(request)));
     } else

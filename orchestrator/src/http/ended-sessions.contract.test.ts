@@ -24,7 +24,7 @@ import { defineQuery } from '../store/query.ts';
 import type { Schema } from '../store/schema.ts';
 
 /**
- * Every route that writes, called with a session that was admitted a moment before it ended: it changes nothing. The
+ * Calls every route that writes with a session that was admitted just before it ended, and tests that nothing changes. The
  * same request succeeds with a live session, so no route passes because of another fault.
  */
 
@@ -77,7 +77,7 @@ const everyRun = defineQuery('test/every run', (db) => db.selectFrom('runs').sel
 
 /** Routes with a body that change nothing. */
 const readOnly: readonly string[] = ['matchSelector', 'orderModules', 'validateModule'];
-/** Routes that answer an ended session like a live one, since their purpose is fulfilled. */
+/** Routes that answer an ended session like a live one, since they only end it. */
 const doneAlready: readonly string[] = ['logout'];
 
 interface Asked {
@@ -92,7 +92,7 @@ function preparations({ domain, actor, agent, terminals }: RealApi): Record<stri
   let made = 0;
   const fresh = (what: string) => `${what}-${++made}`;
   let seq = 0;
-  /** Acts as the agent up to this operation. */
+  /** Runs the agent's operations up to this one. */
   const finish = async (id: string, drifted: boolean) => {
     for (let sent = ''; sent !== id; ) {
       const next = await links.nextOperation(agent.id);
@@ -232,7 +232,7 @@ function preparations({ domain, actor, agent, terminals }: RealApi): Record<stri
 describeDatabases('a session that has ended', (fixture) => {
   const stores = samplesFixture(fixture);
 
-  test('changes nothing by any route that writes, although the request was admitted before', async () => {
+  test('changes nothing through any route that writes, even if the request was admitted before the end', async () => {
     // Simulates a request that was admitted a moment before the end: its session is found regardless.
     const before = new Map<string, Session>();
     let opened: RealApi | null = null;
@@ -273,7 +273,7 @@ describeDatabases('a session that has ended', (fixture) => {
       return JSON.stringify([rows, elsewhere, shells.map(({ closed }) => closed)]);
     };
 
-    /** Waits for the work that ended operations cause in their runs. */
+    /** Waits for the changes that ended operations cause in their runs. */
     const settle = async () => {
       await context.bus.delivered();
       await new Promise((resolve) => setImmediate(resolve));
@@ -295,7 +295,7 @@ describeDatabases('a session that has ended', (fixture) => {
       await settle();
       const atFirst = await traces();
       for (const [why, { token }] of Object.entries({ gone, out })) {
-        // Near the end the answer may be cut off: then retry.
+        // Just before its end, an answer may be cut off. The request is then retried.
         let answer = null;
         while (answer === null) answer = await send(route, token, asked).catch(() => null);
         if ((await traces()) !== atFirst) wrong.push(`${route.id} does something for a session that is ${why}`);
@@ -309,7 +309,7 @@ describeDatabases('a session that has ended', (fixture) => {
         answered = true;
       });
       if (route.id === 'checkDrift') {
-        // It waits for the agent.
+        // The request waits for the agent.
         while (!answered && (await traces()) === begun) await new Promise((resolve) => setImmediate(resolve));
         if (!answered) continue;
       }

@@ -69,7 +69,7 @@ interface Frame {
   comment?: string;
 }
 
-/** A client like a browser's EventSource that records what it receives. */
+/** A client like a browser's EventSource that records the received events. */
 class Client {
   readonly frames: Frame[] = [];
   /** The last received id. */
@@ -121,7 +121,7 @@ class Client {
     return this.frames.filter((f) => f.data !== undefined && f.event === undefined).map(({ id }) => Number(id));
   }
 
-  /** Waits without its own time limit: the test's limit catches a hang. */
+  /** Waits without a time limit of its own, because the test's limit catches a hang. */
   async until(enough: (client: this) => boolean): Promise<void> {
     while (!enough(this))
       await Promise.race([
@@ -148,7 +148,7 @@ async function follow({ url, token }: Opened, query = '', headers: Record<string
 const upTo = (from: number, to: number) => Array.from({ length: to - from + 1 }, (_, at) => from + at);
 
 describeDatabases('live events', (fixture) => {
-  test('sends events as they get their place, with the data of the chain', async () => {
+  test('sends events when they get their place, with the data of the chain', async () => {
     const opened = await serve(fixture);
     const client = await follow(opened);
     expect([client.status, client.type]).toEqual([200, 'text/event-stream']);
@@ -166,7 +166,7 @@ describeDatabases('live events', (fixture) => {
     });
   });
 
-  test('resumes where a client left off, without loss and duplicates, after any number of disconnects', async () => {
+  test('resumes after the last received event without loss or duplicates, after any number of disconnects', async () => {
     const opened = await serve(fixture);
     const { domain } = opened;
     const first = await follow(opened);
@@ -184,7 +184,7 @@ describeDatabases('live events', (fixture) => {
     const seen: number[] = [];
     let last = first.last;
     for (let turn = 0; busy || seen.length < 1200; turn++) {
-      // With the header, or with the parameter for clients that cannot send headers.
+      // Uses the header, or the parameter for clients that cannot send headers.
       const client =
         turn % 2 === 0
           ? await follow(opened, '', { 'last-event-id': last })
@@ -229,7 +229,7 @@ describeDatabases('live events', (fixture) => {
     await resumed.until(({ places }) => places.length === 1);
   });
 
-  test('reports when missed events are gone or never existed', async () => {
+  test('reports when missed events were pruned or never existed', async () => {
     const opened = await serve(fixture);
     const { domain } = opened;
     await happen(domain, 5);
@@ -273,7 +273,7 @@ describeDatabases('live events', (fixture) => {
     await soon(stays, async () => domain.clock.advance(3_601_000));
   });
 
-  test("ends at the orchestrator's shutdown", async () => {
+  test('ends at the orchestrator’s shutdown', async () => {
     const opened = await serve(fixture);
     const client = await follow(opened);
     await client.until(({ last }) => last !== '');
@@ -297,7 +297,7 @@ describeDatabases('live events', (fixture) => {
     }
   }
 
-  test('sends everything to a slow reader at its own pace', async () => {
+  test('sends all events to a slow reader at its own pace', async () => {
     const opened = await serve(fixture);
     const fast = await follow(opened);
     const slow = await idle(opened);
@@ -317,7 +317,7 @@ describeDatabases('live events', (fixture) => {
     slow.destroy();
   });
 
-  test('ends for a client that does not read at all', async () => {
+  test('ends for a client that does not read', async () => {
     const clock = new ManualClock();
     const opened = await serve(fixture, clock);
     const fast = await follow(opened);
@@ -338,7 +338,7 @@ describeDatabases('live events', (fixture) => {
   });
 
   test('reads the chain once for any number of clients', async () => {
-    // Its time stands still: a slow machine polls the chain no more often than a fast one.
+    // The clock is manual, so a slow machine polls the chain no more often than a fast one.
     const opened = await serve(fixture, new ManualClock());
     const { domain } = opened;
     const clients: Client[] = [];
@@ -392,7 +392,7 @@ describeDatabases('live events', (fixture) => {
     expect(other.frames.filter(({ event }) => event)).toHaveLength(1);
   });
 
-  test('sends a hint for every change of an agent; many changes at once as one; single agents separately', async () => {
+  test('sends a hint for every change of an agent, and combines many simultaneous changes', async () => {
     const opened = await serve(fixture);
     const { domain, actor } = opened;
     const { bus } = domain.context;

@@ -15,12 +15,12 @@ describeDatabases('samples over HTTP', (fixture) => {
     const { app, token, domain, actor, agent, metrics } = api;
     const get = (path: string) =>
       app.inject({ url: `/api/v1${path}`, headers: { ...bearer('admin'), authorization: `Bearer ${token}` } });
-    /** A multiple of every step used here, an hour back, so that nothing expires meanwhile. */
+    /** A multiple of every step in this file, an hour ago, so that no sample expires during the test. */
     const at = Math.floor((domain.now() - 3600) / 600) * 600;
     await metrics.record(agent.id, [
       sampleAt(at, { cpu_usage: 10, net_rx_bytes: 100, uptime: 50 }),
       sampleAt(at + 60, { net_rx_bytes: 900, uptime: 110 }),
-      // A restart of the machine; a gap; no network values.
+      // A restart of the machine, a gap, and samples without network values.
       sampleAt(at + 120, { cpu_usage: 40, net_rx_bytes: 7, uptime: 5 }),
       sampleAt(at + 600, { load1: 0.5 }),
     ]);
@@ -101,7 +101,7 @@ describeDatabases('samples over HTTP', (fixture) => {
       sampleAt(at, { cpu_usage: 25, net_rx_bytes: 7, uptime: 5 }),
       sampleAt(at + 600, { load1: 0.5 }),
     ]);
-    // A step longer than the whole range: one bucket, which begins at a multiple of the step.
+    // The step is longer than the whole range: one bucket, which begins at a multiple of the step.
     const [whole, ...more] = (await get('/agents/web-1/metrics?step=86400')).json().samples;
     expect(more).toEqual([]);
     expect(whole).toEqual(sampleAt(at - (at % 86_400), { cpu_usage: 25, load1: 0.5, net_rx_bytes: 7, uptime: 5 }));

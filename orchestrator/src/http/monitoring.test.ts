@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { createTelemetry } from './metrics/telemetry.ts';
 
-/** The queries in docs/monitoring use only metrics that an orchestrator exports: every name, label and label value. */
+/** Tests that the queries in docs/monitoring use only exported metrics: every name, label, and label value. */
 const folder = join(import.meta.dirname, '../../../docs/monitoring');
 const rules = parse(readFileSync(join(folder, 'muster.rules.yml'), 'utf8')) as {
   groups: { rules: { alert: string; expr: string; annotations: Record<string, string> }[] }[];
@@ -80,11 +80,11 @@ test('follows the naming conventions of Prometheus', () => {
 
 describe('docs/monitoring', () => {
   test.each(alerts.map(({ alert, expr, annotations }) => [alert, expr, annotations] as const))(
-    'the alert %s',
+    'uses only exported metrics in the alert %s',
     (_, expr, annotations) => {
       expectShown(expr);
       expect(Object.keys(annotations)).toEqual(['summary', 'action']);
     },
   );
-  test.each(panels)('the panel %s: %s', (_, expr) => expectShown(expr));
+  test.each(panels)('uses only exported metrics in the panel %s: %s', (_, expr) => expectShown(expr));
 });

@@ -11,7 +11,7 @@ import { statement } from '../store/transaction.ts';
 import { operationHandlers } from './routes/operations.ts';
 import { hashToken } from './server/authentication.ts';
 
-/** Operations and runs as a client sees them, from the request to each outcome. */
+/** Tests operations and runs as seen by a client, from the request to each outcome. */
 
 const moduleText =
   'name: m\nsupports: [{ platform: linux }]\nresources: [{ id: f, resource: { file-unix: { path: /f, content: x } } }]\n';
@@ -54,7 +54,7 @@ async function open(fixture: DatabaseFixture) {
     return { status: answer.statusCode, body: answer.json(), location: answer.headers.location as string };
   };
   let seq = 0;
-  /** Waits for an operation to be sent to the agent, and reports its results. */
+  /** Waits until an operation is dispatched to the agent, and reports its results. */
   const carryOut = async (more: object = {}, results = [resultOf()]) => {
     const next = await vi.waitFor(async () => {
       const handed = await domain.links.nextOperation(agent.id);
@@ -74,7 +74,7 @@ async function open(fixture: DatabaseFixture) {
 }
 
 describeDatabases('operations over HTTP', (fixture) => {
-  test('waits for operations, or answers at once with their address', async () => {
+  test('waits for operations, or answers immediately with their address', async () => {
     const { ask, carryOut } = await open(fixture);
     const waited = ask('POST', '/agents/web-1/apply', { modules: ['m'] });
     await carryOut();
@@ -93,7 +93,7 @@ describeDatabases('operations over HTTP', (fixture) => {
     await vi.waitFor(async () => expect((await ask('GET', run.location)).body.status).toBe('succeeded'));
   });
 
-  test('refuses operations for a disconnected agent, unless they may wait; then they expire', async () => {
+  test('refuses operations for a disconnected agent, unless they may wait until they expire', async () => {
     const { domain, context, agent, ask } = await open(fixture);
     domain.connected.delete(agent.id);
     expect(await ask('POST', '/agents/web-1/apply', { modules: [] })).toMatchObject({
@@ -130,7 +130,7 @@ describeDatabases('operations over HTTP', (fixture) => {
     expect((await ask('GET', location)).body).toMatchObject({ status: 'interrupted', finished_at: domain.now() });
   });
 
-  test('cancels an operation once; a second cancellation is refused', async () => {
+  test('cancels an operation once, and refuses a second cancellation', async () => {
     const { ask, carryOut } = await open(fixture);
     const { body } = await ask('POST', '/agents/web-1/apply', { modules: [] }, true);
     const cancel = `/state/operations/${body.operation_id}/cancel`;
@@ -152,7 +152,7 @@ describeDatabases('operations over HTTP', (fixture) => {
     await vi.waitFor(async () => expect((await ask('GET', second.location)).body.status).toBe('succeeded'));
   });
 
-  test('refuses operations whose plan is stale: at once, or as their outcome', async () => {
+  test('refuses an operation whose plan is stale, immediately or as its outcome', async () => {
     const { ask, carryOut } = await open(fixture);
     const planned = await ask('POST', '/agents/web-1/plan', { modules: ['m'] }, true);
     await carryOut({ plan_digest: 'ab'.repeat(32) });
@@ -184,7 +184,7 @@ describeDatabases('operations over HTTP', (fixture) => {
     expect((await ask('GET', '/agents/nobody/state/operations')).status).toBe(404);
   });
 
-  test('refuses in order: the request, the agent, and its state', async () => {
+  test('checks the request, then the agent, then its state', async () => {
     const { context, actor, agent, ask } = await open(fixture);
     for (const body of [
       { modules: 'm' },

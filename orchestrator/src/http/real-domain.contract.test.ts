@@ -15,7 +15,7 @@ import { createWindow } from '../domain/modules/windows.ts';
 import { listNotifications, notificationsOf } from '../domain/notifications/notifications.ts';
 import { submitOperation } from '../domain/operations/operations.ts';
 
-/** The routes with the real domain and a real database; every answer is validated against its schema. */
+/** Tests the routes with the real domain and a real database. Every answer is validated against its schema. */
 
 const open = realApiFixture();
 type Opened = RealApi;
@@ -35,7 +35,7 @@ async function history({ domain, actor, agent }: Opened) {
   return operation;
 }
 
-/** Answers everything that is sent to the agent, at once. */
+/** Answers every operation for the agent immediately. */
 function answering({ links, now }: Domain, nodeId: string): () => void {
   let seq = 100;
   let busy = false;
@@ -52,7 +52,7 @@ function answering({ links, now }: Domain, nodeId: string): () => void {
 
 function request(app: FastifyInstance, token: string, route: Route, params: Record<string, string>, body: unknown) {
   const path = route.path.replace(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(params[name] ?? 'x'));
-  // Only where the route requires it.
+  // Only some routes require a query.
   const query = route.query?.safeParse({}).success === false ? { query: route.example.query ?? {} } : {};
   return app.inject({
     method: route.method,
@@ -96,7 +96,7 @@ describeDatabases('the API', (fixture) => {
     await opened.metrics.record(agent.id, [sampleAt(domain.now() - 60, { uptime: 5 })]);
     const stop = answering(domain, agent.id);
     const seen: Record<string, number> = {};
-    // Routes that create records first, routes that remove them last.
+    // Routes that create records run first, routes that remove them last.
     const order = ({ method, path }: Route) =>
       method === 'DELETE' ? 1 : method === 'POST' && !path.includes('{') ? -1 : 0;
     const bodies: Record<string, unknown> = {
@@ -120,7 +120,7 @@ describeDatabases('the API', (fixture) => {
     made.Notifications = notifications[0]?.id ?? 'x';
     for (const route of [...routes].sort((a, b) => order(a) - order(b))) {
       if (route.id === 'logout' || route.id === 'renew') continue;
-      // Endless; it has its own test.
+      // This stream is endless; it has a test of its own.
       if (route.id === 'followEvents') continue;
       const params = { node_id: agent.id, name: nameOf(route), key: 'role' };
       const more = { operator_id: key.id, operation_id, run_id, drift_id, session_id, id: made[route.tag] ?? 'x' };
@@ -133,7 +133,7 @@ describeDatabases('the API', (fixture) => {
     }
     stop();
     const refused = Object.fromEntries(Object.entries(seen).filter(([, status]) => status >= 300));
-    // Its agent may be faster.
+    // The agent may finish the run before.
     expect([undefined, 409]).toContain(refused.cancelRun);
     delete refused.cancelRun;
     expect(refused).toEqual({
@@ -149,7 +149,7 @@ describeDatabases('the API', (fixture) => {
     await app.close();
   });
 
-  test('never answers any body with 5xx', async () => {
+  test('never answers 5xx to any body', async () => {
     const { app, token, agent } = await open(fixture, await stores.open());
     const writing = routes.filter((route) => route.body && route.access !== 'anyone');
     await fc.assert(
@@ -161,7 +161,7 @@ describeDatabases('the API', (fixture) => {
       }),
       { numRuns: 150 },
     );
-    // Everything still works.
+    // The API still works.
     expect((await app.inject({ url: '/api/v1/tags', headers: { authorization: `Bearer ${token}` } })).statusCode).toBe(
       200,
     );
@@ -196,7 +196,7 @@ describeDatabases('the API', (fixture) => {
   };
   // Streams are endless, and routes that end the session would end the walk.
   const walked = routes.filter(({ id, media }) => id !== 'logout' && id !== 'renew' && media === undefined);
-  /** Failures outside of this process may be reported with their own codes. */
+  /** Failures outside this process may be reported with their own codes. */
   const mayFail = (route: Route, code: string) =>
     errorsOf(route).includes(code as ErrorCode) && !['internal', 'storage_unavailable', 'storage_full'].includes(code);
   const holdToForm = (route: Route, answer: Awaited<ReturnType<typeof send>>, what: string) => {
@@ -207,7 +207,7 @@ describeDatabases('the API', (fixture) => {
     if (problem.code === 'invalid_input') expect(problem.errors?.length, `${what}: ${answer.body}`).toBeGreaterThan(0);
   };
 
-  test('names the place of each fault', async () => {
+  test('names the location of each fault', async () => {
     const opened = await open(fixture, await stores.open());
     const wrong: string[] = [];
     for (const route of walked)
@@ -227,7 +227,7 @@ describeDatabases('the API', (fixture) => {
     await opened.app.close();
   });
 
-  test('never answers any request with 5xx', async () => {
+  test('never answers 5xx to any request', async () => {
     const opened = await open(fixture, await stores.open());
     const asked = fc.constantFrom(...walked).chain((route) => fc.tuple(fc.constant(route), anyRequest(route)));
     await fc.assert(
@@ -307,7 +307,7 @@ describeDatabases('the API', (fixture) => {
     await app.close();
   });
 
-  test('accepts no text that it could not return', async () => {
+  test('refuses text that it could not return', async () => {
     const { app, token } = await open(fixture, await stores.open());
     const create = routes.find(({ id }) => id === 'createAssignment')!;
     const body = '{"name":"n","modules":["m"],"selector":"a=b","description":"a\\u0000b"}';

@@ -11,7 +11,7 @@ import type { AppOptions } from './app.ts';
 const wrongSignature = '0'.repeat(128);
 const openApi = realApiFixture();
 
-describeDatabases('what is refused', (fixture) => {
+describeDatabases('recorded refusals', (fixture) => {
   const stores = samplesFixture(fixture);
   const opened: RealApi[] = [];
   afterEach(async () => {
@@ -55,7 +55,7 @@ describeDatabases('what is refused', (fixture) => {
         ({ statusCode }) => statusCode,
       );
     for (let attempt = 0; attempt < 4; attempt++) expect(await verify('192.0.2.1')).toBe(401);
-    // Its network counts as one, with any number of addresses.
+    // All addresses of the network count as one.
     for (const at of [1, 2, 3]) expect(await verify(`2001:db8:0:1::${at}`)).toBe(401);
     const stranger = await newKey();
     expect((await post('/auth/challenge', { public_key: stranger.hex })).statusCode).toBe(403);
@@ -95,12 +95,12 @@ describeDatabases('what is refused', (fixture) => {
       { ...forbidden, target: 'POST /operators' },
       { ...forbidden, target: 'POST /maintenance-windows' },
     ]);
-    // The shutdown records it without waiting for the hour.
+    // The shutdown records the refusals without waiting for the hour to end.
     await domain.refusals.close();
     expect((await refusals()).at(-1)).toMatchObject({ target: 'POST /operators', metadata: { count: 2 } });
   });
 
-  test('still refuses when recording fails, and records it later', async () => {
+  test('refuses even when recording fails, and records the refusal later', async () => {
     const { domain, post, refusals, anOperator } = await open();
     const { authorization } = await anOperator();
     const write = domain.db.write;
@@ -143,7 +143,7 @@ describeDatabases('what is refused', (fixture) => {
     ]);
   });
 
-  test('fills neither the log nor the memory for many addresses and keys', async () => {
+  test('bounds the log and the memory for many addresses and keys', async () => {
     const { domain, key, refusals } = await open();
     const ip = (at: number) => `10.${at >> 16}.${(at >> 8) & 255}.${at & 255}`;
     const attempts = 1_000;
@@ -157,14 +157,14 @@ describeDatabases('what is refused', (fixture) => {
         { node_id: at.toString(16).padStart(32, '0'), remote_ip: ip(at) },
       );
     }
-    // 50 of strangers, 20 that name the operator, and twice that there are more.
+    // 50 refusals of unknown clients, 20 in the operator's name, and two records that there are more.
     expect(await refusals()).toHaveLength(72);
     expect((await listAudit(domain.context, { event_type: 'agent.refused', limit: 500 })).events).toHaveLength(51);
     domain.clock.advance(refusalsEveryMs);
     await domain.refusals.sweep();
     const told = (await refusals()).slice(72).map(({ metadata }) => metadata);
     expect(told).toHaveLength(2);
-    // A key that is not on the curve is refused as such, and not counted as a sign-in.
+    // A key that is not on the curve is refused before it counts as a sign-in.
     expect(told.every(({ count }) => Number(count) >= 79)).toBe(true);
   });
 });

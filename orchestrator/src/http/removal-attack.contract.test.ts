@@ -11,7 +11,7 @@ const allTags = defineQuery('test/every tag', (db) =>
   db.selectFrom('agent_tags').select(['key', 'value']).orderBy('key'),
 );
 
-describeDatabases('an operator who is removed amid writes', (fixture) => {
+describeDatabases('removal of an operator during writes', (fixture) => {
   const stores = samplesFixture(fixture);
 
   test('changes nothing after the removal was acknowledged', async () => {

@@ -14,13 +14,13 @@ import { addOperator, getOperator, listOperators, removeOperator } from '../doma
 import { actorIn, hashOfToken, type Session } from '../domain/operators/sessions.ts';
 import { defineQuery } from '../store/query.ts';
 
-/** Removal of an operator during requests with an incomplete body, and during long answers. */
+/** Tests the removal of an operator during requests with an incomplete body, and during long answers. */
 
 const openApi = realApiFixture();
 
 const allTags = defineQuery('test/all tags', (db) => db.selectFrom('agent_tags').selectAll());
 
-describeDatabases('whoever is removed', (fixture) => {
+describeDatabases('removed operator', (fixture) => {
   const stores = samplesFixture(fixture);
   async function open() {
     const api = await openApi(fixture, await stores.open());
@@ -35,7 +35,7 @@ describeDatabases('whoever is removed', (fixture) => {
   }
   const remove = ({ domain, actor }: RealApi, { id }: Key) => removeOperator(domain.context, actor, id);
 
-  /** A connection with a request that has begun. */
+  /** A connection that has sent the beginning of a request. */
   async function begin(url: URL, text: string) {
     const socket = connect(Number(url.port), url.hostname);
     socket.on('error', () => {});
@@ -49,7 +49,7 @@ describeDatabases('whoever is removed', (fixture) => {
     return { socket, closed, came: () => came };
   }
 
-  test('finds no session that was being read from the database when it ended', async () => {
+  test('finds no session that ended while it was read from the database', async () => {
     const { api, join } = await open();
     const { signIn, db } = api.domain;
     for (const end of ['remove', 'logout'] as const) {
@@ -67,7 +67,7 @@ describeDatabases('whoever is removed', (fixture) => {
   });
 
   if (fixture.kind === 'postgres')
-    test('commits no write after the removal that began before it', async () => {
+    test('commits no write after a removal that began before the write', async () => {
       const place = await fixture.place();
       const api = await openApi(
         { ...fixture, open: (options) => fixture.open({ ...options, at: place }) },
@@ -80,7 +80,7 @@ describeDatabases('whoever is removed', (fixture) => {
       const actor = actorIn((await signIn.find(hash)) as Session);
       const holder = new Client({ connectionString: place });
       await holder.connect();
-      // Its transaction has begun, and is blocked in the middle.
+      // The transaction of the write has begun, and is blocked in the middle.
       await holder.query('begin');
       await holder.query('lock table agent_tags in share row exclusive mode');
       const writing = putOneTag(context, actor, 'web-1', 'by', 'greta').then(
@@ -108,11 +108,11 @@ describeDatabases('whoever is removed', (fixture) => {
       );
     const letIn = vi.spyOn(api.domain.signIn, 'find');
     const requests = [await slow(greta.token), await slow(otto.token)];
-    // Both are admitted, and wait for their bodies.
+    // Both requests are admitted, and wait for their bodies.
     await vi.waitFor(() => expect(letIn).toHaveBeenCalledTimes(2));
     await Promise.all(letIn.mock.results.map(({ value }) => value));
     letIn.mockRestore();
-    // Gives the work before the body time to finish.
+    // Leaves time for the work before the body to finish.
     await sleep(100);
     await remove(api, greta.key);
     await api.domain.signIn.logout(hashOfToken(otto.token));
@@ -141,13 +141,13 @@ describeDatabases('whoever is removed', (fixture) => {
     }
     await sleep(200);
     await remove(api, greta.key);
-    // The client does not read: its connection is closed anyway, and no other.
+    // The client does not read. Its connection is closed anyway, but no other.
     const connections = () => new Promise((resolve) => api.app.server.getConnections((_, count) => resolve(count)));
     while ((await connections()) === 2) await sleep(20);
     expect(await connections()).toBe(1);
     gone.socket.resume();
     await gone.closed;
-    // The end is visible as incomplete: a complete chunked answer ends with an empty chunk.
+    // The client can see that the answer is incomplete: a complete chunked answer ends with an empty chunk.
     expect(gone.came().endsWith('0\r\n\r\n')).toBe(false);
     stays.socket.resume();
     while (!stays.came().endsWith('0\r\n\r\n')) await sleep(20);
@@ -166,17 +166,17 @@ describeDatabases('whoever is removed', (fixture) => {
       url,
       `POST /api/v1/agents/web-1/apply HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${greta.token}\r\ncontent-type: application/json\r\ncontent-length: 17\r\n\r\n{"modules":["m"]}`,
     );
-    // Both wait, or have been answered.
+    // Both requests wait, or have been answered.
     await vi.waitFor(async () => expect(await api.domain.links.nextOperation(api.agent.id)).not.toBeNull());
     await vi.waitFor(() => expect(came()).not.toBe(''));
     await remove(api, greta.key);
-    // It is answered after its wait for the agent: a response that is cut off earlier has failed.
+    // The apply is answered after its wait for the agent: a response that is cut off earlier has failed.
     await applying.closed;
     expect(applying.came()).toBe('');
-    // Nothing was applied there yet, which is answered at once.
+    // The drift check is answered immediately, because nothing was applied on the agent.
     expect(came()).toMatch(/^HTTP\/1\.1 409 /);
     socket.destroy();
-    // Started work continues.
+    // The queued operation continues.
     expect(await api.domain.links.nextOperation(api.agent.id)).not.toBeNull();
     await api.app.close();
   });
@@ -191,7 +191,7 @@ describeDatabases('whoever is removed', (fixture) => {
     await api.app.close();
   });
 
-  test('keeps the last admin when all remove each other at once', async () => {
+  test('keeps the last admin when all admins remove each other concurrently', async () => {
     const { api, join } = await open();
     const { context } = api.domain;
     const admins = [api.key, ...(await Promise.all(['greta', 'otto', 'olga'].map(join))).map(({ key }) => key)];

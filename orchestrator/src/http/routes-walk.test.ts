@@ -6,13 +6,13 @@ import { z } from 'zod';
 import { addressOf, bearer, exampleAnswer, testApp } from '../../test/app-fixture.ts';
 import type { Handlers } from './server/handlers.ts';
 
-/** Rules that every route of the table must follow. */
+/** Tests the rules that every route of the table must follow. */
 const app = testApp();
 type Method = 'GET';
 const body = (route: Route) => (route.body === undefined ? {} : { payload: route.example.body as object });
 
 describe('every route', () => {
-  test.each(routes)('$method $path', async (route) => {
+  test.each(routes)('follows the rules of routes: $method $path', async (route) => {
     const request = { method: route.method as Method, url: addressOf(route), ...body(route) };
     const query = route.example.query ?? {};
     const usual = Math.min(...Object.keys(route.answers).map(Number));
@@ -92,14 +92,14 @@ describe('hostile input', () => {
       fc.jsonValue().map((value) => JSON.stringify(value)),
       fc.string(),
       fc.uint8Array().map((bytes) => Buffer.from(bytes)),
-      // Almost valid: the example with one field replaced.
+      // An almost valid request: the example with one field replaced.
       fc
         .tuple(fc.constantFrom(...Object.keys(example ?? { x: 1 })), fc.jsonValue())
         .map(([key, value]) => JSON.stringify({ ...example, [key]: value })),
     );
   };
 
-  test('never answers random bodies, queries and ids with 5xx or an undeclared error', async () => {
+  test('answers random bodies, queries, and ids with neither 5xx nor an undeclared error', async () => {
     const anywhere = ['route_not_found', 'method_not_allowed'];
     await fc.assert(
       fc.asyncProperty(

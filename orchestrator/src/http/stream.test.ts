@@ -50,15 +50,15 @@ async function* pieces(...of: (string | Uint8Array)[]): AsyncGenerator<string | 
   yield* of;
 }
 
-describe('an answer that is not JSON', () => {
-  test('has the type of its route, with bytes and text in order', async () => {
+describe('stream answer', () => {
+  test('sends the type of its route, with bytes and text in order', async () => {
     await serve(() => new Stream(pieces('a\n', '', Buffer.from([0x62, 0x0a]))));
     const answer = await fetch(`${url}/api/v1/lines`);
     expect(answer.headers.get('content-type')).toBe('application/jsonl');
     expect(await answer.text()).toBe('a\nb\n');
   });
 
-  test('may have another declared type and headers, but no undeclared type', async () => {
+  test('sends another declared type and headers, but refuses an undeclared type', async () => {
     let type = 'text/plain';
     await serve(() => new Reply(200, new Stream(pieces('a'), { type }), { 'content-disposition': 'attachment' }));
     const answer = await fetch(`${url}/api/v1/lines`);
@@ -68,7 +68,7 @@ describe('an answer that is not JSON', () => {
     expect((await fetch(`${url}/api/v1/lines`)).status).toBe(500);
   });
 
-  test('may be empty', async () => {
+  test('sends an empty answer', async () => {
     await serve(() => new Stream(pieces()));
     const answer = await fetch(`${url}/api/v1/lines`);
     expect([answer.status, await answer.text()]).toEqual([200, '']);
@@ -91,7 +91,7 @@ describe('an answer that is not JSON', () => {
     expect(broken).toHaveLength(1);
   });
 
-  test('sends the first piece before the second is made', async () => {
+  test('sends the first piece before the second is produced', async () => {
     const { promise: go, resolve } = Promise.withResolvers<void>();
     await serve(() => {
       async function* slow() {
@@ -127,7 +127,7 @@ describe('an answer that is not JSON', () => {
     socket.write('GET /api/v1/lines HTTP/1.1\r\nhost: x\r\n\r\n');
     await once(socket, 'readable');
     socket.pause();
-    // The kernel's buffers; then no more is made.
+    // The source fills the kernel's buffers; then it is not read further.
     let before = -1;
     while (before !== made) {
       before = made;
@@ -164,7 +164,7 @@ describe('an answer that is not JSON', () => {
     expect(returned).toBe(true);
   });
 
-  test('ends with its signal by disconnecting a client that does not read', async () => {
+  test('disconnects a client that does not read when its signal aborts', async () => {
     const until = new AbortController();
     await serve(() => {
       async function* endless() {
@@ -178,7 +178,7 @@ describe('an answer that is not JSON', () => {
     await once(socket, 'readable');
     await sleep(200);
     until.abort();
-    // The end arrives, but not as the final chunk of a complete answer.
+    // The connection ends without the final chunk of a complete answer.
     let text = '';
     socket.on('data', (bytes: Buffer) => {
       text = bytes.subarray(-5).toString('latin1');
@@ -201,7 +201,7 @@ describe('an answer that is not JSON', () => {
     expect(answer.headers.get('content-length')).toBeNull();
   });
 
-  test('must be a stream, with a status of the route', async () => {
+  test('refuses a handler’s answer that is not a stream or has an undeclared status', async () => {
     let given: unknown = 'text';
     await serve(() => given);
     expect((await fetch(`${url}/api/v1/lines`)).status).toBe(500);
@@ -211,7 +211,7 @@ describe('an answer that is not JSON', () => {
     expect(await (await fetch(`${url}/api/v1/lines`)).json()).toEqual({ later: true });
   });
 
-  test('is streamed by the typed client', async () => {
+  test('streams to the typed client', async () => {
     await serve(() => new Stream(pieces('a\n', 'b\n')));
     const call = createClient({
       url,

@@ -29,7 +29,7 @@ describe('identity', () => {
     expect(certificate.verify(certificate.publicKey)).toBe(true);
   });
 
-  test('refuses a directory or key that others can access, and prints the command to fix it', async () => {
+  test('refuses a directory or key that other users can access, and prints the command to fix it', async () => {
     await loadIdentity(dir);
     await chmod(dir, 0o750);
     await expect(loadIdentity(dir)).rejects.toThrow(
@@ -42,7 +42,7 @@ describe('identity', () => {
 });
 
 describe('the API certificate', () => {
-  test('names the hosts, is renewed when a host is missing or its end is near, and keeps its key', async () => {
+  test('includes the hosts, is renewed for a missing host or near its end, and keeps its key', async () => {
     const first = await loadApiCertificate(dir, null);
     expect(await loadApiCertificate(dir, null)).toEqual(first);
     const wider = await loadApiCertificate(dir, 'muster.example');
@@ -53,7 +53,7 @@ describe('the API certificate', () => {
     expect(certificate.checkHost('localhost')).toBe('localhost');
     expect(certificate.checkIP('127.0.0.1')).toBe('127.0.0.1');
     expect(certificate.publicKey.asymmetricKeyDetails?.namedCurve).toBe('prime256v1');
-    // A certificate with more hosts is still good: clients that trust it need not change.
+    // A certificate with more hosts stays valid, so that clients need not trust a new one.
     expect(await loadApiCertificate(dir, null)).toEqual(wider);
     const later = Date.now() + 800 * 86_400_000;
     expect((await loadApiCertificate(dir, null, later)).certificate).not.toBe(wider.certificate);
@@ -84,7 +84,7 @@ describe('public keys', () => {
   });
 
   test('refuses every point of small order, with either sign', () => {
-    // The encodings of the eight points, as published with RFC 8032 test suites.
+    // The encodings of the eight points, as published with test suites for RFC 8032.
     const published = [
       '0000000000000000000000000000000000000000000000000000000000000000',
       '0100000000000000000000000000000000000000000000000000000000000000',

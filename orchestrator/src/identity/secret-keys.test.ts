@@ -31,8 +31,8 @@ function credential(text: string): NodeJS.ProcessEnv {
   return { CREDENTIALS_DIRECTORY: join(directory, 'credentials') };
 }
 
-describe('where keys come from', () => {
-  test('reads keys from the environment, the credential, the configured file, and the data directory, in this order; each once', async () => {
+describe('sources of keys', () => {
+  test('reads each key once from the environment, the credential, the configured file, and the data directory, in this order', async () => {
     const env: NodeJS.ProcessEnv = {
       MUSTER_SECRETS_KEY: `${hex(1)},${hex(2)}`,
       ...credential(`${hex(3)}\n${hex(1)}\n`),
@@ -45,7 +45,7 @@ describe('where keys come from', () => {
     expect((await load({ env: { ...env, MUSTER_SECRETS_KEY: undefined }, file })).ids).toEqual(ids(3, 1, 4, 5));
     expect((await load({ file })).ids).toEqual(ids(4, 5));
     expect((await load()).ids).toEqual(ids(5));
-    // An empty variable and a directory of other credentials do not count.
+    // An empty variable, and a directory with other credentials only, are ignored.
     rmSync(join(directory, 'credentials/muster-secrets-key'));
     expect((await load({ env: { ...env, MUSTER_SECRETS_KEY: '' } })).ids).toEqual(ids(5));
   });
@@ -61,7 +61,7 @@ describe('where keys come from', () => {
     expect(readFileSync(join(directory, 'secrets.keys'), 'utf8')).toBe(hex(5));
   });
 
-  test('creates a private key file when there is no key and nothing is encrypted, and finds it again', async () => {
+  test('creates a private key file when there is no key and no encrypted value, and reads it later', async () => {
     const made = await load();
     expect(made.ids).toHaveLength(1);
     expect(made.canAdd).toBe(true);
@@ -72,7 +72,7 @@ describe('where keys come from', () => {
     rmSync(other, { recursive: true });
   });
 
-  test('creates no key when something is encrypted', async () => {
+  test('creates no key when encrypted values exist', async () => {
     const none = await load({ holdsSecrets: async () => true });
     expect([none.ids, none.active, none.canAdd]).toEqual([[], null, false]);
     expect(existsSync(join(directory, 'secrets.keys'))).toBe(false);
@@ -92,7 +92,7 @@ describe('where keys come from', () => {
   });
 });
 
-describe('what is refused', () => {
+describe('refused keys', () => {
   const secret = 'a9'.repeat(31);
   test.each<[string, string]>([
     ['too short', secret],
@@ -116,7 +116,7 @@ describe('what is refused', () => {
     expect(readFileSync(join(directory, 'secrets.keys'), 'utf8')).toBe(text);
   });
 
-  test('names the line', async () => {
+  test('names the line of an invalid key', async () => {
     await expect(load({ file: put('given.key', `# mine\n${hex(1)}\nx\n`) })).rejects.toThrow(
       'given.key, line 3: a secrets key',
     );
@@ -142,7 +142,7 @@ describe('what is refused', () => {
   });
 });
 
-describe('changing keys', () => {
+describe('key changes', () => {
   test('writes a new key to disk before its use, and removes a retired one from disk', async () => {
     const keys = await load();
     const [former = ''] = keys.ids;
@@ -157,7 +157,7 @@ describe('changing keys', () => {
     expect(keys.rotationCutOff).toBe(false);
   });
 
-  test('changes nothing when the file cannot be written', async () => {
+  test('changes no key when the file cannot be written', async () => {
     const write = async () => {
       throw new Error('no space');
     };

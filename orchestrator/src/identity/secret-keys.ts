@@ -10,7 +10,7 @@ const ownFileName = 'secrets.keys';
 
 /** A key for AES-256. The bytes are in a `KeyObject`, which is never printed in logs. */
 export interface SecretKey {
-  /** Derived from the bytes; reveals nothing about them. */
+  /** Derived from the key bytes; reveals no part of them. */
   readonly id: string;
   readonly key: KeyObject;
 }
@@ -24,8 +24,8 @@ interface OwnFile {
 }
 
 /**
- * The available keys. The first encrypts; all of them decrypt. A key is not retired while a value is being encrypted
- * and written.
+ * The available keys. The first one encrypts; all of them decrypt. A key is not retired while a value is being encrypted
+ * with it and written.
  */
 export class SecretKeys {
   #keys: readonly { key: SecretKey; bytes: Buffer | null }[];
@@ -34,7 +34,7 @@ export class SecretKeys {
 
   /**
    * @param given   bytes of the keys, the active one first
-   * @param ownFile null: the keys come from outside, and only an operator adds or removes one
+   * @param ownFile null when the keys come from outside, and only an operator adds or removes one
    */
   constructor(given: readonly Buffer[], ownFile: OwnFile | null = null) {
     this.#ownFile = ownFile;
@@ -54,17 +54,17 @@ export class SecretKeys {
     return this.#keys.map(({ key }) => key.id);
   }
 
-  /** Whether a new key can be created here. */
+  /** Whether this process can create a new key. */
   get canAdd(): boolean {
     return this.#ownFile !== null;
   }
 
-  /** The own key file holds one key, except during a rotation. */
+  /** Whether a rotation was interrupted: the own key file holds more than one key. */
   get rotationCutOff(): boolean {
     return this.canAdd && this.#keys.length > 1;
   }
 
-  /** Runs an action that encrypts with the active key and writes the result; the key is not retired before it ends. */
+  /** Runs an action that encrypts with the active key and writes the result. The key is not retired before the action ends. */
   async encrypting<T>(act: (key: SecretKey | null) => Promise<T>): Promise<T> {
     const done = act(this.active);
     const settled = done.then(
@@ -146,7 +146,7 @@ interface KeySources {
   /** The configuration's `secrets_key_file`. */
   file: string | null;
   env: NodeJS.ProcessEnv;
-  /** Whether the database has secrets: if so, a missing key is not replaced by a new one. */
+  /** Whether the database has secrets. If so, a missing key is not replaced by a new one. */
   holdsSecrets: () => Promise<boolean>;
 }
 
@@ -163,7 +163,7 @@ export async function loadSecretKeys({ dataDir, file, env, holdsSecrets }: KeySo
     outside.push(...parseKeys(variable, 'the variable MUSTER_SECRETS_KEY'));
   if (credentials !== undefined) {
     const path = join(credentials, 'muster-secrets-key');
-    // systemd sets the mode, and may grant a group access with an ACL.
+    // systemd sets the mode, and may use an ACL to grant access to a group.
     const text = await readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => {
       if (error.code === 'ENOENT') return null;
       throw error;

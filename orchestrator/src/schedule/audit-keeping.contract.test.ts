@@ -29,25 +29,25 @@ function start(domain: Domain, { holder = 'one', retentionDays = 0, consumers = 
 }
 
 const head = async (domain: Domain) => (await readChainEnds(domain.context)).head.place;
-/** Waits until the work of a timer is done; the test's clock stands still meanwhile. */
+/** Waits until the work of a timer is done, without advancing the test's clock. */
 const settled = async (domain: Domain, place: number) => {
   for (let tries = 0; tries < 6_000 && (await head(domain)) < place; tries++) await sleep(10);
   expect(await head(domain)).toBe(place);
 };
-/** Long enough for a round to end, also on a busy machine. */
+/** Waits long enough for a round to end, even on a busy machine. */
 const idle = () => sleep(150);
 
 describeDatabases('keeping the audit log', (fixture) => {
-  // Before the databases are closed.
+  // Runs before the databases are closed.
   afterEach(async () => {
     for (const keeping of keepings.splice(0)) await keeping.stop();
   });
 
-  /** Two of these with one path are two processes with one database. */
+  /** Opens the domain at a path. Two domains with one path act as two processes with one database. */
   const openAt = (at: string): Promise<Domain> =>
     openDomain({ ...fixture, open: () => fixture.open({ at }) } as DatabaseFixture);
 
-  test('places announced events within a moment, others within two seconds, and checks at no other time', async () => {
+  test('places announced events within 25 ms and others within two seconds, without further checks', async () => {
     const domain = await openAt(await fixture.place());
     await happen(domain, 1);
     start(domain);
@@ -131,13 +131,13 @@ describeDatabases('keeping the audit log', (fixture) => {
     start(one, { holder: 'one', retentionDays: 10 });
     one.clock.advance(0);
     await settled(one, 5);
-    // The round also searched for old events; it ends before time advances.
+    // The round also searches for expired events. It must end before time advances.
     await idle();
     await idle();
     one.clock.jump(12 * dayMs);
     two.clock.jump(12 * dayMs);
     const other = start(two, { holder: 'two', retentionDays: 10 });
-    // Its clock agrees with the other’s: the lease was just renewed there.
+    // The second process has an accurate clock: the first has just renewed the lease.
     one.clock.advance(2_000);
     await idle();
     await other.round();
@@ -151,14 +151,14 @@ describeDatabases('keeping the audit log', (fixture) => {
       one.clock.advance(2_000);
       await idle();
     }
-    // The decision is recorded first, as an event, and then executed.
+    // A prune is first recorded as an event, and then executed.
     const begin = async () => (await readChainEnds(one.context)).anchor.place;
     for (let tries = 0; tries < 3_000 && (await begin()) === 0; tries++) await sleep(20);
     expect(await pruned()).toBe(1);
     expect(await begin()).toBe(5);
   });
 
-  test('stops without the database, too', async () => {
+  test('stops without the database', async () => {
     const domain = await openAt(await fixture.place());
     const keeping = start(domain);
     await keeping.round();
@@ -180,7 +180,7 @@ describeDatabases('keeping the audit log', (fixture) => {
       expect(await head(two)).toBe(0);
       await first.round();
       expect(await head(two)).toBe(3);
-      // The first process is silent from here on.
+      // The first process does not run from now on.
       await happen(one, 2);
       two.clock.advance(9_999);
       await second.round();
@@ -188,7 +188,7 @@ describeDatabases('keeping the audit log', (fixture) => {
       two.clock.advance(2);
       await second.round();
       expect(await head(two)).toBe(5);
-      // The first process returns, and cannot work beside the second.
+      // The first process returns, and cannot work at the same time as the second.
       await happen(one, 1);
       one.clock.advance(10_001);
       await first.round();
@@ -199,10 +199,10 @@ describeDatabases('keeping the audit log', (fixture) => {
       expect((await createVerifier(one.context).verify(new AbortController().signal)).ok).toBe(true);
     });
 
-  test('places all events of a database without a chain, and notifies of none', async () => {
+  test('places all events of a database without a chain, and sends no notification of them', async () => {
     const at = await fixture.place();
     await (await fixture.open({ at, migrations: migrations.slice(0, 1) })).close();
-    // As the first release wrote them.
+    // Creates the database as the first release did.
     const old = await fixture.open({ at, migrations: migrations.slice(0, 1) });
     const before = await openDomain({ ...fixture, open: async () => old } as DatabaseFixture);
     await happen(before, 1_100, 'agent.lost');
@@ -221,7 +221,7 @@ describeDatabases('keeping the audit log', (fixture) => {
   });
 
   if (fixture.kind === 'postgres')
-    test('places an event of a transaction that was open while later ones got their places, and followers see it once', async () => {
+    test('places an event of a transaction that stayed open while later events were placed, and streams it once', async () => {
       const at = await fixture.place();
       const domain = await openAt(at);
       const keeping = start(domain);

@@ -6,9 +6,9 @@ import { createLease, type Fence } from '../domain/shared/leases.ts';
 
 /** Maintains the audit log: places events soon after they are written, and removes expired ones. */
 
-/** How long events gather for one transaction. */
+/** How long events are gathered for one transaction, milliseconds. */
 const gatherMs = 25;
-/** Interval of the search for events without a hint. It also renews the lease. */
+/** Interval of the search for events without a hint, milliseconds. The search also renews the lease. */
 const sweepMs = 2_000;
 const retryMs = 1_000;
 const pruneEveryMs = 300_000;
@@ -21,7 +21,7 @@ export interface AuditKeeping {
 
 export interface AuditKeepingOptions {
   sequencer: Sequencer;
-  /** Days; 0 removes nothing. Read at each round. */
+  /** Retention in days; 0 keeps all events. Read at each round. */
   readonly retentionDays: number;
   /** Identifies this process among those that share the database. Stable over a restart. */
   holder: string;
@@ -43,7 +43,7 @@ export function startAuditKeeping(context: Context, clock: Clock, options: Audit
       if (await sequencer.place(fence)) continue;
       if (clock.monotonic() >= pruneAt) {
         pruneAt = clock.monotonic() + pruneEveryMs;
-        // Runs in parallel; events are placed meanwhile.
+        // Pruning runs in parallel, while events are placed.
         pruning ??= prune(fence).finally(() => {
           pruning = null;
         });
@@ -60,7 +60,7 @@ export function startAuditKeeping(context: Context, clock: Clock, options: Audit
     }
   };
   const round = async () => {
-    // A round in progress may have missed the newest events, so wait for it and run another.
+    // A round in progress may have missed the newest events, so this waits for it and runs another.
     while (running !== null) await (running as Promise<void>).catch(() => {});
     running = work();
     try {
@@ -99,7 +99,7 @@ export function startAuditKeeping(context: Context, clock: Clock, options: Audit
       due?.cancelTimer();
       while (running !== null) await (running as Promise<void>).catch(() => {});
       await pruning;
-      // The stop must succeed without the database as well. The lease then expires.
+      // The stop must also succeed without the database. The lease then expires.
       await lease.release().catch((error: unknown) => {
         context.log.warn({ err: error }, 'failed to release the lease of the audit log');
       });

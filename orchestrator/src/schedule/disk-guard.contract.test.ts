@@ -5,7 +5,7 @@ import { listAudit } from '../domain/audit/audit.ts';
 import { startDiskGuard } from './disk-guard.ts';
 
 /** The free space that the test simulates. */
-describeDatabases('the guard over the disk', (fixture) => {
+describeDatabases('disk guard', (fixture) => {
   async function guarded() {
     const domain = await openDomain(fixture);
     const { context, clock } = domain;

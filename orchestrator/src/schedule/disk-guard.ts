@@ -11,7 +11,7 @@ import type { Context } from '../domain/shared/context.ts';
 /** Measures the free space of the data directory in the background, so that no request waits for it. */
 
 const usualMs = 5_000;
-/** When little space is left, a burst could fill the disk before the usual interval ends. */
+/** Interval while the disk is nearly low, milliseconds. A burst could fill the disk within the usual interval. */
 const nearMs = 1_000;
 const nearReserves = 4;
 
@@ -34,7 +34,7 @@ export interface DiskGuard {
 export function startDiskGuard(context: Context, clock: Clock, options: DiskGuardOptions): DiskGuard {
   const { log } = context;
   let space: DiskSpace | null = null;
-  /** State in the newest audit event; null if not read yet. */
+  /** Whether the newest disk-space event says that the disk is low; null if not read yet. */
   let recordedLow: boolean | null = null;
   let blind = false;
   let stopped = false;
@@ -51,7 +51,7 @@ export function startDiskGuard(context: Context, clock: Clock, options: DiskGuar
         log.error(about, 'disk nearly full; requests that would add data are refused until there is room');
       else if (before && !space.low) log.info(about, 'disk has room again; all requests are accepted');
     } catch (error) {
-      // Not treated as full. Writes to a full disk fail anyway.
+      // An unreadable disk counts as not full. Writes to a full disk fail anyway.
       space = null;
       if (!blind) log.warn({ err: error }, 'failed to read free disk space');
       blind = true;

@@ -11,9 +11,9 @@ const intervalMs = 1_000;
 const pullInMs = 3_600_000;
 
 export interface DriftSweepOptions extends SweepRules {
-  /** Only the holder of the lease sweeps, among all processes that share the database. */
+  /** The lease of the drift sweep. Among processes that share the database, only its holder sweeps. */
   readonly lease: Lease;
-  /** Nothing is queued while it returns true. */
+  /** Whether sweeps are paused: no checks are queued while this returns true. */
   readonly paused?: () => boolean;
 }
 
@@ -32,7 +32,7 @@ export function startDriftSweep(context: Context, clock: Clock, options: DriftSw
   let looking: Promise<void> | null = null;
   let again = false;
   let cancelTimer = () => {};
-  /** Checks that were queued here and have not ended yet. */
+  /** Checks that were queued by this process and have not ended. */
   const pending = new Set<string>();
 
   const lookOnce = async () => {
@@ -46,7 +46,7 @@ export function startDriftSweep(context: Context, clock: Clock, options: DriftSw
       pulledInAt = clock.monotonic();
     }
     for (const id of await queueDue(context, options, fence)) pending.add(id);
-    // A check that ended before its id was added here is never removed by its hint. Drop the oldest instead.
+    // A check that ended before its id was added here is never removed by its hint. Drops the oldest ids instead.
     while (pending.size > options.maxConcurrent) pending.delete(pending.values().next().value as string);
   };
   /** Runs one sweep at a time. A request during a sweep triggers another one. Never rejects. */
@@ -64,7 +64,7 @@ export function startDriftSweep(context: Context, clock: Clock, options: DriftSw
       });
     return looking;
   };
-  // Detaches from the async context of the request that sent the hint, so that log lines do not carry its id.
+  // Detached from the async context of the request that sent the hint, so that log lines do not have its id.
   const lookLater = AsyncResource.bind(() => void look());
   const unsubscribe = context.bus.subscribe((hint) => {
     if (hint.type === 'operation_ended' && pending.delete(hint.operation_id)) lookLater();

@@ -24,7 +24,7 @@ afterEach(async () => {
 const rule = { denyPrivate: false };
 const killed = fileURLToPath(new URL('../../test/deliver-until-killed.ts', import.meta.url));
 
-describeDatabases('the outbox', (fixture) => {
+describeDatabases('outbox', (fixture) => {
   const open = async (options: Partial<OutboxOptions> = {}) => {
     const at = await fixture.place();
     const domain = await openDomain({ ...fixture, open: () => fixture.open({ at }) });
@@ -40,7 +40,7 @@ describeDatabases('the outbox', (fixture) => {
         giveUpAfter: 86_400,
         retentionDays: 30,
         lease: createLease(context, 'outbox', 'test'),
-        // Only reached by servers that hang: others answer at once, even on a busy machine.
+        // Only servers that hang reach this timeout. Others answer immediately, even on a busy machine.
         timeoutMs: 120_000,
         ...options,
         ...more,
@@ -82,7 +82,7 @@ describeDatabases('the outbox', (fixture) => {
   const summaries = ({ arrived }: Pick<FarEnd, 'arrived'>) => arrived.map(({ body }) => JSON.parse(body).event.summary);
   const ids = ({ arrived }: Pick<FarEnd, 'arrived'>) => arrived.map(({ headers }) => headers['idempotency-key']);
 
-  test('delivers in order, and once if nothing fails', async () => {
+  test('delivers messages in order, and once if no attempt fails', async () => {
     const { outbox, channel, happen, left } = await open();
     const one = await channel();
     const two = await channel(204);
@@ -137,9 +137,9 @@ describeDatabases('the outbox', (fixture) => {
     expect(summaries(one)).toEqual(['1', '1', '1', '1', '2']);
     expect(new Set(ids(one)).size).toBe(2);
     expect(await left(one.id)).toEqual([]);
-    // Too short a failure for an event.
+    // The failure was too short for an event.
     expect(await events()).toEqual([]);
-    // The count starts again.
+    // The count of failures starts again.
     one.behave(500);
     await happen('3');
     await patient.turn();
@@ -148,7 +148,7 @@ describeDatabases('the outbox', (fixture) => {
     expect(one.arrived).toHaveLength(7);
   });
 
-  test('retries soon although the clock was hours ahead at the failure', async () => {
+  test('retries soon, although the clock was hours ahead at the failure', async () => {
     const { outbox, channel, happen, clock } = await open();
     const one = await channel(500);
     await happen('1');
@@ -161,7 +161,7 @@ describeDatabases('the outbox', (fixture) => {
     expect(one.arrived).toHaveLength(2);
   });
 
-  test('waits as long as the server requests', async () => {
+  test('waits for the delay that the server requests', async () => {
     const { outbox, channel, happen, clock } = await open();
     const one = await channel((response) => response.writeHead(429, { 'retry-after': '300' }).end());
     await happen('1');
@@ -175,7 +175,7 @@ describeDatabases('the outbox', (fixture) => {
     expect(one.arrived).toHaveLength(2);
   });
 
-  test('records once that a channel fails, and once that it recovered; never to the channel itself', async () => {
+  test('records a failing channel once and its recovery once, and notifies only other channels', async () => {
     const { outbox, channel, happen, clock, events } = await open();
     const one = await channel(500);
     await happen('1');
@@ -206,7 +206,7 @@ describeDatabases('the outbox', (fixture) => {
     expect(await events()).toEqual([`channel.dropped ${one.name}`]);
   });
 
-  test('gives up a message after a day', async () => {
+  test('drops a message after a day', async () => {
     const { outbox, channel, happen, clock, left, events } = await open();
     const one = await channel(500);
     await happen('1', '2');
@@ -229,7 +229,7 @@ describeDatabases('the outbox', (fixture) => {
     const well = await channel();
     await happen(...Array.from({ length: 10 }, (_, at) => `${at}`));
     const turn = outbox.turn();
-    // The others receive everything while each hanging channel still waits for its first message.
+    // The other channels receive everything while each hanging channel still waits for its first message.
     await Promise.all([well.seen(10), slow.seen(10)]);
     for (const end of hanging) expect(end.arrived).toHaveLength(1);
     const stopping = outbox.stop();
@@ -237,7 +237,7 @@ describeDatabases('the outbox', (fixture) => {
     await Promise.all([stopping, turn]);
   });
 
-  test('limits messages in flight, and gives each channel its turn', async () => {
+  test('limits messages in flight, and sends to each channel in turn', async () => {
     let underWay = 0;
     let most = 0;
     const served = new Map<string, number>();
@@ -268,7 +268,7 @@ describeDatabases('the outbox', (fixture) => {
       clock.advance(60_000);
     }
     await outbox.turn();
-    // At once, in spite of the back-off.
+    // The new configuration is used immediately, despite the backoff.
     await updateChannel(context, actor, rule, broken.id, { config: { url: mended.url } });
     await outbox.turn();
     expect(summaries(mended)).toEqual(['1']);
@@ -294,7 +294,7 @@ describeDatabases('the outbox', (fixture) => {
     expect(new Set(ids(one)).size).toBe(2);
   });
 
-  test('runs in one process, and the next takes over', async () => {
+  test('sends from one process at a time, and from the next when the lease is free', async () => {
     const { outbox, channel, happen, start, context } = await open();
     const one = await channel();
     await happen('1');
@@ -308,14 +308,14 @@ describeDatabases('the outbox', (fixture) => {
     expect(summaries(one)).toEqual(['1', '2']);
   });
 
-  test('delivers again with the same id after a kill between a delivery and its record, and loses nothing', async () => {
+  test('delivers again with the same id after a kill between a delivery and its record, and loses no message', async () => {
     const { outbox, channel, happen, at, db } = await open({
       lease: { hold: async () => null, release: async () => {} },
     });
     let kill = () => {};
     let answered = 0;
     const one = await channel((response) => {
-      // The third message is received, and the process dies before the answer arrives.
+      // The third message is received, and the process is killed before the answer arrives.
       if (++answered === 3) kill();
       else response.writeHead(200).end();
     });

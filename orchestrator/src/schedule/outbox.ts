@@ -16,8 +16,8 @@ import type { Context } from '../domain/shared/context.ts';
 import type { Lease } from '../domain/shared/leases.ts';
 
 /**
- * Sends the messages of the outbox. Each channel receives its messages in order, one at a time. Channels are sent to in
- * parallel and take turns, so that a slow one does not delay the others. Uses one timer.
+ * Sends the messages of the outbox. Each channel receives its messages in order, one at a time. Channels are served in
+ * parallel and take turns, so that a slow one does not delay the others. Uses a single timer.
  */
 
 const intervalMs = 1_000;
@@ -28,22 +28,22 @@ const batch = 20;
 /** Maximum delay before a delivery is recorded. A delivery that is not recorded is repeated after a crash. */
 const recordIntervalMs = 200;
 const housekeepingMs = 60_000;
-/** Maximum time that a stop waits for messages in flight. The next start sends aborted ones again. */
+/** Maximum time that a stop waits for messages in flight, milliseconds. The next start sends aborted ones again. */
 const graceMs = 5_000;
 /** Delay before recording an outcome is retried. */
 const recordRetryMs = 1_000;
 
 export interface OutboxOptions {
   readonly deliver: Deliver;
-  /** In [0, 1). */
+  /** Returns a random number in [0, 1). */
   readonly random: () => number;
-  /** Seconds after which an undelivered message is given up. */
+  /** Seconds after which an undelivered message is dropped. */
   readonly giveUpAfter: number;
   /** Days for which notifications are kept; 0 keeps them forever. */
   readonly retentionDays: number;
   /** Milliseconds for one attempt. */
   readonly timeoutMs?: number;
-  /** Only the holder of the lease sends, among all processes that share the database. */
+  /** The lease of the outbox. Among processes that share the database, only its holder sends. */
   readonly lease: Lease;
 }
 
@@ -65,11 +65,11 @@ class Sender implements Outbox {
   readonly #options: OutboxOptions;
   /** Channels being sent to, including those that wait for their turn. */
   readonly #active = new Map<string, Promise<void>>();
-  /** Resolvers of senders that wait for a free place. */
+  /** Resolvers of senders that wait for a free slot. */
   readonly #queue: (() => void)[] = [];
   #inFlight = 0;
   #stopped = false;
-  /** Whether the last check found the lease held. Checked every second while messages are due. */
+  /** Whether the last check held the lease. Checked every second while messages are due. */
   #leased = false;
   #cancelTimer = () => {};
   #unsubscribe = () => {};
@@ -86,7 +86,7 @@ class Sender implements Outbox {
   }
 
   start(): void {
-    // Detaches from the async context of the request that sent the hint, so that log lines do not carry its id.
+    // Detached from the async context of the request that sent the hint, so that log lines do not have its id.
     const look = AsyncResource.bind(() => void this.#look());
     this.#unsubscribe = this.#context.bus.subscribe((hint) => {
       if (hint.type === 'deliveries_due' || hint.type === 'placed') look();
@@ -162,7 +162,7 @@ class Sender implements Outbox {
     await pruneNotifications(this.#context, this.#options.retentionDays);
   }
 
-  /** Renews the lease. Without it, or if it is unknown, senders stop before their next message. */
+  /** Renews the lease. If it is lost or unknown, senders stop before their next message. */
   async #hold(): Promise<void> {
     try {
       this.#leased = (await this.#options.lease.hold()) !== null;
@@ -172,7 +172,7 @@ class Sender implements Outbox {
     }
   }
 
-  /** Sends to one channel until nothing is left, or until it fails. */
+  /** Sends to one channel until it has no more messages, or until it fails. */
   async #sendTo(channelId: string): Promise<void> {
     while (this.#mayRun) {
       const sending = await nextToSend(this.#context, channelId, batch);
@@ -181,7 +181,7 @@ class Sender implements Outbox {
     }
   }
 
-  /** @returns whether all of it was delivered */
+  /** @returns whether all messages were delivered */
   async #sendBatch(sending: Sending): Promise<boolean> {
     let done: string[] = [];
     let writtenAt = this.#clock.monotonic();
@@ -194,7 +194,7 @@ class Sender implements Outbox {
     let first = true;
     for (const next of sending.messages) {
       const attempt = await this.#attempt(sending, next.message);
-      // Not attempted, or aborted by the stop: not a failure of the channel.
+      // The message was not attempted, or the stop aborted the attempt. The channel has not failed.
       if (attempt === null || (this.#abort.signal.aborted && !delivered(attempt))) break;
       if (!delivered(attempt)) {
         await writeDone();
@@ -210,7 +210,7 @@ class Sender implements Outbox {
     return this.#mayRun;
   }
 
-  /** Waits for a place, first come, first served. @returns null if this process may no longer send */
+  /** Waits for a slot, first come, first served. @returns null if this process may no longer send */
   async #attempt({ target }: Sending, message: Sending['messages'][number]['message']): Promise<Attempt | null> {
     if (target === null) return { status: null, reason: undecipherable };
     if (this.#inFlight >= maxInFlight) await new Promise<void>((resolve) => this.#queue.push(resolve));
@@ -227,7 +227,7 @@ class Sender implements Outbox {
   }
 
   /**
-   * Records outcomes, and retries until it succeeds. Until then, the channel receives nothing more. Gives up only when
+   * Records outcomes, and retries until it succeeds. Until then, the channel receives no further message. Gives up only when
    * stopping; the delivered messages are then sent again.
    */
   async #record(write: () => Promise<void>): Promise<void> {

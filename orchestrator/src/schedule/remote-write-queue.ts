@@ -25,7 +25,7 @@ export class RemoteWriteQueue {
   }
 
   /**
-   * Adds samples of an agent that are newer than those before.
+   * Adds samples of an agent that are newer than its previous ones.
    * @param latest Unix seconds; samples dated later are skipped
    * @returns the number of skipped samples, and of the oldest ones that were dropped to make room
    */
@@ -44,7 +44,7 @@ export class RemoteWriteQueue {
     this.#newest.delete(nodeId);
     this.#newest.set(nodeId, last);
     if (this.#newest.size > maxAgents) this.#newest.delete(this.#newest.keys().next().value as string);
-    // The oldest are dropped, which a remote server may refuse anyway.
+    // Drops the oldest samples, which a remote server may refuse anyway.
     const dropped = Math.max(0, this.length - this.#capacity);
     this.#head += dropped;
     if (this.#head > this.#capacity) this.#compact();

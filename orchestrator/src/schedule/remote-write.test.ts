@@ -44,7 +44,7 @@ function started({ capacity = 10_000, judge = (_batch: NamedSamples[]): Outcome 
     },
   });
   const now = Math.floor(clock.now() / 1000);
-  /** Runs everything that does not wait for time. */
+  /** Runs all pending work that does not wait for a timer. */
   const settled = async () => {
     for (let n = 0; n < 40; n++) await turn();
   };
@@ -58,7 +58,7 @@ function started({ capacity = 10_000, judge = (_batch: NamedSamples[]): Outcome 
 
 const times = (from: number, count: number) => Array.from({ length: count }, (_, n) => sampleAt(from + n));
 
-describe('forwarded samples', () => {
+describe('remote write', () => {
   test('gathers samples for a second or until a request is full, in order and with agent names', async () => {
     const { remote, requests, now, settled, after, sizes } = started();
     remote.take('a', times(now - 1000, 150));
@@ -88,7 +88,7 @@ describe('forwarded samples', () => {
     await settled();
     await after(1000);
     expect(requests).toHaveLength(1);
-    // Half of the growing delay: the minimum of its jitter.
+    // Half of each delay, which is the minimum of the jitter.
     for (const [index, ms] of [250, 500, 1000, 2000].entries()) {
       await after(ms - 1);
       expect(requests).toHaveLength(index + 1);
@@ -115,7 +115,7 @@ describe('forwarded samples', () => {
     await remote.stop();
   });
 
-  test('loses no other samples when some are refused, and counts and logs the refusal', async () => {
+  test('loses only refused samples, and counts and logs the refusal', async () => {
     const { remote, far, lines, now, requests, settled } = started();
     far.judge = (batch) =>
       batch.some(({ nodeId }) => nodeId === 'bad') ? refusal(400, 'out of\n\u001b[31morder') : 204;
@@ -157,7 +157,7 @@ describe('forwarded samples', () => {
     await remote.stop();
   });
 
-  test('splits less and less while the server refuses everything, until it accepts something', async () => {
+  test('splits batches less and less while the server refuses everything, until it accepts some', async () => {
     const { remote, far, now, requests, settled } = started();
     far.judge = () => 400;
     const cost: number[] = [];
@@ -195,7 +195,7 @@ describe('forwarded samples', () => {
     await remote.stop();
   });
 
-  test('sends each sample once, and skips old or far future ones', async () => {
+  test('sends each sample once, and skips old and far future ones', async () => {
     const { remote, now, requests } = started();
     remote.take('a', [sampleAt(now - 30), sampleAt(now - 60)]);
     remote.take('a', [sampleAt(now - 30), sampleAt(now - 60), sampleAt(now)]);
@@ -243,7 +243,7 @@ describe('forwarded samples', () => {
     expect(failing.requests).toHaveLength(2);
   });
 
-  test('sends in order and once, and accounts for all samples, for any answers', async () => {
+  test('sends samples in order and once, and counts every sample, for any answers', async () => {
     const answers = fc.array(fc.constantFrom(204, 204, 400, 413, 429, 500, 404), { maxLength: 60 });
     const takes = fc.array(
       fc.tuple(fc.constantFrom('a', 'b', 'c'), fc.integer({ min: -5000, max: 400 }), fc.integer({ min: 1, max: 48 })),

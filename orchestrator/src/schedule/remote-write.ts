@@ -6,7 +6,7 @@ import type { Context } from '../domain/shared/context.ts';
 import { RemoteWriteQueue } from './remote-write-queue.ts';
 
 /**
- * Forwards stored samples to a remote time-series database. Samples wait in a bounded queue in memory, so that nothing
+ * Forwards stored samples to a remote time-series database. Samples wait in a bounded queue in memory, so that no other work
  * waits for the remote server. Samples that do not fit or are refused are dropped and counted.
  */
 export interface RemoteWrite {
@@ -20,11 +20,11 @@ export interface RemoteWrite {
 export interface RemoteWriteStats {
   readonly queued: number;
   readonly sent: number;
-  /** Dropped because the queue was full. */
+  /** Samples dropped because the queue was full. */
   readonly overflowed: number;
-  /** Permanently refused by the remote server. */
+  /** Samples that the remote server refused permanently. */
   readonly refused: number;
-  /** Skipped: not newer than the samples already queued for their agent, or dated in the future. */
+  /** Samples skipped because they were not newer than the queued ones of their agent, or were dated in the future. */
   readonly passedOver: number;
   /** Failed attempts that are retried. */
   readonly retries: number;
@@ -32,7 +32,7 @@ export interface RemoteWriteStats {
 
 export interface RemoteWriteLoop {
   readonly write: WriteSeries;
-  /** In [0, 1). */
+  /** Returns a random number in [0, 1). */
   readonly random: () => number;
   /** Maximum number of queued samples. */
   readonly capacity: number;
@@ -40,7 +40,7 @@ export interface RemoteWriteLoop {
 
 /** Samples in one request, with about a dozen points each. */
 const samplesOfBatch = 200;
-/** How long the first sample waits for others. */
+/** How long the first sample waits for others, milliseconds. */
 const gatherMs = 1_000;
 const timeoutMs = 30_000;
 const minBackoffMs = 500;
@@ -49,8 +49,8 @@ const maxBackoffMs = 60_000;
 const maxRetryAfterMs = 600_000;
 /**
  * A remote server refuses a whole request for one out-of-order series. The batch is then split in halves, so that one
- * agent does not cost others their samples. This bounds the requests for one batch. The bound shrinks while nothing is
- * accepted, because some servers refuse everything.
+ * agent does not cost others their samples. This bounds the requests for one batch. The bound shrinks while no sample is
+ * accepted, because some servers refuse every request.
  */
 const maxParts = 32;
 const minParts = 3;
@@ -167,7 +167,7 @@ const writeOnce = (context: Context, write: WriteSeries, batch: readonly Forward
     (error: Error) => ({ status: null, reason: `the agents' names could not be read: ${error.message}` }),
   );
 
-/** @returns logs dropped samples, at most once per interval */
+/** @returns a function that logs dropped samples, at most once per interval */
 function createDropLog(clock: Clock, log: Context['log']): (samples: number, reason: string) => void {
   let loggedAt = Number.NEGATIVE_INFINITY;
   return (samples, reason) => {
@@ -177,7 +177,7 @@ function createDropLog(clock: Clock, log: Context['log']): (samples: number, rea
   };
 }
 
-/** @param divisible the batch may be sent in halves */
+/** @param divisible whether the batch may be sent in halves */
 function judge(attempt: Attempt, divisible: boolean): 'stored' | 'retry' | 'split' | 'refused' {
   const { status } = attempt;
   if (delivered(attempt)) return 'stored';

@@ -30,7 +30,7 @@ export interface Upkeep {
 }
 
 export interface UpkeepOptions {
-  /** Takes the results of the checks. */
+  /** Receives the results of the checks. */
   health?: Health;
   /** Seconds of silence after which an agent is lost. */
   lostAfterSecs?: number;
@@ -43,7 +43,7 @@ export interface UpkeepOptions {
   runs?: Pick<RunConductor, 'sweep'>;
   /** Records the counts of repeated refusals. */
   refusals?: Pick<Refusals, 'sweep'>;
-  /** Removes pending agents that left, and records bursts of new pending agents. */
+  /** Removes disconnected pending agents, and records bursts of new pending agents. */
   pending?: Pick<PendingList, 'sweep'>;
   /** Days before a secret expires at which its expiry is announced. */
   secretsExpiryNoticeDays?: number;
@@ -51,7 +51,7 @@ export interface UpkeepOptions {
 
 type Task = () => Promise<unknown> | undefined;
 
-/** Runs all tasks in order, even if some fail. @param failures takes what they throw */
+/** Runs all tasks in order, even if some fail. @param failures collects the thrown errors */
 async function runEach(tasks: readonly Task[], failures: unknown[]): Promise<void> {
   for (const task of tasks)
     try {
@@ -93,7 +93,7 @@ export function startUpkeep(context: Context, clock: Clock, options: UpkeepOptio
       () => settleRuns(context),
       () => lostAgents.round(),
     );
-    // Not in the first round, because the start is busy.
+    // Skips the first round, because the start is busy.
     if (no % pruneEvery === pruneEvery - 1)
       await each(
         () => prunePayloads(context),
@@ -107,7 +107,7 @@ export function startUpkeep(context: Context, clock: Clock, options: UpkeepOptio
       async () => pending?.sweep(clock.monotonic() - startedAt),
       () => announceExpiring(context, secretsExpiryNoticeDays),
       async () => {
-        // A key goes missing only between two starts. The state recovers when its last secret is set again or removed.
+        // A key can only become missing between two starts. The state recovers when its last secret is set again or removed.
         if (no === 0 || !health.secretsReadable) health.secretsReadable = (await findMissingKey()) === null;
       },
     );

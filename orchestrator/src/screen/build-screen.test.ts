@@ -11,7 +11,7 @@ const write = (terminal: Terminal, bytes: string | Uint8Array) =>
   new Promise<void>((resolve) => terminal.write(bytes, resolve));
 const recorded = (text: string) => Buffer.from(outputLines(1, Buffer.from(text)));
 
-/** Everything that a person sees, and modes that affect keys and mouse. */
+/** Everything that a user sees, and the modes that affect keys and mouse. */
 function look(terminal: Terminal) {
   const { active } = terminal.buffer;
   const rows = Array.from({ length: terminal.rows }, (_, y) => {
@@ -19,7 +19,7 @@ function look(terminal: Terminal) {
     return Array.from({ length: terminal.cols }, (_, x) => {
       const cell = line?.getCell(x);
       const shown = cell?.getChars() || ' ';
-      // Only the background of a blank is visible.
+      // Only the background of a blank cell is visible.
       const front = shown === ' ' ? '' : `${cell?.isBold()}${cell?.getFgColorMode()}.${cell?.getFgColor()}`;
       return `${shown}${front}${cell?.getBgColorMode()}.${cell?.getBgColor()}${cell?.isInverse()}`;
     }).join('|');
@@ -27,12 +27,12 @@ function look(terminal: Terminal) {
   return { type: active.type, rows, x: active.cursorX, y: active.cursorY, modes: { ...terminal.modes } };
 }
 
-/** Writes everything to one terminal; to another the screen after the first part, then the rest. */
+/** Writes all output to one terminal; to another, the screen after the first part and then the rest. */
 async function compare(first: string, rest: string, opening = '') {
   const all = newTerminal();
   await write(all, opening + first + rest);
   const back = newTerminal();
-  // The second terminal was left in the middle of other output.
+  // The second terminal already has other output and modes.
   await write(back, '\x1b[?1049h\x1b[?1003h\x1b[?2004h\x1b[?25l\x1b[2;4r\x1b[41mold\x1b[?7l');
   const screen = await buildScreen({ ...size, opening, lines: recorded(first) });
   await write(back, screen as Uint8Array);
@@ -61,17 +61,17 @@ test.each([
   expect(back).toEqual(all);
 });
 
-test('keeps modes that were set before the part that is read', async () => {
+test('keeps modes that were set before the first part', async () => {
   const early = new TerminalModes();
   early.follow(Buffer.from('sh$ \x1b[?1049h\x1b[?1h\x1b[?1002;1006h\x1b[?25l\x1b[5 q\x1b[2;5r'));
   const { all, back, screen } = await compare('\x1b[Hx\x1b[5;1Hy', '\r\nz\x1b[?1049l', early.opening());
-  // Modes that the emulator does not report: mouse encoding and the cursor.
+  // The emulator does not report these modes: mouse encoding and the cursor.
   for (const mode of ['\x1b[?1006h', '\x1b[?25l', '\x1b[5 q']) expect(screen.split('\x1b[2J')[1]).toContain(mode);
   expect(back).toEqual(all);
   expect(all.modes).toMatchObject({ applicationCursorKeysMode: true, mouseTrackingMode: 'drag' });
 });
 
-test('ignores a sequence that began before the part that is read', async () => {
+test('ignores a sequence that began before the first part', async () => {
   const early = new TerminalModes();
   early.follow(Buffer.from('\x1b[?1049h\x1b[3'));
   const { all, back, screen } = await compare('1mred', '', early.opening());
@@ -81,7 +81,7 @@ test('ignores a sequence that began before the part that is read', async () => {
 
 const word = fc.constantFrom('a', 'bc ', 'déf', '橘', '\r\n', '\n', '\t', '\b', '\r');
 const number = fc.integer({ min: 1, max: 12 });
-// Without backgrounds and inverse text: the serializer loses some cells of rows that were erased with them.
+// No backgrounds and inverse text, because the serializer loses some cells of rows that were erased with them.
 const control = fc.oneof(
   fc
     .tuple(number, fc.constantFrom('A', 'B', 'C', 'D', 'G', 'd', 'J', 'K', 'L', 'M', 'P', 'X', '@'))
@@ -100,12 +100,12 @@ const control = fc.oneof(
   ),
 );
 
-test('shows the same screen after any output, on either screen', async () => {
+test('shows the same screen after any output, on the main and the alternate screen', async () => {
   const shown = fc.array(fc.oneof(word, control), { maxLength: 60 }).map((parts) => parts.join(''));
   await fc.assert(
     fc.asyncProperty(fc.constantFrom('', '\x1b[?1049h'), shown, async (on, first) => {
       const { all, back } = await compare(`${on}${first}`, '');
-      // After a full row the cursor may be on its last column or beyond.
+      // After a full row, the cursor may be on the last column or beyond it.
       const column = ({ x }: { x: number }) => Math.min(x, size.cols - 2);
       expect([back.y, column(back)]).toEqual([all.y, column(all)]);
       expect(back.rows).toEqual(all.rows);
@@ -116,7 +116,7 @@ test('shows the same screen after any output, on either screen', async () => {
   );
 });
 
-test('follows changes of the size', async () => {
+test('applies changes of the size', async () => {
   const lines = Buffer.from(
     outputLines(1, Buffer.from('\x1b[2;3rone')) + resizeLine(2, 20, 5) + outputLines(3, Buffer.from('\x1b[5;18Hend')),
   );
@@ -125,7 +125,7 @@ test('follows changes of the size', async () => {
   expect(screen).not.toContain('\x1b[2;3r');
 });
 
-test('limits sequences that request very much', async () => {
+test('limits sequences that request excessive repetitions', async () => {
   const before = process.memoryUsage().arrayBuffers;
   const hostile = `${'é\u0301'.padEnd(40_000, '\u0301')}\x1b[4000bx\x1b[2000000000b\x1b[4000b`;
   const screen = await buildScreen({ ...size, opening: '', lines: recorded(hostile) });

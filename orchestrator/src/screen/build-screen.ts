@@ -17,7 +17,7 @@ export interface ScreenJob {
 /** Lines above the screen that are kept with it. */
 const scrollback = 500;
 const maxBytes = 4 * 1024 * 1024;
-/** Maximum repetitions in one sequence: no screen has room for more. */
+/** Maximum repetitions in one sequence. No screen fits more. */
 const maxRepeats = 4096;
 
 /** Resets modes of the terminal that shows the screen, and clears its screen but not its scrollback. */
@@ -43,11 +43,11 @@ export async function buildScreen({ cols, rows, opening, lines }: ScreenJob): Pr
     }
   }
   const { cursorX, cursorY } = terminal.buffer.active;
-  // The text alone leaves the cursor one column off after a full last row, or where a mode change moved it.
+  // After a full last row, or a mode change that moves the cursor, the text alone leaves the cursor one column off.
   const cursor = cursorX === terminal.cols && !modes.movesCursor ? null : { row: cursorY + 1, column: cursorX + 1 };
   // Entering the alternate screen fills it with the current background color.
   const written = serializer.serialize({ scrollback }).replace('\x1b[?1049h', '\x1b[m\x1b[?1049h');
-  // The serializer means no movement by 0 columns, but terminals move by one.
+  // The serializer writes 0 columns for no movement, but terminals then move by one.
   const text = written.replaceAll('\x1b[0C', '').replaceAll('\x1b[0D', '');
   const screen = Buffer.from(clearScreen + text + modes.closing(cursor));
   return screen.length > maxBytes ? null : screen;
@@ -69,7 +69,7 @@ function* partsOf(lines: Uint8Array): Generator<Uint8Array | { readonly cols: nu
   yield Buffer.concat(together);
 }
 
-/** Otherwise a few bytes can request gigabytes. */
+/** Limits the repetitions of sequences. Otherwise a few bytes could request gigabytes. */
 function limitRepeats(terminal: Terminal): void {
   terminal.parser.registerCsiHandler({ final: 'b' }, ([times]) => {
     const { active } = terminal.buffer;

@@ -5,7 +5,7 @@ import type { RecentScreen, ScreenSource } from '../domain/terminals/live-termin
 import type { Transcripts } from '../store/transcripts/transcripts.ts';
 import type { ScreenJob } from './build-screen.ts';
 
-/** Maximum threads, and time limit of one: hostile output could keep one busy forever. */
+/** Maximum threads. Hostile output could keep a thread busy forever, so each also has a time limit. */
 const maxThreads = 2;
 const timeoutMs = 10_000;
 const threadMegabytes = 192;
@@ -19,8 +19,8 @@ export interface RecentScreenParts {
 }
 
 /**
- * Builds screens of terminal sessions from their transcripts, each in a thread of its own: the event loop is not
- * blocked, and hostile bytes harm only the thread. The terminal emulator is loaded in the thread, on first use.
+ * Builds screens of terminal sessions from their transcripts, each in a thread of its own, so that the event loop is not
+ * blocked and hostile bytes affect only the thread. The terminal emulator is loaded in the thread, on first use.
  */
 export function createRecentScreen({ transcripts, clock, log }: RecentScreenParts): RecentScreen {
   const waiting: (() => void)[] = [];

@@ -18,7 +18,7 @@ export interface DatabaseFixture {
   readonly kind: DatabaseKind;
   /** Creates a location for a new, empty database. */
   place(): Promise<Place>;
-  /** Opens a database, at a new location unless one is given; it is closed after the test. */
+  /** Opens a database, at a new location unless one is given. It is closed after the test. */
   open(options?: Partial<SqliteOptions & PostgresOptions> & { at?: Place }): Promise<Database>;
 }
 
@@ -72,7 +72,7 @@ export function describeDatabases(name: string, suite: (fixture: DatabaseFixture
     });
     afterAll(() => databases?.dropDatabases());
     const place = () => databases!.createDatabase();
-    // Databases with the current schema are copies of a template; tests of migrations get an empty one.
+    // A database with the current schema is copied from a template. Tests of migrations get an empty one.
     const fresh = ({ migrations, onMigrated, onProgress }: Partial<PostgresOptions>) =>
       migrations || onMigrated || onProgress || 'missing' in shared
         ? place()

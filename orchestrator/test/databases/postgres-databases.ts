@@ -5,7 +5,7 @@ import { Client } from 'pg';
 export interface Databases {
   /**
    * Creates a database and returns its connection URL.
-   * @param template the database to copy; without: empty
+   * @param template the database to copy; by default empty
    */
   createDatabase(template?: string): Promise<string>;
   /** Every row of every table of a database, as text, by table. */
@@ -19,7 +19,7 @@ export function databasesOn(url: string): Databases {
   const made: string[] = [];
   return {
     async createDatabase(template = 'template1') {
-      // Several test files create databases on one server at the same time.
+      // A random name, because several test files create databases on one server at the same time.
       const name = `test_${randomBytes(8).toString('hex')}`;
       // Without fsync, copying files takes half the time of writing the log.
       await query(url, `create database ${name} template ${template} strategy file_copy`);

@@ -15,12 +15,12 @@ export interface PostgresServer extends Databases {
   readonly url: string;
   /** Kills the server like a power failure. */
   kill(): Promise<void>;
-  /** Starts it again with its data. */
+  /** Starts the server again with its data. */
   start(): Promise<void>;
   stop(): Promise<void>;
 }
 
-/** Why no server can run here. With `CI=true` the suite fails instead of being skipped. */
+/** PostgreSQL cannot run on this machine. With `CI=true` the suite fails instead of being skipped. */
 export class PostgresMissing extends Error {}
 
 /**
@@ -29,7 +29,7 @@ export class PostgresMissing extends Error {}
  */
 export async function startPostgres(): Promise<PostgresServer> {
   const directory = scratchDirectory('muster-postgres-');
-  // As root, the server runs as another user.
+  // When the tests run as root, the server runs as another user.
   chmodSync(directory, 0o755);
   const log: string[] = [];
   try {
@@ -72,7 +72,7 @@ export async function startPostgres(): Promise<PostgresServer> {
         while (existsSync(`/proc/${pid}`)) await sleep(5);
       },
       async start() {
-        // Its child processes may hold resources for a moment longer.
+        // Child processes of the server may hold resources slightly longer.
         for (let attempt = 1; ; attempt++)
           try {
             await server.start();
@@ -85,7 +85,7 @@ export async function startPostgres(): Promise<PostgresServer> {
           }
       },
       async stop() {
-        // Without a process, stopping would wait forever.
+        // Without a server process, stopping would wait forever.
         if (running) await server.stop();
         rmSync(directory, { recursive: true, force: true });
       },

@@ -17,7 +17,7 @@ declare module 'vitest' {
  * file and migrations for each test took a quarter of the suite's time.
  */
 export async function setup(project: TestProject): Promise<(() => Promise<void>) | undefined> {
-  // The server's package ends an idle process with code 0, even if tests failed.
+  // The server's package ends an idle process with exit code 0, even if tests failed.
   process.prependListener('beforeExit', () => {
     if (process.exitCode) process.exit();
   });

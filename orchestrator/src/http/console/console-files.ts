@@ -6,7 +6,7 @@ import { executable } from '@muster/protocol/executable';
 import { z } from 'zod';
 
 /**
- * The files of the built console: a table that is read once, from names to contents. A requested name never becomes a
+ * The files of the built console: a table from names to contents that is read once. A requested name is never used as a
  * path.
  */
 export interface ConsoleFiles {
@@ -23,7 +23,7 @@ export interface ConsoleFile {
   readonly type: string;
   /** Hex SHA-256 of the uncompressed content. */
   readonly sha256: string;
-  /** Available encodings; empty: uncompressed only. */
+  /** Available encodings; empty if only the uncompressed content is available. */
   readonly encodings: readonly ConsoleEncoding[];
   content(encoding: ConsoleEncoding | null): Promise<Buffer> | Buffer;
 }
@@ -31,7 +31,7 @@ export interface ConsoleFile {
 const encodings = ['br', 'gzip'] as const;
 export type ConsoleEncoding = (typeof encodings)[number];
 
-/** Written beside the files by the console build (tools/build/build-console.ts). */
+/** Name of the listing that the console build writes into the folder (tools/build/build-console.ts). */
 const listing = 'console.json';
 const name = z.string().regex(/^(assets\/)?[A-Za-z0-9][A-Za-z0-9._-]*$/);
 const listingSchema = z.strictObject({
@@ -68,7 +68,7 @@ export async function readConsoleFiles(programs: readonly string[]): Promise<Con
   for (const program of programs)
     for (const place of placesInClone.filter((part) => program.includes(part))) {
       const cache = join(program.split(place)[0] as string, '.cache/console');
-      // The name of the current build: a reader never sees two builds mixed.
+      // The folder of the current build, so that a reader never mixes two builds.
       const current = await readFile(join(cache, 'current'), 'utf8').catch(() => null);
       if (current !== null) return await consoleFolder(join(cache, basename(current.trim())));
     }

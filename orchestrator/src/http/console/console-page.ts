@@ -5,7 +5,7 @@ import { chooseEncoding } from '../server/content-encoding.ts';
 import type { ConsoleFile, ConsoleFiles } from './console-files.ts';
 
 /**
- * Serves the console: one page for all of its addresses, and its files. Open to anyone: the page reads data through the
+ * Serves the console: one page for all of its addresses, and its files. Both are public: the page reads data through the
  * API, with the operator's sign-in session.
  */
 
@@ -57,7 +57,7 @@ const policyWith = (nonce: string | null): string =>
     "frame-ancestors 'none'",
   ].join('; ');
 
-/** For a clone without a built console. */
+/** Page for a clone without a built console. */
 const howToBuild = `<!doctype html>
 <html lang="en">
 <meta charset="utf-8">
@@ -69,12 +69,12 @@ const howToBuild = `<!doctype html>
 </html>
 `;
 
-/** Answers an address without a route; false: it does not. */
+/** Answers an address without a route. Returns false if it did not answer. */
 export type AnswerUnknown = (request: FastifyRequest, reply: FastifyReply) => boolean;
 
 /**
  * Registers the page and its files, or build instructions.
- * @param files null: not built
+ * @param files null if the console was not built
  */
 export function registerConsolePage(app: FastifyInstance, files: ConsoleFiles | null): AnswerUnknown {
   if (files === null) {
@@ -132,7 +132,7 @@ async function sendFile(
   return reply.send(Readable.from(piecesOf(content)));
 }
 
-/** Sent in pieces: for a large buffer TLS makes a copy for each of thousands of strangers, who may never read it. */
+/** Files are sent in pieces: for a large buffer, TLS makes a copy for each of thousands of clients, who may never read it. */
 const pieceBytes = 64 * 1024;
 
 function* piecesOf(content: Buffer): Generator<Buffer> {

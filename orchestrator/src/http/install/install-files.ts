@@ -4,8 +4,8 @@ import { lstat, open, readFile } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 
 /**
- * The installation files of the agent: a table that is read once, from names to paths and checksums. A requested name
- * never becomes a path.
+ * The installation files of the agent: a table from names to paths and checksums that is read once. A requested name is
+ * never used as a path.
  */
 export interface InstallFile {
   readonly path: string;
@@ -27,7 +27,7 @@ const types: Readonly<Record<string, string>> = {
 
 const typeOf = (name: string): string => types[name.split('.').at(-1) as string] ?? 'application/octet-stream';
 
-/** Default folders: beside the program, or in the clone that it runs from. */
+/** Default folders: next to the program, or in the clone that it runs from. */
 const usualFolders = (program: string): readonly string[] => [
   join(dirname(program), '../share/muster/install'),
   ...(program.includes('/node_modules/') ? [join(program.split('/node_modules/')[0] as string, 'dist/install')] : []),
@@ -57,7 +57,7 @@ async function tableOf(folder: string, sums: string, program: string): Promise<I
     const [, sha256, name] = /^([0-9a-f]{64}) [ *]([A-Za-z0-9][A-Za-z0-9.+~_-]*)$/.exec(line) ?? [];
     if (sha256 === undefined || name === undefined)
       throw new Error(`${join(folder, 'SHA256SUMS')}: ${JSON.stringify(line)} is not a sum with a plain name`);
-    // The program itself is not stored twice: this process runs it.
+    // The running program is not stored twice in the folder.
     const places = [join(folder, name), ...(name === 'muster' && basename(program) === 'muster' ? [program] : [])];
     for (const path of places) {
       const size = await sizeOf(path);
@@ -81,7 +81,7 @@ async function tableOf(folder: string, sums: string, program: string): Promise<I
   return table;
 }
 
-/** Null unless it is a regular file. */
+/** The size of a regular file; null otherwise. */
 async function sizeOf(path: string): Promise<number | null> {
   const found = await lstat(path).catch(() => null);
   return found?.isFile() ? found.size : null;

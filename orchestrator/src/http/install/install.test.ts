@@ -30,7 +30,7 @@ afterAll(() => rmSync(folder, { recursive: true }));
 const openApp = async (clock: Clock = systemClock) =>
   testApp({}, { install: await readInstallFiles(folder, '/usr/bin/node'), clock });
 
-describe('what machines install from', () => {
+describe('installation files', () => {
   test('serves files to anyone, with headers for caches and resumed downloads', async () => {
     const app = await openApp();
     const script = await app.inject('/install/agent.sh');
@@ -107,7 +107,7 @@ describe('what machines install from', () => {
     expect(answer.body).not.toContain('nobody reads this');
   });
 
-  test('explains what to do without packages', async () => {
+  test('explains what to do when there are no packages', async () => {
     const app = testApp();
     const answer = await app.inject('/install/agent.sh');
     expect(answer.json()).toMatchObject({
@@ -122,7 +122,7 @@ describe('what machines install from', () => {
     );
   });
 
-  test('does not send a file in part that was replaced meanwhile', async () => {
+  test('refuses a range of a file that was replaced after the table was read', async () => {
     const app = await openApp();
     writeFileSync(join(folder, deb), 'another one');
     try {
@@ -137,12 +137,12 @@ describe('what machines install from', () => {
 });
 
 describe('a folder of packages', () => {
-  test('may be missing, unless it was configured', async () => {
+  test('accepts a missing folder, unless it was configured', async () => {
     expect((await readInstallFiles(null, '/nowhere/bin/muster')).size).toBe(0);
     await expect(readInstallFiles('/nowhere', '/usr/bin/node')).rejects.toThrow('packages_dir');
   });
 
-  test('is ignored without the script', async () => {
+  test('ignores a folder without the script', async () => {
     const empty = mkdtempSync(join(tmpdir(), 'muster-install-'));
     writeFileSync(join(empty, 'SHA256SUMS'), '');
     expect((await readInstallFiles(empty, '/usr/bin/node')).size).toBe(0);
@@ -151,7 +151,7 @@ describe('a folder of packages', () => {
     rmSync(empty, { recursive: true });
   });
 
-  test('contains the running program itself', async () => {
+  test('includes the running program', async () => {
     const program = join(folder, 'bin-muster', 'muster');
     mkdirSync(join(folder, 'bin-muster'));
     writeFileSync(program, 'the program');
@@ -188,13 +188,13 @@ describe('many machines at once', () => {
     return { app, ask, clients };
   }
 
-  test('limits transfers; others retry, and a free place is given to the next', async () => {
+  test('limits transfers, makes other clients retry, and gives a free slot to the next', async () => {
     const { app, ask, clients } = await slowClients(40);
     const statuses = clients.map(({ status }) => status).sort();
     expect(statuses.filter((status) => status === 200)).toHaveLength(24);
     expect(statuses.filter((status) => status === 429)).toHaveLength(16);
     expect(clients.find(({ status }) => status === 429)?.retryAfter).toBe('5');
-    // The script and the API still work for all clients.
+    // The script and the API are not limited.
     expect((await app.inject('/install/agent.sh')).statusCode).toBe(200);
     expect((await app.inject('/api/v1/status')).statusCode).toBe(200);
     for (const { drop } of clients) drop();
@@ -209,7 +209,7 @@ describe('many machines at once', () => {
     await app.close();
   });
 
-  test('limits the transfers of one address to a part', async () => {
+  test('limits the transfers of one address to a share', async () => {
     const { app, ask, clients } = await slowClients(0);
     const own = await Promise.all(Array.from({ length: 12 }, () => ask('127.0.0.1')));
     expect(own.filter(({ status }) => status === 200)).toHaveLength(8);

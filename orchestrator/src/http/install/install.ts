@@ -7,7 +7,7 @@ import { RefusedRequest } from '../server/problem.ts';
 import { type InstallFile, type InstallFiles, openInstallFile } from './install-files.ts';
 
 /**
- * Serves the installation script and packages. Open to anyone: they contain no secrets, and a new machine has no
+ * Serves the installation script and packages. They are public, because they contain no secrets, and a new machine has no
  * credentials yet. The number of simultaneous transfers is limited to what keeps the network busy, so that a thousand
  * machines do not block others; excess clients retry. A transfer that is too slow is cut off.
  */
@@ -28,7 +28,7 @@ const defaultTransferLimits: TransferLimits = {
   checkMs: 15_000,
 };
 
-/** Files up to this size are sent at once and count as no transfer. */
+/** Files up to this size are sent immediately and do not count as transfers. */
 const smallBytes = 64 * 1024;
 const pieceBytes = 256 * 1024;
 
@@ -63,7 +63,7 @@ export function registerInstall(
     const length = end - start + 1;
     if (range !== null) reply.code(206).header('content-range', `bytes ${start}-${end}/${file.size}`);
     reply.header('content-length', String(length));
-    // An empty stream: for other bodies the framework computes the length.
+    // The body is an empty stream, because the framework computes the length of other bodies.
     if (request.method === 'HEAD') return reply.send(Readable.from([]));
 
     const leave = length <= smallBytes ? () => {} : places.take(networkOf(request.ip));
@@ -124,7 +124,7 @@ function cutOffWhenSlow({ raw }: FastifyReply, clock: Clock, { minBytes, checkMs
   let before = socket?.bytesWritten ?? 0;
   let cancelTimer = clock.after(checkMs, check);
   function check(): void {
-    // The socket counts bytes as written that the kernel has not accepted yet.
+    // The socket counts bytes as written before the kernel has accepted them.
     const gone = (socket?.bytesWritten ?? 0) - (socket?.writableLength ?? 0);
     if (gone - before < minBytes) {
       raw.destroy();
@@ -139,7 +139,7 @@ function cutOffWhenSlow({ raw }: FastifyReply, clock: Clock, { minBytes, checkMs
 const names = (given: string | undefined, etag: string): boolean =>
   (given ?? '').split(',').some((one) => [etag, `W/${etag}`, '*'].includes(one.trim()));
 
-/** A single satisfiable byte range of this file; null: all of it. */
+/** A single satisfiable byte range of this file; null for the whole file. */
 function rangeOf(
   headers: FastifyRequest['headers'],
   etag: string,

@@ -4,7 +4,7 @@ import { agentSeries } from '../../domain/fleet/agent-series.ts';
 import type { AgentStanding } from '../../domain/fleet/metrics.ts';
 
 /**
- * Metrics of the agents' machines in the Prometheus text format. Not with prom-client, which keeps every series forever
+ * Metrics of the agents' machines in the Prometheus text format. prom-client is not used, because it keeps every series forever
  * and writes all of them in one turn of the event loop.
  */
 
@@ -44,7 +44,7 @@ const families: readonly Family[] = [
   ...agentSeries.map(({ name, type, help, of }) => ({ name, type, help, of: ofSample(of) })),
 ];
 
-/** The text in pieces, family by family as the format requires; other work runs between two pieces. */
+/** The text in pieces, one measure after the other as the format requires. Other work runs between two pieces. */
 export async function* exposeAgents(agents: readonly AgentStanding[]): AsyncGenerator<string> {
   const labels: string[] = [];
   for (const [index, { node_id, name }] of agents.entries()) {

@@ -1,7 +1,7 @@
 import { Counter, Gauge, type Registry } from 'prom-client';
 import type { Census } from '../../domain/fleet/fleet-counts.ts';
 
-/** Metrics whose values are read elsewhere at each scrape: levels, and totals that others count. */
+/** Metrics whose values are read at each scrape: levels, and totals that other code counts. */
 
 export interface Levels {
   readonly connectedAgents: number;
@@ -69,7 +69,7 @@ function total<L extends string>(registers: Registers, name: string, help: strin
   };
 }
 
-/** @returns sets the gauges about the records of the fleet */
+/** @returns a function that sets the gauges about the records of the fleet */
 export function censusGauges(registers: Registers): (census: Census) => void {
   const agents = gauge(registers, 'muster_agents', 'Agents by their approval.', ['status']);
   const operations = gauge(registers, 'muster_operations', 'Operations that have not ended.', ['status']);
@@ -89,7 +89,7 @@ export function censusGauges(registers: Registers): (census: Census) => void {
   };
 }
 
-/** @returns sets the gauges about this process */
+/** @returns a function that sets the gauges about this process */
 export function levelGauges(registers: Registers): (levels: Levels) => void {
   const setLinks = linkGauges(registers);
   const setDatabase = databaseGauges(registers);

@@ -60,7 +60,7 @@ function scraped(agents: (filter: string | undefined) => Promise<readonly AgentS
   return { app, scrape, lines };
 }
 
-describe('the text', () => {
+describe('exposition text', () => {
   test('names each measure in base units, with help and type, and writes one line per agent', async () => {
     const labels = `{node_id="${node(1)}",name="web-1"}`;
     const text = await textOf([standing(1)]);
@@ -110,7 +110,7 @@ describe('the text', () => {
     expect(runs).toHaveLength(13);
   });
 
-  test('writes ten thousand agents in turns, with other work in between', async () => {
+  test('writes ten thousand agents in several turns of the event loop', async () => {
     const agents = Array.from({ length: 10_000 }, (_, n) => standing(n));
     await textOf(agents);
     const watch = watchTurns();
@@ -121,7 +121,7 @@ describe('the text', () => {
   });
 });
 
-describe('the answer', () => {
+describe('metrics endpoint', () => {
   test('requires the scrape token or a session, and takes a selector', async () => {
     const asked: (string | undefined)[] = [];
     const { app, scrape } = scraped(async (filter) => {
@@ -141,7 +141,7 @@ describe('the answer', () => {
     for (const query of ['?fliter=a', '?filter=a&filter=b', '?filter=%'])
       expect((await scrape({}, query)).statusCode, query).toBe(400);
     expect(asked).toHaveLength(3);
-    // Metrics of agents appear nowhere else.
+    // Metrics of agents appear at no other address.
     const whole = await app.inject({ url: '/metrics', headers: { authorization: `Bearer ${token}` } });
     expect(whole.body).not.toContain('node_id');
   });
@@ -182,7 +182,7 @@ describe('the answer', () => {
           });
           request.on('error', () => {});
         });
-    // The next answer is complete; the abandoned one was not written to its end.
+    // The next answer is complete, while the aborted one was not written to its end.
     const whole = await app.inject({ url: '/metrics/agents', headers: { authorization: `Bearer ${token}` } });
     expect(linesOf(whole.body)).toHaveLength(13 * count);
     expect(reads).toBeLessThan(12 * count * 3);

@@ -55,7 +55,7 @@ const linesOf = (body: string) =>
       .map((line) => [line.slice(0, line.lastIndexOf(' ')), Number(line.slice(line.lastIndexOf(' ') + 1))]),
   );
 
-describe('who may read it', () => {
+describe('access to metrics', () => {
   test('accepts the scrape token or a session only', async () => {
     const { scrape } = scraped();
     expect((await scrape(`Bearer ${token}`)).statusCode).toBe(200);
@@ -74,14 +74,14 @@ describe('who may read it', () => {
     expect((await scrape(bearer('admin').authorization)).statusCode).toBe(200);
   });
 
-  test('does not accept the scrape token elsewhere', async () => {
+  test('refuses the scrape token at other addresses', async () => {
     const { app } = scraped();
     const answer = await app.inject({ url: '/api/v1/agents', headers: { authorization: `Bearer ${token}` } });
     expect(answer.statusCode).toBe(401);
   });
 });
 
-describe('what it says', () => {
+describe('metrics', () => {
   test('reports levels and counts in the Prometheus format', async () => {
     const { telemetry, scrape } = scraped();
     telemetry.committed(12, 0.004);
@@ -128,7 +128,7 @@ describe('what it says', () => {
     });
   });
 
-  test('counts requests by route and class, for any number of addresses', async () => {
+  test('counts requests by route and class, with bounded labels for any addresses', async () => {
     const { app, scrape } = scraped();
     const headers = bearer('operator');
     for (let n = 0; n < 50; n++) {
@@ -147,7 +147,7 @@ describe('what it says', () => {
     });
   });
 
-  test('reports not ready, and no counts without a database', async () => {
+  test('reports not ready, and no counts, without a database', async () => {
     const sources = { census: async () => null, ready: () => false, levels: () => levels };
     const lines = linesOf((await createTelemetry().scrape(sources)).body);
     expect(lines.get('muster_ready')).toBe(0);
@@ -155,7 +155,7 @@ describe('what it says', () => {
   });
 });
 
-describe('ids of requests', () => {
+describe('request ids', () => {
   test('keeps a valid request id and replaces any other', async () => {
     const { app } = scraped();
     const idOf = async (sent: string | undefined) => {

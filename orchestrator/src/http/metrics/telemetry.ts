@@ -78,7 +78,7 @@ export function createTelemetry({ processMetrics = false } = {}): Telemetry {
 
 const classes = ['1xx', '2xx', '3xx', '4xx', '5xx'] as const;
 
-/** @returns counts one request */
+/** @returns a function that counts one request */
 function requestHistogram(registers: [Registry]): Telemetry['answered'] {
   const requests = new Histogram({
     name: 'muster_http_request_seconds',
@@ -87,7 +87,7 @@ function requestHistogram(registers: [Registry]): Telemetry['answered'] {
     buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.1, 0.5, 2.5, 10, 60],
     registers,
   });
-  /** Kept because looking a series up by its labels costs more than counting. */
+  /** Cached, because looking up a series by its labels costs more than counting. */
   const series = new Map<string, ReturnType<typeof requests.labels>>();
   return (route, status, seconds) => {
     const routeName = route ?? 'other';

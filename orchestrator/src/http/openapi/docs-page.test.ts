@@ -17,8 +17,8 @@ beforeAll(async () => {
 });
 afterAll(() => app.close());
 
-describe('what is served', () => {
-  test('serves a page that refers to its own files only, with a policy that allows no others', async () => {
+describe('API reference', () => {
+  test('serves a page that refers only to its own files, with a policy that allows no others', async () => {
     const [one, other] = [await app.inject('/docs'), await app.inject('/docs')];
     expect(one.statusCode).toBe(200);
     expect(one.headers['content-type']).toBe('text/html; charset=utf-8');
@@ -74,7 +74,7 @@ describe.runIf(existsSync(executablePath) || process.env.CI === 'true')('in a br
     });
     page.on('pageerror', (error) => complaints.push(error.message));
     await page.goto(`${url}/docs`);
-    // The group of the first route is open.
+    // The group of the first route is expanded.
     const { summary } = routes[0] as Route;
     await page.getByText(summary).first().click();
     await page.locator('h3').filter({ hasText: summary }).first().waitFor();

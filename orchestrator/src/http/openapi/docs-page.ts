@@ -20,8 +20,8 @@ document.createElement = (name, options) => {
 `;
 
 /**
- * A separate file, since the policy allows no inline scripts. Without fonts, proxies, clients or statistics of third
- * parties.
+ * A separate file, since the policy allows no inline scripts. Fonts, proxies, clients, and statistics of third parties are
+ * disabled.
  */
 const start = `Scalar.createApiReference('#reference', {
   url: '/openapi.json',
@@ -71,7 +71,7 @@ const policyWith = (nonce: string) =>
   ].join('; ');
 
 interface Script {
-  /** Part of its address, so that browsers cache it until an upgrade. */
+  /** Hash of the script. It is part of the address, so that browsers cache the script until an upgrade. */
   readonly hash: string;
   readonly plain: Buffer;
   readonly zipped: Buffer;
@@ -95,7 +95,7 @@ async function loadScript(): Promise<Script> {
   }
 }
 
-/** Registers the page and its files. Open to anyone: it describes the API and shows no data. */
+/** Registers the page and its files. They are public: they describe the API and show no data. */
 export function registerDocsPage(app: FastifyInstance): void {
   let loading: Promise<Script> | null = null;
   const script = () => {
@@ -123,7 +123,7 @@ export function registerDocsPage(app: FastifyInstance): void {
   app.get(`${page}/reference.js`, async (request, reply) => {
     const { hash, plain, zipped } = await script();
     reply.headers({ 'content-type': 'text/javascript; charset=utf-8', vary: 'accept-encoding' });
-    // With another hash the content differs, so it must not be cached.
+    // The content differs from the requested hash, so it must not be cached.
     if (request.url.endsWith(`?v=${hash}`)) reply.header('cache-control', 'public, max-age=31536000, immutable');
     if (!/\bgzip\b/.test(String(request.headers['accept-encoding']))) return reply.send(plain);
     return reply.header('content-encoding', 'gzip').send(zipped);

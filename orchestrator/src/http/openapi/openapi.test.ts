@@ -31,12 +31,12 @@ const answered = (response: Answered | { $ref: string } | undefined): Answered =
 const described = (route: Route) => document.paths[apiPrefix + route.path]?.[route.method.toLowerCase()] as Described;
 
 describe('the OpenAPI document', () => {
-  test('is valid OpenAPI 3.1', async () => {
+  test('creates valid OpenAPI 3.1', async () => {
     expect(document.openapi).toMatch(/^3\.1\./);
     expect(await new Validator().validate(structuredClone(document))).toMatchObject({ valid: true });
   });
 
-  test('has exactly the routes of the table', () => {
+  test('contains exactly the routes of the table', () => {
     const operations = Object.values(document.paths).flatMap((methods) => Object.values(methods));
     expect(operations.map(({ operationId }) => operationId).sort()).toEqual(routes.map(({ id }) => id).sort());
     for (const path of Object.keys(document.paths)) expect(path).toMatch(/^\/api\/v1\//);
@@ -49,7 +49,7 @@ describe('the OpenAPI document', () => {
     expect(Object.keys(document.components.schemas)).toEqual(expect.arrayContaining(names));
   });
 
-  test.each(routes)('$id has its access, all errors, and an example', (route) => {
+  test.each(routes)('describes access, all errors, and an example of $id', (route) => {
     const operation = described(route);
     expect(operation.security).toEqual(route.access === 'anyone' ? [] : [{ session: [] }]);
     const codes = Object.entries(operation.responses).flatMap(([status, response]) => {
@@ -78,12 +78,12 @@ describe('the OpenAPI document', () => {
     }
   });
 
-  test.each(routes)('$id has an example that matches its schemas', (route) => {
+  test.each(routes)('gives an example of $id that matches its schemas', (route) => {
     const usual = Math.min(...Object.keys(route.answers).map(Number));
     const schema = route.answers[usual];
     if (schema) {
       expect(route.example.answer).toBeDefined();
-      // As on the wire.
+      // Converts the example as it is sent.
       schema.parse(JSON.parse(JSON.stringify(route.example.answer)));
     } else expect(route.example.answer).toBeUndefined();
     if (route.body) expect(route.example.body).toBeDefined();
@@ -93,7 +93,7 @@ describe('the OpenAPI document', () => {
     expect(route.params === undefined).toBe(!route.path.includes('{'));
   });
 
-  test('has the limits of queries', () => {
+  test('contains the limits of queries', () => {
     const limit = document.paths['/api/v1/audit']?.get?.parameters?.find(({ name }) => name === 'limit');
     expect(limit?.schema).toMatchObject({ type: 'integer', minimum: 0, maximum: 500, default: 50 });
   });

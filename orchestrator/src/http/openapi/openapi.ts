@@ -176,7 +176,7 @@ function errorResponse(status: number, codes: ErrorCode[]) {
   };
 }
 
-/** An example of a parameter stands beside its schema, which the schema printer does not support. */
+/** Moves the example of a parameter next to its schema, which the schema printer does not support. */
 function giveParametersExamples(document: ReturnType<typeof createDocument>): void {
   for (const route of routes) {
     const operation = document.paths?.[apiPrefix + route.path]?.[route.method.toLowerCase() as 'get'];
@@ -187,7 +187,7 @@ function giveParametersExamples(document: ReturnType<typeof createDocument>): vo
   }
 }
 
-/** In an address every value is text; the description has its type. */
+/** Converts an example to the type in the description. In an address, every value is text. */
 const typedExample = (example: string, type: unknown): unknown =>
   type === 'integer' || type === 'number' ? Number(example) : type === 'boolean' ? example === 'true' : example;
 

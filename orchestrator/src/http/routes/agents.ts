@@ -19,7 +19,7 @@ import type { Context } from '../../domain/shared/context.ts';
 import { type Handlers, JsonBody } from '../server/handlers.ts';
 import { inChunks, paged, pagedInChunks } from '../server/page.ts';
 
-/** @param advertised addresses that agents should dial; a function, since a free port is known only after the start */
+/** @param advertised returns the addresses for agents; a function, since a free port is known only after the start */
 export function agentHandlers(context: Context, advertised: () => EnrolmentPlaces) {
   return {
     listAgents: async ({ query }) => {

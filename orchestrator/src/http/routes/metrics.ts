@@ -7,7 +7,7 @@ export function metricsHandlers(metrics: Metrics) {
   return {
     listSamples: async ({ params, query }) => {
       const found = await metrics.list(params.node_id, query);
-      // A client that requests no samples is not told that there are none.
+      // With a limit of 0, an empty list does not mean that the agent has no samples.
       if (found.samples.length === 0 && query.limit !== 0) return new Reply(204, undefined);
       const { node_id, samples } = found;
       return jsonInTurns<typeof found, Sample>(
@@ -30,7 +30,7 @@ export function metricsHandlers(metrics: Metrics) {
   } satisfies Partial<Handlers>;
 }
 
-/** Samples written in one turn of the event loop: a hundred thousand at once would block it for a fifth of a second. */
+/** Samples written in one turn of the event loop. A hundred thousand would block it for a fifth of a second. */
 const itemsPerTurn = 2000;
 
 async function jsonInTurns<T, I>(

@@ -14,7 +14,7 @@ afterEach(async () => {
   for (const app of apps.splice(0)) await app.close();
 });
 
-/** An app whose list of agents is written from these chunks. */
+/** An app whose list of agents is written in these chunks. */
 function listing(
   chunks: () => AsyncIterable<Agent[]> | Iterable<Agent[]>,
   options: Parameters<typeof testApp>[1] = {},
@@ -64,10 +64,10 @@ describe('long answers', () => {
     expect(head.headers).not.toHaveProperty('content-encoding');
   });
 
-  test('reads the source at the pace of the client, compressed or not, and disposes of it with the client', async () => {
+  test('reads the source at the pace of the client, compressed or not, and disposes of it on disconnect', async () => {
     let read = 0;
     let letGo = false;
-    // Incompressible.
+    // Random data cannot be compressed.
     const record = () => ({ ...agentExample, attributes: { noise: randomBytes(30_000).toString('hex') } });
     const app = listing(
       async function* () {
@@ -119,7 +119,7 @@ describe('answers in pieces', () => {
     ['one piece', [agents(2)]],
     ['one piece after an empty one', [[], agents(1), []]],
     ['many', [agents(3), [], agents(1), agents(2)]],
-  ])('%s', async (_name, chunks) => {
+  ])('writes an array of %s', async (_name, chunks) => {
     for (const app of [listing(() => chunks), listing(() => asynchronously(chunks))]) {
       const answer = await get(app);
       expect(answer.statusCode).toBe(200);
@@ -128,7 +128,7 @@ describe('answers in pieces', () => {
     }
   });
 
-  test('lets other work run between pieces', async () => {
+  test('yields to other work between pieces', async () => {
     let turns = 0;
     const count = () => {
       turns += 1;

@@ -67,12 +67,12 @@ function holdToSchema(route: Route, status: number, body: unknown): void {
     if (body !== undefined) throw new Error(`${route.id} answered ${status} with a body`);
     return;
   }
-  // As on the wire, without undefined fields.
+  // Validates the answer as it is sent, without undefined fields.
   const read = schema.safeParse(body === undefined ? undefined : JSON.parse(textOf(body)));
   if (!read.success) throw new Error(`${route.id} answered what its schema does not allow: ${read.error.message}`);
 }
 
-/** The text of a long array in at least one piece. */
+/** The text of a long array, as one or more pieces. */
 async function* arrayPieces(form: AnswerForm, status: number, { chunks }: Chunked<unknown>): AsyncGenerator<string> {
   let before = '[';
   for await (const chunk of chunks) {
@@ -85,7 +85,7 @@ async function* arrayPieces(form: AnswerForm, status: number, { chunks }: Chunke
   yield before === '[' ? '[]' : ']';
 }
 
-/** A body in pieces; validation checks the whole. */
+/** The pieces of a body, which validation checks as a whole. */
 async function* heldPieces(form: AnswerForm, status: number, { pieces }: JsonPieces<unknown>): AsyncGenerator<string> {
   if (!form.validate) return yield* pieces;
   let whole = '';
@@ -94,7 +94,7 @@ async function* heldPieces(form: AnswerForm, status: number, { pieces }: JsonPie
   yield whole;
 }
 
-/** Characters up to which the first pieces are sent as one body if there is no more. */
+/** Maximum characters of a body that is sent whole. */
 const maxSmallBody = 64 * 1024;
 
 /**
@@ -178,7 +178,7 @@ function readableOf(
   const release = () => {
     ended = true;
     until?.removeEventListener('abort', end);
-    // A source that waits for a piece is disposed of when the piece comes.
+    // A source that waits for its next piece is disposed of when that piece arrives.
     void Promise.resolve(source.return?.()).catch(() => {});
   };
   const pull = async (): Promise<void> => {
@@ -215,7 +215,7 @@ function readableOf(
   const end = () => {
     if (ended) return;
     release();
-    // A client that has read everything gets a complete answer; do not wait for others.
+    // A client that has read all pieces gets a complete answer. Other clients are disconnected.
     if (readable.readableLength > 0 || reply.raw.writableNeedDrain) readable.destroy();
     else readable.push(null);
   };

@@ -19,8 +19,8 @@ export const challengeHeader = (tokenSent: boolean): string =>
   tokenSent ? 'Bearer realm="muster", error="invalid_token"' : 'Bearer realm="muster"';
 
 /**
- * Finds the session of a request. Runs before the body is read, so that without a session no body is read or parsed.
- * @returns null on routes open to anyone; a promise only if the lookup returns one
+ * Finds the session of a request. Runs before the body is read, so that no body is read or parsed without a session.
+ * @returns null on public routes; a promise only if the lookup returns one
  * @throws MusterError unauthenticated, without a live session
  */
 export function authenticate(

@@ -48,7 +48,7 @@ export function readJson(body: Buffer): unknown {
 const notTaken = 'The body is JSON that this API refuses.';
 
 /**
- * For keys with a backslash, which are rare. The engine is wrong about them: V8 13.6 parses the key `"\""` as `\\`
+ * Parses a text that has keys with a backslash, which are rare. The engine has a bug: V8 13.6 parses the key `"\""` as `\\`
  * after it has read an object with the key `"\\"`.
  */
 function readEscapedKeys(text: string): unknown {
@@ -102,8 +102,8 @@ const reachesPrototype = (value: unknown): boolean =>
   typeof value === 'object' && value !== null && Object.hasOwn(value, 'prototype');
 
 /**
- * Counts the keys of a JSON text: colons outside strings. More than were parsed means that one is repeated.
- * `separators` includes commas; counting stops when there are too many. `escaped`: whether a key contains a backslash.
+ * Counts the keys of a JSON text: colons outside strings. If more keys are counted than were parsed, one is repeated.
+ * `separators` includes commas; counting stops above the maximum. `escaped`: whether a key contains a backslash.
  */
 function keysWritten(text: string): { count: number; separators: number; escaped: boolean } {
   let count = 0;

@@ -5,14 +5,14 @@ import type { FastifyReply } from 'fastify';
 import { chooseEncoding } from './content-encoding.ts';
 
 /**
- * Compresses long answers in the thread pool if the client accepts it. Lengths reveal nothing: no answer mixes a secret
- * with text chosen by a stranger, and a page of another origin cannot send a token.
+ * Compresses long answers in the thread pool if the client accepts it. The length of an answer reveals nothing: no answer mixes a
+ * secret with text chosen by a stranger, and a page of another origin cannot send a token.
  */
 
-/** Bytes. Compressing shorter answers costs more than sending them. */
+/** Minimum bytes of a compressed answer. Compressing a shorter one costs more than sending it. */
 const minCompressedBytes = 8 * 1024;
 
-/** Lists shrink to a tenth at the lowest levels; higher ones cost several times as much for little. */
+/** The lowest levels compress lists to a tenth. Higher ones cost several times as much for little gain. */
 const options = { level: 3 };
 
 /**
@@ -31,10 +31,10 @@ export function isCompressed(reply: FastifyReply, length: number): boolean {
 const compressed = promisify<string, { level: number }, Buffer>(gzip);
 export const compressText = (text: string): Promise<Buffer> => compressed(text, options);
 
-/** Compresses at the pace of the reader; ends, fails and is destroyed with its source. */
+/** Compresses at the pace of the reader. Ends, fails, and is destroyed with its source. */
 export function compressStream(source: Readable): Readable {
   const packed = createGzip(options);
-  // Not a pipeline: that reports a disconnected client to the source as an error.
+  // `pipeline` is not used, because it reports a disconnected client to the source as an error.
   source.once('error', (error) => packed.destroy(error));
   source.once('close', () => {
     if (!source.readableEnded) packed.destroy();

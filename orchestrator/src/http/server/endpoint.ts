@@ -38,7 +38,7 @@ export interface EndpointContext {
   broken(request: FastifyRequest, error: unknown): void;
 }
 
-/** Routes whose answer reports the end of the caller's own session, or ends cleanly with it. */
+/** Routes whose answer reports the end of the caller's own session, or ends cleanly with the session. */
 const endsByItself: readonly string[] = [
   'removeOperator',
   'removeOperatorReporting',
@@ -103,7 +103,7 @@ export function registerEndpoint(
       respondAsync,
       request: new Facts(request, reply, context.draining),
     };
-    // Reads log nothing themselves, and are too frequent to pay for it.
+    // Reads log nothing themselves, and are too frequent for the cost of an async context.
     const given = route.method === 'GET' ? handler(call) : withinRequest(request.id, () => handler(call));
     const send = (body: unknown): FastifyReply | Promise<FastifyReply> => {
       if (context.draining.aborted) reply.header('connection', 'close');
@@ -121,7 +121,7 @@ export function registerEndpoint(
     config: { routeId: route.id },
     onRequest: (request, reply, done) => {
       const enter = (session: Session | null) => {
-        // First, so that a refusal can name the session.
+        // The session is set first, so that a refusal can name it.
         request.session = session;
         authorize(route.access, session);
         context.requireRoom?.(route);
@@ -139,10 +139,10 @@ export function registerEndpoint(
     },
     handler: (request, reply) => {
       if (request.session === null) return answer(request, reply);
-      // From here on the end of the session ends the answer, unless it is complete.
+      // After this, the end of the session ends the answer, unless it is complete.
       context.responses.add(request.session, reply.raw, endsByItself.includes(route.id));
       if (!mayTakeLong) return answer(request, reply);
-      // A body may arrive slowly: the session may have ended since the headers.
+      // The body may have arrived slowly, so the session may have ended since the headers.
       const confirmed = context.confirm(request);
       return confirmed instanceof Promise ? confirmed.then(() => answer(request, reply)) : answer(request, reply);
     },

@@ -5,7 +5,7 @@ import { problemOf, RefusedRequest } from './problem.ts';
 
 /**
  * The error for an address without a route, or for a wrong method.
- * @param isPage whether an address outside the API can be read
+ * @param isPage whether the address is a public one outside the API
  */
 export function createFallback(
   routes: readonly Route[],
@@ -36,7 +36,7 @@ const clientCodes: Readonly<Record<string, ErrorCode>> = {
 
 /** Answers data that is not HTTP, or a request that took too long; then closes the connection. */
 export function refuseConnection(error: NodeJS.ErrnoException, socket: Socket, requestId: string): void {
-  // The client is gone, or an answer has begun that this would corrupt.
+  // The client has disconnected, or an answer has begun that this would corrupt.
   if (error.code === 'ECONNRESET' || !socket.writable || socket.bytesWritten > 0) {
     socket.destroy();
     return;

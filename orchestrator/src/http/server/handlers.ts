@@ -46,10 +46,10 @@ export interface RequestFacts {
   /** @param name in lower case; repeated headers are joined by commas */
   header(name: string): string | undefined;
   readonly secure: boolean;
-  /** True when the client is on this machine, and no proxy forwards for another. */
+  /** Whether the client is on this machine, and no proxy forwards for another. */
   readonly loopback: boolean;
   /**
-   * Aborted when the client disconnects or the server stops. A waiting handler then answers with the present state;
+   * Aborted when the client disconnects or the server stops. A waiting handler then answers with the current state;
    * started work continues.
    */
   readonly signal: AbortSignal;
@@ -59,9 +59,9 @@ export interface Call<R extends Route> {
   readonly params: Read<R['params']>;
   readonly query: Read<R['query']>;
   readonly body: Read<R['body']>;
-  /** Null on routes open to anyone. */
+  /** Null on public routes. */
   readonly session: R['access'] extends 'anyone' ? null : Session;
-  /** The client sent `Prefer: respond-async` to avoid waiting. True only on routes that support it. */
+  /** Whether the client sent `Prefer: respond-async` to avoid waiting. True only on routes that support it. */
   readonly respondAsync: boolean;
   readonly request: RequestFacts;
 }
@@ -72,7 +72,7 @@ type StatusOf<R extends Route> = keyof R['answers'] & number;
 /** JSON text, typed by its content. */
 export type JsonText<T> = string & { readonly jsonOf?: T };
 
-/** A body that is JSON text already, for large answers that are read often. */
+/** A body that is already JSON text, for large answers that are read often. */
 export class JsonBody<T> {
   readonly text: JsonText<T>;
   constructor(text: JsonText<T>) {
@@ -100,7 +100,7 @@ export class JsonPieces<T> {
   }
 }
 
-/** A page of a list; `Link: rel="next"` leads to the next. For routes that are `paged`. */
+/** A page of a list. `Link: rel="next"` leads to the next one. For routes that are `paged`. */
 export class Paged<T> {
   readonly items: readonly T[] | Chunked<T>;
   /** Query parameters of the next page, replacing this request's; null at the end. */

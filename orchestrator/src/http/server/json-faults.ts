@@ -56,7 +56,7 @@ export function findFaults(text: string, maxDepth: number): Fault[] {
     });
     return faults;
   };
-  // The expected token. `first`: right after an opening bracket, which may also close.
+  // The expected token. `first…` follows an opening bracket, so that a closing one is allowed as well.
   let state: 'value' | 'firstValue' | 'key' | 'firstKey' | 'colon' | 'separator' = 'value';
 
   while (faults.length < maxFaults) {

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { addressOf, bearer, testApp } from '../../../test/app-fixture.ts';
 import { growsNothing, refuseGrowth } from './low-disk.ts';
 
-/** Routes that are refused while the disk is nearly full. Decide for each new route on which side it belongs. */
+/** Routes that are refused while the disk is nearly full. Decide for each new route whether it belongs here. */
 const refused = [
   'acceptDrift',
   'addOperator',
@@ -38,7 +38,7 @@ test('refuses exactly the routes that would add data', () => {
   ).toEqual(refused);
 });
 
-test('answers routes that add data with 507, after the check of permissions, and others as usual', async () => {
+test('answers 507 after the permission check on routes that add data, and other routes as usual', async () => {
   const app = testApp({}, { requireRoom: (route) => refuseGrowth(route, false) });
   for (const route of routes) {
     const request = {

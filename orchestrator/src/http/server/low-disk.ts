@@ -6,7 +6,7 @@ import type { Route } from '@muster/protocol/http';
  * of agents are not requests; `reportRoom` limits them.
  */
 
-/** In addition to reads and removals, which their methods show. */
+/** Routes that are allowed in addition to reads and removals, which their methods show. */
 const spared: ReadonlySet<string> = new Set([
   'challenge',
   'verify',
@@ -18,10 +18,10 @@ const spared: ReadonlySet<string> = new Set([
   'cancelOperation',
   'cancelRun',
   'attachTerminal',
-  // It must always be possible to reject an agent and to remove an operator.
+  // Rejecting an agent and removing an operator must always be possible.
   'setAgentStatus',
   'removeOperatorReporting',
-  // Reading notifications allows their removal.
+  // A notification can only be deleted after it was read.
   'readNotification',
   'readAllNotifications',
   'matchSelector',
@@ -34,7 +34,7 @@ const spared: ReadonlySet<string> = new Set([
 export const growsNothing = ({ id, method }: Pick<Route, 'id' | 'method'>): boolean =>
   method === 'GET' || method === 'DELETE' || spared.has(id);
 
-/** @param rowsElsewhere whether the database is on another machine: then only writes on this machine are refused */
+/** @param rowsElsewhere whether the database is on another machine, so that only writes on this machine are refused */
 export function refuseGrowth(route: Pick<Route, 'id' | 'method'>, rowsElsewhere: boolean): void {
   if (growsNothing(route) || (rowsElsewhere && route.id !== 'openTerminal')) return;
   throw new MusterError(

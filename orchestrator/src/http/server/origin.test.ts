@@ -8,12 +8,12 @@ import { isForeign, ownOrigins } from './origin.ts';
 const own = ['https://muster.example'];
 const page = { method: 'GET', origin: undefined, site: undefined, mode: undefined };
 
-describe("the orchestrator's own origins", () => {
-  test('follow the scheme, host and port that the client sees', () => {
+describe('ownOrigins', () => {
+  test('returns origins of the scheme, host, and port that the client sees', () => {
     expect(ownOrigins('https', 'muster.example', null)).toEqual(['https://muster.example']);
     expect(ownOrigins('https', 'Muster.Example:443', null)).toEqual(['https://muster.example']);
     expect(ownOrigins('https', '[::1]:4748', null)).toEqual(['https://[::1]:4748']);
-    // An upstream proxy may terminate TLS, but not the reverse.
+    // An undeclared proxy may terminate TLS, but not the reverse.
     expect(ownOrigins('http', 'muster.example', null)).toEqual(['http://muster.example', 'https://muster.example']);
     expect(ownOrigins('https', '127.0.0.1:4748', 'https://muster.example/below')).toEqual([
       'https://127.0.0.1:4748',
@@ -21,13 +21,13 @@ describe("the orchestrator's own origins", () => {
     ]);
   });
 
-  test('are empty for an invalid host', () => {
+  test('returns no origin for an invalid host', () => {
     for (const host of ['', 'a b', 'x/../y@', '%']) expect(ownOrigins('https', host, null)).not.toContain('null');
     expect(ownOrigins('https', '', null)).toEqual([]);
   });
 });
 
-describe('a foreign page', () => {
+describe('isForeign', () => {
   test.each([
     'https://evil.example',
     'https://muster.example.evil.example',
@@ -61,7 +61,7 @@ describe('a foreign page', () => {
     expect(isForeign({ ...page, origin, site: 'none', mode: 'navigate' }, own, true)).toBe(true);
   });
 
-  test('is not an own page in any letter case, nor a request without page headers', () => {
+  test('accepts own pages in any letter case, and requests without page headers', () => {
     expect(isForeign(page, own, false)).toBe(false);
     expect(isForeign({ ...page, origin: 'https://muster.example' }, own, false)).toBe(false);
     expect(isForeign({ ...page, origin: 'https://Muster.example', site: 'same-origin' }, own, false)).toBe(false);
@@ -69,7 +69,7 @@ describe('a foreign page', () => {
   });
 
   test.each(['cross-site', 'same-site', 'same-origin, cross-site', 'Same-Origin', ''])(
-    'has Sec-Fetch-Site %j, except for a link that leads to a page',
+    'treats Sec-Fetch-Site %j as foreign, except for links to a page',
     (site) => {
       expect(isForeign({ ...page, site, mode: 'no-cors' }, own, true)).toBe(true);
       expect(isForeign({ ...page, site }, own, true)).toBe(true);
@@ -81,13 +81,13 @@ describe('a foreign page', () => {
   );
 });
 
-describe('a page of another host', () => {
+describe('request of a foreign page', () => {
   const foreign = { origin: 'https://evil.example' };
   const app = testApp();
   afterAll(() => app.close());
   const corsHeaders = (headers: object) => Object.keys(headers).filter((name) => name.startsWith('access-control'));
 
-  test('is refused by every route, with or without a session', async () => {
+  test('refuses a foreign page on every route, with or without a session', async () => {
     for (const route of routes)
       for (const authorization of [{}, bearer('admin')]) {
         const headers = { ...foreign, ...authorization, 'content-type': 'application/json' };
@@ -99,19 +99,19 @@ describe('a page of another host', () => {
   });
 
   test.each(['/', '/docs', '/openapi.json', '/healthz', '/readyz', '/schemas/module/v1.json', '/install/agent.sh'])(
-    'is refused at %s',
+    'refuses a foreign page at %s',
     async (url) => {
       for (const headers of [foreign, { origin: 'null' }, { 'sec-fetch-site': 'cross-site', 'sec-fetch-mode': 'cors' }])
         expect((await app.inject({ url, headers })).json()).toMatchObject({ code: 'origin_refused' });
     },
   );
 
-  test('is refused for missing and malformed addresses', async () => {
+  test('refuses a foreign page at missing and malformed addresses', async () => {
     for (const url of ['/api/v1/nothing', '/nothing', '/api/v1/agents/%zz', '/%zz'])
       expect((await app.inject({ url, headers: foreign })).json(), url).toMatchObject({ code: 'origin_refused' });
   });
 
-  test('cannot lead to an address of the API, in any spelling', async () => {
+  test('refuses links from foreign pages to the API, in any spelling', async () => {
     const led = { 'sec-fetch-site': 'cross-site', 'sec-fetch-mode': 'navigate', ...bearer('admin') };
     for (const path of [
       '/api/v1/agents',
@@ -128,12 +128,12 @@ describe('a page of another host', () => {
     expect(await text(socket)).toContain('origin_refused');
   });
 
-  test('does not reveal routes without a session, in any spelling', async () => {
+  test('reveals no routes without a session, in any spelling', async () => {
     for (const path of ['/api/v1/nothing', '/%61pi/v1/nothing', '/api%2Fv1/nothing'])
       expect((await app.inject(path)).statusCode, path).toBe(401);
   });
 
-  test('is every page when the request has no host', async () => {
+  test('treats every page as foreign when the request has no host', async () => {
     const app = testApp();
     const url = new URL(await app.listen({ host: '127.0.0.1', port: 0 }));
     const socket = connect(Number(url.port), url.hostname);
@@ -142,7 +142,7 @@ describe('a page of another host', () => {
     await app.close();
   });
 
-  test('gets no answer to a preflight request', async () => {
+  test('does not answer a preflight request', async () => {
     const asks = { 'access-control-request-method': 'GET', 'access-control-request-headers': 'authorization' };
     for (const [headers, status] of [
       [foreign, 403],
@@ -159,11 +159,11 @@ describe('a page of another host', () => {
   });
 });
 
-describe('an own page', () => {
+describe('request of an own page', () => {
   const ask = (app: ReturnType<typeof testApp>, headers: object) =>
     app.inject({ url: '/api/v1/agents', headers: { ...bearer('admin'), ...headers } });
 
-  test('is answered, without headers for other origins', async () => {
+  test('answers an own page without CORS headers', async () => {
     const answer = await ask(testApp(), {
       host: 'muster.example:4748',
       origin: 'http://muster.example:4748',
@@ -173,7 +173,7 @@ describe('an own page', () => {
     expect(answer.statusCode).toBe(200);
   });
 
-  test('may have the origin of a trusted proxy, or the configured one', async () => {
+  test('accepts the origin of a trusted proxy, or the configured one', async () => {
     const origin = 'https://muster.example';
     const said = { host: '10.0.0.1:4748', 'x-forwarded-host': 'muster.example', 'x-forwarded-proto': 'https', origin };
     expect((await ask(testApp({}, { trustedProxies: ['127.0.0.1'] }), said)).statusCode).toBe(200);

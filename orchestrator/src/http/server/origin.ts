@@ -2,8 +2,8 @@ import { MusterError } from '@muster/protocol';
 import type { FastifyRequest } from 'fastify';
 
 /**
- * Refuses pages of other origins before anything else. They could not do much: there are no cookies for a browser to
- * send, and no headers let them read an answer. But routes that are open to anyone must not be open to any page.
+ * Refuses pages of other origins before all other checks. Such pages could do little: browsers have no cookies to
+ * send, and no headers let the pages read an answer. But public routes must not be available to foreign pages.
  * Programs other than browsers send no origin.
  */
 

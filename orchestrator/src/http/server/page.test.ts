@@ -2,19 +2,19 @@ import { describe, expect, test } from 'vitest';
 import type { Chunked, JsonBody } from './handlers.ts';
 import { nextLink, paged, pagedInChunks } from './page.ts';
 
-describe('the next page', () => {
-  test('is the same request with another offset', () => {
+describe('next page', () => {
+  test('links to the same request with another offset', () => {
     expect(nextLink('/api/v1/agents?filter=role%3Dweb+site&offset=2&limit=2', { limit: '2', offset: '4' })).toBe(
       '</api/v1/agents?filter=role%3Dweb+site&offset=4&limit=2>; rel="next"',
     );
     expect(nextLink('/api/v1/drift', { cursor: 'a b' })).toBe('</api/v1/drift?cursor=a+b>; rel="next"');
   });
 
-  test('cannot break out of the header', () => {
+  test('escapes the URL, so that it cannot break out of the header', () => {
     expect(nextLink('/x?q=%3E%0d%0a,%22', { offset: '1' })).toBe('</x?q=%3E%0D%0A%2C%22&offset=1>; rel="next"');
   });
 
-  test('exists while there is more', () => {
+  test('links to the next page only if there are more items', () => {
     const wish = { limit: 2, offset: 4 };
     expect(paged({ items: [1, 2], more: true }, wish).next).toEqual({ limit: '2', offset: '6' });
     expect(paged({ items: [1], more: false }, wish).next).toBeNull();

@@ -28,8 +28,8 @@ export function musterErrorOf(thrown: unknown): MusterError {
   const { code, statusCode } = (thrown ?? {}) as { code?: unknown; statusCode?: unknown };
   const known = typeof code === 'string' ? frameworkCodes[code] : undefined;
   if (known !== undefined) return new MusterError(known);
-  // The client disconnected while it sent its body, or the data was incomplete: not a bug, and the answer may be
-  // unread.
+  // The client disconnected while it sent its body, or the data was incomplete. This is not a bug, and the client may never
+  // read the answer.
   if (statusCode === 400) return new MusterError('malformed_request', 'The request is incomplete or malformed.');
   return new MusterError('internal');
 }
@@ -41,7 +41,7 @@ export function problemOf(error: MusterError, requestId: string): Problem {
     type: `urn:muster:error:${error.code}`,
     title: kind.title,
     status: kind.status,
-    // If there is only a title, the remedy is the better detail.
+    // When the error has no message of its own, the remedy is the better detail.
     detail: error.message === kind.title ? kind.remedy : error.message,
     instance: requestId,
     code: error.code,

@@ -7,7 +7,7 @@ import { createDiscoveryRate, createRates, defaultRates } from './rate.ts';
 beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());
 
-/** Sends `count` requests. @returns how many are admitted, and the last refusal */
+/** Sends `count` requests. @returns the number of admitted ones, and the last refusal */
 async function letIn(
   request: () => Promise<void>,
   times: number,
@@ -29,7 +29,7 @@ async function letIn(
 }
 
 describe('rates', () => {
-  test('allows 30 sign-ins at once and 60 per minute, then answers with Retry-After', async () => {
+  test('allows 30 sign-ins in a burst and 60 per minute, then answers with Retry-After', async () => {
     const rates = createRates(defaultRates);
     const from = (address: string) => () => rates.signIn(address);
     const first = await letIn(from('192.0.2.1'), 31);
@@ -45,7 +45,7 @@ describe('rates', () => {
     expect((await letIn(from('192.0.2.1'), 1)).admitted).toBe(1);
   });
 
-  test('allows 20 announcements at once and 60 per minute for each operator', async () => {
+  test('allows 20 announcements in a burst and 60 per minute for each operator', async () => {
     const admit = createDiscoveryRate();
     const first = await letIn(() => admit('ada'), 21);
     expect([first.admitted, first.refused?.code]).toEqual([20, 'rate_limited']);
@@ -91,7 +91,7 @@ describe('rates', () => {
     const before = vi.getTimerCount();
     for (let at = 0; at < 8000; at++) await rates.signIn(`10.0.${at >> 8}.${at & 255}`);
     const counters = (vi.getTimerCount() - before) / 2;
-    // 8,000 balls thrown into 65,536 slots fill 7,533 of them, plus or minus twenty.
+    // 8,000 random addresses in 65,536 slots fill 7,533 of them, plus or minus twenty.
     expect(counters).toBeGreaterThan(7300);
     expect(counters).toBeLessThan(7750);
   });

@@ -12,15 +12,15 @@ export interface Rates {
 
 /** Limits WebSocket upgrades by address. */
 export interface TicketRate {
-  /** Counts one; rejects with `rate_limited` when there are too many. */
+  /** Counts a request. Rejects with `rate_limited` above the limit. */
   spend(address: string): Promise<void>;
-  /** Takes back the count of a valid ticket: only guesses count. */
+  /** Reverts the count of a valid ticket, so that only guesses count. */
   giveBack(address: string): void;
 }
 
 export const defaultRates: Rates = { signIn: { perMinute: 60, burst: 30 }, sessionPerSecond: 1000 };
 
-/** Number of counters that addresses share, so that no number of addresses can fill the memory. */
+/** Number of counters that addresses share, which bounds the memory for any number of addresses. */
 const addressSlots = 65_536;
 
 /**
@@ -33,7 +33,7 @@ export function createRates(rates: Rates) {
   return {
     /** @param address the client's IP address */
     signIn: addressRate(rates.signIn, salt, 'sign-in requests').spend,
-    /** The limit of sign-ins also applies to tickets. */
+    /** Limits tickets of terminals, with the rates of sign-ins. */
     ticket: addressRate(rates.signIn, salt, 'connections with invalid tickets') as TicketRate,
     session: countEachSecond(rates.sessionPerSecond),
   };
@@ -41,12 +41,12 @@ export function createRates(rates: Rates) {
 
 function addressRate({ perMinute, burst }: Rates['signIn'], salt: string, what: string) {
   const minute = new RateLimiterMemory({ points: perMinute, duration: 60 });
-  // The time in which the allowed rate yields one burst.
+  // The duration in which the allowed rate refills one burst.
   const atOnce = new RateLimiterMemory({ points: burst, duration: Math.max(1, Math.ceil((burst * 60) / perMinute)) });
   return {
     async spend(address: string): Promise<void> {
       const slot = slotOf(address, salt);
-      // In this order: a request that is refused here does not count for its minute.
+      // The burst is checked first, so that a request that is refused here does not count for its minute.
       await admit(atOnce, slot, `Too many ${what} from this address at once.`);
       await admit(minute, slot, `Too many ${what} from this address.`);
     },
@@ -58,7 +58,7 @@ function addressRate({ perMinute, burst }: Rates['signIn'], salt: string, what: 
 }
 
 /**
- * Synchronous, because it runs for every request. All sessions share their seconds, so that counts are discarded
+ * Synchronous, because it runs for every request. All sessions use the same seconds, so that counts are discarded
  * together.
  */
 function countEachSecond(most: number): (tokenHash: string) => void {
@@ -78,8 +78,8 @@ function countEachSecond(most: number): (tokenHash: string) => void {
 }
 
 /**
- * For discovery: each request makes this machine send to others that did not ask for it.
- * @returns resolves when the operator may continue, otherwise rejects with `rate_limited`
+ * Limits discovery, because each request makes this machine send data to others that did not request it.
+ * @returns a function that resolves when the operator may continue, otherwise rejects with `rate_limited`
  */
 export function createDiscoveryRate({ perMinute = 60, burst = 20 } = {}) {
   const minute = new RateLimiterMemory({ points: perMinute, duration: 60 });

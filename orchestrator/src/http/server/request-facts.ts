@@ -26,7 +26,7 @@ export class Facts implements RequestFacts {
   }
 
   get origin(): string | null {
-    // The Host header is untrusted: accept a plain host and port only.
+    // The Host header is untrusted, so only a plain host and port are accepted.
     const { host } = this.#request;
     return /^([\w.-]+|\[[0-9a-fA-F:.]+\])(:\d{1,5})?$/.test(host) ? `${this.#request.protocol}://${host}` : null;
   }
@@ -38,7 +38,7 @@ export class Facts implements RequestFacts {
   get loopback(): boolean {
     const { socket, ip, ips, headers } = this.#request;
     if (!isLoopback(socket.remoteAddress) || !isLoopback(ip)) return false;
-    // Trusted proxies report that the client is local as well. Other forwarding headers show an unknown proxy.
+    // Trusted proxies must report that the client is local as well. Other forwarding headers show an unknown proxy.
     return (ips?.length ?? 0) > 1 || !forwardingHeaders.some((name) => headers[name] !== undefined);
   }
 

@@ -24,7 +24,7 @@ async function listening(...options: Parameters<typeof testApp>): Promise<{ app:
   return { app, port: (app.server.address() as AddressInfo).port };
 }
 
-/** Sends raw bytes, and returns everything received until the server closes the connection. */
+/** Sends raw bytes, and returns all data received until the server closes the connection. */
 async function exchange(port: number, bytes: string): Promise<string> {
   const socket = connect(port, '127.0.0.1');
   socket.write(bytes);
@@ -145,7 +145,7 @@ describe('connections', () => {
       return { closed, end: () => sockets.forEach((socket) => void socket.destroy()) };
     };
 
-    test('answers one address while another holds as many silent connections as it can', async () => {
+    test('answers one address while another holds the maximum of silent connections', async () => {
       const { app, port, lines } = await start({ connections: 40, connectionsOfNetwork: 10 });
       const hostile = await silent(port, 60, '127.0.0.2');
       expect(await ask(port, '127.0.0.1')).toBe(200);
@@ -192,7 +192,7 @@ describe('connections', () => {
       for (const one of again) one.end();
     });
 
-    test('keeps a signed-in connection, however many come from its address', async () => {
+    test('keeps a signed-in connection, however many connections its address opens', async () => {
       const { port } = await start({ connections: 40, connectionsOfNetwork: 3 });
       const client =
         scheme === 'http'
@@ -215,7 +215,7 @@ describe('connections', () => {
       client.destroy();
     });
 
-    test('gives a trusted proxy no share', async () => {
+    test('applies no per-network limit to a trusted proxy', async () => {
       const { app, port } = await start({ connections: 40, connectionsOfNetwork: 3 }, ['127.0.0.8/30']);
       const proxy = await silent(port, 30, '127.0.0.9');
       expect(await ask(port, '127.0.0.10')).toBe(200);
@@ -332,7 +332,7 @@ describe('disconnects and shutdown', () => {
     await closed;
   });
 
-  test('completes an answer that has begun, whose connection does not delay the shutdown', async () => {
+  test('completes an answer in progress on shutdown without waiting for its connection', async () => {
     const proceed = Promise.withResolvers<void>();
     // Larger than a small body, which is sent as a whole.
     const begun = Array.from({ length: 1_000 }, () => agentExample);

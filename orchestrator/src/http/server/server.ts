@@ -18,7 +18,7 @@ import { refuseConnection } from './fallback.ts';
 import { parseQuery } from './query.ts';
 
 export interface ServerOptions {
-  /** PEM. Without it the server speaks plain HTTP. */
+  /** PEM. Without it, the server speaks plain HTTP. */
   readonly tls: { readonly cert: string; readonly key: string } | undefined;
   readonly trustedProxies: readonly string[];
   readonly limits: {
@@ -34,9 +34,9 @@ export interface ServerOptions {
   readonly log: Log;
   /** Decides which requests are upgraded; for those the server emits `upgrade`. */
   readonly upgrades: (request: IncomingMessage) => boolean;
-  /** Returns the id of a request, given the one that it came with, if any. */
+  /** Returns the id of a request, given the one in its header, if any. */
   readonly requestId: (given?: string | string[] | undefined) => string;
-  /** Answers an address that cannot be parsed; no hook has run. */
+  /** Answers an address that cannot be parsed, for which no hook has run. */
   readonly badAddress: (error: Error, request: FastifyRequest, reply: FastifyReply) => void;
 }
 
@@ -97,10 +97,10 @@ export function createServer({
   return { app, connections };
 }
 
-/** Interval in milliseconds at which places of slow handshakes are given to others. */
+/** Interval in milliseconds at which slots of slow handshakes are given to others. */
 const handshakeTickMs = 100;
 
-/** Starts handshakes in slices, with turns for networks, so that other answers are sent in between. */
+/** Queues handshakes, in turns by network, so that other answers are sent in between. */
 function queueHandshakes(app: FastifyInstance, limits: ServerOptions['limits'], clock: Clock, log: Log): void {
   const queue = new HandshakeQueue(app.server as unknown as TlsServer, {
     clock: new AttendedClock(clock, 2 * handshakeTickMs),

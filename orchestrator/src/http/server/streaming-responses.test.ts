@@ -13,7 +13,7 @@ function answer() {
 }
 const ada = { operator_id: 'ada', token_hash: 'first' };
 
-test('ends the responses of a removed operator before the removal is acknowledged, except the one that reports it', () => {
+test('ends the responses of a removed operator before the removal is acknowledged, except that answer', () => {
   const responses = new StreamingResponses();
   const [download, telling, others] = [answer(), answer(), answer()];
   responses.add(ada, download, false);

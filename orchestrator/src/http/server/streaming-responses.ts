@@ -5,19 +5,19 @@ const graceMs = 200;
 interface OpenResponse {
   readonly answer: ServerResponse;
   readonly operatorId: string;
-  /** Of the session that sent the request, or of the one that renewed it. */
+  /** Token hash of the session that sent the request, or of the one that renewed it. */
   tokenHash: string;
   readonly endsByItself: boolean;
 }
 
-/** Open responses: the rest of a response is not for an operator whose session has ended. */
+/** Tracks open responses, which are cut off when the operator's session ends. */
 export class StreamingResponses {
   readonly #byOperator = new Map<string, Set<OpenResponse>>();
 
   /**
-   * Tracks a response until its connection is done with it.
-   * @param endsByItself nothing of the operator's is sent after the end of the session, so the response is not cut off
-   *   at once
+   * Tracks a response until its connection has finished it.
+   * @param endsByItself whether the response sends no data of the operator after the end of the session, so that it is not cut
+   *   off immediately
    */
   add(
     { operator_id, token_hash }: { readonly operator_id: string; readonly token_hash: string },
@@ -43,7 +43,7 @@ export class StreamingResponses {
     this.#cut(() => this.#byOperator.get(operatorId) ?? []);
   }
 
-  /** Closes those of a session that ended. @param renewedAs its responses continue under this session */
+  /** Closes the connections of a session that ended. @param renewedAs its responses continue under this session */
   sessionEnded(tokenHash: string, renewedAs: string | null): void {
     const those = [...this.#byOperator.values()].flatMap((answers) =>
       [...answers].filter((one) => one.tokenHash === tokenHash),

@@ -14,20 +14,20 @@ export const terminalSocketLimits = {
   /** Maximum bytes of a client's frame. */
   frameBytes: 64 * 1024,
   pingMs: 30_000,
-  /** Closed after this many pings without an answer. */
+  /** Unanswered pings after which the socket is closed. */
   missedPings: 2,
-  /** A closing socket that accepts no data for this long is cut off. */
+  /** A closing socket that accepts no data for this time is destroyed. */
   closeTimeoutMs: 5_000,
-  /** Time until a client that may not see any more output is cut off. */
+  /** Time until the socket of a client that lost access is destroyed. */
   cutMs: 500,
-  /** Frames that a client may send per second, and at once; then reading pauses. */
+  /** Maximum frames per second of a client, and its burst. Above it, reading pauses. */
   framesPerSecond: 1_000,
   frameBurst: 4_000,
-  /** Maximum frames queued for a client before it is cut off: nothing else limits notices of size changes. */
+  /** Maximum frames queued for a client before it is cut off. This is the only limit of size notices. */
   waitingFrames: 8_192,
 };
 
-/** Cost of a resize in frames: it is sent to all viewers. */
+/** Cost of a resize in frames, because it is sent to all viewers. */
 const resizeCost = 10;
 
 const terminalLength = z.number().int().min(1).max(1000);
@@ -36,14 +36,14 @@ const resizeSchema = z.strictObject({ type: z.literal('resize'), cols: terminalL
 /** Close codes of RFC 6455. */
 const closeCodes = { done: 1000, goingAway: 1001, violation: 1008, bug: 1011 } as const;
 
-/** One WebSocket of an operator on a terminal session. Messages before it is open are queued. */
+/** The WebSocket of an operator on a terminal session. Messages before it is open are queued. */
 export class TerminalPeer implements TerminalClient {
   private readonly clock: Clock;
   private readonly log: Log;
   private readonly onGone: (peer: TerminalPeer) => void;
   private ws: WebSocket | null = null;
   private events: TerminalConnectionEvents | null = null;
-  /** Messages from before it was open. */
+  /** Messages from before the socket was open. */
   private waiting: ((ws: WebSocket) => void)[] = [];
   /** Frames that the network has not accepted. */
   private unsent = 0;
@@ -102,7 +102,7 @@ export class TerminalPeer implements TerminalClient {
 
   // Called by the server
 
-  /** The socket is open: `events` receives its messages from here on. */
+  /** Opens the peer: `events` receives the messages of the socket. */
   attach(ws: WebSocket, events: TerminalConnectionEvents): void {
     this.ws = ws;
     this.events = events;
@@ -119,7 +119,7 @@ export class TerminalPeer implements TerminalClient {
     this.closeWhenSent();
   }
 
-  /** The socket never opened, or is closed. */
+  /** Ends the peer when its socket never opened, or is closed. */
   leave(events = this.events): void {
     if (this.gone) return;
     this.gone = true;
@@ -129,7 +129,7 @@ export class TerminalPeer implements TerminalClient {
     this.safely(() => events?.left());
   }
 
-  /** The orchestrator stops. */
+  /** Closes the socket when the orchestrator stops. */
   interrupt(): void {
     this.tell({
       type: 'error',
@@ -165,7 +165,7 @@ export class TerminalPeer implements TerminalClient {
     const action = (ws: WebSocket): void =>
       ws.send(data, () => {
         this.unsent--;
-        // Progress counts as an answer: on a slow line the pong queues behind other data.
+        // Accepted data counts as an answer, because on a slow line the pong is queued behind it.
         this.heard = true;
         this.movedAt = this.clock.monotonic();
         if (sent !== null) this.safely(sent);
@@ -180,12 +180,12 @@ export class TerminalPeer implements TerminalClient {
     if (this.closing !== null || this.gone) return;
     this.closing = code;
     this.movedAt = this.clock.monotonic();
-    // To receive the answer to the close frame.
+    // Reads again, to receive the answer to the close frame.
     this.readOrNot();
     this.closeWhenSent();
   }
 
-  /** `ws` limits the time for the answer from this moment, however much is unsent. */
+  /** Sends the close frame once all data is sent, because `ws` limits the time for the answer from that moment. */
   private closeWhenSent(): void {
     if (this.closing !== null && this.unsent === 0) this.ws?.close(this.closing);
   }
@@ -251,7 +251,7 @@ export class TerminalPeer implements TerminalClient {
     else this.ws.resume();
   }
 
-  /** A bug ends this connection only. */
+  /** Runs an action; an exception ends only this connection. */
   private safely(action: () => void): void {
     try {
       action();
@@ -262,7 +262,7 @@ export class TerminalPeer implements TerminalClient {
   }
 }
 
-/** Replaces a socket that never opened: sending to it completes at once. */
+/** Replaces a socket that never opened. Sending to it completes immediately. */
 const closedSocket = {
   send: (_data: unknown, done: () => void) => queueMicrotask(done),
 } as unknown as WebSocket;

@@ -67,7 +67,7 @@ class Terminals implements TerminalConnections {
   }
 }
 
-/** An operator's client that records what it receives. */
+/** An operator's client that records all received data. */
 class Operator {
   readonly ws: WebSocket;
   shown = Buffer.alloc(0);
@@ -142,19 +142,19 @@ async function refused(url: string, options = {}): Promise<{ status: number; hea
   return { status: answer.statusCode!, headers: answer.headers, problem };
 }
 
-/** Resolves when `condition` holds; the event that makes it true is already on its way. */
+/** Resolves when `condition` holds. The event that makes it hold must already be pending. */
 async function until(condition: () => boolean): Promise<void> {
   while (!condition()) await turn();
 }
 
-/** Resolves when the server has received everything that the operator has sent. */
+/** Resolves when the server has received all data of the operator. */
 async function settled({ ws }: Operator): Promise<void> {
   ws.ping();
   await once(ws, 'pong');
 }
 
 describe('opening a terminal socket', () => {
-  test('passes bytes both ways and sizes, and logs no ticket', async () => {
+  test('passes bytes and sizes in both directions, and logs no ticket', async () => {
     await start();
     const { operator, joined } = await join();
     operator.ws.send(Buffer.from('ls\r'));
@@ -195,7 +195,7 @@ describe('opening a terminal socket', () => {
     expect(await refused(`wss://127.0.0.1:${port}${path('bad')}`)).toMatchObject({ status: 401 });
   });
 
-  test('sends messages from before the opening first, in order', async () => {
+  test('first sends the messages from before the opening, in order', async () => {
     await start();
     const sent: string[] = [];
     terminals.onJoin = (client) => {
@@ -212,7 +212,7 @@ describe('opening a terminal socket', () => {
     await until(() => joined.frames === 1);
   });
 
-  test('requires a valid ticket for the session of the address', async () => {
+  test('requires a valid ticket for the session in the address', async () => {
     await start();
     for (const address of [
       path('bad'),
@@ -299,12 +299,12 @@ describe('opening a terminal socket', () => {
       expect(await refused(`ws://127.0.0.1:${port}${path('bad')}`)).toMatchObject({ status: 401 });
     const { status, headers } = await refused(`ws://127.0.0.1:${port}${path()}`);
     expect([status, headers]).toEqual([429, expect.objectContaining({ 'retry-after': '3' })]);
-    // Sign-ins are counted separately.
+    // Sign-ins have counters of their own.
     const challenge = await fetch(`http://127.0.0.1:${port}/api/v1/auth/challenge`, { method: 'POST' });
     expect(challenge.status).not.toBe(429);
   });
 
-  test('leaves connections for requests', async () => {
+  test('reserves connections for requests', async () => {
     await start({ limits: { rates, connections: 4 } });
     const first = await join();
     await join();
@@ -315,7 +315,7 @@ describe('opening a terminal socket', () => {
     await join();
   });
 
-  test('accepts an upgrade right behind requests on the same connection', async () => {
+  test('accepts an upgrade right after requests on the same connection', async () => {
     await start();
     const client = connect(port, '127.0.0.1');
     let answer = '';
@@ -336,7 +336,7 @@ describe('opening a terminal socket', () => {
     const begun = connect(port, '127.0.0.1');
     begun.write(`GET ${path()} HTTP/1.1\r\nhost: x\r\nconnection: upgrade\r\nupgrade: websocket\r\n`);
     begun.resetAndDestroy();
-    // Disconnects right after its request.
+    // The client disconnects right after its request.
     const gone = connect(port, '127.0.0.1');
     gone.write(
       `GET ${path()} HTTP/1.1\r\nhost: x\r\nconnection: upgrade\r\nupgrade: websocket\r\nsec-websocket-version: 13\r\nsec-websocket-key: ${Buffer.alloc(16).toString('base64')}\r\n\r\n`,
@@ -394,14 +394,14 @@ describe('frames of a client', () => {
     const { operator, joined } = await join();
     joined.client.pause();
     for (let at = 0; at < 64; at++) operator.ws.send(Buffer.alloc(64 * 1024));
-    // Frames that were read with the first are still delivered; the network holds the rest.
+    // Frames that were read together with the first are still delivered; the rest stays in the network's buffers.
     await new Promise((resolve) => setTimeout(resolve, 100));
     expect(joined.frames).toBeLessThan(8);
     joined.client.resume();
     await until(() => joined.frames === 64);
   });
 
-  test('stops reading above the frame rate, and loses nothing', async () => {
+  test('stops reading above the frame rate, and loses no frame', async () => {
     await start();
     const { operator, joined } = await join();
     // Frames of one byte each, with a mask of zeros.
@@ -477,7 +477,7 @@ describe('liveness', () => {
     expect(joined.events).toEqual([]);
   });
 
-  test('counts accepted output as an answer, and does not ping while reading is paused', async () => {
+  test('counts accepted output as an answer, and sends no pings while reading is paused', async () => {
     await start();
     const reader = await join('good', { autoPong: false });
     const paused = await join();
@@ -509,7 +509,7 @@ describe('the end of a connection', () => {
     expect(joined.events).toEqual(['left']);
   });
 
-  test('comes after all output and messages', async () => {
+  test('closes the connection after all output and messages', async () => {
     await start();
     const { operator, joined } = await join();
     const large = Buffer.alloc(8 * 1024 * 1024, 'l');
@@ -522,11 +522,11 @@ describe('the end of a connection', () => {
     joined.client.pause();
     joined.client.close();
     joined.client.close();
-    // Later frames complete at once, and later input is ignored.
+    // Later frames complete immediately, and later input is ignored.
     await new Promise<void>((resolve) => joined.client.show(Buffer.of(1), resolve));
     joined.client.tell({ type: 'exit', code: 4, signal: null });
     operator.ws.send(Buffer.from('late'));
-    // The time limit of the answer starts when everything was sent.
+    // The time limit of the answer starts when all data was sent.
     clock.advance(4_000);
     expect(timers.mock.calls.filter(([, ms]) => ms === 5_000)).toEqual([]);
     operator.socket.resume();
@@ -538,7 +538,7 @@ describe('the end of a connection', () => {
     expect([joined.events, joined.frames]).toEqual([['left'], 0]);
   });
 
-  test('cuts off a client that accepts nothing after five seconds, and completes its frames', async () => {
+  test('cuts off a client that accepts no data for five seconds, and completes its frames', async () => {
     await start();
     const { operator, joined } = await join();
     operator.socket.pause();
@@ -573,7 +573,7 @@ describe('the end of a connection', () => {
     expect(joined.events).toEqual(['left']);
   });
 
-  test("notifies all sockets at the server's shutdown, and does not wait for them", async () => {
+  test('notifies all sockets at the server’s shutdown, and does not wait for them', async () => {
     await start();
     const [one, other, silent] = [await join(), await join('look'), await join()];
     one.joined.client.close();
