@@ -119,7 +119,7 @@ describe.skipIf(reason !== null)(`accounts of a test host${reason === null ? '' 
       ),
     ).toEqual([failed(/used by process \d+ \(sleep\)/), expect.objectContaining({ status: 'changed' })]);
     expect(said(await apply(...declared({ 'user-unix': { name: 'busy', ensure: 'absent' } })))[0]).toEqual(
-      failed(/it runs sleep \(\d+\)/),
+      failed(/still running: sleep \(\d+\)/),
     );
     await sh('pkill -U busy; while pgrep -U busy; do sleep 0.05; done; usermod -aG audio busy');
     expect(said(await apply(...declared({ 'group-unix': { name: 'busy', ensure: 'absent' } })))).toEqual([

@@ -98,7 +98,7 @@ dpkg-deb --build /tmp/fan /tmp/fan.deb > /dev/null; dpkg --install /tmp/fan.deb 
       if (mounted === 'after') await machine.sh(mount);
       const told = await apply();
       expect(await machine.sh('cat /var/lib/sample-data/mine'), mounted).toBe('mine\n');
-      expect(ends(told), mounted).toEqual([['changed', expect.stringMatching(/kept .*\/var\/lib\/sample-data/)]]);
+      expect(ends(told), mounted).toEqual([['changed', expect.stringMatching(/are kept: \/var\/lib\/sample-data /)]]);
     }
   });
 
