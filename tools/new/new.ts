@@ -12,7 +12,7 @@ const usage = `Usage:
   npm run new -- noun NAME   routes, handlers, domain, table, queries, CLI verbs, and console pages; NAME in the plural
     --about TEXT     completes "see …" in help texts and pages, such as "the tags in use"
     --example NAME   the name of one, for examples and tests
-    --no-table       what it lists is not in the database
+    --no-table       its list does not come from the database
 
 NAME has lower-case words joined by hyphens, such as dnf-module. The generated tests fail with "fill in".`;
 

@@ -7,7 +7,7 @@ export interface NounOptions {
   readonly about: string;
   /** The name of one, for examples and tests. */
   readonly example: string;
-  /** False: what it lists is not in the database. */
+  /** False: the list does not come from the database. */
   readonly table: boolean;
 }
 
@@ -60,7 +60,7 @@ export function nounSkeleton(root: string, name: string, options: NounOptions): 
     next: [
       `protocol/src/http/${name}.ts: fields, further routes, their errors (protocol/src/errors.ts)`,
       'docs/glossary.md: define the term; node tools/checks/docs.ts --write; node tools/docs/write-openapi.ts',
-      'protocol/src/http/event-types.ts: an event for each change; console/src/api/live/stale.ts: what it makes stale',
+      'protocol/src/http/event-types.ts: an event for each change; console/src/api/live/stale.ts: the stale answers',
       `orchestrator/src/domain/${name}/${name}.ts: the rules; store: an index for each query (indices.test.ts)`,
       `cli/src/verbs/${name}/${name}.ts: columns, further verbs`,
       `console/src/pages/${name}: the pages; console/src/app/navigation.ts: its icon and its place in the menu`,

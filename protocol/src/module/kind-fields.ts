@@ -10,7 +10,7 @@ export const triggerDescriptions: Readonly<Record<Trigger, string>> = {
   rerun_on: 'Run again after any of these resources changed',
 };
 
-/** One field of a kind, for people. */
+/** A field of a kind, described for people. */
 export interface KindField {
   readonly name: string;
   /** `ids`: a list of ids of resources. */
@@ -20,7 +20,7 @@ export interface KindField {
   readonly identity: boolean;
   /** The value that an absent field has; null: an absent field is not managed. */
   readonly default: string | null;
-  /** Of a choice; null: any value of the type. */
+  /** The values of a choice; null: any value of the type. */
   readonly values: string[] | null;
   /** Bounds of an integer. */
   readonly minimum: number | null;

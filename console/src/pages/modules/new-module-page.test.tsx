@@ -8,7 +8,7 @@ import { NewModulePage } from './new-module-page.tsx';
 // CodeMirror measures its layout, which happy-dom does not compute.
 vi.mock('../../editor/code-editor.tsx', () => ({ default: () => null }));
 // The schema is not in the route table, from which the fake orchestrator answers.
-vi.mock('../../api/module-schema.ts', () => ({
+vi.mock('../../api/modules/module-schema.ts', () => ({
   moduleSchemaQuery: { queryKey: ['module-schema'], queryFn: async () => ({}) },
 }));
 

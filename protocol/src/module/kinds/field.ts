@@ -34,7 +34,7 @@ function notText(input: unknown): string {
   return 'must be text';
 }
 
-/** The description of a field and the value that it has when it is absent, if it has one. */
+/** Adds the default to the description of a field. */
 const withDefault = (description: string, whenAbsent: string | undefined) =>
   whenAbsent === undefined
     ? { description, rest: {} }
