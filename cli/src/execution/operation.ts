@@ -17,6 +17,7 @@ import { nearest } from '../text/nearest.ts';
 import { lastLine } from '../text/output-text.ts';
 import { stepLine } from '../text/plan-text.ts';
 import { sanitiseLine } from '../text/sanitize.ts';
+import { stalePlanRemedy } from '../transport/explain.ts';
 import { operationLines } from './apply-view.ts';
 import { follow } from './follow.ts';
 
@@ -93,7 +94,7 @@ export async function applyThrough(
       exits.failed,
       'plan_stale',
       ended.error.replace(/^plan_stale:?\s*/, '') || 'the desired set changed after the plan',
-      'The machine, a module, or the desired set has changed since the plan. Run the same command again.',
+      stalePlanRemedy,
     );
   return ended;
 }

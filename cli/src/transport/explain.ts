@@ -19,6 +19,9 @@ export interface Explanation {
   stack: string | null;
 }
 
+export const stalePlanRemedy =
+  'The machine, a module, a secret, or the desired set has changed since the plan. Make a new plan: muster plan. Or apply without --plan.';
+
 // The table advises users of the API; these advise users of this program.
 const remedies: Readonly<Record<string, string>> = {
   unauthenticated: 'Sign in again: muster login',
@@ -28,7 +31,7 @@ const remedies: Readonly<Record<string, string>> = {
   agent_not_rejected: 'Reject it first: muster agents reject',
   agent_not_approved: 'Approve it first: muster agents approve',
   tag_not_found: 'See its tags: muster agents show AGENT',
-  plan_stale: 'The machine, a module, or the desired set has changed since the plan. Run the same command again.',
+  plan_stale: stalePlanRemedy,
   name_required: 'Give it a name: muster agents approve … --name NAME',
   // The table refers to `errors`, which are printed above.
   module_unresolved: 'Compare with the attributes of the agent: muster agents show AGENT',
