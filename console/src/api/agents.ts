@@ -19,7 +19,7 @@ import { keys } from './query-keys.ts';
 /** All agents. */
 export const agentsQuery = queryOptions(agentList);
 
-/** One agent, by id or name. */
+/** An agent, by id or name. */
 export const agentQuery = (id: string) =>
   queryOptions({
     queryKey: keys.agent(id),
@@ -61,7 +61,7 @@ export function useSelectorVocabulary(): {
   const { data: tags } = useQuery(tagsQuery);
   const { data: agents } = useQuery(agentsQuery);
   return useMemo(() => {
-    // Computed on first use, which is while somebody types.
+    // Computed on first use, when the operator types a selector.
     let attributes: readonly Counted[] | null = null;
     const keys = (): readonly Counted[] => {
       attributes ??= counted(agents ?? [], ({ attributes }) => Object.keys(attributes)).map(({ value, count }) => ({

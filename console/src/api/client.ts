@@ -38,7 +38,7 @@ const send: Transport = async ({ method, url, headers, body, signal, stream }) =
   };
 };
 
-/** Not every browser supports `for await` on a ReadableStream. */
+/** The pieces of a stream. Some browsers do not support `for await` on a ReadableStream. */
 async function* piecesOf(stream: ReadableStream<Uint8Array>): AsyncGenerator<Uint8Array> {
   const reader = stream.getReader();
   try {

@@ -10,7 +10,7 @@ import { queryOptions, useQuery } from '@tanstack/react-query';
 import { call } from './client.ts';
 import { keys } from './query-keys.ts';
 
-/** All operators, including removed ones: their names still appear in what they did. */
+/** All operators, including removed ones, whose names still appear in events and records. */
 export const operatorsQuery = queryOptions({
   queryKey: keys.operators,
   queryFn: ({ signal }) => call(listOperators, { query: { include_removed: 'true' }, all: true, signal }),

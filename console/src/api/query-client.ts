@@ -27,7 +27,7 @@ export const queryClient = new QueryClient({
       retry: (_, error) => isTransient(error),
       retryDelay,
     },
-    // A change is sent once; a person decides whether to repeat it. Its input may be a secret, so it is not cached.
+    // A change is sent once; the operator decides whether to repeat it. Its input may be a secret, so it is not cached.
     mutations: { networkMode: 'always', retry: false, gcTime: 0 },
   },
 });

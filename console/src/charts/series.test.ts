@@ -45,7 +45,7 @@ describe('lines of samples', () => {
     expect(linesOf([sample(60), sample(86_400)], 60).times).toEqual([60, 120, 86_400]);
   });
 
-  test('has no rate where a counter was reset', () => {
+  test('leaves out the rate where a counter was reset', () => {
     const { values } = linesOf([sample(60), sample(120, { net_rx_bytes: 5 }), sample(180, { net_rx_bytes: 605 })], 60);
     expect(values.received).toEqual([null, null, 10]);
   });

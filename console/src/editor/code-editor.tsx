@@ -178,7 +178,7 @@ export default function CodeEditor({
     });
   }, [readOnly]);
 
-  // Before the next input: later, this value could be older than the text, and would undo what was typed.
+  // Runs before the next input. Later, this value could be older than the text, and would undo the input.
   useLayoutEffect(() => {
     if (view.current !== null) show(view.current, value);
   }, [value]);

@@ -22,7 +22,7 @@ describe('marks', () => {
     [undefined, undefined, 'name'],
     // At the end of a line there is nothing to underline.
     [1, 40, ''],
-    // Of a text that was longer, or of numbers that are none.
+    // Positions beyond the text, and invalid numbers.
     [400, 2, ''],
     [-3, -1, 'name'],
   ])('marks a fault at line %s, column %s: %j', (line, column, word) => expect(marked(line, column)).toBe(word));
@@ -57,11 +57,11 @@ describe('syntax', () => {
 
 describe('judging a text', () => {
   const verdict = { text, faults: [fault(4, 5)], warnings: [] };
-  test('is checking before the first verdict', () =>
+  test('shows the state checking before the first verdict', () =>
     expect(judge(text, null)).toEqual({ marks: [], state: 'checking' }));
   test('shows the verdict of this text', () =>
     expect(judge(text, verdict)).toMatchObject({ state: 'faulty', marks: [{ line: 4 }] }));
-  test('is valid with warnings only', () =>
+  test('shows the state valid with warnings only', () =>
     expect(judge(text, { text, faults: [], warnings: [fault(1, 1)] })).toMatchObject({
       state: 'valid',
       marks: [{ severity: 'warning' }],

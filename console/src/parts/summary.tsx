@@ -19,7 +19,7 @@ export function SummaryLine({
 }: {
   readonly summary: Counts | null;
   readonly resultKind: ResultKind;
-  /** Wraps where there is little room, instead of truncating. */
+  /** Wraps in a narrow space, instead of truncating. */
   readonly wrap?: boolean;
 }) {
   if (summary === null || summary.total === 0) return <span className="text-muted">–</span>;

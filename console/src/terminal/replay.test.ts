@@ -3,7 +3,7 @@ import { HiddenScreen } from './hidden-screen.ts';
 import { Recording } from './recording.ts';
 import { Replay } from './replay.ts';
 
-/** Counts what is written to it. */
+/** A screen that counts the written characters. */
 class CountedScreen extends HiddenScreen {
   written = 0;
   override write(data: string | Uint8Array, done?: () => void): void {
@@ -25,7 +25,7 @@ function recordingOf(lines: number): Recording {
   return recording;
 }
 
-/** What is on a screen that was written to without any jump. */
+/** The content of a screen after playback without a jump. */
 async function playedThrough(recording: Recording, count: number): Promise<string> {
   const screen = new HiddenScreen();
   screen.resize(recording.size.cols, recording.size.rows);
@@ -50,7 +50,7 @@ test('reaches the same screen over a long distance without rendering it', async 
   const replay = new Replay(recording, screen);
   await replay.show(whole);
   expect(replay.count).toBe(whole);
-  // Nothing but what stands there at the end, of a million characters.
+  // Writes only the final content, out of a million characters.
   expect(screen.written).toBeLessThan(200_000);
   expect(screen.snapshot()).toBe(await playedThrough(recording, whole));
   for (const count of [10, 23_050]) {

@@ -221,7 +221,7 @@ async function writeVerified<T>(
     const again = createHash('sha256');
     for await (const piece of createReadStream(partial) as AsyncIterable<Buffer>) again.update(piece);
     if (again.digest('hex') !== hash.digest('hex'))
-      throw new TransferRefused('the file on disk differs from what was written; nothing was kept');
+      throw new TransferRefused('the file on disk differs from the written data; nothing was kept');
     await look(partial);
     await rename(partial, path);
     const directory = await open(dirname(path), 'r');

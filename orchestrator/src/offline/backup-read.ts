@@ -131,7 +131,7 @@ async function readEntries(
   throw new TransferRefused(
     next.done
       ? 'the backup ends without its manifest: it is cut off'
-      : `${next.value.name} does not belong where it stands in the backup`,
+      : `${next.value.name} is not allowed at its position in the backup`,
   );
 }
 

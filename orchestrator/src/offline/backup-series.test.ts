@@ -7,7 +7,7 @@ import { keepNewest, numberToKeep, placeOfBackup } from './backup-series.ts';
 const above = scratchDirectory('muster-series-');
 afterAll(() => rmSync(above, { recursive: true, force: true }));
 
-test('names the file after the time in a directory, and uses any other path as the file', async () => {
+test('names the file in a directory after the time, and uses any other path as the file', async () => {
   const now = Date.UTC(2026, 10, 20, 3, 4, 5, 678);
   expect(await placeOfBackup(above, now)).toEqual({
     file: join(above, 'muster-20261120T030405Z.backup'),

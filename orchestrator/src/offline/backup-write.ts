@@ -62,7 +62,7 @@ export interface BackupReport {
 const pieceBytes = 4 * 1024 * 1024;
 /** SQLite cannot checkpoint its log while a snapshot is read: a backup that takes too long is aborted. */
 const maxLogGrowth = 1024 ** 3;
-/** Not in a backup: operators sign in again after a restore. */
+/** Tables that are left out of a backup, because operators sign in again after a restore. */
 const excludedTables: ReadonlySet<string> = new Set(['sessions', 'web_login_codes']);
 
 /**
@@ -170,7 +170,7 @@ async function writeEntries(wish: BackupWish, put: (bytes: Uint8Array) => Promis
   }
 }
 
-/** A snapshot of the database with the keys that it needs: retries if the keys change meanwhile. */
+/** A snapshot of the database with the keys that it needs. Retries if the keys change during the read. */
 async function consistentSnapshot({
   config,
   dataDir,

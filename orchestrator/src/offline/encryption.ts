@@ -91,7 +91,7 @@ export function identitiesOf(file: string): string[] {
 
 /** Asks at the terminal, even if standard input and output are redirected. Does not echo the answer. */
 export async function askPassphrase(question: string): Promise<string> {
-  // Numeric descriptors that stay open: a garbage-collected FileHandle would close its number, which may by then belong
+  // Numeric descriptors that stay open: a garbage-collected FileHandle would close its number, which may already belong
   // to a file of the backup.
   let input: ReadStream;
   let output: WriteStream;

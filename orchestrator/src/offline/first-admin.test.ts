@@ -60,7 +60,7 @@ describe('muster orchestrator init', () => {
     expect(ran.said).toContain('muster login --url https://m.example:4749');
   });
 
-  test('can be repeated, also with a file of comments only', async () => {
+  test('runs again without changes, even with a file that contains only comments', async () => {
     writeFileSync(file(), '# nothing\n');
     for (const name of ['ada', 'bob'])
       await run(`${ready}; created first operator ${name}`, '--operator-key', key, '--username', name);

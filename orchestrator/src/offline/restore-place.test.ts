@@ -54,7 +54,7 @@ describe('a data directory that is put back', () => {
   test('keeps an incomplete restore whose database was committed: nothing starts before it is complete', async () => {
     await begun();
     await markDatabase(directory, 'muster_before');
-    // It fails, and a second failure does not undo it.
+    // The restore fails, and a second failure does not undo it.
     for (const _ of [1, 2]) {
       await dropRestore(directory);
       await expect(finishRestore(directory)).rejects.toThrow('with the same backup; the former data is in');

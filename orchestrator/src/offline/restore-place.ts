@@ -4,7 +4,7 @@ import { writePrivateFile } from '../../../lib/src/private-file.ts';
 
 /**
  * A restore into a data directory. The content is first written to a folder within it; a marker file then declares it
- * complete. From there on the content replaces what was in the directory, and the replacement can be resumed after any
+ * complete. After that, the content replaces that of the directory, and the replacement can be resumed after any
  * interruption. No orchestrator starts before it is finished.
  */
 

@@ -45,7 +45,7 @@ const code = (promise: Promise<unknown>) =>
     (error: unknown) => (error instanceof MusterError ? error.code : (error as Error).name),
   );
 
-describeDatabases('a database', (fixture) => {
+describeDatabases('database', (fixture) => {
   test('returns rows and changes of each statement', async () => {
     const database = await fixture.open();
     const first = statement(upsert, { key: 'a', value: '1' });
@@ -118,14 +118,14 @@ describeDatabases('a database', (fixture) => {
     }
   });
 
-  test('rolls back the guarded statement, too', async () => {
+  test('rolls back the guarded statement as well', async () => {
     const database = await fixture.open();
     const guarded = statement(upsert, { key: 'k', value: 'v' }, { expect: 'no_row', else: 'name_taken' });
     expect(await code(write(database, guarded))).toBe('name_taken');
     expect(await keys(database)).toEqual([]);
   });
 
-  test('fails one write without harm to concurrent ones', async () => {
+  test('fails one write without affecting concurrent ones', async () => {
     const database = await fixture.open();
     const outcomes = await Promise.all(
       Array.from({ length: 60 }, (_, number) => {
@@ -144,7 +144,7 @@ describeDatabases('a database', (fixture) => {
     expect(database.stats()).toMatchObject({ unitsCommitted: 20, unitsFailed: 40, queued: 0, queuedBytes: 0 });
   });
 
-  test('gives a name to one of many writes that check and take it at the same time', async () => {
+  test('gives a name to only one of many writes that check and take it concurrently', async () => {
     const database = await fixture.open();
     const outcomes = await Promise.all(
       Array.from({ length: 12 }, (_, number) =>
@@ -161,7 +161,7 @@ describeDatabases('a database', (fixture) => {
     expect(outcomes.filter((outcome) => outcome === 'name_taken')).toHaveLength(11);
   });
 
-  test('names the other constraints, too', async () => {
+  test('names the other violated constraints', async () => {
     const database = await fixture.open();
     const tag = defineQuery('tags/orphan', (db) =>
       db.insertInto('agent_tags').values({ node_id: 'nobody', key: 'k', value: 'v' }),
@@ -321,7 +321,7 @@ describeDatabases('a database', (fixture) => {
     expect(database.stats()).toMatchObject({ queued: 0, queuedBytes: 0 });
   });
 
-  test('refuses a write of an agent that is too large, and keeps room for others', async () => {
+  test('refuses an oversized write of an agent, and reserves room for other writes', async () => {
     const limits = { maxUnits: 100, maxBytes: 200_000, maxAgentUnitBytes: 70_000, maxAgentBytes: 100_000 };
     const database = await fixture.open({ limits });
     const put = (key: string, length: number, ofAgent: boolean) =>
@@ -332,7 +332,7 @@ describeDatabases('a database', (fixture) => {
           ofAgent,
         }),
       );
-    // Refused by its size in bytes, also when the queue is empty.
+    // The write is refused by its size in bytes, even if the queue is empty.
     expect(
       await code(
         database.write({
@@ -423,7 +423,7 @@ describeDatabases('a database', (fixture) => {
           );
           const model = new Map(accounts.map((key) => [key, 100]));
           const expected = transfers.map(({ from, to, amount }, index) => {
-            // Concurrent writes have no order on PostgreSQL: only the outcomes say which came first.
+            // Concurrent writes have no order on PostgreSQL. Only the outcomes show which was first.
             const covered = fixture.kind === 'sqlite' ? model.get(from)! >= amount : outcomes[index] !== 'plan_stale';
             if (!covered) return 'plan_stale';
             if (!model.has(to)) return 'agent_not_found';
@@ -441,7 +441,7 @@ describeDatabases('a database', (fixture) => {
     );
   });
 
-  test('gives growing numbers to events', async () => {
+  test('gives increasing numbers to events', async () => {
     const database = await fixture.open();
     const add = defineQuery('audit/add', (db, p: { id: string }) =>
       db

@@ -58,14 +58,14 @@ export interface Dialect {
   /** The larger of two numbers or texts; null when either is null (PostgreSQL alone would skip the null). */
   greatest<T extends number | string>(left: RawBuilder<T>, right: RawBuilder<T>): RawBuilder<T>;
 
-  /** Casts a value whose type the database cannot infer: in a select list, or beside another parameter. */
+  /** Casts a value whose type the database cannot infer: in a select list, or next to another parameter. */
   typed<T extends ValueType>(value: TypeOf<T> | null, type: T): RawBuilder<TypeOf<T>>;
 
   /** Types for migrations. Both databases compare text by code point, so pages by key have the same order. */
   readonly columns: {
     readonly text: RawBuilder<unknown>;
     readonly integer: RawBuilder<unknown>;
-    /** The whole definition of a primary key that counts up and never reuses a number. */
+    /** The whole definition of an auto-incrementing primary key that never reuses a number. */
     readonly counter: RawBuilder<unknown>;
     /** The end of a `create table` statement. */
     readonly tableEnd: RawBuilder<unknown>;
@@ -89,8 +89,8 @@ const sqlite: Dialect = {
     sql`${sql.ref(column)} in (select value from json_each(${asList(list, type)}))`,
   isNotIn: (column, list, type = 'text') =>
     sql`${sql.ref(column)} not in (select value from json_each(${asList(list, type)}))`,
-  // Not `->>`: it would read a key that looks like a path or a number as one. The inner select keeps the column names of
-  // `json_each` (`key`, `value`, `type` …) apart from the table's.
+  // `->>` is not used: it would read a key that looks like a path or a number as one. The inner select separates the column
+  // names of `json_each` (`key`, `value`, `type` …) from those of the table.
   jsonField: (column, key) =>
     sql`(select field.value from (select ${sql.ref(column)} as document) as given, json_each(given.document) as field
       where field.key = ${key} limit 1)`,

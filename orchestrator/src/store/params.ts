@@ -25,7 +25,7 @@ export class ListPlaceholder extends Placeholder {
   }
 }
 
-/** One `?` or `$n` of a compiled statement: a constant of the query, or a parameter by name. */
+/** A `?` or `$n` of a compiled statement: a constant of the query, or a parameter by name. */
 export type Slot = { readonly value: BoundValue } | { readonly param: string; readonly list: boolean };
 
 /** An object with a placeholder for every property, typed as the values. */

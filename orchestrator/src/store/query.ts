@@ -77,7 +77,7 @@ function slotOf(query: string, parameter: unknown): Slot {
  *
  * `p.x` is a placeholder without a value: pass it on, do not inspect it. Queries that depend on a value belong in
  * `defineVariants`.
- * @param name for logs and errors, `noun/what it does`
+ * @param name for logs and errors, `noun/effect`
  * @param build called once per kind of database, when the query first runs
  */
 export function defineQuery<O, P extends ParamsOf<P> = Record<never, never>>(

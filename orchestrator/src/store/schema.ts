@@ -268,7 +268,7 @@ export interface RunResultsTable {
 }
 
 export interface AuditEventsTable {
-  /** Grows with every event; on PostgreSQL it may have gaps and may differ from commit order. */
+  /** Increases with every event. On PostgreSQL it may have gaps and may differ from commit order. */
   seq: Generated<number>;
   id: string;
   event_type: string;
@@ -302,7 +302,7 @@ export interface AuditChainTable {
 export interface LeasesTable {
   name: string;
   holder: string;
-  /** Grows each time the lease is taken, so that writes of a former holder can be refused. */
+  /** Increases each time the lease is taken, so that writes of a former holder can be refused. */
   token: number;
   /** Unix milliseconds. */
   expires_ms: number;
@@ -382,7 +382,7 @@ export interface ChannelsTable {
   created_by: string;
   /** Failed attempts since the last successful delivery. */
   failures: number;
-  /** Unix milliseconds; no attempt is made before. */
+  /** Unix milliseconds before which no attempt begins. */
   retry_at_ms: number;
   /** Unix seconds when it was reported as failing; null otherwise. */
   failing_since: number | null;
@@ -402,7 +402,7 @@ export interface NotificationsTable {
   event: JsonText<AuditEvent>;
 }
 
-/** The outbox. A row is deleted when it was delivered or given up. */
+/** The outbox. A row is deleted when its message was delivered or dropped. */
 export interface DeliveriesTable {
   channel_id: string;
   /** Position of the notification. */

@@ -18,7 +18,7 @@ afterAll(() => rmSync(root, { recursive: true, force: true }));
 const id = '01KAGZ7Q4W8E2R5T6Y9V0P3A1S';
 const recorder = fileURLToPath(new URL('../../test/record-until-killed.ts', import.meta.url));
 
-test.each([1, 400])('records everything that a killed process has shown (killed after %i pieces)', async (pieces) => {
+test.each([1, 400])('records all output that a killed process has shown (killed after %i pieces)', async (pieces) => {
   const directory = join(root, `killed-${pieces}`);
   const child = spawn(process.execPath, [recorder, directory, id], { stdio: ['ignore', 'pipe', 'inherit'] });
   const shown: string[] = [];
@@ -69,7 +69,7 @@ test('reports a full disk once, and keeps exactly the confirmed lines, which the
   }
 });
 
-test('shows every whole line that a full disk took, also of lines that were written together', async (context) => {
+test('shows every whole line that a full disk stored, even of lines that were written together', async (context) => {
   if (missingMount && process.env.CI !== 'true') context.skip(missingMount);
   const small = join(root, 'small-together');
   mkdirSync(small);
@@ -128,7 +128,7 @@ test.each([
   if (how === 'cut short') expect(readFileSync(file, 'utf8')).toBe(`[${outputLines(1, Buffer.from('shown'))}`);
 });
 
-test('throws when the transcript cannot be created, and leaves nothing behind', async () => {
+test('throws when the transcript cannot be created, and leaves no file', async () => {
   const directory = join(root, 'gone');
   const transcripts = await openTranscripts(directory, new ManualClock());
   rmSync(directory, { recursive: true });
@@ -144,7 +144,7 @@ test('syncs twice a second with one timer for all transcripts, and at the end', 
   expect(transcripts.syncs).toBe(0);
   for (let round = 1; round <= 3; round++) {
     await Promise.all(recordings.map((recording) => new Promise<void>((done) => recording.append('{}\n', done))));
-    // The round before may still be at its last file; it sets the timer at its end.
+    // The previous round may still process its last file, and sets the timer at its end.
     await vi.waitFor(() => expect(after).toHaveBeenCalledTimes(round));
     expect(after.mock.calls[0]?.[0]).toBe(500);
     clock.advance(500);

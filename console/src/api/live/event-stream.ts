@@ -57,7 +57,7 @@ const maxReadDelayMs = 2_500;
 
 let running: AbortController | null = null;
 
-/** Follows the stream while somebody is signed in. */
+/** Follows the stream while an operator is signed in. */
 export function startLive(): void {
   session.subscribe(() => {
     if (session.state().status === 'live') begin();

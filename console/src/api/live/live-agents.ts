@@ -43,7 +43,7 @@ async function fetchSome(ids: readonly string[]): Promise<void> {
       try {
         return [id, await call(getAgent, { params: { node_id: id } })];
       } catch (error) {
-        // After other errors the cache is updated when the connection comes back.
+        // After other errors, the cache is updated when the connection is restored.
         return error instanceof ApiError && error.problem.status === 404 ? [id, null] : null;
       }
     }),

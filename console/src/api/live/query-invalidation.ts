@@ -103,7 +103,7 @@ export function createStaleMarker(client: QueryClient, { now, after }: MarkerClo
     if (event.action.type === 'success' && event.action.manual !== true)
       restsUntil.set(query, now() + restAfter(query.state.data));
     if (query.state.fetchStatus === 'idle' && again.delete(query))
-      // Not while the cache is still notifying its subscribers.
+      // Runs in a microtask, because the cache is still notifying its subscribers.
       queueMicrotask(() => isCached(query) && mark(query));
   });
 

@@ -60,7 +60,7 @@ test.each([
   expect(marked.slice(1)).toEqual([[2060, ['audit', 'page']]]);
 });
 
-test('reports the time of the last event about the answer or what it covers', () => {
+test('reports the time of the last event about the answer or an object in it', () => {
   const { staleness, news, until } = underTest();
   staleness.add(['agents']);
   until(40);

@@ -54,7 +54,7 @@ export async function openSealedKey(bytes: Uint8Array, passphrase: string): Prom
   );
   try {
     const opened = cbc(key, iv).decrypt(derContent([sealed], 0, derTags.octets));
-    // One wrong passphrase in 256 produces valid padding.
+    // A wrong passphrase produces valid padding in 1 of 256 cases.
     if (opened[0] !== derTags.sequence || derValues(opened).length !== 1) throw wrongPassphrase();
     return opened;
   } catch {

@@ -167,7 +167,7 @@ test('stays signed out after a sign-out during a sign-in', async () => {
   expect(left.toSorted()).toEqual(['ada-1', 'ada-2']);
 });
 
-test('ends the replaced session and keeps the waiting requests of the person', async () => {
+test('ends the replaced session and keeps the waiting requests of the operator', async () => {
   const { session, left, token } = underTest();
   await session.begin(token('ada-1'));
   await session.begin(token('ada-2'));

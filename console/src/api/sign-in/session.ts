@@ -5,7 +5,7 @@ export type { Token } from './token-renewal.ts';
 
 /**
  * The sign-in session of this tab. The token is only in memory, so nothing stored can be stolen; a reload requires another
- * sign-in. After the session expires, requests wait until the person signs in again, so nothing typed is lost.
+ * sign-in. After the session expires, requests wait until the operator signs in again, so that no input is lost.
  */
 
 export type Person = Pick<Operator, 'operator_id' | 'username' | 'role'>;
@@ -21,7 +21,7 @@ export interface SignedIn extends Token {
   readonly operator: Person;
 }
 
-/** Rejects requests that waited for a sign-in when another person signs in, or the person signs out. */
+/** Rejects requests that waited for a sign-in when another operator signs in, or the operator signs out. */
 export class SessionEnded extends Error {
   constructor() {
     super('the session ended before this was sent');
@@ -64,13 +64,13 @@ export function createSession(parts: RenewalParts) {
       listeners.add(listener);
       return () => listeners.delete(listener);
     },
-    /** Calls `forgetter` before another person sees the page, to clear the data of the previous one. */
+    /** Calls `forgetter` before another operator sees the page, to clear the data of the previous one. */
     onForget(forgetter: () => void): void {
       forgetters.add(forgetter);
     },
     /**
      * Begins a session, or resumes an expired one. Ends the session that it replaces.
-     * @throws SessionEnded if the person signed out in the meantime
+     * @throws SessionEnded if the operator signed out in the meantime
      */
     async begin(signIn: SignedIn | Promise<SignedIn>): Promise<void> {
       const signOutsBefore = signOuts;
@@ -94,7 +94,7 @@ export function createSession(parts: RenewalParts) {
     token,
     /**
      * The token to send after the orchestrator refused this one.
-     * @throws SessionEnded if the refused token was another person's
+     * @throws SessionEnded if the refused token belonged to another operator
      */
     async tokenAfter(refused: string): Promise<string | null> {
       // A renewal ends the old token before its answer arrives.

@@ -8,7 +8,7 @@ import type { Person } from './session.ts';
 /** Sign-in with a link of `muster web-login` or with a key file. */
 
 /**
- * Redeems the code of `muster web-login`. The session must begin only after the person agrees: an attacker could send a
+ * Redeems the code of `muster web-login`. The session must begin only after the operator agrees: an attacker could send a
  * link that signs others in to the attacker's account, so that they type secrets there.
  * @throws ApiError if the code was used or is older than a minute
  */
@@ -21,11 +21,11 @@ export async function redeemCode(code: string): Promise<PendingSignIn> {
   };
 }
 
-/** A sign-in session that waits for the person's consent. */
+/** A sign-in session that waits for the operator's consent. */
 export interface PendingSignIn {
   readonly person: Person;
   begin(): Promise<void>;
-  /** Also ends the session at the orchestrator. */
+  /** Rejects the sign-in, and ends the session at the orchestrator. */
   refuse(): void;
 }
 

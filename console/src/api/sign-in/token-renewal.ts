@@ -52,7 +52,7 @@ export function createTokenRenewal({ calls, now, after, isRefusal }: RenewalPart
     if (old === null) return;
     const done = calls.renew(old.token).then(
       (fresh) => {
-        // The person may have signed out or in again in the meantime.
+        // The operator may have signed out or in again in the meantime.
         if (current === old) hold(fresh);
         else end(fresh);
       },
@@ -82,7 +82,7 @@ export function createTokenRenewal({ calls, now, after, isRefusal }: RenewalPart
       return last;
     },
     owns: (token: string) => own.has(token),
-    /** Disowns all tokens, when the person changes. */
+    /** Disowns all tokens, when the operator changes. */
     disown: () => own.clear(),
     /** The pending renewal of this token; null if there is none. */
     pending: (token: string): Promise<void> | null => (renewing?.token === token ? renewing.done : null),

@@ -8,7 +8,7 @@ export interface AppliedModule {
   readonly entries: readonly AppliedEntry[];
 }
 
-/** Applied state by module, with deviating entries first. Pure. */
+/** Applied state by module, with entries that differ from it first. Pure. */
 export function appliedByModule({ applied, unapplied, pending_removals }: State): readonly AppliedModule[] {
   const groups = new Map<string, AppliedEntry[]>();
   const take = (entries: readonly Entry[], standing: AppliedEntry['standing']) => {

@@ -6,7 +6,7 @@ import { LiveScreen } from './live-screen.ts';
 
 const bellMs = 1_500;
 
-/** What the machine or the operator asked for and the page confirms. */
+/** A request of the machine or the operator that the page asks the operator to confirm. */
 export type TerminalQuestion = { readonly kind: 'paste' | 'link'; readonly text: string };
 
 export interface LiveScreenState {

@@ -52,7 +52,7 @@ export function Dialog({
           onInput={() => {
             typed.current = true;
           }}
-          // A stray click must not discard what was typed.
+          // A stray click must not discard the input.
           onInteractOutside={(event) => (lasting || typed.current) && event.preventDefault()}
           onEscapeKeyDown={(event) => (lasting || hasOpenList(event.target)) && event.preventDefault()}
         >

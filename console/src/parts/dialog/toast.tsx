@@ -3,7 +3,7 @@ import { useEffect, useState } from 'react';
 import { messageOf } from '../states.tsx';
 import { lineText } from '../text.tsx';
 
-/** Toasts confirm what was just done. Important messages are also shown where they belong. */
+/** Toasts confirm an action. Important messages are also shown next to the object that they concern. */
 
 const load = () => import('./toaster.tsx');
 type Loaded = Awaited<ReturnType<typeof load>>;

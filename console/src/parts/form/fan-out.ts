@@ -23,7 +23,7 @@ export interface FanOutDraft {
 
 export type FanOutFaults = Partial<Record<keyof FanOutDraft, string>>;
 
-/** One agent first, then a quarter at a time; halts at the first failure. */
+/** Starts with one agent, then a quarter of them at a time; halts at the first failure. */
 export const careful: FanOutDraft = { canary: '1', batch: '25%', maxFailures: '0', offline: 'report', wait: '24h' };
 /** All agents at once, regardless of failures. */
 export const atOnce: FanOutDraft = { canary: '', batch: '', maxFailures: '', offline: 'report', wait: '24h' };

@@ -6,7 +6,7 @@ export interface Counted {
   readonly count: number | null;
 }
 
-/** The keys and values of a fleet. Read only while somebody types. */
+/** The keys and values of a fleet. Read only while the operator types. */
 export interface SelectorVocabulary {
   /** Tag keys, and attributes as `attr.distro`. */
   readonly keys: () => readonly Counted[];

@@ -13,7 +13,7 @@ interface Options {
   readonly vocabulary: SelectorVocabulary;
 }
 
-/** The completion of a selector field: what it offers, and how keys and typing change it. */
+/** The completion of a selector field: its suggestions, and how keys and typing change them. */
 function useSelectorField({ value, onChange, onSubmit, vocabulary }: Options) {
   const field = useRef<HTMLInputElement>(null);
   const list = useRef<HTMLDivElement>(null);
@@ -98,7 +98,7 @@ export function SelectorInput({
 }: Options & {
   readonly label: string;
   readonly hideLabel?: boolean;
-  /** Shown under the field while it has no fault, such as what it matches. */
+  /** Shown under the field while it has no fault, such as the number of matching agents. */
   readonly hint?: ReactNode;
   /** Shown if the grammar is right. */
   readonly error?: string | null | undefined;

@@ -58,7 +58,7 @@ export interface ResourceRowProps {
   readonly onAnchor: (anchor: Anchor) => void;
 }
 
-/** One resource: a line with its outcome, and the details below it when open. */
+/** A resource: a line with its outcome, and the details below it when open. */
 export function ResourceRow(props: ResourceRowProps) {
   const { each, output, open, anchor } = props;
   const opens = hasDetail(each.result) || output !== undefined;

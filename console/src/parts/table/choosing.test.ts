@@ -19,7 +19,7 @@ describe('choosing rows', () => {
     expect(after(rangeChosen(keys, new Set('acde'), 'b', 'd'))).toBe('ae');
   });
 
-  test('toggles only one row if the anchor is gone', () => {
+  test('toggles only one row if the anchor was removed', () => {
     expect(after(rangeChosen(keys, new Set('x'), 'x', 'c'))).toBe('cx');
     expect(after(rangeChosen(keys, new Set(), null, 'c'))).toBe('c');
   });

@@ -47,7 +47,7 @@ export function useClearFilters(filters: readonly Filter[]): (() => void) | unde
   return () => void navigate({ to: '.', search: others as never });
 }
 
-/** Whether a text contains what is searched for, in any case. */
+/** Whether a text contains the searched text, ignoring case. */
 export const containsText = (wanted = '', ...texts: readonly (string | null | undefined)[]): boolean =>
   wanted === '' || texts.some((text) => text?.toLowerCase().includes(wanted.toLowerCase()));
 

@@ -60,8 +60,8 @@ export interface Terminals extends TerminalConnections {
   /** @throws MusterError terminal_not_found (also when no transcript is kept), terminal_of_another */
   transcript(asker: TerminalAsker, sessionId: string, format: 'raw' | 'asciicast'): Promise<AsyncIterable<Uint8Array>>;
   /**
-   * Ends the sessions that a former process left open. Call it once, before anything else.
-   * @returns once these sessions are known; `recorded` resolves once all of them are on record
+   * Ends the sessions that an earlier process left open. Call it once, before all other calls.
+   * @returns once these sessions are known; `recorded` resolves once the ends of all of them are recorded
    */
   interruptLeftovers(): Promise<{ readonly recorded: Promise<void> }>;
   /** Refuses new sessions, interrupts the open ones, and records their ends. */

@@ -9,7 +9,7 @@ import type { ConsoleFile, ConsoleFiles } from './console-files.ts';
  * API, with the operator's sign-in session.
  */
 
-/** First path segments that never are pages of the console, even if missing: a file of a former release. */
+/** First path segments that are never pages of the console, even if missing. */
 const others = ['api', 'docs', 'openapi.json', 'schemas', 'install', 'healthz', 'readyz', 'metrics', 'assets'];
 
 /** Features that browsers allow by default; the console needs only the clipboard and full screen. */

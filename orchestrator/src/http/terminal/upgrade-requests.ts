@@ -45,7 +45,7 @@ function route(app: FastifyInstance, request: IncomingMessage, socket: Socket): 
   const response = new ServerResponse(request);
   response.assignSocket(socket);
   response.shouldKeepAlive = false;
-  // It was refused: no other request can follow on this connection.
+  // The upgrade was refused, so no other request can follow on this connection.
   response.once('finish', () => socket.destroySoon());
   app.routing(request, response);
 }

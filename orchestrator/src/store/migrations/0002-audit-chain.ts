@@ -14,7 +14,7 @@ export const auditChain: Migration = {
       db.schema.alterTable('audit_events').addColumn('hash', dialect.columns.text),
       // Events without a place: few even with a long log.
       index('audit_events_unplaced', ['seq']).where('place', 'is', null),
-      // Not unique: a forged row must not stop the chain. Verification finds it.
+      // The index is not unique, because a forged row must not stop the chain. Verification finds such a row.
       index('audit_events_place', ['place', 'seq']).where('place', 'is not', null),
       // The log is read newest first and between two times, with any filter.
       ...['type', 'category', 'actor', 'target'].map((name) => db.schema.dropIndex(`audit_events_${name}`)),

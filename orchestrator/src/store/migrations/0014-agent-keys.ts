@@ -8,7 +8,7 @@ export const agentKeys: Migration = {
   statements: (build) => {
     const { db } = build;
     return [
-      // Earlier releases identified agents by id alone, and had no keys on record.
+      // Earlier releases identified agents by id alone, and recorded no keys.
       db
         .insertInto('agent_keys')
         .columns(['public_key', 'node_id'])

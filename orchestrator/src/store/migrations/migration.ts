@@ -12,7 +12,7 @@ export interface MigrationBuild {
 }
 
 /**
- * One step of the schema, forward only. A released migration is never changed; a later one fixes it. Its statements are
+ * A step of the schema, forward only. A released migration is never changed; a later one fixes it. Its statements are
  * data and run in one transaction with the row that records the version.
  */
 export interface Migration {

@@ -28,7 +28,7 @@ export async function migratePostgres(
     try {
       await client.query('select pg_advisory_xact_lock($1)', [lockKey]);
       const current = await versionOf(client);
-      // Another process may have migrated meanwhile, and may be a newer release.
+      // Another process may have migrated while this one waited, and may be a newer release.
       dueMigrations(current, options.migrations, where);
       if (current < migration.version) {
         await applyMigration(client, migration, current === 0, options);

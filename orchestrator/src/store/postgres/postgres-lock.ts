@@ -138,7 +138,7 @@ async function hold(url: string, process: string, former: Holder | null): Promis
       url,
       statementTimeout: 10,
       applicationName: lockPrefix + process,
-      // The lock of a machine that is gone is released within a minute.
+      // The server releases the lock of a disconnected machine within a minute.
       server: { tcp_keepalives_idle: '10', tcp_keepalives_interval: '5', tcp_keepalives_count: '3' },
     }),
     query_timeout: 10_000,

@@ -34,7 +34,7 @@ export function connectionSettings(wishes: ConnectionWishes): ClientConfig {
     keepAlive: true,
     keepAliveInitialDelayMillis: 10_000,
     options: options.filter((option) => option !== '').join(' '),
-    // If the server is gone without a reset, only this timeout ends the query.
+    // If the server disappears without a reset, only this timeout ends the query.
     ...(statementTimeout ? { query_timeout: (statementTimeout + 10) * 1000 } : {}),
     ...(wishes.applicationName === undefined ? {} : { application_name: wishes.applicationName }),
   };

@@ -99,7 +99,7 @@ describe('an orchestrator on PostgreSQL', () => {
     }
   }
 
-  test('uses the database exclusively: refuses a second orchestrator until the first has ended', async () => {
+  test('uses the database exclusively, and refuses a second orchestrator until the first has ended', async () => {
     const { db } = await openAlone();
     await expect(openAlone()).rejects.toThrow(/in use by another Muster process.*: stop that one first/);
     await put(db, 'first');
@@ -118,7 +118,7 @@ describe('an orchestrator on PostgreSQL', () => {
     expect(told.taken).toEqual([]);
   });
 
-  test('cannot write after another process has taken the database', async () => {
+  test('refuses to write after another process has taken the database', async () => {
     const { db, told } = await openAlone();
     await put(db, 'mine');
     // Simulates a lost lock connection: another process takes the lock before this one notices.
@@ -150,7 +150,7 @@ describe('an orchestrator on PostgreSQL', () => {
       await until('it is told', () => told.taken.length === 1);
       expect((await query(working)).rows.length).toBeGreaterThan(0);
     });
-    // The former process should have exited; but none of its open writes can be committed.
+    // The former process should have exited. None of its open writes can be committed.
     const { db: second } = await openAlone();
     await beside(async (query) => {
       expect((await query(working)).rows).toEqual([]);
@@ -158,7 +158,7 @@ describe('an orchestrator on PostgreSQL', () => {
     await put(second, 'second');
   });
 
-  test('answers 503 while the server is down, loses no answered write, and recovers', async () => {
+  test('answers 503 while the server is down, loses no acknowledged write, and recovers', async () => {
     const { db, told } = await openAlone();
     const samples = await openPostgresSamples({ url, retentionSecs: 86_400 });
     const answered = new Set<string>();
@@ -186,7 +186,7 @@ describe('an orchestrator on PostgreSQL', () => {
       await expect(samples.since('a', 0, 9)).rejects.toMatchObject({ code: 'storage_unavailable' });
       await server!.start();
       await until('it is back', () => told.regained === round);
-      // An agent without an answer sends again.
+      // An agent without an answer sends its samples again.
       await samples.add('a', [sampleAt(round)]);
     }
     expect(await samples.since('a', 0, 9)).toEqual([sampleAt(1), sampleAt(2)]);
@@ -200,7 +200,7 @@ describe('an orchestrator on PostgreSQL', () => {
     expect(told.taken).toEqual([]);
   });
 
-  test('cancels a statement that takes too long, as unavailable', async () => {
+  test('cancels a statement that takes too long, and reports the database as unavailable', async () => {
     const { db } = await openAlone({ statementTimeout: 1 });
     await beside(async (query) => {
       await query('begin');

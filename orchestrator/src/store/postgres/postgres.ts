@@ -106,7 +106,7 @@ class PostgresDatabase implements Database {
   #retries = 0;
   #closing: Promise<void> | undefined;
 
-  /** @param durable whether the server, as configured, keeps what it has committed */
+  /** @param durable whether the server, as configured, keeps committed transactions after a power failure */
   constructor(options: PostgresOptions, lock: PostgresLock | null, durable: boolean) {
     this.#lock = lock;
     this.#random = options.random ?? Math.random;
@@ -123,7 +123,7 @@ class PostgresDatabase implements Database {
     this.#writers = new Pool({
       ...settings({
         ...(durable ? {} : { synchronous_commit: 'on' }),
-        // Ends transactions of a machine that is gone, which would hold locks for hours.
+        // Ends transactions of a disconnected machine, which would hold locks for hours.
         idle_in_transaction_session_timeout: '60s',
       }),
       ...(lock ? { onConnect: (client) => lock.admit(client) } : {}),

@@ -10,7 +10,7 @@ export const agentKey = defineQuery('agent keys/by key', (db, p: { public_key: s
     .where('agent_keys.public_key', '=', p.public_key),
 );
 
-/** Those of these keys that are on record, each with its agent. */
+/** The recorded ones of these keys, each with its agent. */
 export const agentKeysAmong = defineQuery('agent keys/among', (db, p: { public_keys: readonly string[] }, d) =>
   db
     .selectFrom('agent_keys')
@@ -42,7 +42,7 @@ export const insertAgentKey = defineQuery('agent keys/insert', (db, p: { public_
   db.insertInto('agent_keys').values({ public_key: p.public_key, node_id: p.node_id, valid_until: null }),
 );
 
-/** Records a former key that was replaced before it was ever recorded. Changes nothing when it is on record. */
+/** Records a former key that was replaced before it was ever recorded. Changes nothing if the key is recorded. */
 export const insertFormerAgentKey = defineQuery(
   'agent keys/insert former',
   (db, p: { public_key: string; node_id: string; valid_until: number }) =>

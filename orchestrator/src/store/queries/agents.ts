@@ -211,7 +211,7 @@ export const setAttributes = defineQuery(
       .where('node_id', '=', p.node_id),
 );
 
-/** Moves forward only: a late write must not overwrite a newer link's. */
+/** Only increases the time, because a late write must not overwrite that of a newer link. */
 export const markLastSeen = defineQuery('agents/last seen', (db, p: { node_id: string; at: number }) =>
   db
     .updateTable('agents')
@@ -221,7 +221,7 @@ export const markLastSeen = defineQuery('agents/last seen', (db, p: { node_id: s
 );
 
 /**
- * Approved agents that were last seen in a range of time and are not marked as lost, those unseen for longest first.
+ * Approved agents that were last seen in a range of time and are not marked as lost, least recently seen first.
  * The first second of the range is paged by `after_id`.
  */
 export const unseenAgents = defineQuery(
@@ -236,7 +236,7 @@ export const unseenAgents = defineQuery(
       .limit(p.limit),
 );
 
-/** Those of these agents that {@link unseenAgents} would find before a time. */
+/** The agents among these that {@link unseenAgents} would find before a time. */
 export const unseenAmong = defineQuery(
   'agents/unseen among',
   (db, p: { ids: readonly string[]; seen_before: number }, d) =>
@@ -276,7 +276,7 @@ export const touchAgent = defineQuery('agents/touch', (db, p: { node_id: string;
   db.updateTable('agents').set({ updated_at: p.now }).where('node_id', '=', p.node_id),
 );
 
-/** Changes nothing unless the agent still has the status that the decision was made for. */
+/** Changes nothing unless the agent still has the status on which the decision was based. */
 export const setAgentStatus = defineQuery(
   'agents/set status',
   (
@@ -326,7 +326,7 @@ export const pendingBeyond = defineQuery('agents/pending beyond', (db, p: { capa
     .offset(p.capacity),
 );
 
-/** Pending agents without an enrollment token, those unseen for longest first. */
+/** Pending agents without an enrollment token, least recently seen first. */
 export const pendingWithoutToken = defineQuery('agents/pending without token', (db, p: { limit: number }) =>
   db
     .selectFrom('agents')
@@ -353,7 +353,7 @@ export const acknowledgedSeq = defineQuery('spool/acknowledged', (db, p: { node_
   db.selectFrom('spool_ack').select('seq').where('node_id', '=', p.node_id),
 );
 
-/** Moves forward only. */
+/** Only increases the sequence number. */
 export const advanceSpool = defineQuery(
   'spool/advance',
   (db, p: { node_id: string; instance_id: string; seq: number }) =>

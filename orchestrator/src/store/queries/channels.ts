@@ -75,7 +75,7 @@ export const channelsToReseal = defineQuery('channels/to reseal', (db, p: { key_
   db.selectFrom('channels').select(['channel_id', 'name', 'key_id', 'sealed']).where('key_id', '!=', p.key_id),
 );
 
-/** Stores the same config encrypted with another key. Changes nothing when the config changed meanwhile. */
+/** Stores the same config encrypted with another key. Changes nothing when the config changed since it was read. */
 export const resealChannel = defineQuery(
   'channels/reseal',
   (db, p: { channel_id: string; former: string; key_id: string; sealed: string }) =>

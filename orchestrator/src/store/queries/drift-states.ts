@@ -57,7 +57,7 @@ export const stillAccepted = defineQuery(
       .where((e) => e(e.fn.coalesce('accepted', e.val('')), '=', p.accepted)),
 );
 
-/** The state whose newest record this is. */
+/** The drift state whose newest record has this id. */
 export const driftStateOfRecord = defineQuery('drift state/of record', (db, p: { node_id: string; drift_id: string }) =>
   db.selectFrom('drift_states').selectAll().where('node_id', '=', p.node_id).where('drift_id', '=', p.drift_id),
 );

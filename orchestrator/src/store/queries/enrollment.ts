@@ -62,7 +62,7 @@ export const enrolmentTokenNaming = defineQuery('enrolment/naming', (db, p: { na
     .limit(1),
 );
 
-/** Changes nothing when the token was used up, was revoked or has expired meanwhile. */
+/** Changes nothing when the token was used up or revoked, or has expired, since it was read. */
 export const useEnrolmentToken = defineQuery('enrolment/use', (db, p: { id: string; now: number }) =>
   db
     .updateTable('enrolment_tokens')

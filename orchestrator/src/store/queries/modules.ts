@@ -110,7 +110,7 @@ type AssignmentField = 'modules' | 'selector' | 'description' | 'mode' | 'window
 
 /**
  * Sets only the fields of the variant, so that concurrent changes of different fields do not undo each other. Changes
- * nothing when the modules or their parameters, which must fit each other, changed meanwhile.
+ * nothing when the modules or their parameters, which must fit each other, changed since they were read.
  */
 export const updateAssignmentFields = defineVariants(
   'assignments/update',

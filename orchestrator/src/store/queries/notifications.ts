@@ -51,7 +51,7 @@ export const insertNotifications = defineQuery('notifications/insert', (db, p: {
     ),
 );
 
-/** Newest first, with those that the operator read one by one. */
+/** Notifications, newest first, with the individual read marks of the operator. */
 export const notifications = defineVariants(
   'notifications/list',
   (db, p: { operator_id: string; read_up_to: number; limit: number; offset: number }, _d, v: { unread: boolean }) => {
@@ -175,7 +175,7 @@ export const readUpTo = defineQuery('notifications/read up to', (db, p: { operat
   db.selectFrom('notification_watermarks').select('place').where('operator_id', '=', p.operator_id),
 );
 
-/** Moves forward only. */
+/** Only increases the place. */
 export const raiseReadUpTo = defineQuery(
   'notifications/raise read up to',
   (db, p: { operator_id: string; place: number }) =>

@@ -102,7 +102,7 @@ export const reportedOperation = defineQuery('operations/reported', (db, p: { op
     .where('operations.operation_id', '=', p.operation_id),
 );
 
-/** Newest first. Drift checks are operations, but the API lists them separately. */
+/** Operations, newest first. Drift checks are operations, but the API lists them separately. */
 export const operations = defineVariants(
   'operations/list',
   (
@@ -232,8 +232,8 @@ export const agentsWithWork = defineQuery('operations/agents with work', (db) =>
 );
 
 /**
- * From here on the agent may have the operation: only its report, or its loss, ends it. Checks the approval in the same
- * statement.
+ * Marks an operation as dispatched. After that, the agent may have the operation: only its report, or its loss, ends it. Checks the
+ * approval in the same statement.
  */
 export const markDispatched = defineQuery(
   'operations/dispatched',
@@ -400,7 +400,7 @@ export const openBeside = defineQuery(
       .limit(1),
 );
 
-/** Those of these operations that have ended. */
+/** The operations among these that have ended. */
 export const endedAmong = defineQuery('operations/ended among', (db, p: { ids: readonly string[] }, d) =>
   db
     .selectFrom('operations')
@@ -504,7 +504,7 @@ export const endOperation = defineQuery(
       .where('status', 'in', ['queued', 'running']),
 );
 
-/** Ends an operation that was not sent. Changes nothing when it was sent meanwhile. */
+/** Ends an operation that was not sent. Changes nothing when it was sent since it was read. */
 export const endUndispatched = defineQuery(
   'operations/end undispatched',
   (db, p: { operation_id: string; status: OperationStatus; finished_at: number; error: string | null }) =>

@@ -9,7 +9,7 @@ const pageRows = 1000;
  * from scanning agents first, which it would do for lack of statistics.
  */
 
-/** One row for drift from the applied state, and one for each audit assignment that the agent deviates from. */
+/** A row for drift from the applied state, and one for each audit assignment from which the agent has drifted. */
 export const agentsDrifted = defineQuery('reconcile/drifted', (db) =>
   db
     .selectFrom('drift_states')
@@ -30,7 +30,7 @@ export const agentsWithFailedCheck = defineQuery('reconcile/failed checks', (db)
     .where('agents.status', '=', 'approved'),
 );
 
-/** Leaves out agents whose failed operation is not kept anymore. */
+/** Agents whose newest apply failed, except those whose operation is no longer stored. */
 export const agentsWithFailedApply = defineQuery('reconcile/failed applies', (db) =>
   db
     .selectFrom('agent_state')

@@ -198,7 +198,7 @@ export const runById = defineQuery('runs/by id', (db, p: { run_id: string }) =>
   db.selectFrom('runs').selectAll().where('run_id', '=', p.run_id),
 );
 
-/** Newest first. */
+/** Runs, newest first. */
 export const runs = defineVariants(
   'runs/list',
   (
@@ -236,7 +236,7 @@ export const trackedResults = defineQuery('runs/tracked results', (db, p: { run_
     .orderBy('position'),
 );
 
-/** The run starts no more operations. Open ones continue. */
+/** Stops a run: it starts no more operations, and open ones continue. */
 export const stopRun = defineQuery('runs/stop', (db, p: { run_id: string; status: 'halted' | 'cancelled' }) =>
   db.updateTable('runs').set({ status: p.status }).where('run_id', '=', p.run_id).where('status', '=', 'running'),
 );

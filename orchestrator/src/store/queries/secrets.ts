@@ -44,7 +44,7 @@ export const secretVersion = defineQuery('secrets/last version', (db, p: { name:
   db.selectFrom('secret_versions').select('version').where('name', '=', p.name),
 );
 
-/** Takes the next version of a name. Changes nothing when it was taken meanwhile. */
+/** Takes the next version of a name. Changes nothing when another write took it. */
 export const takeSecretVersion = defineQuery('secrets/take version', (db, p: { name: string; version: number }) =>
   db
     .insertInto('secret_versions')
@@ -146,7 +146,7 @@ export const secretsToReencrypt = defineQuery(
       .limit(p.limit),
 );
 
-/** Stores the same value encrypted with another key. Changes nothing when the secret changed meanwhile. */
+/** Stores the same value encrypted with another key. Changes nothing when the secret changed since it was read. */
 export const reencryptSecret = defineQuery(
   'secrets/reencrypt',
   (db, p: { name: string; version: number; old_key_id: string; key_id: string; sealed: string }) =>

@@ -133,7 +133,7 @@ const isNotAmong = (w: ExpressionBuilder<Schema, 'applied_resources'>, d: Dialec
   w('key', 'not in', (e) => e.selectFrom(d.rowsOf(keys, { key: 'text' }).as('stay')).select('stay.key'));
 
 /**
- * Except for these keys: deletes what is not in place; with `whole`, also what is in place, unless its module is kept.
+ * Applies to all keys except these: deletes resources that are not in place; with `whole`, also those in place, unless their module is kept.
  */
 export const deleteOthers = defineQuery(
   'state/delete others',
@@ -150,7 +150,7 @@ export const deleteOthers = defineQuery(
       ),
 );
 
-/** Except for these keys: marks resources in place of kept modules as applied, since the agent left them unchanged. */
+/** Applies to all keys except these: marks resources of kept modules as applied, since the agent left them unchanged. */
 export const keepOthers = defineQuery(
   'state/keep others',
   (db, p: { node_id: string; stay: string; keep_modules: readonly string[]; now: number }, d) =>

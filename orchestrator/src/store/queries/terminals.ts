@@ -6,7 +6,7 @@ export const terminalById = defineQuery('terminals/by id', (db, p: { session_id:
   db.selectFrom('terminal_sessions').selectAll().where('session_id', '=', p.session_id),
 );
 
-/** Newest first. */
+/** Terminal sessions, newest first. */
 export const terminals = defineVariants(
   'terminals/list',
   (db, p: { status: Status; limit: number; offset: number }, _, v: { status: boolean }) => {
@@ -92,7 +92,7 @@ export const endTerminal = defineQuery(
       .where('status', '=', 'active'),
 );
 
-/** Which of these sessions are on record. */
+/** The ids among these that are recorded. */
 export const knownTerminals = defineQuery('terminals/known', (db, p: { ids: readonly string[] }, d) =>
   db.selectFrom('terminal_sessions').select('session_id').where(d.isIn('session_id', p.ids)),
 );

@@ -15,7 +15,7 @@ function held(gatherMs = 20) {
 }
 
 describe('batches of samples', () => {
-  test('runs one commit at a time and gathers samples meanwhile', async () => {
+  test('runs one commit at a time, and gathers samples during it', async () => {
     const { commits, batches } = held();
     const first = batches.add('a', [sampleAt(1), sampleAt(2)]);
     await sleep(40);

@@ -5,9 +5,9 @@ import type { Log } from '../../../../lib/src/log.ts';
 import type { SampleStats, SampleStore } from './samples.ts';
 
 /**
- * Keeps the sample file open across failures, since nothing else depends on it. While the file cannot be opened or its
+ * Keeps the sample file open across failures, since no other part depends on it. While the file cannot be opened or its
  * writer is lost, samples are refused and the agents keep them. It is reopened as soon as possible, as a new file if
- * somebody moved it away.
+ * an operator moved it away.
  */
 export interface SampleFileOptions {
   readonly file: string;
@@ -43,7 +43,7 @@ class SampleFile implements SampleStore {
   readonly #options: SampleFileOptions;
   #store: SampleStore | null = null;
   #identity: string | null | undefined = null;
-  /** Why there is no store. */
+  /** The reason why the store is not open; null while it is. */
   #trouble: string | null = null;
   /** Statistics of earlier stores. */
   #before = none;

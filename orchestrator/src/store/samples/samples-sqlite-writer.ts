@@ -53,7 +53,7 @@ function opened(): Connection {
     found = connection.pragma('user_version', { simple: true }) as number;
   } catch (error) {
     const { code, message } = error as { code?: string; message: string };
-    // Not for a busy file, missing permissions, or a full disk: then the file is intact and can be opened later.
+    // A busy file, missing permissions, and a full disk get no remedy: the file is intact and can be opened later.
     const remedy = /^SQLITE_(CORRUPT|NOTADB)/.test(code ?? '')
       ? '. It holds nothing but samples: with it, its -wal and its -shm moved out of the way a new one is begun.'
       : '';

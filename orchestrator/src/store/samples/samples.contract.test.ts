@@ -49,7 +49,7 @@ describeDatabases('samples', (fixture) => {
     expect(await store.since(node(1), 0, all)).toEqual([sampleAt(t0 - 60, { uptime: 4 }), sampleAt(t0, { uptime: 1 })]);
   });
 
-  test('limits samples to the newest and to a start time, across slices', async () => {
+  test('limits samples to the newest and to a start time, across chunks', async () => {
     const store = await stores.open();
     const times = Array.from({ length: 30 }, (_, n) => t0 + n * 1000);
     await store.add(
@@ -68,7 +68,7 @@ describeDatabases('samples', (fixture) => {
 
   test('averages buckets without null values, and returns null for empty ones', async () => {
     const store = await stores.open();
-    // A bucket of 1,000 s that starts 500 s before a full hour spans two slices.
+    // A bucket of 1,000 s that starts 500 s before a full hour spans two chunks.
     const edge = Math.ceil(t0 / 1000) * 1000;
     const step = 1000;
     const inTwo = Math.floor((edge + 7200 - (edge % hour)) / step) * step;
@@ -97,7 +97,7 @@ describeDatabases('samples', (fixture) => {
     expect(whole[0]?.cpu_usage).toBeCloseTo(53 / 4);
   });
 
-  test('returns the last value of counters in a bucket, also across a restart of the machine', async () => {
+  test('returns the last value of counters in a bucket, even after a restart of the machine', async () => {
     const store = await stores.open();
     // Two slices, and a bucket that spans both.
     const step = 7200;
@@ -116,7 +116,7 @@ describeDatabases('samples', (fixture) => {
     expect(await store.averages(node(1), 0, step, 1)).toEqual([sampleAt(first + step, { uptime: 100 })]);
   });
 
-  test('returns all buckets of slices with very many samples', async () => {
+  test('returns all buckets of chunks with many samples', async () => {
     const store = await stores.open({ retentionSecs: 300 * 86_400 });
     const samples = Array.from({ length: 9000 }, (_, n) => sampleAt(t0 + n * 60, { load1: n, uptime: n }));
     await store.add(node(1), samples);
@@ -133,11 +133,11 @@ describeDatabases('samples', (fixture) => {
   });
 
   if (fixture.kind === 'postgres')
-    test('finds slices again that another process created or dropped', async () => {
+    test('finds chunks that another process created or dropped', async () => {
       const at = await stores.place();
       const [one, other] = [await stores.open({ at }), await stores.open({ at, retentionSecs: 2 * 86_400 })];
       await other.add(node(1), [sampleAt(t0)]);
-      // It overlaps the chunk that the first process would create.
+      // The new chunk overlaps the one that the first process would create.
       await one.add(node(1), [sampleAt(t0 + 1), sampleAt(t0 + 2 * hour)]);
       expect(await one.dropBefore(t0 + 2 * hour)).toBe(1);
       await other.add(node(1), [sampleAt(t0 + 2)]);
@@ -167,7 +167,7 @@ describeDatabases('samples', (fixture) => {
     expect((await store.latest([], 0)).size).toBe(0);
   });
 
-  test('drops a slice when all of it is too old, and creates it again', async () => {
+  test('drops a chunk when all of it is expired, and creates it again', async () => {
     const at = await stores.place();
     const store = await stores.open({ at });
     for (const hours of [0, 1, 2])

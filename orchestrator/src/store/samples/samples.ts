@@ -1,8 +1,8 @@
 import { countingMeasures, fractionalMeasures, type MeasureName, measureNames, type Sample } from '@muster/protocol';
 
 /**
- * Samples of machine metrics. They are many and each matters little, so they are stored apart: on SQLite in a separate
- * file that is not synced at each commit, on PostgreSQL in partitions.
+ * Samples of machine metrics. They are numerous and individually unimportant, so they are stored separately: on SQLite in a file
+ * of their own that is not synced at each commit, on PostgreSQL in partitions.
  */
 export interface SampleStore {
   /**
@@ -38,7 +38,7 @@ export interface SampleStats {
   readonly trouble: string | null;
 }
 
-/** One bucket of one measure; null if no sample had a value. */
+/** A bucket of one measure; null if no sample had a value. */
 export type BucketRow = { readonly bucket: number } & {
   readonly [M in MeasureName as `${M}_value`]: number | null;
 } & { readonly [M in MeasureName as `${M}_count`]: number };

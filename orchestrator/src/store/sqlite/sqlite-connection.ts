@@ -3,10 +3,10 @@ import { dirname } from 'node:path';
 import { executable } from '@muster/protocol/executable';
 import Sqlite, { type Database } from 'better-sqlite3';
 
-/** Milliseconds to wait for a lock of another process (a backup, or a person with a shell). */
+/** Milliseconds to wait for a lock of another process, such as a backup or an operator's shell. */
 const busyTimeoutMs = 5_000;
 
-/** The single executable contains SQLite's native addon, and extracts it beside the database. */
+/** The single executable contains SQLite's native addon, and extracts it next to the database. */
 function native(file: string): { nativeBinding?: string } {
   const addon = executable()?.addon('sqlite', dirname(file));
   // The types allow only a path; a loaded addon works, too.

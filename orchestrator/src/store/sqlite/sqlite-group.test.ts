@@ -108,7 +108,7 @@ describe('UnitGroups', () => {
     expect(rows()).toBe('b');
   });
 
-  test('fails the whole group at once while another process holds the lock, and loses none of it', () => {
+  test('fails the whole group immediately while another process holds the lock, and loses no write', () => {
     const other = new Sqlite(join(directory, 'muster.db'));
     other.exec('begin immediate');
     const outcome = groups.run(from([inserting(1, 'a'), inserting(2, 'b')]));

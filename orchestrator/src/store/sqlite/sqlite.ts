@@ -55,7 +55,7 @@ interface Waiting {
  */
 const answersPerTurn = 100;
 
-/** Milliseconds that reads share a snapshot: writes of other processes may stay unseen for as long. */
+/** Milliseconds that reads share a snapshot. Writes of other processes may not be visible for this time. */
 const snapshotMs = 10;
 
 const wireExpectations: Readonly<Record<Expectation, WireExpectation>> = { changed: 1, row: 2, no_row: 3 };
@@ -197,7 +197,7 @@ class SqliteDatabase implements Database {
     if (statements.length === 0) return new UnitResult(unit, []);
     this.#intake.admit(bytes, unit.ofAgent);
     const id = ++this.#lastId;
-    // One message for all writes of this turn of the event loop.
+    // A single message for all writes of this turn of the event loop.
     if (this.#outbox.length === 0) setImmediate(() => this.#send());
     this.#outbox.push({ id, statements });
     return new Promise((resolve, reject) => this.#waiting.set(id, { unit, bytes, resolve, reject }));
@@ -218,7 +218,7 @@ class SqliteDatabase implements Database {
     if (message.kind === 'answers') {
       this.#commits += message.commits;
       if (message.commits > 0) this.#onCommit?.(message.answers.length / message.commits, message.ms / message.commits);
-      // Not at once: many messages may arrive in one turn.
+      // Answers are resolved in a later turn, because many messages may arrive in one.
       if (this.#answers.length === 0) setImmediate(() => this.#passOn(answersPerTurn));
       for (const answer of message.answers) this.#answers.push(answer);
     } else if (message.kind === 'fatal') this.#lose(new Error(message.message));
@@ -259,7 +259,7 @@ class SqliteDatabase implements Database {
     reject(errorOf(unit, answer));
   }
 
-  /** The writer is gone: the process must exit, and open writes get no answer. */
+  /** Handles the loss of the writer: the process must exit, and open writes get no answer. */
   #lose(reason: Error): void {
     if (this.#lost) return;
     this.#lost = reason;
