@@ -116,7 +116,7 @@ async function main(): Promise<void> {
   // Keeps the process alive between two attempts to connect, because the agent's timers do not.
   const alive = setInterval(() => {}, 2 ** 30);
   // Without a handler, SIGHUP would end the agent, even during its start. A changed file is also found without SIGHUP;
-  // this reports at once whether it is valid.
+  // this reports immediately whether it is valid.
   let reload = async () => {};
   process.on('SIGHUP', () => {
     void reload().then(
@@ -142,7 +142,7 @@ async function main(): Promise<void> {
     agent.stop(signal).then(
       () => {
         clearInterval(alive);
-        // Fires only if something keeps the process alive, such as a query of a hanging disk.
+        // Fires only if a pending operation keeps the process alive, such as a query of a hanging disk.
         setTimeout(() => endProcess(0), 1_000).unref();
         log.info({}, 'agent stopped');
         process.exitCode = 0;

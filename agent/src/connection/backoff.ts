@@ -32,7 +32,7 @@ const busyRefusals: ReadonlySet<RefusalCode> = new Set(['draining', 'hello_timeo
  * Computes the wait before the next attempt: a random value between half of an exponential ceiling and all of it, so
  * that agents that lost their links together do not return together. Shortly after a link the ceiling stays at seconds,
  * because an orchestrator that restarts is back soon and admits its agents as fast as it can. A busy orchestrator gets
- * these waits at once, and longer ones after five minutes. Other refusals, and repeated links that end before they are
+ * these waits immediately, and longer ones after five minutes. Other refusals, and repeated links that end before they are
  * stable, get the long ceiling. A delay that the orchestrator requested takes precedence, with a little jitter added.
  * @param random in [0, 1)
  * @param now    monotonic milliseconds

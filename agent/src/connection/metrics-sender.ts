@@ -19,7 +19,7 @@ const readMs = 10_000;
  * a violation.
  */
 const answerMs = 300_000;
-/** Maximum of a Node timer; a longer one would fire at once. */
+/** Maximum of a Node timer; a longer one would fire immediately. */
 const maxTimerMs = 2 ** 31 - 1;
 /** Each pause varies by up to this fraction, so that agents do not synchronize. */
 const jitter = 0.1;
@@ -62,7 +62,7 @@ export class MetricsSender {
     this.#isWanted = isWanted;
     if (isWanted) {
       const { random, intervalMs } = this.#options;
-      // A random start within the interval, because all agents reconnect at once after a restart of the orchestrator.
+      // A random start within the interval, because all agents reconnect at the same time after a restart of the orchestrator.
       this.#next(random() * intervalMs);
       return;
     }
@@ -86,7 +86,7 @@ export class MetricsSender {
     else this.#nextInterval();
   }
 
-  /** Handles a refusal: retries after this time or up to twice as long, because many agents got it at once. */
+  /** Handles a refusal: retries after this time or up to twice as long, because many agents receive it at the same time. */
   refused(afterMs: number): void {
     if (this.#unanswered === null || !this.#isWanted) return;
     this.#unanswered = null;

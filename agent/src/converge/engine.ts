@@ -16,7 +16,7 @@ import { Publisher } from './report/publisher.ts';
 /**
  * Interface of the state engine to the connection. The engine accepts operations, executes them one at a time, and puts
  * its reports into the spool; it does not know about links. All methods except `start`, `accept`, `look`, `halt`, and
- * `stop` return at once from memory.
+ * `stop` return immediately from memory.
  */
 export interface Engine {
   /**
@@ -31,7 +31,7 @@ export interface Engine {
    * was accepted, and the caller may send it again later.
    */
   accept(operation: OperationMessage): Promise<AcceptOutcome>;
-  /** Ends an operation between two resources, or at once if it has not begun. Ignores an unknown id. */
+  /** Ends an operation between two resources, or immediately if it has not begun. Ignores an unknown id. */
   cancel(operationId: string): void;
   /** For the hello: all operations whose end is not acknowledged. */
   openOperations(): OpenOperation[];
@@ -95,7 +95,7 @@ export interface EngineOptions {
   log: EngineLog;
   /** Called after new entries were added to the spool, never from inside `accept`. */
   onReports(): void;
-  /** Called when `output` has something to take. */
+  /** Called when `output` has new output. */
   onOutput?(): void;
   /** Called when an operation has ended. @param succeeded whether it was an apply that succeeded */
   onEnded?: (succeeded: boolean, kind: OperationMessage['kind']) => void;
@@ -220,7 +220,7 @@ class ConvergeEngine implements Engine {
     const operation = journal.state.operations.get(operationId);
     if (operation === undefined || operation.state === 'finished' || operation.cancelled) return;
     this.#guard('cancel', () => journal.record('cancelled', [{ t: 'cancelled', id: operationId }]));
-    // An observation can be killed at once, because it leaves nothing half done.
+    // An observation can be killed immediately, because it changes nothing.
     if (this.#looking?.id === operationId) killIfRunning(this.#looking.process);
     // A waiting operation ends without waiting for its turn.
     if (operation.cancelled && !this.#executing.has(operationId))

@@ -105,7 +105,7 @@ export class Progress {
   readonly #databases = new Map<string, Promise<unknown>>();
   #resources: readonly Step['resource'][] = [];
   #desired: ReadonlyMap<string, Step['resource']> = new Map();
-  /** Paths where something is declared, and every directory above them. */
+  /** Declared paths, and every directory above them. */
   #declared: ReadonlySet<string> = new Set();
 
   constructor(operation: OperationRecord, context: ExecutionContext) {

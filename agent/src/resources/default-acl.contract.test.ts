@@ -6,7 +6,7 @@ import { directory, file, line, operation } from '../converge/test/desired.ts';
 import { useAgent } from '../converge/test/harness.ts';
 import { cleanEnvironment } from '../host/clean-environment.ts';
 
-/** A user can set ACLs on his own files. Files that the agent writes there for others, or takes over, must not keep them. */
+/** A user can set ACLs on their own files. Files that the agent writes for others or takes over must not keep these ACLs. */
 
 const h = useAgent();
 const user = 41_000;

@@ -4,7 +4,7 @@ import type { Engine } from '../converge/engine.ts';
 import { PathWatch } from '../host/files/path-watch.ts';
 
 /**
- * Detects changes of applied resources at once. Watches their paths, observes a resource after an event like a drift
+ * Detects changes of applied resources immediately. Watches their paths, observes a resource after an event like a drift
  * check would, and sends a hint if its state differs from what the orchestrator knows. Observes nothing while an
  * operation runs; afterwards, the changes of the operation itself match the applied state.
  */

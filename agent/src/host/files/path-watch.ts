@@ -4,7 +4,7 @@ import type { Clock } from '../../../../lib/src/clock.ts';
 import { errnoOf } from '../failure.ts';
 
 /**
- * Reports when something at given paths may have changed: content, owner, mode, or existence. Watches every directory on
+ * Reports when objects at given paths may have changed: content, owner, mode, or existence. Watches every directory on
  * the way to a path, and no files: a watch on a file breaks when the file is replaced, and a watch on a directory when a
  * directory above it is renamed. Rescans periodically, because mounting over a directory raises no event.
  */

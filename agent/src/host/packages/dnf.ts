@@ -8,7 +8,7 @@ import { type PackageToolContext, untilUnlocked } from './package-lock.ts';
 
 const environment = { LC_ALL: 'C.UTF-8', TERM: 'dumb', PYTHONUNBUFFERED: '1' };
 
-/** Fails at once on a lock, and removes no unused dependencies. */
+/** Fails immediately on a lock, and removes no unused dependencies. */
 const options = ['--color=never', '--setopt=exit_on_lock=True', '--setopt=clean_requirements_on_remove=False'];
 
 /**
