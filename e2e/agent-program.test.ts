@@ -168,7 +168,7 @@ describe('muster agent', () => {
     expect(operation.status).toBe('succeeded');
   });
 
-  test('brings a large report home over a link that is cut in the middle of it, again and again', async ({ stage }) => {
+  test('delivers a large report over a link that breaks repeatedly in the middle of it"', async ({ stage }) => {
     const orchestrator = await stage.orchestrator();
     const cutter = new Cutter(orchestrator.agentPort, [30_000, 60_000, 90_000]);
     await cutter.listen();
@@ -202,10 +202,10 @@ describe('muster agent', () => {
     }
   });
 
-  test('starts where its bundle cannot be written', ({ skip }) => {
+  test('starts if its bundle cannot be written"', ({ skip }) => {
     const reason = missing('linux', 'root', 'namespaces');
     if (reason) skip(reason);
-    // An empty place that takes nothing, seen by this program alone.
+    // A mount that only this program sees: empty and read-only.
     const command =
       'mkdir -p .cache/bundles && mount -t tmpfs -o ro none .cache/bundles && exec cli/bin/muster agent --help';
     const { status, stdout, stderr } = spawnSync('unshare', ['--mount', 'sh', '-c', command], {

@@ -20,7 +20,7 @@ import { PostgresMissing, type PostgresServer, startPostgres } from '../orchestr
 import { eventually } from './eventually.ts';
 import { Orchestrator, type Stage, test } from './harness.ts';
 
-/** The drill: a backup of an orchestrator at work, its death, and another one that goes on from there. */
+/** Backs up an orchestrator at work, kills it, and restores the backup in another orchestrator, which continues. */
 
 const keysWritten = 5;
 
@@ -69,7 +69,7 @@ async function drill(stage: Stage, from: Place, to: Place, lock: Locked): Promis
   await eventually('the script runs', async () => (existsSync(proof) ? true : null));
   const unused = await orchestrator.token('web-2');
 
-  // One key is written after the other, so a backup of any moment holds consecutive numbers.
+  // Keys are written in sequence, so a backup of any moment holds consecutive numbers.
   let answered = 0;
   let writing = true;
   const writer = (async () => {
@@ -131,7 +131,7 @@ async function drill(stage: Stage, from: Place, to: Place, lock: Locked): Promis
   await agent.connected(2);
   const [record] = await again(listAgents, {});
   expect(record).toMatchObject({ name: 'web-1', status: 'approved', connected: true });
-  // Which database it is makes no difference to that: a process less.
+  // This check does not depend on the database. Skipping it for PostgreSQL saves a process.
   if (from.env.MUSTER_DATABASE_URL === undefined) {
     const stranger = stage.agentAt('web-2', [
       `127.0.0.1:${restored.agentPort}`,
@@ -149,7 +149,7 @@ async function drill(stage: Stage, from: Place, to: Place, lock: Locked): Promis
     await stranger.stop();
   }
 
-  // Work goes on: secrets resolve, drift is found, and the script is not run a second time.
+  // The restored orchestrator works: secrets resolve, drift is found, and the script does not run a second time.
   await again(uploadModule, {
     body: moduleOf('secretive', file(join(stage.dir, 'etc/secret'), '${{ secrets.db }}\n')),
   });
@@ -185,14 +185,14 @@ describe('backup and restore', () => {
   afterAll(() => server?.stop());
   const postgres = async (): Promise<Place> => ({ env: { MUSTER_DATABASE_URL: await server!.createDatabase() } });
 
-  test('from SQLite at work to PostgreSQL', async ({ stage }) => {
+  test('restores a backup of SQLite at work to PostgreSQL"', async ({ stage }) => {
     const env = { MUSTER_BACKUP_PASSPHRASE: 'correct horse battery staple' };
     await drill(stage, { env: {} }, await postgres(), { env, closing: [], opening: [] });
   });
 
-  test('from PostgreSQL at work to SQLite', async ({ stage }) => {
+  test('restores a backup of PostgreSQL at work to SQLite"', async ({ stage }) => {
     const identity = join(stage.dir, 'identity');
-    // As `age-keygen` writes it.
+    // The format of `age-keygen`.
     const key = 'AGE-SECRET-KEY-1GFPYYSJZGFPYYSJZGFPYYSJZGFPYYSJZGFPYYSJZGFPYYSJZGFPQ4EGAEX';
     writeFileSync(identity, `# created: today\n${key}\n`, { mode: 0o600 });
     const closing = ['--recipient', 'age1zvkyg2lqzraa2lnjvqej32nkuu0ues2s82hzrye869xeexvn73equnujwj'];

@@ -64,7 +64,7 @@ describe.skipIf(reason !== null)(`a plan and its apply on a test host${reason ==
         `printf '[Service]\\nExecStart=/bin/sleep 999\\n' > /etc/systemd/system/planned.service; systemctl daemon-reload`,
         'rm /etc/systemd/system/planned.service; systemctl daemon-reload',
       ],
-    ])('a %s that was changed by hand since: nothing is touched', async (_name, byHand, undo) => {
+    ])('changes nothing if a %s was changed by hand since the plan"', async (_name, byHand, undo) => {
       const { plan_digest } = (await plan(desired())).finished;
       await sh(byHand);
       const found = machine.changes();
@@ -77,7 +77,7 @@ describe.skipIf(reason !== null)(`a plan and its apply on a test host${reason ==
       expect((await plan(desired())).finished.plan_digest).toBe(plan_digest);
     });
 
-    test('unchanged: exactly that is done, and going again', async () => {
+    test('applies exactly the plan if nothing changed, and removes it again"', async () => {
       const before = machine.changes();
       for (const wanted of [desired(), []]) {
         const planned = await plan(wanted);
@@ -92,7 +92,7 @@ describe.skipIf(reason !== null)(`a plan and its apply on a test host${reason ==
       expect(machine.changes()).toEqual(before);
     });
 
-    test('kept modules stay unchanged, for resources of every kind', async () => {
+    test('keeps resources of every kind in kept modules unchanged"', async () => {
       const theirs = desired().map((resource) => ({ ...resource, module: 'theirs' }));
       await apply(theirs);
       const there = machine.changes();
@@ -161,7 +161,7 @@ describe.skipIf(reason !== null)(`a plan and its apply on a test host${reason ==
       depends_on: ['path:/var/tmp/conf'],
     });
 
-    test('a restart is neither for a source that failed, nor lost with what failed between', async () => {
+    test('does not restart for a source that failed, and keeps a due restart when a later resource fails"', async () => {
       await sh(
         `printf '[Service]\\nExecStartPre=/bin/sh -c "echo first started >> ${log}"\\nExecStart=/bin/sleep 1000\\n' > /etc/systemd/system/first.service; systemctl daemon-reload; systemctl start first`,
       );
@@ -169,7 +169,7 @@ describe.skipIf(reason !== null)(`a plan and its apply on a test host${reason ==
       await happened();
       expect(statuses(await apply([conf('2', 'false'), restarted()]))).toEqual(['failed', 'skipped']);
       expect(await happened()).toEqual([]);
-      // Changed, and something else that the unit needs fails: the restart stays due.
+      // The source changes, and another dependency of the unit fails: the restart stays due.
       const stuck = (apply: string) => script('stuck', { check: 'test -e /var/tmp/go', apply });
       const needing = { ...restarted(), depends_on: ['path:/var/tmp/conf', 'script:stuck'] };
       expect(statuses(await apply([conf('3'), stuck('false'), needing]))).toEqual(['changed', 'failed', 'skipped']);

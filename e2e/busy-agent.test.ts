@@ -50,7 +50,7 @@ describe('a real agent with thousands of resources', () => {
     }
     expect(told).toBe(rounds * count);
     expect(existsSync(`${root}/0-0`) && readdirSync(root).length).toBe(modules * filesEach);
-    // One link from the beginning to the end.
+    // The same link serves from the beginning to the end.
     const said = [...agent.program.lastLines(20_000), ...orchestrator.program.lastLines(20_000)];
     expect(said.filter((line) => /"event":"connected"/.test(line)).length).toBe(1);
     expect(said.filter((line) => /not connected|disconnected|protocol_violation|ECONNRESET|reset/.test(line))).toEqual(

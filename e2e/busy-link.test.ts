@@ -38,7 +38,7 @@ const result = (position: number): Report => ({
   ],
 });
 
-/** Reports that wait, in memory, as the journal of an agent holds them. */
+/** Reports that wait for an acknowledgment, held in memory in the order of an agent's journal. */
 class Spool implements ReportSpool {
   readonly entries: SpoolEntry[] = [];
   acknowledgedSeq = 0;
@@ -62,7 +62,7 @@ class Spool implements ReportSpool {
   }
 }
 
-test('links on which agents send 37,000 and more results as fast as they may, to an orchestrator with slow commits, stay up', async () => {
+test('keeps links up on which agents send 37,000 results at full speed to an orchestrator with slow commits"', async () => {
   const dir = await mkdtemp(join(tmpdir(), 'muster-busy-'));
   const clock = new ManualClock();
   const bus = createInProcessBus((error) => {
@@ -71,7 +71,7 @@ test('links on which agents send 37,000 and more results as fast as they may, to
   const links = new MemoryLinks();
   const committing = links.reported.bind(links);
   let commits = 0;
-  // Commits take no time, some milliseconds, or much more, in turn; results that were stored need not be kept.
+  // Commits take no time, some milliseconds, or much longer, in turn. Stored results are not kept.
   links.reported = async (nodeId, instanceId, seq, reports) => {
     commits++;
     if (commits % 7 === 0) await new Promise((resolve) => setImmediate(resolve));
@@ -85,7 +85,7 @@ test('links on which agents send 37,000 and more results as fast as they may, to
   const identity = await loadIdentity(join(dir, 'orchestrator'));
   const gateway = createGateway({ identity, links, bus, clock, log, random: Math.random });
   const port = await gateway.listen('127.0.0.1', 0);
-  // Time passes, much faster than it does here: all links are looked at, pinged, and held to their rates.
+  // Advances the clock much faster than real time: all links are checked, pinged, and limited to their rates.
   const passing = setInterval(() => clock.advance(250), 1);
   const connections: Connection[] = [];
   try {
@@ -94,7 +94,7 @@ test('links on which agents send 37,000 and more results as fast as they may, to
         const keys = await loadAgentIdentity(join(dir, `agent-${number}`));
         const spool = new Spool();
         for (let position = 0; position < results; position++) spool.add([result(position)]);
-        // Some output that goes in pieces.
+        // Some output, which is sent in pieces.
         const output = { type: 'output', operation_id: operationId, resource: 'many/script', stderr: '' } as const;
         for (let more = 0; more < 20; more++)
           spool.add([{ ...output, stdout: 'x'.repeat(100_000), exit_code: 0, truncated: false }]);

@@ -3,7 +3,7 @@ import { Agent, request } from 'node:https';
 import { type Client, createClient, type Transport } from '@muster/protocol/client';
 import { challenge, verify } from '@muster/protocol/http';
 
-/** An operator, as a person with a key file is one. */
+/** An operator with a key file. */
 export interface Operator {
   privateKey: KeyObject;
   /** 64 hexadecimal characters. */
@@ -18,7 +18,7 @@ export function newOperator(): Operator {
 
 /**
  * A transport that trusts exactly one certificate.
- * @param certificate PEM, read at each new connection: it may not be there yet
+ * @param certificate PEM, read at each new connection, because the file may not exist yet
  */
 export function transportTo(certificate: () => string): Transport {
   const agent = new Agent({ keepAlive: true, maxCachedSessions: 0 });
@@ -47,7 +47,7 @@ export function transportTo(certificate: () => string): Transport {
     });
 }
 
-/** @returns the token of a new session */
+/** @returns the token of a new sign-in session */
 export async function signIn(anyone: Client, operator: Operator): Promise<string> {
   const { nonce } = await anyone(challenge, { body: { public_key: operator.publicKey } });
   const signature = sign(null, Buffer.from(nonce, 'hex'), operator.privateKey).toString('hex');
@@ -55,8 +55,8 @@ export async function signIn(anyone: Client, operator: Operator): Promise<string
 }
 
 /**
- * The typed client, signed in as an operator when it first needs to be.
- * @param url          asked for at each call: a restarted orchestrator may be elsewhere
+ * The typed client, which signs in as an operator at the first request that needs it.
+ * @param url          called for each request: a restarted orchestrator may have another port
  * @param certificate  PEM of the API's certificate
  */
 export function operatorClient(url: () => string, certificate: () => string, operator: Operator): Client {

@@ -64,7 +64,7 @@ const moduleAt = (name: string, path: string) => ({
   }),
 });
 
-test('agents: approving again changes nothing, names stay, lists go on where Link says', async ({ stage }) => {
+test('approves an agent twice without a change, keeps its name, and pages lists by Link"', async ({ stage }) => {
   const { ask, told, waiting } = await open(stage);
   const id = await waiting();
   expect(await told('DELETE', `/agents/${id}`)).toBe('409 agent_not_rejected');
@@ -106,7 +106,7 @@ test('agents: approving again changes nothing, names stay, lists go on where Lin
   }
 });
 
-test('operations: answered at once where that is preferred, bound to a plan, listed by cursor', async ({ stage }) => {
+test('answers operations immediately if preferred, binds applies to plans, and pages by cursor"', async ({ stage }) => {
   const { ask, told, waiting } = await open(stage);
   const id = await waiting();
   await ask('POST', `/agents/${id}`, { status: 'approved', name: 'web-1' });
@@ -130,7 +130,7 @@ test('operations: answered at once where that is preferred, bound to a plan, lis
   expect(await told('POST', '/agents/web-1/apply', apply)).toBe('409 plan_stale');
   appendFileSync(path, 'more\n');
   expect((await ask('POST', '/agents/web-1/drift')).body).toMatchObject({ status: 'drifted', trigger: 'operator' });
-  // A machine that differs is no failure: 200, and the next apply says that it repaired.
+  // Drift of a machine is not a failure: the apply gets 200 and reports the repair.
   expect((await ask('POST', '/agents/web-1/apply', { modules: ['one', 'one'] })).body).toMatchObject({
     modules: ['one'],
     resources: [{ corrective: true, status: 'changed' }],

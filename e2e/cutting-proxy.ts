@@ -1,11 +1,11 @@
 import { connect, createServer, type Socket } from 'node:net';
 
-/** A path between two programs that breaks, at a byte that neither of them chose. */
+/** A connection between two programs that breaks at any byte, which neither program can predict. */
 export class CuttingProxy {
   readonly #server = createServer((near) => this.#join(near));
   readonly #target: number;
   readonly #sockets = new Set<Socket>();
-  /** Bytes that still pass upwards before the cut; null: it does not break. */
+  /** Bytes from the client that still pass before the cut; null: the connection does not break. */
   #left: number | null = null;
 
   /** @param target a port of this machine */

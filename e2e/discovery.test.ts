@@ -8,14 +8,14 @@ const machines = {
   orchestrator: ['10.77.0.1/24', 'fd77::1/64'],
   a: ['10.77.0.11/24'],
   b: ['10.77.0.12/24'],
-  // Knows no IPv4.
+  // This machine has no IPv4 address.
   c: ['fd77::13/64'],
 };
 
 const agentOn = (networks: Networks, machine: string, dataDir: string) =>
   networks.run(machine, ['agent', '--data-dir', dataDir, '--hostname', machine, '--log-format', 'json']);
 
-test('agents without an orchestrator address are discovered on their network, and stay enrolled', async ({
+test('discovers agents without an orchestrator address on their network, and keeps them enrolled"', async ({
   stage,
   networks,
   skip,
@@ -44,14 +44,14 @@ test('agents without an orchestrator address are discovered on their network, an
   };
   for (const agent of Object.values(agents)) await agent.event('listening');
 
-  // One of them by its address: the others hear nothing of it.
+  // Discovers one agent by its address. The others receive nothing.
   const one = await discover('10.77.0.12:4747', '--wait', '1');
   expect(one.sent_to).toEqual(['10.77.0.12:4747']);
   await agents.b.event('connected');
   const pending = async () => (await here<Agent[]>('agents', 'list', '--status', 'pending')) as Agent[];
   expect(await pending()).toMatchObject([{ initial_hostname: 'b', initial_ip: '10.77.0.12', pin_source: 'discovery' }]);
 
-  // All that are left, by broadcast, over IPv4 and IPv6.
+  // Discovers the other agents by broadcast, over IPv4 and IPv6.
   const all = await discover('--wait', '5');
   expect(all.sent_to.toSorted()).toEqual(['10.77.0.255:4747', '[ff02::1%lan]:4747']);
   await agents.a.event('connected');
@@ -65,7 +65,7 @@ test('agents without an orchestrator address are discovered on their network, an
   expect(all.pending.map(({ initial_hostname }) => initial_hostname).toSorted()).toEqual(['a', 'c']);
   expect(agents.a.lastLines(60).join('\n')).toContain('no orchestrator key is pinned');
 
-  // They are agents like any other.
+  // Discovered agents are approved and work like other agents.
   for (const { node_id, initial_hostname } of waiting)
     await here('agents', 'approve', node_id, '--name', `web-${initial_hostname}`);
   await here('modules', 'upload', 'examples/motd.yml');

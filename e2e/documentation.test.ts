@@ -6,7 +6,7 @@ import { readInvocation } from '../orchestrator/src/config/read.ts';
 import { reloadable } from '../orchestrator/src/config/reload.ts';
 import { root } from '../tools/suite/cli.ts';
 
-/** Dotted keys with their values, as the tables of docs/operations.md have them. */
+/** Dotted keys with their values, in the format of the tables in docs/operations.md. */
 function flat(value: object, prefix = ''): Record<string, unknown> {
   return Object.fromEntries(
     Object.entries(value).flatMap(([key, inner]) =>
@@ -42,7 +42,7 @@ describe('docs/operations.md', () => {
     expect(tableAfter('| key | default | what it is |\n')).toEqual(expected);
   });
 
-  test('marks the keys that hold when the configuration is read again', () => {
+  test('marks the keys that a reload of the configuration applies"', () => {
     const marked = [...page.matchAll(/^\| `([a-z_.]+)` \|.* ↻ \|$/gm)].map(([, key]) => key);
     expect(marked.sort()).toEqual([...reloadable].sort());
   });

@@ -8,8 +8,8 @@ import { signIn } from './client.ts';
 import { eventually } from './eventually.ts';
 import { test } from './harness.ts';
 
-/** A stop while everything is under way. */
-test('a stop under load ends every answer in order, within seconds, and loses nothing', async ({ stage }) => {
+/** Stops an orchestrator under load. */
+test('ends every answer in order, within seconds, when it stops under load, and loses nothing"', async ({ stage }) => {
   const orchestrator = await stage.orchestrator();
   const { call } = orchestrator;
   const agent = await stage.agent(orchestrator, 'web-1');
@@ -34,7 +34,7 @@ test('a stop under load ends every answer in order, within seconds, and loses no
   const applied = call(applyAgent, { params, body: { modules: ['slow'] } });
   await eventually('the script runs', async () => (existsSync(begun) ? true : null));
 
-  // Half a request, of which the rest never comes; and a connection that is only kept.
+  // Half a request, whose rest never arrives, and an idle keep-alive connection.
   const half = connect({ port: orchestrator.apiPort, host: '127.0.0.1', ca, checkServerIdentity: () => undefined });
   half.on('error', () => {});
   half.write(
@@ -67,7 +67,7 @@ test('a stop under load ends every answer in order, within seconds, and loses no
   expect(operation.status).toBe('running');
   await Promise.all(writers);
   expect(last).not.toBe('');
-  // It came to its end by itself: one that takes too long by its own measure is cut off, with another code.
+  // Exit code 0: the orchestrator ended by itself. A drain that exceeds its own limit exits with another code.
   expect((await stopped).code).toBe(0);
   await eventually('the stream has ended', async () => (events.ended === 'end' ? true : null));
 
@@ -75,7 +75,7 @@ test('a stop under load ends every answer in order, within seconds, and loses no
   const { tags } = await call(getAgent, { params });
   for (const tag of answered) {
     const [key = '', value = ''] = tag.split('=');
-    // The last write of each may have been committed and not been answered any more.
+    // The last write of each client may have been committed without an answer.
     expect(Number(tags[key])).toBeGreaterThanOrEqual(Number(value));
   }
   await eventually('the apply has ended', async () => {
@@ -89,7 +89,7 @@ test('a stop under load ends every answer in order, within seconds, and loses no
 
 interface Followed {
   text: string;
-  /** How the answer ended: as it should, or cut off. */
+  /** How the answer ended: completely, or cut off. */
   ended: 'end' | 'aborted' | null;
 }
 

@@ -29,13 +29,13 @@ const latestThat = async (orchestrator: Orchestrator, fits: (record: DriftRecord
 const newsOf = async ({ call }: Orchestrator) =>
   (await call(listAudit, { query: { category: 'drift' } })).events.map(({ event_type }) => event_type).reverse();
 
-test('the watch reports manual changes as drift, and their repair', async ({ stage }) => {
+test('reports manual changes and their repair from the watch"', async ({ stage }) => {
   const orchestrator = await stage.orchestrator();
   const [motd, issue] = (await applied(stage, orchestrator)).paths as [string, string];
   for (const text of ['kilroy\n', 'was\n', 'here\n']) {
     writeFileSync(motd, text);
     const drifted = await latestThat(orchestrator, ({ status }) => status === 'drifted');
-    // Told by the agent at once, not found by the schedule.
+    // The agent reported the change; the schedule did not find it.
     expect(drifted).toMatchObject({
       trigger: 'watch',
       resources: [{ identity: motd, changes: [{ field: 'content' }] }],
@@ -56,7 +56,7 @@ test('the watch reports manual changes as drift, and their repair', async ({ sta
   const { resources } = await orchestrator.call(applyAgent, { params: { node_id: 'web-1' }, body: { modules: ['m'] } });
   expect(resources.map(({ corrective }) => corrective)).toEqual([true, true]);
   expect((await newsOf(orchestrator)).slice(6)).toEqual(['drift.detected', 'drift.detected', 'drift.resolved']);
-  // That the apply put it right is no hint of the agent: the schedule looks at once.
+  // The apply repaired the drift. The agent sends no hint of that, so the orchestrator schedules a check immediately.
   expect(await latestThat(orchestrator, ({ status }) => status === 'in_sync')).toMatchObject({ trigger: 'schedule' });
   const records = await orchestrator.call(listDrift, { params: { node_id: 'web-1' } });
   expect(records.filter(({ trigger }) => trigger === 'schedule')).toHaveLength(1);
@@ -64,7 +64,7 @@ test('the watch reports manual changes as drift, and their repair', async ({ sta
   expect(await orchestrator.call(listDrift, { params: { node_id: 'web-1' } })).toEqual(records);
 });
 
-test('machines are checked by schedule', async ({ stage }) => {
+test('checks machines by schedule"', async ({ stage }) => {
   const env = { MUSTER_DRIFT_INTERVAL: '1', MUSTER_DRIFT_SKIP_RECENTLY_APPLIED: '0' };
   const orchestrator = await stage.orchestrator({ env });
   await applied(stage, orchestrator);

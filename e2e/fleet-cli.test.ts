@@ -8,7 +8,7 @@ import { eventually } from './eventually.ts';
 import { test } from './harness.ts';
 import { operatorEnvironment, Person } from './person.ts';
 
-/** A script that runs until there is a file, and again each time. */
+/** A script that runs until a file exists, at each apply. */
 const gated = (name: string, gate: string) => `name: ${name}
 supports: [{ platform: linux }]
 resources:
@@ -31,7 +31,7 @@ resources:
         apply: "echo looking; echo no room here >&2; test \${{ attr.hostname }} = web-1"
 `;
 
-test('many agents from the command line: planned together, applied as one run, left running, cancelled, partly failed', async ({
+test('plans many agents together, applies as one run, leaves, cancels, and reports partial failure"', async ({
   stage,
   onTestFinished,
 }) => {
@@ -86,7 +86,7 @@ test('many agents from the command line: planned together, applied as one run, l
   const isPutRight = (person: Person) => {
     const [before, after] = person.shown.match(/^[0-9a-f]+(:[0-9a-f]+)+/gm) ?? [];
     expect(after).toBe(before);
-    // The cursor is where it can be seen.
+    // The cursor is visible.
     expect(person.shown.lastIndexOf('\u001b[?25h')).toBeGreaterThanOrEqual(person.shown.lastIndexOf('\u001b[?25l'));
   };
 

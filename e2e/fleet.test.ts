@@ -76,7 +76,8 @@ describe.skipIf(reason !== null)(`a fleet of web servers${reason === null ? '' :
 
     const applied = await apply();
     expect(statuses(applied)).toEqual(['changed']);
-    // After a package an apply may find less to do than was planned, never more: nginx is enabled and started by its own.
+    // After a package is installed, an apply may change less than planned, never more: the nginx package enables and
+    // starts nginx.
     const actions = ({ resources }: Operation) => resources.map(({ id, action }) => [id, action]);
     for (const [i, operation] of applied.entries()) {
       const expected = actions(planned[i] as Operation);
@@ -115,7 +116,7 @@ describe.skipIf(reason !== null)(`a fleet of web servers${reason === null ? '' :
     expect(await processes('web-1')).toEqual(serving);
   });
 
-  test('reloads only where something that the service reads has changed', async () => {
+  test('reloads only if a file that the service reads has changed"', async () => {
     const serving = await Promise.all(names.map(processes));
     await upload({ port: 8080 });
     const applied = await apply();
@@ -135,7 +136,7 @@ describe.skipIf(reason !== null)(`a fleet of web servers${reason === null ? '' :
     expect(statuses(await apply())).toEqual(['unchanged']);
   });
 
-  /** Until the record that names the resource is there. */
+  /** Waits until a drift record names the resource. */
   async function noticed(name: string, edit: string, id: string, wanted: Partial<DriftRecord>): Promise<void> {
     await machine(name).sh(edit);
     await eventually(`${id} of ${name} has drifted`, async () => {
@@ -154,12 +155,12 @@ describe.skipIf(reason !== null)(`a fleet of web servers${reason === null ? '' :
       ['deploy', 'usermod --shell /bin/sh deploy'],
       ['deployers', 'groupmod --gid 3001 deployers'],
     ];
-    // The watch tells at once; the schedule would say so as the trigger.
+    // The trigger shows that the watch reported the change, not the schedule.
     for (const [id, edit] of edits) await noticed('web-1', edit, id, { trigger: 'watch', status: 'drifted' });
     expect((await call(listDrift, { params: params('web-2'), query: {} })).length).toBe(0);
   });
 
-  test('finds on demand and at the sweep what makes no noise: sysctl and packages', async () => {
+  test('finds changes without a watch event on demand and at the scheduled check: sysctl and packages"', async () => {
     const packageOf = 'DEBIAN_FRONTEND=noninteractive dpkg --force-depends --remove nginx-light';
     await machine('web-2').sh(`sysctl -qw net.ipv4.ip_forward=0; ${packageOf}`);
     const asked = await call(checkDrift, { params: params('web-2') });
@@ -181,7 +182,7 @@ describe.skipIf(reason !== null)(`a fleet of web servers${reason === null ? '' :
     ).toEqual(['backup', 'deploy', 'deployers', 'forwarding', 'forwarding', 'heartbeat', 'nginx', 'site']);
   });
 
-  test('is given back as it was', async () => {
+  test('restores the previous state when everything is removed"', async () => {
     await call(removeAssignment, { params: { name: 'web' } });
     await Promise.all(
       names.map(async (name) => {

@@ -3,7 +3,7 @@ import { Stage } from './stage.ts';
 
 export { AgentProcess, Orchestrator, Stage } from './stage.ts';
 
-/** A test with a stage of its own. */
+/** Runs each test with its own stage. */
 export const test = base.extend<{ stage: Stage }>({
   stage: async ({ onTestFailed }, use) => {
     const stage = new Stage();

@@ -17,7 +17,7 @@ const files = Array.from(
 );
 const module = `name: files\nsupports: [{ platform: linux }]\nresources:\n${files.join('\n')}\n`;
 
-test('keeps of hostile agents what they were sent, within their budget, and ends links that break the rules', async ({
+test('stores at most the budget of data from hostile agents, and ends links that break the rules"', async ({
   stage,
 }) => {
   const orchestrator = await stage.orchestrator({ env: { MUSTER_AGENTS_DAILY_BYTES: String(mebibyte) } });
@@ -39,10 +39,10 @@ test('keeps of hostile agents what they were sent, within their budget, and ends
       name === 'versions' ? until(() => true) : submit(name).then(() => true),
     );
 
-  // Names and positions that were not sent: each try costs the link, and leaves nothing.
+  // Names and positions that the operation does not have: each attempt ends the link, and stores nothing.
   for (const name of ['long-names', 'other-positions'] as const)
     await eventually(`${name} is cut off`, () => until(() => countsOf(name).ended > 3));
-  // The others bring their operation to its end, however much they say.
+  // The other agents finish their operation, however much they send.
   for (const name of ['huge-results', 'many-results'] as const)
     await eventually(`${name} ends`, () => until(() => countsOf(name).finished > 0), 100_000);
   for (const name of ['drift-hints', 'flapping'] as const)
@@ -54,7 +54,7 @@ test('keeps of hostile agents what they were sent, within their budget, and ends
     new Set(refused.filter(({ metadata }) => metadata.code === code).map(({ target }) => target.name));
   expect(refusedFor('protocol_violation')).toEqual(new Set(['long-names', 'other-positions']));
   expect(refusedFor('rate_exceeded')).toContain('versions');
-  // Agents whose links are closed reconnect without a pause, too.
+  // Agents whose links are closed also reconnect without a pause.
   expect(['long-names', 'other-positions', 'versions']).toEqual(
     expect.arrayContaining([...refusedFor('rate_exceeded')]),
   );
@@ -84,6 +84,6 @@ test('keeps of hostile agents what they were sent, within their budget, and ends
   expect(of('long-names')).toBeUndefined();
   expect(of('other-positions')).toBeUndefined();
   expect(of('huge-results')?.rows).toBe(resources);
-  // Its day, the report that used it up, and 64 KiB that an operation has in any case.
+  // The budget of a day, the report that exceeded it, and the 64 KiB that each operation may always store.
   expect(of('many-results')?.bytes).toBeLessThan(3 * mebibyte);
 });

@@ -3,8 +3,8 @@ import { limits, type OperationMessage, type Report } from '@muster/protocol/wir
 import { type AgentKey, dialAsAgent, newAgentKey, type TestAgent } from '../orchestrator/test/test-agent.ts';
 
 /**
- * An agent that somebody has taken over: it has a good key, is approved, and keeps to the window and the schema where
- * that gets more through. Cut off, it comes back at once.
+ * An agent under an attacker's control: it has a valid key, is approved, and respects the window and the schema if it
+ * can send more that way. When its link is cut, it reconnects immediately.
  */
 
 /** Strategies for the operations that it receives. */
@@ -84,7 +84,7 @@ export class HostileAgent {
     this.#strategy = strategy;
   }
 
-  /** @param removals that `many-results` tells of; the most there can be unless given */
+  /** @param removals number of removals that `many-results` reports; the maximum by default */
   static async create(
     port: number,
     token: string,
@@ -94,7 +94,7 @@ export class HostileAgent {
     return new HostileAgent(await newAgentKey(), port, token, strategy, removals);
   }
 
-  /** Goes on until it is stopped. */
+  /** Runs until it is stopped. */
   async run(): Promise<void> {
     while (!this.#stopped) {
       try {
@@ -142,7 +142,7 @@ export class HostileAgent {
     await hinting;
   }
 
-  /** As fast as a link may send; the orchestrator follows a few of them. */
+  /** Sends as fast as the link allows; the orchestrator acts on a few of the hints. */
   async #hint(link: TestAgent): Promise<void> {
     while (!this.#stopped && link.ws.readyState === link.ws.OPEN) {
       if (this.#applied.length > 0) link.send({ type: 'drift_hint', keys: [long(0)] });
@@ -225,7 +225,7 @@ export class HostileAgent {
     this.counts.finished++;
   }
 
-  /** As fast as the window lets it. Resolves when it is acknowledged. */
+  /** Sends as fast as the window allows. Resolves when the report is acknowledged. */
   async #report(link: TestAgent, reports: Report[]): Promise<void> {
     const seq = ++this.#seq;
     const text = JSON.stringify(reports);
@@ -245,5 +245,5 @@ export class HostileAgent {
   }
 }
 
-/** Quotes of the text take room in the frame as well. */
+/** Escaped quotes of the text also use space in the frame. */
 const partLength = 3_000;

@@ -74,7 +74,7 @@ describe.skipIf(reason !== null)(`a hostile machine${reason === null ? '' : ` ($
     expect(Number(/\d+/.exec(peak)?.[0]) / 1024).toBeLessThan(memoryLimit);
   }
 
-  test('fails what cannot be done, each with its reason, and does the rest', async () => {
+  test('fails impossible resources, each with its reason, and applies the others"', async () => {
     await sh(`
       mkfifo /srv/fifo
       mknod /srv/device c 1 3
@@ -118,7 +118,7 @@ describe.skipIf(reason !== null)(`a hostile machine${reason === null ? '' : ` ($
     await lives();
   });
 
-  test('ends a script that hangs, with all that it started, by the limit of the configuration', async () => {
+  test('ends a hanging script and its child processes at the configured limit"', async () => {
     await sh(`
       echo 'scripts: { time_limit: 1 }' > /etc/muster/agent.new
       mv /etc/muster/agent.new /etc/muster/agent.yml
@@ -134,8 +134,8 @@ describe.skipIf(reason !== null)(`a hostile machine${reason === null ? '' : ` ($
     await lives();
   });
 
-  test('follows no link that somebody puts in its way while it writes', async () => {
-    // All of it atomically: at each moment `way` is a directory, or a link to where root must not be led.
+  test('follows no link that replaces a directory of its path while it writes"', async () => {
+    // Swaps atomically: `way` is always either a directory or a link to a target that root must not write to.
     const swap = `
       $SIG{TERM} = sub { print "$n\\n"; exit }; chdir "/srv/mallory" or die;
       while (1) { syscall(${renameat2}, -100, my $a = "way", -100, my $b = "link", 2) == 0 or die $!; $n++ }
@@ -157,11 +157,11 @@ describe.skipIf(reason !== null)(`a hostile machine${reason === null ? '' : ` ($
     const { resources } = await call(applyAgent, { params: { node_id: agent.nodeId }, body: { modules: ['hostile'] } });
     const written = resources.slice(0, count);
     const refused = written.filter(({ status }) => status === 'failed');
-    // The link may appear between the check and the traversal; then the error is ENOTDIR.
+    // The link may appear between the check and the traversal; then the error is `ENOTDIR`.
     for (const { message } of refused) expect(message).toMatch(/symbolic link|is not a directory/);
     expect(written.filter(({ status }) => status === 'changed').length).toBe(count - refused.length);
     expect(await sh('systemctl is-active mallory; ls /srv/target')).toBe('active\n');
-    // How many got through is chance; once the way is a directory again, each of them does.
+    // The number of successful writes is random. Once `way` stays a directory, all succeed.
     await sh(`
       systemctl stop mallory
       cd /srv/mallory
@@ -172,8 +172,8 @@ describe.skipIf(reason !== null)(`a hostile machine${reason === null ? '' : ` ($
     await lives();
   });
 
-  test('says that the root is read-only, and works where it is not', async () => {
-    // As a hardened unit has it.
+  test('reports a read-only root, and works on writable mounts"', async () => {
+    // The setting of a hardened unit.
     const dropIn = '/run/systemd/system/muster-agent.service.d/read-only.conf';
     await sh(`
       mkdir -p "$(dirname ${dropIn})"

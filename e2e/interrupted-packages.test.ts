@@ -5,7 +5,9 @@ import type { HostAgent } from './hosts/agent.ts';
 import { Fleet } from './hosts/fleet.ts';
 import { noHosts } from './hosts/test.ts';
 
-/** The agent ends in the middle of a package transaction, which does not: dpkg is never left half configured. */
+/**
+ * The agent ends in the middle of a package transaction. The transaction completes: dpkg is never left half configured.
+ */
 
 const reason = noHosts();
 

@@ -10,7 +10,7 @@ import { judgeKey, type KeptKey, type KeyOf } from '../orchestrator/src/domain/a
 
 type Rows = ReadonlyMap<string, Readonly<KeptKey>>;
 
-/** The orchestrator's record of agent keys, as its transaction changes it. */
+/** The orchestrator's record of agent keys, changed by the rules of its transaction. */
 class Table {
   rows: Rows;
 
@@ -38,7 +38,7 @@ class Table {
     this.rows = rows;
   }
 
-  /** Keys of the agent that are in force. */
+  /** Number of valid keys of the agent. */
   current(nodeId: string): number {
     return [...this.rows.values()].filter((row) => row.node_id === nodeId && row.valid_until === null).length;
   }
@@ -54,7 +54,7 @@ type Step =
   | { do: 'backup' }
   /** Which backup, counted from the newest. */
   | { do: 'restore'; back: number }
-  /** Somebody takes a copy of the agent's data directory. */
+  /** An attacker copies the agent's data directory. */
   | { do: 'steal' }
   /** The holder of copied keys says hello with one of them, counted from the newest; `bare`: as a new agent, without statements. */
   | { do: 'intrude'; back: number; bare: boolean };
@@ -93,7 +93,7 @@ async function holds(steps: readonly Step[]): Promise<void> {
     const order = [hexOf(current)];
     const rank = (key: AgentKey) => order.indexOf(hexOf(key));
     const table = new Table(new Map([[hexOf(current), first]]));
-    /** The latest key that the agent itself has shown, as far as the orchestrator knows. */
+    /** Position of the latest key that the agent itself has presented, according to the orchestrator. */
     let known = 0;
     const backups = [{ rows: table.rows, known }];
     const stolen: string[] = [];
@@ -139,7 +139,7 @@ async function holds(steps: readonly Step[]): Promise<void> {
         ? { shown: identity.inForce(), said: { public_key: hexOf(identity.current) } }
         : shownBy(identity);
       const verdict = table.judge(said, now);
-      // A key that was made and never shown is as good as the one that signed it.
+      // A new key that was never presented ranks like the key that signed it.
       const ranked = rank(shown.key) >= 0 ? rank(shown.key) : rank(identity.current);
       const isLatest = ranked === order.length - 1;
       if ('refusal' in verdict) return false;
@@ -199,7 +199,7 @@ const found: [Step[]][] = [
     ],
   ],
 ];
-/** Run each time. Add a seed that fails, and its finding above. */
+/** Seeds that run each time. When a seed fails, add it here, and its sequence above. */
 const seeds = [1952978794, 20, 2026];
 
 const check = (seed: number, numRuns: number) =>
@@ -213,7 +213,7 @@ for (const seed of seeds)
   test(`an agent keeps its identity after any cut and restore, and a copy of a former key gains nothing: seed ${seed}`, () =>
     check(seed, 40));
 
-// Its failure names the seed. MUSTER_KEY_RUNS: how many sequences, for a longer search.
+// A failure names the seed. MUSTER_KEY_RUNS: number of sequences, for a longer search.
 test(
   'an agent keeps its identity after any cut and restore, and a copy of a former key gains nothing: a random seed',
   () => check(Date.now() | 0, Number(process.env.MUSTER_KEY_RUNS ?? 60)),

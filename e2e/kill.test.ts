@@ -28,7 +28,7 @@ import { begun, connected, expectDone, type Moment } from './trial.ts';
 const moments: Moment[] = [0, 3, 10, 25, 60, 'script', 120];
 
 describe('kill -9 in the middle of an apply', () => {
-  test('of the orchestrator: the apply ends once and nothing that was answered is missing', async ({ stage }) => {
+  test('ends the apply once and loses no acknowledged change when the orchestrator is killed"', async ({ stage }) => {
     const orchestrator = await stage.orchestrator();
     const agent = await stage.agent(orchestrator, 'web-1');
     const parts = { orchestrator, agent };
@@ -38,14 +38,14 @@ describe('kill -9 in the middle of an apply', () => {
       await orchestrator.start();
       await connected(parts);
       await expectDone(trial, `site-${moment}`);
-      // A new process starts with the minimum backoff; the old one would soon wait for half a minute.
+      // A new process starts with the minimum backoff; the old one would soon wait half a minute between attempts.
       await agent.stop();
       await agent.start();
     }
     expect(await orchestrator.call(listModules, {})).toHaveLength(moments.length);
   });
 
-  test('of the agent: it goes on where it was, and the script has run once', async ({ stage }) => {
+  test('resumes the apply and runs the script once when the agent is killed"', async ({ stage }) => {
     const orchestrator = await stage.orchestrator();
     const agent = await stage.agent(orchestrator, 'web-1');
     const parts = { orchestrator, agent };
@@ -58,7 +58,7 @@ describe('kill -9 in the middle of an apply', () => {
     }
   });
 
-  test('of both at once', async ({ stage }) => {
+  test('ends the apply once when both processes are killed"', async ({ stage }) => {
     const orchestrator = await stage.orchestrator();
     const agent = await stage.agent(orchestrator, 'web-1');
     const parts = { orchestrator, agent };
@@ -71,9 +71,7 @@ describe('kill -9 in the middle of an apply', () => {
     }
   });
 
-  test('of the orchestrator under writes from several people: every write that was answered is there', async ({
-    stage,
-  }) => {
+  test('keeps every acknowledged write of several operators when the orchestrator is killed"', async ({ stage }) => {
     const orchestrator = await stage.orchestrator();
     const { call } = orchestrator;
     const agent = await stage.agent(orchestrator, 'web-1');
@@ -102,9 +100,10 @@ describe('kill -9 in the middle of an apply', () => {
     };
     for (let round = 0; round < 5; round++) {
       let alive = true;
-      // Each writes one thing after the other until the connection breaks; the one under way may or may not be there.
+      // Each writer sends one write after another until the connection breaks. The pending write may or may not be
+      // stored.
       const writer = async (write: (name: string, value: string) => Promise<unknown>, person: number) => {
-        // The lists below show 500: a round that takes long on a busy machine writes no more than a fifth of them.
+        // The lists below show 500 rows: a round that takes long on a busy machine writes at most a fifth of that.
         for (let count = 0; alive && count < 90; count++) {
           const name = `r${round}_p${person}_n${count}`;
           const written = await write(name, `${count}`).then(
@@ -115,7 +114,8 @@ describe('kill -9 in the middle of an apply', () => {
         }
       };
       const writers = Promise.all([tag, tag, secret, window, channel, run].map(writer));
-      // As much as there must be at the end, however busy the machine is now; then the moment is another in each round.
+      // Waits for the number of writes that the test needs, however busy the machine is. The random pause after it
+      // varies the moment of the kill.
       await eventually('enough is written', async () =>
         answered.size > 4 * (round + 1) && Object.values(ids).every(({ length }) => length > round + 1) ? true : null,
       );
@@ -148,7 +148,7 @@ describe('kill -9 in the middle of an apply', () => {
     expect(events.length).toBeGreaterThanOrEqual(Math.min(500, answered.size));
   });
 
-  test('of the agent in a script without check: it is not run again, and what happened is not known', async ({
+  test('does not rerun a script without check after a kill of the agent, and reports its outcome as unknown"', async ({
     stage,
   }) => {
     const orchestrator = await stage.orchestrator();

@@ -18,7 +18,7 @@ import { connected } from './trial.ts';
 
 /** Agents that are offline, cut off, copied, or have a clock that is an hour off. */
 
-/** A link that can be taken away and given back. */
+/** A link that the test can cut and restore. */
 class Cable {
   port = 0;
   readonly #server: Server;
@@ -93,9 +93,7 @@ function clockFrom(file: string, offset: string): NodeJS.ProcessEnv {
 }
 
 describe('an agent that is late', () => {
-  test('gets the queue from its time offline, in order and also over a restart, without expired operations', async ({
-    stage,
-  }) => {
+  test('applies the unexpired operations from its time offline in order, also after a restart"', async ({ stage }) => {
     const orchestrator = await stage.orchestrator();
     const { call } = orchestrator;
     const agent = await stage.agent(orchestrator, 'web-1');
@@ -111,7 +109,7 @@ describe('an agent that is late', () => {
     });
     const first = await queue(['one'], 3_600);
     const late = await queue(['one', 'late'], 2);
-    // The second operation has another desired state: both are applied, this one last.
+    // The second operation has a different desired state: both are applied, this one last.
     const second = await queue(['two'], 3_600);
     await orchestrator.kill9();
     await orchestrator.start();
@@ -131,7 +129,7 @@ describe('an agent that is late', () => {
     expect(['one', 'two', 'late'].map((name) => existsSync(path(name)))).toEqual([false, true, false]);
   });
 
-  test('killed while it is cut off continues without a link, and reports its results once after it reconnects', async ({
+  test('continues without a link after a kill, and reports its results once after it reconnects"', async ({
     stage,
   }) => {
     const orchestrator = await stage.orchestrator();
@@ -168,7 +166,7 @@ describe('an agent that is late', () => {
     }
   });
 
-  test('that was copied stands aside for the first, which does not so much as pause; operators are notified', async ({
+  test('yields as a copy to the first agent, which never disconnects, and operators are notified"', async ({
     stage,
   }) => {
     const orchestrator = await stage.orchestrator();
@@ -189,7 +187,7 @@ describe('an agent that is late', () => {
     expect(runsOf(root)).toBe(1);
     const again = await call(applyAgent, { params, body: { modules: ['site'] } });
     expect(again.summary).toMatchObject({ total: 26, unchanged: 26 });
-    // One link all along.
+    // The first agent used the same link throughout.
     expect(agent.program.lastLines(200).filter((line) => line.includes('"event":"connected"'))).toHaveLength(1);
     await eventually('it is notified', async () => {
       const { notifications } = await call(listNotifications, { query: {} });
@@ -205,7 +203,7 @@ describe('a clock that is an hour off', () => {
     expect(at).toBeLessThanOrEqual(Date.now() / 1000 + 1);
   };
 
-  test('on agents, either way, moves no time that the orchestrator tells, lets nothing expire, and is shown', async ({
+  test('does not affect reported times or time limits if it is an agent\'s clock, and is shown"', async ({
     stage,
     skip,
   }) => {
@@ -229,7 +227,8 @@ describe('a clock that is an hour off', () => {
       const shown = await call(getAgent, { params });
       expect(Math.abs(Number(shown.attributes.clock_skew_secs) - offset)).toBeLessThan(hour / 2);
       for (const at of [shown.last_seen_at, shown.connected_at, shown.updated_at]) near(at, from);
-      // Its clock is set back by two hours, and on by as much, while something runs: no time limit is over for that.
+      // The clock goes back by two hours, and forward again, while an operation runs: no time limit ends because of
+      // that.
       const go = join(stage.dir, `${name}.go`);
       const script = { program: 'sh', manages: name, apply: `touch ${go}; sleep 2.5`, check: `test -e ${go}` };
       const content = JSON.stringify({
@@ -254,14 +253,14 @@ describe('a clock that is an hour off', () => {
       const done = await ended(call, waiting.operation_id);
       expect(done.status).toBe('succeeded');
       near(done.started_at, done.created_at);
-      // It has come back with another clock than it went with.
+      // The agent reconnected with a different clock offset.
       const { attributes } = await call(getAgent, { params });
       expect(Math.abs(Number(attributes.clock_skew_secs) + offset)).toBeLessThan(hour / 2);
       expect(orchestrator.program.lastLines(400).join('\n')).toContain('the clock of this agent is');
     }
   });
 
-  test('on the orchestrator, set back while it runs, breaks no link and ends nothing before its time', async ({
+  test('breaks no link and ends no time limit early if the orchestrator\'s clock is set back"', async ({
     stage,
     skip,
   }) => {

@@ -43,7 +43,7 @@ interface Job {
 
 const nothing = { body: { modules: [] } };
 
-/** Plans, applies, watches for drift, changes and takes away a site, as one operator with one agent. */
+/** Plans, applies, watches for drift, changes, and removes a site, as one operator with one agent. */
 export async function mainJob(stage: Stage, orchestrator: Orchestrator): Promise<void> {
   const { call } = orchestrator;
   const token = await orchestrator.token(null);
@@ -58,7 +58,7 @@ export async function mainJob(stage: Stage, orchestrator: Orchestrator): Promise
   };
 
   await approve(job);
-  // The site exists: a folder with another mode, and a page of someone else.
+  // The site's folder exists, with another mode and a page that someone else wrote.
   mkdirSync(root, { mode: 0o700 });
   writeFileSync(pagePath(root, 0), 'mine\n', { mode: 0o600 });
   const before = treeOf(root);
@@ -75,7 +75,7 @@ export async function mainJob(stage: Stage, orchestrator: Orchestrator): Promise
   await expectAudited(job);
 }
 
-/** Nothing is done for a pending agent. */
+/** An agent without approval receives no operations. */
 async function approve({ call, params }: Job): Promise<void> {
   expect(await call(getAgent, { params })).toMatchObject({ status: 'pending', connected: true, pin_source: 'flag' });
   expect(await problemOf(call(planAgent, { params, ...nothing }))).toMatchObject({ code: 'agent_not_approved' });
@@ -91,7 +91,7 @@ async function assign({ call, params, upload }: Job): Promise<void> {
   expect((await call(getAssignment, { params: { name: 'web' } })).matches).toEqual([node_id]);
 }
 
-/** The plan shows the whole site. The agent's name is as good as its id. */
+/** The plan shows the whole site. The agent's name works like its id. */
 async function planSite({ call }: Job): Promise<Operation> {
   const plan = await call(planAgent, { params: { node_id: 'web-1' }, ...nothing });
   expect(plan).toMatchObject({ kind: 'plan', status: 'succeeded', modules: ['site'] });

@@ -19,7 +19,7 @@ const intervalSecs = 1;
 /** Tolerance for other activity of this machine between two readings. Bytes. */
 const noise = 128 * 1024 ** 2;
 
-/** Readings of this machine's kernel, which its test hosts share, at one moment. */
+/** Readings of this machine's kernel at one moment. Its test hosts share the kernel. */
 interface Look {
   at: number;
   idle: number;
@@ -44,7 +44,7 @@ function look(): Look {
   };
 }
 
-/** A program on the agent's own parts. It prints one line of JSON. */
+/** A program that runs in the agent's code. It prints one line of JSON. */
 const onParts = (body: string) => `
   import { readFile } from 'node:fs/promises';
   import { machineSource } from '${root}/agent/src/host/machine-source.ts';
@@ -54,7 +54,7 @@ const onParts = (body: string) => `
   const alive = setInterval(() => {}, 1e6);
   const paths = () => fileSystems(parseMounts(machineSource.text('/proc/self/mountinfo'))).map(({ path }) => path);
   ${body}
-  // A thread that waits for a disk is one that no exit gets past.
+  // Sends SIGKILL, because a process with a thread that waits for a disk cannot exit.
   process.kill(process.pid, 'SIGKILL');`;
 
 const send = (socket: Socket, address: string) =>
@@ -64,9 +64,9 @@ const send = (socket: Socket, address: string) =>
 const silentFar = `mount -t tmpfs none /mnt; mkdir /mnt/far; exec 5<>/dev/fuse
   mount -i -t fuse -o fd=5,rootmode=40000,user_id=0,group_id=0 silent /mnt/far`;
 
-/** Runs shell text, which has a program at hand, in a mount namespace of its own that goes with it. It prints JSON. */
+/** Runs shell text and a program in a private mount namespace, which ends with it. The program prints JSON. */
 function amongMounts(shell: string, body: string): Record<string, unknown> {
-  // With processes of its own too: one that hangs goes with the others when the time is over.
+  // Has its own PID namespace, so that hanging processes are killed with the others at the timeout.
   const alone = ['--mount', '--propagation', 'private', '--pid', '--fork', '--kill-child', '--mount-proc'];
   const ran = spawnSync('unshare', [...alone, 'sh', '-euc', shell], {
     encoding: 'utf8',
@@ -84,7 +84,7 @@ function amongMounts(shell: string, body: string): Record<string, unknown> {
 const program = '"$NODE" --input-type=module-typescript --eval "$BODY" || test $? = 137';
 
 describe.skipIf(reason !== null)(`metrics${reason === null ? '' : ` (${reason})`}`, () => {
-  test('of a machine agree with its own tools, and samples from the time without a link follow in order, once and completely, also after a stop and a kill of the agent', async ({
+  test('agree with the machine\'s tools, and follow in order, once, and completely after a lost link, a stop, and a kill"', async ({
     hosts,
     stage,
   }) => {
@@ -106,7 +106,7 @@ describe.skipIf(reason !== null)(`metrics${reason === null ? '' : ` (${reason})`
         const sample = await latest();
         return sample !== null && sample.collected_at > second ? sample : null;
       });
-    /** Those that the agent says it has taken, when, and after how many of its starts. */
+    /** The samples that the agent's log lists, with their time, and the number of the agent's start. */
     const taken = async (): Promise<{ collected_at: number; at: number; start: number }[]> => {
       const runs = (await agent.log(2_000)).split(/^.*"agent started".*$/m);
       return runs.flatMap((run, start) =>
@@ -159,7 +159,7 @@ describe.skipIf(reason !== null)(`metrics${reason === null ? '' : ` (${reason})`
     between(sample.net_rx_bytes, [before.traffic[0]!, then.traffic[0]!], 0);
     between(sample.net_tx_bytes, [before.traffic[1]!, then.traffic[1]!], 0);
     between(sample.uptime, [Math.floor(before.uptime[0]!), then.uptime[0]!], 0);
-    // The machine's own, with what looks at it.
+    // The machine's own processes, including those that measure it.
     between(sample.processes, [before.processes[0]!, then.processes[0]!], 10);
     between(
       sample.load1,
@@ -167,7 +167,7 @@ describe.skipIf(reason !== null)(`metrics${reason === null ? '' : ` (${reason})`
       0,
     );
 
-    // One processor is busy, independent of the others; the kernel reports the load of the others.
+    // Keeps one processor busy, independent of the others; the kernel reports the load of the others.
     const burner = machine.begin(['sh', '-c', 'while :; do :; done']);
     await after(Math.floor(Date.now() / 1000));
     const namespace = machineName('metrics');
@@ -192,7 +192,7 @@ describe.skipIf(reason !== null)(`metrics${reason === null ? '' : ` (${reason})`
     await agent.stop();
     expect(await onDisk()).toBe('-rw-------');
     await agent.start();
-    // A kill loses samples that are only in memory, at most ten minutes of them. Samples on disk stay.
+    // A kill loses only samples in memory, at most ten minutes. Samples on disk stay.
     await takenAfter(2);
     await agent.kill9();
     const afterKill = await takenAfter(3);
@@ -241,7 +241,7 @@ describe.skipIf(reason !== null)(`metrics${reason === null ? '' : ` (${reason})`
     const found = amongMounts(
       `mount -t tmpfs none /mnt; at="/mnt/at$(printf '\\374 \\t\\134\\n#')é"; mkdir "$at"
       mount -t tmpfs -o size=1m none "$at"; ${program}`,
-      // It says that it were on a disk.
+      // Reports the file system as one on a disk.
       onParts(`const source = { ...machineSource, text: (...of) => machineSource.text(...of).split('\\n')
         .filter((line) => line.includes(' /mnt/at')).map((line) => line.replace(/ 0:\\d+ /, ' 8:1 ').replace(' - tmpfs ', ' - ext4 ')).join('\\n') };
       console.log(JSON.stringify(await new DiskReader(source, systemClock).read()));`),
@@ -303,7 +303,7 @@ describe.skipIf(reason !== null)(`metrics${reason === null ? '' : ` (${reason})`
   plainTest('of a disk that hangs are null, it is asked once, and files can still be read', () => {
     const found = amongMounts(
       `${silentFar}\n${program}`,
-      // A real file system that never answers, which says it were on a disk.
+      // A real file system that never answers, reported as one on a disk.
       onParts(`let asked = 0;
       const source = {
         ...machineSource,
@@ -317,7 +317,7 @@ describe.skipIf(reason !== null)(`metrics${reason === null ? '' : ` (${reason})`
       const texts = await Promise.all(Array.from({ length: 20 }, () => readFile('${join(root, 'package.json')}', 'utf8')));
       console.log(JSON.stringify({ first, more, asked, read: texts.length }));`),
     );
-    // A disk that was asked and did not answer is not asked again.
+    // The agent does not query a disk again while a query of it is unanswered.
     expect(found).toMatchObject({ first: null, asked: 1, read: 20 });
     expect(new Set(found.more as unknown[])).toEqual(new Set([null]));
   });
@@ -341,7 +341,7 @@ describe.skipIf(reason !== null)(`metrics${reason === null ? '' : ` (${reason})`
       echo "{\\"TERM\\": $(cat TERM.code), \\"USR2\\": $(cat USR2.code)}"`,
       asking,
     );
-    // By SIGTERM, which systemd takes for an end in order, and by SIGKILL, which it does not.
+    // Ends by SIGTERM, which systemd treats as a clean exit, and by SIGKILL, which it treats as a failure.
     expect(ends).toEqual({ TERM: 128 + 15, USR2: 128 + 9 });
   });
 });

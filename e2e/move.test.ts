@@ -14,7 +14,7 @@ interface Ran {
   stderr: string;
 }
 
-/** `muster migrate`, `export` or `import`, as a person types it. */
+/** Runs `muster migrate`, `export` or `import`. */
 const run = (stage: Stage, ...args: string[]): Promise<Ran> =>
   new Promise((resolve) => {
     execFile(muster, args, { env: stage.environment(), maxBuffer: 1e9 }, (error, stdout, stderr) =>
@@ -30,7 +30,7 @@ const tablesOf = ({ stdout }: Ran) =>
   );
 
 describe('everything an orchestrator knows', () => {
-  test('moves from SQLite to PostgreSQL and back, and goes on there', async ({ stage, skip }) => {
+  test('moves all data from SQLite to PostgreSQL and back, and continues there"', async ({ stage, skip }) => {
     const server = await startPostgres().catch((error: unknown) => {
       if (!(error instanceof PostgresMissing) || process.env.CI === 'true') throw error;
       skip(error.message);
@@ -49,7 +49,7 @@ describe('everything an orchestrator knows', () => {
       const file = join(stage.dir, 'muster.export');
       const from = ['--data-dir', dataDir];
 
-      // Nothing is done to a database that an orchestrator works on.
+      // The programs refuse a database that a running orchestrator uses.
       for (const args of [
         ['export', ...from, file],
         ['migrate', ...from],
@@ -84,7 +84,7 @@ describe('everything an orchestrator knows', () => {
       expect((await run(stage, 'import', ...into, file)).stderr).toMatch(/has tables already/);
       expect((await run(stage, 'migrate', ...into)).stderr).toMatch(/already; nothing was changed/);
 
-      // The same orchestrator on the other database: its agent knows it, and nothing is missing.
+      // The same orchestrator on the other database: its agent reconnects, and no data is missing.
       orchestrator.set({ MUSTER_DATABASE_URL_FILE: urlFile });
       await orchestrator.start();
       await agent.start();
@@ -95,7 +95,7 @@ describe('everything an orchestrator knows', () => {
         unchanged: 26,
       });
       const events = (await call(listAudit, { query: { limit: '500' } })).events.length;
-      // Two at a time would each do the work.
+      // Two migrations at the same time would each copy the data.
       const second = stage.run('second', [
         'orchestrator',
         ...['--data-dir', stage.folder('second')],
@@ -109,7 +109,7 @@ describe('everything an orchestrator knows', () => {
       await agent.stop();
       await orchestrator.stop();
 
-      // And back, through a pipe.
+      // The way back uses a pipe.
       const back = stage.folder('back');
       const piped = spawnSync(
         'bash',
@@ -127,7 +127,7 @@ describe('everything an orchestrator knows', () => {
     }
   });
 
-  test('is refused without a database, and shows its usage', async ({ stage }) => {
+  test('refuses to move without a database, and shows the usage"', async ({ stage }) => {
     const empty = stage.folder('empty');
     const nothing = await run(stage, 'export', '--data-dir', empty, '-');
     expect(nothing).toMatchObject({ code: 1, stdout: '' });

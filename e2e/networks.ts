@@ -5,7 +5,8 @@ import { Program } from '../tools/suite/program.ts';
 import { test as base, type Stage } from './harness.ts';
 
 /**
- * Machines that share a network, as network namespaces: the first one has the bridge that the others hang on. Needs root.
+ * Machines that share a network, as network namespaces. The first one has the bridge that connects the others. Needs
+ * root.
  */
 export class Networks {
   readonly #stage: Stage;
@@ -15,9 +16,7 @@ export class Networks {
     this.#stage = stage;
   }
 
-  /**
-   * @param machines names and addresses with their prefix, the one with the bridge first
-   */
+  /** @param machines names and addresses with their prefix; the first one has the bridge */
   create(machines: Readonly<Record<string, readonly string[]>>): void {
     removeLeftOvers();
     const [hub = ''] = Object.keys(machines);
@@ -76,7 +75,7 @@ export class Networks {
     });
   }
 
-  /** The machines and their network go when the last process in them has ended. */
+  /** The machines and their network disappear when their last process has ended. */
   end(): void {
     for (const namespace of this.#names.values()) ip('netns', 'delete', namespace);
     this.#names.clear();
@@ -88,7 +87,7 @@ const prefix = 'muster-e2e-';
 const ip = (...args: string[]): string =>
   execFileSync('ip', args, { encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] });
 
-/** Of test runs that were killed before they could tidy up. */
+/** Removes leftovers of killed test runs. */
 function removeLeftOvers(): void {
   for (const [namespace, pid] of ip('netns', 'list').matchAll(new RegExp(`^${prefix}(\\d+)-\\S+`, 'gm')))
     if (!existsSync(`/proc/${pid}`)) ip('netns', 'delete', namespace);

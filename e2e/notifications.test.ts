@@ -19,14 +19,14 @@ import { test } from './harness.ts';
 
 const secret = 'a key that both sides know';
 
-/** The command that docs/operations.md gives for checking a signature. */
+/** The command for checking a signature in docs/operations.md. */
 function documentedCheck(): string {
   const page = readFileSync(join(root, 'docs/operations.md'), 'utf8');
   const [, after = ''] = page.split('To check the signature');
   return /```sh\n(.*?)```/s.exec(after)?.[1] ?? '';
 }
 
-test('events reach a webhook, signed as documented, also after kill -9', async ({ stage }) => {
+test('delivers events to a webhook, signed as documented, also after kill -9"', async ({ stage }) => {
   const end = await farEnd(500);
   const directory = mkdtempSync(join(tmpdir(), 'muster-hook-'));
   try {

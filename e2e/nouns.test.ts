@@ -32,12 +32,12 @@ test('tags, metrics, the audit log, events, state, modules compared and operator
   };
   const json = async (...args: string[]) => JSON.parse(await muster(...args, '--json'));
 
-  // Somebody looks on from before the agent is there, and misses nothing while the orchestrator is away.
+  // The follower starts before the agent exists, and misses no event while the orchestrator is stopped.
   const follower = stage.run('events', ['events', '--json'], env);
   const seen = () => follower.events('audit').map(({ data }) => data as ChainedEvent);
   await muster('agents', 'list');
   await eventually('the follower is there', async () =>
-    // The follower receives events from its connection on.
+    // The follower receives events from its connection onward.
     (await json('web-login')) && seen().some(({ event_type }) => event_type === 'auth.web_login_requested')
       ? true
       : null,
@@ -83,7 +83,7 @@ test('tags, metrics, the audit log, events, state, modules compared and operator
   const { drift_id } = await json('drift', 'web-1');
   expect(await json('drift', '--record', drift_id)).toMatchObject({ status: 'in_sync' });
 
-  // Operators, by a key of OpenSSH.
+  // Adds an operator with an OpenSSH key.
   const line = 'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAINdamAGCsQq31Uv+08lkBzoO4XLz2qYjJa8CGmj3B1Ea grace@laptop';
   const { operator_id } = await json('operator', 'add', 'grace', '--from-ssh', line);
   expect(await json('operator', 'remove', 'grace', '--yes')).toEqual({
@@ -116,7 +116,7 @@ test('tags, metrics, the audit log, events, state, modules compared and operator
   const unknown = await musterHere(['kinds', 'show', 'sysctrl'], env);
   expect(unknown).toMatchObject({ exit: 1, stderr: expect.stringContaining('did you mean "sysctl"?') });
 
-  // Samples of a second each.
+  // Stores one sample a second.
   await eventually('there are samples', async () => ((await json('metrics', 'list'))[agent.nodeId] ? true : null));
   expect(await json('metrics', 'show', 'web-1')).toMatchObject({ node_id: agent.nodeId });
   expect(await muster('metrics', 'show', 'web-1')).toMatch(/\ncpu .*%\n?/);

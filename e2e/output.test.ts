@@ -65,13 +65,13 @@ const peakOf = (pid: number): number =>
   Number(/VmHWM:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]) * 1024;
 
 describe('script output', () => {
-  test('is there while it runs, also of an undo, and whole at the end', async ({ stage }) => {
+  test('streams output while a script or its undo runs, and is complete at the end"', async ({ stage }) => {
     const orchestrator = await stage.orchestrator();
     const agent = await stage.agent(orchestrator, 'web-1');
     const go = join(stage.dir, 'go');
     const apply = (word: string) =>
       `echo ${word} begun; printf half; echo oh >&2; until test -e ${go}-${word}; do sleep 0.05; done; echo " done"`;
-    /** The script goes on only when the test lets it. */
+    /** Waits for output of a script that continues only when the test lets it. */
     const seen = (id: string, text: string) =>
       eventually(`${text} is shown`, async () => {
         const output = await outputOf(orchestrator, agent, id, 'slow/slow');
@@ -107,7 +107,7 @@ describe('script output', () => {
     const params = { node_id: agent.nodeId };
     const removal = await orchestrator.call(applyAgent, { params, body: { modules: [] }, respondAsync: true });
     await seen(removal.operation_id, 'undo begun\nhalf');
-    // The link and the orchestrator stop meanwhile; the output from that time is complete at the end.
+    // The link breaks and the orchestrator stops; the output of that time is complete at the end.
     await orchestrator.kill9();
     await orchestrator.start();
     await agent.connected(2);
@@ -119,9 +119,7 @@ describe('script output', () => {
     await following;
   });
 
-  test('is not shown of a script with a secret, and a secret that another says is hidden on the way', async ({
-    stage,
-  }) => {
+  test('hides output of a script with a secret, and secret values in the output of others"', async ({ stage }) => {
     const orchestrator = await stage.orchestrator();
     const agent = await stage.agent(orchestrator, 'web-1');
     await orchestrator.call(createSecret, { body: { name: 'pin', value: 'hunter2-hunter2' } });
@@ -162,7 +160,7 @@ describe('script output', () => {
     expect((await ended(orchestrator.call, operation_id)).status).toBe('succeeded');
   });
 
-  test('costs neither memory nor the network, however much it is', async ({ stage }) => {
+  test('uses bounded memory and network for any amount of output"', async ({ stage }) => {
     const orchestrator = await stage.orchestrator();
     const meter = new Meter(orchestrator.agentPort);
     await meter.listen();
@@ -186,9 +184,10 @@ describe('script output', () => {
       const seconds = (operation.finished_at as number) - (operation.started_at as number) + 2;
       const output = await outputOf(orchestrator, agent, id, 'loud/loud');
       expect(output).toMatchObject({ exit_code: 0, truncated: true });
-      // The report at the end, 4 KiB a second, and what links say besides.
+      // The final report, 4 KiB a second, and other messages of the link.
       expect(meter.bytes).toBeLessThan(2 * (output?.stdout.length ?? 0) + 8 * 1024 * seconds + 64 * 1024);
-      // An agent that kept the output would hold all of it. The moment of garbage collection is unknown.
+      // An agent that kept the output would hold all of it. The time of garbage collection is unknown, so the limit is
+      // the peak.
       expect(peakOf(agent.program.pid as number) - before).toBeLessThan(150 * 1024 * 1024);
     } finally {
       meter.close();

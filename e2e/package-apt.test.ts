@@ -25,7 +25,7 @@ describe.skipIf(reason !== null)(`packages by apt${reason === null ? '' : ` (${r
   afterAll(() => hosts?.end());
 
   const of = (name: string, fields: object = {}) => ({ ...resolved({ 'package-apt': { name, ...fields } }), id: name });
-  /** Shell text: makes a package, and adds it to a repository at a path that apt reads as `file:`. */
+  /** Shell text that builds a package and adds it to a repository, which apt reads as `file:`. */
   const offer = (repository: string, name: string, version: string, files = '') => `
     mkdir -p ${repository} /srv/deb/DEBIAN
     ${files}
@@ -39,7 +39,7 @@ describe.skipIf(reason !== null)(`packages by apt${reason === null ? '' : ` (${r
 `;
   const source = (repository: string) => `deb [trusted=yes] file://${repository} ./`;
 
-  test('a source that a file or a package of the same operation brings is counted on by the plan and used by the apply', async () => {
+  test('plans and uses an apt source that a file or a package of the same operation adds"', async () => {
     await machine.sh(
       offer(
         '/srv/release',
@@ -54,7 +54,7 @@ describe.skipIf(reason !== null)(`packages by apt${reason === null ? '' : ` (${r
     const release = of('sample-release');
     const extra = of('sample-extra');
     const plan = (...resources: (typeof file)[]) => agent.run(operation('plan', resources));
-    // A wrong name beside other packages is still found by the plan.
+    // The plan still finds an unknown name among known packages.
     expect((await plan(file, release, extra)).results.at(-1)).toMatchObject({ status: 'would_change' });
     expect((await plan(release, extra)).results).toMatchObject([{ status: 'failed' }, { status: 'failed' }]);
     const resources = [file, release, { ...extra, depends_on: [release.key] }];
@@ -69,7 +69,8 @@ describe.skipIf(reason !== null)(`packages by apt${reason === null ? '' : ` (${r
     const told = await agent.run(operation('apply', resources));
     expect(told.results.map(({ status }) => status)).toEqual(['changed', 'changed', 'changed']);
     expect((await plan(...resources)).results.map(({ status }) => status)).toEqual(resources.map(() => 'unchanged'));
-    // The file is there now and brings nothing any more. The package still does, to what depends on it alone.
+    // The file exists now, so it adds no source any longer. The package still adds one for the resources that depend on
+    // it.
     await machine.sh('dpkg --purge sample-release sample-extra > /dev/null; apt-get update -qq');
     expect((await plan(...resources)).results).toMatchObject([
       { status: 'unchanged' },

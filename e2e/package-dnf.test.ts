@@ -9,7 +9,7 @@ import { describeSubjects } from './hosts/subjects/suite.ts';
 import { noHosts } from './hosts/test.ts';
 import { TestHosts } from './hosts/test-hosts.ts';
 
-/** Debian has dnf: with a database of rpm's of its own it manages packages as it does on Fedora. */
+/** Debian includes dnf. With its own rpm database it manages packages as on Fedora. */
 
 const open = async () => TestHosts.open({ base: await rpmRoot() });
 
@@ -39,7 +39,7 @@ describe.skipIf(reason !== null)(`packages by dnf${reason === null ? '' : ` (${r
   const messageOf = ({ results }: Reported, name: string) => results.find(({ identity }) => identity === name)?.message;
   const installed = async () => (await machine.sh(installedRpms)).trim().split('\n');
 
-  test('one that cannot be installed fails by itself, with the reason that dnf or its own script gave', async () => {
+  test('fails only the package that cannot be installed, with the reason of dnf or its script"', async () => {
     const reported = await apply('other', 'unmet', 'refuses', 'grumbles', 'nosuch', 'webserver');
     expect(ends(reported)).toEqual({
       other: 'changed',
@@ -57,7 +57,7 @@ describe.skipIf(reason !== null)(`packages by dnf${reason === null ? '' : ` (${r
     expect(await installed()).toEqual(['grumbles 0:1.0-1', 'lib 0:2.0-1', 'other 0:1.0-1', 'shell 0:1.0-1']);
   });
 
-  test('a removal includes unneeded dependencies of the package, and no packages of others', async () => {
+  test('removes unneeded dependencies of the package, and no packages of others"', async () => {
     // Manual installation of a package that needs one of our dependencies.
     await machine.sh('dnf -qy install needs');
     const reported = await apply('grumbles');
@@ -73,7 +73,7 @@ describe.skipIf(reason !== null)(`packages by dnf${reason === null ? '' : ` (${r
     await machine.sh('rpm --erase lib');
   });
 
-  /** Replaces dnf for all callers; `$args` has its arguments with a space on each side. */
+  /** Replaces dnf for all callers. `$args` has its arguments, with a space on each side. */
   const instead = (text: string) =>
     machine.run(['sh', '-euc', 'cat > /usr/local/sbin/dnf; chmod 755 /usr/local/sbin/dnf'], {
       input: `#!/bin/sh
@@ -82,13 +82,16 @@ ${text}
 `,
     });
   const dnfItself = () => machine.sh('rm /usr/local/sbin/dnf');
-  /** Installs these by hand; text for a shell that ends when dnf holds its lock, which it does until `/run/slow-waits` goes. */
+  /**
+   * Shell text that installs packages by hand and ends when dnf holds its lock. dnf holds it until `/run/slow-waits` is
+   * deleted.
+   */
   const holdLock = (...names: string[]) => `
     touch /run/slow-waits
     rm -f /run/installed
     setsid sh -c '/usr/bin/dnf -qy install slow ${names.join(' ')}; touch /run/installed' > /dev/null 2>&1 < /dev/null &
     until rpm -q slow > /dev/null; do sleep 0.05; done`;
-  /** Runs dnf; when it meets the lock, waits until the holder is done before the next try. */
+  /** Runs dnf. If the lock is held, waits until its holder has ended before the next attempt. */
   const meetLock = `
     /usr/bin/dnf "$@" > /run/said 2>&1
     code=$?
@@ -111,7 +114,7 @@ ${text}
     await machine.sh('rpm --erase slow');
   });
 
-  // The removal itself: not the question what would go, which is asked before.
+  // Matches the removal itself, not the preceding query of which packages it would remove.
   const removal = `case $args in
     *" --assumeno "*) exec /usr/bin/dnf "$@" ;;
     *" remove "* | *" replay "*) ;;
@@ -142,7 +145,10 @@ ${text}
     await keepsLib(reported);
   });
 
-  /** The lock is held from the first transaction until it has been met five times, which a wait that goes on does. */
+  /**
+   * Holds the lock from the first transaction until dnf has found it held five times, as it does while it continues to
+   * wait.
+   */
   const heldForLong = `case $args in
       *" --assumeno "*) exec /usr/bin/dnf "$@" ;;
       *" install "* | *" replay "*) ;;
@@ -163,7 +169,7 @@ ${text}
   const released = () =>
     machine.sh('rm -f /run/slow-waits; until test -e /run/installed; do sleep 0.05; done; rpm --erase slow');
   const process = (nth: number) => ({ point: 'process:before', nth });
-  /** Each try of a removal is two processes: the first asks what goes. */
+  /** Each attempt of a removal has two processes: the first queries which packages it would remove. */
   const [secondInstallation, secondRemoval] = [process(2), process(4)];
 
   test('ends an installation that waits for the lock when it is cancelled, and installs nothing later', async () => {
@@ -212,7 +218,7 @@ ${text}
     expect(await installed()).not.toContain('lib 0:2.0-1');
   });
 
-  test('keeps what others install between the decision what goes and the start of the removal', async () => {
+  test('keeps what others install between the query of a removal and its start"', async () => {
     expect(ends(await apply('lib'))).toEqual({ lib: 'changed' });
     await instead(`${removal}
     rpm -q needs > /dev/null || /usr/bin/dnf -qy install needs > /dev/null 2>&1
@@ -220,7 +226,7 @@ ${text}
     await keepsLib(await apply());
   });
 
-  test('keeps what others install after dnf decided about a removal and before it holds the lock', async () => {
+  test('keeps what others install after dnf resolved a removal and before it holds the lock"', async () => {
     expect(ends(await apply('lib'))).toEqual({ lib: 'changed' });
     const plugin = '/usr/lib/python3/dist-packages/dnf-plugins/meanwhile.py';
     await machine.run(['sh', '-euc', `mkdir -p "$(dirname ${plugin})"; cat > ${plugin}`], {
@@ -238,7 +244,7 @@ class Meanwhile(dnf.Plugin):
     await keepsLib(reported);
   });
 
-  test('a repository that a file or a package of the same operation brings is counted on by the plan and used by the apply', async () => {
+  test('plans and uses a dnf repository that a file or a package of the same operation adds"', async () => {
     await machine.sh(`mkdir -p /srv/build /srv/release /srv/extra
       cat > /srv/build/it.spec <<'END'
 Name: extra-release
@@ -290,7 +296,7 @@ END
     );
   });
 
-  test('the old half that a power cut left of an upgrade goes once the agent is back', async () => {
+  test('removes the old version that a power cut left of an upgrade, once the agent is back"', async () => {
     await machine.sh(`cd /srv/rpms/noarch
       rpm --install lib-2.0-1.noarch.rpm hello-0.9-1.noarch.rpm
       rpm --install --justdb --force --nodeps --oldpackage hello-1.0-1.noarch.rpm`);
@@ -305,7 +311,10 @@ END
     await machine.sh('rpm --erase hello lib');
   });
 
-  test.each(['@core', 'hel*'])('a module cannot name %s, which dnf takes for more than one package', (name) => {
-    expect(() => of([name])).toThrow('must be the name of one package');
-  });
+  test.each(['refuses %s as a package name, which dnf resolves to several packages"', 'hel*'])(
+    'a module cannot name %s, which dnf takes for more than one package',
+    (name) => {
+      expect(() => of([name])).toThrow('must be the name of one package');
+    },
+  );
 });

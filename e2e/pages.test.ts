@@ -15,7 +15,7 @@ const pages = [
   .filter((path) => path.endsWith('.md') && !path.includes('.vitepress'))
   .toSorted();
 
-/** The command lines of blocks that are there to be typed, those broken over several lines as one. */
+/** The command lines in blocks that a reader types. A command over several lines is one line. */
 function typedOn(page: string): { words: string[]; line: number }[] {
   return blocksOf(readFileSync(join(root, page), 'utf8'))
     .filter(({ language }) => ['sh', 'console'].includes(language))
@@ -62,13 +62,13 @@ describe('every command that the documentation shows is understood', () => {
     },
   );
 
-  test('which are many', () => {
+  test('finds many commands in the documentation"', () => {
     expect(pages.flatMap(typedOn).length).toBeGreaterThan(100);
   });
 });
 
 describe('every configuration that the documentation shows is taken', () => {
-  /** Keys at the beginning of YAML that is for other programs. */
+  /** Keys at the beginning of YAML for other programs. */
   const others = new Set(['scrape_configs']);
   const shown = pages.flatMap((page) =>
     blocksOf(readFileSync(join(root, page), 'utf8'))
@@ -76,15 +76,18 @@ describe('every configuration that the documentation shows is taken', () => {
       .map(({ source, line }) => ({ place: `${page}:${line}`, source, first: /^([a-z_]+):/m.exec(source)?.[1] ?? '' })),
   );
 
-  test.each(shown.filter(({ first }) => !others.has(first)))('$place', ({ source, first }) => {
-    const orchestrators = configSchema.safeParse(parse(source));
-    // `metrics` and `discovery` are sections of both.
-    if (orchestrators.success) return;
-    if (first in agentDefaults) expect(() => parseAgentConfig(source)).not.toThrow();
-    else expect(orchestrators.error.issues).toEqual([]);
-  });
+  test.each(shown.filter(({ first }) => !others.has(first)))(
+    'accepts the configuration at $place"',
+    ({ source, first }) => {
+      const orchestrators = configSchema.safeParse(parse(source));
+      // Both configurations have the sections `metrics` and `discovery`.
+      if (orchestrators.success) return;
+      if (first in agentDefaults) expect(() => parseAgentConfig(source)).not.toThrow();
+      else expect(orchestrators.error.issues).toEqual([]);
+    },
+  );
 
-  test('which there are', () => {
+  test('finds configurations in the documentation"', () => {
     expect(shown.length).toBeGreaterThan(2);
   });
 });

@@ -5,7 +5,7 @@ import { spawn } from '@lydell/node-pty';
 import { eventually } from './eventually.ts';
 import type { Orchestrator, Stage } from './stage.ts';
 
-/** A person at a terminal, in which one line of a shell runs. */
+/** A user at a terminal in which a shell runs one line. */
 export class Person {
   readonly #terminal;
   /** Complete output of the terminal. */
@@ -33,7 +33,7 @@ export class Person {
     this.#terminal.resize(cols, rows);
   }
 
-  /** Waits for text after all text that was awaited before. */
+  /** Waits for text after the text that it last waited for. */
   async sees(text: string): Promise<void> {
     await eventually(`the terminal shows ${JSON.stringify(text)}`, async () => {
       const at = this.shown.indexOf(text, this.#seen);

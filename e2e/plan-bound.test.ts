@@ -21,7 +21,7 @@ const problemOf = (call: Promise<unknown>) =>
     (error: unknown) => (error instanceof ApiError ? error.problem : Promise.reject(error)),
   );
 
-test('an apply executes exactly the plan, or nothing', async ({ stage }) => {
+test('applies exactly the plan, or nothing"', async ({ stage }) => {
   const orchestrator = await stage.orchestrator();
   const { call } = orchestrator;
   const agent = await stage.agent(orchestrator, 'web-1');
@@ -34,7 +34,7 @@ test('an apply executes exactly the plan, or nothing', async ({ stage }) => {
   const bound = (plan_id: string, respondAsync = false) =>
     call(applyAgent, { params, body: { modules: [], plan_id }, ...(respondAsync ? { respondAsync } : {}) });
 
-  // Planned, then edited by hand: refused, and nothing touched.
+  // The machine was edited by hand after the plan: the apply is refused and changes nothing.
   const first = await plan();
   writeFileSync(root, 'in the way\n');
   expect(await problemOf(bound(first.operation_id))).toMatchObject({ status: 409, code: 'plan_stale' });
@@ -46,7 +46,7 @@ test('an apply executes exactly the plan, or nothing', async ({ stage }) => {
     resources: [],
   });
 
-  // Planned and applied: exactly that.
+  // The machine is unchanged since the plan: the apply makes exactly the planned changes.
   rmSync(root);
   const second = await call(planAgent, { params, body: { modules: ['site'] } });
   const applied = await bound(second.operation_id);

@@ -28,7 +28,7 @@ describe('on PostgreSQL', () => {
   const orchestratorOn = async (stage: Stage): Promise<Orchestrator> =>
     stage.orchestrator({ env: { MUSTER_DATABASE_URL: await server!.createDatabase() } });
 
-  test('a site is planned, applied, watched for drift, changed and taken away again', async ({ stage }) => {
+  test('plans, applies, watches, changes, and removes a site"', async ({ stage }) => {
     const orchestrator = await orchestratorOn(stage);
     await mainJob(stage, orchestrator);
     // No output of the program shows the password.
@@ -36,9 +36,7 @@ describe('on PostgreSQL', () => {
     expect(orchestrator.program.lastLines(200).join('\n')).not.toContain(password);
   });
 
-  test('kill -9 of the orchestrator in the middle of an apply: it ends once, nothing answered is missing', async ({
-    stage,
-  }) => {
+  test('ends an apply once and loses no acknowledged change when the orchestrator is killed"', async ({ stage }) => {
     const orchestrator = await orchestratorOn(stage);
     const agent = await stage.agent(orchestrator, 'web-1');
     const trial = await begun(stage, { orchestrator, agent }, 'script');
@@ -48,9 +46,7 @@ describe('on PostgreSQL', () => {
     await expectDone(trial, 'site-script');
   });
 
-  test('the server dies in the middle of writes and of an apply: 503 meanwhile, nothing answered is lost, it recovers by itself', async ({
-    stage,
-  }) => {
+  test('answers 503 while the server is down, loses no acknowledged write, and recovers"', async ({ stage }) => {
     const orchestrator = await orchestratorOn(stage);
     const { call } = orchestrator;
     const agent = await stage.agent(orchestrator, 'web-1');
@@ -95,12 +91,12 @@ describe('on PostgreSQL', () => {
     // A later value may be stored although its acknowledgment was lost.
     for (const [key, value] of answered) expect(Number(tags[key]), key).toBeGreaterThanOrEqual(value);
     for (const code of refused) expect(['storage_unavailable', 'outcome_unknown']).toContain(code);
-    // A try that began while the server was away may end later: the next one says how it is.
+    // An attempt that started while the server was down may end later, so the test waits for the next one.
     await eventually('it is well', async () => ((await call(getStatus, {})).status === 'ok' ? true : null));
   });
 });
 
-/** Asks as a supervisor does, which does not look at certificates. */
+/** Sends the request of a supervisor, which does not verify certificates. */
 function ready({ url }: Orchestrator): Promise<boolean> {
   return new Promise((resolve, reject) => {
     request(`${url}/readyz`, { rejectUnauthorized: false }, (answer) => {

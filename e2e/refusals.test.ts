@@ -22,12 +22,12 @@ const codeOf = async (call: Promise<unknown>) =>
     (error: unknown) => (error instanceof ApiError ? error.problem.code : String(error)),
   );
 
-/** The line of a log that holds this text. */
+/** The line of a log that contains this text. */
 const logged = (program: { lastLines(count: number): string[] }, text: string | RegExp) =>
   eventually(`${text} is logged`, async () => program.lastLines(200).find((line) => line.match(text)) ?? null);
 
 describe('refusals', () => {
-  test('an orchestrator with another key: the agent tells it nothing, and says why', async ({ stage }) => {
+  test('sends nothing to an orchestrator with another key, and logs the reason"', async ({ stage }) => {
     const orchestrator = await stage.orchestrator();
     const token = await orchestrator.token('web-1');
     const address = `127.0.0.1:${orchestrator.agentPort}`;
@@ -44,7 +44,7 @@ describe('refusals', () => {
     expect(await orchestrator.call(getAgent, { params })).toMatchObject({ name: 'web-1', status: 'approved' });
   });
 
-  test('an agent without approval receives no operation, although an assignment selects it', async ({ stage }) => {
+  test('sends no operation to an agent without approval, although an assignment selects it"', async ({ stage }) => {
     const orchestrator = await stage.orchestrator();
     const { call } = orchestrator;
     const agent = await stage.agent(orchestrator, 'web-1', { token: null });
@@ -60,7 +60,7 @@ describe('refusals', () => {
     expect(await codeOf(call(applyAgent, { params, body: { modules: ['one'] } }))).toBe('agent_not_approved');
     expect((await call(listAgentOperations, { params })).operations).toEqual([]);
 
-    // A rejected agent loses its link and is told not to reconnect.
+    // A rejected agent loses its link, with an instruction not to reconnect.
     await call(setAgentStatus, { params, body: { status: 'rejected' } });
     await logged(agent.program, 'rejected');
     expect(await codeOf(call(applyAgent, { params, body: { modules: ['one'] } }))).toBe('agent_not_approved');
@@ -69,7 +69,7 @@ describe('refusals', () => {
     expect(await call(listAgents, {})).toEqual([]);
   });
 
-  test('a token that was used up, and one that never was', async ({ stage }) => {
+  test('refuses a used token and an unknown token"', async ({ stage }) => {
     const orchestrator = await stage.orchestrator();
     const token = await orchestrator.token('web-1');
     const first = await stage.agent(orchestrator, 'web-1', { token });
@@ -83,7 +83,7 @@ describe('refusals', () => {
     expect((await orchestrator.call(listAgents, {})).map(({ node_id }) => node_id)).toEqual([first.nodeId]);
   });
 
-  test('trust on first use is possible, and shown', async ({ stage }) => {
+  test('supports trust on first use, and shows it"', async ({ stage }) => {
     const orchestrator = await stage.orchestrator();
     const agent = stage.agentAt('web-1', [`127.0.0.1:${orchestrator.agentPort}`]);
     await agent.start();

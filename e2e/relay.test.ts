@@ -6,7 +6,7 @@ import { operatorEnvironment } from './person.ts';
 import { type Relay, startRelay } from './relay.ts';
 import type { Orchestrator } from './stage.ts';
 
-/** An operator signs in at a server that somebody else runs, with the key that is good at the orchestrator too. */
+/** An operator signs in at an attacker's server, with a key that is also valid at the orchestrator. */
 
 async function login(stage: Stage, orchestrator: Orchestrator, relay: Relay, env: NodeJS.ProcessEnv) {
   const { MUSTER_FINGERPRINT: _, ...rest } = operatorEnvironment(stage, orchestrator);
@@ -54,8 +54,8 @@ test.for([
   expect(events[0]?.summary).toMatch(/the signature is for (tls:[0-9a-f]{64}|origin:https:\/\/127\.0\.0\.1:\d+)/);
 });
 
-test('gives nothing to somebody on the path who answers at the address of the orchestrator', async ({ stage }) => {
-  // The address that people use is a port that is forwarded to the orchestrator, as a router does.
+test('gives nothing to an attacker who answers at the orchestrator\'s address"', async ({ stage }) => {
+  // Operators use a port that is forwarded to the orchestrator, as a router does.
   const orchestrator = await stage.orchestrator();
   const forward = await startForward(orchestrator.apiPort);
   const url = `https://127.0.0.1:${forward.port}`;
@@ -76,7 +76,7 @@ test('gives nothing to somebody on the path who answers at the address of the or
   const held = await muster('agents', 'list');
   expect(held.code).not.toBe(0);
   expect(held.said).toContain('is not the trusted one');
-  // Nor to a relay that the person trusts: the name of the address is correct, and the key is not.
+  // A relay that the operator trusts gets nothing either: the name of the address is correct, and the key is different.
   for (const trust of [['--insecure-skip-verify'], ['--fingerprint', relay.fingerprint]]) {
     const trusted = await muster('agents', 'list', ...trust);
     expect(trusted.code).not.toBe(0);
@@ -87,7 +87,7 @@ test('gives nothing to somebody on the path who answers at the address of the or
   relay.close();
 });
 
-test('signs nothing for a relay that asks for the bare form', async ({ stage }) => {
+test('signs nothing for a relay that requests the bare form"', async ({ stage }) => {
   const orchestrator = await stage.orchestrator();
   const relay = await startRelay(orchestrator.url, { downgrade: true });
   const { code, said } = await login(stage, orchestrator, relay, { MUSTER_FINGERPRINT: relay.fingerprint });

@@ -4,12 +4,12 @@ import type { AddressInfo } from 'node:net';
 import { buffer, text } from 'node:stream/consumers';
 import { selfSigned } from '../orchestrator/src/identity/certificate.ts';
 
-/** A server with a certificate of its own that passes everything on to an orchestrator, to get a session there. */
+/** A server with its own certificate that forwards everything to an orchestrator, to get a sign-in session there. */
 export interface Relay {
   readonly url: string;
-  /** SHA-256 of its certificate, as the command line takes it. */
+  /** SHA-256 of its certificate, in the format of the command line. */
   readonly fingerprint: string;
-  /** Session tokens that the orchestrator gave out through it. */
+  /** Tokens of sign-in sessions that the orchestrator issued through the relay. */
   readonly tokens: string[];
   /** `Authorization` headers that clients sent. */
   readonly authorizations: string[];
@@ -34,7 +34,7 @@ export async function startRelay(target: string, { downgrade = false, port = 0 }
       const { public_key } = JSON.parse(body) as { public_key: string };
       body = JSON.stringify({ public_key });
     }
-    // As the orchestrator itself would see it: a relay writes its headers as it likes.
+    // A relay can choose its headers, so it sends those that the orchestrator expects.
     const headers = { ...from.headers, host: new URL(target).host, 'content-length': String(Buffer.byteLength(body)) };
     delete headers['accept-encoding'];
     if (headers.origin !== undefined) headers.origin = target;

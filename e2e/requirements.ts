@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { root } from '../tools/suite/cli.ts';
 
-/** Debian's, which needs no download of its own and gets its corrections with the system's. */
+/** Debian's Chromium needs no separate download and is updated with the system. */
 export const browserProgram = '/usr/bin/chromium';
 
 /**
@@ -36,9 +36,7 @@ const probe = `muster-probe-${process.pid}`;
 const works = (command: string, args: string[]): boolean =>
   spawnSync(command, args, { cwd: root, stdio: 'ignore', timeout: 120_000 }).status === 0;
 
-/**
- * @returns null when all of it is there, else why not: for `context.skip(reason)`
- */
+/** @returns null if all requirements are met, else the reason, for `context.skip(reason)` */
 export function missing(...wanted: Requirement[]): string | null {
   for (const requirement of wanted) {
     const found = needs[requirement]();

@@ -10,7 +10,7 @@ const waitsIn = (lines: readonly string[]): number[] =>
     return wait === undefined ? [] : [Number(wait)];
   });
 
-test('agents come back within seconds after several restarts of the orchestrator in a row, killed or stopped', async ({
+test('reconnects agents within seconds after several restarts of the orchestrator in a row, killed or stopped"', async ({
   stage,
 }) => {
   const orchestrator = await stage.orchestrator();
@@ -32,7 +32,7 @@ test('agents come back within seconds after several restarts of the orchestrator
     expect(waits.length).toBeGreaterThan(0);
     // Checks the agent's decision, not the clock of a busy machine. A stopping orchestrator requests up to two seconds.
     expect(Math.max(...waits), lines.join('\n')).toBeLessThanOrEqual(5_000);
-    // Each end of a link says why.
+    // Each end of a link logs the reason for its end.
     for (const line of lines.filter((each) => each.includes('"not connected"')))
       expect(line).toMatch(/"reason":"[^"]+"/);
   }

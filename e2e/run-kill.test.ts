@@ -22,7 +22,7 @@ resources: [{ id: motd, resource: { file-unix: { path: /etc/motd, content: hi } 
 `;
 
 describe('kill -9 of the orchestrator in the middle of a fan-out', () => {
-  test('every agent has one outcome, limits hold, halts are final, nothing is done twice', async ({ stage }) => {
+  test('gives every agent one outcome, keeps limits and halts, and does nothing twice"', async ({ stage }) => {
     const orchestrator = await stage.orchestrator();
     const { call } = orchestrator;
     const atWork = new Set<string>();
@@ -83,7 +83,7 @@ describe('kill -9 of the orchestrator in the middle of a fan-out', () => {
         if (run.status === 'failed') expect(statuses.get('failed')?.length).toBeLessThanOrEqual(3 + batch);
         if (run.status === 'halted')
           expect(run.results.every(({ status }) => ['succeeded', 'failed', 'cancelled'].includes(status))).toBe(true);
-        // Each operation of the run is known to its agent, and the other way round.
+        // Each operation of the run is known to its agent, and each operation of an agent belongs to the run.
         const { operations } = await call(listOperations, { query: { limit: '500' } });
         const ofRun = operations.filter((operation) => operation.run_id === run_id);
         expect(new Set(ofRun.map(({ node_id }) => node_id)).size).toBe(ofRun.length);

@@ -77,7 +77,7 @@ function filesIn(directory: string): string[] {
 interface Place {
   /** URL of the database; null: a file in the data directory. */
   url: string | null;
-  /** All that is in the database, by table. */
+  /** The content of the database, by table. */
   dump(): Promise<Map<string, string>>;
 }
 
@@ -87,7 +87,7 @@ async function nobodyElseHasIt(stage: Stage, end: FarEnd, { url, dump }: Place):
   const orchestrator = await stage.orchestrator({ flags, env });
   const agent = await stage.agent(orchestrator, 'web-1', { flags, tags: { role: 'web' } });
   const other = await stage.agent(orchestrator, 'db-1', { flags, tags: { role: 'db' } });
-  // Each start is a program of its own, with lines of its own.
+  // Each start is a separate program with its own log lines.
   const programs = new Set([orchestrator.program, agent.program, other.program]);
   const token = await signIn(orchestrator.call, orchestrator.operator);
   const streams = [listen(orchestrator, '/api/v1/events', token)];
@@ -96,7 +96,7 @@ async function nobodyElseHasIt(stage: Stage, end: FarEnd, { url, dump }: Place):
     (text, i) => `${text}${i}9f3c71`,
   );
   const [one = '', two = '', three = ''] = canaries;
-  /** Every answer, refusals included. */
+  /** Every response, including refusals. */
   const answers: string[] = [];
   const call: Client = async (route, input) => {
     try {
@@ -128,11 +128,11 @@ async function nobodyElseHasIt(stage: Stage, end: FarEnd, { url, dump }: Place):
   await expect(call(createSecret, { body: { name: 'one', value: one } })).rejects.toThrow();
   await expect(call(createSecret, { body: { name: '1', value: one, description: 7 } as never })).rejects.toThrow();
 
-  // All that may go wrong with a secret in it: a script that says it and fails, a file that cannot be written.
+  // Everything that may fail with a secret in it: a script that prints it and fails, a file that cannot be written.
   await upload([
     file('conf', 'conf', 'user=a\npassword=${{ secrets.one }}\n'),
     file('key', 'key', '${{ secrets.three }}'),
-    // No secret is in these, but on the machine: the second of both lines.
+    // The text of these scripts contains no secret; the files on the machine do, in the second of both lines.
     script('reader', `cd ${root}; cat conf key; head -c 9 conf; sleep 0.3; tail -c +10 conf; cat key >&2; exit 1`),
     script('encoder', `cd ${root}; base64 conf; base64 -w 0 key; printf x | cat - key | base64 -w 20 >&2; exit 1`),
     script(
@@ -161,11 +161,11 @@ async function nobodyElseHasIt(stage: Stage, end: FarEnd, { url, dump }: Place):
   for (const id of ['reader', 'encoder', 'dumper'])
     expect(output[`site/${id}`]).toMatchObject({ stdout: expect.stringContaining('(sensitive)'), exit_code: 1 });
 
-  // Another machine asks for it, and does not get it.
+  // Another machine requests the secret and is refused.
   const refused = call(applyAgent, { params: { node_id: other.nodeId }, body: { modules: ['site'] } });
   await expect(refused).rejects.toThrow('may not go to this agent');
 
-  // It goes well, drifts, changes, and goes away.
+  // The module is applied, drifts, changes, and is removed.
   await upload([
     file('conf', 'conf', 'user=a\npassword=${{ secrets.one }}\n'),
     file('key', 'key', '${{ secrets.three }}'),
@@ -186,7 +186,7 @@ async function nobodyElseHasIt(stage: Stage, end: FarEnd, { url, dump }: Place):
   await call(getRun, { params: { run_id: run.run_id } });
   expect(readFileSync(join(root, 'conf'), 'utf8')).toBe(`user=a\npassword=${two}\n`);
   expect(await call(rotateSecretsKey, {})).toMatchObject({ reencrypted: 4, unreadable: [] });
-  // A script that is cut off while it prints the value, which has changed meanwhile.
+  // A script is interrupted while it prints the value, which has changed since the apply.
   await upload([script('slow', `cat ${root}/key; echo '\${{ secrets.three }}' >&2; sleep 4`)]);
   const slow = call(applyAgent, nothing);
   const running = await eventually('it runs', async () => {
@@ -232,7 +232,8 @@ async function nobodyElseHasIt(stage: Stage, end: FarEnd, { url, dump }: Place):
   const places: [string, string][] = [];
   const keep = (directory: string) =>
     places.push(...filesIn(directory).map((path): [string, string] => [path, readFileSync(path, 'latin1')]));
-  // While it runs, with data that is still in the write-ahead log, and after it has stopped.
+  // Copies the data while the orchestrator runs, with data that is still in the write-ahead log, and after it has
+  // stopped.
   keep(orchestrator.dataDir);
   if (url === null) expect(places.some(([path]) => path.endsWith('muster.db-wal'))).toBe(true);
   await orchestrator.stop();
@@ -268,7 +269,7 @@ async function nobodyElseHasIt(stage: Stage, end: FarEnd, { url, dump }: Place):
   );
   expect(told).toEqual([]);
 
-  // Files of the agent are readable by their owner alone.
+  // Only the agent's user can read its files.
   for (const path of filesIn(agent.dataDir)) expect([path, statSync(path).mode & 0o077]).toEqual([path, 0]);
   expect(statSync(agent.dataDir).mode & 0o077).toBe(0);
 }
@@ -291,9 +292,10 @@ describe('a secret is on the machine that may have it, and nowhere else', () => 
     await end.close();
   });
 
-  test('with SQLite', ({ stage }) => nobodyElseHasIt(stage, end, { url: null, dump: async () => new Map() }));
+  test('keeps secrets off all other machines, with SQLite"', ({ stage }) =>
+    nobodyElseHasIt(stage, end, { url: null, dump: async () => new Map() }));
 
-  test('with PostgreSQL', async ({ stage, skip }) => {
+  test('keeps secrets off all other machines, with PostgreSQL"', async ({ stage, skip }) => {
     if (!server) return skip(missing?.message);
     const url = await server.createDatabase();
     const { dump } = server;
@@ -301,7 +303,7 @@ describe('a secret is on the machine that may have it, and nowhere else', () => 
   });
 });
 
-test('a secret goes in by `muster secrets set` from a pipe or a file, and what goes in comes out on the machine', async ({
+test('stores a secret with `muster secrets set` from a pipe or a file, and applies exactly that value"', async ({
   stage,
 }) => {
   const orchestrator = await stage.orchestrator();

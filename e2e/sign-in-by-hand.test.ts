@@ -15,7 +15,7 @@ const [makeKey = '', ...rest] = blocksOf(page)
 /** Runs the commands of the page in one shell, up to the first failure. */
 function shell(stage: Stage, script: string, variables: NodeJS.ProcessEnv): Promise<string> {
   return new Promise((resolve, reject) => {
-    // The last command of the page is one that is refused.
+    // The last command of the page is refused.
     const child = spawn('bash', ['-eu', '-c', script], {
       cwd: stage.folder('by-hand'),
       env: stage.environment(variables),
@@ -32,7 +32,7 @@ function shell(stage: Stage, script: string, variables: NodeJS.ProcessEnv): Prom
   });
 }
 
-test('the page does what it says: sign-in and the whole scenario with openssl and curl', async ({ stage }) => {
+test('signs in and runs the whole scenario of the page with openssl and curl"', async ({ stage }) => {
   const orchestrator = await stage.orchestrator();
   await stage.agent(orchestrator, 'web-1', { token: null });
   await shell(stage, makeKey, {});

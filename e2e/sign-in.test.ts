@@ -5,7 +5,7 @@ import { newOperator } from './client.ts';
 import { test } from './harness.ts';
 
 describe('signing in', () => {
-  test('the bootstrap key is the first admin, and stays so after a restart', async ({ stage }) => {
+  test('makes the bootstrap key the first admin, also after a restart"', async ({ stage }) => {
     const orchestrator = await stage.orchestrator();
     const operators = await orchestrator.call(listOperators, {});
     expect(operators).toMatchObject([{ username: 'ada', role: 'admin', bootstrap: true }]);
@@ -13,11 +13,11 @@ describe('signing in', () => {
     await orchestrator.stop();
     await orchestrator.start();
     expect(await orchestrator.call(listOperators, {})).toEqual(operators);
-    // Another process, with no session to lean on.
+    // Another process without a sign-in session.
     expect(await orchestrator.clientFor(orchestrator.operator)(listOperators, {})).toEqual(operators);
   });
 
-  test('a key that is no operator’s gets no nonce, and nothing works without a session', async ({ stage }) => {
+  test('gives no nonce to an unknown key, and refuses requests without a sign-in session"', async ({ stage }) => {
     const orchestrator = await stage.orchestrator();
     const stranger = orchestrator.clientFor(newOperator());
     const refusal = await stranger(listAgents, {}).catch((error: unknown) => error);

@@ -21,9 +21,9 @@ const unchanged: ResourceResult = {
 };
 
 export interface FleetWatch {
-  /** An agent is handed an operation that it has not had. */
+  /** Called when an agent receives an operation for the first time. */
   onBegun(nodeId: string, operationId: string): void;
-  /** It tells of the end for the first time. */
+  /** Called when an agent reports the end of an operation for the first time. */
   onEnded(nodeId: string, operationId: string): void;
   /** Called with an operation that arrives again after its result was acknowledged. */
   onRepeated(nodeId: string, operationId: string): void;
@@ -50,7 +50,7 @@ export class SimulatedAgent {
     this.#watch = watch;
   }
 
-  /** Stays connected until it is stopped, and reconnects after any failure of the other end. */
+  /** Stays connected until it is stopped, and reconnects after any failure of the orchestrator. */
   async run(): Promise<void> {
     while (!this.#stopped) {
       await this.#connect().catch(() => {});
@@ -107,7 +107,7 @@ export class SimulatedAgent {
     }
   }
 
-  /** Goes on whether the orchestrator lives or not. */
+  /** Continues the operation whether or not the orchestrator runs. */
   async #carryOut(operation_id: string): Promise<void> {
     const { status, afterMs } = this.#watch.judge(this.key.nodeId);
     await sleep(afterMs);

@@ -1,11 +1,11 @@
 import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 
-/** The module of the main job: 5 directories, 20 files and a script in their midst. */
+/** The module of the main job: 5 directories, 20 files, and a script between them. */
 
 interface SiteOptions {
   name: string;
-  /** Where it all goes; everything is below this folder. */
+  /** The folder that contains everything. */
   root: string;
   /** Number of declared pages, from the first of the 20. */
   pages?: number;
@@ -19,7 +19,7 @@ const directories = ['', '/assets', '/assets/css', '/assets/img', '/pages'];
 export const pagePath = (root: string, page: number): string =>
   `${root}${['', '/assets/css', '/assets/img', '/pages'][page % 4]}/page-${page}.html`;
 
-/** Lines that the script has written, one for each time it ran. */
+/** Number of times that the script ran: it writes one line each time. */
 export function runsOf(root: string): number {
   try {
     return readFileSync(`${root}/log`, 'utf8').split('\n').filter(Boolean).length;
@@ -41,7 +41,7 @@ export function siteModule(options: SiteOptions): string {
       id: `page-${page}`,
       resource: { 'file-unix': { path: pagePath(root, page), content, mode: '0644' } },
     });
-    // In the midst, so that there is work before and after it.
+    // In the middle, so that resources come before and after it.
     if (page === 9 && script !== 'none') resources.push({ id: 'index', resource: { script: scripts[script](root) } });
   }
   return JSON.stringify({ name, supports: [{ platform: 'linux' }], resources });
@@ -56,7 +56,7 @@ const scripts = {
     apply: `echo ran >> '${root}/log'; cat '${root}/page-0.html' > '${root}/index'; echo built the index`,
     undo: `rm '${root}/index'; echo undone >> '${root}/log'`,
   }),
-  // Its effect is its last act, so that `check` tells whether it happened.
+  // The script's effect is its last action, so that `check` shows whether it completed.
   slow: (root: string) => ({
     program: 'sh',
     manages: `${root}/log`,

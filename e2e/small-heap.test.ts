@@ -11,8 +11,9 @@ import { signIn, transportTo } from './client.ts';
 import { test } from './harness.ts';
 
 /**
- * The largest rows that an agent may cause, read through every list and page by an orchestrator with a small heap. The
- * rows are written to the file of the database: to report them takes longer, and the limits on that have tests of their own.
+ * Reads the largest rows that an agent may cause through every list and page, with an orchestrator with a small heap.
+ * The test writes the rows to the database file, because reporting them takes longer, and other tests cover the limits
+ * on reports.
  */
 
 const heapMiB = 80;

@@ -7,12 +7,12 @@ import { muster, root } from '../tools/suite/cli.ts';
 import { type Ending, Program } from '../tools/suite/program.ts';
 import { newOperator, type Operator, operatorClient } from './client.ts';
 
-/** Real processes for end-to-end tests: started as a person starts them, always killed at the end. */
+/** Real processes for end-to-end tests, started like a user starts them and always killed at the end. */
 
 interface RunOptions {
   flags?: readonly string[];
   env?: NodeJS.ProcessEnv;
-  /** A command that becomes the one behind it, such as `unshare`. */
+  /** A command that replaces itself with the command after it, such as `unshare`. */
   within?: readonly string[];
 }
 
@@ -36,7 +36,7 @@ class Restartable {
     return this.#program;
   }
 
-  /** Variables of its next start, besides those it has. */
+  /** Sets more variables for its next start. */
   set(env: NodeJS.ProcessEnv): void {
     this.#options = { ...this.#options, env: { ...this.#options.env, ...env } };
   }
@@ -48,7 +48,7 @@ class Restartable {
     return this.#program;
   }
 
-  /** As a power cut or the kernel's out-of-memory killer ends it. */
+  /** Ends the process like a power cut or the kernel's out-of-memory killer. */
   async kill9(): Promise<void> {
     this.program.kill('SIGKILL');
     await this.program.ended;
@@ -61,7 +61,7 @@ class Restartable {
 
 export class Orchestrator extends Restartable {
   readonly operator: Operator;
-  /** Signed in as the first admin. */
+  /** Client of the first admin. */
   readonly call: Client;
   url = '';
   apiPort = 0;
@@ -79,7 +79,7 @@ export class Orchestrator extends Restartable {
     return operatorClient(() => this.url, certificate, operator);
   }
 
-  /** Starts it, the first time on free ports, then on the same ones. Resolves when it is ready. */
+  /** Starts the orchestrator, the first time on free ports, then on the same ones. Resolves when it is ready. */
   async start(): Promise<void> {
     const ports = ['--api-port', String(this.apiPort), '--agent-port', String(this.agentPort)];
     const bootstrap = ['--bootstrap-key', this.operator.publicKey, '--bootstrap-username', 'ada'];
@@ -90,7 +90,7 @@ export class Orchestrator extends Restartable {
     this.publicKey = String(ready.public_key);
   }
 
-  /** A token that lets an agent in, approved under this name; null: to wait for approval. */
+  /** An enrollment token that approves an agent under this name; null: the agent waits for approval. */
   async token(name: string | null, tags: Record<string, string> = {}): Promise<string> {
     const body = name === null ? { approve: false, tags } : { approve: true, name, tags };
     return (await this.call(createEnrolmentToken, { body })).token;
@@ -111,7 +111,7 @@ export class AgentProcess extends Restartable {
     return this.run(['connect', ...this.#connect]);
   }
 
-  /** Starts it and waits until the orchestrator has its record. */
+  /** Starts the agent and waits until the orchestrator has its record. */
   async start(): Promise<void> {
     const connected = await this.launch().event('connected', { timeoutMs: 180_000 });
     this.nodeId = String(connected.node_id);
@@ -128,14 +128,14 @@ export class Stage {
   readonly dir = mkdtempSync(join(tmpdir(), 'muster-e2e-'));
   readonly #programs: Program[] = [];
 
-  /** A folder of this test, made. */
+  /** Creates a folder of this test. */
   folder(name: string): string {
     const path = join(this.dir, name);
     mkdirSync(path, { recursive: true, mode: 0o700 });
     return path;
   }
 
-  /** Runs `muster` with variables that keep it away from the person's own profiles. */
+  /** Runs `muster` with variables that prevent it from using the user's own profiles. */
   run(name: string, args: readonly string[], env: NodeJS.ProcessEnv = {}, within: readonly string[] = []): Program {
     const [command = muster, ...words] = [...within, muster, ...args];
     return this.watch(new Program({ name, command, args: words, cwd: root, env: this.environment(env) }));
@@ -179,12 +179,12 @@ export class Stage {
     return agent;
   }
 
-  /** An agent with a connect line of its own, not started. */
+  /** An agent with its own connect line, not started. */
   agentAt(name: string, connect: readonly string[], options: RunOptions = {}): AgentProcess {
     return new AgentProcess(this, this.folder(`agent-${name}`), connect, options);
   }
 
-  /** Last output of every program, for a test that failed. */
+  /** Last output of every program, for a failed test. */
   report(): string {
     return this.#programs
       .map((program) => {

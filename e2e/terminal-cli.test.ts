@@ -38,7 +38,7 @@ async function passage(port: number): Promise<{ port: number; cut(): void; close
   };
 }
 
-test('a terminal on an agent, typed into as a person does: it is put right at its end, and can be played back', async ({
+test('passes typed input to a terminal on an agent, restores the local terminal, and replays the session"', async ({
   stage,
   onTestFinished,
 }) => {
@@ -70,7 +70,7 @@ test('a terminal on an agent, typed into as a person does: it is put right at it
   person.type('echo after=$?\r');
   await person.sees('after=130');
 
-  // On the other screen, with the mouse: as an editor has it when its connection is lost.
+  // On the alternate screen with mouse reporting, like an editor that loses its connection.
   person.type(`printf '\\033[?1049h\\033[?1000h\\033[6nEDIT%s' OR; echo\r`);
   await person.sees('EDITOR');
   line.cut();
@@ -114,7 +114,7 @@ test('a terminal on an agent, typed into as a person does: it is put right at it
   await looker.sees('code=0');
   expect(looker.shown).toContain('\u001b[?1049h');
   expect(looker.shown).not.toMatch(/\u001b\[(?:6n|\?1000h)/);
-  // And a second one is left by keys.
+  // The keys that leave a terminal session leave the second one.
   looker.type('echo left$((1 + 1))\r');
   await looker.sees('left2');
   looker.type('~');

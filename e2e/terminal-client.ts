@@ -10,10 +10,10 @@ interface Notice {
   [field: string]: unknown;
 }
 
-/** One connection to a terminal over the API's WebSocket, as a browser or the CLI has it. */
+/** A connection to a terminal over the API's WebSocket, like that of a browser or the CLI. */
 export class TerminalScreen {
   readonly notices: Notice[] = [];
-  /** Code of the close; null while it is open. 1006: it was cut. */
+  /** Code of the close; null while the connection is open. 1006: the connection was cut. */
   closed: number | null = null;
   readonly #ws: WebSocket;
   readonly #pieces: Buffer[] = [];
@@ -30,7 +30,7 @@ export class TerminalScreen {
     ws.on('error', () => {});
   }
 
-  /** @param address as `ws_url` has it */
+  /** @param address in the format of `ws_url` */
   static async connect(orchestrator: Orchestrator, address: string): Promise<TerminalScreen> {
     const ca = readFileSync(join(orchestrator.dataDir, 'api.crt'), 'utf8');
     const ws = new WebSocket(new URL(address, orchestrator.url), { ca, perMessageDeflate: false });
@@ -42,7 +42,7 @@ export class TerminalScreen {
     return screen;
   }
 
-  /** All it was shown. */
+  /** All output that was shown. */
   get bytes(): Buffer {
     return Buffer.concat(this.#pieces);
   }
@@ -55,7 +55,7 @@ export class TerminalScreen {
     this.#ws.send(JSON.stringify({ type: 'resize', cols, rows }));
   }
 
-  /** Waits until it has been shown that. */
+  /** Waits until the output matches. */
   async shows(what: RegExp): Promise<RegExpExecArray> {
     return await eventually(`the terminal shows ${what}`, async () => {
       const found = what.exec(this.bytes.toString());

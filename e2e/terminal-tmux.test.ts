@@ -10,7 +10,7 @@ import { operatorEnvironment } from './person.ts';
 import { missing } from './requirements.ts';
 import { Tmux } from './tmux.ts';
 
-/** Ten million bytes of text, some of it what leaves a session when it is typed. */
+/** Ten million bytes of text, including key sequences that leave a terminal session when typed. */
 function longText(): Buffer {
   const lines: string[] = [];
   for (let bytes = 0, at = 0; bytes < 10_000_000; at++) {
@@ -24,7 +24,7 @@ function longText(): Buffer {
 
 const sha256 = (bytes: Uint8Array) => createHash('sha256').update(bytes).digest('hex');
 
-test('under tmux: an editor and top with the window resized, ten million bytes pasted, and all of it recorded', async ({
+test('runs an editor and top in a resized window, accepts ten million pasted bytes, and records everything"', async ({
   stage,
   skip,
   onTestFinished,
@@ -57,7 +57,7 @@ test('under tmux: an editor and top with the window resized, ten million bytes p
   await window.seesLine('green');
   expect(await window.colours()).toContain('\u001b[38;2;18;171;52mgreen');
 
-  // The window changes in the middle of an insertion: later input still appears in the right place.
+  // The window changes during an insertion: later input still appears in the right position.
   const letter = join(far, 'letter');
   writeFileSync(letter, 'as it was\n');
   await window.enter('vi -u NONE -N -n -i NONE letter');

@@ -76,7 +76,7 @@ const codeOf = async (call: Promise<unknown>) =>
     (error: unknown) => (error instanceof ApiError ? error.problem.code : Promise.reject(error)),
   );
 
-/** As it is downloaded. */
+/** A transcript in the format of its download. */
 async function transcript(call: Client, session_id: string, format: 'raw' | 'asciicast'): Promise<Buffer> {
   const pieces: Uint8Array[] = [];
   const { body } = await call(getTranscript, { params: { session_id }, query: { format } });
@@ -87,7 +87,7 @@ async function transcript(call: Client, session_id: string, format: 'raw' | 'asc
 const transcriptFile = (orchestrator: Orchestrator, session_id: string) =>
   readFileSync(join(orchestrator.dataDir, 'terminals', `${session_id}.cast`));
 
-/** The bytes that a transcript says were shown. */
+/** The output bytes in a transcript. */
 function shownIn(cast: Buffer): Buffer {
   const events = cast.toString().trimEnd().split('\n').slice(1);
   return Buffer.concat(
@@ -98,13 +98,13 @@ function shownIn(cast: Buffer): Buffer {
   );
 }
 
-/** The event that a session ended. */
+/** The event that records the end of a terminal session. */
 async function endOnRecord(call: Client, session_id: string) {
   const { events } = await call(listAudit, { query: { event_type: 'terminal.closed', limit: '100' } });
   return events.find(({ metadata }) => metadata.session_id === session_id);
 }
 
-/** The session ended because its agent or orchestrator was lost. */
+/** Expects that the session ended because its agent or orchestrator was lost. */
 async function expectInterrupted(call: Client, session_id: string): Promise<void> {
   const after = await eventually('the session has ended', async () => {
     const now = await session(call, session_id);
@@ -120,7 +120,7 @@ const back = (orchestrator: Orchestrator, node_id = 'web-1') =>
     return connected ? true : null;
   });
 
-/** Shows numbered lines, ever more of them, as fast as they are taken. */
+/** Prints numbered lines without end, as fast as they are read. */
 const flood = 'i=0; while :; do i=$((i+1)); echo "line $i of a great many"; done\n';
 
 const databases = ['SQLite', 'PostgreSQL'] as const;
@@ -142,7 +142,7 @@ describe.each(databases)('a terminal, on %s', (database) => {
     const why = reason();
     if (why !== null) skip(why);
   });
-  /** Variables of an orchestrator with a database of its own. */
+  /** Variables of an orchestrator with its own database. */
   const fresh = async (env: NodeJS.ProcessEnv = {}): Promise<NodeJS.ProcessEnv> =>
     database === 'SQLite' ? env : { ...env, MUSTER_DATABASE_URL: await server!.createDatabase() };
 
@@ -159,7 +159,7 @@ describe.each(databases)('a terminal, on %s', (database) => {
     afterAll(() => stage?.end());
     beforeEach(({ onTestFailed }) => onTestFailed(() => console.error(stage.report())));
 
-    test('is typed into, takes a size, ends with the code of its shell, and is kept as it was shown', async () => {
+    test('passes input and size, ends with the exit code of its shell, and stores the shown output"', async () => {
       const { call } = orchestrator;
       const { session_id, screen, pid } = await opened(orchestrator, call, { cols: '100', rows: '30' });
       expect(screen.notices).toEqual([{ type: 'resize', cols: 100, rows: 30 }]);
@@ -210,7 +210,7 @@ describe.each(databases)('a terminal, on %s', (database) => {
       second.type('echo "again $((1+1))"\n');
       await second.shows(/again 2/);
 
-      // The one that is left hanging somewhere is no obstacle.
+      // A connection without a live client does not block a new one.
       const third = await attached(orchestrator, call, session_id, 'control');
       expect(await second.end()).toMatchObject({ type: 'error', code: 'terminal_taken_over' });
       third.type('echo "third $((1+2))"\n');
@@ -219,7 +219,7 @@ describe.each(databases)('a terminal, on %s', (database) => {
       expect(await third.end()).toMatchObject({ type: 'exit', code: 0 });
     });
 
-    test('is shared: others look on, and only its operator and admins see, type and end', async () => {
+    test('lets others watch, and only its operator and admins see, type, and end"', async () => {
       const ada = orchestrator.call;
       const person = async (username: string, role: 'admin' | 'operator') => {
         const operator = newOperator();
@@ -280,7 +280,7 @@ describe.each(databases)('a terminal, on %s', (database) => {
       expect(await endOnRecord(ada, other.session_id)).toMatchObject({ actor: { name: 'ada' } });
     });
 
-    test('an agent that is killed or stopped leaves no shell and no session', async () => {
+    test('leaves no shell and no terminal session when the agent is killed or stopped"', async () => {
       const { call } = orchestrator;
       for (const how of ['killed', 'stopped'] as const) {
         if (how === 'stopped') {
@@ -304,7 +304,7 @@ describe.each(databases)('a terminal, on %s', (database) => {
       }
     });
 
-    test('a broken link leaves a prefix of the output in the transcript, and each client received a prefix of that', async ({
+    test('keeps a prefix of the output in the transcript after a broken link, and each client received a prefix of that"', async ({
       onTestFinished,
     }) => {
       const { call } = orchestrator;
@@ -334,7 +334,7 @@ describe.each(databases)('a terminal, on %s', (database) => {
       }
     });
 
-    test('a killed orchestrator has recorded all shown output, and the shell has ended', async () => {
+    test('records all shown output before the orchestrator is killed, and the shell ends"', async () => {
       const { call } = orchestrator;
       for (const ms of database === 'SQLite' ? [30, 330] : [110]) {
         // A new process starts with the minimum backoff.
@@ -352,7 +352,7 @@ describe.each(databases)('a terminal, on %s', (database) => {
         await gone(pid);
         await orchestrator.start();
         await expectInterrupted(call, session_id);
-        // Wherever it was killed: a file that players read, and the one that is on record.
+        // After a kill at any moment, the file is one that players can read, and its digest is recorded.
         const cast = await transcript(call, session_id, 'asciicast');
         for (const line of cast.toString().trimEnd().split('\n')) JSON.parse(line);
         const sha256 = createHash('sha256').update(cast).digest('hex');
@@ -361,7 +361,7 @@ describe.each(databases)('a terminal, on %s', (database) => {
     });
   });
 
-  test('ends by the limits of the configuration: left alone, idle, or with more to show than is kept', async ({
+  test('ends at the configured limits: no client, idle, or more output than the transcript limit"', async ({
     stage,
   }) => {
     const env = await fresh({
@@ -394,13 +394,13 @@ describe.each(databases)('a terminal, on %s', (database) => {
     }
   });
 
-  test('ends with the reason if its transcript cannot be stored or is removed, and other sessions continue', async ({
+  test('ends with the reason if its transcript cannot be stored or is removed, and other sessions continue"', async ({
     stage,
     skip,
   }) => {
     const reason = missing('linux', 'root');
     if (reason) skip(reason);
-    // A small disk, for this orchestrator alone.
+    // A small disk that only this orchestrator uses.
     const small =
       'mkdir -m 700 -p "$0/terminals" && mount -t tmpfs -o size=256k,mode=700 tmpfs "$0/terminals" && exec "$@"';
     const dataDir = join(stage.dir, 'orchestrator-0');
@@ -419,7 +419,7 @@ describe.each(databases)('a terminal, on %s', (database) => {
     expect(kept.subarray(0, screen.bytes.length).equals(screen.bytes)).toBe(true);
     expect(screen.bytes.length).toBeGreaterThan(50_000);
 
-    // Where its processes see it.
+    // The path in the mount namespace of the orchestrator's processes.
     const fileOf = (id: string) => join(`/proc/${orchestrator.program.pid}/root`, dataDir, 'terminals', `${id}.cast`);
     rmSync(fileOf(session_id));
     const second = await opened(orchestrator, call);
@@ -435,7 +435,7 @@ describe.each(databases)('a terminal, on %s', (database) => {
   });
 });
 
-/** Without the line that a kill may have cut short. */
+/** Drops the last line if a kill cut it short. */
 function transcriptWhole(orchestrator: Orchestrator, session_id: string): Buffer {
   const cast = transcriptFile(orchestrator, session_id);
   return cast.subarray(0, cast.lastIndexOf(0x0a) + 1);

@@ -6,7 +6,7 @@ import type { Stage } from './stage.ts';
 
 const run = promisify(execFile);
 
-/** A real terminal emulator with a shell in it, which a test looks at and types into as a person does. */
+/** A real terminal emulator with a shell, which a test reads and types into. */
 export class Tmux {
   readonly #socket: string;
   readonly #env: NodeJS.ProcessEnv;
@@ -27,7 +27,7 @@ export class Tmux {
       try {
         process.kill(Number(pid), 'SIGTERM');
       } catch {
-        // It ended by itself.
+        // tmux ended by itself.
       }
     });
     return tmux;
@@ -47,12 +47,12 @@ export class Tmux {
     await this.#tmux('send-keys', '-l', text);
   }
 
-  /** @param keys as tmux names them: `Enter`, `Escape`, `C-c` */
+  /** @param keys with tmux's names: `Enter`, `Escape`, `C-c` */
   async press(...keys: string[]): Promise<void> {
     await this.#tmux('send-keys', ...keys);
   }
 
-  /** A line of a shell. */
+  /** Types a line into the shell. */
   async enter(line: string): Promise<void> {
     await this.type(line);
     await this.press('Enter');
@@ -68,12 +68,12 @@ export class Tmux {
     await this.#tmux('paste-buffer', '-d');
   }
 
-  /** Also writes all later output to a file. */
+  /** Writes all later output also to a file. */
   async keep(file: string): Promise<void> {
     await this.#tmux('pipe-pane', '-o', `exec cat > '${file}'`);
   }
 
-  /** The lines that are seen now, all of them. */
+  /** All lines of the current screen. */
   async screen(): Promise<string[]> {
     return (await this.#tmux('capture-pane', '-p')).split('\n').slice(0, -1);
   }
@@ -89,7 +89,7 @@ export class Tmux {
     return (await this.#tmux('display-message', '-p', names.map((name) => `${name}=#{${name}}`).join(' '))).trim();
   }
 
-  /** Waits until the screen is so. */
+  /** Waits until the screen satisfies the condition. */
   async sees(what: string, is: (lines: string[]) => boolean, timeoutMs?: number): Promise<void> {
     const look = async () => {
       const lines = await this.screen();
@@ -99,7 +99,7 @@ export class Tmux {
     await eventually(`the terminal shows ${what}`, look, timeoutMs);
   }
 
-  /** Waits until a line begins like this. */
+  /** Waits until a line begins with this text. */
   async seesLine(begin: string, timeoutMs?: number): Promise<void> {
     await this.sees(JSON.stringify(begin), (lines) => lines.some((line) => line.startsWith(begin)), timeoutMs);
   }

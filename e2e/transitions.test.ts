@@ -16,7 +16,7 @@ const recorded = (orchestrator: Orchestrator, type: string, count: number) =>
     return events.length >= count ? events : null;
   });
 
-test('a killed agent is lost after the grace time and back once it is started; one that never comes back to a restarted orchestrator is lost too', async ({
+test('reports a killed agent as lost after the grace time and returned after its start, also across a restart of the orchestrator"', async ({
   stage,
 }) => {
   const orchestrator = await stage.orchestrator(options);
@@ -33,7 +33,7 @@ test('a killed agent is lost after the grace time and back once it is started; o
   await agent.start();
   expect(await recorded(orchestrator, 'agent.returned', 1)).toMatchObject([{ target: { name: 'web-1' } }]);
 
-  // Both are killed, and the orchestrator is back: one agent returns to it, the other never does.
+  // Both agents and the orchestrator are killed. After the orchestrator's restart, only one agent reconnects.
   await agent.kill9();
   await orchestrator.kill9();
   await orchestrator.start();
@@ -41,18 +41,18 @@ test('a killed agent is lost after the grace time and back once it is started; o
   const losses = await recorded(orchestrator, 'agent.lost', 2);
   expect(losses.map(({ target }) => target.name)).toEqual(['web-1', 'web-1']);
   expect(await eventsOf(orchestrator, 'agent.returned')).toHaveLength(1);
-  // A link that comes up again is no news.
+  // A link that reconnects is not an event.
   expect((await eventsOf(orchestrator, 'agent.connected')).map(({ target }) => target.name).toSorted()).toEqual([
     'web-1',
     'web-2',
   ]);
 });
 
-test('a copied data directory is reported once, and the first agent stays connected', async ({ stage }) => {
+test('reports a copied data directory once, and keeps the first agent connected"', async ({ stage }) => {
   const orchestrator = await stage.orchestrator(options);
   const agent = await stage.agent(orchestrator, 'web-1');
   const copy = join(stage.dir, 'copy');
-  // As on another machine, where the process that holds the original is not to be seen.
+  // Simulates another machine, where the process that holds the original is not visible.
   cpSync(agent.dataDir, copy, { recursive: true, filter: (path) => !path.includes('agent-lock.') });
   chmodSync(copy, 0o700);
   for (let start = 0; start < 2; start++) {

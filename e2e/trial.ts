@@ -29,7 +29,7 @@ export interface Trial {
   operationId: string;
 }
 
-/** Uploads a site of its own, applies it without waiting, and lets the moment come. */
+/** Uploads its own site, applies it without waiting, and waits for the moment. */
 export async function begun(
   stage: Stage,
   parts: { orchestrator: Orchestrator; agent: AgentProcess },
@@ -45,7 +45,7 @@ export async function begun(
   return { ...parts, root, operationId: operation_id };
 }
 
-/** Conditions after any kill: one end, every resource reported once, every change done once. */
+/** Conditions after any kill: the operation ends once, every resource is reported once, every change happens once. */
 export async function expectDone({ orchestrator, agent, root, operationId }: Trial, name: string): Promise<void> {
   const { call } = orchestrator;
   const operation = await ended(call, operationId);

@@ -4,9 +4,9 @@ import { delimiter, dirname, join } from 'node:path';
 import { root } from '../tools/suite/cli.ts';
 
 /**
- * Copies the repository as a clone would bring it: what git knows or would add, with today's changes.
- * @param installed also gives it the packages, as hard links: what one copy removes stays there for the other; and the
- *   console, if it is built
+ * Copies the repository like a clone: files that git tracks or would add, with today's changes.
+ * @param installed also adds the packages as hard links, so that deleting a file in one copy keeps it in the other, and
+ * the console if it is built
  */
 export function copyRepository(to: string, installed: boolean): void {
   const files = execFileSync('git', ['ls-files', '--cached', '--others', '--exclude-standard', '-z'], {
@@ -23,11 +23,12 @@ export function copyRepository(to: string, installed: boolean): void {
   try {
     execFileSync('cp', ['-al', 'node_modules', to], { cwd: root, stdio: 'pipe' });
   } catch {
-    // Another file system: the long way.
+    // The copy is on another file system, so hard links fail.
     rmSync(join(to, 'node_modules'), { recursive: true, force: true });
     cpSync(join(root, 'node_modules'), join(to, 'node_modules'), { recursive: true, verbatimSymlinks: true });
   }
-  // Built of the same sources: it takes seconds, and is no part of what most copies are for.
+  // Copies the console, which was built from the same sources. Building it takes seconds, and most tests do not need
+  // that.
   if (existsSync(join(root, '.cache/console')))
     cpSync(join(root, '.cache/console'), join(to, '.cache/console'), { recursive: true });
   const stamp = join(to, 'node_modules/.muster-stamp');
@@ -35,7 +36,7 @@ export function copyRepository(to: string, installed: boolean): void {
   writeFileSync(stamp, execFileSync('cksum', { input: readFileSync(join(to, 'package-lock.json')) }));
 }
 
-/** The search path of a person's shell: the machine's own Node, not the packaged one. */
+/** The search path of a user's shell: the machine's own Node, not the packaged one. */
 export const plainPath = (): string =>
   (process.env.PATH ?? '')
     .split(delimiter)

@@ -37,7 +37,7 @@ function commandOf(pid: number): string {
   }
 }
 
-/** A bench in the middle of its work: its orchestrator and its agents run. */
+/** A bench at work: its orchestrator and its agents run. */
 async function benchAtWork(folder: string) {
   const bench = spawn('npm', ['run', '--silent', 'bench', '--', 'agent', '--settle', '600', '--files', '0'], {
     cwd: root,
@@ -53,7 +53,7 @@ async function benchAtWork(folder: string) {
   const of = (part: string) => processes.find(({ command }) => command.includes(part))!.pid;
   expect(processes.filter(({ command }) => command.includes('/orchestrator.cjs'))).toHaveLength(1);
   expect(left(folder)).not.toEqual([]);
-  /** Those that run still: not another that has got the number of one of them. */
+  /** The processes that still run. A process that reuses one of their numbers does not count. */
   const running = () =>
     processes.filter(({ pid, since }) => {
       const stat = statOf(pid);
@@ -89,7 +89,7 @@ describe.skipIf(missing('linux') !== null)('a bench that is ended in the middle 
     expect(left(folder)).toEqual([]);
   });
 
-  test('leaves no process behind when it is killed itself, and the next run removes its files', async () => {
+  test('leaves no process behind when it is killed, and the next run removes its files"', async () => {
     const folder = temporary();
     const bench = await benchAtWork(folder);
     process.kill(bench.bench, 'SIGKILL');

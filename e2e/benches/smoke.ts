@@ -18,14 +18,16 @@ const all = [
     .map((name) => ({ script: 'soak', name })),
 ];
 
-/** Files run beside each other, and the tests of one in turn: each takes every so manyth bench. */
+/**
+ * The test files run in parallel, and the benches of one file in sequence. Each file runs one of every `parts` benches.
+ */
 const parts = 3;
 
 /** @param part from 0 */
 export function runsInSmokeForm(part: number): void {
   describe.each(all.filter((_, i) => i % parts === part))('$script $name', ({ script, name }) => {
     test('runs in its smoke form', (context) => {
-      // They measure with /proc.
+      // The benches measure with /proc.
       const reason = missing('linux', ...(needs[name] ?? []));
       context.skip(reason !== null, reason ?? '');
       const folder = temporary();

@@ -61,7 +61,7 @@ exec "${browserProgram}" "$@"' sh "$@"
   return browser;
 }
 
-/** A proxy that leads to this machine only. */
+/** A proxy that reaches only this machine. */
 async function wayOut(socket: string): Promise<Server> {
   const server = createServer((request, response) => {
     const url = new URL(request.url ?? '', 'http://nowhere.invalid');

@@ -40,7 +40,7 @@ const columnsOn = (screen: Locator): Promise<number> =>
     return columns === undefined ? null : Number(columns);
   });
 
-/** One real machine. Its agent awaits approval until the first test approves it. */
+/** Has one real machine. Its agent awaits approval until the first test approves it. */
 const test = base.extend<{ $file: { web: HostAgent } }>({
   web: [
     async ({ orchestrator }, use) => {

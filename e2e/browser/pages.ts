@@ -7,7 +7,7 @@ const views: Readonly<Record<string, readonly string[]>> = {};
 /**
  * Every page of the console with its parameters filled in from a showcase, by its address in the table.
  * @param addresses with parameters as `$name`
- * @throws Error for a parameter that nothing is known for: a new page needs something to show
+ * @throws Error for a parameter that the showcase has no value for: a new page needs data to show
  */
 export async function pagesOf(addresses: readonly string[], showcase: Showcase): Promise<Map<string, string>> {
   const { call } = showcase.orchestrator;
@@ -40,7 +40,7 @@ export async function pagesOf(addresses: readonly string[], showcase: Showcase):
   return new Map([...pages, ...more]);
 }
 
-/** The name of a page as a file can have it. */
+/** The name of a page as a file name. */
 export const fileNameOf = (address: string): string =>
   address === '/'
     ? 'overview'

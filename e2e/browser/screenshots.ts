@@ -82,7 +82,7 @@ async function shootAll(
     await tab.go('/');
     await tab.settled();
     await tab.page.keyboard.press(keys);
-    // Its code comes when it is first asked for.
+    // The code of the dialog loads on first use.
     const dialog = tab.page.getByRole('dialog');
     await dialog.waitFor();
     await shoot(tab, name, width, theme);

@@ -12,7 +12,7 @@ import { PageWatch } from './watch.ts';
 /** Traces and logs of failed tests. */
 const failures = join(root, '.cache/browser-failures');
 
-/** One tab of one person: the console of an orchestrator, under watch. */
+/** A tab of one operator, with the console of an orchestrator. Records faults of the page. */
 export class Tab {
   readonly page: Page;
   readonly watch: PageWatch;
@@ -40,7 +40,7 @@ export class Tab {
       reducedMotion: 'reduce',
       ...options,
     });
-    // Only catches what hangs: the machine may be busy.
+    // Catches only hanging requests, because the machine may be busy.
     context.setDefaultTimeout(300_000);
     await context.tracing.start({ snapshots: true });
     const page = await context.newPage();
@@ -52,7 +52,7 @@ export class Tab {
     return tab;
   }
 
-  /** Opens a page by a link as `muster web-login` prints it, and says yes to who signs in there, by keyboard. */
+  /** Opens a page with a link from `muster web-login`, and confirms the operator's sign-in by keyboard. */
   async signIn(path = '/'): Promise<void> {
     const { url } = await this.#orchestrator.call(webLogin, {});
     await this.page.goto(`${this.#orchestrator.url}${path}${new URL(url).hash}`);
@@ -62,7 +62,10 @@ export class Tab {
     await this.page.getByRole('button', { name: 'Search or go to' }).waitFor();
   }
 
-  /** Goes to a page as a link there does: the session is in the memory of the tab, and the address line would end it. */
+  /**
+   * Goes to a page by a link in the page. The token is in the memory of the tab, so loading an address would end the
+   * sign-in session.
+   */
   async go(path: string): Promise<void> {
     await this.page.evaluate(`__TSR_ROUTER__.history.push(${JSON.stringify(path)})`);
   }
@@ -72,7 +75,7 @@ export class Tab {
     return (await this.page.evaluate('Object.keys(__TSR_ROUTER__.routesByPath)')) as string[];
   }
 
-  /** Ends the session behind the back of the page, as its time or another administrator would. */
+  /** Ends the sign-in session without the page, as its expiry or another administrator would. */
   async endSession(): Promise<void> {
     const certificate = () => readFileSync(join(this.#orchestrator.dataDir, 'api.crt'), 'utf8');
     const call = createClient({
@@ -94,7 +97,7 @@ export class Tab {
     await this.watch.quiet();
   }
 
-  /** Presses a key until that has the focus, as somebody without a mouse does. */
+  /** Presses a key until an element has the focus, like an operator without a mouse. */
   async press(key: string, until: Locator, most = 40): Promise<void> {
     for (let pressed = 0; pressed < most; pressed++) {
       if (await until.evaluate((element) => element === element.ownerDocument.activeElement)) return;
@@ -103,17 +106,17 @@ export class Tab {
     throw new Error(`${key} does not lead to ${until}`);
   }
 
-  /** Another tab of the same person's browser. */
+  /** Opens another tab in the same browser. */
   async another(): Promise<Page> {
     return await this.#context.newPage();
   }
 
-  /** Without a trace: it keeps the whole page with each look at it, which for many pages costs more than looking. */
+  /** Stops the trace: it stores the whole page with each inspection, which takes longer than the inspection. */
   async untraced(): Promise<void> {
     await this.#context.tracing.stop();
   }
 
-  /** Keeps how the page looks and what led there. */
+  /** Saves a screenshot of the page and the trace of the test. */
   async keep(test: string, report: string): Promise<void> {
     const folder = join(failures, test.replaceAll(/[^\w]+/g, '-').slice(0, 100));
     mkdirSync(folder, { recursive: true });

@@ -7,8 +7,8 @@ import { openBrowserApart } from './chromium.ts';
 import { Tab } from './tab.ts';
 
 /**
- * Why this machine cannot have a browser; null: it can.
- * @throws Error in CI, where it must
+ * Returns the reason why no browser can run on this machine; null: it can.
+ * @throws Error in CI, which must have a browser
  */
 export function noBrowser(): string | null {
   const reason = missing('linux', 'browser');
@@ -16,7 +16,7 @@ export function noBrowser(): string | null {
   return reason;
 }
 
-/** The browser and the orchestrator of a file: both take longer to start than a test to run. */
+/** The browser and the orchestrator of a file. Both take longer to start than a test takes to run. */
 const shared = base.extend<{ $file: { browser: Browser; stage: Stage; orchestrator: Orchestrator } }>({
   browser: [
     // biome-ignore lint/correctness/noEmptyPattern: what a fixture depends on is read from its first parameter
@@ -48,7 +48,7 @@ const shared = base.extend<{ $file: { browser: Browser; stage: Stage; orchestrat
   ],
 });
 
-/** A test in a tab of its own. */
+/** Runs each test in its own tab. */
 export const test = shared.extend<{ tab: Tab }>({
   tab: async ({ browser, orchestrator, stage, task }, use) => {
     const tab = await Tab.open(browser, orchestrator);

@@ -12,7 +12,7 @@ export interface AgentOptions {
   service?: readonly string[];
   /** Additional arguments. */
   flags?: readonly string[];
-  /** Left to somebody else, who gives it its name then. */
+  /** False: the test approves and names the agent itself. */
   approved?: boolean;
 }
 
@@ -29,7 +29,7 @@ export class HostAgent {
   }
 
   /**
-   * Installs it in a machine that is up, approved under the machine's name, and waits until it is connected.
+   * Installs the agent in a running machine, approves it under the machine's name, and waits until it is connected.
    * @param address of the orchestrator, as the machine reaches it
    */
   static async install(
@@ -38,7 +38,8 @@ export class HostAgent {
     address: string,
     options: AgentOptions = {},
   ): Promise<HostAgent> {
-    // The repository is read-only in there: what `muster agent` would make at its first start is made here.
+    // The machine mounts the repository read-only, so the bundles that `muster agent` builds at its first start are
+    // built here.
     await bundles();
     const { approved = true } = options;
     const token = await orchestrator.token(approved ? machine.name : null, options.tags);
@@ -61,7 +62,7 @@ export class HostAgent {
     return new HostAgent(machine, orchestrator, nodeId);
   }
 
-  /** Waits until its link is up. */
+  /** Waits until the agent's link is up. */
   async connected(): Promise<void> {
     await eventually(`${this.machine.name} is back`, async () => {
       const { connected } = await this.#orchestrator.call(getAgent, { params: { node_id: this.nodeId } });
@@ -77,17 +78,17 @@ export class HostAgent {
     await this.machine.exec('systemctl', 'start', unit);
   }
 
-  /** As the kernel's out-of-memory killer ends it: only the agent itself. systemd starts it again. */
+  /** Kills only the agent's main process, like the kernel's out-of-memory killer. systemd starts the agent again. */
   async kill9(): Promise<void> {
     await this.machine.exec('systemctl', 'kill', '--kill-whom=main', '--signal=KILL', unit);
   }
 
-  /** How often systemd had to start it again since it was started in order. */
+  /** Number of restarts by systemd since the last regular start. */
   async restarts(): Promise<number> {
     return Number(await this.machine.exec('systemctl', 'show', '--property=NRestarts', '--value', unit));
   }
 
-  /** Its most recent log lines. */
+  /** The agent's most recent log lines. */
   async log(lines = 60): Promise<string> {
     return (await this.machine.run(['journalctl', '--unit', unit, '--output=cat', '--lines', String(lines)])).stdout;
   }

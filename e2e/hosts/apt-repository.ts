@@ -21,9 +21,9 @@ export class AptRepository {
   readonly #paths = new Map<string, string>();
   readonly #address: string;
   readonly #server: Server;
-  /** Every path that was asked for, oldest first. */
+  /** The path of every request, oldest first. */
   readonly asked: string[] = [];
-  /** While true, nothing that is asked for comes. */
+  /** While true, requests get no answer. */
   stalled = false;
 
   private constructor(pool: readonly PoolPackage[], address: string) {
@@ -33,7 +33,7 @@ export class AptRepository {
     this.offer();
   }
 
-  /** Starts it with all packages. `use` adds it to a test host. */
+  /** Starts the repository with all packages. `use` adds it to a test host. */
   static async open(hosts: TestHosts, pool: PoolName = 'samples'): Promise<AptRepository> {
     const { address } = hosts.bridge;
     const repository = new AptRepository(await packagePool(hosts.base, pool), address);
@@ -42,12 +42,12 @@ export class AptRepository {
     return repository;
   }
 
-  /** For `uris` of a source. */
+  /** The `uris` of a source. */
   get url(): string {
     return `http://${this.#address}:${(this.#server.address() as AddressInfo).port}/`;
   }
 
-  /** ASCII-armoured, for `signed_by`. */
+  /** ASCII-armored, for `signed_by`. */
   get publicKey(): string {
     return this.#key.publicKey;
   }
@@ -59,7 +59,7 @@ export class AptRepository {
   offer(wanted: (offered: { name: string; version: string }) => boolean = () => true): void {
     const stanzas = this.#pool.filter(wanted).map((entry) => {
       const content = readFileSync(entry.path);
-      // An epoch's colon would be quoted by some.
+      // Some clients would quote the colon of an epoch.
       const place = `pool/${entry.name}_${entry.version.replace(':', '.')}.deb`;
       this.#paths.set(`/${place}`, entry.path);
       return `${entry.control}\nFilename: ${place}\nSize: ${content.length}\nSHA256: ${sha256(content)}\n`;
@@ -76,12 +76,12 @@ export class AptRepository {
     this.#files.set(`/dists/${suite}/InRelease`, Buffer.from(this.#key.clearSign(release)));
   }
 
-  /** Adds it to the apt sources of a machine, and updates the package lists. */
+  /** Adds the repository to the apt sources of a machine, and updates the package lists. */
   async use(machine: Machine): Promise<void> {
     const source = `deb [signed-by=/usr/share/keyrings/tests.asc] ${this.url} ${suite} ${component}\n`;
     const write = [
       'cat > /usr/share/keyrings/tests.asc; echo "$0" > /etc/apt/sources.list',
-      // A power cut is no part of these tests, and a disk may be slow.
+      // These tests include no power cut, and a disk may be slow.
       'echo force-unsafe-io > /etc/dpkg/dpkg.cfg.d/tests; apt-get update -qq',
     ].join('\n');
     const { code, stderr } = await machine.run(['sh', '-euc', write, source.trim()], { input: this.publicKey });

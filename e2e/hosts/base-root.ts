@@ -3,14 +3,17 @@ import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
-/** The Debian root that every test host starts from: built once with debootstrap, kept, and never written to again. */
+/**
+ * The Debian root that every test host starts from. It is built once with debootstrap, kept, and never changed
+ * afterwards.
+ */
 
 export const suite = 'bookworm';
-/** Beyond the required ones of Debian. */
+/** Packages in addition to Debian's required ones. */
 const packages = [
   ...['systemd', 'systemd-sysv', 'dbus', 'apt', 'passwd', 'iproute2', 'procps', 'ca-certificates', 'cron', 'sudo'],
 ];
-/** Raised when `finish` below changes. */
+/** Increased when `finish` below changes. */
 const recipe = 1;
 const defaultMirror = 'http://deb.debian.org/debian';
 const buildLimitMs = 10 * 60_000;
@@ -19,7 +22,7 @@ const buildLimitMs = 10 * 60_000;
 export const cacheFolder = (): string =>
   join(process.env.MUSTER_TEST_CACHE ?? '/var/tmp/muster-test-cache', `hosts-${process.getuid?.() ?? 0}`);
 
-// Nothing that works in the background may hold the lock of apt or write into a root that is being compared.
+// No background service may hold the lock of apt or write into a root that is being compared.
 const finish = `
 rm -rf "$new"/var/cache/apt/archives/*.deb "$new"/var/lib/apt/lists/* "$new"/var/log/*.log "$new"/var/log/apt
 : > "$new/etc/machine-id"
@@ -32,8 +35,9 @@ for unit in apt-daily.timer apt-daily-upgrade.timer dpkg-db-backup.timer e2scrub
 done
 `;
 
-// Unpacked in memory, since dpkg waits for the disk at every file; copied beside its place and renamed in, under a lock:
-// a build that is killed leaves nothing that the next would use. Its mounts are its own.
+// Unpacks in memory, because dpkg waits for the disk at every file. Copies the root next to its target and renames it
+// under a lock, so that a killed build leaves nothing that the next build would use. The mounts are private to the
+// build.
 const build = `
 set -eu
 if [ -d "$base" ]; then exit 0; fi
@@ -77,7 +81,7 @@ export const buildAlone = (root: string, shell: string): string[] => [
   ...['flock', `${root}.lock`, 'sh', '-c', shell],
 ];
 
-/** The mirror that packages are fetched from. */
+/** The mirror to fetch packages from. */
 export const debianMirror = (): string => mirrorOf(sources());
 
 /** The apt sources of this machine. */

@@ -3,8 +3,8 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 
 /**
- * A machine has a control group of its own in each hierarchy that systemd needs: with a hybrid host that is its named
- * one and the unified one, else the unified one alone. Two machines in one group would take it from each other.
+ * Each machine has its own control group in each hierarchy that systemd needs: the named and the unified one on a
+ * hybrid host, else only the unified one. Two machines in one group would take it from each other.
  */
 const hierarchies = (): string[] => {
   const mounted = readFileSync('/proc/self/mounts', 'utf8')
@@ -14,7 +14,7 @@ const hierarchies = (): string[] => {
   return mounted.map(([, path]) => path as string);
 };
 
-/** Makes the groups of a machine. @returns the files that a process writes itself into to be in them */
+/** Creates the groups of a machine. @returns the files that a process writes its id to, to join the groups */
 export function makeControlGroups(name: string): string[] {
   return hierarchies().map((hierarchy) => {
     mkdirSync(join(hierarchy, name), { recursive: true });
@@ -43,7 +43,7 @@ export async function endControlGroups(name: string): Promise<void> {
       try {
         process.kill(pid, 'SIGKILL');
       } catch {
-        // It went by itself.
+        // The process ended by itself.
       }
     await sleep(10);
   }
@@ -57,7 +57,7 @@ export function removeControlGroups(wanted: (name: string) => boolean): void {
       try {
         rmdirSync(folder);
       } catch {
-        // Something is still leaving it; the next test run takes it away.
+        // A process is still leaving the group; the next test run removes the group.
       }
 }
 
@@ -69,7 +69,7 @@ function matching(wanted: (name: string) => boolean): { name: string; path: stri
   );
 }
 
-/** A folder and all below it, from the top. */
+/** A folder and all folders below it, parents first. */
 function foldersOf(path: string): string[] {
   if (!existsSync(path)) return [];
   try {

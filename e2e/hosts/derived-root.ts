@@ -4,7 +4,7 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { baseRoot, buildAlone, cacheFolder, debianMirror, suite } from './base-root.ts';
 
-/** The root of the test hosts with more of Debian's packages in it: built once and kept, as that one is. */
+/** The root of the test hosts with additional Debian packages, built once and kept. */
 export interface DerivedRoot {
   name: string;
   packages: readonly string[];
@@ -12,7 +12,7 @@ export interface DerivedRoot {
   finish?: string;
 }
 
-/** Raised when `build` below changes. */
+/** Increased when `build` below changes. */
 const recipe = 1;
 const buildLimitMs = 15 * 60_000;
 

@@ -19,7 +19,7 @@ const nameOf = (source: string): string => /^name: (.*)$/m.exec(source)?.[1] as 
 /** Kinds that need other machines than a test host. */
 const elsewhere = ['package-dnf', 'service-openrc'];
 
-/** One module of the examples in docs/module-kinds.md, with the kinds that agents support here. */
+/** Builds a module with the examples in docs/module-kinds.md whose kinds agents support on a test host. */
 function everyKind(): string {
   const shown = yamlOf('docs/module-kinds.md').map((source) => ({
     source: source.trimEnd(),
@@ -32,7 +32,7 @@ function everyKind(): string {
 }
 
 describe.skipIf(reason !== null)(`the documentation${reason === null ? '' : ` (${reason})`}`, () => {
-  test('shows modules that a real machine can plan, and examples that it applies, keeps and takes back', async ({
+  test('shows modules that a real machine can plan, and examples that it applies, keeps, and removes"', async ({
     hosts,
     stage,
   }) => {
@@ -42,7 +42,7 @@ describe.skipIf(reason !== null)(`the documentation${reason === null ? '' : ` ($
       AptRepository.open(hosts),
     ]);
     await repository.use(machine);
-    // A machine that somebody installed has one.
+    // The installer of a machine creates this file.
     await machine.sh('echo 127.0.0.1 localhost > /etc/hosts');
     const { nodeId: node_id } = await HostAgent.install(machine, orchestrator, hosts.bridge.address);
     const params = { node_id };

@@ -24,7 +24,7 @@ const byHand: [shell: string, identity: string, fields: string[], back: string][
 ];
 
 describe.skipIf(reason !== null)(`drift${reason === null ? '' : ` (${reason})`}`, () => {
-  test('of accounts, units and files is reported by the watch after manual changes', async ({ hosts, stage }) => {
+  test('reports manual changes of accounts, units, and files from the watch"', async ({ hosts, stage }) => {
     const [machine, orchestrator] = await Promise.all([hosts.start('web'), stage.orchestrator()]);
     await HostAgent.install(machine, orchestrator, hosts.bridge.address);
     const params = { node_id: 'web' };
@@ -44,13 +44,13 @@ describe.skipIf(reason !== null)(`drift${reason === null ? '' : ` (${reason})`}`
         const found = record?.resources.find((resource) => resource.identity === identity);
         return record?.status === 'drifted' && found ? { record, found } : null;
       });
-      // Told by the agent at once, not found by the schedule.
+      // The agent reported the change; the schedule did not find it.
       expect(moved.record.trigger).toBe('watch');
       expect(moved.found.changes.map(({ field }) => field)).toEqual(fields);
       await machine.sh(back);
       await eventually(`${back} repairs it`, async () => ((await latest())?.status === 'in_sync' ? true : null));
     }
-    // Nothing is left to be done, so nothing of it was done by the agent.
+    // The shell commands reverted everything, so the apply changes nothing.
     expect(await apply()).toMatchObject({ status: 'succeeded', summary: { unchanged: resources.length } });
   });
 });

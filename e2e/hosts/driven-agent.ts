@@ -9,10 +9,10 @@ import { root as repository } from '../../tools/suite/cli.ts';
 import { type Machine, repositoryInside } from './machine.ts';
 
 const dataDir = '/var/lib/muster-agent';
-/** Gone at the next boot, and no part of the root. */
+/** Below /run: the file disappears at the next boot, and is not part of the root. */
 const program = '/run/muster-driver.mjs';
 
-/** One bundle: most of the start time goes into loading two hundred files. Built once for all machines. */
+/** The bundle, built once for all machines: loading two hundred files takes most of the start time. */
 let bundle: Promise<Uint8Array> | null = null;
 
 async function bundled(): Promise<Uint8Array> {
@@ -31,7 +31,7 @@ async function bundled(): Promise<Uint8Array> {
   return file.contents;
 }
 
-/** The real state engine with its providers in a test host, driven from here by one line at a time. */
+/** The real state engine with its providers in a test host, controlled by one line at a time. */
 export class DrivenAgent implements ContractAgent {
   readonly #machine: Machine;
   readonly #process: ChildProcess;
@@ -50,7 +50,7 @@ export class DrivenAgent implements ContractAgent {
     this.#answers = createInterface({ input: stdout })[Symbol.asyncIterator]();
   }
 
-  /** Starts it in a machine that is up. */
+  /** Starts the engine in a running machine. */
   static async start(machine: Machine): Promise<DrivenAgent> {
     bundle ??= bundled();
     writeFileSync(`${machine.rootPath}${program}`, await bundle);

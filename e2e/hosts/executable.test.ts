@@ -40,10 +40,7 @@ const orchestratorUnit = `systemd-run --quiet --unit=orchestrator -p DynamicUser
   muster orchestrator --data-dir /var/lib/own --log-format json --bootstrap-username ada --bootstrap-key`;
 
 describe.skipIf(reason !== null)(`the executable${reason === null ? '' : ` (${reason})`}`, () => {
-  test('is all that a machine without Node needs to be an orchestrator, an agent, and a place to type at', async ({
-    hosts,
-    onTestFailed,
-  }) => {
+  test('runs orchestrator, agent, and terminals on a machine without Node"', async ({ hosts, onTestFailed }) => {
     const machine = await hosts.start('bare', { repository: false });
     onTestFailed(async () => {
       const { stdout } = await machine.run([
@@ -89,7 +86,7 @@ describe.skipIf(reason !== null)(`the executable${reason === null ? '' : ` (${re
     // Neither process accepts a debugger.
     await machine.sh('systemctl kill --kill-whom=main --signal=USR1 agent orchestrator');
 
-    // Extracted native parts are readable by their own user alone, and are extracted once.
+    // Extracted native parts are readable only by their own user, and are extracted once.
     const brought = 'stat --format "%n %a %i" /var/lib/own/addons/* /var/lib/muster-agent/addons/*';
     const shell = await machine.run(['muster', 'terminal', 'open', 'bare'], { input: 'tty; exit 42\n' });
     expect(shell).toMatchObject({ code: 42, stdout: expect.stringContaining('/dev/pts/') });

@@ -6,7 +6,7 @@ import { noHosts, test } from './test.ts';
 const reason = noHosts();
 
 describe.skipIf(reason !== null)(`facts of a real machine${reason === null ? '' : ` (${reason})`}`, () => {
-  test('are what its own tools say, follow it on the same connection, and what is to hold after an apply is verified there', async ({
+  test('match the machine\'s own tools and follow changes on the same connection, and verify checks them after an apply"', async ({
     hosts,
     stage,
   }) => {
@@ -35,7 +35,7 @@ describe.skipIf(reason !== null)(`facts of a real machine${reason === null ? '' 
     const of = (key: string) => async () => (await now()).attributes[key];
     await machine.sh('mkdir -p /etc/muster/facts.d; echo "rack: { row: 4 }" > /etc/muster/facts.d/site.yaml');
     await expect.poll(of('rack.row')).toBe('4');
-    // A second change within five seconds waits until those are over.
+    // A second change within five seconds waits until the five seconds have passed.
     const program = '#!/bin/sh\\necho "motd: $(cat /etc/motd)"\\n';
     await machine.sh(`cd /etc/muster/facts.d; printf '${program}' > .p; chmod 755 .p; mv .p p; echo a > /etc/motd`);
     await machine.sh('echo "rack: { row: 5 }" > /etc/muster/facts.d/site.yaml');

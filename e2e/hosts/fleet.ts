@@ -4,7 +4,7 @@ import { AptRepository } from './apt-repository.ts';
 import { type MachineOptions, TestHosts } from './test-hosts.ts';
 
 interface FleetOptions {
-  /** By name. */
+  /** Machines by name. */
   machines: Readonly<Record<string, MachineOptions & { agent?: AgentOptions }>>;
   /** Environment of the orchestrator. */
   env?: NodeJS.ProcessEnv;
@@ -45,7 +45,7 @@ export class Fleet {
       const { address } = this.hosts.bridge;
       this.agents.set(name, await HostAgent.install(machine, await orchestrator, address, agent));
     });
-    // Waits for all of them, so that a failure does not lose the programs that did start.
+    // Waits for all programs, so that a failure does not lose the programs that did start.
     const ends = await Promise.allSettled([orchestrator, repository, ...started]);
     if (ends[0].status === 'fulfilled') this.#orchestrator = ends[0].value;
     if (ends[1].status === 'fulfilled') this.#repository = ends[1].value;
@@ -75,7 +75,7 @@ export class Fleet {
     await this.stage.end();
   }
 
-  /** Last output of all programs, for a test that failed. */
+  /** Last output of all programs, for a failed test. */
   async report(): Promise<string> {
     const logs = [...this.agents.values()].map(async (agent) => {
       const log = await agent.log().catch((error: Error) => error.message);

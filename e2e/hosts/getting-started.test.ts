@@ -9,7 +9,7 @@ import type { TestHosts } from './test-hosts.ts';
 import { Walk } from './walk.ts';
 
 const reason = noHosts();
-/** Transcript of the commands and output of a newcomer, for people to read. */
+/** Transcript of a new user's commands and their output, for a reader. */
 const transcript = join(root, '.cache/getting-started.txt');
 
 const test = base.extend<{ $file: { hosts: TestHosts } }>({
@@ -28,7 +28,7 @@ const test = base.extend<{ $file: { hosts: TestHosts } }>({
 });
 
 describe.skipIf(reason !== null)(`getting started${reason === null ? '' : ` (${reason})`}`, () => {
-  test('from nothing to three managed machines, every command as the page shows it', async ({
+  test('manages three machines from nothing with exactly the commands of the page"', async ({
     hosts,
     onTestFailed,
   }) => {
@@ -40,7 +40,7 @@ describe.skipIf(reason !== null)(`getting started${reason === null ? '' : ` (${r
     ]);
     if (control === undefined) throw new Error('there is no machine');
     const machines = [control, ...others];
-    // Prerequisites of the page: machines that know each other by name, and a user who may use sudo.
+    // Prerequisites of the page: machines that resolve each other's names, and a user who may use sudo.
     const known = machines.map(({ address, name }) => `${address} ${name}\n`).join('');
     for (const machine of machines) await machine.sh(`printf '127.0.0.1 localhost\n${known}' > /etc/hosts`);
     await control.sh(`

@@ -30,9 +30,9 @@ const test = base.extend<{ $file: { hosts: TestHosts } }>({
 const property = async (machine: Machine, unit: string, name: string): Promise<string> =>
   (await machine.exec('systemctl', 'show', `--property=${name}`, '--value', unit)).trim();
 
-/** The agent's data directory is looked at too. */
+/** The test also compares the agent's data directory. */
 const volatile = volatilePaths.filter((path) => !path.includes('muster'));
-/** Files that `purge` may leave: only those that the system itself writes. */
+/** Files that `purge` may leave: only files that the system itself writes. */
 const written = ['/etc/machine-id', '/etc/hostname', '/var/lib/dbus/machine-id'];
 
 const hello = `name: hello
@@ -52,7 +52,7 @@ resources:
 `;
 
 describe.skipIf(reason !== null)(`installed from packages${reason === null ? '' : ` (${reason})`}`, () => {
-  test('an orchestrator and an agent that enrols by the pasted line work, come back, are upgraded, and leave nothing', async ({
+  test('installs, enrolls by the pasted line, reconnects, upgrades, and removes an orchestrator and an agent"', async ({
     hosts,
     onTestFailed,
   }) => {
@@ -62,7 +62,7 @@ describe.skipIf(reason !== null)(`installed from packages${reason === null ? '' 
     const [orchestrator] = await Promise.all([InstalledOrchestrator.start(hosts, 'orch', older), web.start()]);
     const { machine } = orchestrator;
 
-    // Hardened, and all that it has to do it can.
+    // The hardened unit can do all its work.
     expect(await property(machine, 'muster-orchestrator', 'ActiveState')).toBe('active');
     const exposure = /Overall exposure level for \S+: ([\d.]+)/.exec(
       await machine.sh('systemd-analyze security muster-orchestrator | tail -1'),
@@ -83,7 +83,7 @@ describe.skipIf(reason !== null)(`installed from packages${reason === null ? '' 
       (await machine.run(['su', 'nobody', '-s', '/bin/sh', '-c', 'ls /var/lib/muster-orchestrator/'])).code,
     ).not.toBe(0);
 
-    // The console came with it.
+    // The package contains the console.
     const get = (path: string) =>
       machine.sh(`curl --silent --insecure --compressed --include https://127.0.0.1:4748${path}`);
     const page = await get('/agents');
@@ -94,7 +94,7 @@ describe.skipIf(reason !== null)(`installed from packages${reason === null ? '' 
     expect(sent).toMatch(/^content-encoding: (br|gzip)\r$/im);
     expect(sent).toContain('createRoot');
 
-    // Backups by the timer, once somebody wants them.
+    // The timer creates backups once it is enabled.
     expect((await machine.run(['systemctl', 'is-enabled', 'muster-backup.timer'])).stdout.trim()).toBe('disabled');
     await machine.sh('systemctl enable --now muster-backup.timer; systemctl start muster-backup');
     expect(await machine.sh('muster backup verify /var/backups/muster/*.backup 2>&1')).toContain('valid backup of');
@@ -102,7 +102,7 @@ describe.skipIf(reason !== null)(`installed from packages${reason === null ? '' 
     expect(await machine.sh('find /var/lib/muster-orchestrator/ -user root')).toBe('');
     await machine.sh('rm -r /var/backups/muster');
 
-    // The line as it was printed, in a shell of the other machine.
+    // Runs the printed line in a shell of the other machine.
     const shown = await orchestrator.enroll(web, '--tag', 'role=web');
     expect(shown).toContain('the agent is connected');
     const { node_id } = await orchestrator.connected('web');
@@ -111,7 +111,7 @@ describe.skipIf(reason !== null)(`installed from packages${reason === null ? '' 
     expect(await property(web, 'muster-agent', 'LimitCORESoft')).toBe('0');
     expect(await property(web, 'muster-agent', 'LimitCORE')).toBe('infinity');
 
-    // Work: a file, and a script that takes more memory than the agent may.
+    // Applies a file, and a script that needs more memory than the agent may use.
     await web.sh(
       'mkdir -p /etc/systemd/system/muster-agent.service.d; printf "[Service]\\nMemoryMax=200M\\nWatchdogSec=6\\n" > /etc/systemd/system/muster-agent.service.d/test.conf; systemctl daemon-reload; systemctl restart muster-agent',
     );
@@ -135,7 +135,7 @@ describe.skipIf(reason !== null)(`installed from packages${reason === null ? '' 
     );
     expect(await web.sh('journalctl -u muster-agent -o cat | grep -i watchdog')).toContain('Watchdog timeout');
 
-    // Both reload their configuration and stay up.
+    // Both programs reload their configuration and continue.
     const running = await property(web, 'muster-agent', 'MainPID');
     await machine.exec('systemctl', 'reload', 'muster-orchestrator');
     await web.exec('systemctl', 'reload', 'muster-agent');
@@ -148,10 +148,11 @@ describe.skipIf(reason !== null)(`installed from packages${reason === null ? '' 
     await Promise.all([machine.reboot(), web.reboot()]);
     expect((await orchestrator.connected('web')).node_id).toBe(node_id);
 
-    // As version 0.1 left it.
+    // Restores the permissions of version 0.1.
     await machine.sh('cd /etc/muster; chgrp root orchestrator.yml; chmod 644 orchestrator.yml; groupdel muster');
 
-    // After the upgrade of both packages the data and the agent's identity are kept, and disabled or edited files stay so.
+    // After the upgrade of both packages, the data and the agent's identity are kept, and disabled or edited files stay
+    // unchanged.
     const former = await property(machine, 'muster-orchestrator', 'MainPID');
     await Promise.all([
       dpkgInstall(machine, [newer.muster, newer.orchestrator]),
@@ -169,7 +170,7 @@ describe.skipIf(reason !== null)(`installed from packages${reason === null ? '' 
     expect(await machine.exec('muster', 'modules', 'list')).toContain('hello');
     await machine.exec('muster', 'plan', 'web', '-m', 'hello', '--exit-code');
 
-    // Removed, all data is there; purged, nothing is.
+    // Removal keeps all data; purging deletes it.
     await Promise.all([
       machine.sh('dpkg --remove muster-orchestrator muster; test -s /var/lib/muster-orchestrator/muster.db'),
       web.sh(
@@ -184,7 +185,8 @@ describe.skipIf(reason !== null)(`installed from packages${reason === null ? '' 
       const left = each.changes(volatile);
       for (const path of written) delete left[path];
       if (each === machine) {
-        // The group stays, as the groups of Debian's packages do: another with its number could read files that had it.
+        // The group stays, as with Debian's own packages: a new group with the same number could read its remaining
+        // files.
         const groups = (await machine.exec('cat', '/etc/group')).replace(/^muster:x:\d+:\n/m, '');
         expect(groups).toBe(readFileSync(join(hosts.base, 'etc/group'), 'utf8'));
         for (const path of ['/etc/group', '/etc/gshadow']) delete left[path];
@@ -192,7 +194,7 @@ describe.skipIf(reason !== null)(`installed from packages${reason === null ? '' 
       expect({ machine: each.name, left }).toEqual({ machine: each.name, left: {} });
       expect(await each.sh('systemctl list-unit-files --no-legend | grep muster || true')).toBe('');
     }
-    // Two machines, four boots, and the packages, which may have to be built first.
-    // For what hangs: on a machine that is busy, with packages still to be built, it takes several minutes.
+    // Two machines, four boots, and packages that may have to be built first take several minutes on a busy machine.
+    // The limit exists only for tests that hang.
   }, 600_000);
 });

@@ -8,8 +8,8 @@ import type { Machine } from './machine.ts';
 import { TestHosts } from './test-hosts.ts';
 
 /**
- * Test hosts with Muster's packages only, as for a person who installs it: no Node, no repository. The tests type the
- * commands of the documentation.
+ * Test hosts with only Muster's packages, like a user's machine: no Node, no repository. The tests type the commands of
+ * the documentation.
  */
 
 /** A root with curl, the prerequisite of the enrollment line. */
@@ -18,14 +18,14 @@ export const curlRoot = () => derivedRoot({ name: 'debian-curl', packages: ['cur
 /** Machines that have curl. Used as `TestHosts.open`. */
 export const openHosts = async (): Promise<TestHosts> => TestHosts.open({ base: await curlRoot() });
 
-/** Puts packages on a machine's disk and installs them, as a person with the files does. */
+/** Copies packages to a machine's disk and installs them. */
 export async function dpkgInstall(machine: Machine, paths: readonly string[]): Promise<string> {
   const names = paths.map((path) => basename(path));
   for (const path of paths) copyFileSync(path, join(machine.rootPath, 'root', basename(path)));
   return await machine.sh(`cd /root; dpkg -i ${names.join(' ')}; rm ${names.join(' ')}`);
 }
 
-/** An orchestrator that was installed, with root of its machine as the first admin. */
+/** An installed orchestrator, with root of its machine as the first admin. */
 export class InstalledOrchestrator {
   readonly machine: Machine;
 

@@ -1,6 +1,6 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 
-/** With the kernel's defaults, systemd fails for want of these at about the twentieth machine. */
+/** With the kernel's default limits, systemd fails at about the twentieth machine. */
 const wanted: Readonly<Record<string, number>> = {
   '/proc/sys/fs/inotify/max_user_instances': 8192,
   '/proc/sys/kernel/keys/maxkeys': 2000,

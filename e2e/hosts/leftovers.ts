@@ -25,13 +25,13 @@ function startTime(pid: number): string | null {
 
 const pattern = new RegExp(`^${prefix}-(\\d+)-(\\d+)`);
 
-/** Whether this is ours by name, and the test run that made it is no more. */
+/** Whether the name is ours and the test run that created it has ended. */
 function isLeftOver(name: string): boolean {
   const [, pid, since] = pattern.exec(name) ?? [];
   return pid !== undefined && startTime(Number(pid)) !== since;
 }
 
-/** Removes what killed test runs left: machines, their networks and their disks. Touches nothing else. */
+/** Removes the machines, networks, and disks of killed test runs. Touches nothing else. */
 export async function removeLeftOvers(folders: readonly string[]): Promise<void> {
   for (const group of new Set(processesOf(isLeftOver).map(({ group }) => group))) await endControlGroups(group);
   removeControlGroups(isLeftOver);
@@ -43,26 +43,26 @@ export async function removeLeftOvers(folders: readonly string[]): Promise<void>
       if (isLeftOver(name)) await removeFolder(join(folder, name));
 }
 
-/** Another test run may be doing the same. */
+/** Ignores failures: another test run may remove the same resource at the same time. */
 function attempt(...args: string[]): void {
   try {
     ip(...args);
   } catch {
-    // Either it no longer exists, or the next run removes it.
+    // Either the link no longer exists, or the next run removes it.
   }
 }
 
 const namespaces = (): string[] => (existsSync('/run/netns') ? readdirSync('/run/netns') : []);
 const bridges = (): Link[] => links().filter(({ linkinfo }) => linkinfo?.info_kind === 'bridge');
 
-/** Removes a folder with all that is in it, be it immutable. */
+/** Removes a folder with its content, including immutable files. */
 export async function removeFolder(path: string): Promise<void> {
   for (let attempt = 1; ; attempt++) {
     try {
       rmSync(path, { recursive: true, force: true });
       return;
     } catch (error) {
-      // The kernel takes an overlay apart in its own time.
+      // The kernel unmounts an overlay asynchronously.
       if (attempt === 20) throw error;
       spawnSync('chattr', ['-R', '-f', '-ia', path], { stdio: 'ignore' });
       await sleep(50);

@@ -9,7 +9,7 @@ import { machineName, removeFolder } from './leftovers.ts';
 import type { Bridge } from './network.ts';
 import { differenceFromBase, type RootDifference } from './root-difference.ts';
 
-/** Where a test host sees this repository, read-only, with its Node in `node_modules/.bin`. */
+/** The read-only directory where a test host sees this repository, with its Node in `node_modules/.bin`. */
 export const repositoryInside = '/muster';
 
 export interface Ran {
@@ -28,19 +28,20 @@ class CommandFailed extends Error {
 
 interface Place {
   name: string;
-  /** The Debian root below its own changes. */
+  /** The Debian root, the lower layer of the overlay. */
   base: string;
-  /** Where its own changes are. */
+  /** The folder of the machine's own changes. */
   folder: string;
   bridge: Bridge;
-  /** Files in its root before it boots for the first time, by path. */
+  /** Files to write into the root before the first boot, by path. */
   files: Readonly<Record<string, string>>;
   /** Whether the machine sees this repository; false: only its installed programs. */
   repository: boolean;
 }
 
-// The mounts are this machine's alone, in a mount namespace that goes when its last process does. So are its processes,
-// nspawn the first of them: the guest's own first process would outlive an nspawn that is killed.
+// The mounts are private to this machine, in a mount namespace that ends with its last process. Its processes are in
+// their own PID namespace, with nspawn as the first process: without it, the guest's init would outlive a killed
+// nspawn.
 const boot = `
 set -e
 for procs in $GROUPS_FILES; do echo $$ > "$procs"; done
@@ -55,11 +56,11 @@ const withheld = '-sys_time,-sys_module,-sys_boot,-sys_rawio';
 const environment = ['PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin', 'HOME=/root', 'LANG=C.UTF-8'];
 /** Exit code of nspawn when the guest requested a reboot. */
 const rebootCode = 133;
-/** SIGRTMIN+4: systemd takes it for the power button. */
+/** SIGRTMIN+4: systemd handles it like the power button. */
 const powerOffSignal = 38;
 const bootLimitMs = 180_000;
 
-/** For the agent a real machine: a root, a network, and systemd as its first process. */
+/** A real machine for the agent: a root, a network, and systemd as its first process. */
 export class Machine {
   readonly name: string;
   readonly address: string;
@@ -86,7 +87,10 @@ export class Machine {
     }
   }
 
-  /** Starts it, the first time or again after a stop or a power cut. Resolves when systemd has started everything. */
+  /**
+   * Starts the machine, for the first time or after a stop or a power cut. Resolves when systemd has started
+   * everything.
+   */
   async start(): Promise<void> {
     if (this.#nspawn !== null) throw new Error(`${this.name} runs already`);
     this.#launch();
@@ -98,7 +102,7 @@ export class Machine {
     const env = {
       PATH: process.env.PATH,
       SYSTEMD_NSPAWN_UNIFIED_HIERARCHY: '1',
-      // The guest can set the kernel parameters of its own network, and no others.
+      // The guest can set only the kernel parameters of its own network.
       SYSTEMD_NSPAWN_API_VFS_WRITABLE: 'network',
       GROUPS_FILES: makeControlGroups(machineName(this.name)).join(' '),
       BASE: base,
@@ -107,7 +111,7 @@ export class Machine {
       SHORT: this.name,
       REPOSITORY: seesRepository ? repository : '',
     };
-    // A test run that is killed takes its machines with it.
+    // The machines of a killed test run end with it.
     const alone = ['--mount', '--propagation', 'private', '--pid', '--fork', '--kill-child', '--mount-proc'];
     const args = ['--pdeathsig', 'KILL', '--', 'unshare', ...alone, 'sh', '-c', boot];
     const nspawn = spawn('setpriv', args, { env, stdio: ['ignore', 'pipe', 'pipe'], detached: true });
@@ -129,17 +133,17 @@ export class Machine {
     });
   }
 
-  /** How often it has booted. */
+  /** Number of boots since the machine was created. */
   get boots(): number {
     return this.#boots;
   }
 
-  /** Process id of its systemd, on this machine. 0: it is off. */
+  /** Process id of its systemd on the host. 0: the machine is off. */
   get leader(): number {
     return this.#leader;
   }
 
-  /** Waits for `more` boots, until the machine is up. */
+  /** Waits for `more` boots, and until the machine is up. */
   async #up(more: number): Promise<void> {
     const wanted = this.#boots + more - 1;
     try {
@@ -172,12 +176,12 @@ export class Machine {
     }
   }
 
-  /** Its root as its own processes see it, while it runs. */
+  /** The root as the machine's own processes see it, while the machine runs. */
   get rootPath(): string {
     return `/proc/${this.#leader}/root`;
   }
 
-  /** The host command that runs a command in this machine as root. */
+  /** The command on the host that runs a command in this machine as root. */
   entering(command: readonly string[], env: Readonly<Record<string, string>> = {}): string[] {
     if (this.#leader === 0) throw new Error(`${this.name} is off`);
     const enter = ['-t', String(this.#leader), '-m', '-p', '-u', '-i', '-n', '-C', '-r', '-w', '--'];
@@ -186,7 +190,7 @@ export class Machine {
     return ['nsenter', ...enter, ...drop, 'env', '-i', ...environment, ...variables, ...command];
   }
 
-  /** Begins a command in it, as its root user and with a plain environment. */
+  /** Starts a command in the machine, as its root user and with a plain environment. */
   begin(command: readonly string[], stdin: 'ignore' | 'pipe' = 'ignore'): ChildProcess {
     const [file, ...args] = this.entering(command);
     return spawn(file as string, args, { stdio: [stdin, 'pipe', 'pipe'] });
@@ -222,21 +226,21 @@ export class Machine {
   }
 
   /**
-   * Runs shell text in it, which ends at the first command that fails.
+   * Runs shell text in the machine; ends at the first command that fails.
    * @throws CommandFailed
    */
   async sh(text: string): Promise<string> {
     return await this.exec('sh', '-euc', text);
   }
 
-  /** Everything in its root that is other than in the root it started from. It must run. */
+  /** Every difference between its root and the root that it started from. The machine must run. */
   changes(volatile?: readonly string[]): RootDifference {
     if (this.#leader === 0) throw new Error(`${this.name} is off`);
     const { base, folder } = this.#place;
     return differenceFromBase({ base, upper: join(folder, 'upper'), merged: this.rootPath, volatile });
   }
 
-  /** Shuts it down in order. Its disk stays. */
+  /** Shuts the machine down cleanly. Its disk stays. */
   async stop(): Promise<void> {
     const ended = this.#ended;
     if (this.#leader > 0) process.kill(this.#leader, powerOffSignal);
@@ -254,7 +258,7 @@ export class Machine {
     await ended;
   }
 
-  /** Boots it again from within. */
+  /** Reboots the machine from within. */
   async reboot(): Promise<void> {
     const before = this.#boots;
     await this.run(['systemctl', 'reboot']);
@@ -270,7 +274,7 @@ export class Machine {
     this.#makeDisk();
   }
 
-  /** Takes it away with all it has. */
+  /** Removes the machine and all its resources. */
   async end(): Promise<void> {
     await this.powerCut();
     removeControlGroups((name) => name === machineName(this.name));
@@ -278,7 +282,7 @@ export class Machine {
     await removeFolder(this.#place.folder);
   }
 
-  /** Last lines of its console, for a test that failed. */
+  /** Last lines of its console, for a failed test. */
   report(): string {
     return `── ${this.name} (${this.address}, booted ${this.#boots} times)\n${this.#console}`;
   }

@@ -1,12 +1,12 @@
 import { ip, links } from './ip.ts';
 import { machineName, owner } from './leftovers.ts';
 
-/** Bridges are numbered; a number is taken by making the bridge, which only one test run can. */
+/** Bridges are numbered. Creating a bridge reserves its number, because only one test run can create it. */
 const numbers = 100;
 
 /**
- * A bridge of this test run with an address range of its own: 10.130.0.0/24 and on. This machine is .1; the test hosts
- * have no way beyond it.
+ * A bridge of this test run with its own address range, from 10.130.0.0/24. This machine is .1; the test hosts reach
+ * nothing beyond it.
  */
 export class Bridge {
   readonly #name: string;
@@ -28,7 +28,7 @@ export class Bridge {
     return `${this.#range}.1`;
   }
 
-  /** Makes the network namespace of a machine and joins it to the bridge. @returns its address */
+  /** Creates the network namespace of a machine and joins it to the bridge. @returns its address */
   join(machine: string): string {
     const namespace = machineName(machine);
     const number = ++this.#last;

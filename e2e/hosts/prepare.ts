@@ -1,5 +1,6 @@
-// Builds what test hosts start from, and what some of them install, while other tests run: `npm test` starts this first. A test that needs one of them
-// before it is there waits for its lock, and builds it itself, with the reason, when this could not.
+// Builds the roots of the test hosts, and packages that some tests install, while other tests run: `npm test` starts
+// this first. A test that needs one of them earlier waits for its lock. If this build failed, the test builds it itself
+// and reports the reason.
 import { built } from '../../packaging/built.ts';
 import { missing } from '../requirements.ts';
 import { packagePool } from './apt/pool.ts';

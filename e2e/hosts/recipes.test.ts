@@ -86,7 +86,7 @@ describe.skipIf(reason !== null)(`the recipes${reason === null ? '' : ` (${reaso
       AptRepository.open(hosts, 'recipes'),
     ]);
     await repository.use(machine);
-    // A machine that somebody installed has one.
+    // The installer of a machine creates this file.
     await machine.sh('echo 127.0.0.1 localhost recipes > /etc/hosts');
     agent = await HostAgent.install(machine, orchestrator, hosts.bridge.address, { tags: { role: 'all' } });
     writeFileSync(join(machine.rootPath, 'run/ada'), key.privateKey, { mode: 0o600 });
@@ -108,7 +108,7 @@ describe.skipIf(reason !== null)(`the recipes${reason === null ? '' : ` (${reaso
 
   const report = () => onTestFailed(async () => console.error(stage.report(), await agent.log()));
 
-  test('are applied as they were planned, all on one machine', async () => {
+  test('applies all recipes to one machine as planned"', async () => {
     report();
     const planned = await plan();
     expect(planned).toMatchObject({ status: 'succeeded', error: null });
@@ -120,7 +120,7 @@ describe.skipIf(reason !== null)(`the recipes${reason === null ? '' : ` (${reaso
     expect(await drift()).toMatchObject({ status: 'in_sync' });
   });
 
-  test('do what their pages say', async () => {
+  test('behaves as the page of each recipe describes"', async () => {
     report();
     // Signing in with the key over SSH shows the message; an admin becomes root, and password sign-in fails.
     const session = await machine.sh(`echo exit | ${ssh} -tt ada@127.0.0.1 2>&1`);
@@ -135,7 +135,7 @@ describe.skipIf(reason !== null)(`the recipes${reason === null ? '' : ` (${reaso
     expect(await machine.sh("nginx -T 2> /dev/null | grep -A2 'listen 80'")).toContain('www.example.com example.com;');
     expect(await page(9100, '/metrics')).toContain('node_systemd_unit_state{name="nginx.service",state="active"');
 
-    // The database takes the role from where it may come, once the firewall lets it through.
+    // The database accepts the role from an allowed address, once the firewall lets the connection pass.
     const local = `PGPASSWORD="$0" psql -XAtqw -h 127.0.0.1 -U app app -c "$1"`;
     const query = 'SELECT current_user, current_database()';
     expect(await machine.exec('sh', '-euc', local, password, query)).toBe('app|app\n');
@@ -149,7 +149,7 @@ describe.skipIf(reason !== null)(`the recipes${reason === null ? '' : ` (${reaso
     expect(upgrades).toContain('APT::Periodic::Unattended-Upgrade "1";');
     expect(upgrades).toContain('Initial blacklist: linux-');
 
-    // The line of cron as it stands there, among archives of the days before.
+    // Runs the line of the cron file, with archives of earlier days present.
     await machine.sh(
       'cd /var/backups/muster; for d in 1 2 3 4; do : > 2026-01-0${d}T021500.tar.gz; done; : > mine.tar.gz',
     );
@@ -169,7 +169,7 @@ describe.skipIf(reason !== null)(`the recipes${reason === null ? '' : ` (${reaso
     expect(await machine.sh('systemctl --failed --no-legend')).toBe('');
   });
 
-  test('are detected and repaired after manual changes', async () => {
+  test('detects and repairs manual changes of all recipes"', async () => {
     report();
     for (const { shell } of Object.values(byHand)) await machine.sh(shell);
     const { resources } = await drift();
@@ -187,7 +187,7 @@ describe.skipIf(reason !== null)(`the recipes${reason === null ? '' : ` (${reaso
     expect(await page(80)).toContain('Served by recipes.');
   });
 
-  test('follow their parameters, without the connection being lost', async () => {
+  test('applies changed parameters without losing the connection"', async () => {
     report();
     await orchestrator.call(removeAssignment, { params: { name: assignment } });
     await assign(changedParameters(parameters));
@@ -203,11 +203,11 @@ describe.skipIf(reason !== null)(`the recipes${reason === null ? '' : ` (${reaso
     expect((await client.query('SELECT current_user AS who')).rows).toEqual([{ who: 'app' }]);
     await client.query('CREATE TABLE kept (it text)');
     await client.end();
-    // One connection since it was approved, through every change of the firewall.
+    // The agent connected once since its approval and kept the connection through every change of the firewall.
     expect((await agent.log(1000)).split('\n').filter((line) => line.includes('"event":"connected"'))).toHaveLength(1);
   });
 
-  test('put nothing in place that the programs do not accept', async () => {
+  test('refuses configuration that the programs do not accept"', async () => {
     report();
     await orchestrator.call(removeAssignment, { params: { name: assignment } });
     const changed = changedParameters(parameters);
@@ -235,7 +235,7 @@ describe.skipIf(reason !== null)(`the recipes${reason === null ? '' : ` (${reaso
     expect(await machine.sh(`${ssh} ada@127.0.0.1 sudo -n id -u`)).toBe('0\n');
   });
 
-  test('let no value out of its place', async () => {
+  test('keeps parameter values from being interpreted by the programs that read them"', async () => {
     report();
     await orchestrator.call(removeAssignment, { params: { name: assignment } });
     await assign({ ...changedParameters(parameters), ...hostile });
@@ -253,7 +253,7 @@ describe.skipIf(reason !== null)(`the recipes${reason === null ? '' : ` (${reaso
     expect(await machine.sh('systemctl --failed --no-legend')).toBe('');
   });
 
-  test('of containers is planned', async () => {
+  test('plans the containers recipe"', async () => {
     report();
     await orchestrator.call(removeAssignment, { params: { name: assignment } });
     await assign(changedParameters(parameters));
@@ -273,7 +273,7 @@ describe.skipIf(reason !== null)(`the recipes${reason === null ? '' : ` (${reaso
     expect(JSON.stringify(planned)).not.toContain('pwned');
   });
 
-  test('go away again, but for what their pages name', async () => {
+  test('removes all recipes, except for the paths that their pages name"', async () => {
     report();
     await orchestrator.call(removeAssignment, { params: { name: assignment } });
     const removed = await apply();
@@ -295,7 +295,7 @@ describe.skipIf(reason !== null)(`the recipes${reason === null ? '' : ` (${reaso
   });
 });
 
-/** Whether a port can be connected to; one that a firewall drops packets to does not answer. */
+/** Whether a port accepts connections; a port whose packets a firewall drops does not answer. */
 const reaches = (host: string, port: number): Promise<boolean> =>
   new Promise((resolve) => {
     const socket = connect({ host, port, timeout: 700 });

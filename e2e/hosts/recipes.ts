@@ -4,9 +4,9 @@ import { join } from 'node:path';
 import type { Json } from '@muster/protocol/module';
 import { root } from '../../tools/suite/cli.ts';
 
-/** The recipes of the documentation as their test uses them: with values as an administrator would set them. */
+/** The recipes of the documentation, as their test uses them, with values that an administrator would set. */
 
-/** All that one machine gets, in this order. */
+/** All recipes of the one machine, in this order. */
 export const recipes = [
   ...['motd', 'users', 'nginx', 'postgresql', 'firewall', 'unattended-upgrades', 'node-exporter', 'backup'],
   'sysctl-hardening',
@@ -15,7 +15,7 @@ export type Recipe = (typeof recipes)[number];
 
 export const recipeText = (name: string): string => readFileSync(join(root, `docs/recipes/${name}.yml`), 'utf8');
 
-/** Each character of it means something to a shell, to SQL or to a connection string. */
+/** Each of its special characters has a meaning in a shell, in SQL, or in a connection string. */
 export const password = `it's "$(touch /pwned)" \\ :'x' %s`;
 
 export type Parameters = Record<string, Record<string, Json>>;
@@ -36,7 +36,7 @@ export const parametersOf = (key: string, network: string): Parameters => ({
   firewall: { tcp: [80, '9000-9200'] },
   'unattended-upgrades': { keep: ['linux-'] },
   backup: { keep: 3, sources: ['/etc', '/srv/www'], exclude: ['*.pub'] },
-  // A container must not set the others, and has this one from its kernel.
+  // A container must not set the other parameters, and inherits this one from its kernel.
   'sysctl-hardening': { kernel: [{ key: 'kernel.randomize_va_space', value: '2' }] },
 });
 
@@ -48,7 +48,7 @@ export const changedParameters = (parameters: Parameters): Parameters => ({
   firewall: { tcp: [8080, 5432, '9000-9200'] },
 });
 
-/** The only changes of that apply. */
+/** The only changes of an apply with the changed parameters. */
 export const changesThen: Readonly<Record<string, string>> = {
   'motd/motd': 'update',
   'nginx/page': 'update',
@@ -112,7 +112,10 @@ export const byHand: Readonly<Record<Recipe, { shell: string; moved: Readonly<Re
   },
 };
 
-/** Values that mean more than a value where they come to stand: each would be taken by the program that reads it. */
+/**
+ * Values with characters that are special in the file or command that they are inserted into: unquoted, the program
+ * that reads them would interpret them.
+ */
 export const hostile: Parameters = {
   users: { sudo: 'ALL=(ALL) ALL\nmallory ALL=(ALL) NOPASSWD: ALL', password_login: 'no\nPermitEmptyPasswords yes' },
   nginx: { names: ['_; location /etc/ { root /; } #'] },
@@ -127,7 +130,7 @@ export const hostile: Parameters = {
   backup: { keep: 0 },
 };
 
-/** Messages of the validation that refuses them before they take effect. */
+/** Messages of the validation that refuses the hostile values before they take effect. */
 export const refusals: Readonly<Record<string, string>> = {
   'users/sudoers': 'a line break in a value',
   'users/sshd-config': 'a line break in a value',
@@ -141,24 +144,24 @@ export const refusals: Readonly<Record<string, string>> = {
   'backup/program': 'keep has to be 1 or more',
 };
 
-/** Paths that stay after the removal of everything, as the pages state. */
+/** Paths that stay after everything is removed, as the pages state. */
 export const staysAfterwards: readonly RegExp[] = [
-  // Accounts that packages made, as after a purge on Debian, and one that somebody else had made.
+  // Accounts that packages created, which Debian keeps after a purge, and one that existed before.
   /^\/etc\/(passwd|group|shadow|gshadow|subuid|subgid)$/,
   // A home directory that its owner used, and the archives.
   /^\/home\/ada(\/|$)/,
   /^\/var\/backups\/muster(\/|$)/,
-  // Data of a database is never deleted: its package is removed and not purged.
+  // Data of a database is never deleted: its package is removed, not purged.
   /postgresql/,
   /^\/etc\/alternatives\//,
   /^\/usr\/share\/man\/man\d\/[^/]+$/,
   /^\/var\/lib\/ucf\//,
 ];
 
-/** They stay as long as there is a cluster: Debian tells apt so. */
+/** Packages that stay while a database cluster exists: Debian marks them as needed by it. */
 export const clientsOfDatabase = ['postgresql-client-15', 'postgresql-client-common'];
 
-/** A key of the kind that OpenSSH reads in the form that Node writes it. */
+/** A new key, with the public line in the format of OpenSSH and the private key in the format that Node writes. */
 export function sshKey(): { line: string; privateKey: string } {
   const { publicKey, privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
   const { x = '', y = '' } = publicKey.export({ format: 'jwk' });

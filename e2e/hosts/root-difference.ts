@@ -21,11 +21,11 @@ export const volatilePaths: readonly string[] = [
 ];
 
 interface Roots {
-  /** The root below. */
+  /** The root of the lower layer. */
   base: string;
   /** Upper directory of the overlay: only its paths can differ. */
   upper: string;
-  /** Both as one. */
+  /** The merged overlay. */
   merged: string;
   volatile?: readonly string[] | undefined;
 }
@@ -38,7 +38,7 @@ export function differenceFromBase({ base, upper, merged, volatile = volatilePat
   const found: RootDifference = {};
   const left = new Set(volatile);
   const visit = (folder: string): void => {
-    // The root itself may be named by a link that only the kernel can follow.
+    // The path of the root itself may be a link that only the kernel can follow.
     const there = folder === '' ? new Set(readdirSync(`${merged}/`)) : namesIn(join(merged, folder));
     const below = namesIn(join(base, folder));
     for (const name of below) {
@@ -77,7 +77,7 @@ function describe(path: string, stats: Stats | null): string {
   return stats.isDirectory() ? meta : `${meta} device ${stats.rdev}`;
 }
 
-/** Short text as it is, so that a failed comparison can be read. */
+/** Returns short text unchanged, so that a failed comparison is readable. */
 function contentOf(path: string): string {
   const content = readFileSync(path);
   const text = content.toString('utf8');

@@ -2,7 +2,7 @@ import { derivedRoot } from './derived-root.ts';
 import { volatilePaths } from './root-difference.ts';
 import type { Subject } from './subjects/subject.ts';
 
-// rpm's database is where Fedora has it; Debian's default is below the home of the calling user.
+// The path of rpm's database on Fedora; Debian's default is below the home of the calling user.
 const finish = `
 mkdir -p "$new/etc/rpm" "$new/etc/yum.repos.d" "$new/srv/build"
 echo '%_dbpath /var/lib/rpm' > "$new/etc/rpm/macros"
@@ -59,7 +59,7 @@ chroot "$new" rpm --initdb
 rm -rf "$new/srv/build" "$new/root/rpmbuild" "$new/root/.rpmdb"
 `;
 
-/** A Debian root with dnf, a database of rpm's, and a repository of packages made for tests, in several versions. */
+/** A Debian root with dnf, an rpm database, and a repository of packages built for tests, in several versions. */
 export const rpmRoot = (): Promise<string> =>
   derivedRoot({ name: 'rpm', packages: ['dnf', 'rpm', 'createrepo-c'], finish });
 
@@ -69,13 +69,13 @@ export const packageDnfSubjects: Subject[] = [
   {
     name: 'package-dnf, in one version or another, with what it needs',
     desired: { 'package-dnf': { name: 'hello', version: '1.0' } },
-    // By its epoch newer than all others.
+    // Newer than all others by its epoch.
     changed: { 'package-dnf': { name: 'hello', version: 'latest' } },
     tamper: 'rpm --upgrade /srv/rpms/noarch/hello-1.1-1.noarch.rpm',
     moved: ['version'],
     state: installedRpms,
     slow: true,
-    // The database and what dnf keeps of who wanted what.
+    // The rpm database, and dnf's record of which packages the user requested.
     volatile: [...volatilePaths, '/var/lib/rpm', '/var/lib/dnf'],
   },
 ];

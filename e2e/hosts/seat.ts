@@ -6,19 +6,19 @@ import type { Machine } from './machine.ts';
 
 const cols = 110;
 const rows = 40;
-/** How long a terminal says nothing before a question in it counts as asked. */
+/** Time without output after which a question in a terminal is complete. */
 const quietMs = 150;
 
-/** A person who is signed in on a machine, at an emulated terminal. */
+/** A user at an emulated terminal, signed in on a machine. */
 export class Seat {
   readonly #pty: IPty;
   readonly #screen = new Terminal({ cols, rows, scrollback: 20_000, allowProposedApi: true });
   #lastByte = performance.now();
-  /** Written data that is not on the screen yet. */
+  /** Amount of written data that is not on the screen yet. */
   #pending = 0;
   #ended = false;
 
-  /** @param user of that machine; begins as a login in their home */
+  /** @param user of that machine; starts a login shell in the user's home */
   constructor(machine: Machine, user: string) {
     const inside = ['script', '--quiet', '--return', '--command', `su --login ${user}`, '/dev/null'];
     const [file, ...args] = machine.entering(inside, { TERM: 'xterm-256color' });
@@ -33,17 +33,17 @@ export class Seat {
     this.#pty.onExit(() => {
       this.#ended = true;
     });
-    // As a terminal answers programs that ask it things.
+    // Answers queries of programs, like a real terminal.
     this.#screen.onData((answer) => this.#pty.write(answer));
   }
 
-  /** Number of the line, from the beginning of all, in which the cursor is. */
+  /** Number of the cursor's line, counted from the first line of all output. */
   get #at(): number {
     const { baseY, cursorY } = this.#screen.buffer.active;
     return baseY + cursorY;
   }
 
-  /** The text on the screen from a line to the cursor's; joins wrapped lines. */
+  /** The text from a line to the cursor's line; joins wrapped lines. */
   #lines(from: number): string[] {
     const lines: string[] = [];
     for (let at = from; at <= this.#at; at++) {
@@ -64,7 +64,7 @@ export class Seat {
     return this.#lines(Math.max(0, this.#at - rows)).join('\n');
   }
 
-  /** Waits until it waits for a command, from that line on. */
+  /** Waits for the prompt of the shell, from a line onward. */
   async #prompts(prompt: string, from: number, answer: () => void, timeoutMs: number): Promise<void> {
     await eventually(
       `${prompt} after\n${this.view}`,
@@ -81,10 +81,10 @@ export class Seat {
 
   /**
    * Types a command and waits for the next prompt.
-   * @param command as it is typed
-   * @param next the prompt that comes after it
-   * @param answers typed at questions, taken from the front
-   * @returns the lines that it showed
+   * @param command typed unchanged
+   * @param next the prompt after the command
+   * @param answers typed at questions, in this order
+   * @returns the lines that the command showed
    */
   async type(
     { prompt }: Step,
@@ -109,7 +109,8 @@ export class Seat {
       next,
       from,
       () => {
-        // A question is marked so while it waits, and otherwise once it has an answer; or it is where the cursor stands.
+        // Prompts mark a question with ◆ while it waits, and differently once it has an answer. A question of another
+        // program is in the cursor's line.
         const marked = this.#lines(from).findLast((line) => line.includes('◆'));
         const question = marked ?? (/[:?]$/.test(this.#line) ? `${this.#at} ${this.#line}` : undefined);
         const quiet = performance.now() - this.#lastByte > quietMs;

@@ -7,7 +7,7 @@ import { noHosts, test } from './test.ts';
 
 const reason = noHosts();
 
-/** The next message of one of these types; what else an agent has to say is passed over. */
+/** Returns the next message of one of these types; ignores other messages of the agent. */
 async function answer(link: ServedLink, types: readonly AgentMessage['type'][]): Promise<AgentMessage> {
   for (;;) {
     const { message } = await link.any();
@@ -15,9 +15,9 @@ async function answer(link: ServedLink, types: readonly AgentMessage['type'][]):
   }
 }
 
-/** The agent as it is installed, its bundle and its add-on from a repository that it cannot write, driven by the wire. */
+/** Tests the agent as installed, with its bundle and add-on on a read-only repository, over the wire protocol. */
 describe.skipIf(reason !== null)(`terminals of a real machine${reason === null ? '' : ` (${reason})`}`, () => {
-  test('are logins of the configured user, outside the unit of the agent, and end with it also when that is killed', async ({
+  test('start logins of the configured user outside the agent\'s unit, and end with a killed agent"', async ({
     hosts,
   }) => {
     const [machine, orchestrator] = await Promise.all([
@@ -45,7 +45,7 @@ describe.skipIf(reason !== null)(`terminals of a real machine${reason === null ?
       };
       expect(await open()).toMatchObject({ type: 'terminal_refused', code: 'disabled' });
 
-      // Read again as it changes.
+      // The agent reads its configuration again when the file changes.
       await machine.sh('echo "remote_terminal: { enabled: true, user: alice }" > /etc/muster/agent.yaml');
       const opened = await eventually('terminals are turned on', async () => {
         const said = await open();
@@ -67,14 +67,14 @@ describe.skipIf(reason !== null)(`terminals of a real machine${reason === null ?
       expect(shown()).toMatch(/\/muster-terminal-[0-9a-f]{12}\.scope\r\n/);
       expect(shown()).not.toContain('muster-agent.service');
       const [scope] = /muster-terminal-[0-9a-f]{12}\.scope/.exec(shown()) ?? [];
-      // One program too large does not take the shell with it, and a machine that shuts down does not wait for shells.
+      // A killed process of the terminal does not end the shell, and shutdown does not wait for shells.
       expect(await machine.sh(`systemctl show --property=OOMPolicy,SendSIGHUP ${scope}`)).toBe(
         'OOMPolicy=continue\nSendSIGHUP=yes\n',
       );
       expect(shown()).toMatch(/\n0\r\n/);
       for (const set of ['Inh', 'Prm', 'Eff', 'Amb']) expect(shown()).toMatch(new RegExp(`Cap${set}:\\s0{16}\\r`));
 
-      // Of two accounts with one number each has its own groups.
+      // Two accounts share a number, and each has its own groups.
       await machine.sh(
         'echo "remote_terminal: { enabled: true, user: twin, shell: /bin/sh }" > /etc/muster/agent.yaml',
       );
@@ -84,7 +84,7 @@ describe.skipIf(reason !== null)(`terminals of a real machine${reason === null ?
       });
       link.ws.send(encodeTerminalFrame(channel, Buffer.from('grep Groups: /proc/self/status\r')));
       await link.until(() => /Groups:[\t\d ]+\r/.test(shown()));
-      // Of `games` and `nogroup`: what `id` shows would be by the number again.
+      // The groups `games` and `nogroup`. The output of `id` would use the number again.
       expect(shown()).toMatch(/Groups:\t60 65534 \r/);
 
       // The agent stops waiting for a scope once its terminal session is closed.

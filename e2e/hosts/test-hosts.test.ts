@@ -12,7 +12,7 @@ import { noHosts, test } from './test.ts';
 
 const reason = noHosts();
 
-test('the mirror is the one that the machine uses', () => {
+test('uses the Debian mirror of this machine"', () => {
   expect(mirrorOf('deb [arch=amd64] https://mirror.example/debian/ bookworm main\n')).toBe(
     'https://mirror.example/debian',
   );
@@ -23,7 +23,7 @@ test('the mirror is the one that the machine uses', () => {
 });
 
 describe.skipIf(reason !== null)(`test hosts${reason === null ? '' : ` (${reason})`}`, () => {
-  test('are real machines: own systemd, root, network and names; what they write survives a power cut', async ({
+  test('run systemd with their own root, network, and names, and keep their data through a power cut"', async ({
     hosts,
   }) => {
     const [a, b] = await Promise.all([hosts.start('a'), hosts.start('b')]);
@@ -62,10 +62,7 @@ describe.skipIf(reason !== null)(`test hosts${reason === null ? '' : ` (${reason
     await Promise.all([a.end(), b.end()]);
   });
 
-  test('run the real agent as a service, which comes back when it is killed and after a reboot', async ({
-    hosts,
-    stage,
-  }) => {
+  test('run the real agent as a service, which restarts after a kill and a reboot"', async ({ hosts, stage }) => {
     const [machine, orchestrator] = await Promise.all([hosts.start('web'), stage.orchestrator()]);
     const agent = await HostAgent.install(machine, orchestrator, hosts.bridge.address);
     const params = { node_id: agent.nodeId };
@@ -87,7 +84,7 @@ describe.skipIf(reason !== null)(`test hosts${reason === null ? '' : ` (${reason
     expect(await apply()).toMatchObject({ status: 'succeeded', summary: { unchanged: 1 } });
   });
 
-  test('of a test run that was killed are taken away by the next', async ({ hosts }) => {
+  test('remove what a killed test run left, at the next run"', async ({ hosts }) => {
     const script = `
       const { TestHosts } = await import('./e2e/hosts/test-hosts.ts');
       const hosts = await TestHosts.open();
@@ -101,7 +98,7 @@ describe.skipIf(reason !== null)(`test hosts${reason === null ? '' : ` (${reason
       stdio: ['ignore', 'pipe', 'inherit'],
     });
     const [leader] = (await once(run.stdout, 'data')).map(Number);
-    // Dead and not yet buried is dead.
+    // A zombie process counts as dead.
     const lives = () => existsSync(`/proc/${leader}/root/etc`);
     expect(lives()).toBe(true);
     run.kill('SIGKILL');

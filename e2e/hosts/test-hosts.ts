@@ -7,9 +7,9 @@ import { Machine } from './machine.ts';
 import { Bridge } from './network.ts';
 
 export interface MachineOptions {
-  /** Files in its root before it boots for the first time, by path. */
+  /** Files to write into its root before the first boot, by path. */
   files?: Readonly<Record<string, string>>;
-  /** False: it does not see this repository. */
+  /** False: the machine does not mount this repository. */
   repository?: boolean;
 }
 
@@ -18,8 +18,8 @@ const disks = ['/dev/shm', '/var/tmp'];
 const roomInMemory = 2 * 1024 ** 3;
 
 /**
- * Real machines for tests, on a network of their own: Debian with systemd as its first process, in namespaces of this
- * machine. Needs what `missing('hosts')` asks for.
+ * Real machines for tests, on their own network: Debian with systemd as its first process, in namespaces of this
+ * machine. Needs the requirements of `missing('hosts')`.
  */
 export class TestHosts {
   readonly bridge: Bridge;
@@ -45,7 +45,7 @@ export class TestHosts {
     return new TestHosts(base ?? (await baseRoot()), inMemory);
   }
 
-  /** A machine that is off. */
+  /** Creates a machine that is off. */
   machine(name: string, { files = {}, repository = true }: MachineOptions = {}): Machine {
     const folder = join(this.#disk, machineName(name));
     const machine = new Machine({ name, base: this.base, folder, bridge: this.bridge, files, repository });
@@ -53,7 +53,7 @@ export class TestHosts {
     return machine;
   }
 
-  /** A machine that is up. */
+  /** Creates and starts a machine. */
   async start(name: string, options: MachineOptions = {}): Promise<Machine> {
     const machine = this.machine(name, options);
     await machine.start();
@@ -69,7 +69,7 @@ export class TestHosts {
     if (failed) throw failed.reason;
   }
 
-  /** Last output of every machine, for a test that failed. */
+  /** Last output of every machine, for a failed test. */
   report(): string {
     return this.#machines.map((machine) => machine.report()).join('\n');
   }

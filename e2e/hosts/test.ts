@@ -3,8 +3,8 @@ import { missing } from '../requirements.ts';
 import { TestHosts } from './test-hosts.ts';
 
 /**
- * Why this machine cannot have test hosts; null: it can.
- * @throws Error in CI, where it must
+ * Returns the reason why this machine cannot run test hosts; null: it can.
+ * @throws Error in CI, which must support test hosts
  */
 export function noHosts(): string | null {
   const reason = missing('linux', 'root', 'namespaces', 'hosts');

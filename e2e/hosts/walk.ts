@@ -6,14 +6,14 @@ import { root as repository } from '../../tools/suite/cli.ts';
 import type { Machine } from './machine.ts';
 import { Seat } from './seat.ts';
 
-/** How long somebody looks again. */
+/** How long to repeat a command until its output matches the page. Milliseconds. */
 const patienceMs = 90_000;
 
-/** Follows a page as a person does: types its commands on the machine that the prompt names, and reads the output. */
+/** Follows a page like a reader: types its commands on the machine that the prompt names, and compares the output. */
 export class Walk {
   readonly #machines: ReadonlyMap<string, Machine>;
   readonly #seats = new Map<string, Seat>();
-  /** Every line that was shown so far. */
+  /** Every line shown so far. */
   readonly #shown: string[] = [];
   readonly #faults: string[] = [];
   /** Real ids by the sample ids of the page. */
@@ -34,7 +34,7 @@ export class Walk {
     appendFileSync(this.#file, lines.map((line) => `${line.trimEnd()}\n`).join(''));
   }
 
-  /** @throws Error with every step that shows something else than the page says, or the first that does not end */
+  /** @throws Error with every step whose output differs from the page, or with the first step that does not end */
   async through(page: string): Promise<void> {
     for (const session of sessionsOf(readFileSync(join(repository, page), 'utf8'))) await this.#session(page, session);
     if (this.#faults.length > 0) throw new Error(this.#faults.join('\n\n'));
@@ -47,7 +47,7 @@ export class Walk {
     const seat = this.#seat(first);
     for (const [index, step] of steps.entries()) {
       const command = filledIn(step.command, this.#shown, this.#samples);
-      // The last command leads back to where the session began.
+      // The last command leads back to the first prompt.
       const next = steps[index + 1]?.prompt ?? first;
       const type = async () => {
         const lines = await seat.type(step, command, next, answers).catch((error: Error) => {

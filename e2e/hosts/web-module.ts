@@ -1,4 +1,4 @@
-/** The module of the fleet: a web server with all that belongs to it, as an administrator would write it. */
+/** The module of the fleet, as an administrator would write it: a web server with its configuration. */
 
 export interface WebModule {
   /** Port of nginx. */

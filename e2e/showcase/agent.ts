@@ -5,7 +5,7 @@ import { type AgentKey, dialAsAgent, newAgentKey, type TestAgent } from '../../o
 import { PretendMachine } from './machine.ts';
 
 const samplesOfMessage = 48;
-/** Results that surely fit into what may be under way. */
+/** Number of results that always fits into the window. */
 const resultsOfReport = 2;
 
 export interface Description {
@@ -19,7 +19,7 @@ export class ShowcaseAgent {
   readonly key: AgentKey;
   readonly machine = new PretendMachine();
   readonly description: Description;
-  /** Milliseconds that each resource takes it. */
+  /** Milliseconds that the agent takes for each resource. */
   pace = 0;
   readonly #cancelled = new Set<string>();
   #link: TestAgent | null = null;
@@ -69,7 +69,7 @@ export class ShowcaseAgent {
     this.#joined.send({ type: 'drift_hint', keys: [key] });
   }
 
-  /** A message as it is, good or bad. */
+  /** Sends a message unchanged, valid or invalid. */
   send(message: object): void {
     this.#joined.send(message);
   }
@@ -132,7 +132,7 @@ export class ShowcaseAgent {
       }));
   }
 
-  /** One at a time: each waits until the one before is committed. */
+  /** Sends one report at a time: each waits until the previous one is committed. */
   #report(link: TestAgent, reports: object[]): Promise<void> {
     this.#sending = this.#sending.then(async () => {
       const seq = ++this.#seq;

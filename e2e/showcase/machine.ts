@@ -10,7 +10,7 @@ type Results = { results: ResourceResult[]; failed: string | null };
 
 interface Held {
   resource: ResolvedResource;
-  /** As it is. */
+  /** The current state. */
   now: Body;
 }
 
@@ -19,10 +19,10 @@ const naming = new Set(['path', 'name', 'program', 'check', 'apply', 'undo', 'ma
 
 export class PretendMachine {
   readonly #held = new Map<string, Held>();
-  /** By identity: why it cannot be done. */
+  /** Messages of failing resources, by identity. */
   readonly #faults = new Map<string, string>();
 
-  /** From now on a resource cannot be put in place; null: it can again. */
+  /** Makes a resource fail from now on; null: it succeeds again. */
   fault(identity: string, message: string | null): void {
     if (message === null) this.#faults.delete(identity);
     else this.#faults.set(identity, message);

@@ -1,10 +1,10 @@
 import type { Sample } from '@muster/protocol';
 import type { Description } from './agent.ts';
 
-/** Sixty machines of a company with two sites, a factory and a few boxes elsewhere. */
+/** Sixty machines of a company with two sites, a factory, and a few machines elsewhere. */
 
 export interface ShowcaseMachine extends Description {
-  /** Null: it waits for approval. */
+  /** Null: the machine waits for approval. */
   name: string | null;
   tags: Record<string, string>;
   /** State of the agent after its first connection. */
@@ -120,7 +120,7 @@ export const showcaseMachines: readonly ShowcaseMachine[] = [
   waiting('unknown-raspberry', alpine, 'rejected'),
 ];
 
-/** Seconds between samples, and how many of them. */
+/** Seconds between samples, and their number. */
 interface Span {
   step: number;
   count: number;

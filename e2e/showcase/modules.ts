@@ -1,4 +1,4 @@
-/** Modules as somebody would have written them, each with its revisions in order. */
+/** Modules as an administrator would write them, each with its revisions in order. */
 
 const base = (banner: string) => `# What every machine has.
 name: base
@@ -179,5 +179,5 @@ export const showcaseModules: readonly { name: string; revisions: readonly strin
   { name: 'kiosk', revisions: [kiosk] },
   { name: 'web', revisions: [web(2), web(4)] },
 ];
-/** A revision that is planned and not yet applied. */
+/** A revision that has been planned and not applied. */
 export const webToCome = web(8, 'add_header Strict-Transport-Security "max-age=31536000";\n            ');

@@ -31,15 +31,15 @@ const day = 86_400;
 /** Excludes the real agent: an apply would change the machine that runs this. */
 const everyPretended = 'role in (web, database, build, training, kiosk, edge)';
 
-/** An orchestrator that looks as one does that has been at work: something on every page of the console, and all of it real. */
+/** An orchestrator that has been at work, with real data on every page of the console. */
 export class Showcase {
   readonly orchestrator: Orchestrator;
-  /** By name, or by hostname for agents without a name. */
+  /** Agents by name, or by hostname for agents without a name. */
   readonly agents: ReadonlyMap<string, ShowcaseAgent>;
   /** A real agent, with files and terminals. */
   readonly workshop: AgentProcess;
   readonly runs: Readonly<Record<'applied' | 'halted' | 'planned' | 'running', string>>;
-  /** A session with a transcript, that has ended. */
+  /** A terminal session that has ended, with a transcript. */
   readonly recording: string;
   readonly #target: Server;
 
@@ -77,14 +77,14 @@ export class Showcase {
   }
 }
 
-/** Where channels send to: takes everything. */
+/** A receiver for channels that accepts every request. */
 async function anythingGoes(): Promise<Server> {
   const server = createServer((request, response) => request.resume().on('end', () => response.writeHead(204).end()));
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   return server;
 }
 
-/** Operators, secrets, channels, windows, tokens: what needs no machine. */
+/** Creates everything that needs no machine: operators, secrets, channels, windows, tokens. */
 async function settle({ call }: Orchestrator, port: number): Promise<void> {
   const now = Math.floor(Date.now() / 1000);
   const at = (days: number) => new Date((now + days * day) * 1000).toISOString();
@@ -160,7 +160,7 @@ async function connectAll(orchestrator: Orchestrator): Promise<Map<string, Showc
     const span = machine.name === 'web-paris-1' || machine.name === 'db-paris-1' ? lastDay : lastHour;
     await agent.measured(samplesOf(machine, index, span, now));
   };
-  // A few at a time.
+  // Eight at a time.
   for (let at = 0; at < showcaseMachines.length; at += 8)
     await Promise.all(showcaseMachines.slice(at, at + 8).map((machine, index) => connect(machine, at + index)));
   for (const { name, hostname, fate } of showcaseMachines) {
@@ -192,7 +192,7 @@ async function openWorkshop(
   await call(applyAgent, { params, body: { modules: [] } });
   await upload('good night');
   await call(planAgent, { params, body: { modules: [] } });
-  // By hand: drift that is seen.
+  // A manual change, which is reported as drift.
   writeFileSync(join(folder, 'greeting.txt'), 'somebody was here\nthis line stays\nso does this one\n');
 
   const query = { cols: '100', rows: '28' };
@@ -211,12 +211,12 @@ async function openWorkshop(
   return { workshop: agent, recording: session.session_id };
 }
 
-/** Runs of every end, drift on some, and one machine after another that needs attention. */
+/** Creates runs with every outcome, drift on some agents, and agents that need attention. */
 async function work(orchestrator: Orchestrator, agents: ReadonlyMap<string, ShowcaseAgent>): Promise<Showcase['runs']> {
   const { call } = orchestrator;
   const agent = (name: string) => agents.get(name) as ShowcaseAgent;
   const apply = (name: string, body = {}): Promise<Run> => call(applyAssignment, { params: { name }, body });
-  // The last that has its turn, so that it is no canary.
+  // The last agent in the order of the run, so that it is not a canary.
   const kiosks = [...agents.values()].filter(({ description }) => description.hostname.startsWith('kiosk-'));
   const last = kiosks.toSorted((a, b) => (a.nodeId < b.nodeId ? -1 : 1)).at(-1);
   last?.machine.fault('chrony', 'apt-get ended with 100: Unable to locate package chrony');
@@ -228,7 +228,7 @@ async function work(orchestrator: Orchestrator, agents: ReadonlyMap<string, Show
   await call(uploadModule, { body: { name: 'web', content: webToCome } });
   agent('web-paris-4').tamper('/etc/nginx/nginx.conf', { content: 'worker_processes 1;\nevents {}\n' });
   const planned = await call(planAssignment, { params: { name: 'web' }, body: {} });
-  // Its turn comes first, as it did in the plan.
+  // The agent is first in the order of the run, as it was in the plan.
   const canary = planned.results[0]?.name as string;
   agent(canary).machine.fault('/etc/nginx/sites-enabled/shop', 'nginx -t: host not found in "listen"');
   const halted = await apply('web', { canary: 1, max_failures: 0 });
@@ -240,7 +240,7 @@ async function work(orchestrator: Orchestrator, agents: ReadonlyMap<string, Show
   agent('edge-2').tamper('/etc/motd', { mode: '0666' });
 
   for (const { name, hostname, fate } of showcaseMachines) if (fate === 'lost') agent(name ?? hostname).disconnect();
-  // A run that continues while a person watches.
+  // A run that continues while a user watches.
   for (const each of agents.values()) each.pace = 2500;
   const running = await call(applyAssignment, {
     params: { name: 'databases' },

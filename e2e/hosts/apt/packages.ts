@@ -1,4 +1,4 @@
-/** Packages made for tests: tiny, and each with one way of its own. */
+/** Small packages built for tests, each with one special behavior. */
 
 export interface PackageRecipe {
   name: string;
@@ -6,7 +6,7 @@ export interface PackageRecipe {
   depends?: string;
   /** Files by path. */
   files?: Readonly<Record<string, string>>;
-  /** Those of the files that belong to the administrator once installed. */
+  /** The files that belong to the administrator after installation. */
   conffiles?: readonly string[];
   postinst?: string;
   prerm?: string;
@@ -23,7 +23,7 @@ ExecStart=/bin/sleep infinity
 WantedBy=multi-user.target
 `;
 
-/** Starts and enables as Debian's own packages do, and takes it back. */
+/** Starts and enables a service, and reverts both on removal, like Debian's own packages. */
 const service = {
   postinst: `if [ "$1" = configure ]; then
   deb-systemd-helper unmask sample.service > /dev/null || true
@@ -40,7 +40,7 @@ fi`,
 const versions = ['1.0', '2.0'];
 
 export const recipes: readonly PackageRecipe[] = versions.flatMap((version): PackageRecipe[] => [
-  /** One file that tells the version. */
+  /** Has one file, which contains the version. */
   { name: 'sample-plain', version, files: { '/usr/share/sample-plain/version': `${version}\n` } },
   /** `/etc/sample-config.conf` is a conffile, and different in each version. */
   {
@@ -49,11 +49,11 @@ export const recipes: readonly PackageRecipe[] = versions.flatMap((version): Pac
     files: { '/etc/sample-config.conf': `# of version ${version}\ncolour = blue\n` },
     conffiles: ['/etc/sample-config.conf'],
   },
-  /** Needs sample-plain in the same version or later. */
+  /** Needs sample-plain in the same or a later version. */
   { name: 'sample-dependent', version, depends: `sample-plain (>= ${version})` },
-  /** `sample.service`, enabled and started as it is configured. */
+  /** Has `sample.service`, which it enables and starts when it is configured. */
   { name: 'sample-service', version, files: { '/lib/systemd/system/sample.service': unit(version) }, ...service },
-  /** Brings the account `sample`. */
+  /** Creates the account `sample`. */
   {
     name: 'sample-account',
     version,
@@ -61,13 +61,15 @@ export const recipes: readonly PackageRecipe[] = versions.flatMap((version): Pac
   useradd --system --user-group --home-dir /nonexistent --no-create-home --shell /usr/sbin/nologin sample
 fi`,
   },
-  /** Fails to configure while `/etc/sample-broken` is there. */
+  /** Fails to configure while `/etc/sample-broken` exists. */
   {
     name: 'sample-broken',
     version,
     postinst: `if [ -e /etc/sample-broken ]; then echo "sample-broken: /etc/sample-broken is in the way" >&2; exit 1; fi`,
   },
-  /** Takes as many seconds to configure as `/etc/sample-slow` says, else 2; `/run/sample-slow` is there from when it began. */
+  /**
+   * Takes the number of seconds in `/etc/sample-slow` to configure, else 2. Creates `/run/sample-slow` at the start.
+   */
   {
     name: 'sample-slow',
     version,
@@ -77,7 +79,7 @@ sleep "$(cat /etc/sample-slow 2> /dev/null || echo 2)"
 echo configured > /var/lib/sample-slow`,
     prerm: `rm -f /var/lib/sample-slow`,
   },
-  /** Has data, which goes with all that people put there when it is purged; takes as long as sample-slow to configure. */
+  /** Has data; a purge deletes it with all files that users added. Takes as long as sample-slow to configure. */
   {
     name: 'sample-data',
     version,

@@ -9,7 +9,7 @@ import { type PackageRecipe, recipes } from './packages.ts';
 interface Contents {
   /** Debian packages; they include dependencies that a test host lacks. */
   fetched: readonly string[];
-  /** Those made here. */
+  /** Packages built for the tests. */
   made: readonly PackageRecipe[];
 }
 
@@ -19,13 +19,13 @@ const contents = {
   /** The packages of the documentation's recipes, 25 MB, separate so that only their test waits for them. */
   recipes: {
     fetched: ['nginx', 'postgresql-15', 'nftables', 'unattended-upgrades', 'prometheus-node-exporter'],
-    // Containers are planned, and not run: their packages stand here by name.
+    // The tests only plan containers, so these packages exist by name only.
     made: ['docker.io', 'docker-compose'].map((name) => ({ name, version: '20.10' })),
   },
 } satisfies Record<string, Contents>;
 export type PoolName = keyof typeof contents;
 
-/** Raised when how they are built changes. */
+/** Increased when the build changes. */
 const recipe = 1;
 
 const run = promisify(execFile);
@@ -34,7 +34,7 @@ export interface PoolPackage {
   name: string;
   version: string;
   path: string;
-  /** Its stanza of the index, without what tells where it is. */
+  /** The package's stanza of the index, without `Filename`. */
   control: string;
 }
 
@@ -54,7 +54,8 @@ mv "$new"/apt/archives/*.deb "$new"
 rm -rf "$new/apt"
 `;
 
-// Built in a temporary place and renamed under a lock: a killed build leaves nothing that the next would use.
+// Builds in a temporary directory and renames it under a lock, so that a killed build leaves nothing that the next
+// build would use.
 const build = `
 set -eu
 if [ -d "$pool" ]; then exit 0; fi
@@ -67,7 +68,7 @@ mv -T "$new" "$pool"
 `;
 
 /**
- * The packages of Debian and those made here, fetched and built when this is the first time.
+ * The Debian packages and those built for the tests, fetched and built on the first call.
  * @param base root that the packages are for
  */
 export async function packagePool(base: string, name: PoolName = 'samples'): Promise<PoolPackage[]> {
@@ -89,7 +90,7 @@ export async function packagePool(base: string, name: PoolName = 'samples'): Pro
   return index.map((entry) => ({ ...entry, path: join(pool, entry.path) }));
 }
 
-/** Makes packages in a folder, and an index of all that is in it. */
+/** Builds packages in a folder, and an index of all packages in the folder. */
 async function fill(pool: string, { made }: Contents): Promise<void> {
   for (const recipe of made) await pack(pool, recipe);
   await run('sh', ['-c', 'rm -rf -- "$1"/tree-*', 'sh', pool]);

@@ -1,6 +1,9 @@
 import { createHash, generateKeyPairSync, type KeyObject, sign } from 'node:crypto';
 
-/** Of an OpenPGP v4 EdDSA key: just what apt checks an `InRelease` with, and no key ring, agent or gpg on this machine. */
+/**
+ * An OpenPGP v4 EdDSA key: only the parts that apt checks in an `InRelease`. It needs no key ring, agent, or gpg on
+ * this machine.
+ */
 
 const eddsa = 22;
 const sha256 = 8;
@@ -13,7 +16,7 @@ const uint32 = (value: number): Buffer => {
   return bytes;
 };
 
-/** A number with its length in bits before it. */
+/** A number, preceded by its length in bits. */
 function mpi(bytes: Buffer): Buffer {
   const start = bytes.findIndex((byte) => byte !== 0);
   const number = bytes.subarray(start === -1 ? bytes.length : start);
@@ -48,7 +51,7 @@ function armour(title: string, bytes: Buffer): string {
 }
 
 export class SigningKey {
-  /** ASCII-armoured, as `signed_by` takes it. */
+  /** ASCII-armored, in the format of `signed_by`. */
   readonly publicKey: string;
   readonly #private: KeyObject;
   readonly #fingerprint: Buffer;
@@ -58,7 +61,7 @@ export class SigningKey {
   constructor(name: string) {
     const { privateKey, publicKey } = generateKeyPairSync('ed25519');
     const point = Buffer.from(publicKey.export({ format: 'jwk' }).x as string, 'base64url');
-    // A clock that a test moves must not find it made in the future.
+    // A day ago: a test that moves the clock must not find a key from the future.
     this.#created = Math.floor(Date.now() / 1000) - 86_400;
     this.#private = privateKey;
     const key = Buffer.concat([
@@ -92,7 +95,7 @@ export class SigningKey {
     return packet(2, Buffer.concat([head, uint16(issuer.length), issuer, digest.subarray(0, 2), ...halves]));
   }
 
-  /** The text with its signature, as an `InRelease` has it. */
+  /** The text with its signature, in the format of `InRelease`. */
   clearSign(text: string): string {
     const lines = text.trimEnd().split('\n');
     const signature = this.#signature(0x01, Buffer.from(lines.map((line) => line.trimEnd()).join('\r\n')));

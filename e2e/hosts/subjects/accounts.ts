@@ -28,7 +28,7 @@ export const accountSubjects: Subject[] = [
   },
   {
     name: 'user-unix, taken over',
-    // Others are in its groups, before and after it: their order must come back too.
+    // Its groups have other members, before and after it: removal must restore their order too.
     prepare:
       'useradd -m ann; useradd -M bob; echo ann:secret | chpasswd; chage -d 1000 ann; gpasswd -M ann,bob games; gpasswd -M bob,ann audio',
     desired: user({

@@ -4,7 +4,7 @@ const key = `ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAI${'A'.repeat(43)}`;
 const other = `ssh-rsa AAAAB3NzaC1yc2E${'B'.repeat(40)}==`;
 const declared = (fields: object) => ({ 'ssh-authorized-key': { user: 'ann', key, ...fields } });
 const file = '/home/ann/.ssh/authorized_keys';
-/** Lines of others, the last of them not ended. */
+/** Other lines of the file, the last one without a newline. */
 const theirs = (lines: string) =>
   `useradd -m ann; mkdir -m 700 /home/ann/.ssh; printf '${lines}' > ${file}; chmod 640 ${file}; chown -R ann: /home/ann/.ssh`;
 

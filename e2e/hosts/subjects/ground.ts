@@ -4,7 +4,7 @@ import type { Machine } from '../machine.ts';
 import type { TestHosts } from '../test-hosts.ts';
 import type { Subject } from './subject.ts';
 
-/** A machine of its own for each subject: the next one boots while this one is in use. */
+/** A separate machine for each subject: the next one boots while this one is in use. */
 export class SubjectMachines {
   readonly #hosts: TestHosts;
   readonly #expected: number;
@@ -61,7 +61,7 @@ export interface Prepared {
   agent: DrivenAgent;
 }
 
-/** Everything of a machine that this subject could have changed, and must bring back. */
+/** The state of a machine that this subject can change, and that removal must restore. */
 export async function stateOf(machine: Machine, { state, volatile }: Subject): Promise<Record<string, string>> {
   const changes = machine.changes(volatile);
   return state === undefined ? changes : { ...changes, state: await machine.sh(state) };

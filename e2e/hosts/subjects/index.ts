@@ -8,7 +8,10 @@ import { serviceSubjects } from './services.ts';
 import type { Subject } from './subject.ts';
 import { systemSubjects } from './system.ts';
 
-/** One line for each kind, so that two changes seldom meet. Packages take long: they have a file of their own. */
+/**
+ * Subjects by kind, one line for each kind, so that changes seldom conflict. Packages have their own file, because they
+ * take long.
+ */
 export const subjects: readonly Subject[] = [
   ...accountSubjects,
   ...authorizedKeySubjects,

@@ -10,7 +10,7 @@ const script = (value: string) => ({
   },
 });
 
-/** In a test host a script runs in a scope of its own, as it does nowhere else. */
+/** In a test host a script runs in its own systemd scope, unlike in the tests that run without systemd. */
 export const scriptSubjects: Subject[] = [
   {
     name: 'script',

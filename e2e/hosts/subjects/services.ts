@@ -3,7 +3,7 @@ import type { Subject } from './subject.ts';
 const service = (fields: object) => ({ 'service-systemd': { name: 'web', ...fields } });
 const sleeper = (seconds: number) => `/bin/sleep ${seconds}`;
 
-/** Whether a unit starts with the machine, and runs. */
+/** Whether a unit is enabled, and active. */
 const stateOf = (name: string) =>
   `systemctl is-enabled ${name} || true; systemctl is-active ${name} || true; systemctl --failed --no-legend`;
 
@@ -38,7 +38,7 @@ export const serviceSubjects: Subject[] = [
     state: stateOf('web'),
   },
   {
-    // OpenRC's programs work beside any other init when a file states that OpenRC booted the machine.
+    // OpenRC's programs work on a machine with another init if a file states that OpenRC booted it.
     name: 'service-openrc',
     packages: true,
     prepare: [

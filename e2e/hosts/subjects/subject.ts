@@ -13,17 +13,17 @@ export interface Subject {
   desired: Declared;
   /** The same resource, declared differently. */
   changed: Declared;
-  /** Shell text: somebody changes it by hand. */
+  /** Shell text that changes the resource by hand. */
   tamper: string;
-  /** The fields that a drift check must then name, and no other. */
+  /** The only fields that a drift check must then name. */
   moved: readonly string[];
-  /** Shell text that prints what must come back besides the files of the root: `systemctl is-active x || true`. */
+  /** Shell text that prints state outside files, which removal must restore: `systemctl is-active x || true`. */
   state?: string;
-  /** Paths that this kind leaves changed, and why that is right stands beside it. */
+  /** Paths that this kind leaves changed; a comment next to each gives the reason. */
   volatile?: readonly string[];
-  /** Each of its steps takes seconds: its agent is killed before the machine is changed and after, and nowhere else. */
+  /** Each step takes seconds: the agent is killed only before and after the change to the machine. */
   slow?: boolean;
-  /** Whether it installs packages: the machine then knows the test repository. */
+  /** Whether it installs packages: the machine then has the test repository as a source. */
   packages?: boolean;
 }
 

@@ -54,7 +54,7 @@ export function describeSubjects(name: string, subjects: readonly Subject[], ope
   });
 }
 
-/** Which steps its agent is killed at, and how many of them there must at least be. */
+/** The steps at which the agent is killed, and the minimum number of steps. */
 function deaths(subject: Subject, subjects: readonly Subject[]): { deadly: (point: string) => boolean; steps: number } {
   if (subject.slow === true)
     return { deadly: (point) => point === 'together:after' || doneAndUntold.has(point), steps: 2 };
@@ -63,11 +63,14 @@ function deaths(subject: Subject, subjects: readonly Subject[]): { deadly: (poin
     : { deadly: (point) => doneAndUntold.has(point), steps: 1 };
 }
 
-/** One subject of a kind is killed at every step; what differs in the others is what recovery finds, not when. */
+/**
+ * Only the first subject of a kind is killed at every step: the others differ in the state that recovery finds, not in
+ * the moment.
+ */
 const firstOfItsKind = (subject: Subject, subjects: readonly Subject[]): boolean =>
   subjects.find((other) => kindOf(other) === kindOf(subject)) === subject;
 const kindOf = ({ desired }: Subject): string | undefined => Object.keys(desired)[0];
-/** The machine is changed, and the journal does not know it. */
+/** Steps after a change to the machine that the journal has not recorded yet. */
 const doneAndUntold: ReadonlySet<string> = new Set(['resource:after', 'batch:ended', 'step:ended']);
 
 /**
