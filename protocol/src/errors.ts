@@ -247,7 +247,7 @@ export const errorKinds = {
     409,
     false,
     'The plan no longer fits',
-    'Plan again: the machine, a module or the desired set has changed since.',
+    'Plan again: the machine, its desired state, or a secret has changed since.',
   ),
   too_many_channels: kind(409, false, 'There are too many channels', 'Remove a channel that is not needed.'),
   operation_finished: kind(409, false, 'The operation has ended', 'Nothing is left to cancel.'),

@@ -129,7 +129,7 @@ function moduleFaults(source: string): string[] {
   return parsed.ok ? [] : parsed.faults.map(({ line, message }) => `line ${line} of the module: ${message}`);
 }
 
-/** Pages that are made from the code. */
+/** Pages that are generated from the code. */
 const generated: Record<string, () => string> = {
   'docs/errors.md': () => {
     const rows = Object.entries(errorKinds).map(
@@ -139,8 +139,8 @@ const generated: Record<string, () => string> = {
     return [
       '# Errors',
       '',
-      'Every error of the API, by its `code`. "Again" says whether the same request may succeed later although nobody changed',
-      'anything. This page is made by `node tools/checks/docs.ts --write`.',
+      'Every error of the API, by its `code`. "Again" says whether the same request may succeed later without any change.',
+      '`node tools/checks/docs.ts --write` generates this page.',
       '',
       '| code | status | again | title | what to do |',
       '|---|---|---|---|---|',

@@ -13,7 +13,7 @@ test.each(resourceTypes)('%s has every field, an example, and states whether age
   // Each row says something about its field.
   for (const row of section.matchAll(/^\| \*?\*?`.*$/gm)) expect(row[0]).toMatch(/\| \S.* \| \S.* \|$/);
   expect(section).toContain(`    ${type}:\n`);
-  expect(section.includes('Not carried out')).toBe(!executableKinds.has(type));
+  expect(section.includes('Not supported')).toBe(!executableKinds.has(type));
 });
 
 test('choices and ranges are those of the schema', () => {

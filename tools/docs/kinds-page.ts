@@ -39,7 +39,7 @@ function row(field: KindField): string {
 
 function section(type: ResourceType): string[] {
   const { description, platforms, exclusive } = kinds[type];
-  const now = executableKinds.has(type) ? '' : ' Not carried out by agents yet.';
+  const now = executableKinds.has(type) ? '' : ' Not supported by agents yet.';
   return [
     `## ${type}`,
     '',
@@ -64,11 +64,11 @@ export function kindsPage(): string {
   return [
     '# Kinds of resources',
     '',
-    'What a resource of a [module](modules.md) can be. This page is made by `node tools/checks/docs.ts --write` from the schema that',
+    'The kinds of resources that a [module](modules.md) can contain. `node tools/checks/docs.ts --write` generates this page from the schema that',
     'checks modules. `muster kinds list` and `muster kinds show NAME` print the same from your orchestrator.',
     '',
-    `Agents of this release carry out ${now.join(', ')}, on Linux. The others load and are checked; an agent answers for each of`,
-    'those resources that it cannot carry it out yet.',
+    `Agents of this release support ${now.join(', ')}, on Linux. Modules may contain the other kinds, and uploads check them, but an agent`,
+    'reports each resource of such a kind as not supported yet.',
     '',
     'Fields in bold are needed. Any other field has no default: where it is absent or null, that aspect of the machine is left as',
     'it is, and `ensure` counts as `present`.',

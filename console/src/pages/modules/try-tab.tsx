@@ -152,8 +152,8 @@ function PlanResult({ id, name }: { readonly id: string; readonly name: string }
           setApplied(operation_id);
         }}
       >
-        This applies exactly the changes of this plan to <AgentLink id={node_id} />. If the machine, a module, or an
-        assignment has changed since, the apply is refused.
+        This applies exactly the changes of this plan to <AgentLink id={node_id} />. If the machine, its desired state,
+        or a secret has changed since, the apply is refused.
       </Confirm>
     </Panel>
   );

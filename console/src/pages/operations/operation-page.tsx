@@ -62,7 +62,7 @@ function OperationDetails({ operation }: { readonly operation: Operation }) {
       <div className="space-y-4">
         {isStale(operation) && (
           <Callout tone="warn" title="The plan is stale: nothing was changed">
-            The machine, a module, a secret, or an assignment has changed since the plan. Plan again to see the current
+            The machine, its desired state, or a secret has changed since the plan. Plan again to see the current
             changes.
           </Callout>
         )}
@@ -249,7 +249,7 @@ function ApplyPlan({
       }}
     >
       {stale ? (
-        'The machine, a module, a secret, or an assignment has changed since. Nothing was changed. Plan again to see the current changes.'
+        'The machine, its desired state, or a secret has changed since. Nothing was changed. Plan again to see the current changes.'
       ) : (
         <>
           {summary.changed > 0 && <>{summary.changed} to change. </>}

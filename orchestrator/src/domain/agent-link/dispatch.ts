@@ -179,7 +179,10 @@ async function mayBeSent({ db, now }: Context, row: Row): Promise<string | null 
   }
 }
 
-/** Compares an apply with its plan again, because the apply may have been queued for long. The agent compares once more. */
+/**
+ * Compares the desired set with the planned one again, because it may have changed while the apply was queued. The agent compares
+ * only the machine.
+ */
 async function boundPlan(
   context: Context,
   row: Row,
