@@ -25,7 +25,7 @@ import { preciseUsageOf } from './servers/server-process.ts';
  */
 const { settle, secs, files } = benchOptions({ numbers: { settle: [180, 0], secs: [120, 0.2], files: [3000, 1010] } });
 const filesOfFolder = 10;
-/** A module may have 10,000 values, and each file is six. */
+/** A module may have 10,000 values, and each file has six. */
 const filesOfModule = 1_000;
 const lookMs = 5_000;
 const executable = join(root, 'dist/muster');
@@ -54,7 +54,7 @@ async function agent(
   return { name, pid: real.pid, end: () => real.stop() };
 }
 
-/** Somebody opens a terminal, sees a lot and leaves. */
+/** Opens a terminal, reads a lot of output, and closes it. */
 async function useTerminal(orchestrator: OrchestratorProcess, { nodeId }: RealAgent): Promise<void> {
   const { ws_url } = await orchestrator.call(openTerminal, { params: { node_id: nodeId } });
   const ca = readFileSync(join(orchestrator.dataDir, 'api.crt'), 'utf8');
@@ -66,7 +66,7 @@ async function useTerminal(orchestrator: OrchestratorProcess, { nodeId }: RealAg
   });
 }
 
-/** Applies files all over a tree, which are watched from then on. */
+/** Applies files all over a tree. The agent then watches them. */
 async function applyFiles(orchestrator: OrchestratorProcess, { nodeId }: RealAgent): Promise<void> {
   const folder = scratchDirectory('files');
   const resources = Array.from({ length: files }, (_, at) => {
@@ -90,13 +90,13 @@ interface Figures {
   rss: number;
   pss: number;
   mostRss: number;
-  /** Share of one core. */
+  /** Share of one processor core. */
   cpu: number;
 }
 
 const median = (all: readonly number[]) => all.toSorted((a, b) => a - b)[Math.floor(all.length / 2)]!;
 
-/** Measures all of them over the same interval. */
+/** Measures all processes over the same interval. */
 async function idle(idlers: readonly Idler[]): Promise<Map<Idler, Figures>> {
   const look = () => new Map(idlers.map((idler) => [idler, preciseUsageOf(idler.pid)]));
   const looks = [look()];

@@ -38,7 +38,10 @@ const options = benchOptions({
 });
 let tokens = options.tokens.split(',');
 let path = `/api/v1/agents/${encodeURIComponent(options.agent)}`;
-/** As many as may sign in at once; each is allowed a thousand requests a second, and the client is held below that. */
+/**
+ * The maximum number of sign-ins at the same time. Each sign-in session may send a thousand requests a second, and the
+ * client stays below that.
+ */
 const sessions = 12;
 const rateOfSession = 800;
 const start = (program: string): ChildProcess => fork(join(import.meta.dirname, program));
@@ -82,7 +85,7 @@ async function load(server: Server, seconds: number, wishes: LoadWanted['wishes'
   return { ...seen, perCpuSecond: seen.requests / (cpuSeconds(server.pid) - before) };
 }
 
-/** Body of the answer, which the bare server answers too. */
+/** Body of the answer; the bare server returns the same bytes. */
 async function bytesOf(url: string): Promise<string> {
   const send = url.startsWith('https:') ? httpsRequest : httpRequest;
   // A fresh orchestrator has a self-signed certificate; the only secret sent there is the token.
@@ -96,7 +99,7 @@ async function bytesOf(url: string): Promise<string> {
 
 const median = (values: number[]): number => values.sort((a, b) => a - b)[Math.floor(values.length / 2)] ?? Number.NaN;
 
-/** A real orchestrator with agents connected and tagged as agents are. */
+/** A real orchestrator with connected and tagged agents. */
 async function realOrchestrator(): Promise<{ server: Server; stop: () => Promise<void> }> {
   const orchestrator = await OrchestratorProcess.start({
     prepare: (dataDir) => seedAgents(dataDir, options.agents),

@@ -24,7 +24,7 @@ interface Figures {
   wallSecs: number;
 }
 
-/** The whole orchestrator, its database included, or a server in a file of its own. */
+/** Starts the whole orchestrator with its database, or a server in its own file. */
 async function start(server: string): Promise<{ server: ServerProcess | OrchestratorProcess; token: string | null }> {
   if (server !== 'orchestrator') return { server: await ServerProcess.start(server), token: null };
   const orchestrator = await OrchestratorProcess.start();
@@ -65,7 +65,7 @@ async function measure(name: string): Promise<Figures> {
   return { idleKb: idle - before, afterSendingKb: after - before, cpuSecs, wallSecs };
 }
 
-/** The middle one of each figure, for itself. */
+/** The median of each figure separately. */
 function middle(all: Figures[]): Figures {
   const of = (key: keyof Figures) => all.map((one) => one[key]).sort((a, b) => a - b)[Math.floor(all.length / 2)]!;
   return {

@@ -15,12 +15,12 @@ import { OrchestratorProcess } from './servers/orchestrator-process.ts';
 /**
  * The console in a real browser, with 10,000 agents in a real orchestrator's database:
  *
- * - how long until the page of agents is there: from the start of the navigation until its rows were painted, and until
+ * - how long the page of agents takes to open: from the start of the navigation until its rows were painted, and until
  *   it then answers a click;
- * - how many frames are dropped while it is scrolled, against a page of equal height with as many rows and nothing else,
- *   in turns;
- * - how many bytes, packed, a browser fetches before the first page can be shown;
- * - whether memory grows under 50 events a second, collected before it is read.
+ * - how many frames are dropped while it is scrolled, compared in turns with a page of equal height that contains only
+ * as many rows;
+ * - how many compressed bytes a browser fetches before it can show the first page;
+ * - whether memory grows under 50 events a second, measured after garbage collection.
  *
  *     node bench/src/console.ts [--agents 10000] [--rounds 3] [--minutes 10] [--rate 50] [--json]
  *
@@ -33,7 +33,7 @@ const rows = '[role=grid] [role=row] [role=gridcell]';
 const median = (values: readonly number[]): number =>
   values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? Number.NaN;
 
-/** A tab in which the console opens at this address, signed in. */
+/** Opens the console at this address in a new tab, signed in. */
 async function open(browser: Browser, orchestrator: OrchestratorProcess, path: string): Promise<Page> {
   const context = await browser.newContext({ ignoreHTTPSErrors: true, viewport: { width: 1280, height: 900 } });
   const page = await context.newPage();
@@ -52,18 +52,18 @@ interface Opened {
   answered: number;
 }
 
-/** Runs in the page from its start: notes when rows are painted, and when a click on the search has been answered. */
+/** Runs in the page from its start: records when rows are painted, and when a click on the search has been answered. */
 const watchOpening = `
   let confirmed = false;
   const look = () => {
-    // The link asks whether to sign in: the person says yes as soon as it does.
+    // The link asks for confirmation of the sign-in: confirms as soon as the question appears.
     const yes = confirmed ? null : [...document.querySelectorAll('button')].find(({ textContent }) => textContent === 'Sign in');
     if (yes) {
       confirmed = true;
       yes.click();
     }
     if (document.querySelectorAll(${JSON.stringify(rows)}).length < 10) return requestAnimationFrame(look);
-    // The frame after the one that draws them.
+    // The frame after the frame that draws them.
     requestAnimationFrame(() => requestAnimationFrame(() => {
       window.paintedAt = performance.now();
       const search = document.querySelector('main input, main [role=searchbox], main button');
@@ -115,7 +115,7 @@ interface Scrolled {
 }
 const scroll = (page: Page) => page.evaluate(scrolling) as Promise<Scrolled>;
 
-/** As many rows as agents, and nothing that runs. */
+/** A page with as many rows as agents, and no code. */
 async function staticPage(count: number) {
   const text = Array.from({ length: count }, (_, row) => `<div>seeded-${row} <i>debian 12</i> <i>role=web</i></div>`);
   const style = `div { height: ${rowHeight}px; box-sizing: border-box; border-bottom: 1px solid #ccc; padding: 8px }`;
@@ -125,7 +125,7 @@ async function staticPage(count: number) {
   return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/`, close: () => server.close() };
 }
 
-/** Bytes fetched before a person can sign in: the shell, without the code of any page. */
+/** Bytes fetched before a user can sign in: the shell, without the code of any page. */
 async function firstLoad(browser: Browser, orchestrator: OrchestratorProcess): Promise<Map<string, number>> {
   const context = await browser.newContext({ ignoreHTTPSErrors: true });
   const page = await context.newPage();
@@ -141,7 +141,7 @@ async function firstLoad(browser: Browser, orchestrator: OrchestratorProcess): P
   return sizes;
 }
 
-/** Bytes that live in the page, after what does not was collected. */
+/** Live bytes in the page, after garbage collection. */
 async function heapOf(session: CDPSession): Promise<number> {
   await session.send('HeapProfiler.collectGarbage');
   await session.send('HeapProfiler.collectGarbage');
@@ -154,7 +154,7 @@ interface Held {
   nodes: number;
 }
 
-/** Real events at this rate: tags of one agent after another, each an entry of the audit log. */
+/** Creates real events at this rate: tags of one agent after another, each an entry of the audit log. */
 async function underEvents(orchestrator: OrchestratorProcess, until: () => boolean): Promise<number> {
   const { rate } = options;
   const began = performance.now();

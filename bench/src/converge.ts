@@ -12,15 +12,15 @@ import { benchOptions } from './run/options.ts';
 import { type Cell, conclude, notJudged, table, type Verdict } from './run/report.ts';
 
 /**
- * The same desired state by Muster, CFEngine, Puppet and Ansible, on one Debian machine with systemd that is made for it
- * (as for the end-to-end tests) and has the peers installed: 200 files of 1 KiB in 20 directories, created and
- * checked again; and 50 packages and 50 services that exist already, checked twice. Muster is measured from the agent's receipt
- * to its last durable result, a peer as the command that its documentation has for it, for as long as it runs.
+ * Reaches the same desired state with Muster, CFEngine, Puppet, and Ansible, on one Debian machine with systemd that
+ * the bench creates (like the end-to-end tests) with the peers installed: 200 files of 1 KiB in 20 directories, created
+ * and checked again; and 50 packages and 50 services that exist already, checked twice. Muster is measured from the
+ * agent's receipt to its last durable result, a peer as its documented command, for as long as the command runs.
  *
  *     npm run bench -- converge [--rounds 5] [--peers CFEngine,Puppet,Ansible] [--only files|machine]
  *
- * Needs root, as the end-to-end tests with hosts do; the first run fetches the peers from a Debian mirror. Ansible takes
- * the most of the time by far.
+ * Needs root, like the end-to-end tests with hosts. The first run fetches the peers from a Debian mirror. Ansible takes
+ * most of the time.
  */
 const options = benchOptions({
   numbers: { rounds: [5, 1] },

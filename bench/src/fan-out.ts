@@ -6,9 +6,9 @@ import { OrchestratorProcess } from './servers/orchestrator-process.ts';
 import { ServerProcess } from './servers/server-process.ts';
 
 /**
- * Fan-out: one apply that changes nothing, sent to every agent through the API of a real orchestrator, until the answer
- * with all results is there, each of them committed. Against `ws` over TLS 1.3 that sends the same bytes to as many and
- * takes the same bytes back, keeping nothing. The agents run the real connection code in processes of their own.
+ * Fan-out: sends one apply that changes nothing to every agent through the API of a real orchestrator, and waits for
+ * the answer with all committed results. Compares with `ws` over TLS 1.3 that sends the same bytes to as many agents,
+ * receives the same bytes, and stores nothing. The agents run the real connection code in separate processes.
  *
  *     node bench/src/fan-out.ts [--agents 2000] [--resources 4] [--rounds 3] [--json]
  */
@@ -22,7 +22,7 @@ interface Figures {
   cpuSecs: number;
 }
 
-/** The round with the middle wall time; the first is not counted, it warms both sides up. */
+/** Returns the round with the median wall time. The first round warms up both sides and is not counted. */
 async function measure(usage: () => { cpuSecs: number }, fanOut: () => Promise<void>): Promise<Figures> {
   const all: Figures[] = [];
   for (let round = 0; round <= rounds; round++) {
@@ -44,7 +44,7 @@ const moduleText = () => {
   return `name: bench\nsupports: [{ platform: linux }]\nresources:\n${files.join('\n')}\n`;
 };
 
-/** @returns the figures, and what one agent was sent */
+/** @returns the figures, and the message that one agent received */
 async function measureOrchestrator(): Promise<{ figures: Figures; operation: string }> {
   const orchestrator = await OrchestratorProcess.start();
   const { call } = orchestrator;

@@ -17,7 +17,7 @@ import { nextMessage } from './servers/server-process.ts';
  * Fleet: cost of connected agents that send samples of their machines as real agents do by default: two a minute each, in
  * one message a minute at a different moment for each agent. Measures a tenth of the agents, then all, each time with a new
  * orchestrator: its processor time, memory, and the time to accept them. Then measures the API under a mild, steady mix of
- * reads, in turns with all agents connected and with none. All agents leave and come back, so every turn has the same
+ * reads, in turns with all agents connected and with none. All agents leave and reconnect, so every turn has the same
  * process, rows, and samples.
  *
  * The simulated agents and the client share the machine with the server. The figures are not corrected for that; the report
@@ -37,26 +37,26 @@ const { agents, secs, rounds, rate, 'at-once': atOnce, poll: pollSecs, settle: s
 /** Ratio of the two fleet sizes. The server's cost may grow at most by this factor. */
 const times = 10;
 const samplesOfPoll = 2;
-/** Agents that the reads are of. */
+/** Number of agents whose records are read. */
 const asked = 500;
 
 process.env.MUSTER_METRICS_POLL_INTERVAL = String(pollSecs);
-// Longer than any turn without agents, so that no agent counts as lost.
+// Longer than any turn without agents, so that no agent is reported as lost.
 process.env.MUSTER_AGENTS_LOST_AFTER_SECS = '86400';
 const database = await benchDatabase(options.database);
 
-/** Seconds of processor time of the whole machine so far, from /proc. */
+/** Seconds of processor time of the whole machine since its boot, from /proc. */
 function machineCpuSecs(): number {
   const ticks = readFileSync('/proc/stat', 'utf8').split('\n')[0]!.trim().split(/\s+/).slice(1, 9).map(Number);
   const [idle, waiting] = [ticks[3]!, ticks[4]!];
   return (ticks.reduce((sum, n) => sum + n, 0) - idle - waiting) / 100;
 }
 
-/** Shares of a core. */
+/** Shares of a processor core. */
 interface Shares {
   server: number;
   fleet: number;
-  /** Everybody else on this machine, the kernel's own work for all of them included. */
+  /** All other processes on this machine, and the kernel's work. */
   others: number;
 }
 
@@ -77,7 +77,7 @@ async function sharesDuring(
 }
 
 const began = performance.now();
-/** On stderr as it goes: a whole run takes most of an hour. */
+/** Prints progress to stderr, because a whole run takes most of an hour. */
 const tell = (text: string) => console.error(`  ${((performance.now() - began) / 1000).toFixed(0)} s: ${text}`);
 
 /** Starts an orchestrator, signs in, and reads its Prometheus metrics. */
@@ -104,10 +104,10 @@ type Begun = Awaited<ReturnType<typeof begin>>;
 
 interface Cost {
   agents: number;
-  /** Seconds until all were in, and of processor time. */
+  /** Seconds until all agents were connected, and seconds of processor time for that. */
   inSecs: number;
   inCpuSecs: number;
-  /** Bytes of live memory above those without agents. */
+  /** Bytes of live memory above the memory without agents. */
   memory: number;
   /** Share of a core after all agents have left. */
   alone: number;
@@ -115,7 +115,7 @@ interface Cost {
   samplesPerSecond: number;
 }
 
-/** Cost of `count` agents that connect, stay, and send their samples. All have left at the end. */
+/** Cost of `count` agents that connect, stay, and send their samples. Disconnects all agents at the end. */
 async function cost({ server, told }: Begun, count: number): Promise<{ fleet: AgentFleet; cost: Cost }> {
   const before = await server.settledUsage();
   const fleet = new AgentFleet(count);
@@ -132,7 +132,7 @@ async function cost({ server, told }: Begun, count: number): Promise<{ fleet: Ag
   const samplesPerSecond = ((await told('muster_samples_total')) - storedBefore) / secs;
   const connected = await told('muster_agents_connected');
   const wanted = (count * samplesOfPoll) / pollSecs;
-  // Over less than an interval they come by chance.
+  // In less than one interval, the number of samples is random.
   if (connected !== count || (secs >= pollSecs && samplesPerSecond < 0.8 * wanted))
     throw new Error(
       `${connected} of ${count} agents were connected and ${samplesPerSecond.toFixed(1)} samples a second came, not ${wanted.toFixed(1)}: this measures something else`,
@@ -146,7 +146,7 @@ async function cost({ server, told }: Begun, count: number): Promise<{ fleet: Ag
   return { fleet, cost: { agents: count, inSecs, inCpuSecs, memory, alone, shares, samplesPerSecond } };
 }
 
-/** Typical reads of people and programs, each as frequent as the others. */
+/** Typical reads of operators and programs, each equally frequent. */
 async function reads({ server }: Begun): Promise<string[]> {
   const some = await server.call(listAgents, { query: { limit: String(asked) } });
   const since = Math.floor(Date.now() / 1000) - 3600;
@@ -179,7 +179,7 @@ interface Turn {
   shares: Shares;
 }
 
-/** Reads in turns: with no agent connected, and with all. */
+/** Measures reads in turns: with no agent connected, and with all. */
 async function inTurns(begun: Begun, fleet: AgentFleet): Promise<Turn[]> {
   const paths = await reads(begun);
   const turns: Turn[] = [];

@@ -40,11 +40,14 @@ const { minutes, agents, resources } = options;
 const budget = options['budget-mib'] * 1024 * 1024;
 process.env.MUSTER_AGENTS_DAILY_BYTES = String(budget);
 const names = Object.keys(strategies) as Strategy[];
-/** Between two applies to the hostile agents, so that they have operations to answer as agents of a fleet have. */
+/** Time between two applies to the hostile agents, so that they have operations to answer like agents of a fleet. */
 const hostileApplyMs = 15_000;
 const askMs = 100;
 const lookMs = 500;
-/** Of SQLite's write-ahead log: 8,000 pages between two checkpoints, one transaction of 32 MiB, and as much again meanwhile. */
+/**
+ * Maximum size of SQLite's write-ahead log: 8,000 pages between two checkpoints, one transaction of 32 MiB, and as much
+ * again during the checkpoint.
+ */
 const maxLogMib = 128;
 
 const moduleText = (name: string, count: number) => {
@@ -55,7 +58,7 @@ const moduleText = (name: string, count: number) => {
   return `name: ${name}\nsupports: [{ platform: linux }]\nresources:\n${files.join('\n')}\n`;
 };
 
-/** An orchestrator with honest agents, each of which an apply reaches. */
+/** Starts an orchestrator with honest agents, each of which receives the apply. */
 async function start() {
   const orchestrator = await OrchestratorProcess.start();
   const { call } = orchestrator;
@@ -104,7 +107,7 @@ const worker = fork(join(import.meta.dirname, 'load/hostile-worker.ts'));
 const started = nextMessage(worker);
 worker.send({ port: hostile.orchestrator.address.port, tokens } satisfies HostileOrder);
 await started;
-// The reads below name these two; on a busy machine they enroll after the worker has started.
+// The reads below use the names of these two agents. On a busy machine they enroll after the worker has started.
 const enrolled = async () => (await call(listAgents, { query: { filter: 'hostile=yes' } })).map(({ name }) => name);
 for (let there = await enrolled(); !['drift-hints', 'many-results'].every((name) => there.includes(name)); ) {
   await sleep(lookMs);
@@ -118,7 +121,7 @@ const applies = { hostile: [] as number[], alone: [] as number[] };
 let most = 0;
 let mostLog = 0;
 
-/** Sends typical reads of people, one after the other. */
+/** Sends typical reads of operators, one after another. */
 async function ask(): Promise<void> {
   const asked = [
     () => call(getStatus, {}),
@@ -144,7 +147,7 @@ async function look(): Promise<void> {
   }
 }
 
-/** In turns, so that both meet the same machine. */
+/** Applies on both orchestrators in turns, so that other load on the machine affects both. */
 async function apply(): Promise<void> {
   while (goesOn()) {
     applies.hostile.push(await applyOnce(call));
@@ -158,7 +161,7 @@ async function applyToHostile(): Promise<void> {
     for (const node_id of names)
       await call(applyAgent, { params: { node_id }, body: { modules: ['bench'] }, respondAsync: true }).catch(
         (error: unknown) => {
-          // An agent that is cut off at this moment is not connected.
+          // The agent may be disconnected at this moment.
           if (!(error instanceof Error)) throw error;
         },
       );

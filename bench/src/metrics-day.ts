@@ -28,16 +28,16 @@ const options = benchOptions({
 const count = options.agents;
 const minutes = 60 * options.hours;
 const everySecs = 60;
-/** Minutes of samples that are handed in together: so that writing the day is soon over. */
+/** Minutes of samples that are written together, which shortens writing the day. */
 const minutesAtOnce = 10;
 /** A little over a day, so that no sample expires during the measurement. */
 const retentionSecs = 90_000;
-/** Links that send for all of the agents together. */
+/** Links that together send the samples of all agents. */
 const links = 20;
 
 const token = 'bench-scrape-token-01234';
 process.env.MUSTER_METRICS_TOKEN = token;
-// Writing the day takes longer than samples are fresh for Prometheus otherwise.
+// Writing the day takes longer than the default time after which samples are stale for Prometheus.
 process.env.MUSTER_METRICS_POLL_INTERVAL = '3600';
 process.env.MUSTER_METRICS_RETENTION = String(retentionSecs);
 const database = await benchDatabase(options.database);
@@ -46,7 +46,7 @@ const fatal = (reason: Error) => {
   throw reason;
 };
 
-/** Writes the day as it would have come in, minute by minute. @returns bytes on disk and seconds */
+/** Writes a day of samples, minute by minute. @returns bytes on disk and seconds */
 async function seed(dataDir: string): Promise<{ bytes: number; secs: number }> {
   const place = {
     file: join(dataDir, 'muster.db'),
@@ -62,7 +62,7 @@ async function seed(dataDir: string): Promise<{ bytes: number; secs: number }> {
   for (let minute = minutes - 1; minute >= 0; minute -= minutesAtOnce) {
     const adding: Promise<void>[] = [];
     for (let at = minute; at > Math.max(-1, minute - minutesAtOnce); at--)
-      // Agents do not all take theirs at the same second.
+      // Agents sample at different seconds.
       for (const [n, node] of load.nodes.entries())
         adding.push(store.add(node, [load.sample(n, end - at * everySecs - (n % everySecs))]));
     await Promise.all(adding);

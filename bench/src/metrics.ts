@@ -11,10 +11,10 @@ import { scratchDirectory } from './run/scratch.ts';
 import { benchDatabase } from './servers/bench-database.ts';
 
 /**
- * Samples stored a second: as agents send them, one each, to the store with its batches and its writer thread; against
- * raw inserts of the same rows into a table of the same shape and key, as many to a transaction as the store may put into
- * one: by better-sqlite3 in this thread, or on PostgreSQL by one statement with an array for each column. Both lie on the
- * same disk, and the two take turns.
+ * Samples stored a second, sent one by one like agents send them, to the store with its batches and its writer thread.
+ * Compares with raw inserts of the same rows into a table of the same shape and key, with as many rows in a transaction
+ * as the store may use: by better-sqlite3 in this thread, or on PostgreSQL by one statement with an array for each
+ * column. Both use the same disk, in turns.
  *
  *     node bench/src/metrics.ts [--agents 10000] [--samples 30] [--rounds 3] [--database sqlite|postgres]
  *                               [--directory DIR] [--json]

@@ -6,9 +6,9 @@ import { atMost, conclude, table } from './run/report.ts';
 import { OrchestratorProcess } from './servers/orchestrator-process.ts';
 
 /**
- * Return: how long agents take to come back after the orchestrator was killed and started several times in a row, from
- * its last start to the last link, and how long the API takes to answer meanwhile. The agents run the real connection
- * code in processes of their own, on the same machine, and wait as they would in the field.
+ * Return: how long agents take to reconnect after the orchestrator was killed and started several times in a row, from
+ * its last start to the last link, and how long the API takes to answer during that time. The agents run the real
+ * connection code in separate processes on the same machine, and back off as in production.
  *
  *     node bench/src/return.ts [--agents 10000] [--restarts 4] [--up 5] [--at-once 256] [--bar 120] [--json]
  */

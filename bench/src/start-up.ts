@@ -17,7 +17,7 @@ import { scratchDirectory } from './run/scratch.ts';
 
 const root = join(import.meta.dirname, '../..');
 const { rounds } = benchOptions({ numbers: { rounds: [7, 1] } });
-/** Starts in one go: a single one is too short for the clock of processor time. */
+/** Number of starts measured together: a single start is too short for the clock of processor time. */
 const inOneGo = 5;
 
 interface Cost {
@@ -36,7 +36,7 @@ function startOften(command: readonly string[], env: NodeJS.ProcessEnv): Promise
     child.stdout.setEncoding('utf8').on('data', (piece: string) => (said += piece));
     child.on('close', (exit) => {
       const wall = (performance.now() - begun) / inOneGo;
-      // The second line is of the children: user and system.
+      // The second line has the times of child processes: user and system.
       const times = [...(said.split('\n')[1] ?? '').matchAll(/(\d+)m([\d.]+)s/g)];
       if (exit !== 0 || times.length !== 2) reject(new Error(`${command.join(' ')} failed`));
       else {

@@ -15,9 +15,9 @@ import { benchDatabase } from './servers/bench-database.ts';
 import { OrchestratorProcess } from './servers/orchestrator-process.ts';
 
 /**
- * Terminal: a shell that shows a gigabyte to somebody who reads a megabyte a second, and what that costs the
- * orchestrator, the agent and everybody else; then the time from a key to its echo with many agents connected that send
- * samples, against a terminal of this machine in the same run. Orchestrator and agents with terminals are the real ones.
+ * Terminal: the cost to the orchestrator, the agent, and other users of a shell that prints a gigabyte to a reader of
+ * one megabyte a second; then the time from a key to its echo with many connected agents that send samples, compared
+ * with a terminal on this machine in the same run. The orchestrator and the agents with terminals are real.
  *
  *     node bench/src/terminal.ts [--secs 60] [--rate 1000000] [--applies 41] [--agents 1000] [--keys 600]
  *                                [--database sqlite|postgres] [--json]
@@ -37,7 +37,7 @@ const files = 220;
 const warmUpMs = options['warm-up'] * 1000;
 
 const sorted = (all: readonly number[]) => all.toSorted((a, b) => a - b);
-/** @param part 0.5: the middle one */
+/** @param part 0.5: the median */
 const quantile = (all: readonly number[], part: number) =>
   sorted(all)[Math.min(all.length - 1, Math.floor(all.length * part))] as number;
 const median = (all: readonly number[]) => quantile(all, 0.5);
@@ -210,7 +210,7 @@ interface Keyboard {
 /** Shows only the echo of the typed keys. */
 const quiet = `exec cat > /dev/null\n`;
 
-/** Milliseconds from each of `count` keys to its echo, one after the other. */
+/** Milliseconds from each of `count` keys to its echo, in sequence. */
 async function echoes(keyboard: Keyboard, count: number): Promise<number[]> {
   const times: number[] = [];
   let seen = '';
@@ -231,7 +231,7 @@ async function echoes(keyboard: Keyboard, count: number): Promise<number[]> {
   await shows('quiet 2');
   await sleep(500);
   for (let at = 0; at < count; at++) {
-    // A line full of them would be a line too long.
+    // A line of equal keys would exceed the maximum length of a terminal line.
     const key = String.fromCharCode(97 + (at % 26));
     seen = '';
     const began = performance.now();

@@ -28,10 +28,10 @@ const options = benchOptions({
 const { seconds, rounds, rate, 'slow-sync': slowSyncMs } = options;
 const agents = 100;
 
-/** One way of writing: `write(n)` resolves when the n-th write is durable. */
+/** A method to write: `write(n)` resolves when the n-th write is durable. */
 interface Contender {
   readonly name: string;
-  /** Writes that wait for an answer at saturation; more than one only where they can wait together. */
+  /** Writes in flight at saturation; more than one only if the contender can commit them together. */
   readonly inFlight: number;
   write(n: number): Promise<unknown>;
   close(): Promise<void>;
@@ -151,7 +151,7 @@ interface Measured {
   readonly loop: Quantiles;
 }
 
-/** @param perSecond writes handed in each second, or null for as many as are taken */
+/** @param perSecond writes started each second, or null for as many as the contender accepts */
 async function measure(contender: Contender, perSecond: number | null): Promise<Measured> {
   let next = 0;
   const latencies: number[] = [];
@@ -168,7 +168,7 @@ async function measure(contender: Contender, perSecond: number | null): Promise<
       Array.from({ length: contender.inFlight }, async () => {
         while (performance.now() < until) {
           await one();
-          // A server would see to its sockets now and then; the plain way never yields by itself.
+          // A server would serve its sockets from time to time; the baseline never yields by itself.
           if (contender.inFlight === 1) await turn();
         }
       }),

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { targets as planted } from './planted-targets.ts';
 import { runFuzz } from './run.ts';
 
-// Numbers of inputs, not seconds: on a quiet machine each of these is found within seconds.
+// Numbers of inputs, not seconds. A quiet machine finds each fault within seconds.
 const inputs = 1_000;
 
 test.skipIf(process.platform !== 'linux')(

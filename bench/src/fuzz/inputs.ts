@@ -1,12 +1,12 @@
 import fc from 'fast-check';
 
-/** One valid input that others are made of: what stands before the JSON text, and the JSON text; or any other text. */
+/** A valid input that others are derived from: JSON text with an optional head, or any other text. */
 export interface Example {
   readonly head?: string;
   readonly body: string | Uint8Array;
 }
 
-/** JSON as it is written: keys may come twice, numbers may be ones that no double holds. */
+/** JSON as written: keys may occur twice, and numbers may exceed the range of a double. */
 type Tree =
   | { kind: 'object'; entries: [key: string, value: Tree][] }
   | { kind: 'list'; items: Tree[] }
@@ -74,10 +74,10 @@ function wrapped(node: Tree, depth: number, key: string | null): Tree {
   return written(open.repeat(depth) + textOf(node) + close.repeat(depth));
 }
 
-/** An edit makes no more characters than this, and a few edits one inside the other no more than a process has room for. */
+/** Maximum characters that one edit adds. A few nested edits still fit into the memory of a process. */
 const mostMade = 1_500_000;
 
-/** Many of the same, as text; of an object, under keys of their own. */
+/** Many copies of a node, as text; in an object, each copy has its own key. */
 function repeated(node: Tree, count: number): Tree {
   const text = textOf(node);
   if (node.kind === 'leaf') return leaf(text.slice(0, 100).repeat(count).slice(0, mostMade));
@@ -103,7 +103,7 @@ const treeEdit: fc.Arbitrary<TreeEdit> = fc.oneof(
     ([at, value]): TreeEdit =>
       (node) => {
         if (node.kind !== 'object' || node.entries.length === 0) return node;
-        // The same key once more.
+        // Adds the same key again.
         return { kind: 'object', entries: [...node.entries, [node.entries[at % node.entries.length]![0], value]] };
       },
   ),
@@ -128,7 +128,10 @@ const treeEdit: fc.Arbitrary<TreeEdit> = fc.oneof(
   fc.constant<TreeEdit>((_, other) => other),
 );
 
-/** All nodes below a tree with what puts another in their place. Those of large lists that were just made are left out. */
+/**
+ * All nodes below a tree, each with a function that replaces it. Leaves out nodes of large lists that an edit just
+ * created.
+ */
 function places(tree: Tree): { node: Tree; put: (next: Tree) => void }[] {
   const found: { node: Tree; put: (next: Tree) => void }[] = [];
   const visit = (node: Tree, put: (next: Tree) => void, depth: number) => {
@@ -150,17 +153,17 @@ function editTree(text: string, other: string, edits: readonly { at: number; edi
   const holder: Tree = { kind: 'list', items: [root] };
   const donor = treeOf(other);
   for (const { at, edit } of edits) {
-    // The list around it is not edited itself.
+    // Excludes the list itself.
     const nodes = places(holder).slice(1);
     const { node, put } = nodes[at % nodes.length]!;
     const donors = donor === null ? [] : places(donor);
-    // A copy: a tree that held itself would have no end.
+    // Uses a copy, because a tree that contains itself would have no end.
     put(edit(node, written(textOf(donors[at % Math.max(1, donors.length)]?.node ?? leaf('')))));
   }
   return textOf(holder.items[0]!);
 }
 
-/** Latin-1 text stands for bytes here, so that anything can be written. */
+/** Edits Latin-1 text that stands for bytes, so that every byte can be written. */
 type BytesEdit = (text: string, at: number) => string;
 
 const fragments = [
@@ -284,8 +287,8 @@ const bytesEdit: fc.Arbitrary<BytesEdit> = fc.oneof(
 const latin1 = (part: string | Uint8Array): string => Buffer.from(part as string).toString('latin1');
 
 /**
- * Inputs near the examples: edits of the JSON tree where there is one, then edits of the bytes. Shrinks to fewer edits.
- * @param most bytes; more are cut off, as the transport would refuse them
+ * Inputs near the examples: edits of the JSON tree, if there is one, then edits of the bytes. Shrinks to fewer edits.
+ * @param most maximum bytes; the rest is cut off, because the transport would refuse it
  */
 export function inputsNear(examples: readonly Example[], most: number): fc.Arbitrary<Uint8Array> {
   return fc
@@ -313,7 +316,7 @@ export function inputsNear(examples: readonly Example[], most: number): fc.Arbit
           : latin1(editTree(text, Buffer.from(examples[other]!.body as string).toString(), tree));
       let fixed = latin1(head);
       let rest = edited;
-      // Half of the edits are of the head where there is one: it is short, and would hardly ever be met.
+      // Half of the edits change the head, if there is one: it is short, so random edits would hardly ever hit it.
       for (const { at, edit } of bytes)
         if (fixed !== '' && whole) fixed = edit(fixed, Math.floor(at * fixed.length));
         else rest = edit(rest, Math.floor(at * rest.length));

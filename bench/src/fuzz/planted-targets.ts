@@ -83,7 +83,7 @@ export const targets: Readonly<Record<string, FuzzTarget>> = {
         (value) => Array.isArray(value) && Buffer.alloc(Math.min(value.length * 100_000, 2e8)).length < 0,
       ),
     ),
-    // Clearing memory is work as well; here the memory is meant.
+    // Clearing memory also takes processor time. This target tests only the memory limit.
     cpuMs: 60_000,
   },
   endless: planted((text) => {

@@ -14,13 +14,13 @@ export interface FuzzOptions {
   module: string;
   names: readonly string[];
   seed: number;
-  /** For each target. */
+  /** Seconds for each target. */
   seconds?: number;
   inputs?: number;
   corpus?: string | null;
   /** Factor on the processor-time bound, for machines where other programs slow each input down. */
   patience?: number;
-  /** Seconds of processor time after which one input counts as one without end. */
+  /** Seconds of processor time after which an input counts as endless. */
   endlessSecs?: number;
   tell?: (text: string) => void;
 }
@@ -51,7 +51,7 @@ export async function runFuzz(options: FuzzOptions): Promise<Found[]> {
     const child = fork(join(import.meta.dirname, 'worker.ts'), [], { execArgv: workerFlags });
     let running = names[0]!;
     let endless = false;
-    // Only the processor's time counts: on a busy machine a worker stands still for seconds.
+    // Only processor time counts: on a busy machine a worker waits for seconds.
     let worked = { on: '', since: 0 };
     const watch = setInterval(() => {
       try {
@@ -61,7 +61,7 @@ export async function runFuzz(options: FuzzOptions): Promise<Found[]> {
         endless = cpuSecs - worked.since > endlessSecs;
         if (endless) child.kill('SIGKILL');
       } catch {
-        // It has just ended.
+        // The worker has just ended.
       }
     }, lookMs);
     child.on('message', (news: WorkerNews) => {

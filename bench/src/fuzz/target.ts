@@ -1,16 +1,16 @@
 import type { Example } from './inputs.ts';
 
-/** One thing that takes what others send. */
+/** A parser of input from others. */
 export interface FuzzTarget {
   readonly examples: readonly Example[];
-  /** Bytes: larger inputs are refused before this is called. */
+  /** Maximum bytes: larger inputs are refused before this call. */
   readonly most: number;
-  /** Milliseconds of processor time that one input may take, and as many more for each MiB of it. */
+  /** Milliseconds of processor time that one input may take, plus as many for each MiB of it. */
   readonly cpuMs: number;
   readonly cpuMsPerMiB?: number;
-  /** Instead of `mostAllocatedBytes`. */
+  /** Replaces `mostAllocatedBytes`. */
   readonly allocatedBytes?: number;
-  /** Throws for nothing but a fault: errors that are declared for bad input are caught in here. */
+  /** Throws only for a fault: the function catches errors that are declared for bad input. */
   run(input: Uint8Array): void | Promise<void>;
 }
 

@@ -168,7 +168,7 @@ async function receiveAsAgent(input: Uint8Array, before: readonly Buffer[]): Pro
 const app = testApp();
 const visible = /[^\x21-\x7e]/g;
 
-/** The input is written like a request: a line with method and address, one with headers as JSON, the body. */
+/** Sends an input in the form of a request: a line with method and address, one with headers as JSON, the body. */
 async function request(input: Uint8Array): Promise<void> {
   const bytes = Buffer.from(input);
   const [line = '', headers = '', ...body] = bytes.toString('latin1').split('\n');
@@ -267,7 +267,8 @@ export const targets: Readonly<Record<string, FuzzTarget>> = {
     run: (input) => void readReports(Buffer.from(input).toString()),
   },
   'orchestrator-messages': {
-    // From the agent's own orchestrator, which may send desired sets of 64 MiB; parsed twice, as each of the two states.
+    // Messages from the agent's own orchestrator, which may send desired sets of 64 MiB. Each is parsed twice, once in
+    // each of the two states.
     ...{ examples: json(...orchestratorMessages), most: 1024 * 1024, cpuMs: usualCpuMs, cpuMsPerMiB: 400 },
     async run(input) {
       await receiveAsAgent(input, []);
@@ -277,9 +278,10 @@ export const targets: Readonly<Record<string, FuzzTarget>> = {
   http: { examples: requests, most: 1024 * 1024, cpuMs: usualCpuMs, run: request },
   modules: {
     ...{ examples: [...modules, ...moduleAsJson], most: 3 * 1024 * 1024, run: readModule },
-    // As `hostile.test.ts` has it: no more than six honest modules of the largest size, each 60 to 90 ms here.
+    // The limit of `hostile.test.ts`: at most six valid modules of the largest size, each 60 to 90 ms here.
     cpuMs: 500,
-    // The largest honest one makes 155 MiB that are garbage at once: nodes are bounded, and each has its tokens.
+    // The largest valid module allocates 155 MiB, which become garbage immediately: the number of nodes is bounded, and
+    // each has its tokens.
     allocatedBytes: 384 * 1024 ** 2,
   },
   selectors: {
@@ -314,7 +316,8 @@ export const targets: Readonly<Record<string, FuzzTarget>> = {
   patterns: {
     examples: [{ body: '^a=.*$\na=b' }, { body: '(x|y)+z\nxyxyz' }, { body: '[a-z]{2,5}\\.conf$\nabc.conf' }],
     most: 64 * 1024,
-    // It bounds itself at 400 ms of the processor, and begins again when it was given less than the clock says.
+    // The code limits itself to 400 ms of processor time, and starts again if it got less processor time than elapsed
+    // time.
     cpuMs: 1_500,
     run: match,
   },

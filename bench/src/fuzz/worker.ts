@@ -8,18 +8,18 @@ import { inputsNear } from './inputs.ts';
 import { type FuzzTarget, mostAllocatedBytes } from './target.ts';
 
 export interface WorkerOrder {
-  /** A module beside this one that exports `targets`. */
+  /** A module in this folder that exports `targets`. */
   module: string;
   names: string[];
   seed: number;
-  /** For each target: until one of them is reached. */
+  /** Seconds and number of inputs for each target: the first limit that is reached ends it. */
   seconds: number;
   inputs: number;
-  /** Folders of inputs that are kept, by target. */
+  /** Folders of kept inputs, by target. */
   corpus: string | null;
   /** Factor on the processor-time bound of the target. */
   patience: number;
-  /** The input that is being worked on. */
+  /** File with the current input. */
   current: string;
 }
 
@@ -29,9 +29,9 @@ export type WorkerNews =
 
 export interface Failure {
   reason: string;
-  /** Base64. */
+  /** The input in base64. */
   input: string;
-  /** Null: an input of the corpus. */
+  /** Null: the input is from the corpus. */
   seed: number | null;
 }
 
@@ -59,7 +59,7 @@ async function costOf(target: FuzzTarget, input: Uint8Array): Promise<Cost> {
   return { cpuMs: (user + system) / 1000, allocated: Math.max(0, used() - usedBefore) };
 }
 
-/** Compilation and a full collection fall on some input by chance: what counts is the least of a few attempts. */
+/** Compilation and a full collection may occur during any input, so the lowest cost of a few attempts counts. */
 const attempts = 4;
 
 /** @throws the fault that this input shows in the target */
@@ -132,7 +132,7 @@ process.on('message', async (order: WorkerOrder) => {
   for (const name of order.names) {
     process.send!({ type: 'began', name } satisfies WorkerNews);
     const news: WorkerNews = await fuzz(name, targets[name]!, order);
-    // A long one is not on its way at once, and this may be the last.
+    // A long message is not sent immediately, and this message may be the last.
     await new Promise((resolve) => process.send!(news, resolve));
   }
   process.disconnect();

@@ -4,7 +4,7 @@ import { nextMessage, usageOf } from '../servers/server-process.ts';
 import type { WorkerAnswer, WorkerOrder } from './agent-worker.ts';
 import type { SimulatedTarget } from './simulated-agent.ts';
 
-/** Simulated agents in processes of their own: one process holds no more files than it may. */
+/** Simulated agents for each process, because one process may only open a limited number of files. */
 const agentsPerWorker = 2_500;
 const aFew = 50;
 
@@ -19,9 +19,9 @@ export class AgentFleet {
   }
 
   /**
-   * Connects all of them.
+   * Connects all agents.
    * @param atOnce  how many dial at the same time
-   * @param sampled they measure and send samples, as real ones do
+   * @param sampled whether they measure and send samples, as real agents do
    * @returns seconds until the last welcome
    */
   async connect(target: SimulatedTarget, atOnce: number, sampled = false): Promise<number> {
@@ -42,17 +42,17 @@ export class AgentFleet {
     return (performance.now() - began) / 1000;
   }
 
-  /** Seconds of processor time that all of them took. */
+  /** Seconds of processor time that all agents used. */
   get cpuSecs(): number {
     return this.workers.reduce((sum, worker) => sum + usageOf(worker.pid!).cpuSecs, 0);
   }
 
-  /** All say goodbye, and measure nothing until they are back. */
+  /** Disconnects all agents; they take no samples until they connect again. */
   async leave(): Promise<void> {
     await Promise.all(this.workers.map((worker) => order(worker, { type: 'leave' })));
   }
 
-  /** Those that left connect again, with the keys that they have, and measure and send as real ones do. */
+  /** Connects the disconnected agents again, with the same keys; they measure and send samples as real agents do. */
   async comeBack(atOnce: number): Promise<void> {
     const each = Math.ceil(atOnce / this.workers.length);
     await Promise.all(this.workers.map((worker) => order(worker, { type: 'return', atOnce: each })));

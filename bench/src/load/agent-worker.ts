@@ -1,4 +1,4 @@
-// A process full of simulated agents; does what its parent says.
+// A process with many simulated agents, controlled by its parent.
 import { SimulatedAgent, type SimulatedTarget } from './simulated-agent.ts';
 
 export type WorkerOrder =
@@ -6,14 +6,14 @@ export type WorkerOrder =
   | { type: 'send'; bytes: number }
   | { type: 'leave' }
   | { type: 'return'; atOnce: number }
-  /** Asks for the text of the last operation that was received. */
+  /** Requests the text of the last received operation. */
   | { type: 'last_operation' };
 export type WorkerAnswer = { type: 'done'; operation?: string } | { type: 'failed'; message: string };
 
 const agents: SimulatedAgent[] = [];
-/** As agents do by default. */
+/** The default interval of agents. */
 const sampleMs = 30_000;
-/** They measure, and each at moments of its own. */
+/** Timer of the samples; each agent samples at a different moment. */
 let measuring: NodeJS.Timeout | undefined;
 const measuringSteps = 300;
 

@@ -12,7 +12,7 @@ export interface LoadWanted {
   tokens: string[];
   connections: number;
   seconds: number;
-  /** Requests a second, all connections together; null: as many as go. */
+  /** Requests a second over all connections; null: unlimited. */
   rate: number | null;
 }
 

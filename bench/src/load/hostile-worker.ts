@@ -3,7 +3,7 @@ import { HostileAgent, type HostileCounts, type Strategy, strategies } from '../
 
 export interface HostileOrder {
   port: number;
-  /** One for each strategy. */
+  /** A token for each strategy. */
   tokens: Record<Strategy, string>;
 }
 export type HostileAnswer = Record<Strategy, HostileCounts>;

@@ -9,11 +9,14 @@ import { type Usage, usageOf } from '../servers/server-process.ts';
 export interface RealAgentOptions {
   /** Text of its configuration file. Null: no file. */
   config?: string | null;
-  /** The `muster` that it is of. */
+  /** The `muster` program to run. */
   command?: string;
 }
 
-/** The real agent on this machine, as its users start it; with terminals turned on unless it is said otherwise. */
+/**
+ * The real agent on this machine, started like its users start it; with terminals turned on unless `config` says
+ * otherwise.
+ */
 export class RealAgent {
   readonly nodeId: string;
   readonly #program: Program;
@@ -23,7 +26,7 @@ export class RealAgent {
     this.nodeId = nodeId;
   }
 
-  /** Resolves when it is connected. */
+  /** Starts the agent. Resolves when it is connected. */
   static async start(
     orchestrator: OrchestratorProcess,
     name: string,

@@ -1,6 +1,6 @@
 import type { Sample } from '@muster/protocol';
 
-/** Samples as machines at work make them: totals that stay, levels that wander, counters that grow. */
+/** Samples like those of machines at work: constant totals, varying levels, increasing counters. */
 export class SampleLoad {
   readonly nodes: readonly string[];
   private readonly levels: { memory: number; disk: number; rx: number; tx: number; cpu: number }[];
@@ -17,7 +17,7 @@ export class SampleLoad {
     }));
   }
 
-  /** The same in every run: in [0, 1). */
+  /** A number in [0, 1); the sequence is the same in every run. */
   private random(): number {
     this.state = (Math.imul(this.state, 1664525) + 1013904223) >>> 0;
     return this.state / 2 ** 32;

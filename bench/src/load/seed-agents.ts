@@ -7,7 +7,7 @@ import { statement } from '../../../orchestrator/src/store/transaction.ts';
 
 const perUnit = 500;
 
-/** Writes approved agents into the database of an orchestrator that does not run, as if they had been there once. */
+/** Writes approved agents into the database of a stopped orchestrator, as if they had connected once. */
 export async function seedAgents(dataDir: string, count: number): Promise<void> {
   const now = Math.floor(Date.now() / 1000);
   const db = await openSqlite({
@@ -21,7 +21,7 @@ export async function seedAgents(dataDir: string, count: number): Promise<void> 
   await db.close();
 }
 
-/** The same into a database that is open. */
+/** Writes the same agents into an open database. */
 export async function seedAgentsInto(db: Database, count: number): Promise<void> {
   const now = Math.floor(Date.now() / 1000);
   const attributes = JSON.stringify(agentExample.attributes);

@@ -55,7 +55,7 @@ function noOpReports(operation: OperationMessage): Report[] {
   return reports;
 }
 
-/** A machine on which everything is as it should be: answers every operation at once, and keeps nothing on disk. */
+/** A machine without any drift: answers every operation immediately, and stores nothing on disk. */
 class NoOpEngine implements Engine, ReportSpool {
   private entries: SpoolEntry[] = [];
   private last = 0;
@@ -132,12 +132,12 @@ const attributes = { platform: 'linux', distro: 'debian', version: '12', arch: '
 export interface SimulatedTarget {
   host: string;
   port: number;
-  /** Hex. */
+  /** Hexadecimal. */
   orchestratorKey: string;
   token: string | null;
 }
 
-/** An agent as the orchestrator sees it: the real connection code, with no machine behind it. */
+/** An agent from the orchestrator's view: the real connection code, without a machine. */
 export class SimulatedAgent {
   private readonly engine = new NoOpEngine();
   private readonly samples: SampleBuffer | null;
@@ -177,7 +177,7 @@ export class SimulatedAgent {
         pinSource: 'flag',
         replacedKey: null,
       },
-      // Nothing is remembered: each run has new agents.
+      // Stores no orchestrator: each run has new agents.
       file: { read: () => null, write: ignore } as unknown as OrchestratorFile,
       engine: this.engine,
       terminals: null,
@@ -194,7 +194,7 @@ export class SimulatedAgent {
     return new SimulatedAgent(await newIdentity(), target, number, sampled);
   }
 
-  /** A sample of its machine was taken: one of some machine. */
+  /** Hands over a sample, as if the machine had been measured. */
   measured(): void {
     const some = (most: number) => Math.floor(Math.random() * most);
     this.samples?.push({
@@ -213,7 +213,7 @@ export class SimulatedAgent {
     });
   }
 
-  /** Connects, and again whenever the link is lost. Resolves at the welcome. */
+  /** Connects, and reconnects whenever the link is lost. Resolves at the welcome. */
   connect(): Promise<void> {
     return new Promise((resolve) => {
       this.welcomed = resolve;
@@ -221,7 +221,7 @@ export class SimulatedAgent {
     });
   }
 
-  /** Says goodbye. After this it may connect again: as the agent that it is, which needs no token. */
+  /** Disconnects in order. The agent may connect again under its identity, without a token. */
   async leave(): Promise<void> {
     await this.connection.stop('the bench wants it gone');
     this.connection = this.newConnection(null);

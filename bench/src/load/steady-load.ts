@@ -10,14 +10,14 @@ export interface SteadyLoadWanted {
   url: string;
   ca: string;
   token: string;
-  /** Asked in turn. */
+  /** Paths to request in turn. */
   paths: string[];
   perSecond: number;
   seconds: number;
 }
 
 export interface SteadyLoadSeen {
-  /** Milliseconds from when each was due to the last byte of its answer. */
+  /** Milliseconds from the due moment of each request to the last byte of its answer. */
   latencies: number[];
   /** Requests whose connection was reset before an answer; the client opens another and continues. */
   resets: number;
@@ -47,7 +47,7 @@ process.once('message', async ({ url, ca, token, paths, perSecond, seconds }: St
     if (answer.statusCode < 200 || answer.statusCode > 299) failed ??= `${path} was answered ${answer.statusCode}`;
   }
 
-  // Connections are made and code is warm before anything counts.
+  // Opens the connections and runs the code once before the measurement.
   for (let round = 0; round < 20; round++) await Promise.all(paths.slice(0, 8).map((path) => ask(path, 0)));
   latencies.length = 0;
   resets = 0;

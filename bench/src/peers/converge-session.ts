@@ -14,7 +14,7 @@ import { type Peer, peers } from './peers.ts';
 export interface Measured {
   first: number[];
   again: number[];
-  /** Why there are no figures. */
+  /** Why there are no figures; null: there are. */
   missing: string | null;
 }
 
@@ -53,7 +53,7 @@ function theirs(peer: Peer): { first: number; again: number } {
   return { first, again: once(true) };
 }
 
-/** Half of them have done their work and are done, half go on. */
+/** Creates units: half of them exit after their work, half keep running. */
 function makeUnits(): void {
   const units = Array.from({ length: 50 }, (_, i) => `converge-${i}`);
   for (const [i, unit] of units.entries()) {
@@ -96,6 +96,6 @@ for (let round = 1; round <= Number(rounds); round++)
       console.error(`  round ${round} ${name}: ${of.missing}`);
     }
   }
-// The machine it was measured on is part of the result.
+// The measured machine is part of the result.
 const system = /^PRETTY_NAME="?(.*?)"?$/m.exec(readFileSync('/etc/os-release', 'utf8'))?.[1] ?? 'unknown';
 console.log(JSON.stringify({ system, measured }));

@@ -4,7 +4,7 @@ import { readFileSync, statSync } from 'node:fs';
 
 export type Workload = 'files' | 'machine';
 
-/** Where everything is on the machine; below it, each has a folder of its own. */
+/** Folder of the workload on the machine; each tool has its own folder below it. */
 export const workFolder = '/var/tmp/converge';
 
 /** 20 directories and 200 files of 1 KiB. A directory has no content. */
@@ -18,7 +18,7 @@ export function filesAt(root: string): { path: string; content: string | null }[
   ];
 }
 
-/** Why the files are not as they should be; null: they are. */
+/** Returns the first difference from the declared files; null: there is none. */
 export function wrongFile(root: string): string | null {
   for (const { path, content } of filesAt(root)) {
     const mode = statSync(path, { throwIfNoEntry: false })?.mode;
@@ -29,6 +29,6 @@ export function wrongFile(root: string): string | null {
   return null;
 }
 
-/** Names of the packages or units that are asked for. */
+/** Names of the declared packages or units. */
 export const listed = (what: 'packages' | 'units'): string[] =>
   readFileSync(`${workFolder}/${what}`, 'utf8').trim().split('\n');

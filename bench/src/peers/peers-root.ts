@@ -11,6 +11,6 @@ chmod 700 "$new/var/lib/cfengine3/modules/packages/apt_get"
 ln -sf /usr/bin/python3 "$new/usr/bin/cfengine-selected-python"
 `;
 
-/** The root of the test hosts with the peers in it, so that this machine is not changed by them. */
+/** The root of the test hosts with the peers installed, so that they do not change this machine. */
 export const peersRoot = (): Promise<string> =>
   derivedRoot({ name: 'peers', packages: peers.flatMap((peer) => peer.packages), finish });

@@ -4,7 +4,7 @@ export interface Peer {
   /** Debian packages; the first one is the peer itself. */
   packages: readonly string[];
   program: string;
-  /** @param policy a file of `bench/peers` without its ending, by its path */
+  /** @param policy path of a file in `bench/peers`, without its ending */
   command(policy: string): readonly string[];
   /** Whether a run succeeded; the second run (`again`) changes nothing. */
   succeeded(run: { code: number | null; stdout: string }, again: boolean): boolean;
@@ -15,7 +15,7 @@ export const peers: readonly Peer[] = [
     name: 'CFEngine',
     packages: ['cfengine3', 'python3'],
     program: '/usr/bin/cf-agent',
-    // Without -K it would do nothing for a minute after each run.
+    // Without -K, cf-agent does nothing for a minute after each run.
     command: (policy) => ['/usr/bin/cf-agent', '-K', '-f', `${policy}.cf`],
     succeeded: ({ code, stdout }) => code === 0 && !/error:/.test(stdout),
   },
@@ -24,7 +24,7 @@ export const peers: readonly Peer[] = [
     packages: ['puppet-agent'],
     program: '/usr/bin/puppet',
     command: (policy) => ['/usr/bin/puppet', 'apply', '--detailed-exitcodes', `${policy}.pp`],
-    // 0: nothing had to change; 2: something did, and nothing failed.
+    // 0: no change was necessary; 2: it changed something, and nothing failed.
     succeeded: ({ code }, again) => code === 0 || (code === 2 && !again),
   },
   {

@@ -9,7 +9,7 @@ const parentLookMs = 1_000;
 /**
  * Runs programs by name, each in its own process, so that none inherits another's heap. A signal ends the current program
  * and starts no other. The IPC channel lets each program notice that this process was killed.
- * @param command how a person calls this, for the list of names
+ * @param command the command line of this program, for the list of names
  * @param argv    a name, then options to pass on; options alone go to every program
  * @param without behavior without a name: list the programs, or run all in turn
  */

@@ -5,9 +5,10 @@ import { openScratch } from '../../../tools/suite/scratch.ts';
 let installed = false;
 
 /**
- * From here on nothing that this process starts or writes outlives it: at its end, by itself, by an exception, by a signal or
- * because its starter was killed, its descendants are killed and the scratch folder, in which all of them write, is removed.
- * When this process itself is killed (SIGKILL), its children notice, and the next run removes the folder.
+ * From this call on, every process that this process starts and every file that it writes ends with it: at its exit, by
+ * an exception, by a signal, or when its starter was killed, it kills its descendants and removes the scratch folder,
+ * which contains all their files. If this process itself is killed (SIGKILL), its children notice, and the next run
+ * removes the folder.
  */
 export function endEverythingAtExit(): void {
   if (installed) return;
@@ -46,11 +47,11 @@ function signal(pid: number, name: NodeJS.Signals): void {
   try {
     process.kill(pid, name);
   } catch {
-    // It has ended by itself.
+    // The process has ended by itself.
   }
 }
 
-/** Processes that run below this one; those that have ended and were not waited for are not among them. */
+/** Running processes below this one, without zombies. */
 function descendants(): number[] {
   const childrenOf = new Map<number, number[]>();
   for (const name of processIds()) {
@@ -61,7 +62,7 @@ function descendants(): number[] {
   return below(process.pid);
 }
 
-/** None where the system has no /proc: there they end when their channel closes. */
+/** Process ids; empty on systems without /proc, where descendants end when their channel closes. */
 function processIds(): string[] {
   try {
     return readdirSync('/proc').filter((name) => /^\d+$/.test(name));

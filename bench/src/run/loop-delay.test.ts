@@ -10,11 +10,11 @@ describe('loop delay', () => {
     await new Promise((resolve) => setTimeout(resolve, 5));
     const delay = probe.stop();
     expect(delay.max).toBeGreaterThan(95);
-    // Two thirds of the time it stood still: half of what arrived then waited long.
+    // The loop stalled for two thirds of the time, so half of the probes waited long.
     expect(delay.p50).toBeGreaterThan(10);
   });
 
-  test('counts a stall that nothing has ended yet', () => {
+  test('counts a stall that has not ended"', () => {
     const probe = new LoopDelay();
     const until = performance.now() + 30;
     while (performance.now() < until);

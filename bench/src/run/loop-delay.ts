@@ -1,6 +1,6 @@
 /**
- * How late an event loop is, as something that arrives at a random moment would find it: a probe every millisecond,
- * and a stall counts once for every probe that it swallowed, not once as a whole.
+ * Measures the delay of an event loop from the view of a request at a random moment: a probe is due every millisecond,
+ * and a stall counts once for every probe that it delays.
  */
 export class LoopDelay {
   readonly #delays: number[] = [];
@@ -19,7 +19,7 @@ export class LoopDelay {
     this.#last = now;
   }
 
-  /** Ends the measurement, a stall that is under way included. In milliseconds. */
+  /** Ends the measurement, including a current stall. In milliseconds. */
   stop(): Quantiles {
     clearInterval(this.#timer);
     this.#probe();

@@ -4,7 +4,7 @@ import { endEverythingAtExit } from './lifetime.ts';
 type Texts = Readonly<Record<string, string | null>>;
 
 interface Wanted<N extends string, T extends Texts, F extends string> {
-  /** Defaults: usual, and with `--smoke`. */
+  /** Default values: the usual one, and the one with `--smoke`. */
   numbers: Record<N, readonly [usual: number, smoke: number]>;
   /** Defaults; null: no value. */
   texts?: T;

@@ -1,4 +1,4 @@
-/** A program that can be run by name. `program` is a file beside this one, without `.ts`; `options` precede the caller's. */
+/** A program with a name. `program` is a file in this folder, without `.ts`; `options` precede the caller's. */
 export interface NamedProgram {
   what: string;
   program: string;
@@ -7,7 +7,7 @@ export interface NamedProgram {
 
 const bench = (program: string, what: string): NamedProgram => ({ program, what });
 
-/** Each measures against something in the same run. */
+/** Each bench compares with a baseline in the same run. */
 export const benches: Readonly<Record<string, NamedProgram>> = {
   agent: bench('agent', 'an idle agent: memory and processor time, against a bare node'),
   api: bench('api', 'one agent’s record, lists and tags over the API, against the bare framework'),
@@ -34,7 +34,7 @@ export const benches: Readonly<Record<string, NamedProgram>> = {
   writes: bench('writes', 'units committed a second, and the delay of the event loop meanwhile'),
 };
 
-/** Each runs for minutes and looks for what only time shows. */
+/** Each soak runs for minutes to find faults that only appear over time. */
 export const soaks: Readonly<Record<string, NamedProgram>> = {
   console: {
     program: 'console',

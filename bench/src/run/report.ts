@@ -2,7 +2,7 @@
 
 export type Cell = string | number | null;
 
-/** One bar and its measured value. `met` is null when the bench could not run; `detail` then says why. */
+/** A bar and its measured value. `met` is null when the bench could not run; `detail` then says why. */
 export interface Verdict {
   name: string;
   /** In the unit of the bar. */
@@ -13,7 +13,7 @@ export interface Verdict {
   detail?: string;
 }
 
-/** A number with as many digits as it deserves: 12,345 but 1.23 and 0.0045. */
+/** A number with a suitable number of digits: 12,345 but 1.23 and 0.0045. */
 function formatNumber(value: number): string {
   if (!Number.isFinite(value)) return String(value);
   const size = Math.abs(value);
@@ -52,7 +52,7 @@ export function table(headings: readonly string[], rows: readonly (readonly Cell
   ].join('\n');
 }
 
-/** One line: `what: a against b = 0.53 ×`. */
+/** A line of the form `what: a against b = 0.53 ×`. */
 export function ratioLine(what: string, measured: number, baseline: number, unit: string): string {
   const ratio = baseline === 0 ? Number.NaN : measured / baseline;
   return `${what}: ${formatNumber(measured)} against ${formatNumber(baseline)} ${unit} = ${formatNumber(ratio)} ×`;

@@ -14,11 +14,11 @@ import { exampleHandlers } from '../../../orchestrator/test/app-fixture.ts';
  */
 export interface ServerWanted {
   kind: 'bare' | 'muster';
-  /** The answer of the bare server. */
+  /** The body that the bare server returns. */
   bytes: string;
-  /** The answers under other addresses. */
+  /** The bodies for other addresses. */
   pages?: Record<string, string>;
-  /** The token that the other one takes. */
+  /** The token that the other server accepts. */
   token: string;
   tls: boolean;
 }
@@ -40,14 +40,14 @@ async function bareServer({ bytes, pages = {}, tls }: ServerWanted): Promise<Fas
   app.get('/api/v1/agents', (request, reply) => {
     reply.header('content-type', 'application/json; charset=utf-8').send(pages[request.url]);
   });
-  // The body is read and parsed, and nothing is kept.
+  // The server reads and parses the body, and stores nothing.
   app.put('/api/v1/agents/:node_id/tags/:key', (_request, reply) => {
     reply.code(204).send();
   });
   return app;
 }
 
-/** The whole HTTP layer as it runs, before a handler that has the record in memory. */
+/** The real HTTP layer, with a handler that has the record in memory. */
 function musterServer({ token }: ServerWanted): FastifyInstance {
   const tokenHash = hashToken(token);
   const session = { operator_id: nodeExample, username: 'bench', role: 'operator', token_hash: tokenHash } as const;
@@ -56,7 +56,7 @@ function musterServer({ token }: ServerWanted): FastifyInstance {
     handlers: { ...exampleHandlers(), getAgent: ({ params }) => records.get(params.node_id) ?? agentExample },
     sessions: { find: (hash) => (hash === tokenHash ? session : null) },
     log: pino({ level: 'info' }, pino.destination('/dev/null')),
-    // Counted as ever, but never too many.
+    // Requests are counted as usual, with limits that the bench does not reach.
     limits: { rates: { signIn: { perMinute: 60, burst: 30 }, sessionPerSecond: 1e9 } },
     version: '0',
   });

@@ -1,6 +1,6 @@
 import { PostgresMissing, startPostgres } from '../../../orchestrator/test/databases/postgres-server.ts';
 
-/** Where a bench keeps its data: in files, or on a PostgreSQL server of its own. */
+/** The storage of a bench: files, or its own PostgreSQL server. */
 export interface BenchDatabase {
   /** Null: SQLite. */
   readonly url: string | null;

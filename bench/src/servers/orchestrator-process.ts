@@ -14,14 +14,14 @@ import { serverFlags, type Usage, usageOf } from './server-process.ts';
 const collecting = [...serverFlags, '--import', 'data:text/javascript,process.on("SIGUSR2",()=>{gc();gc();gc()})'];
 const collectMs = 500;
 
-/** The real orchestrator, as its users start it, on free ports and with data of its own. */
+/** The real orchestrator, started like its users start it, on free ports and with its own data. */
 export class OrchestratorProcess {
-  /** Signed in as the admin. */
+  /** Client of the first admin. */
   readonly call: Client;
   readonly dataDir: string;
   private readonly operator: Operator;
   private apiUrl = '';
-  /** For agents. */
+  /** Address for agents. */
   address = { port: 0, orchestratorKey: '' };
   private child: ChildProcess;
   private readonly spawn: (apiPort: string, agentPort: string) => ChildProcess;
@@ -53,8 +53,8 @@ export class OrchestratorProcess {
   }
 
   /**
-   * Resolves when it is ready.
-   * @param options.prepare     puts things into the data directory first
+   * Starts the orchestrator. Resolves when it is ready.
+   * @param options.prepare     writes into the data directory first
    * @param options.databaseUrl a database on a PostgreSQL server; null: SQLite, in the data directory
    */
   static async start({
@@ -112,7 +112,7 @@ export class OrchestratorProcess {
     return usageOf(this.child.pid!);
   }
 
-  /** Memory that lives: after garbage was collected. */
+  /** Live memory, after garbage collection. */
   async settledUsage(): Promise<Usage> {
     this.child.kill('SIGUSR2');
     await new Promise((resolve) => setTimeout(resolve, collectMs));

@@ -4,30 +4,30 @@ import { join } from 'node:path';
 
 export interface ServerAddress {
   port: number;
-  /** Hex. */
+  /** Hexadecimal. */
   orchestratorKey: string;
 }
 
-/** Clock ticks a second in /proc, the same on every Linux that Node supports. */
+/** Clock ticks a second in /proc, equal on every Linux that Node supports. */
 const ticksPerSecond = 100;
 
 export interface Usage {
-  /** Bytes. */
+  /** Resident memory in bytes. */
   rss: number;
   /** Seconds of user and system time so far, all threads. */
   cpuSecs: number;
 }
 
 /**
- * For every measured server. Under load V8 grows the young generation up to a hundred megabytes, at random moments and
- * independent of the number of agents. A small maximum keeps that from hiding the cost per agent.
+ * Flags of every measured server. Under load V8 grows the young generation up to a hundred megabytes, at random moments
+ * and independent of the number of agents. A small maximum keeps that from hiding the cost per agent.
  */
 export const serverFlags = ['--expose-gc', '--max-semi-space-size=8'];
 
 /** Memory and CPU time of a process, from /proc. */
 export function usageOf(pid: number): Usage {
   const rssKb = Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))![1]);
-  // The second field, the name, may hold anything; what follows its last parenthesis is numbers.
+  // The second field, the name, may contain any character; the fields after its last parenthesis are numbers.
   const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ').at(-1)!.split(' ');
   return { rss: rssKb * 1024, cpuSecs: (Number(fields[11]) + Number(fields[12])) / ticksPerSecond };
 }
@@ -48,7 +48,7 @@ export function preciseUsageOf(pid: number): Usage & { /** Bytes. */ pss: number
 export type ServerOrder = { type: 'collect' } | { type: 'fan_out'; text: string };
 
 /**
- * In a server's process: says where it listens, collects garbage when asked, and ends with its parent.
+ * Runs in a server's process: sends the address, collects garbage on request, and ends with its parent.
  * @param fanOut sends the text to every agent and resolves when each has answered
  */
 export function answerParent(address: ServerAddress, fanOut?: (text: string) => Promise<void>): void {
@@ -61,7 +61,7 @@ export function answerParent(address: ServerAddress, fanOut?: (text: string) => 
   process.send!(address);
 }
 
-/** A server that is measured, in a process of its own. */
+/** A measured server in a separate process. */
 export class ServerProcess {
   readonly address: ServerAddress;
   private readonly child: ChildProcess;
@@ -71,7 +71,7 @@ export class ServerProcess {
     this.address = address;
   }
 
-  /** @param module file beside this one that calls `answerParent` */
+  /** @param module file in this folder that calls `answerParent` */
   static async start(module: string): Promise<ServerProcess> {
     const child = fork(join(import.meta.dirname, module), [], { execArgv: serverFlags });
     return new ServerProcess(child, await nextMessage<ServerAddress>(child));
@@ -81,13 +81,13 @@ export class ServerProcess {
     return usageOf(this.child.pid!);
   }
 
-  /** Memory that lives: after garbage was collected. */
+  /** Live memory, after garbage collection. */
   async settledUsage(): Promise<Usage> {
     await this.order({ type: 'collect' });
     return this.usage;
   }
 
-  /** Resolves when it is done. */
+  /** Sends an order. Resolves when the server has executed it. */
   async order(order: ServerOrder): Promise<void> {
     const answered = nextMessage(this.child);
     this.child.send(order);
@@ -101,7 +101,7 @@ export class ServerProcess {
   }
 }
 
-/** The next message of a child. @throws when it ends instead */
+/** The next message of a child. @throws if the child ends instead */
 export function nextMessage<T>(child: ChildProcess): Promise<T> {
   return new Promise((resolve, reject) => {
     const ended = (code: number | null) => reject(new Error(`${child.spawnfile} ended with code ${code}`));
