@@ -1,6 +1,6 @@
 import { type Announcer, type DatagramFor, type Delivery, UnknownHostError } from '../src/domain/agents/discovery.ts';
 
-/** Records what it would send. Simulates a machine with two networks. */
+/** Records datagrams instead of sending them. Simulates a machine with two networks. */
 export class MemoryAnnouncer implements Announcer {
   readonly sent: { to: string; datagram: Uint8Array }[] = [];
   /** Errors of datagrams to these addresses. */

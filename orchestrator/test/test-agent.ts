@@ -27,7 +27,7 @@ export async function newAgentKey(): Promise<AgentKey> {
   return { privateKey, publicKey, nodeId: await idOfKey(publicKey) };
 }
 
-/** One link of an agent; the test controls every message. */
+/** A link of an agent. The test controls every message. */
 export class TestAgent {
   readonly ws: WebSocket;
   readonly socket: TLSSocket;

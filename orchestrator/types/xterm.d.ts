@@ -1,5 +1,5 @@
 /**
- * What the types of xterm's add-ons name as `@xterm/xterm`. Here they run in `@xterm/headless`, and the types of the one
- * for browsers would bring the whole DOM into the types of a program that has none.
+ * Replaces `@xterm/xterm` in the types of xterm's add-ons. Here the add-ons run in `@xterm/headless`, and the browser
+ * package would add the types of the DOM to a program without one.
  */
 export type { IBufferRange, IMarker, ITerminalAddon, Terminal } from '@xterm/headless';

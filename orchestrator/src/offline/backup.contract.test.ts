@@ -131,7 +131,7 @@ describeDatabases('backup and restore', (fixture) => {
       tell: () => {},
     });
 
-  test('restores rows, keys, transcripts and samples of one moment, and ends open operations', async () => {
+  test('restores rows, keys, transcripts, and samples of one point in time, and ends open operations', async () => {
     const from = await filled();
     const bytes = await backupOf(from);
     // Events after the snapshot.
@@ -171,7 +171,7 @@ describeDatabases('backup and restore', (fixture) => {
     await samples.close();
   });
 
-  test('refuses a backup that is truncated or has a changed byte, and leaves nothing behind', async () => {
+  test('refuses a backup that is truncated or has a changed byte, and leaves no file', async () => {
     const from = await filled();
     const bytes = await backupOf(from);
     const to = await place();

@@ -91,7 +91,7 @@ export async function initOrchestrator(args: readonly string[], machine: Machine
     const port = /:(\d+), agents on port/.exec(status)?.[1] ?? '4748';
     const made = status.endsWith(`created first operator ${username}`);
     if (!made) {
-      // If it stayed, the key would become the first admin of the next new database.
+      // If the key stayed in the configuration, it would become the first admin of the next new database.
       await replace(config, former);
       await restart();
       say('this orchestrator already has its first admin');

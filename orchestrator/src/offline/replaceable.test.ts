@@ -19,7 +19,7 @@ test('accepts a file, a link to a file, and a free name', async () => {
   expect(await replaceable(at('free'))).toBe(at('free'));
 });
 
-test('refuses a path that is not a file, also in the commands that write one', async () => {
+test('refuses a path that is not a file, directly and in the commands that write one', async () => {
   mkdirSync(at('directory'));
   symlinkSync(at('nowhere'), at('dangling'));
   const server = createServer();

@@ -112,7 +112,7 @@ async function restoreHeld(wish: RestoreWish, place: HeldPlace | null, occupied:
         const now = () => Math.floor(wish.now() / 1000);
         if (place?.kind === 'postgres') {
           const mark = await postgresHolds(place.url, restoredKey);
-          // The restore was interrupted after the rows were committed: they are those of this backup.
+          // The restore was interrupted after the rows of this backup were committed.
           if (mark.rows && mark.setting?.includes((about as unknown as BackupHeader).id)) return;
           if (mark.rows && force) schema = `muster_before_restore_${stamp.toLowerCase().replace('-', '_')}`;
         }

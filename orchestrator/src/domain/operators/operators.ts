@@ -156,7 +156,7 @@ export async function removeOperator(context: Context, actor: Actor, operatorId:
   };
 }
 
-/** Operators that this one added, directly or through removed operators. Without the latter, removing an operator would hide its additions. */
+/** Operators that this one added, directly or through removed operators: an operator can add another one that removes it. */
 async function addedBy({ db }: Context, operatorId: string) {
   const live: Removed['operators_added'] = [];
   const gone = new Set<string>();

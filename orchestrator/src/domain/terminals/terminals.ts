@@ -124,7 +124,7 @@ async function recordJoin(
   });
 }
 
-/** Tells a viewer that the session has its maximum of connections, and closes the connection. */
+/** Sends a viewer the error that the session has its maximum of connections, and closes the connection. */
 function refuseViewer(client: TerminalClient): TerminalConnectionEvents {
   client.tell({ type: 'error', code: 'terminal_limit', message: 'too many viewers are connected' });
   client.close();

@@ -100,7 +100,7 @@ export const deleteDriftScope = defineQuery('drift state/delete scope', (db, p: 
   db.deleteFrom('drift_states').where('scope', '=', p.scope),
 );
 
-/** Deletes the states of agents that are not in a run. */
+/** Deletes the drift states of agents that are not in a run. */
 export const deleteDriftBeside = defineQuery(
   'drift state/delete beside run',
   (db, p: { scope: string; run_id: string }) =>
