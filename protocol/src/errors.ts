@@ -138,7 +138,7 @@ export const errorKinds = {
     'This key may not sign in',
     'Use another key, or ask an admin to add this one as an operator. The key of a removed operator cannot be added again.',
   ),
-  // Absent
+  // Objects that do not exist
   route_not_found: kind(404, false, 'There is nothing at this address', 'See /openapi.json for all routes.'),
   operator_not_found: kind(
     404,

@@ -1,4 +1,4 @@
-/** The completion scripts of the shells. They run `muster __complete -- WORDS…`, whose last word is to be completed. */
+/** Completion scripts. They run `muster __complete -- WORDS…` to complete the last word. */
 
 const bash = `# Completion of muster in bash. Put this into ~/.local/share/bash-completion/completions/muster, or into ~/.bashrc:
 #   source <(muster completion bash)

@@ -33,7 +33,7 @@ export interface Output {
   readonly style: Style;
   /** For stderr. */
   readonly noteColor: Colors;
-  /** Prints data for people, with a newline. Silent with `--json`. */
+  /** Prints data as text, with a newline. Silent with `--json`. */
   print(text: string): void;
   /** Prints data unchanged, e.g. the content of a module. */
   raw(text: string): void;

@@ -52,7 +52,7 @@ export async function collectHere(context: Context): Promise<HereFacts> {
     placeOf(join(configDirectory(env), 'profiles.json'), 'trusted certificates'),
     placeOf(sessions, 'session tokens'),
     ...tokens.slice(0, 100).map((name) => placeOf(join(sessions, name), 'a session token')),
-    // A key with a loose mode has failed before.
+    // `readKey` has already refused a key that other users can access.
     ...('publicKey' in key && key.kept !== 'agent' ? [placeOf(key.path, 'your operator key')] : []),
   ];
   return {
@@ -234,14 +234,14 @@ export async function collectFleet(
 ): Promise<FleetFacts> {
   const http = await import('@muster/protocol/http');
   const { call, target } = await context.connect();
-  // First alone, since it signs in.
+  // Called before the parallel calls, since it signs in.
   const health = await call(http.getHealth, {});
   const [agents, secrets, notifications] = await Promise.all([
     call(http.listAgents, { query: { sort: 'name' } }),
     call(http.listSecrets, { query: { limit: '1000' } }),
     call(http.listNotifications, { query: { limit: '100', unread: 'true' } }),
   ]);
-  // Settings are for admins; a refused request would be in the audit log.
+  // Only admins may read settings; a refused request would be recorded in the audit log.
   const { operatorId } = await context.key();
   const { role } = await call(http.getOperator, { params: { operator_id: operatorId } });
   const settings = role === 'admin' ? (await call(http.getSettings, {})).settings : null;

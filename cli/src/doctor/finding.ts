@@ -5,7 +5,7 @@ export interface Finding {
   check: string;
   verdict: 'ok' | 'warning' | 'problem';
   what: string;
-  /** Why it matters; null if all is well. */
+  /** Reason why the finding matters; null for `ok`. */
   why: string | null;
   /** What to do; null if there is nothing. */
   remedy: string | null;

@@ -9,7 +9,7 @@ import { type Finding, findingsOf, judgeDisk } from './finding.ts';
 export interface ReachFacts {
   url: string;
   now: number;
-  /** Null if it was reached. */
+  /** Null if the orchestrator answered. */
   unreachable: { message: string; remedy: string | null } | null;
   /** Null without TLS. */
   certificate: {

@@ -24,7 +24,7 @@ import { seeRunThrough } from './run-through.ts';
 /** Maximum parallel requests. */
 const atOnce = 16;
 
-/** A run on named agents, as the API takes it. */
+/** The parameters of a run on named agents, as in the API. */
 export interface FleetWish {
   kind: 'plan' | 'apply';
   modules: readonly string[];

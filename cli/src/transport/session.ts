@@ -77,7 +77,7 @@ export interface Session {
   token(): Promise<string>;
   /** Signs in, also with a valid token. */
   signIn(): Promise<Token>;
-  /** True with a token that should be valid. */
+  /** True if there is a token that should be valid. */
   isOpen(): Promise<boolean>;
   /** Drops the stored token, after the server refused it. */
   forget(): Promise<void>;

@@ -16,16 +16,16 @@ export interface KindField {
   /** `ids`: a list of ids of resources. */
   readonly type: Field['shape'] | 'ids';
   readonly required: boolean;
-  /** Whether it is a part of the identity. */
+  /** True if the field is a part of the identity. */
   readonly identity: boolean;
-  /** The value that an absent field has; null: an absent field is not managed. */
+  /** Default of an absent field; null: an absent field is not managed. */
   readonly default: string | null;
   /** The values of a choice; null: any value of the type. */
   readonly values: string[] | null;
   /** Bounds of an integer. */
   readonly minimum: number | null;
   readonly maximum: number | null;
-  /** Never shown, even without a secret in it. */
+  /** True if the value is never shown, even if it contains no secret. */
   readonly sensitive: boolean;
   readonly description: string;
 }
@@ -60,7 +60,7 @@ export function kindFields(type: ResourceType): KindField[] {
   return [...declared, ...template, ...triggers];
 }
 
-/** As the schema of the field holds them. */
+/** The bounds and choices in the schema of a field. */
 function boundsOf({ shape, resolved }: Field): Partial<KindField> {
   const { minValue, maxValue, options } = resolved as unknown as {
     minValue: number;

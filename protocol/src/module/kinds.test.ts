@@ -73,7 +73,7 @@ const whole: Partial<Record<ResourceType, Whole>> = {
   ],
 };
 
-/** A kind without a row has an example with every field but `ensure`, and is identified by the first of them. */
+/** For a kind without an entry, the example has every field except `ensure`, and its first field is the identity. */
 function wholeOf(type: ResourceType): Whole {
   const { example } = kinds[type];
   const [, identity] = /^\w+: (.*)/.exec(example) ?? [];

@@ -103,7 +103,7 @@ interface Filters {
 
 const rfc3339 = (seconds: number): string => new Date(seconds * 1000).toISOString();
 
-/** The filters as the API takes them. A removed agent is found by its whole id. */
+/** The filters as query parameters of the API. A removed agent is found by its whole id. */
 async function queryOf(context: Context, options: Filters): Promise<Record<string, string>> {
   const { now } = context;
   const { operator, type, category, since, until } = options;

@@ -175,7 +175,7 @@ async function get(context: Context, name: string): Promise<undefined> {
   return undefined;
 }
 
-/** The typed properties as the API takes them; absent ones stay unchanged. */
+/** The given properties as fields of the API; absent ones stay unchanged. */
 async function termsOf(call: Client, { now }: Context, options: Terms) {
   const { description, expires, agent, selector, anyone } = options;
   if (anyone && (agent !== undefined || selector !== undefined))

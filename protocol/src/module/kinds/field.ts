@@ -16,7 +16,7 @@ export interface Field<T = unknown> {
    * when the secrets are not known.
    */
   readonly secrets: boolean;
-  /** The value that an absent field has. Without one, an absent field is not managed. */
+  /** Default of an absent field. Without a default, an absent field is not managed. */
   readonly whenAbsent?: string;
 }
 
