@@ -32,7 +32,7 @@ export const layers: readonly Layer[] = [
   { folder: queries, nested: false },
   { folder: verbs, nested: true },
   { folder: api, nested: true },
-  { folder: pages, nested: false, others: ['links', 'use-leave-guard'] },
+  { folder: pages, nested: false, others: ['links', 'use-leave-guard', 'use-match-hint'] },
 ];
 
 /** Nouns without a file of their name in a layer: by noun, the reason by folder. */

@@ -96,10 +96,10 @@ export function diffAlternativesRemoval(before: Choice, group: SeenAlternatives)
   if (group === null) return nothing('the link group no longer exists');
   const choice = restorable(before, group);
   const changes = changesTo(choice, group);
-  if (changes.length === 0) return nothing('as it was before');
+  if (changes.length === 0) return nothing('already in its original state');
   const message =
     before.mode === choice.mode
-      ? 'what was there before is restored'
+      ? 'restores the original state'
       : 'the candidate that was chosen before no longer exists, so the priorities choose';
   return { action: 'remove', changes, diff: null, message };
 }
