@@ -78,7 +78,7 @@ const checkEdits = ({ name, table }: Names): Edit[] => [
   insert(
     'tools/checks/nouns.ts',
     ['];\n\ninterface Layer', `  '${name}',\n`],
-    ...(table ? [] : [['};\n\n/**\n * Every noun', `  '${name}': { [queries]: 'has no table' },\n`] as const]),
+    ...(table ? [] : [['  terminals: { [verbs]:', `  '${name}': { [queries]: 'has no table' },\n`] as const]),
   ),
   insert('tools/checks/api-contract.ts', [
     'GET /settings admin > 200',
@@ -337,10 +337,7 @@ export const shapes: Shapes = {
   insert(
     'cli/src/completion/wanted.ts',
     ["  'profiles',\n] as const", `  '${names.name}',\n`],
-    [
-      '};\n\n/** By the noun, for arguments',
-      `  '${names.oneName}': '${names.name}',\n  '${names.name}': '${names.name}',\n`,
-    ],
+    ["  operators: 'operators',\n", `  '${names.oneName}': '${names.name}',\n  '${names.name}': '${names.name}',\n`],
   ),
   insert('cli/src/completion/live.ts', [
     '};\n\ninterface Kept',
