@@ -20,7 +20,7 @@ export interface Explanation {
 }
 
 export const stalePlanRemedy =
-  'The machine, a module, a secret, or the desired set has changed since the plan. Make a new plan: muster plan. Or apply without --plan.';
+  'The machine, its desired state, or a secret has changed since the plan. Make a new plan: muster plan. Or apply without --plan.';
 
 // The table advises users of the API; these advise users of this program.
 const remedies: Readonly<Record<string, string>> = {
