@@ -39,7 +39,7 @@ describe.skipIf(reason !== null)(`accounts of a test host${reason === null ? '' 
   const said = (results: ResourceResult[]) => results.map(({ status, message }) => ({ status, message }));
   const failed = (message: RegExp) => ({ status: 'failed', message: expect.stringMatching(message) });
 
-  test('creates a group, its user, and its key in one apply as planned, and removes all of them"', async () => {
+  test('creates a group, its user, and its key in one apply as planned, and removes all of them', async () => {
     const before = machine.changes();
     const desired = declared(
       { 'group-unix': { name: 'deploy', gid: 1800 } },
@@ -73,7 +73,7 @@ describe.skipIf(reason !== null)(`accounts of a test host${reason === null ? '' 
     expect(machine.changes()).toEqual(before);
   });
 
-  test('replaces a key, and deletes the file with the last key"', async () => {
+  test('replaces a key, and deletes the file with the last key', async () => {
     await sh('useradd -m rot');
     const before = machine.changes();
     const one = resolved({ 'ssh-authorized-key': { user: 'rot', key } });
@@ -86,7 +86,7 @@ describe.skipIf(reason !== null)(`accounts of a test host${reason === null ? '' 
     await sh('userdel -r rot 2>&1 || :');
   });
 
-  test('keeps and reports a home directory with changed or added files"', async () => {
+  test('keeps and reports a home directory with changed or added files', async () => {
     const users = declared({ 'user-unix': { name: 'used' } }, { 'user-unix': { name: 'plain' } });
     await apply(...users);
     await sh('echo mine > /home/used/mine; chown used: /home/used/mine');
@@ -98,7 +98,7 @@ describe.skipIf(reason !== null)(`accounts of a test host${reason === null ? '' 
     await sh('rm -rf /home/used');
   });
 
-  test('keeps a group that existed before its user"', async () => {
+  test('keeps a group that existed before its user', async () => {
     await sh('groupadd -g 1850 shared');
     const before = machine.changes();
     await apply(resolved({ 'user-unix': { name: 'shared' } }));
@@ -108,7 +108,7 @@ describe.skipIf(reason !== null)(`accounts of a test host${reason === null ? '' 
     await sh('groupdel shared');
   });
 
-  test('does not remove or renumber an account in use, and names the processes that use it"', async () => {
+  test('does not remove or renumber an account in use, and names the processes that use it', async () => {
     await sh('useradd -M busy; setpriv --reuid busy sleep 1000 > /dev/null 2>&1 & sleep 0.2');
     expect(
       said(
@@ -139,7 +139,7 @@ describe.skipIf(reason !== null)(`accounts of a test host${reason === null ? '' 
     await sh('userdel busy');
   });
 
-  test('keeps and reports a declared home directory, and mail"', async () => {
+  test('keeps and reports a declared home directory, and mail', async () => {
     const before = machine.changes();
     const home = resolved({ 'directory-unix': { path: '/srv/kept', mode: '0750' } });
     const [kept, twin] = declared(
@@ -179,7 +179,7 @@ describe.skipIf(reason !== null)(`accounts of a test host${reason === null ? '' 
     expect(machine.changes()).toEqual(before);
   });
 
-  test('does not follow a link that replaced a home directory, and reports that it keeps it"', async () => {
+  test('does not follow a link that replaced a home directory, and reports that it keeps it', async () => {
     const before = machine.changes();
     await apply(resolved({ 'user-unix': { name: 'moved' } }));
     await sh('mv /home/moved /home/old; ln -s /etc /home/moved');
@@ -192,7 +192,7 @@ describe.skipIf(reason !== null)(`accounts of a test host${reason === null ? '' 
     expect(machine.changes()).toEqual(before);
   });
 
-  test('waits for a lock that another program holds for a while"', async () => {
+  test('waits for a lock that another program holds for a while', async () => {
     await sh('(sleep 1; rm /etc/group.lock) > /dev/null 2>&1 & echo $! > /etc/group.lock');
     expect(said(await apply(...declared({ 'group-unix': { name: 'late' } })))).toEqual([
       { status: 'changed', message: null },
@@ -200,7 +200,7 @@ describe.skipIf(reason !== null)(`accounts of a test host${reason === null ? '' 
     await apply();
   });
 
-  test('leaves an account of a directory service to that service"', async () => {
+  test('leaves an account of a directory service to that service', async () => {
     // Replaces the name service: this machine has no module of a directory service.
     await sh(`
       cp /etc/nsswitch.conf /srv/nsswitch.conf
@@ -217,7 +217,7 @@ describe.skipIf(reason !== null)(`accounts of a test host${reason === null ? '' 
     await apply();
   });
 
-  test('refuses a key path that a user redirected with a link"', async () => {
+  test('refuses a key path that a user redirected with a link', async () => {
     await sh(`
       mkdir -p -m 700 /root/.ssh
       echo "root's own" > /root/.ssh/authorized_keys
@@ -248,7 +248,7 @@ describe.skipIf(reason !== null)(`accounts of a test host${reason === null ? '' 
     );
   });
 
-  test('refuses resources that no orchestrator would send"', async () => {
+  test('refuses resources that no orchestrator would send', async () => {
     const before = machine.changes();
     const hostile = [
       raw('user-unix', { name: '-x' }),

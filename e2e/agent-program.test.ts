@@ -168,7 +168,7 @@ describe('muster agent', () => {
     expect(operation.status).toBe('succeeded');
   });
 
-  test('delivers a large report over a link that breaks repeatedly in the middle of it"', async ({ stage }) => {
+  test('delivers a large report over a link that breaks repeatedly in the middle of it', async ({ stage }) => {
     const orchestrator = await stage.orchestrator();
     const cutter = new Cutter(orchestrator.agentPort, [30_000, 60_000, 90_000]);
     await cutter.listen();
@@ -202,7 +202,7 @@ describe('muster agent', () => {
     }
   });
 
-  test('starts if its bundle cannot be written"', ({ skip }) => {
+  test('starts if its bundle cannot be written', ({ skip }) => {
     const reason = missing('linux', 'root', 'namespaces');
     if (reason) skip(reason);
     // A mount that only this program sees: empty and read-only.

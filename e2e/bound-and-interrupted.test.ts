@@ -64,7 +64,7 @@ describe.skipIf(reason !== null)(`a plan and its apply on a test host${reason ==
         `printf '[Service]\\nExecStart=/bin/sleep 999\\n' > /etc/systemd/system/planned.service; systemctl daemon-reload`,
         'rm /etc/systemd/system/planned.service; systemctl daemon-reload',
       ],
-    ])('changes nothing if a %s was changed by hand since the plan"', async (_name, byHand, undo) => {
+    ])('changes nothing if a %s was changed by hand since the plan', async (_name, byHand, undo) => {
       const { plan_digest } = (await plan(desired())).finished;
       await sh(byHand);
       const found = machine.changes();
@@ -77,7 +77,7 @@ describe.skipIf(reason !== null)(`a plan and its apply on a test host${reason ==
       expect((await plan(desired())).finished.plan_digest).toBe(plan_digest);
     });
 
-    test('applies exactly the plan if nothing changed, and removes it again"', async () => {
+    test('applies exactly the plan if nothing changed, and removes it again', async () => {
       const before = machine.changes();
       for (const wanted of [desired(), []]) {
         const planned = await plan(wanted);
@@ -92,7 +92,7 @@ describe.skipIf(reason !== null)(`a plan and its apply on a test host${reason ==
       expect(machine.changes()).toEqual(before);
     });
 
-    test('keeps resources of every kind in kept modules unchanged"', async () => {
+    test('keeps resources of every kind in kept modules unchanged', async () => {
       const theirs = desired().map((resource) => ({ ...resource, module: 'theirs' }));
       await apply(theirs);
       const there = machine.changes();
@@ -161,7 +161,7 @@ describe.skipIf(reason !== null)(`a plan and its apply on a test host${reason ==
       depends_on: ['path:/var/tmp/conf'],
     });
 
-    test('does not restart for a source that failed, and keeps a due restart when a later resource fails"', async () => {
+    test('does not restart for a source that failed, and keeps a due restart when a later resource fails', async () => {
       await sh(
         `printf '[Service]\\nExecStartPre=/bin/sh -c "echo first started >> ${log}"\\nExecStart=/bin/sleep 1000\\n' > /etc/systemd/system/first.service; systemctl daemon-reload; systemctl start first`,
       );

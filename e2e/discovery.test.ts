@@ -15,7 +15,7 @@ const machines = {
 const agentOn = (networks: Networks, machine: string, dataDir: string) =>
   networks.run(machine, ['agent', '--data-dir', dataDir, '--hostname', machine, '--log-format', 'json']);
 
-test('discovers agents without an orchestrator address on their network, and keeps them enrolled"', async ({
+test('discovers agents without an orchestrator address on their network, and keeps them enrolled', async ({
   stage,
   networks,
   skip,

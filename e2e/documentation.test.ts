@@ -42,7 +42,7 @@ describe('docs/operations.md', () => {
     expect(tableAfter('| key | default | what it is |\n')).toEqual(expected);
   });
 
-  test('marks the keys that a reload of the configuration applies"', () => {
+  test('marks the keys that a reload of the configuration applies', () => {
     const marked = [...page.matchAll(/^\| `([a-z_.]+)` \|.* ↻ \|$/gm)].map(([, key]) => key);
     expect(marked.sort()).toEqual([...reloadable].sort());
   });

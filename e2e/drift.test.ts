@@ -29,7 +29,7 @@ const latestThat = async (orchestrator: Orchestrator, fits: (record: DriftRecord
 const newsOf = async ({ call }: Orchestrator) =>
   (await call(listAudit, { query: { category: 'drift' } })).events.map(({ event_type }) => event_type).reverse();
 
-test('reports manual changes and their repair from the watch"', async ({ stage }) => {
+test('reports manual changes and their repair from the watch', async ({ stage }) => {
   const orchestrator = await stage.orchestrator();
   const [motd, issue] = (await applied(stage, orchestrator)).paths as [string, string];
   for (const text of ['kilroy\n', 'was\n', 'here\n']) {
@@ -64,7 +64,7 @@ test('reports manual changes and their repair from the watch"', async ({ stage }
   expect(await orchestrator.call(listDrift, { params: { node_id: 'web-1' } })).toEqual(records);
 });
 
-test('checks machines by schedule"', async ({ stage }) => {
+test('checks machines by schedule', async ({ stage }) => {
   const env = { MUSTER_DRIFT_INTERVAL: '1', MUSTER_DRIFT_SKIP_RECENTLY_APPLIED: '0' };
   const orchestrator = await stage.orchestrator({ env });
   await applied(stage, orchestrator);

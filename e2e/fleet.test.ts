@@ -116,7 +116,7 @@ describe.skipIf(reason !== null)(`a fleet of web servers${reason === null ? '' :
     expect(await processes('web-1')).toEqual(serving);
   });
 
-  test('reloads only if a file that the service reads has changed"', async () => {
+  test('reloads only if a file that the service reads has changed', async () => {
     const serving = await Promise.all(names.map(processes));
     await upload({ port: 8080 });
     const applied = await apply();
@@ -160,7 +160,7 @@ describe.skipIf(reason !== null)(`a fleet of web servers${reason === null ? '' :
     expect((await call(listDrift, { params: params('web-2'), query: {} })).length).toBe(0);
   });
 
-  test('finds changes without a watch event on demand and at the scheduled check: sysctl and packages"', async () => {
+  test('finds changes without a watch event on demand and at the scheduled check: sysctl and packages', async () => {
     const packageOf = 'DEBIAN_FRONTEND=noninteractive dpkg --force-depends --remove nginx-light';
     await machine('web-2').sh(`sysctl -qw net.ipv4.ip_forward=0; ${packageOf}`);
     const asked = await call(checkDrift, { params: params('web-2') });
@@ -182,7 +182,7 @@ describe.skipIf(reason !== null)(`a fleet of web servers${reason === null ? '' :
     ).toEqual(['backup', 'deploy', 'deployers', 'forwarding', 'forwarding', 'heartbeat', 'nginx', 'site']);
   });
 
-  test('restores the previous state when everything is removed"', async () => {
+  test('restores the previous state when everything is removed', async () => {
     await call(removeAssignment, { params: { name: 'web' } });
     await Promise.all(
       names.map(async (name) => {

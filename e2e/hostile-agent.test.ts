@@ -17,7 +17,7 @@ const files = Array.from(
 );
 const module = `name: files\nsupports: [{ platform: linux }]\nresources:\n${files.join('\n')}\n`;
 
-test('stores at most the budget of data from hostile agents, and ends links that break the rules"', async ({
+test('stores at most the budget of data from hostile agents, and ends links that break the rules', async ({
   stage,
 }) => {
   const orchestrator = await stage.orchestrator({ env: { MUSTER_AGENTS_DAILY_BYTES: String(mebibyte) } });

@@ -74,7 +74,7 @@ describe.skipIf(reason !== null)(`a hostile machine${reason === null ? '' : ` ($
     expect(Number(/\d+/.exec(peak)?.[0]) / 1024).toBeLessThan(memoryLimit);
   }
 
-  test('fails impossible resources, each with its reason, and applies the others"', async () => {
+  test('fails impossible resources, each with its reason, and applies the others', async () => {
     await sh(`
       mkfifo /srv/fifo
       mknod /srv/device c 1 3
@@ -118,7 +118,7 @@ describe.skipIf(reason !== null)(`a hostile machine${reason === null ? '' : ` ($
     await lives();
   });
 
-  test('ends a hanging script and its child processes at the configured limit"', async () => {
+  test('ends a hanging script and its child processes at the configured limit', async () => {
     await sh(`
       echo 'scripts: { time_limit: 1 }' > /etc/muster/agent.new
       mv /etc/muster/agent.new /etc/muster/agent.yml
@@ -134,7 +134,7 @@ describe.skipIf(reason !== null)(`a hostile machine${reason === null ? '' : ` ($
     await lives();
   });
 
-  test('follows no link that replaces a directory of its path while it writes"', async () => {
+  test('follows no link that replaces a directory of its path while it writes', async () => {
     // Swaps atomically: `way` is always either a directory or a link to a target that root must not write to.
     const swap = `
       $SIG{TERM} = sub { print "$n\\n"; exit }; chdir "/srv/mallory" or die;
@@ -172,7 +172,7 @@ describe.skipIf(reason !== null)(`a hostile machine${reason === null ? '' : ` ($
     await lives();
   });
 
-  test('reports a read-only root, and works on writable mounts"', async () => {
+  test('reports a read-only root, and works on writable mounts', async () => {
     // The setting of a hardened unit.
     const dropIn = '/run/systemd/system/muster-agent.service.d/read-only.conf';
     await sh(`

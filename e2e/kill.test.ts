@@ -28,7 +28,7 @@ import { begun, connected, expectDone, type Moment } from './trial.ts';
 const moments: Moment[] = [0, 3, 10, 25, 60, 'script', 120];
 
 describe('kill -9 in the middle of an apply', () => {
-  test('ends the apply once and loses no acknowledged change when the orchestrator is killed"', async ({ stage }) => {
+  test('ends the apply once and loses no acknowledged change when the orchestrator is killed', async ({ stage }) => {
     const orchestrator = await stage.orchestrator();
     const agent = await stage.agent(orchestrator, 'web-1');
     const parts = { orchestrator, agent };
@@ -45,7 +45,7 @@ describe('kill -9 in the middle of an apply', () => {
     expect(await orchestrator.call(listModules, {})).toHaveLength(moments.length);
   });
 
-  test('resumes the apply and runs the script once when the agent is killed"', async ({ stage }) => {
+  test('resumes the apply and runs the script once when the agent is killed', async ({ stage }) => {
     const orchestrator = await stage.orchestrator();
     const agent = await stage.agent(orchestrator, 'web-1');
     const parts = { orchestrator, agent };
@@ -58,7 +58,7 @@ describe('kill -9 in the middle of an apply', () => {
     }
   });
 
-  test('ends the apply once when both processes are killed"', async ({ stage }) => {
+  test('ends the apply once when both processes are killed', async ({ stage }) => {
     const orchestrator = await stage.orchestrator();
     const agent = await stage.agent(orchestrator, 'web-1');
     const parts = { orchestrator, agent };
@@ -71,7 +71,7 @@ describe('kill -9 in the middle of an apply', () => {
     }
   });
 
-  test('keeps every acknowledged write of several operators when the orchestrator is killed"', async ({ stage }) => {
+  test('keeps every acknowledged write of several operators when the orchestrator is killed', async ({ stage }) => {
     const orchestrator = await stage.orchestrator();
     const { call } = orchestrator;
     const agent = await stage.agent(orchestrator, 'web-1');
@@ -148,7 +148,7 @@ describe('kill -9 in the middle of an apply', () => {
     expect(events.length).toBeGreaterThanOrEqual(Math.min(500, answered.size));
   });
 
-  test('does not rerun a script without check after a kill of the agent, and reports its outcome as unknown"', async ({
+  test('does not rerun a script without check after a kill of the agent, and reports its outcome as unknown', async ({
     stage,
   }) => {
     const orchestrator = await stage.orchestrator();

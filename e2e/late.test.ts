@@ -93,7 +93,7 @@ function clockFrom(file: string, offset: string): NodeJS.ProcessEnv {
 }
 
 describe('an agent that is late', () => {
-  test('applies the unexpired operations from its time offline in order, also after a restart"', async ({ stage }) => {
+  test('applies the unexpired operations from its time offline in order, also after a restart', async ({ stage }) => {
     const orchestrator = await stage.orchestrator();
     const { call } = orchestrator;
     const agent = await stage.agent(orchestrator, 'web-1');
@@ -129,9 +129,7 @@ describe('an agent that is late', () => {
     expect(['one', 'two', 'late'].map((name) => existsSync(path(name)))).toEqual([false, true, false]);
   });
 
-  test('continues without a link after a kill, and reports its results once after it reconnects"', async ({
-    stage,
-  }) => {
+  test('continues without a link after a kill, and reports its results once after it reconnects', async ({ stage }) => {
     const orchestrator = await stage.orchestrator();
     const { call } = orchestrator;
     const cable = new Cable(orchestrator.agentPort);
@@ -166,7 +164,7 @@ describe('an agent that is late', () => {
     }
   });
 
-  test('yields as a copy to the first agent, which never disconnects, and operators are notified"', async ({
+  test('yields as a copy to the first agent, which never disconnects, and operators are notified', async ({
     stage,
   }) => {
     const orchestrator = await stage.orchestrator();
@@ -203,7 +201,7 @@ describe('a clock that is an hour off', () => {
     expect(at).toBeLessThanOrEqual(Date.now() / 1000 + 1);
   };
 
-  test('does not affect reported times or time limits if it is an agent\'s clock, and is shown"', async ({
+  test("does not affect reported times or time limits if it is an agent's clock, and is shown", async ({
     stage,
     skip,
   }) => {
@@ -260,7 +258,7 @@ describe('a clock that is an hour off', () => {
     }
   });
 
-  test('breaks no link and ends no time limit early if the orchestrator\'s clock is set back"', async ({
+  test("breaks no link and ends no time limit early if the orchestrator's clock is set back", async ({
     stage,
     skip,
   }) => {

@@ -84,7 +84,7 @@ function amongMounts(shell: string, body: string): Record<string, unknown> {
 const program = '"$NODE" --input-type=module-typescript --eval "$BODY" || test $? = 137';
 
 describe.skipIf(reason !== null)(`metrics${reason === null ? '' : ` (${reason})`}`, () => {
-  test('agree with the machine\'s tools, and follow in order, once, and completely after a lost link, a stop, and a kill"', async ({
+  test("agree with the machine's tools, and follow in order, once, and completely after a lost link, a stop, and a kill", async ({
     hosts,
     stage,
   }) => {

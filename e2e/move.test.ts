@@ -30,7 +30,7 @@ const tablesOf = ({ stdout }: Ran) =>
   );
 
 describe('everything an orchestrator knows', () => {
-  test('moves all data from SQLite to PostgreSQL and back, and continues there"', async ({ stage, skip }) => {
+  test('moves all data from SQLite to PostgreSQL and back, and continues there', async ({ stage, skip }) => {
     const server = await startPostgres().catch((error: unknown) => {
       if (!(error instanceof PostgresMissing) || process.env.CI === 'true') throw error;
       skip(error.message);
@@ -127,7 +127,7 @@ describe('everything an orchestrator knows', () => {
     }
   });
 
-  test('refuses to move without a database, and shows the usage"', async ({ stage }) => {
+  test('refuses to move without a database, and shows the usage', async ({ stage }) => {
     const empty = stage.folder('empty');
     const nothing = await run(stage, 'export', '--data-dir', empty, '-');
     expect(nothing).toMatchObject({ code: 1, stdout: '' });

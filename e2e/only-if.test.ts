@@ -54,7 +54,7 @@ test('applies a resource while its path exists, and skips it otherwise', async (
   expect((await call(getState, { params })).applied).toHaveLength(2);
 });
 
-test('sends an agent of protocol version 5 no `only_if`, which it would ignore"', async ({ stage }) => {
+test('sends an agent of protocol version 5 no `only_if`, which it would ignore', async ({ stage }) => {
   const orchestrator = await stage.orchestrator();
   const { call } = orchestrator;
   const resource = { 'file-unix': { path: '/srv/a', content: 'x' } };

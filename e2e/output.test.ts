@@ -65,7 +65,7 @@ const peakOf = (pid: number): number =>
   Number(/VmHWM:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]) * 1024;
 
 describe('script output', () => {
-  test('streams output while a script or its undo runs, and is complete at the end"', async ({ stage }) => {
+  test('streams output while a script or its undo runs, and is complete at the end', async ({ stage }) => {
     const orchestrator = await stage.orchestrator();
     const agent = await stage.agent(orchestrator, 'web-1');
     const go = join(stage.dir, 'go');
@@ -119,7 +119,7 @@ describe('script output', () => {
     await following;
   });
 
-  test('hides output of a script with a secret, and secret values in the output of others"', async ({ stage }) => {
+  test('hides output of a script with a secret, and secret values in the output of others', async ({ stage }) => {
     const orchestrator = await stage.orchestrator();
     const agent = await stage.agent(orchestrator, 'web-1');
     await orchestrator.call(createSecret, { body: { name: 'pin', value: 'hunter2-hunter2' } });
@@ -160,7 +160,7 @@ describe('script output', () => {
     expect((await ended(orchestrator.call, operation_id)).status).toBe('succeeded');
   });
 
-  test('uses bounded memory and network for any amount of output"', async ({ stage }) => {
+  test('uses bounded memory and network for any amount of output', async ({ stage }) => {
     const orchestrator = await stage.orchestrator();
     const meter = new Meter(orchestrator.agentPort);
     await meter.listen();

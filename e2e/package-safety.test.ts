@@ -40,13 +40,13 @@ dpkg --purge sample-data sample-dependent sample-config sample-plain > /dev/null
     await agent.forget();
   };
 
-  test('deletes all files of the package if others added none"', async () => {
+  test('deletes all files of the package if others added none', async () => {
     expect(ends(await apply(of('sample-data')))).toEqual([['changed', null]]);
     expect(ends(await apply())).toEqual([['changed', null]]);
     expect(await machine.sh('ls -d /etc/sample-data /var/lib/sample-data 2> /dev/null || true')).toBe('');
   });
 
-  test('removes dependencies that other packages only suggest"', async () => {
+  test('removes dependencies that other packages only suggest', async () => {
     await clear();
     await machine.sh(`mkdir -p /tmp/fan/DEBIAN; printf '%s\n' 'Package: sample-fan' 'Version: 1' 'Architecture: all' \
 'Maintainer: Tests <tests@example.com>' 'Suggests: sample-plain' 'Description: made for tests' > /tmp/fan/DEBIAN/control
@@ -60,7 +60,7 @@ dpkg-deb --build /tmp/fan /tmp/fan.deb > /dev/null; dpkg --install /tmp/fan.deb 
     ).toBe('sample-fan:installed sample-plain:not-installed ');
   });
 
-  test('keeps files created between a failed and the successful removal"', async () => {
+  test('keeps files created between a failed and the successful removal', async () => {
     await clear();
     repository.offer(({ name }) => name !== 'sample-plain');
     await machine.sh('apt-get update -qq');
@@ -74,7 +74,7 @@ dpkg-deb --build /tmp/fan /tmp/fan.deb > /dev/null; dpkg --install /tmp/fan.deb 
     expect(ends(told)).toEqual([['changed', expect.stringMatching(/are kept: \/etc\/sample-data existed before/)]]);
   });
 
-  test('keeps files that others created while the package was being installed"', async () => {
+  test('keeps files that others created while the package was being installed', async () => {
     await clear();
     await machine.sh('echo 2 > /etc/sample-slow');
     const coming = apply(of('sample-data'));
@@ -88,7 +88,7 @@ dpkg-deb --build /tmp/fan /tmp/fan.deb > /dev/null; dpkg --install /tmp/fan.deb 
     expect(ends(told)).toEqual([['changed', expect.stringContaining('/etc/sample-data/mine.conf was added')]]);
   });
 
-  test('keeps files on another file system, mounted before or after the installation"', async () => {
+  test('keeps files on another file system, mounted before or after the installation', async () => {
     for (const mounted of ['before', 'after']) {
       await clear();
       const mount =
@@ -102,7 +102,7 @@ dpkg-deb --build /tmp/fan /tmp/fan.deb > /dev/null; dpkg --install /tmp/fan.deb 
     }
   });
 
-  test('keeps an edited configuration although apt is set to purge on removal"', async () => {
+  test('keeps an edited configuration although apt is set to purge on removal', async () => {
     await clear();
     await machine.sh(`echo 'APT::Get::Purge "true"; APT::Get::AutomaticRemove "true";' > /etc/apt/apt.conf.d/99tests
 apt-get install -qq sample-config sample-dependent > /dev/null; apt-mark auto -qq sample-dependent > /dev/null
@@ -113,7 +113,7 @@ echo mine > /etc/sample-config.conf`);
     await machine.sh('rm /etc/apt/apt.conf.d/99tests');
   });
 
-  test('keeps a dependent package that was installed during the wait for the lock"', async () => {
+  test('keeps a dependent package that was installed during the wait for the lock', async () => {
     await clear();
     expect(ends(await apply(of('sample-plain')))).toEqual([['changed', null]]);
     // Works like unattended-upgrades: takes the lock first, and installs the package a while later.
@@ -148,7 +148,7 @@ exec /usr/bin/apt-get "$@"
 `,
     });
 
-  test('keeps a dependent package that was installed immediately before apt gets the lock"', async () => {
+  test('keeps a dependent package that was installed immediately before apt gets the lock', async () => {
     await clear();
     expect(ends(await apply(of('sample-plain')))).toEqual([['changed', null]]);
     await justBefore('remove', '/usr/bin/apt-get install -qq sample-data');
@@ -159,7 +159,7 @@ exec /usr/bin/apt-get "$@"
     expect(results).toMatchObject([{ status: 'failed', message: expect.stringMatching(/needs it: sample-data$/) }]);
   });
 
-  test('keeps a package that was reinstalled immediately before its leftovers are removed"', async () => {
+  test('keeps a package that was reinstalled immediately before its leftovers are removed', async () => {
     await clear();
     expect(ends(await apply(of('sample-data')))).toEqual([['changed', null]]);
     await justBefore('purge', '/usr/bin/apt-get install -qq sample-data');
@@ -170,7 +170,7 @@ exec /usr/bin/apt-get "$@"
     expect(results).toMatchObject([{ status: 'changed', message: expect.stringContaining('was installed again') }]);
   });
 
-  test('refuses to remove packages that the machine or the agent needs, also in a plan"', async () => {
+  test('refuses to remove packages that the machine or the agent needs, also in a plan', async () => {
     await clear();
     const wanted = ['dpkg', 'libc6', 'systemd-sysv'].map((name) => ({ ...of(name, { ensure: 'absent' }), id: name }));
     const before = machine.changes();

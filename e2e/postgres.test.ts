@@ -28,7 +28,7 @@ describe('on PostgreSQL', () => {
   const orchestratorOn = async (stage: Stage): Promise<Orchestrator> =>
     stage.orchestrator({ env: { MUSTER_DATABASE_URL: await server!.createDatabase() } });
 
-  test('plans, applies, watches, changes, and removes a site"', async ({ stage }) => {
+  test('plans, applies, watches, changes, and removes a site', async ({ stage }) => {
     const orchestrator = await orchestratorOn(stage);
     await mainJob(stage, orchestrator);
     // No output of the program shows the password.
@@ -36,7 +36,7 @@ describe('on PostgreSQL', () => {
     expect(orchestrator.program.lastLines(200).join('\n')).not.toContain(password);
   });
 
-  test('ends an apply once and loses no acknowledged change when the orchestrator is killed"', async ({ stage }) => {
+  test('ends an apply once and loses no acknowledged change when the orchestrator is killed', async ({ stage }) => {
     const orchestrator = await orchestratorOn(stage);
     const agent = await stage.agent(orchestrator, 'web-1');
     const trial = await begun(stage, { orchestrator, agent }, 'script');
@@ -46,7 +46,7 @@ describe('on PostgreSQL', () => {
     await expectDone(trial, 'site-script');
   });
 
-  test('answers 503 while the server is down, loses no acknowledged write, and recovers"', async ({ stage }) => {
+  test('answers 503 while the server is down, loses no acknowledged write, and recovers', async ({ stage }) => {
     const orchestrator = await orchestratorOn(stage);
     const { call } = orchestrator;
     const agent = await stage.agent(orchestrator, 'web-1');

@@ -27,7 +27,7 @@ const logged = (program: { lastLines(count: number): string[] }, text: string | 
   eventually(`${text} is logged`, async () => program.lastLines(200).find((line) => line.match(text)) ?? null);
 
 describe('refusals', () => {
-  test('sends nothing to an orchestrator with another key, and logs the reason"', async ({ stage }) => {
+  test('sends nothing to an orchestrator with another key, and logs the reason', async ({ stage }) => {
     const orchestrator = await stage.orchestrator();
     const token = await orchestrator.token('web-1');
     const address = `127.0.0.1:${orchestrator.agentPort}`;
@@ -44,7 +44,7 @@ describe('refusals', () => {
     expect(await orchestrator.call(getAgent, { params })).toMatchObject({ name: 'web-1', status: 'approved' });
   });
 
-  test('sends no operation to an agent without approval, although an assignment selects it"', async ({ stage }) => {
+  test('sends no operation to an agent without approval, although an assignment selects it', async ({ stage }) => {
     const orchestrator = await stage.orchestrator();
     const { call } = orchestrator;
     const agent = await stage.agent(orchestrator, 'web-1', { token: null });
@@ -69,7 +69,7 @@ describe('refusals', () => {
     expect(await call(listAgents, {})).toEqual([]);
   });
 
-  test('refuses a used token and an unknown token"', async ({ stage }) => {
+  test('refuses a used token and an unknown token', async ({ stage }) => {
     const orchestrator = await stage.orchestrator();
     const token = await orchestrator.token('web-1');
     const first = await stage.agent(orchestrator, 'web-1', { token });
@@ -83,7 +83,7 @@ describe('refusals', () => {
     expect((await orchestrator.call(listAgents, {})).map(({ node_id }) => node_id)).toEqual([first.nodeId]);
   });
 
-  test('supports trust on first use, and shows it"', async ({ stage }) => {
+  test('supports trust on first use, and shows it', async ({ stage }) => {
     const orchestrator = await stage.orchestrator();
     const agent = stage.agentAt('web-1', [`127.0.0.1:${orchestrator.agentPort}`]);
     await agent.start();

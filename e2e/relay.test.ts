@@ -54,7 +54,7 @@ test.for([
   expect(events[0]?.summary).toMatch(/the signature is for (tls:[0-9a-f]{64}|origin:https:\/\/127\.0\.0\.1:\d+)/);
 });
 
-test('gives nothing to an attacker who answers at the orchestrator\'s address"', async ({ stage }) => {
+test("gives nothing to an attacker who answers at the orchestrator's address", async ({ stage }) => {
   // Operators use a port that is forwarded to the orchestrator, as a router does.
   const orchestrator = await stage.orchestrator();
   const forward = await startForward(orchestrator.apiPort);
@@ -87,7 +87,7 @@ test('gives nothing to an attacker who answers at the orchestrator\'s address"',
   relay.close();
 });
 
-test('signs nothing for a relay that requests the bare form"', async ({ stage }) => {
+test('signs nothing for a relay that requests the bare form', async ({ stage }) => {
   const orchestrator = await stage.orchestrator();
   const relay = await startRelay(orchestrator.url, { downgrade: true });
   const { code, said } = await login(stage, orchestrator, relay, { MUSTER_FINGERPRINT: relay.fingerprint });

@@ -292,10 +292,10 @@ describe('a secret is on the machine that may have it, and nowhere else', () => 
     await end.close();
   });
 
-  test('keeps secrets off all other machines, with SQLite"', ({ stage }) =>
+  test('keeps secrets off all other machines, with SQLite', ({ stage }) =>
     nobodyElseHasIt(stage, end, { url: null, dump: async () => new Map() }));
 
-  test('keeps secrets off all other machines, with PostgreSQL"', async ({ stage, skip }) => {
+  test('keeps secrets off all other machines, with PostgreSQL', async ({ stage, skip }) => {
     if (!server) return skip(missing?.message);
     const url = await server.createDatabase();
     const { dump } = server;
@@ -303,7 +303,7 @@ describe('a secret is on the machine that may have it, and nowhere else', () => 
   });
 });
 
-test('stores a secret with `muster secrets set` from a pipe or a file, and applies exactly that value"', async ({
+test('stores a secret with `muster secrets set` from a pipe or a file, and applies exactly that value', async ({
   stage,
 }) => {
   const orchestrator = await stage.orchestrator();

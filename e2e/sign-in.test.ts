@@ -5,7 +5,7 @@ import { newOperator } from './client.ts';
 import { test } from './harness.ts';
 
 describe('signing in', () => {
-  test('makes the bootstrap key the first admin, also after a restart"', async ({ stage }) => {
+  test('makes the bootstrap key the first admin, also after a restart', async ({ stage }) => {
     const orchestrator = await stage.orchestrator();
     const operators = await orchestrator.call(listOperators, {});
     expect(operators).toMatchObject([{ username: 'ada', role: 'admin', bootstrap: true }]);
@@ -17,7 +17,7 @@ describe('signing in', () => {
     expect(await orchestrator.clientFor(orchestrator.operator)(listOperators, {})).toEqual(operators);
   });
 
-  test('gives no nonce to an unknown key, and refuses requests without a sign-in session"', async ({ stage }) => {
+  test('gives no nonce to an unknown key, and refuses requests without a sign-in session', async ({ stage }) => {
     const orchestrator = await stage.orchestrator();
     const stranger = orchestrator.clientFor(newOperator());
     const refusal = await stranger(listAgents, {}).catch((error: unknown) => error);

@@ -159,7 +159,7 @@ describe.each(databases)('a terminal, on %s', (database) => {
     afterAll(() => stage?.end());
     beforeEach(({ onTestFailed }) => onTestFailed(() => console.error(stage.report())));
 
-    test('passes input and size, ends with the exit code of its shell, and stores the shown output"', async () => {
+    test('passes input and size, ends with the exit code of its shell, and stores the shown output', async () => {
       const { call } = orchestrator;
       const { session_id, screen, pid } = await opened(orchestrator, call, { cols: '100', rows: '30' });
       expect(screen.notices).toEqual([{ type: 'resize', cols: 100, rows: 30 }]);
@@ -219,7 +219,7 @@ describe.each(databases)('a terminal, on %s', (database) => {
       expect(await third.end()).toMatchObject({ type: 'exit', code: 0 });
     });
 
-    test('lets others watch, and only its operator and admins see, type, and end"', async () => {
+    test('lets others watch, and only its operator and admins see, type, and end', async () => {
       const ada = orchestrator.call;
       const person = async (username: string, role: 'admin' | 'operator') => {
         const operator = newOperator();
@@ -280,7 +280,7 @@ describe.each(databases)('a terminal, on %s', (database) => {
       expect(await endOnRecord(ada, other.session_id)).toMatchObject({ actor: { name: 'ada' } });
     });
 
-    test('leaves no shell and no terminal session when the agent is killed or stopped"', async () => {
+    test('leaves no shell and no terminal session when the agent is killed or stopped', async () => {
       const { call } = orchestrator;
       for (const how of ['killed', 'stopped'] as const) {
         if (how === 'stopped') {
@@ -304,7 +304,7 @@ describe.each(databases)('a terminal, on %s', (database) => {
       }
     });
 
-    test('keeps a prefix of the output in the transcript after a broken link, and each client received a prefix of that"', async ({
+    test('keeps a prefix of the output in the transcript after a broken link, and each client received a prefix of that', async ({
       onTestFinished,
     }) => {
       const { call } = orchestrator;
@@ -334,7 +334,7 @@ describe.each(databases)('a terminal, on %s', (database) => {
       }
     });
 
-    test('records all shown output before the orchestrator is killed, and the shell ends"', async () => {
+    test('records all shown output before the orchestrator is killed, and the shell ends', async () => {
       const { call } = orchestrator;
       for (const ms of database === 'SQLite' ? [30, 330] : [110]) {
         // A new process starts with the minimum backoff.
@@ -361,7 +361,7 @@ describe.each(databases)('a terminal, on %s', (database) => {
     });
   });
 
-  test('ends at the configured limits: no client, idle, or more output than the transcript limit"', async ({
+  test('ends at the configured limits: no client, idle, or more output than the transcript limit', async ({
     stage,
   }) => {
     const env = await fresh({
@@ -394,7 +394,7 @@ describe.each(databases)('a terminal, on %s', (database) => {
     }
   });
 
-  test('ends with the reason if its transcript cannot be stored or is removed, and other sessions continue"', async ({
+  test('ends with the reason if its transcript cannot be stored or is removed, and other sessions continue', async ({
     stage,
     skip,
   }) => {

@@ -16,7 +16,7 @@ const recorded = (orchestrator: Orchestrator, type: string, count: number) =>
     return events.length >= count ? events : null;
   });
 
-test('reports a killed agent as lost after the grace time and returned after its start, also across a restart of the orchestrator"', async ({
+test('reports a killed agent as lost after the grace time and returned after its start, also across a restart of the orchestrator', async ({
   stage,
 }) => {
   const orchestrator = await stage.orchestrator(options);
@@ -48,7 +48,7 @@ test('reports a killed agent as lost after the grace time and returned after its
   ]);
 });
 
-test('reports a copied data directory once, and keeps the first agent connected"', async ({ stage }) => {
+test('reports a copied data directory once, and keeps the first agent connected', async ({ stage }) => {
   const orchestrator = await stage.orchestrator(options);
   const agent = await stage.agent(orchestrator, 'web-1');
   const copy = join(stage.dir, 'copy');

@@ -52,7 +52,7 @@ resources:
 `;
 
 describe.skipIf(reason !== null)(`installed from packages${reason === null ? '' : ` (${reason})`}`, () => {
-  test('installs, enrolls by the pasted line, reconnects, upgrades, and removes an orchestrator and an agent"', async ({
+  test('installs, enrolls by the pasted line, reconnects, upgrades, and removes an orchestrator and an agent', async ({
     hosts,
     onTestFailed,
   }) => {

@@ -108,7 +108,7 @@ describe.skipIf(reason !== null)(`the recipes${reason === null ? '' : ` (${reaso
 
   const report = () => onTestFailed(async () => console.error(stage.report(), await agent.log()));
 
-  test('applies all recipes to one machine as planned"', async () => {
+  test('applies all recipes to one machine as planned', async () => {
     report();
     const planned = await plan();
     expect(planned).toMatchObject({ status: 'succeeded', error: null });
@@ -120,7 +120,7 @@ describe.skipIf(reason !== null)(`the recipes${reason === null ? '' : ` (${reaso
     expect(await drift()).toMatchObject({ status: 'in_sync' });
   });
 
-  test('behaves as the page of each recipe describes"', async () => {
+  test('behaves as the page of each recipe describes', async () => {
     report();
     // Signing in with the key over SSH shows the message; an admin becomes root, and password sign-in fails.
     const session = await machine.sh(`echo exit | ${ssh} -tt ada@127.0.0.1 2>&1`);
@@ -169,7 +169,7 @@ describe.skipIf(reason !== null)(`the recipes${reason === null ? '' : ` (${reaso
     expect(await machine.sh('systemctl --failed --no-legend')).toBe('');
   });
 
-  test('detects and repairs manual changes of all recipes"', async () => {
+  test('detects and repairs manual changes of all recipes', async () => {
     report();
     for (const { shell } of Object.values(byHand)) await machine.sh(shell);
     const { resources } = await drift();
@@ -187,7 +187,7 @@ describe.skipIf(reason !== null)(`the recipes${reason === null ? '' : ` (${reaso
     expect(await page(80)).toContain('Served by recipes.');
   });
 
-  test('applies changed parameters without losing the connection"', async () => {
+  test('applies changed parameters without losing the connection', async () => {
     report();
     await orchestrator.call(removeAssignment, { params: { name: assignment } });
     await assign(changedParameters(parameters));
@@ -207,7 +207,7 @@ describe.skipIf(reason !== null)(`the recipes${reason === null ? '' : ` (${reaso
     expect((await agent.log(1000)).split('\n').filter((line) => line.includes('"event":"connected"'))).toHaveLength(1);
   });
 
-  test('refuses configuration that the programs do not accept"', async () => {
+  test('refuses configuration that the programs do not accept', async () => {
     report();
     await orchestrator.call(removeAssignment, { params: { name: assignment } });
     const changed = changedParameters(parameters);
@@ -235,7 +235,7 @@ describe.skipIf(reason !== null)(`the recipes${reason === null ? '' : ` (${reaso
     expect(await machine.sh(`${ssh} ada@127.0.0.1 sudo -n id -u`)).toBe('0\n');
   });
 
-  test('keeps parameter values from being interpreted by the programs that read them"', async () => {
+  test('keeps parameter values from being interpreted by the programs that read them', async () => {
     report();
     await orchestrator.call(removeAssignment, { params: { name: assignment } });
     await assign({ ...changedParameters(parameters), ...hostile });
@@ -253,7 +253,7 @@ describe.skipIf(reason !== null)(`the recipes${reason === null ? '' : ` (${reaso
     expect(await machine.sh('systemctl --failed --no-legend')).toBe('');
   });
 
-  test('plans the containers recipe"', async () => {
+  test('plans the containers recipe', async () => {
     report();
     await orchestrator.call(removeAssignment, { params: { name: assignment } });
     await assign(changedParameters(parameters));
@@ -273,7 +273,7 @@ describe.skipIf(reason !== null)(`the recipes${reason === null ? '' : ` (${reaso
     expect(JSON.stringify(planned)).not.toContain('pwned');
   });
 
-  test('removes all recipes, except for the paths that their pages name"', async () => {
+  test('removes all recipes, except for the paths that their pages name', async () => {
     report();
     await orchestrator.call(removeAssignment, { params: { name: assignment } });
     const removed = await apply();

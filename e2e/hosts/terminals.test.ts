@@ -17,7 +17,7 @@ async function answer(link: ServedLink, types: readonly AgentMessage['type'][]):
 
 /** Tests the agent as installed, with its bundle and add-on on a read-only repository, over the wire protocol. */
 describe.skipIf(reason !== null)(`terminals of a real machine${reason === null ? '' : ` (${reason})`}`, () => {
-  test('start logins of the configured user outside the agent\'s unit, and end with a killed agent"', async ({
+  test("start logins of the configured user outside the agent's unit, and end with a killed agent", async ({
     hosts,
   }) => {
     const [machine, orchestrator] = await Promise.all([

@@ -117,6 +117,7 @@ const bannedPhrases: readonly BannedPhrase[] = [
     'the expected behavior: "refuses a used token"',
   ),
   ruleIn(['test'], String.raw`^(?:%[a-z]|\$[\w.]+)$`, 'the expected behavior: "accepts $name"'),
+  ruleIn(['test'], String.raw`^[^"]*"(?:[^"]*"[^"]*")*[^"]*$`, 'pairs of quotes'),
 ];
 
 /** Every banned phrase in a text, as written. */

@@ -37,6 +37,8 @@ test('rules some phrases out in one kind of text only', () => {
     { phrase: 'is', instead: expect.stringContaining('expected behavior') },
   ]);
   expect(bannedIn('is refused when used', 'message')).toEqual([]);
+  expect(bannedIn('prints "a"', 'test')).toEqual([]);
+  expect(bannedIn('prints "a" and "', 'test')).toHaveLength(1);
   expect(bannedIn('It was never applied.', 'comment')).toEqual([{ phrase: 'It ', instead: 'name the subject' }]);
 });
 

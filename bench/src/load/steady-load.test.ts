@@ -7,7 +7,7 @@ import { makeCertificate } from '../../../cli/test/certificate.ts';
 import { nextMessage } from '../servers/server-process.ts';
 import type { SteadyLoadSeen, SteadyLoadWanted } from './steady-load.ts';
 
-test('counts connections that the server resets, and continues"', async () => {
+test('counts connections that the server resets, and continues', async () => {
   const tls = await makeCertificate();
   let asked = 0;
   const server = createServer(tls, (request, response) => {

@@ -14,7 +14,7 @@ describe('loop delay', () => {
     expect(delay.p50).toBeGreaterThan(10);
   });
 
-  test('counts a stall that has not ended"', () => {
+  test('counts a stall that has not ended', () => {
     const probe = new LoopDelay();
     const until = performance.now() + 30;
     while (performance.now() < until);
