@@ -1,3 +1,4 @@
+import { lstatSync } from 'node:fs';
 import type { Clock } from '../../../lib/src/clock.ts';
 import type { ProcessIdentity } from '../../../lib/src/process-identity.ts';
 import { HostFailure } from './failure.ts';
@@ -17,6 +18,8 @@ export interface LinkGroup {
   candidates: string[];
   /** Slave links that do not belong to `target`, as after an interrupted change. */
   brokenSlaves: string[];
+  /** The path of the group, such as /usr/bin/editor. update-alternatives links a missing one, and leaves another file. */
+  link: { path: string; state: 'linked' | 'missing' | 'other file' };
 }
 
 export type Choice = { mode: 'auto' } | { mode: 'manual'; path: string };
@@ -42,7 +45,8 @@ export const groupFiles = (name: string): string[] => [`${directory}/${name}`, `
  */
 export async function readGroup(name: string, context: Context): Promise<LinkGroup | null> {
   const result = await run(['--query', name], context);
-  if (result.exitCode === 0 && !result.truncated) return parseGroup(result.stdout, currentSlave);
+  if (result.exitCode === 0 && !result.truncated)
+    return parseGroup(result.stdout, { slave: currentSlave, link: linkTarget, isThere: isEntry });
   // Exit code 2 stands for every error.
   if (/: no alternatives for /.test(result.stderr)) return null;
   const reason = result.truncated ? 'it printed more than 1 MiB' : reasonOf(result);
@@ -77,8 +81,22 @@ function reasonOf({ stderr, exitCode, signal, timedOut }: CommandResult): string
   return line === '' ? `update-alternatives ended with ${exitCode ?? signal}` : line;
 }
 
+function isEntry(path: string): boolean {
+  try {
+    return lstatSync(path, { throwIfNoEntry: false }) !== undefined;
+  } catch {
+    return false;
+  }
+}
+
 /** The target of a slave link, and whether a file exists at the path that it should link to. */
 type ReadSlave = (name: string, path: string | null) => { target: string | null; isThere: boolean };
+interface ReadLinks {
+  slave: ReadSlave;
+  /** Target of a symbolic link; null: there is no such link. */
+  link(path: string): string | null;
+  isThere(path: string): boolean;
+}
 const currentSlave: ReadSlave = (name, path) => ({
   target: linkTarget(`${directory}/${name}`),
   isThere: path !== null && exists(path),
@@ -88,7 +106,7 @@ const currentSlave: ReadSlave = (name, path) => ({
  * Parses output of `update-alternatives --query`: a paragraph about the group, and one for each candidate.
  * @throws HostFailure if it has another form
  */
-export function parseGroup(text: string, readSlave: ReadSlave): LinkGroup {
+export function parseGroup(text: string, read: ReadLinks): LinkGroup {
   const [group, ...candidates] = text
     .trimEnd()
     .split(/\n\n+/)
@@ -99,23 +117,29 @@ export function parseGroup(text: string, readSlave: ReadSlave): LinkGroup {
   const mode = group?.fields.get('Status');
   if (group === undefined || (mode !== 'auto' && mode !== 'manual'))
     throw new HostFailure('update-alternatives printed a link group in an unknown form');
+  const name = group.fields.get('Name');
+  const path = group.fields.get('Link');
+  if (name === undefined || path === undefined)
+    throw new HostFailure('update-alternatives printed a link group without a name or link');
   const pathIn = (key: string): string | null => {
-    const path = group.fields.get(key);
-    return path === undefined || path === 'none' ? null : path;
+    const found = group.fields.get(key);
+    return found === undefined || found === 'none' ? null : found;
   };
   const target = pathIn('Value');
   const chosen = candidates.find(({ fields }) => fields.get('Alternative') === target);
-  const brokenSlaves = [...group.slaves.keys()].filter((name) => {
-    const path = chosen?.slaves.get(name) ?? null;
-    const slave = readSlave(name, path);
+  const brokenSlaves = [...group.slaves.keys()].filter((slaveName) => {
+    const slavePath = chosen?.slaves.get(slaveName) ?? null;
+    const slave = read.slave(slaveName, slavePath);
     // The link of a missing file is left out.
-    return slave.target !== (slave.isThere ? path : null);
+    return slave.target !== (slave.isThere ? slavePath : null);
   });
+  const isLinked = read.link(path) === `${directory}/${name}`;
   return {
     mode,
     target,
     best: pathIn('Best'),
     candidates: candidates.flatMap(({ fields }) => fields.get('Alternative') ?? []),
     brokenSlaves: chosen === undefined ? [] : brokenSlaves,
+    link: { path, state: isLinked ? 'linked' : read.isThere(path) ? 'other file' : 'missing' },
   };
 }

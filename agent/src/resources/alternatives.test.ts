@@ -34,6 +34,7 @@ const group = (differing: Partial<LinkGroup> = {}): LinkGroup => ({
   best: '/bin/vim',
   candidates: ['/bin/ed', '/bin/vim'],
   brokenSlaves: [],
+  link: { path: '/usr/bin/editor', state: 'linked' },
   ...differing,
 });
 const manual = group({ mode: 'manual', target: '/bin/ed' });
@@ -60,8 +61,20 @@ Slaves:
  editor.da.1.gz /usr/share/man/da/man1/vim.1.gz
 `;
 
+type ReadLinks = Parameters<typeof parseGroup>[1];
+/** The link of the group is as it should be. */
+const linked = (slave: ReadLinks['slave']): ReadLinks => ({
+  slave,
+  link: () => '/etc/alternatives/editor',
+  isThere: () => true,
+});
+
 test('reads mode, target, and candidates of a link group', () => {
-  const read = (text: string) => parseGroup(text, (_name, path) => ({ target: path, isThere: true }));
+  const read = (text: string) =>
+    parseGroup(
+      text,
+      linked((_name, path) => ({ target: path, isThere: true })),
+    );
   expect(read(printed)).toEqual(group());
   expect(read(printed.replace('Status: auto', 'Status: manual').replace('Value: /bin/vim', 'Value: none'))).toEqual(
     group({ mode: 'manual', target: null }),
@@ -80,10 +93,13 @@ test.skipIf(!exists('/usr/bin/update-alternatives'))('reads the groups of this m
 
 test('finds slave links that do not belong to the chosen candidate', () => {
   const broken = (targets: Readonly<Record<string, string>>, missing: string[] = [], text = printed) =>
-    parseGroup(text, (name, path) => ({
-      target: targets[name] ?? null,
-      isThere: path !== null && !missing.includes(path),
-    })).brokenSlaves;
+    parseGroup(
+      text,
+      linked((name, path) => ({
+        target: targets[name] ?? null,
+        isThere: path !== null && !missing.includes(path),
+      })),
+    ).brokenSlaves;
   const page = '/usr/share/man/man1/vim.1.gz';
   const danish = '/usr/share/man/da/man1/vim.1.gz';
   expect(broken({ 'editor.1.gz': page, 'editor.da.1.gz': danish })).toEqual([]);
@@ -95,6 +111,34 @@ test('finds slave links that do not belong to the chosen candidate', () => {
   expect(broken({ 'editor.1.gz': '/usr/share/man/man1/ed.1.gz', 'editor.da.1.gz': danish }, [], ed)).toEqual([
     'editor.da.1.gz',
   ]);
+});
+
+test.each([
+  ['/etc/alternatives/editor', true, 'linked'],
+  ['/opt/other', true, 'other file'],
+  [null, true, 'other file'],
+  [null, false, 'missing'],
+] as const)('finds the link of a group with target %s, and an entry: %s: %s', (target, isThere, state) => {
+  const read: ReadLinks = {
+    slave: () => ({ target: null, isThere: false }),
+    link: () => target,
+    isThere: () => isThere,
+  };
+  expect(parseGroup(printed, read).link).toEqual({ path: '/usr/bin/editor', state });
+});
+
+test('restores a missing link, and names another file in its place', () => {
+  const missing = { ...manual, link: { path: '/usr/bin/editor', state: 'missing' as const } };
+  expect(diffAlternatives(declared(), missing)).toEqual({
+    action: 'update',
+    changes: [{ field: 'link', from: null, to: '/usr/bin/editor' }],
+    diff: null,
+  });
+  const other = { ...manual, link: { path: '/usr/bin/editor', state: 'other file' as const } };
+  expect(diffAlternatives(declared(), other)).toMatchObject({
+    changes: [{ field: 'link', from: 'another file', to: '/usr/bin/editor' }],
+    awaits: [{ message: expect.stringContaining('"/usr/bin/editor" is not the link of the group editor') }],
+  });
 });
 
 test('reports each field that differs', () => {

@@ -61,12 +61,13 @@ const declaredChoice = ({ body: { path, ensure } }: Declared): Choice =>
 const restorable = (before: Choice, { candidates }: LinkGroup): Choice =>
   before.mode === 'auto' || candidates.includes(before.path) ? before : { mode: 'auto' };
 
-function changesTo(choice: Choice, { mode, target, best, brokenSlaves }: LinkGroup): FieldChange[] {
+function changesTo(choice: Choice, { mode, target, best, brokenSlaves, link }: LinkGroup): FieldChange[] {
   const path = choice.mode === 'auto' ? best : choice.path;
   const changes: FieldChange[] = [];
   if (target !== path) changes.push({ field: 'path', from: target, to: path });
   else if (brokenSlaves.length > 0)
     changes.push({ field: 'slaves', from: `broken: ${some(brokenSlaves)}`, to: 'linked' });
+  if (link.state === 'missing' && path !== null) changes.push({ field: 'link', from: null, to: link.path });
   if (mode !== choice.mode) changes.push({ field: 'mode', from: mode, to: choice.mode });
   return changes;
 }
@@ -86,6 +87,16 @@ export function diffAlternatives(resource: Declared, group: SeenAlternatives): D
     return { action: 'update', changes, diff: null, awaits: [{ kind: 'programs', message }] };
   }
   const changes = changesTo(declaredChoice(resource), group);
+  if (group.link.state === 'other file') {
+    const foreign = `${quoted(group.link.path)} is not the link of the group ${name} but another file, which update-alternatives leaves: remove it`;
+    const replaced = { field: 'link', from: 'another file', to: group.link.path };
+    return {
+      action: 'update',
+      changes: [...changes, replaced],
+      diff: null,
+      awaits: [{ kind: 'programs', message: foreign }],
+    };
+  }
   if (changes.length === 0) return nothing();
   if (group.candidates.includes(path)) return { action: 'update', changes, diff: null };
   const message = `${quoted(path)} is not a candidate of the link group ${name}, which has ${some(group.candidates) || 'none'}`;

@@ -39,4 +39,13 @@ export const alternativesSubjects: readonly Subject[] = [
     moved: ['path', 'mode'],
     state,
   },
+  {
+    name: 'alternatives, with a link that is removed',
+    prepare,
+    desired: { alternatives: one },
+    changed: { alternatives: two },
+    tamper: 'rm /usr/local/bin/tool',
+    moved: ['link'],
+    state: `${state}; readlink /usr/local/bin/tool || true`,
+  },
 ];
