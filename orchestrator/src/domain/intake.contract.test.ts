@@ -198,7 +198,7 @@ describeDatabases('daily limits of an agent', (fixture) => {
     await results(next.operation_id, 0, asSent(next, { diff: 'd'.repeat(60_000), message: 'this is why' }));
     const { resources } = await getOperation(context, next.operation_id);
     expect(resources.map(({ diff }) => diff?.length ?? 0)).toEqual([60_000, 0, 0]);
-    expect(resources[2]?.message).toContain('this is why (the details are left out: the agent had used up');
+    expect(resources[2]?.message).toContain('this is why (the details are left out: the agent had reached');
     expect(await finish(next.operation_id, asSent(next))).toBeNull();
     // The limits start over the next day.
     domain.clock.advance(86_400_000);
