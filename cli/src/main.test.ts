@@ -630,7 +630,7 @@ describe('plan, apply, drift, operations', () => {
     expect((await muster('apply', 'web-1', '-m', 'site', '--yes')).stderr).toContain('muster operations show');
   });
 
-  test('advises a new plan when the agent refuses a stale one', async () => {
+  test('advises to run the command again when the agent refuses a stale plan', async () => {
     answers.applyAgent = () => ({
       body: operation([], {
         ...{ kind: 'apply', status: 'failed', plan_id: 'p', error: 'plan_stale: the machine has changed' },
@@ -638,7 +638,9 @@ describe('plan, apply, drift, operations', () => {
     });
     const ran = await muster('apply', 'web-1', '-m', 'motd', '--yes');
     expect(ran.exit).toBe(1);
-    expect(ran.stderr).toMatch(/error: the machine has changed\nto do: .*Make a new plan: muster plan/);
+    expect(ran.stderr).toMatch(
+      /error: the machine has changed\nto do: .*Run the same command again without --plan or --plan-run/,
+    );
   });
 
   test('apply --queue does not wait for the end', async () => {

@@ -20,7 +20,7 @@ export interface Explanation {
 }
 
 export const stalePlanRemedy =
-  'The machine, its desired state, or a secret has changed since the plan. Make a new plan: muster plan. Or apply without --plan.';
+  'The machine, its desired state, or a secret has changed since the plan. Run the same command again without --plan or --plan-run, or make a new plan first: muster plan';
 
 // The table advises users of the API; these advise users of this program.
 const remedies: Readonly<Record<string, string>> = {
