@@ -87,7 +87,7 @@ export function diffUserRemoval(resource: ResolvedResource, before: UserBefore, 
     if (user?.uid === 0) throw new HostFailure(`${name} now has number 0: the superuser is not removed`);
     return before.made === null
       ? gone
-      : { ...gone, message: `its home directory ${before.made.home} is removed only if no files were added to it` };
+      : { ...gone, message: `its home directory ${before.made.home} is removed only if its content has not changed` };
   }
   if (user === null && before.whole === null)
     return nothing('already removed, but not by the agent, so the agent does not create it again');

@@ -59,7 +59,7 @@ async function removeOwnGroup(name: string, machine: Machine): Promise<void> {
 function removeHome({ home, parents, skeleton }: Made, machine: Machine): string[] {
   if (machine.declared(home)) return [`its home directory ${home} is left: it is declared`];
   if (!removeIfUntouched(machine.walk, home, skeleton))
-    return [`its home directory ${home} is left, because files were added to it`];
+    return [`its home directory ${home} is left, because it was replaced or its content has changed`];
   for (const parent of parents) {
     if (machine.declared(parent)) break;
     machine.walk.forget();
