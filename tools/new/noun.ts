@@ -72,7 +72,7 @@ export function nounSkeleton(root: string, name: string, options: NounOptions): 
 const capital = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);
 
 /** Takes a text between quotes. */
-const quoted = (text: string): string => `'${text.replaceAll("'", "\\'")}'`;
+const quoted = (text: string): string => `'${text.replaceAll(/['\\]/g, '\\$&')}'`;
 
 const checkEdits = ({ name, table }: Names): Edit[] => [
   insert(
