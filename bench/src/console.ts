@@ -29,6 +29,8 @@ import { OrchestratorProcess } from './servers/orchestrator-process.ts';
 const options = benchOptions({ numbers: { agents: [10_000, 50], rounds: [3, 1], minutes: [10, 0], rate: [50, 50] } });
 const { rounds } = options;
 const rowHeight = 38;
+/** Catches what hangs, in milliseconds: on a busy machine a page may take minutes. */
+const hangMs = 300_000;
 const rows = '[role=grid] [role=row] [role=gridcell]';
 const median = (values: readonly number[]): number =>
   values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? Number.NaN;
@@ -36,6 +38,7 @@ const median = (values: readonly number[]): number =>
 /** Opens the console at this address in a new tab, signed in. */
 async function open(browser: Browser, orchestrator: OrchestratorProcess, path: string): Promise<Page> {
   const context = await browser.newContext({ ignoreHTTPSErrors: true, viewport: { width: 1280, height: 900 } });
+  context.setDefaultTimeout(hangMs);
   const page = await context.newPage();
   await page.goto(`${orchestrator.url}${path}${await linkOf(orchestrator)}`);
   await page.getByRole('button', { name: 'Sign in', exact: true }).click();
@@ -77,6 +80,7 @@ const watchOpening = `
 
 async function opening(browser: Browser, orchestrator: OrchestratorProcess): Promise<Opened> {
   const context = await browser.newContext({ ignoreHTTPSErrors: true, viewport: { width: 1280, height: 900 } });
+  context.setDefaultTimeout(hangMs);
   const page = await context.newPage();
   await page.addInitScript(watchOpening);
   await page.goto(`${orchestrator.url}/agents${await linkOf(orchestrator)}`, { waitUntil: 'commit' });
@@ -128,6 +132,7 @@ async function staticPage(count: number) {
 /** Bytes fetched before a user can sign in: the shell, without the code of any page. */
 async function firstLoad(browser: Browser, orchestrator: OrchestratorProcess): Promise<Map<string, number>> {
   const context = await browser.newContext({ ignoreHTTPSErrors: true });
+  context.setDefaultTimeout(hangMs);
   const page = await context.newPage();
   const sizes = new Map<string, number>();
   page.on('response', async (response) => {
