@@ -89,13 +89,20 @@ function longestHealthMs(port: number): () => Promise<number> {
   };
 }
 
-/** Dials again after a cut: with 150 clients, this process can be too slow for the limit of a handshake, as agents can. */
-async function dialPatiently(port: number): Promise<TestAgent> {
-  for (;;) {
+/** Maximum number of dials of one client. */
+const maxDials = 5;
+
+/**
+ * Dials again after a cut: with 150 clients, this process can be too slow for the limit of a handshake, as agents can.
+ * @returns the agent, and the number of dials
+ */
+async function dialPatiently(port: number): Promise<{ agent: TestAgent; dials: number }> {
+  for (let dials = 1; ; dials++) {
     try {
-      return await dialAsAgent(port, undefined, '127.0.0.1', '127.0.0.2');
+      return { agent: await dialAsAgent(port, undefined, '127.0.0.1', '127.0.0.2'), dials };
     } catch (error) {
-      if (!['ECONNRESET', 'socket hang up'].some((cut) => String(error).includes(cut))) throw error;
+      const isCut = ['ECONNRESET', 'socket hang up'].some((cut) => String(error).includes(cut));
+      if (!isCut || dials === maxDials) throw error;
     }
   }
 }
@@ -107,14 +114,24 @@ test('150 hostile hellos leave the API answering', async ({ stage }) => {
   const greet = async (say: (agent: TestAgent) => Promise<unknown>) => {
     const before = processorMs(pid);
     const health = longestHealthMs(orchestrator.apiPort);
-    await Promise.all(
+    const dials = await Promise.all(
       Array.from({ length: count }, async () => {
-        const agent = await dialPatiently(orchestrator.agentPort);
+        const { agent, dials } = await dialPatiently(orchestrator.agentPort);
         await say(agent);
         agent.end();
+        return dials;
       }),
     );
-    return { ms: (processorMs(pid) - before) / count, health: await health() };
+    const redials = dials.reduce((sum, each) => sum + each, 0) - count;
+    return { ms: (processorMs(pid) - before) / count, health: await health(), redials };
+  };
+  /** Measures again while dials that were cut would distort the time. */
+  const measured = async (say: (agent: TestAgent) => Promise<unknown>) => {
+    for (let attempt = 1; ; attempt++) {
+      const found = await greet(say);
+      if (found.redials <= count / 20) return found;
+      if (attempt === maxDials) throw new Error(`${found.redials} of ${count} clients were cut before their hello`);
+    }
   };
   // An invalid token: the key is proved, and no record exists. The first run warms up.
   const valid = async (agent: TestAgent) => {
@@ -122,9 +139,9 @@ test('150 hostile hellos leave the API answering', async ({ stage }) => {
     expect((await agent.next('refused')).code).toBe('token_invalid');
   };
   await greet(valid);
-  const small = await greet(valid);
+  const small = await measured(valid);
   const attributes = Object.fromEntries(Array.from({ length: 3_400 }, (_, at) => [`${at}`, 1]));
-  const hostile = await greet(async (agent) => {
+  const hostile = await measured(async (agent) => {
     agent.send({ ...(await agent.hello()), signature: '00'.repeat(64), attributes });
     await agent.next('refused');
   });

@@ -7,6 +7,7 @@ test.each([
   [2, 2, 1],
   [8, 2, 0.25],
   [0, 2, 1],
+  [400, 2, 0.1],
 ])('gives each of %i runnable processes on %i processors a share of %f', (runnable, processors, share) => {
   expect(fairShare(runnable, processors)).toBe(share);
 });

@@ -1,12 +1,15 @@
 import { readFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 
+/** Processes outside of a container may be counted without competing, and a hang must end within the time of its test. */
+const leastShare = 0.1;
+
 /**
  * The share of a processor that a process gets while others compete for the processors.
  * @param runnable processes and threads that run or wait for a processor
  */
 export const fairShare = (runnable: number, processors: number): number =>
-  Math.min(1, processors / Math.max(1, runnable));
+  Math.max(leastShare, Math.min(1, processors / Math.max(1, runnable)));
 
 /** Processes and threads of this machine that run or wait for a processor. Linux only; elsewhere 1. */
 function runnableNow(): number {
