@@ -8,7 +8,7 @@ import { type Declared, resolved } from './hosts/subjects/subject.ts';
 import { noHosts } from './hosts/test.ts';
 import { TestHosts } from './hosts/test-hosts.ts';
 
-/** Packages, services, and accounts are applied as planned or not at all, also after an interruption. */
+/** Packages, services, and accounts are applied as planned or not at all, even after an interruption. */
 
 const reason = noHosts();
 const log = '/var/tmp/services.log';

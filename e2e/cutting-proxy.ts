@@ -1,6 +1,6 @@
 import { connect, createServer, type Socket } from 'node:net';
 
-/** A connection between two programs that breaks at any byte, which neither program can predict. */
+/** A TCP proxy that can break a connection between two programs after any byte. */
 export class CuttingProxy {
   readonly #server = createServer((near) => this.#join(near));
   readonly #target: number;

@@ -36,18 +36,18 @@ const shown = (value: unknown): unknown =>
       : `\`${value}\``;
 
 describe('docs/operations.md', () => {
-  test('names every key of the orchestrator with its default', () => {
+  test('the page lists every configuration key of the orchestrator with its default', () => {
     const { config } = readInvocation([], {}, 'data');
     const expected = Object.fromEntries(Object.entries(flat(config)).map(([key, value]) => [key, shown(value)]));
     expect(tableAfter('| key | default | what it is |\n')).toEqual(expected);
   });
 
-  test('marks the keys that a reload of the configuration applies', () => {
+  test('the page marks the keys that a reload of the configuration applies', () => {
     const marked = [...page.matchAll(/^\| `([a-z_.]+)` \|.* ↻ \|$/gm)].map(([, key]) => key);
     expect(marked.sort()).toEqual([...reloadable].sort());
   });
 
-  test('names every key of the agent with its default', () => {
+  test('the page lists every configuration key of the agent with its default', () => {
     const expected = Object.fromEntries(Object.entries(flat(agentDefaults)).map(([key, value]) => [key, shown(value)]));
     expect(tableAfter('| key | default |\n')).toEqual(expected);
   });

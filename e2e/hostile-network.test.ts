@@ -8,9 +8,9 @@ import { expect } from 'vitest';
 import { dialAsAgent, type TestAgent } from '../orchestrator/test/test-agent.ts';
 import { test } from './harness.ts';
 
-/** Effect of unauthenticated clients on others, with real processes. Times are printed and not judged. */
+/** Measures how unauthenticated clients affect others, with real processes. Prints times without asserting them. */
 
-/** @returns milliseconds until `/healthz` was answered, on a connection of its own */
+/** @returns milliseconds until `/healthz` answers on a new connection */
 async function healthMs(port: number, localAddress: string): Promise<number> {
   const begun = performance.now();
   const sent = request({

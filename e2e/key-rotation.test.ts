@@ -39,7 +39,9 @@ const settled = ({ call }: Orchestrator, agent: AgentProcess) =>
   });
 
 describe('a new key for an agent', () => {
-  test('is in force at once, the agent is the same, and a copy of the former key is of no use', async ({ stage }) => {
+  test('a new key applies immediately, the agent stays the same, and a copy of the former key is useless', async ({
+    stage,
+  }) => {
     const orchestrator = await stage.orchestrator();
     const agent = await stage.agent(orchestrator, 'web-1');
     const { nodeId } = agent;
@@ -106,7 +108,7 @@ describe('a new key for an agent', () => {
     expect(agent.nodeId).toBe(nodeId);
   });
 
-  test('is known to an orchestrator that was put back to before it, and waits for an agent that does not run', async ({
+  test('a restored orchestrator accepts a newer agent key, and a rotation waits for an agent that does not run', async ({
     stage,
   }) => {
     const orchestrator = await stage.orchestrator();

@@ -93,7 +93,7 @@ function clockFrom(file: string, offset: string): NodeJS.ProcessEnv {
 }
 
 describe('an agent that is late', () => {
-  test('applies the unexpired operations from its time offline in order, also after a restart', async ({ stage }) => {
+  test('applies the unexpired operations from its time offline in order, even after a restart', async ({ stage }) => {
     const orchestrator = await stage.orchestrator();
     const { call } = orchestrator;
     const agent = await stage.agent(orchestrator, 'web-1');
@@ -201,7 +201,7 @@ describe('a clock that is an hour off', () => {
     expect(at).toBeLessThanOrEqual(Date.now() / 1000 + 1);
   };
 
-  test("does not affect reported times or time limits if it is an agent's clock, and is shown", async ({
+  test('shows that the clock of an agent is an hour off; reported times and time limits stay correct', async ({
     stage,
     skip,
   }) => {

@@ -84,7 +84,7 @@ function amongMounts(shell: string, body: string): Record<string, unknown> {
 const program = '"$NODE" --input-type=module-typescript --eval "$BODY" || test $? = 137';
 
 describe.skipIf(reason !== null)(`metrics${reason === null ? '' : ` (${reason})`}`, () => {
-  test("agree with the machine's tools, and follow in order, once, and completely after a lost link, a stop, and a kill", async ({
+  test("samples agree with the machine's tools, and arrive once and in order after a lost link, a stop, and a kill", async ({
     hosts,
     stage,
   }) => {
@@ -221,7 +221,7 @@ describe.skipIf(reason !== null)(`metrics${reason === null ? '' : ` (${reason})`
     expect(mean).toBeGreaterThan(100 / availableParallelism() - 10);
   });
 
-  plainTest('count each disk once, with any other mounts', () => {
+  plainTest('samples count each disk once, with any other mounts', () => {
     const mounts = `mount -t tmpfs none /mnt; cd /mnt; mkdir bind tmp low up work over far file; echo x > low/a
       mount --bind / bind; mount -t tmpfs -o size=1m none tmp
       mount -t overlay -o lowerdir=low,upperdir=up,workdir=work over over
@@ -237,11 +237,11 @@ describe.skipIf(reason !== null)(`metrics${reason === null ? '' : ` (${reason})`
     expect(total(full)).toBe(total(bare));
   });
 
-  plainTest('read a disk at a mount point of any name', () => {
+  plainTest('reads a disk at a mount point of any name', () => {
     const found = amongMounts(
       `mount -t tmpfs none /mnt; at="/mnt/at$(printf '\\374 \\t\\134\\n#')é"; mkdir "$at"
       mount -t tmpfs -o size=1m none "$at"; ${program}`,
-      // Reports the file system as one on a disk.
+      // Makes the tmpfs look like a file system on a disk.
       onParts(`const source = { ...machineSource, text: (...of) => machineSource.text(...of).split('\\n')
         .filter((line) => line.includes(' /mnt/at')).map((line) => line.replace(/ 0:\\d+ /, ' 8:1 ').replace(' - tmpfs ', ' - ext4 ')).join('\\n') };
       console.log(JSON.stringify(await new DiskReader(source, systemClock).read()));`),
@@ -249,12 +249,10 @@ describe.skipIf(reason !== null)(`metrics${reason === null ? '' : ` (${reason})`
     expect(found).toEqual({ total: 1024 ** 2, used: 0 });
   });
 
-  plainTest(
-    'that are not collected stay in memory while the disk is full, and are written as soon as there is space',
-    () => {
-      const found = amongMounts(
-        `mount -t tmpfs -o size=12k none /mnt; ${program}`,
-        onParts(`import { execFileSync } from 'node:child_process';
+  plainTest('keeps unsent samples in memory while the disk is full, and writes them when it has space', () => {
+    const found = amongMounts(
+      `mount -t tmpfs -o size=12k none /mnt; ${program}`,
+      onParts(`import { execFileSync } from 'node:child_process';
       import { measureNames } from '${root}/protocol/src/index.ts';
       import { ManualClock } from '${root}/lib/test/manual-clock.ts';
       import { SampleBuffer } from '${root}/agent/src/metrics/sample-buffer.ts';
@@ -289,21 +287,20 @@ describe.skipIf(reason !== null)(`metrics${reason === null ? '' : ` (${reason})`
       await take(21);
       await saved.end();
       console.log(JSON.stringify({ full, kept: kept(), said }));`),
-      ) as { full: { kept: number[]; said: string[] }; kept: number[]; said: string[] };
-      const times = Array.from({ length: 421 }, (_, n) => n * 30);
-      expect(found.full.kept.length).toBeGreaterThan(100);
-      expect(found.full.kept.length).toBeLessThan(400);
-      expect(found.full.kept).toEqual(times.slice(0, found.full.kept.length));
-      expect(found.full.said).toEqual([expect.stringContaining('keeping them in memory')]);
-      expect(found.kept).toEqual(times);
-      expect(found.said).toHaveLength(1);
-    },
-  );
+    ) as { full: { kept: number[]; said: string[] }; kept: number[]; said: string[] };
+    const times = Array.from({ length: 421 }, (_, n) => n * 30);
+    expect(found.full.kept.length).toBeGreaterThan(100);
+    expect(found.full.kept.length).toBeLessThan(400);
+    expect(found.full.kept).toEqual(times.slice(0, found.full.kept.length));
+    expect(found.full.said).toEqual([expect.stringContaining('keeping them in memory')]);
+    expect(found.kept).toEqual(times);
+    expect(found.said).toHaveLength(1);
+  });
 
-  plainTest('of a disk that hangs are null, it is asked once, and files can still be read', () => {
+  plainTest('reports null for a disk that hangs, queries it once, and can still read files', () => {
     const found = amongMounts(
       `${silentFar}\n${program}`,
-      // A real file system that never answers, reported as one on a disk.
+      // A real file system that never answers. The test makes it look like one on a disk.
       onParts(`let asked = 0;
       const source = {
         ...machineSource,
@@ -322,7 +319,7 @@ describe.skipIf(reason !== null)(`metrics${reason === null ? '' : ` (${reason})`
     expect(new Set(found.more as unknown[])).toEqual(new Set([null]));
   });
 
-  plainTest('that hangs keep no agent from its end: in order for who supervises it, and by a bug', () => {
+  plainTest('the agent exits while a disk hangs, when it is stopped and when a bug throws', () => {
     // Starts a read of the disk first; its callback has a bug.
     const asking = `import { statfs } from 'node:fs'; statfs('/mnt/far', () => {});
       process.on('SIGUSR2', () => { throw new Error('a bug of the test'); })`;

@@ -26,7 +26,7 @@ function documentedCheck(): string {
   return /```sh\n(.*?)```/s.exec(after)?.[1] ?? '';
 }
 
-test('delivers events to a webhook, signed as documented, also after kill -9', async ({ stage }) => {
+test('delivers events to a webhook, signed as documented, even after kill -9', async ({ stage }) => {
   const end = await farEnd(500);
   const directory = mkdtempSync(join(tmpdir(), 'muster-hook-'));
   try {

@@ -170,7 +170,7 @@ exec /usr/bin/apt-get "$@"
     expect(results).toMatchObject([{ status: 'changed', message: expect.stringContaining('was installed again') }]);
   });
 
-  test('refuses to remove packages that the machine or the agent needs, also in a plan', async () => {
+  test('refuses to remove packages that the machine or the agent needs, even in a plan', async () => {
     await clear();
     const wanted = ['dpkg', 'libc6', 'systemd-sysv'].map((name) => ({ ...of(name, { ensure: 'absent' }), id: name }));
     const before = machine.changes();

@@ -13,7 +13,7 @@ export class Person {
   #seen = 0;
 
   constructor(stage: Stage, line: string, env: NodeJS.ProcessEnv) {
-    // Removes CI: the programs must see an interactive user, also on a build server.
+    // Removes CI: the programs must see an interactive user, even on a build server.
     const clean = Object.entries({ ...stage.environment(env), TERM: 'xterm-256color', CI: undefined });
     this.#terminal = spawn('/bin/sh', ['-c', line], {
       cols: 90,

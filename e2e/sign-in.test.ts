@@ -5,7 +5,7 @@ import { newOperator } from './client.ts';
 import { test } from './harness.ts';
 
 describe('signing in', () => {
-  test('makes the bootstrap key the first admin, also after a restart', async ({ stage }) => {
+  test('makes the bootstrap key the first admin, even after a restart', async ({ stage }) => {
     const orchestrator = await stage.orchestrator();
     const operators = await orchestrator.call(listOperators, {});
     expect(operators).toMatchObject([{ username: 'ada', role: 'admin', bootstrap: true }]);

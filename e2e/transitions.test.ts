@@ -16,7 +16,7 @@ const recorded = (orchestrator: Orchestrator, type: string, count: number) =>
     return events.length >= count ? events : null;
   });
 
-test('reports a killed agent as lost after the grace time and returned after its start, also across a restart of the orchestrator', async ({
+test('reports a killed agent as lost and later as returned, even across a restart of the orchestrator', async ({
   stage,
 }) => {
   const orchestrator = await stage.orchestrator(options);

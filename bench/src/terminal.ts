@@ -203,7 +203,7 @@ async function flow(orchestrator: OrchestratorProcess): Promise<Verdict[]> {
 
 interface Keyboard {
   type(text: string): void;
-  /** Called with the shown bytes. */
+  /** Called with each piece of output. */
   onShown: (bytes: Buffer) => void;
 }
 

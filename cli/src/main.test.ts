@@ -589,7 +589,7 @@ describe('plan, apply, drift, operations', () => {
     expect(sent('applyAgent')?.body).toEqual({ modules: ['motd'], offline: 'report' });
   });
 
-  test('prints resources that a removal left behind, also without -v', async () => {
+  test('prints resources that a removal left behind, even without -v', async () => {
     const left = result({ type: 'directory-unix', identity: '/srv', message: 'left: it is not empty' });
     answers.applyAgent = () => ({ body: operation([left], { kind: 'apply' }) });
     const ran = await muster('apply', 'web-1', '--yes', '--remove');

@@ -57,6 +57,6 @@ void runProgram(argv.slice(2), {
   },
 }).then((exit) => {
   process.exitCode = exit;
-  // Does not wait for a late answer of the orchestrator.
+  // Does not wait for a late answer from the orchestrator.
   if (argv[2] === '__complete') process.exit();
 });

@@ -1,4 +1,4 @@
-/** A text message of the orchestrator on the WebSocket of a terminal. Binary messages are output. */
+/** A text message from the orchestrator on the WebSocket of a terminal. Binary messages carry output. */
 export type TerminalNotice =
   | { readonly type: 'resize'; readonly cols: number; readonly rows: number }
   | { readonly type: 'exit'; readonly code: number | null; readonly signal: string | null }

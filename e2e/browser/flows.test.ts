@@ -289,7 +289,7 @@ describe.skipIf(reason !== null)(`with the console${reason === null ? '' : ` (${
     const body = { approve: false, uses: agents.length, tags: { role: 'kiosk' } };
     const { token } = await orchestrator.call(createEnrolmentToken, { body });
     for (const agent of agents) await agent.connect(orchestrator.agentPort, token);
-    // They appear without a reload.
+    // The pending agents appear without a reload.
     await page.getByRole('button', { name: 'Pending 50' }).waitFor();
     await page.getByRole('checkbox', { name: 'Choose all' }).click();
     await page.getByRole('button', { name: 'Approve 50' }).click();

@@ -139,7 +139,7 @@ describe.skipIf(reason !== null)(`a console session${reason === null ? '' : ` ($
     const body = { public_key: bob.publicKey, username: 'bob', role: 'operator' as const };
     await orchestrator.call(addOperator, { body });
     const bobs = orchestrator.clientFor(bob);
-    /** Only the fragment of the address differs, so the browser does not reload the page. */
+    /** Only the URL fragment differs, so the browser does not reload the page. */
     const openLink = async (call: Client) => {
       const { url } = await call(webLogin, {});
       await page.evaluate("document.body.dataset.loaded = 'once'");

@@ -5,11 +5,11 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { endControlGroups, processesOf, removeControlGroups } from './control-groups.ts';
 import { ip, type Link, links } from './ip.ts';
 
-/** Names of the resources of test runs on the machine, which distinguish leftovers of killed runs from those in use. */
+/** Names for the resources of test runs. They tell leftovers of killed test runs from resources in use. */
 
 const prefix = 'muster-hosts';
 
-/** Identifies this process, also after its number is reused. */
+/** Identifies this process, even after its PID is reused. */
 export const owner = `${process.pid}-${startTime(process.pid)}`;
 /** Name of a machine of this test run, for namespaces, control groups and folders. */
 export const machineName = (name: string): string => `${prefix}-${owner}-${name}`;

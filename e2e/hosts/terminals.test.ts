@@ -7,7 +7,7 @@ import { noHosts, test } from './test.ts';
 
 const reason = noHosts();
 
-/** Returns the next message of one of these types; ignores other messages of the agent. */
+/** @returns the next message of one of these types; ignores other messages from the agent */
 async function answer(link: ServedLink, types: readonly AgentMessage['type'][]): Promise<AgentMessage> {
   for (;;) {
     const { message } = await link.any();
@@ -17,7 +17,7 @@ async function answer(link: ServedLink, types: readonly AgentMessage['type'][]):
 
 /** Tests the agent as installed, with its bundle and add-on on a read-only repository, over the wire protocol. */
 describe.skipIf(reason !== null)(`terminals of a real machine${reason === null ? '' : ` (${reason})`}`, () => {
-  test("start logins of the configured user outside the agent's unit, and end with a killed agent", async ({
+  test("terminals start logins of the configured user outside the agent's unit, and end with a killed agent", async ({
     hosts,
   }) => {
     const [machine, orchestrator] = await Promise.all([

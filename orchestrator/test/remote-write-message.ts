@@ -1,7 +1,7 @@
 import protobuf from 'protobufjs';
 import snappy from 'snappyjs';
 
-/** The Prometheus remote write message by its own definition, independent of the code under test. */
+/** Decodes Prometheus remote write messages with the protobuf definition, independent of the code under test. */
 const definition = `
   syntax = "proto3";
   package prometheus;

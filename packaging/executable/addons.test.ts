@@ -57,7 +57,7 @@ describe('which folders are one’s own', () => {
     ['one below what is of the same user', under({ uid: user })],
     ['one in a place like /tmp, where what is there is safe from others', under({ mode: 0o41777 })],
     ['one that a group of one can write to, as umask 002 makes them', under({ uid: user, gid: user, mode: 0o40775 })],
-  ])('%s', (_, steps) => {
+  ])('accepts a cache folder: %s', (_, steps) => {
     expect(unguarded(steps, user)).toBe(null);
   });
 

@@ -51,33 +51,38 @@ describe('the contract', () => {
     expect(new Set(all.map(titleOf)).size).toBe(all.length);
   });
 
-  test.each(present.map((operation) => [titleOf(operation), operation] as const))('%s', (_, operation) => {
-    const route = routeOf(operation) as Route;
-    expect(route.access).toBe(operation.access);
-    for (const status of operation.statuses) expect(Object.keys(route.answers)).toContain(String(status));
-    expect(Math.min(...Object.keys(route.answers).map(Number))).toBe(operation.statuses[0]);
-    const statuses = new Set(errorsOf(route).map((code) => errorKinds[code].status));
-    for (const status of operation.errors) expect([...statuses], `an error ${status}`).toContain(status);
+  test.each(present.map((operation) => [titleOf(operation), operation] as const))(
+    'implements %s as the contract states',
+    (_, operation) => {
+      const route = routeOf(operation) as Route;
+      expect(route.access).toBe(operation.access);
+      for (const status of operation.statuses) expect(Object.keys(route.answers)).toContain(String(status));
+      expect(Math.min(...Object.keys(route.answers).map(Number))).toBe(operation.statuses[0]);
+      const statuses = new Set(errorsOf(route).map((code) => errorKinds[code].status));
+      for (const status of operation.errors) expect([...statuses], `an error ${status}`).toContain(status);
 
-    const described = describedAs(operation) as Described;
-    const query = (described.parameters ?? []).filter((parameter) => parameter.in === 'query').map(({ name }) => name);
-    expect(query).toEqual(expect.arrayContaining([...operation.query]));
-    const body = objectOf(contentOf(described.requestBody?.content));
-    if (operation.body) {
-      const required = new Set(body?.required ?? []);
-      for (const field of operation.body) {
-        const name = field.replace('?', '');
-        expect(Object.keys(body?.properties ?? {})).toContain(name);
-        expect(required.has(name), `${name} is required`).toBe(!field.endsWith('?'));
+      const described = describedAs(operation) as Described;
+      const query = (described.parameters ?? [])
+        .filter((parameter) => parameter.in === 'query')
+        .map(({ name }) => name);
+      expect(query).toEqual(expect.arrayContaining([...operation.query]));
+      const body = objectOf(contentOf(described.requestBody?.content));
+      if (operation.body) {
+        const required = new Set(body?.required ?? []);
+        for (const field of operation.body) {
+          const name = field.replace('?', '');
+          expect(Object.keys(body?.properties ?? {})).toContain(name);
+          expect(required.has(name), `${name} is required`).toBe(!field.endsWith('?'));
+        }
+        // A new required field would break clients that keep to the contract.
+        for (const name of required) expect(operation.body).toContain(name);
       }
-      // A new required field would break clients that keep to the contract.
-      for (const name of required) expect(operation.body).toContain(name);
-    }
-    if (operation.answer.length > 0) {
-      const answer = objectOf(contentOf(described.responses[String(operation.statuses[0])]?.content));
-      expect(Object.keys(answer?.properties ?? {})).toEqual(expect.arrayContaining([...operation.answer]));
-    }
-  });
+      if (operation.answer.length > 0) {
+        const answer = objectOf(contentOf(described.responses[String(operation.statuses[0])]?.content));
+        expect(Object.keys(answer?.properties ?? {})).toEqual(expect.arrayContaining([...operation.answer]));
+      }
+    },
+  );
 });
 
 describe('docs/api.md', () => {

@@ -35,7 +35,7 @@ export const layers: readonly Layer[] = [
   { folder: pages, nested: false, others: ['links', 'use-leave-guard', 'use-match-hint'] },
 ];
 
-/** Nouns without a file of their name in a layer: by noun, the reason by folder. */
+/** Nouns that have no file in a layer. Maps each noun to the reason, by folder. */
 export const exceptions: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   assignments: {
     [protocol]: 'in modules.ts, whose schemas it shares',

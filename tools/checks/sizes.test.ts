@@ -42,7 +42,7 @@ test('takes an exception, and refuses one without a use', () => {
   ]);
 });
 
-test('does not judge test files', () => {
+test('does not limit test files', () => {
   write('agent/src/a.test.ts', functionOf(200));
   for (let index = 0; index < 30; index++) write(`agent/src/x/${index}.test.ts`, '');
   expect(faults()).toEqual([]);

@@ -69,7 +69,7 @@ describe('what was shown', () => {
       ['a', 'b', '', 'c'],
     ],
     [['BY 3 of PLANNED'], ['BY 3 of PLANNED']],
-  ])('%j is %j', (expected, shown) => {
+  ])('the lines %j of a page match the output %j', (expected, shown) => {
     expect(faultOf(expected, shown)).toBeNull();
   });
 
@@ -82,7 +82,7 @@ describe('what was shown', () => {
     [['a'], ['a', 'b'], 'more than the page: "b"'],
     [['run 01KAGZ4D3E5F6G7H8J9K0M1N2P'], ['run it'], 'shows "run it"'],
     [['KG4V7EM1 KG4V7EM1'], ['AAAA0000 AAAA0001'], 'shows "AAAA0000 AAAA0001"'],
-  ])('%j is not %j', (expected, shown, fault) => {
+  ])('the lines %j of a page do not match the output %j', (expected, shown, fault) => {
     expect(faultOf(expected, shown)).toContain(fault);
   });
 

@@ -89,7 +89,7 @@ test('stops cleanly when acknowledgements and operations arrive late, and contin
   const { link } = await orchestrator.welcomed();
   link.send(operation);
   const report = await link.next('report');
-  // After this, all messages of the orchestrator arrive late.
+  // After this, all messages from the orchestrator arrive late.
   const bye = link.next('bye').then(() => {
     link.send({ type: 'ack', seq: report.seq });
     link.send({ type: 'cancel', operation_id: operation.operation_id });

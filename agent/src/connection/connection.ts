@@ -296,7 +296,7 @@ export class Connection {
   private keyRefused(shown: ShownKey, orchestratorKey: string, versions: readonly number[]): boolean {
     const { log } = this.options;
     if (this.dropNext(shown)) return false;
-    // An orchestrator of an earlier release gives this refusal also for unknown keys.
+    // An orchestrator of an earlier release gives this refusal even for unknown keys.
     if (!versions.includes(5)) {
       this.keyUnknown(shown, orchestratorKey);
       return false;
@@ -315,7 +315,7 @@ export class Connection {
     this.options.log.warn({}, 'the orchestrator knows none of the keys of this agent; enrolling as a new agent');
   }
 
-  /** @returns whether the shown key was a new key, which is dropped */
+  /** Drops the key that this connection presented if it was a new key. @returns whether it was */
   private dropNext(shown: ShownKey): boolean {
     const { identity, log } = this.options;
     try {

@@ -198,7 +198,7 @@ export async function loadAgentIdentity(dataDir: string): Promise<AgentKeys> {
 const isSame = (a: AgentKey, b: AgentKey): boolean => a.publicKey.equals(b.publicKey);
 const historyPath = (dataDir: string) => join(dataDir, 'agent-keys.json');
 
-/** @returns null also for a damaged file: the orchestrator sends the agent's id again */
+/** @returns null without a file, and for a damaged one: the orchestrator sends the agent's id again */
 function readHistory(dataDir: string): History | null {
   const text = readPrivateFile(historyPath(dataDir));
   if (text === null) return null;

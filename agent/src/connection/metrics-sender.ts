@@ -44,7 +44,7 @@ export interface MetricsSenderOptions {
 export class MetricsSender {
   readonly #options: MetricsSenderOptions;
   #isWanted = false;
-  /** Index after the last sent and unanswered sample. */
+  /** Index after the last sample sent, while its acknowledgment is pending; null: none pending. */
   #unanswered: number | null = null;
   #reserved = 0;
   /** Samples before this index are sent without a pause. */

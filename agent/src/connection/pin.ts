@@ -22,7 +22,7 @@ export interface ConnectOrder {
 
 export interface Target extends KnownOrchestrator {
   pinSource: PinSource;
-  /** The previously pinned key that the given key replaces; logged at the start. */
+  /** The previously pinned key that the configured key replaces; logged at the start. */
   replacedKey: string | null;
 }
 

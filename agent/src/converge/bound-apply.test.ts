@@ -16,7 +16,7 @@ const planned = async (resources = desired()) => {
 };
 
 describe('an apply that is bound to a plan', () => {
-  test('an apply does exactly what its plan says, also in another process', async () => {
+  test('an apply does exactly what its plan says, even in another process', async () => {
     const plan_digest = await planned();
     expect(await planned()).toBe(plan_digest);
     await h.restart();

@@ -44,7 +44,7 @@ describe('reports', () => {
     await ended;
   });
 
-  test('keeps reports in the spool until they are acknowledged, also across a restart', async () => {
+  test('keeps reports in the spool until they are acknowledged, even across a restart', async () => {
     const outcome = operation('apply', [file(`${h.root}/f`)]);
     await h.agent.run(outcome);
     const before = entries();

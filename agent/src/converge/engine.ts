@@ -191,7 +191,7 @@ class ConvergeEngine implements Engine {
     await this.#repairJournal();
     const known = state.operations.get(id);
     if (known !== undefined) {
-      // Its entry may not have reached the disk yet.
+      // The journal entry of the operation may not have reached the disk yet.
       await journal.sync();
       return 'known';
     }

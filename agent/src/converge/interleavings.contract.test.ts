@@ -284,18 +284,18 @@ async function play(machine: Machine, { set, hands, cutAt, isKilled = false, pla
   const isSure = JSON.stringify(found) === JSON.stringify(before) || bound;
   const isUnknown = results.some(({ status }) => status === 'unknown');
   if (isSure && !isUnknown) {
-    // The next agent reports an interrupted resource again, with the same result.
+    // The restarted agent reports an interrupted resource again, with the planned result.
     const wasCut = ({ type, message }: ResourceResult) =>
       type === 'script' && message?.includes('while it ran') === true;
     const comparable = results.map((result, i) =>
-      // The earlier result of its `check` is not recorded.
+      // The journal does not record the result of the script's `check`, so the changes may differ.
       wasCut(result) ? { ...result, changes: planned.results[i]?.changes ?? [] } : result,
     );
     const why = `planned${bound ? ', bound' : ''} [${failuresOf(planned.results)}]; then [${failuresOf(results)}] after ${machine.passed.join(' ')}`;
     expect(essence(comparable), why).toEqual(essence(planned.results));
   }
 
-  // An obstacle fails the resource below it, skips the dependents of that, and affects nothing else.
+  // An obstacle fails the resource below it and skips that resource's dependents. It affects no other resource.
   const statusOf = (id: string) => results.find((result) => result.id === id)?.status;
   const isBlocked = '/blocked/x' in set && machine.base['/blocked'] !== undefined;
   for (const { id, status, identity, message } of results) {
@@ -349,12 +349,12 @@ const removedBeforeTheKill = (cutAt: number): Round[] => [
   { set: {}, hands: [], cutAt, plan: 'none' },
 ];
 
-/** The agent is cut off while it writes several files. */
+/** The agent is killed or cut off while it writes several files. */
 const cutAmongFiles = (isKilled: boolean): Round[] => [
   { set: { '/a': 0, '/there': 0, '/d/b': 1, '/d/e/c': 0, triggered: 0 }, hands: [], cutAt: 11, isKilled, plan: 'none' },
 ];
 
-/** Fails with the passed steps if the operation hangs. */
+/** Rejects if the operation hangs, and names the steps that the agent passed. */
 async function withTimeout(machine: Machine, playing: Promise<void>): Promise<void> {
   let cancelTimeout = () => {};
   const late = new Promise<never>((_, reject) => {

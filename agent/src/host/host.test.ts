@@ -121,7 +121,7 @@ describe('running programs', () => {
   });
 });
 
-test('reports a program that may not be executed as a failure', async () => {
+test('rejects if the program is not executable', async () => {
   writeFileSync(`${directory}/p`, '#!/bin/sh\n');
   chmodSync(`${directory}/p`, 0o600);
   await expect(

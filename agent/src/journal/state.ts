@@ -58,7 +58,7 @@ export interface SpooledReports {
 
 export interface JournalState {
   operations: Map<string, OperationRecord>;
-  /** Operations whose end is acknowledged, oldest first. Answers a late second delivery. */
+  /** Final reports whose receipt was acknowledged, oldest first. Sent again if the operation is delivered twice. */
   past: Map<string, FinishedReport>;
   managed: Map<string, ManagedRecord>;
   /** Parent directories that the agent created for declared resources. */

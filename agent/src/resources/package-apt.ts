@@ -50,8 +50,8 @@ export const packageApt = defineProvider<'package-apt', SeenPackage, PackageBefo
   inBrief: briefly,
 
   async remember(_resource, seen, _difference, before, machine) {
-    // The ground is recorded right before the installation. A ground from an earlier failed attempt lacks changes by
-    // users since then.
+    // The pre-installation state is recorded right before the installation. The record of an earlier failed attempt
+    // lacks changes that users made after it.
     if (before !== null && (before.state === 'installed' || before.ground === null || isThere(seen.state)))
       return before;
     const { state, version, auto } = seen;

@@ -29,7 +29,7 @@ import {
   type SeenRc,
 } from './service-openrc/diff.ts';
 
-/** A service of OpenRC: a script in /etc/init.d, its run level, and whether it runs. */
+/** An OpenRC service: a script in /etc/init.d, its run level, and whether it runs. */
 
 const services: Database<ServiceStates> = {
   name: 'OpenRC services',

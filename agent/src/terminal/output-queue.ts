@@ -49,7 +49,7 @@ export class OutputQueue {
     this.#length += bytes.length;
   }
 
-  /** @returns false if the credit exceeds the sent bytes */
+  /** @returns false if the credit exceeds the number of bytes sent and not yet credited */
   credited(bytes: number): boolean {
     if (bytes > this.#unacknowledged) return false;
     this.#unacknowledged -= bytes;

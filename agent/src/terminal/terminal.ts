@@ -77,7 +77,7 @@ export class Terminal {
     return true;
   }
 
-  /** @returns false if the credit exceeds the sent bytes */
+  /** @returns false if the credit exceeds the number of bytes sent and not yet credited */
   credit(bytes: number): boolean {
     if (!this.#output.credited(bytes)) return this.#isOver;
     this.wake();

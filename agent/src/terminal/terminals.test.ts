@@ -339,7 +339,7 @@ describe.skipIf(process.platform !== 'linux')('a terminal', () => {
       expect(second.answer).toMatchObject({ type: 'terminal_refused', code: 'limit' });
       first.close();
       await first.ended();
-      // Its remaining processes count until they have ended.
+      // The remaining processes of the terminal count until they have ended.
       await expect.poll(async () => (await link.open()).answer?.type, { interval: 20 }).toBe('terminal_opened');
     });
 

@@ -1,7 +1,7 @@
 import { derivedRoot } from '../../../e2e/hosts/derived-root.ts';
 import { peers } from './peers.ts';
 
-// Their daemons are disabled: the bench starts each run. CFEngine uses its vendored apt module.
+// The daemons of the peers are disabled: the bench starts each run. CFEngine uses its vendored apt module.
 const finish = `
 find "$new/etc/systemd/system" -type l \\( -name 'cf*.service' -o -name 'puppet*.service' \\) -delete
 for unit in cfengine3 cf-execd cf-serverd cf-monitord puppet; do ln -sf /dev/null "$new/etc/systemd/system/$unit.service"; done

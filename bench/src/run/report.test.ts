@@ -28,7 +28,7 @@ describe('report', () => {
     expect(ratioLine('stall', 0.9, 200, 'ms')).toBe('stall: 0.90 against 200 ms = 0.0045 ×');
   });
 
-  test('judges ceilings and floors at the edge as met', () => {
+  test('a result equal to its ceiling or floor meets it', () => {
     expect(atMost('p99', 20, 20, 'ms').met).toBe(true);
     expect(atMost('p99', 20.1, 20, 'ms').met).toBe(false);
     expect(atLeast('share', 0.5, 0.5, '×').met).toBe(true);

@@ -68,7 +68,7 @@ export function atLeast(name: string, value: number, limit: number, unit: string
   return { name, value, bar: `≥ ${formatNumber(limit)} ${unit}`, met: value >= limit };
 }
 
-/** A bar that could not be judged here, with the reason. */
+/** A bar that could not be checked on this machine, with the reason. */
 export function notJudged(name: string, bar: string, detail: string): Verdict {
   return { name, value: Number.NaN, bar, met: null, detail };
 }
@@ -84,7 +84,7 @@ export function verdictLine(verdict: Verdict): string {
 
 /**
  * Prints every verdict, and with `--json` among the arguments one JSON line of them for scripts.
- * With `--smoke` nothing is judged.
+ * With `--smoke` no bar is checked.
  * @returns the exit code: 1 when a bar was missed. A missed bar is a result, so nothing is thrown.
  */
 export function conclude(bench: string, found: readonly Verdict[], argv: readonly string[] = process.argv): number {

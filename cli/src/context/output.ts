@@ -41,7 +41,7 @@ export interface Output {
   data(value: unknown): void;
   /** Prints additional information. Silent with `--json` and `--quiet`. */
   note(text: string): void;
-  /** Prints a warning, also with `--json`. */
+  /** Prints a warning, even with `--json`. */
   warn(text: string): void;
   table<Row>(columns: readonly Column<Row>[], rows: readonly Row[]): void;
   /** Shows a progress line on a terminal, after one second. */

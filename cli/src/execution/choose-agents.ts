@@ -200,7 +200,7 @@ const few = 3;
 /**
  * Asks for confirmation before more than a few agents are changed.
  * @param doing a verb for the question, which adds the number and names: `Tag`, `Reject`
- * @param always ask also for a few agents
+ * @param always ask even for a few agents
  */
 export async function agreeTo(
   { out, prompt }: Pick<Context, 'out' | 'prompt'>,

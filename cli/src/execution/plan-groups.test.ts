@@ -54,7 +54,7 @@ test.each([40, 80, 200])('fits a plan into %i columns, and shows where long valu
   }
 });
 
-test('the view of a running apply shows finished, current, and upcoming resources, also in a small window', () => {
+test('the view of a running apply shows finished, current, and upcoming resources, even in a small window', () => {
   const { color } = style();
   const plan = operation(variety);
   const done = { ...(plan.resources[0] ?? create), status: 'changed' as const };

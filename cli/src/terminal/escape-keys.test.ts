@@ -33,7 +33,7 @@ test.each([
   expect(typed(...pieces)).toBe(expected);
 });
 
-test('passes pasted text unchanged, also after a typed tilde', () => {
+test('passes pasted text unchanged, even after a typed tilde', () => {
   const pasted = `first line of some length, as pastes have\n~.\n~~\n~?`;
   expect(typed('\r', pasted)).toBe(`\r${pasted}`);
   expect(typed('~', pasted)).toBe(`~${pasted}`);

@@ -78,7 +78,7 @@ const askAfter = 10_000;
 const lostAfter = 30_000;
 /**
  * With more unread input than this, the orchestrator may have stopped reading for a program that reads nothing, and
- * answers no pings. Its own pings, every 30 s, show that it is alive.
+ * answers no pings. The pings that the orchestrator sends every 30 s show that it is alive.
  */
 const mostUnread = 32 * 1024;
 const lostAfterUnread = 75_000;

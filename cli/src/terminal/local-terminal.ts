@@ -104,7 +104,7 @@ export function openLocalTerminal(program: TerminalProcess): LocalTerminal {
     stdin.pause();
     stdin.unref?.();
   };
-  // Restores the terminal also after an error.
+  // Restores the terminal even after an error.
   listen('exit', putBack);
   // After a stop and continue, the shell may have changed the terminal.
   listen('SIGCONT', () => {

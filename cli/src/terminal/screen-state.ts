@@ -25,7 +25,7 @@ export class ScreenState {
     for (const token of this.#sequences.feed(piece.toString('latin1'))) this.#see(token);
   }
 
-  /** @returns the sequence that restores the terminal; empty if nothing changed. The changes count as restored then. */
+  /** @returns the sequence that restores the terminal; empty if nothing changed. Marks all changes as restored. */
   restore(): string {
     let text = this.#sequences.isAtRest ? '' : '\u0018';
     text += this.#undo.get('margins') ?? '';

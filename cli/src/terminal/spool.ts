@@ -6,8 +6,8 @@ import { join } from 'node:path';
 const pieceBytes = 64 * 1024;
 
 /**
- * Buffers a stream in an unlinked temporary file, so that it can be read from the beginning, also while more data
- * arrives. No other process can open the file, and it is deleted with the program.
+ * Buffers a stream in an unlinked temporary file. The stream can be read from the beginning, even while more data
+ * arrives. No other process can open the file, and it is deleted when the program ends.
  */
 export class Spool {
   readonly #file: FileHandle;

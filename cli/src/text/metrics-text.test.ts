@@ -67,7 +67,7 @@ describe('cutTime', () => {
     );
   });
 
-  test('usualInterval is the median, also with missing samples', () => {
+  test('usualInterval returns the median, even with missing samples', () => {
     const at = (...times: number[]) => times.map((collected_at) => ({ collected_at }));
     expect(usualInterval(at(0, 30, 61, 90, 5000, 5031))).toBe(31);
     expect(usualInterval(at(7))).toBeNull();

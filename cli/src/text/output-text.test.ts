@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { lastLine, newText } from './output-text.ts';
 
 describe('output that is polled', () => {
-  test('newText returns the new part, also if the beginning was dropped', () => {
+  test('newText returns the new part, even if the beginning was dropped', () => {
     expect(newText('', 'a')).toBe('a');
     expect(newText('a', 'a')).toBe('');
     expect(newText('one\n', 'one\ntwo')).toBe('two');

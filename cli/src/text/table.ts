@@ -185,7 +185,7 @@ export function wrap(text: string, width: number): string[] {
   return line === '' && lines.length > 0 ? lines : [...lines, line];
 }
 
-/** Cuts here rather than in the table library, to keep the gap between columns, also after right-aligned text. */
+/** Cuts here rather than in the table library, to keep the gap between columns, even after right-aligned text. */
 function cut<Row>(text: string, width: number, at: number, columns: readonly Column<Row>[]): string {
   let kept = text;
   if (stringWidth(text) > width) {

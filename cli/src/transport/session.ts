@@ -75,7 +75,7 @@ export function judgeToken(token: Token | null, now: number): 'use' | 'renew' | 
 export interface Session {
   /** A valid token; signs in or renews as needed. */
   token(): Promise<string>;
-  /** Signs in, also with a valid token. */
+  /** Signs in, even if the stored token is valid. */
   signIn(): Promise<Token>;
   /** True if there is a token that should be valid. */
   isOpen(): Promise<boolean>;

@@ -35,7 +35,7 @@ export function Shell() {
       <a
         href="#content"
         onClick={(event) => {
-          // The fragment of the address is reserved for links to lines.
+          // The URL fragment is reserved for links to lines.
           event.preventDefault();
           content.current?.focus();
         }}

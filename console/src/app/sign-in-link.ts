@@ -1,7 +1,7 @@
 import { type PendingSignIn, redeemCode } from '../api/sign-in/sign-in.ts';
 
 /**
- * Handles the link of `muster web-login`. Its code is in the fragment of the address, which browsers do not send to servers.
+ * Handles the link of `muster web-login`. Its code is in the URL fragment, which browsers do not send to servers.
  * When the link is opened in a tab of this console and only the fragment differs, the browser does not reload the page.
  */
 

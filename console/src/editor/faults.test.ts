@@ -55,7 +55,7 @@ describe('syntax', () => {
   });
 });
 
-describe('judging a text', () => {
+describe('validating a text', () => {
   const verdict = { text, faults: [fault(4, 5)], warnings: [] };
   test('shows the state checking before the first verdict', () =>
     expect(judge(text, null)).toEqual({ marks: [], state: 'checking' }));

@@ -61,7 +61,7 @@ describe('keys', () => {
     expect(labels('parameters:\n  constructor:\n    ¦')).toEqual(['type', 'default', 'description']));
   test('proposes keys with a dash at the start of a list', () =>
     expect(taken('resources:\n  ¦', 'id')).toBe('resources:\n  - id: '));
-  test('proposes nothing at a place unknown to the schema', () => {
+  test('proposes nothing at a position unknown to the schema', () => {
     expect(labels('nonsense:\n  ¦')).toEqual([]);
     expect(labels('x-own:\n  ¦')).toEqual([]);
   });
@@ -80,9 +80,9 @@ describe('accepting a key', () => {
     ['resources:\n  - resource: { fi¦', 'file-unix', 'resources:\n  - resource: { file-unix: { path: '],
     ['resources:\n  - dep¦', 'depends_on', 'resources:\n  - depends_on:\n      - '],
     ['resources: [{ dep¦ }]', 'depends_on', 'resources: [{ depends_on: [ }]'],
-    // Written over a key that has its colon.
+    // The typed key is already followed by a colon.
     ['na¦: x', 'name', 'name: x'],
-  ])('%j', (written, label, becomes) => expect(taken(written, label)).toBe(becomes));
+  ])('completes %j with %j', (written, label, becomes) => expect(taken(written, label)).toBe(becomes));
 });
 
 describe('values', () => {
@@ -101,7 +101,7 @@ describe('values', () => {
       ['"${{ param.users }}"'],
     ],
     ['resources:\n  - resource:\n      file-unix:\n        owner: ¦', []],
-  ])('%j', (written, values) => expect(labels(written)).toEqual(values));
+  ])('proposes the values of %j', (written, values) => expect(labels(written)).toEqual(values));
 });
 
 describe('expressions', () => {

@@ -24,9 +24,9 @@ export interface Proposal {
   readonly label: string;
   /** Replaces the typed word. */
   readonly apply: string;
-  /** Its type, in a word. */
+  /** Type of the key or value, in a word. */
   readonly detail: string;
-  /** Its description. */
+  /** Description of the key or value. */
   readonly info: string;
   readonly kind: 'key' | 'value' | 'reference';
   /** Required keys come first. */

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { placeAt } from './yaml-place.ts';
 
-/** The place at the bar. */
+/** The position at the bar in the text. */
 const at = (written: string) => {
   const offset = written.indexOf('¦');
   const place = placeAt(written.replace('¦', ''), offset);
@@ -66,14 +66,16 @@ describe('by indentation', () => {
     ],
     ['a key in quotes', '"name": x\n¦', '', 'open', ['name']],
     ['comments and empty lines', '# one: two\n\nname: x # three: four\n¦', '', 'open', ['name']],
-  ])('%s', (_, written, path, kind, present) => expect(at(written)).toMatchObject({ path, kind, present }));
+  ])('finds the position: %s', (_, written, path, kind, present) =>
+    expect(at(written)).toMatchObject({ path, kind, present }),
+  );
 
   test.each([
     ['a comment', 'name: x # re¦'],
     ['a colon without a space', 'name:¦'],
     ['below a value', 'name: x\n    ¦'],
     ['amid nothing', '  ¦'],
-  ])('finds no place in %s', (_, written) => expect(at(written)).toBeNull());
+  ])('finds no position: %s', (_, written) => expect(at(written)).toBeNull());
 
   test('finds the start of the typed word', () => {
     expect(at('name: x\nresou¦')?.back).toBe(5);
@@ -107,7 +109,9 @@ describe('in a flow', () => {
       [],
       2,
     ],
-  ])('%s', (_, written, path, kind, present, back) => expect(at(written)).toEqual({ path, kind, present, back }));
+  ])('finds the position in a flow collection: %s', (_, written, path, kind, present, back) =>
+    expect(at(written)).toEqual({ path, kind, present, back }),
+  );
 
   test('reads lines again after a flow', () =>
     expect(at('supports: [{ platform: linux }]\nna¦')).toMatchObject({ path: '', present: ['supports'] }));

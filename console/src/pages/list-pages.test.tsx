@@ -55,7 +55,7 @@ interface Case {
   readonly full: string;
   /** Role and name of the full list. */
   readonly list: readonly ['grid' | 'list', string];
-  /** A search that matches nothing, and the text that is shown then. */
+  /** A search without matches, and the text that the page shows for it. */
   readonly noMatch?: readonly [search: string, text: string];
 }
 

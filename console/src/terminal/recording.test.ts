@@ -81,7 +81,7 @@ test.each([
   ['a short one is not', 1, { speed: 1, skipIdle: true, nextAt: 1.9, end: 20 }, 1.5],
   ['not beyond the end', 19.9, { speed: 4, skipIdle: false, nextAt: 20, end: 20 }, 20],
   ['nothing more comes', 15, { speed: 1, skipIdle: true, nextAt: null, end: 20 }, 20],
-])('%s', (_, position, options, expected) => {
+])('advances playback: %s', (_, position, options, expected) => {
   expect(advance(position, 0.5, options)).toBeCloseTo(expected);
 });
 

@@ -85,7 +85,7 @@ export class Replay {
     if (generation === this.#generation) this.#reached = this.#shown.count;
   }
 
-  /** Whether the screen would have to render much. */
+  /** Whether reaching `count` requires {@link far} or more characters to be written to the visible screen. */
   #isFar(count: number): boolean {
     const { count: from } = this.#startFor(this.#shown, count);
     const { events } = this.#recording;

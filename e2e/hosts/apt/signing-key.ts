@@ -1,8 +1,8 @@
 import { createHash, generateKeyPairSync, type KeyObject, sign } from 'node:crypto';
 
 /**
- * An OpenPGP v4 EdDSA key: only the parts that apt checks in an `InRelease`. It needs no key ring, agent, or gpg on
- * this machine.
+ * An OpenPGP v4 EdDSA key with only the parts that apt checks in an `InRelease` file. The tests need no gpg, gpg-agent,
+ * or key ring on this machine.
  */
 
 const eddsa = 22;

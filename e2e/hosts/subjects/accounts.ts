@@ -28,7 +28,7 @@ export const accountSubjects: Subject[] = [
   },
   {
     name: 'user-unix, taken over',
-    // Its groups have other members, before and after it: removal must restore their order too.
+    // The account's groups list other members before and after it: a removal must restore the order of members too.
     prepare:
       'useradd -m ann; useradd -M bob; echo ann:secret | chpasswd; chage -d 1000 ann; gpasswd -M ann,bob games; gpasswd -M bob,ann audio',
     desired: user({

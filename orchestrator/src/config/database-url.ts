@@ -18,7 +18,7 @@ export class DatabaseUrl {
     return this.#url;
   }
 
-  /** The URL with a masked password, also in the query parameters. */
+  /** The URL with all passwords masked, including those in query parameters. */
   toString(): string {
     const url = new URL(this.#url);
     if (url.password !== '') url.password = 'x';

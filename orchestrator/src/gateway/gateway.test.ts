@@ -836,7 +836,7 @@ describe('reports', () => {
       truncated: false,
     }));
 
-  test('receives large reports completely or not at all, also after a disconnect', async () => {
+  test('receives large reports completely or not at all, even after a disconnect', async () => {
     await start();
     const key = await newAgentKey();
     const agent = await dial(key);
@@ -1582,7 +1582,7 @@ describe('many connections', () => {
     for (const each of dialled) void each.then(() => begun++);
     const joining = dialled.map(async (each) => (await each).join());
     await until(() => begun >= 3);
-    // Their hellos are read, and every possible handshake has begun.
+    // The hellos of all agents are read, and every possible handshake has begun.
     for (let i = 0; i < 3; i++) for (const agent of agents) await agent.settled();
     expect(begun).toBe(3);
     commit();

@@ -151,7 +151,7 @@ export class Inbound {
       return;
     }
     assembly.uncredited.push(bytes);
-    // Commits a complete report immediately. Its last pieces count against the window until then.
+    // Commits a complete report immediately. Its last pieces count against the window until it is committed.
     if (this.reassembly.isWhole(assembly)) this.finish(link);
     else this.credit(link);
   }

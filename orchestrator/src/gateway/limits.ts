@@ -49,7 +49,7 @@ export const defaultGatewayLimits = {
   /** Drift hints of one agent: a burst, then one per interval. */
   driftHintBurst: 30,
   driftHintIntervalMs: 5_000,
-  /** Live-output messages of one agent, per second and burst. */
+  /** Live-output messages from one agent: rate per second, and burst. */
   outputProgressPerSecond: 2,
   outputProgressBurst: 5,
   /** Agents resend samples that were not stored after one to two times this interval. */

@@ -131,7 +131,7 @@ export class Link {
   sentOperation: string | null = null;
   sentOperationAt = 0;
   sentOperationAccepted = false;
-  /** Whether more operations may be queued. Checked when the sent one ends. */
+  /** Whether more operations may be queued. Checked when the dispatched operation ends. */
   moreWork = false;
   /** Bytes of operations not yet written to the network. */
   operationBytes = 0;

@@ -13,7 +13,7 @@ import { Channel, nameOf } from './terminal-channel.ts';
 /** The first version of the protocol with terminals. */
 const versionWithTerminals = 3;
 
-/** Terminal messages of agents, except output. */
+/** Terminal messages from agents, except output. */
 export type TerminalMessage = Extract<AgentMessage, { channel: number }>;
 
 /** Opens shells on agents, and routes messages between links and channels. */

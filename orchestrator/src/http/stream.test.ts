@@ -68,13 +68,13 @@ describe('stream answer', () => {
     expect((await fetch(`${url}/api/v1/lines`)).status).toBe(500);
   });
 
-  test('sends an empty answer', async () => {
+  test('sends an empty body for a stream without pieces', async () => {
     await serve(() => new Stream(pieces()));
     const answer = await fetch(`${url}/api/v1/lines`);
     expect([answer.status, await answer.text()]).toEqual([200, '']);
   });
 
-  test('answers a failure before the first piece with an error, and disconnects at a later one', async () => {
+  test('answers 500 if the stream fails before its first piece, and disconnects if it fails later', async () => {
     let first = true;
     await serve(() => {
       async function* failing() {

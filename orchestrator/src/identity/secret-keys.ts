@@ -59,7 +59,7 @@ export class SecretKeys {
     return this.#ownFile !== null;
   }
 
-  /** Whether a rotation was interrupted: the own key file holds more than one key. */
+  /** Whether a rotation was interrupted: the orchestrator's key file contains more than one key. */
   get rotationCutOff(): boolean {
     return this.canAdd && this.#keys.length > 1;
   }

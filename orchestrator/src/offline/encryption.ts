@@ -17,7 +17,7 @@ export class LockError extends Error {}
 
 const magic = 'age-encryption.org/v1\n';
 const armored = '-----BEGIN AGE';
-/** scrypt: 128 MiB and a third of a second, also for each guess. */
+/** log2 of scrypt's N: each attempt at a passphrase, including an attacker's, costs 128 MiB and a third of a second. */
 const workFactor = 17;
 
 const minPassphraseLength = 10;

@@ -60,7 +60,7 @@ describe('muster orchestrator init', () => {
     expect(ran.said).toContain('muster login --url https://m.example:4749');
   });
 
-  test('runs again without changes, even with a file that contains only comments', async () => {
+  test('replaces only the operator name when run again, starting from a file of comments', async () => {
     writeFileSync(file(), '# nothing\n');
     for (const name of ['ada', 'bob'])
       await run(`${ready}; created first operator ${name}`, '--operator-key', key, '--username', name);
@@ -70,7 +70,7 @@ describe('muster orchestrator init', () => {
     });
   });
 
-  test('reports an existing admin and restores the configuration', async () => {
+  test('fails if an admin exists, and restores the configuration', async () => {
     const { exit, said, asked } = await run(ready, '--operator-key', key, '--username', 'ada');
     expect(exit).toBe(1);
     expect(said).toContain('already has its first admin');
@@ -84,14 +84,14 @@ describe('muster orchestrator init', () => {
     [['--operator-key', key], 2, '--username is missing'],
     [['--operator-key', key, '--username', 'a', '--advertised-host', 'a b'], 2, '--advertised-host is'],
     [['--nonsense'], 2, '--nonsense'],
-  ])('changes nothing for %j', async (args, code, words) => {
+  ])('refuses the arguments %j and changes nothing', async (args, code, words) => {
     const { exit, said, asked } = await run(ready, ...args);
     expect({ exit, asked }).toEqual({ exit: code, asked: [] });
     expect(said).toContain(words);
     expect(readFileSync(file(), 'utf8')).toBe(packaged);
   });
 
-  test('keeps a file that it cannot parse, and names a missing one', async () => {
+  test('keeps a configuration file that it cannot parse, and explains a missing one', async () => {
     writeFileSync(file(), 'a: [\n');
     expect(await run(ready, '--operator-key', key, '--username', 'ada')).toMatchObject({ exit: 1, asked: [] });
     expect(readFileSync(file(), 'utf8')).toBe('a: [\n');

@@ -59,9 +59,9 @@ function readArguments(args: readonly string[]) {
   return { key: key.trim().toLowerCase(), username, host: host ?? null, ...values };
 }
 
-/** Access to systemd and output; handed in for tests. */
+/** Access to systemd and output; tests inject a fake. */
 export interface Machine {
-  /** Runs systemctl. @throws Error with its output */
+  /** @returns the standard output of systemctl. @throws Error with its output if systemctl fails */
   systemctl(...args: string[]): Promise<string>;
   stdout(text: string): void;
   stderr(text: string): void;

@@ -56,7 +56,7 @@ describe('an archive', () => {
     await expect(read(inPieces(whole, 512))).rejects.toThrow('wrong checksum');
   });
 
-  test('writes archives that tar lists, also with sizes over 8 GiB', () => {
+  test('writes archives that tar lists, even with sizes over 8 GiB', () => {
     const listed = spawnSync('tar', ['tvf', '-'], {
       input: archiveOf([['keys/a', Buffer.from('abc')]]),
       encoding: 'utf8',

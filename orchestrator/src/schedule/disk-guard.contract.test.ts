@@ -23,7 +23,7 @@ describeDatabases('disk guard', (fixture) => {
     return { domain, clock, disk, start, events };
   }
 
-  test('records once that the disk is low and once that it recovered, also across a restart', async () => {
+  test('records once that the disk is low and once that it recovered, even across a restart', async () => {
     const { disk, start, events } = await guarded();
     let guard = start();
     await guard.look();

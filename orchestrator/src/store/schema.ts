@@ -430,7 +430,7 @@ export interface SecretRestrictionRow {
 
 export interface SecretsTable {
   name: string;
-  /** Counts the values of this name, also across removals. */
+  /** Counts the values of this name, even across removals. */
   version: number;
   /** The key that `sealed` is encrypted with. */
   key_id: string;

@@ -175,7 +175,7 @@ export const agentMessageSchema = z.discriminatedUnion('type', [
     code: z.enum(terminalRefusals),
     message: z.string().max(1024),
   }),
-  /** The last message of a terminal, after all its output, also after `terminal_close`. Null: unknown. */
+  /** The last message of a terminal, after all its output; sent even after `terminal_close`. Null: unknown. */
   z.strictObject({
     type: z.literal('terminal_exited'),
     channel,

@@ -14,7 +14,7 @@ export interface KeyStatement {
 }
 
 export const keyStatementLimits = {
-  /** Validity in seconds, since `madeAt`. Longer at an orchestrator that has not seen the former key since then. */
+  /** Validity in seconds, from `madeAt`. Longer at an orchestrator that has not seen the former key since `madeAt`. */
   takenSecs: 30 * 86_400,
   /** Earlier statements in one hello: the maximum that fits its frame next to the largest attributes. */
   mostEarlier: 8,

@@ -5,7 +5,7 @@ import type { Condition, Picture, Step } from './plan.ts';
 export const holds: Condition = { note: null };
 
 /**
- * Checks on the machine, and in a plan also in the forecast, whether the condition of a step holds. Changes nothing.
+ * Checks whether the condition of a step holds on the machine, or in a plan, in its forecast. Changes nothing.
  */
 export function conditionOf(step: Step, picture: Picture): Condition {
   const path = step.kind === 'apply' ? step.resource.only_if?.exists : undefined;

@@ -12,7 +12,7 @@ export interface ContractAgent {
   /**
    * Kills the agent during an operation, starts it again, and sends the operation again.
    * @param at the step of the kill, or its number from 1; 0: no kill. Nothing is killed if the step does not occur.
-   * @returns the passed steps, up to the kill
+   * @returns the steps that the agent passed, up to the kill
    */
   killedAt(operation: OperationMessage, at: JournalStep | number): Promise<{ points: string[]; reported: Reported }>;
   /** Cancels an operation at a step, or stops the agent there as on SIGTERM and starts it again. */

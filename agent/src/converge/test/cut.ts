@@ -28,9 +28,9 @@ export function isThere(at: JournalStep | number, points: readonly string[]): bo
 }
 
 interface Cut {
-  /** The passed steps, up to the cut. */
+  /** Steps that the agent passed, up to the cut. */
   points: string[];
-  /** Its reports, if it was not cut off. */
+  /** Reports of the operation; null if the agent was cut off. */
   reported: Reported | null;
 }
 

@@ -240,7 +240,7 @@ function untilBegun(
     for (const stream of [errors, status]) stream.on('error', () => {});
     child.once('error', (error) => settle(error.message));
     status.once('data', () => settle(null));
-    // Its last output may still be in the pipe after its exit.
+    // The last output of the shell may still be in the pipe after its exit.
     exited.then(() => (errors.closed ? settle(output) : errors.once('close', () => settle(output))));
   });
 }

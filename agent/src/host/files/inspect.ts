@@ -132,7 +132,7 @@ export function inspectOpen(directory: OpenDirectory): Extract<Inspected, { type
 /**
  * Checks that the object to be replaced is the inspected one.
  * @param seen result of `inspect`
- * @throws HostFailure when another object is at the path
+ * @throws HostFailure when the path now refers to another object
  */
 export function expectUnchanged(parent: OpenDirectory, name: string, seen: Inspected): void {
   const stats = lstatSync(parent.child(name), { throwIfNoEntry: false });
@@ -148,7 +148,7 @@ export function expectUnchanged(parent: OpenDirectory, name: string, seen: Inspe
 
 /**
  * Opens an inspected file for reading.
- * @throws HostFailure when another object is at the path
+ * @throws HostFailure when the path now refers to another object
  */
 export async function withFile<T>(
   walk: PathWalk,
@@ -226,7 +226,7 @@ function readWhole(fd: number, expected: number): Buffer {
 /**
  * Hashes an inspected file in pieces, so that the agent can do other work in between.
  * @returns null when its size has changed
- * @throws HostFailure when another object is at the path
+ * @throws HostFailure when the path now refers to another object
  */
 export function hashLarge(walk: PathWalk, path: string, seen: Inspected, size: number): Promise<string | null> {
   return withFile(walk, path, seen, async (fd) => {

@@ -87,7 +87,7 @@ export async function setFileOwnership(
 /**
  * Sets the owner of a symbolic link itself.
  * @param seen the inspected state; `new`: the agent has just created the link
- * @throws HostFailure if another object is at the path
+ * @throws HostFailure if the path now refers to another object
  */
 export function setLinkOwner(
   parent: OpenDirectory,
@@ -116,7 +116,7 @@ export function setLinkOwner(
  * Sets the owner and permissions of a directory.
  * @param seen the inspected state; `new`: the agent has just created the directory
  * @param isInherited whether the directory may have inherited an ACL that it must not have
- * @throws HostFailure if another directory is at the path, or the directory keeps an ACL that grants more than declared
+ * @throws HostFailure if the path now refers to another directory, or the directory keeps an ACL that grants more than declared
  */
 export async function setDirectoryOwnership(
   directory: OpenDirectory,

@@ -43,7 +43,7 @@ export function aptGet(args: readonly string[], context: PackageToolContext): Pr
   );
 }
 
-/** The finished transaction, or the additional packages it would have removed; nothing has changed then. */
+/** The finished transaction; or, if nothing was changed, the additional packages that it would have removed. */
 export type RemovalResult = { done: TransactionResult } | { refused: string[] };
 
 /**

@@ -31,7 +31,7 @@ export interface DpkgPackage {
   version: string | null;
   /** Whether it was installed as a dependency and is removed once nothing needs it. */
   auto: boolean;
-  /** Its configuration files, with their original MD5. */
+  /** Configuration files of the package, with their original MD5. */
   conffiles: ReadonlyMap<string, string>;
 }
 

@@ -19,7 +19,7 @@ export interface ProcessSession extends ProcessIdentity {
 export interface Members {
   /** Excludes zombies. */
   readonly pids: number[];
-  /** Their process groups. */
+  /** Process groups of these processes. */
   readonly groups: Set<number>;
 }
 
@@ -39,7 +39,7 @@ export function membersOf(sessions: Iterable<ProcessSession>): Map<ProcessSessio
       const found = state === 'Z' || state === 'X' ? undefined : members.get(Number(sid));
       if (found === undefined) continue;
       found.pids.push(Number(pid));
-      // kill(2) would take 0 as the own group, and -1 as all processes.
+      // kill(2) interprets 0 as the caller's group, and -1 as all processes.
       if (Number(group) > 1) found.groups.add(Number(group));
     } catch {
       // The process ended during the scan.

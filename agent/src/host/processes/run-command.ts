@@ -154,7 +154,7 @@ async function run(command: Command, clock: Clock, markFd: number | null): Promi
 
 /** The agent's end of the child's file descriptor 4. */
 function socketOf(child: ChildProcess): Socket | null {
-  // `stdio` is missing if this process has too many open files; the child has not started then.
+  // `stdio` is missing if the child did not start because this process has too many open files.
   const socket = (child.stdio as ChildProcess['stdio'] | undefined)?.[4];
   if (!(socket instanceof Socket)) return null;
   // The program may end before it reads.

@@ -3,7 +3,7 @@ declare module '@lydell/node-pty/requireBinary.js' {
   interface TerminalBinding {
     /** @throws Error */
     open(cols: number, rows: number): { master: number; slave: number; pty: string };
-    /** @throws Error, also if the file is closed */
+    /** @throws Error on failure, including when the file is closed */
     resize(fd: number, cols: number, rows: number): void;
   }
   /** @throws Error if the package has no binary for this system */

@@ -31,10 +31,7 @@ export interface Pty {
 export interface PtyEvents {
   /** Called with output. The bytes are valid only during the call. @returns whether to continue reading */
   output(bytes: Buffer): boolean;
-  /**
-   * Called once, when all output is read and no process has the terminal open, or after `finish`. The terminal is
-   * closed then.
-   */
+  /** Called once the terminal is closed: when all output is read and no process has it open, or after `finish`. */
   ended(): void;
 }
 

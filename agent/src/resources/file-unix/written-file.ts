@@ -29,7 +29,7 @@ export const lookAtWritten = (owner: ResolvedResource, file: WrittenFile, machin
   // Synchronous, because only files larger than these are hashed asynchronously.
   look(declared(owner, file), machine, true, []) as SeenFile;
 
-/** @throws HostFailure if an object of another type is at the path, unless the purpose is only to observe */
+/** @throws HostFailure if an object of another type has this path, unless the purpose is only to observe */
 export const diffWritten = (
   owner: ResolvedResource,
   file: WrittenFile,

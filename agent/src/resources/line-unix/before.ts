@@ -100,7 +100,7 @@ function neighbours(entries: readonly Lost[]): Lost[][] {
 }
 
 /**
- * Positions of the agent's lines, also after edits by others. A line that was declared absent may have been added
+ * Positions of the agent's lines, even after edits by others. A line that was declared absent may have been added
  * again.
  */
 function ourLines(

@@ -125,7 +125,7 @@ describe('a package', () => {
   });
 });
 
-test('records the ground again while the package is missing, and keeps it once it is installed', async () => {
+test('records the pre-installation state again while the package is missing, and keeps it after the installation', async () => {
   const reference = { sha256: 'new', size: 1 };
   const machine = { database: async () => reference } as unknown as Machine;
   const known: PackageBefore = {

@@ -20,7 +20,7 @@ interface Ground {
 export interface Trace {
   /** Packages that dpkg did not know in any state before. */
   packages: string[];
-  /** Reason why new paths are unknown; the rest is empty then. */
+  /** Reason why new paths are unknown, or null. If set, the other fields are empty. */
   unknown: string | null;
   paths: TracedPath[];
   /** By package: a path that existed before and that purging the package would delete. */

@@ -38,7 +38,7 @@ describe('changes of an rpm package', () => {
     expect(diff({ ensure: 'absent' }, seen(null)).action).toBe('none');
   });
 
-  test('changes to the declared version, also across epochs', () => {
+  test('changes to the declared version, even across epochs', () => {
     const to = (body: object, installed: string | null) =>
       diff(body, seen(installed, offered)).changes.map(({ field, to }) => [field, to]);
     expect(to({}, null)).toEqual([['ensure', 'present']]);

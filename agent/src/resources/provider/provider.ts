@@ -46,7 +46,7 @@ export interface Machine {
    * @param fate `killed` when the agent stops, or `left` running, as a package transaction is
    */
   startedProcess(process: ProcessIdentity, fate?: 'killed' | 'left'): void;
-  /** Aborted when the agent stops. Waits for processes that are left running end then. */
+  /** Aborted when the agent stops, which ends waits for processes that are left running. */
   stop: AbortSignal;
   /** Whether the operation was cancelled, which ends waits for locks. */
   cancelled(): boolean;
@@ -261,7 +261,7 @@ export const presenceDrift = (): Difference => ({
   diff: null,
 });
 
-/** Drift: an object of another type is at the path. An apply would refuse to change it. */
+/** Drift: an object of another type has this path. An apply would refuse to change it. */
 export const typeDrift = (found: { type: string; kind?: string }, wanted: string): Difference => ({
   action: 'update',
   changes: [{ field: 'type', from: found.kind ?? found.type, to: wanted }],

@@ -35,7 +35,7 @@ test('parses the output of rc-status, and ignores text around the states', () =>
   ]);
 });
 
-describe('a service of OpenRC', () => {
+describe('an OpenRC service', () => {
   test('changes only declared fields that differ', () => {
     expect(fields(stopped, { enabled: true, running: true })).toEqual(['enabled false true', 'running false true']);
     expect(fields(started, { enabled: false, running: false })).toEqual(['enabled true false', 'running true false']);

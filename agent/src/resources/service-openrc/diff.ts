@@ -3,7 +3,7 @@ import type { ResolvedResource, ResourceBodies } from '@muster/protocol/module';
 import { HostFailure } from '../../host/failure.ts';
 import { type Circumstances, type Difference, nothing } from '../provider/provider.ts';
 
-/** Decides about a service of OpenRC. Does not access the machine. */
+/** Decides how to change an OpenRC service. Does not access the machine. */
 
 export interface SeenRc {
   /** OpenRC's state: started, stopped, crashed, and so on; null: the service does not exist. */

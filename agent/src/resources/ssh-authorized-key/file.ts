@@ -27,7 +27,7 @@ export interface KeyFile {
   text: string;
 }
 
-/** @throws HostFailure if another object is at the path of the file, or the path is not safe */
+/** @throws HostFailure if the path of the file refers to another object, or is not safe */
 export function lookAtKeys(walk: PathWalk, owner: Owner): KeyFile {
   checkPath(fileOf(owner));
   const directory = walk.open(directoryOf(owner), 'null');

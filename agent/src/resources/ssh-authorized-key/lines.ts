@@ -1,12 +1,12 @@
 /**
- * The lines of an authorized_keys file. Each character of a text stands for one byte (latin1), so that other people's
- * lines are preserved in any encoding.
+ * The lines of an authorized_keys file. Each character of a string represents one byte (latin1), so that lines of
+ * other users are preserved in any encoding.
  */
 
 export interface KeyLine {
-  /** Options in front of the key, such as `command="…",no-pty`; may be empty. */
+  /** Options before the key, such as `command="…",no-pty`; empty if the line has none. */
   options: string;
-  /** Type and key, with one space. */
+  /** The key's type and its base64 text, separated by one space. */
   key: string;
   comment: string;
 }

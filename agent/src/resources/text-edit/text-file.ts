@@ -19,7 +19,7 @@ import { joinLines, splitLines, type TextLine } from './lines.ts';
 /** A file that belongs to others and of which a resource declares a part. */
 
 /**
- * The object at the path. The journal does not keep `content`, so after a restart null means that the content is
+ * The object with this path. The journal does not keep `content`, so after a restart null means that the content is
  * unknown.
  */
 export interface SeenText {

@@ -151,7 +151,7 @@ async function approveOne(
   return approved;
 }
 
-/** Its hostname, or the name that the operator types. */
+/** @returns the agent's hostname, or the name that the operator types */
 async function nameFor({ out, prompt }: Context, agent: Agent, hostnames: boolean): Promise<string> {
   const proposed = proposedName(agent);
   if (hostnames) {

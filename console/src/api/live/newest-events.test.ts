@@ -5,11 +5,11 @@ import { maxEvents, withNewer } from './newest-events.ts';
 const event = (id: string) => ({ id }) as AuditEvent;
 const ids = (events: readonly AuditEvent[]) => events.map(({ id }) => id).join('');
 
-test('puts newer events first, each once', () => {
+test('puts newer events first, without duplicates', () => {
   expect(ids(withNewer([event('b'), event('a')], [event('b'), event('c'), event('d')]))).toBe('dcba');
 });
 
-test('keeps at most the maximum of events', () => {
+test('drops the oldest events beyond the maximum', () => {
   const many = Array.from({ length: maxEvents }, (_, at) => event(`old-${at}`));
   const kept = withNewer(many, [event('new')]);
   expect([kept.length, kept[0]?.id]).toEqual([maxEvents, 'new']);

@@ -32,10 +32,10 @@ export interface RecordingState {
   readonly player: RefObject<Player | null>;
   readonly loading: Loading;
   readonly retry: () => void;
-  /** The shown position in seconds, for rendering. */
+  /** The playback position in seconds, for rendering. */
   readonly position: number;
   readonly setPosition: (seconds: number) => void;
-  /** The shown position in seconds, current also between renders. */
+  /** The playback position in seconds, up to date even between renders. */
   readonly at: RefObject<number>;
   /** Progress of a seek in percent; null when done. */
   readonly seeking: number | null;
@@ -44,7 +44,7 @@ export interface RecordingState {
 
 const nothingLoaded: Loading = { state: 'loading', bytes: 0, duration: 0 };
 
-/** Parses a transcript while it loads. @param onProgress called after each part with the loaded bytes */
+/** Parses a transcript while it loads. @param onProgress called after each part with the number of bytes loaded so far */
 async function readInto(
   recording: Recording,
   session_id: string,
@@ -66,7 +66,7 @@ async function readInto(
   recording.end();
 }
 
-/** A screen whose font size follows the width of its place. */
+/** A screen whose font size follows the width of its container. */
 function fittedScreen(place: HTMLElement): Screen {
   let fitted = 0;
   const fit = () => {

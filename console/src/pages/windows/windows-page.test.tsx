@@ -45,7 +45,7 @@ test('shows the error of the orchestrator and loads again on request', async () 
   expect(await screen.findByRole('list', { name: 'Maintenance windows' })).toBeTruthy();
 });
 
-test('offers an admin, and no one else, to plan the first window', async () => {
+test('hides the button for new windows from operators who are not admins', async () => {
   orchestrator().answer(listWindows, []);
   await renderPage(WindowsPage, { role: 'operator' });
   await screen.findByText('No maintenance windows');
@@ -122,7 +122,7 @@ test('ends an open window after a confirmation', async () => {
   expect(api.received(updateWindow)[0]?.body).toHaveProperty('ends_at');
 });
 
-test('keeps the shown month in the address', async () => {
+test('keeps the displayed month in the URL', async () => {
   orchestrator().answer(listWindows, []);
   const { user, address } = await renderPage(WindowsPage, { path: '/windows', at: '/windows?month=2026-12' });
   await user.click(await screen.findByRole('button', { name: 'Next month' }));

@@ -77,7 +77,7 @@ function usePicker(options: readonly PickerOption[], onPick: (value: string) => 
 
 /**
  * A combobox: chooses one option by typing a part of it.
- * Not built on cmdk, whose input always reports `aria-expanded="true"` and so has no closed state.
+ * Does not use cmdk, whose input always reports `aria-expanded="true"` and so has no closed state.
  */
 export function Picker({
   label,

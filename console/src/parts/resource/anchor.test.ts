@@ -9,7 +9,7 @@ const places: readonly [Anchor, string][] = [
   [{ resource: 'a/100% & #1?', part: 'diff', line: null }, 'r=a/100%25%20%26%20%231%3F'],
 ];
 
-test.each(places)('%o is written as %s and read again', (anchor, text) => {
+test.each(places)('writes %o as %s and reads it back', (anchor, text) => {
   expect(anchorText(anchor)).toBe(text);
   expect(readAnchor(text)).toEqual(anchor);
 });
@@ -18,7 +18,7 @@ test('escapes an identity with an unpaired surrogate', () => {
   expect(readAnchor(anchorText({ resource: 'm/\ud800', part: 'diff', line: null }))?.resource).toBe('m/\ufffd');
 });
 
-test.each(['', 'content', 'L12', 'r=%E0%A4%A'])('%j names no place', (text) => {
+test.each(['', 'content', 'L12', 'r=%E0%A4%A'])('reads no anchor from %j', (text) => {
   expect(readAnchor(text)).toBeNull();
 });
 

@@ -1,5 +1,5 @@
 /**
- * The fragment of an address that names a resource in the results of an operation, or a line of its diff or output:
+ * A URL fragment that identifies a resource in the results of an operation, or a line of its diff or output:
  * `r=motd//etc/motd`, `r=motd//etc/motd&L12`, `r=site/deploy&stdout&L3`.
  */
 

@@ -19,7 +19,7 @@ const tones: Record<Exclude<SpanTone, null>, string> = {
 const lineHeight = 20;
 const maxLineLength = 4_000;
 
-/** Keeps the newest line in view until the reader scrolls back, and scrolls to the line that the address names. */
+/** Keeps the newest line in view until the reader scrolls back, and scrolls to the line in the URL fragment. */
 function useOutputScroll(lines: readonly OutputLine[], running: boolean, markedAt: number) {
   const scroller = useRef<HTMLDivElement>(null);
   const [follows, setFollows] = useState(running);

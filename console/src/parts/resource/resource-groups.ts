@@ -137,7 +137,7 @@ export interface FoldedPiece {
   readonly results: readonly KeyedResult[];
 }
 
-/** @param namedKey the key of the result that the address names, which is never folded */
+/** @param namedKey the key of the result in the URL fragment, which is never folded */
 export function piecesOf(results: readonly KeyedResult[], namedKey: string | null): Piece[] {
   const pieces: (Piece & { results?: KeyedResult[] })[] = [];
   for (const each of results) {

@@ -45,7 +45,7 @@ interface ResultListProps {
 }
 
 /**
- * The results of an apply, a plan or a drift check, by module and resource. The filter and the linked place are kept in the
+ * The results of an apply, a plan or a drift check, by module and resource. The filter and the anchor are kept in the
  * address (`show`, `find`, `#r=…`).
  */
 export function ResourceResults({ results, resultKind, output, running = false, empty }: ResultListProps) {
@@ -76,7 +76,7 @@ export function ResourceResults({ results, resultKind, output, running = false, 
   );
 }
 
-/** Which results are open: those opened or closed by hand, and else the important ones and the one the address names. */
+/** Keys of the open results. A user's choice wins; by default, important results and the one in the URL fragment are open. */
 function useOpenResults(keyed: readonly KeyedResult[], named: KeyedResult | null) {
   const [toggled, setToggled] = useState<ReadonlyMap<string, boolean>>(new Map());
   const openedFirst = useMemo(() => openAtFirst(keyed), [keyed]);
@@ -115,7 +115,7 @@ export function ResultList({
   const { isOpen, allOpen, toggle, toggleAll } = useOpenResults(keyed, named);
   const shown = useMemo(() => {
     const matching = shownResults(keyed, show, search);
-    // The filter never hides the result that the address names.
+    // The filter never hides the result in the URL fragment.
     return named === null || matching.includes(named)
       ? matching
       : keyed.filter((each) => each === named || matching.includes(each));

@@ -53,7 +53,7 @@ export interface ResourceRowProps {
   readonly output: ScriptOutput | undefined;
   readonly open: boolean;
   readonly onToggle: () => void;
-  /** The place in this resource that the address names, or null. */
+  /** The anchor in the URL fragment if it is in this resource, or null. */
   readonly anchor: Anchor | null;
   readonly onAnchor: (anchor: Anchor) => void;
 }

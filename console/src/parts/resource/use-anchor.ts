@@ -2,7 +2,7 @@ import { useLocation, useNavigate } from '@tanstack/react-router';
 import { useCallback, useMemo } from 'react';
 import { type Anchor, anchorText, readAnchor } from './anchor.ts';
 
-/** @returns the place in the results that the address names, and its setter */
+/** @returns the anchor in the URL fragment, null without one, and a function that sets it */
 export function useAnchor(): [Anchor | null, (anchor: Anchor | null) => void] {
   // The router's `hash` is decoded, so its separators are ambiguous.
   const text = useLocation({ select: ({ href }) => href.split('#')[1] ?? '' });

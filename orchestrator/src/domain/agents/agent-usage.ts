@@ -13,7 +13,7 @@ import { type Context, seconds, systemActor } from '../shared/context.ts';
 
 export interface Usage {
   readonly bytes: number;
-  /** Events caused by unsolicited reports of the agent: `drift.…`, a new version or address. */
+  /** Events caused by unsolicited reports from the agent: `drift.…`, a new version or address. */
   readonly events: number;
   readonly hints: number;
 }

@@ -6,8 +6,8 @@ import type { Context } from '../shared/context.ts';
 const inOneUnit = 500;
 
 /**
- * Records when disconnected agents were last heard. Thousands may disconnect at the same time: agents that disconnect during a
- * write share the next transaction.
+ * Records when disconnected agents were last heard from. Thousands of agents may disconnect at the same time: those that
+ * disconnect during a write share the next transaction.
  */
 export function createDepartures({ db, bus }: Pick<Context, 'db' | 'bus'>) {
   let waiting = new Map<string, number>();

@@ -162,7 +162,7 @@ describeDatabases('agents that disconnect and reconnect', (fixture) => {
     domain.clock.advance(lostAfterSecs * 1000);
     for (let round = 0; round < 4; round++) await watch.round();
     expect((await transitions(domain)).slice(6)).toEqual([`agent.lost ${last.name}`]);
-    // The agent was last heard before the grace period, but the record shows that only now.
+    // The agent was last heard from before the grace period, but this is recorded only now.
     const heardAt = domain.now() - lostAfterSecs;
     domain.connected.delete(departs.key.id);
     await domain.links.closed(departs.key.id, 'gone', heardAt);

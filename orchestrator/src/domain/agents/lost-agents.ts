@@ -6,7 +6,7 @@ import { type Context, seconds, systemActor } from '../shared/context.ts';
 
 /**
  * Detects lost agents by their recorded last-seen times, so that it does not matter how a link ended, or whether the
- * orchestrator was running then. A scan reads the records once, from the least recently seen agent to the start of the grace
+ * orchestrator was running when it ended. A scan reads the records once, from the least recently seen agent to the start of the grace
  * period. Agents that disconnect or change behind the scan's position are checked again. The scan restarts periodically:
  * it refreshes the last-seen times of connected agents and recovers lost hints.
  */

@@ -60,11 +60,11 @@ const unlessJudged = ({ node_id, scope, accepted }: StateRow): Statement =>
     { expect: 'row', else: 'operation_finished', detail: 'an operator has just changed the acceptance of the drift' },
   );
 
-/** Outcome of a finished check. */
+/** Effects of a finished drift check. */
 export interface CheckNews {
   /** Updates of the machine's state, and an event if the state changed. */
   statements: Statement[];
-  /** The acceptance that covers all drift of the check. */
+  /** The acceptance that covers all drift that the check found; null without one. */
   accepted: DriftAcceptance | null;
 }
 

@@ -73,7 +73,7 @@ function classOf(address: ipaddr.IPv4 | ipaddr.IPv6): AddressClass {
 
 /**
  * @param text an address as returned by a resolver or the URL parser, without brackets; a zone is ignored
- * @returns `refused` also when the text is not an address
+ * @returns `refused` even when the text is not an address
  */
 export function classOfAddress(text: string): AddressClass {
   const bare = text.replace(/%.*$/s, '');

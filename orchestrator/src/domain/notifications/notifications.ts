@@ -114,7 +114,7 @@ async function withinLimits(context: Context, events: readonly PlacedEvent[]): P
 
 const nodeIdOf = ({ target_type, target_id }: PlacedEvent) => (target_type === 'agent' ? target_id : null);
 
-/** The events during a maintenance window, each judged by the windows at the time of the event. */
+/** Events during a maintenance window. Each event counts by the windows that were open at its time. */
 async function coveredBy(context: Context, events: readonly PlacedEvent[]): Promise<ReadonlySet<PlacedEvent>> {
   const covered = new Set<PlacedEvent>();
   const candidates = events.filter(

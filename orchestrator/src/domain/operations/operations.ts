@@ -236,7 +236,7 @@ export interface OutputInPages {
 
 /**
  * The recorded output. For a program that is running, or whose report has not arrived, the output so far.
- * @throws MusterError operation_not_found, also when the operation belongs to another agent
+ * @throws MusterError operation_not_found, even when the operation exists but belongs to another agent
  */
 export async function readOutput(
   context: Context,

@@ -111,7 +111,7 @@ function faultOf(position: number, kind: Kind, result: ResourceResult, sent: Sen
     : `it has a result of ${named(result)} at position ${position}, where another resource was sent`;
 }
 
-/** Removals follow the resources of the operation. Only the agent knows them, because another orchestrator may have applied them. */
+/** Removals are at positions after the sent resources. Only the agent knows them, because another orchestrator may have applied them. */
 function removalFault(position: number, count: number, result: ResourceResult, sent: SentNames): string | null {
   if (position >= count + limits.maxResources)
     return `it has a result at position ${position}, and ${count} resources were sent`;

@@ -110,14 +110,14 @@ describe('scrub', () => {
       const lines = text.split('\n').filter((line) => line !== '');
       for (let from = 0; from < lines.length; from++)
         for (let to = from + 1; to <= lines.length; to++) {
-          // Cutting the surrounding text cuts off a part of the value.
+          // The text around the value is present only where the value is complete.
           const part = [
             ...(from === 0 ? ['before'] : []),
             ...lines.slice(from, to),
             ...(to === lines.length ? ['after'] : []),
           ];
           const told = scrub(`${part.join('\n')}\n`, true);
-          // The ends of the last line may be other text.
+          // The last line may be too short to be recognized as part of the value.
           for (const line of lines.slice(from, to))
             if (to < lines.length || line !== lines.at(-1)) expect(told).not.toContain(line);
           expect([told.includes('before'), told.includes('after')]).toEqual([from === 0, to === lines.length]);

@@ -292,7 +292,7 @@ describeDatabases('secrets', (fixture) => {
     expect(await domain.links.nextOperation(other.id)).toBeNull();
   });
 
-  test('removes secrets from reports, also after a restart', async () => {
+  test('removes secrets from reports, even after a restart', async () => {
     const { domain, context, actor, agent, submit } = await open(fixture);
     const value = 'hunter2 "quoted"\nsecond line';
     await createSecret(context, actor, { name: 'x', value });

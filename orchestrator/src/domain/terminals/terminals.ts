@@ -57,7 +57,7 @@ export interface Terminals extends TerminalConnections {
   close(asker: TerminalAsker, sessionId: string): Promise<void>;
   /** @throws MusterError terminal_not_found, terminal_of_another, terminal_ended, terminal_limit */
   attach(asker: TerminalAsker, sessionId: string, mode: TerminalMode): Promise<TerminalConnection>;
-  /** @throws MusterError terminal_not_found (also when no transcript is kept), terminal_of_another */
+  /** @throws MusterError terminal_not_found (including when no transcript is kept), terminal_of_another */
   transcript(asker: TerminalAsker, sessionId: string, format: 'raw' | 'asciicast'): Promise<AsyncIterable<Uint8Array>>;
   /**
    * Ends the sessions that an earlier process left open. Call it once, before all other calls.

@@ -171,7 +171,7 @@ describe('request ids', () => {
       expect(await idOf(bad), bad).toMatch(/^[0-9a-f]{12}-[0-9a-z]+$/);
   });
 
-  test('logs the request id, also with a body and after a wait', async () => {
+  test('logs the request id, even with a body and after a wait', async () => {
     const lines: Record<string, unknown>[] = [];
     const log = pino({ mixin: requestFields }, { write: (line: string) => void lines.push(JSON.parse(line)) });
     const app = testApp({

@@ -32,7 +32,7 @@ describe('readJson', () => {
     );
   });
 
-  test('handles quotes and backslashes in strings', () => {
+  test('parses quotes and backslashes in strings', () => {
     for (const value of ['"', '\\', '\\"', '\\\\":', '":":"', ':', '\\\\\\"', '{"a":1,"a":2}']) {
       expect(read(JSON.stringify({ [value]: value, b: value }))).toEqual({ [value]: value, b: value });
     }

@@ -61,7 +61,7 @@ describe('isForeign', () => {
     expect(isForeign({ ...page, origin, site: 'none', mode: 'navigate' }, own, true)).toBe(true);
   });
 
-  test('accepts own pages in any letter case, and requests without page headers', () => {
+  test("accepts the console's pages in any letter case, and requests without page headers", () => {
     expect(isForeign(page, own, false)).toBe(false);
     expect(isForeign({ ...page, origin: 'https://muster.example' }, own, false)).toBe(false);
     expect(isForeign({ ...page, origin: 'https://Muster.example', site: 'same-origin' }, own, false)).toBe(false);
@@ -163,7 +163,7 @@ describe('request of an own page', () => {
   const ask = (app: ReturnType<typeof testApp>, headers: object) =>
     app.inject({ url: '/api/v1/agents', headers: { ...bearer('admin'), ...headers } });
 
-  test('answers an own page without CORS headers', async () => {
+  test("answers the console's pages without CORS headers", async () => {
     const answer = await ask(testApp(), {
       host: 'muster.example:4748',
       origin: 'http://muster.example:4748',

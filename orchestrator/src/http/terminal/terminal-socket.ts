@@ -75,7 +75,7 @@ export function registerTerminalSockets(app: FastifyInstance, options: TerminalS
     sockets.handleUpgrade(request.raw, socket, head, (ws) => {
       opened = true;
       socket.removeListener('error', ignoreError);
-      // Pings detect clean ends; keep-alive detects others, also without traffic.
+      // Pings detect clean ends; keep-alive detects others, even without traffic.
       socket.setKeepAlive(true, terminalSocketLimits.pingMs);
       peer.attach(ws, events);
     });

@@ -133,7 +133,8 @@ const isNotAmong = (w: ExpressionBuilder<Schema, 'applied_resources'>, d: Dialec
   w('key', 'not in', (e) => e.selectFrom(d.rowsOf(keys, { key: 'text' }).as('stay')).select('stay.key'));
 
 /**
- * Applies to all keys except these: deletes resources that are not in place; with `whole`, also those in place, unless their module is kept.
+ * Deletes rows whose keys are not in `stay`: always those of resources that are not in place; with `whole`, also those
+ * in place, unless their module is kept.
  */
 export const deleteOthers = defineQuery(
   'state/delete others',

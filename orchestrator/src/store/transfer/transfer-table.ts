@@ -23,7 +23,7 @@ export type TransferRow = readonly (string | number | null)[];
 
 /** A database that no other process uses, opened to read all of it. */
 export interface TransferSource {
-  /** Its location in messages, without a password. */
+  /** Location of the database, for messages; contains no password. */
   readonly place: string;
   /** Schema version; 0: the database is empty. */
   version(): Promise<number>;
